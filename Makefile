@@ -1,0 +1,62 @@
+# gangplan. `make` lists what can be made.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check format lint types imports docs docs-check update constraints schemas bench lab e2e clean
+
+help: ## List the targets
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
+
+$(READY): constraints.txt pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "gangplan needs Python 3.11 or later; set PYTHON=python3.12"; exit 3; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "installing packages (pinned by hash)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r constraints.txt
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+demo: $(READY) ## Set everything up, then render and validate the sample workspace
+	@$(BIN)/gangplan tools install || echo "going on with the embedded engines"
+	@$(BIN)/gangplan tools list
+	@$(BIN)/gangplan render
+	@$(BIN)/gangplan validate
+	@$(BIN)/gangplan plan specs/research/quickstart-cpu.yaml
+
+test: $(READY) ## Run the tests (about two minutes)
+	@$(BIN)/python -m pytest -q -n auto -m "not e2e"
+
+check: $(READY) ## Everything that CI checks
+	@$(BIN)/ruff format --check -q .
+	@$(BIN)/ruff check -q .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports --no-cache > $(VENV)/imports.log || { cat $(VENV)/imports.log; exit 1; }
+	@$(BIN)/gangplan docs docs --check
+	@$(BIN)/gangplan render --check
+	@$(MAKE) --no-print-directory test
+
+format: $(READY) ## Format the code
+	@$(BIN)/ruff format -q .
+	@$(BIN)/ruff check -q --fix .
+
+docs: $(READY) ## Write the generated reference pages
+	@$(BIN)/gangplan docs docs
+
+update: $(READY) ## Rewrite golden files, reference pages and rendered/ after an intended change
+	@$(BIN)/gangplan docs docs
+	@$(BIN)/gangplan render
+	@$(BIN)/python -m pytest -q -n auto -m "not e2e" --update
+
+constraints: $(READY) ## Pin the newest allowed packages by hash (needs uv)
+	@uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --all-extras pyproject.toml -o constraints.txt
+
+schemas: $(READY) ## Generate the schemas anew from their pinned sources (development only)
+	@$(BIN)/python validate/schemas/build.py
+
+bench: $(READY) ## Measure speed and memory, beside kustomize and the bare limit
+	@$(BIN)/python -m benchmarks
+
+clean: ## Remove the environment and caches of this checkout
+	rm -rf $(VENV) .gangplan .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis build dist *.egg-info

@@ -1,0 +1,25 @@
+"""The program's door: `gangplan` and `python -m gangplan`.
+
+The version is answered before anything else is imported. The guard at the end must stay: MPI workers
+import this module again.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from gangplan import __version__
+
+
+def main() -> int:
+    """Run the command line and return its exit code."""
+    if sys.argv[1:] == ["--version"]:
+        sys.stdout.write(f"gangplan {__version__}\n")
+        return 0
+    from gangplan.cli import run
+
+    return run()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,213 @@
+"""The command line: names, flags and exit codes. What the commands do stands in gangplan.commands."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from gangplan import __version__
+from gangplan.commands import tools as tools_command
+from gangplan.errors import Exit, GangplanError, InternalError
+
+app = typer.Typer(
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    add_completion=True,
+    no_args_is_help=True,
+    help="Short training-job specs in Git become everything a GPU cluster needs to run them, proved before sync.",
+)
+app.add_typer(tools_command.app, name="tools")
+
+Workspace = Annotated[
+    Path | None,
+    typer.Option(
+        "--workspace", "-C", help="Workspace folder (default: found from here upwards).", metavar="DIR"
+    ),
+]
+Clusters = Annotated[
+    list[str] | None, typer.Option("--cluster", help="Only this cluster; may be repeated.", metavar="NAME")
+]
+Teams = Annotated[
+    list[str] | None, typer.Option("--team", help="Only this team; may be repeated.", metavar="NAME")
+]
+Specs = Annotated[
+    list[str] | None,
+    typer.Argument(help="Spec files, folders or patterns (default: all).", metavar="[SPEC]..."),
+]
+EngineName = Annotated[
+    str, typer.Option("--engine", help="Where work runs: auto, serial, process or mpi.", metavar="NAME")
+]
+Jobs = Annotated[
+    int, typer.Option("--jobs", "-j", min=0, help="Worker processes (0: one per core).", metavar="N")
+]
+
+
+@app.callback()
+def _common(
+    version: Annotated[bool, typer.Option("--version", help="Show the version and leave.")] = False,
+) -> None:
+    if version:
+        typer.echo(f"gangplan {__version__}")
+        raise typer.Exit
+
+
+@app.command()
+def render(
+    specs: Specs = None,
+    workspace: Workspace = None,
+    cluster: Clusters = None,
+    team: Teams = None,
+    check: Annotated[
+        bool,
+        typer.Option(
+            "--check", help="Write nothing; exit 1 and show the difference when rendered/ is stale."
+        ),
+    ] = False,
+    output: Annotated[
+        str | None,
+        typer.Option(
+            "--output", "-o", help="Another folder than rendered/, or - for standard output.", metavar="DIR|-"
+        ),
+    ] = None,
+    engine: EngineName = "auto",
+    jobs: Jobs = 0,
+) -> None:
+    """Expand specs, apply overlays, check schemas, and write rendered/."""
+    from gangplan.commands.common import request
+    from gangplan.commands.render import render as command
+
+    raise typer.Exit(command(request(workspace, cluster, team, specs, engine, jobs), check, output))
+
+
+@app.command()
+def validate(
+    specs: Specs = None,
+    workspace: Workspace = None,
+    cluster: Clusters = None,
+    team: Teams = None,
+    format: Annotated[str, typer.Option("--format", help="text or json.", metavar="NAME")] = "text",
+    fail_on: Annotated[
+        str,
+        typer.Option(
+            "--fail-on", help="Lowest severity that makes exit 1: error, warning or note.", metavar="NAME"
+        ),
+    ] = "error",
+    engine: EngineName = "auto",
+    jobs: Jobs = 0,
+) -> None:
+    """Check specs and everything they expand to, without writing."""
+    from gangplan.commands.common import request
+    from gangplan.commands.validate import validate as command
+
+    raise typer.Exit(command(request(workspace, cluster, team, specs, engine, jobs), format, fail_on))
+
+
+@app.command()
+def plan(
+    specs: Specs = None,
+    workspace: Workspace = None,
+    cluster: Clusters = None,
+    team: Teams = None,
+    format: Annotated[str, typer.Option("--format", help="text or json.", metavar="NAME")] = "text",
+    engine: EngineName = "auto",
+    jobs: Jobs = 0,
+) -> None:
+    """Show what specs amount to: pods, ranks, slots, resources and the final command, per cluster."""
+    from gangplan.commands.common import request
+    from gangplan.commands.plan import plan as command
+
+    raise typer.Exit(command(request(workspace, cluster, team, specs, engine, jobs), format))
+
+
+@app.command()
+def why(
+    spec: Annotated[str, typer.Argument(help="A spec file.", metavar="SPEC")],
+    workspace: Workspace = None,
+    cluster: Clusters = None,
+) -> None:
+    """Show where each value of a job comes from: spec, profile, team, cluster or built-in."""
+    from gangplan.commands.common import request
+    from gangplan.commands.why import why as command
+
+    raise typer.Exit(command(request(workspace, cluster, None, [spec], "serial", 1)))
+
+
+schema_app = typer.Typer(
+    rich_markup_mode=None,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    no_args_is_help=True,
+    help="The file formats as JSON Schema.",
+)
+app.add_typer(schema_app, name="schema")
+
+
+@schema_app.command("print")
+def schema_print(
+    kind: Annotated[str, typer.Argument(help="spec, team, cluster or catalog.", metavar="KIND")],
+) -> None:
+    """Print the JSON Schema of a file format, for editors and other tools."""
+    from gangplan.commands.schema import print_schema
+
+    raise typer.Exit(print_schema(kind))
+
+
+@app.command(hidden=True)
+def docs(
+    folder: Annotated[Path, typer.Argument(help="Folder to write.", metavar="DIR")], check: bool = False
+) -> None:
+    """Write the generated reference pages (for maintainers)."""
+    from gangplan.commands.docs import write_docs
+
+    raise typer.Exit(write_docs(folder, check))
+
+
+def run() -> int:
+    """Run the command line. Every error of ours is printed here and nowhere else."""
+    try:
+        outcome = app(standalone_mode=False)
+        return int(outcome) if isinstance(outcome, int) else Exit.CLEAN
+    except typer.Exit as stop:
+        return int(stop.exit_code)
+    except GangplanError as stop:
+        _fatal(stop)
+        return stop.code
+    except (KeyboardInterrupt, typer.Abort):
+        sys.stderr.write("interrupted; nothing was changed\n")
+        return Exit.INTERRUPTED
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # the reader went away: nothing more to say
+        return Exit.CLEAN
+    except Exception as bad:  # noqa: BLE001  the last door: what is left is a usage error or a bug of ours
+        return _unexpected(bad)
+
+
+def _fatal(stop: GangplanError) -> None:
+    sys.stderr.write(f"fatal: {stop.message}\n")
+    if stop.help:
+        sys.stderr.write(f"  help: {stop.help}\n")
+
+
+def _unexpected(bad: Exception) -> int:
+    import click
+
+    if isinstance(bad, click.ClickException):
+        usage = getattr(bad, "ctx", None)
+        sys.stderr.write(f"fatal: {bad.format_message()}\n")
+        if usage is not None:
+            sys.stderr.write(f"  help: {usage.command_path} --help\n")
+        return Exit.INPUT
+    import traceback
+
+    _fatal(
+        InternalError(
+            f"a mistake in gangplan {__version__}: {type(bad).__name__}: {bad}",
+            "Please report it with these lines:",
+        )
+    )
+    traceback.print_exception(bad)
+    return Exit.ENVIRONMENT

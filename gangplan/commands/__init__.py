@@ -1,0 +1,1 @@
+"""One module per command: it asks the pipeline and prints. No logic of its own."""

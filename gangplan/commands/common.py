@@ -1,0 +1,58 @@
+"""What the commands share: the request from flags, printing findings, the exit code."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from gangplan.errors import Exit, UserError
+from gangplan.findings import Finding, Severity, worst
+from gangplan.pipeline import Request, Result
+from gangplan.report.text import text_report
+from gangplan.workspace import find_root
+
+# Findings of these rules mean that the input was understood and judged; all other errors mean that a file
+# could not be read or resolved. The first kind exits 1, the second 2 (docs/exit-codes.md).
+JUDGED = frozenset({"schema", "schema-missing", "kubeconform"})
+
+
+def request(
+    workspace: Path | None,
+    clusters: Sequence[str] | None,
+    teams: Sequence[str] | None,
+    specs: Sequence[str] | None,
+    engine: str,
+    jobs: int,
+) -> Request:
+    """The request of a command line. Raises UserError outside a workspace."""
+    start = (workspace or Path.cwd()).resolve()
+    if not start.is_dir():
+        raise UserError(
+            f"nothing was checked: {workspace} is not a folder",
+            "Name the folder that holds specs/ and overlays/.",
+        )
+    return Request(
+        find_root(start), tuple(clusters or ()), tuple(teams or ()), tuple(specs or ()), engine, jobs
+    )
+
+
+def print_findings(findings: Sequence[Finding]) -> None:
+    """Findings to standard error, coloured on a terminal unless NO_COLOR is set."""
+    colour = sys.stderr.isatty() and not os.environ.get("NO_COLOR")
+    sys.stderr.write(text_report(findings, colour))
+
+
+def exit_code(result: Result, fail_on: Severity = Severity.ERROR) -> Exit:
+    """0 clean, 1 findings at or above `fail_on`, 2 when input could not be understood."""
+    errors = [finding for finding in result.findings if finding.severity is Severity.ERROR]
+    if any(finding.rule not in JUDGED for finding in errors):
+        return Exit.INPUT
+    level = worst(result.findings)
+    return Exit.FINDINGS if level is not None and level >= fail_on else Exit.CLEAN
+
+
+def plural(count: int, word: str) -> str:
+    """`1 run`, `2 runs`."""
+    return f"{count} {word}{'' if count == 1 else 's'}"

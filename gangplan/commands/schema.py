@@ -1,0 +1,50 @@
+"""`gangplan schema print`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+from gangplan.errors import Exit, UserError
+from gangplan.spec.base import Strict
+
+DRAFT = "https://json-schema.org/draft/2020-12/schema"
+
+
+def models() -> dict[str, type[Strict]]:
+    """The file formats by the names that the command takes."""
+    from gangplan.spec.catalog import ImageCatalog
+    from gangplan.spec.cluster import Cluster
+    from gangplan.spec.job import TrainingJob
+    from gangplan.spec.team import Team
+
+    return {"spec": TrainingJob, "team": Team, "cluster": Cluster, "catalog": ImageCatalog}
+
+
+def schema_of(kind: str) -> dict[str, Any]:
+    """The JSON Schema of a file format, as editors use it. Raises UserError for an unknown one."""
+    known = models()
+    if kind not in known:
+        raise UserError(f"there is no file format '{kind}'", f"Formats: {', '.join(known)}.")
+    schema: dict[str, Any] = _untitled(known[kind].model_json_schema(by_alias=True))
+    return {"$schema": DRAFT, "title": known[kind].__name__, **schema}
+
+
+def _untitled(value: Any, names: bool = False) -> Any:
+    """Without the titles that pydantic invents from field names; `names` marks maps whose keys are names."""
+    if isinstance(value, dict):
+        return {
+            key: _untitled(item, names=key in ("properties", "$defs") and not names)
+            for key, item in value.items()
+            if names or key != "title"
+        }
+    if isinstance(value, list):
+        return [_untitled(item) for item in value]
+    return value
+
+
+def print_schema(kind: str) -> Exit:
+    """Print it."""
+    sys.stdout.write(json.dumps(schema_of(kind), indent=2, ensure_ascii=False) + "\n")
+    return Exit.CLEAN

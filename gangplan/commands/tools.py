@@ -1,0 +1,88 @@
+"""`gangplan tools`: which other programs are used, and how to get them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from gangplan.tools.find import Search
+
+app = typer.Typer(
+    rich_markup_mode=None,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    no_args_is_help=True,
+    help="The other programs that gangplan uses: kustomize and kubeconform.",
+)
+
+
+@app.command("list")
+def list_tools() -> None:
+    """Show each program: its version, where it comes from, and which engine judges."""
+    from gangplan.tools.find import search
+    from gangplan.tools.kustomize import engine
+    from gangplan.tools.pins import KUBECONFORM, KUSTOMIZE
+
+    searches = {tool.name: search(tool) for tool in (KUSTOMIZE, KUBECONFORM)}
+    rows = [_row(outcome) for outcome in searches.values()]
+    builder = engine()
+    if builder is not None and searches[KUSTOMIZE.name].found is None:
+        rows[0] = (KUSTOMIZE.name, builder.version, "kubectl", str(builder.path))
+    _print_table(rows)
+    judge = searches[KUBECONFORM.name].found
+    typer.echo(f"overlays are built by {builder.label if builder else 'nothing: overlays cannot be built'}")
+    typer.echo(f"schemas are judged by {f'{judge.label} and ' if judge else ''}the embedded validator")
+    for outcome in searches.values():
+        for refused in outcome.refused:
+            typer.echo(f"note: {refused}")
+        if outcome.found is None:
+            typer.echo(f"help: {outcome.error().help}")
+
+
+@app.command("install")
+def install_tools(
+    names: Annotated[list[str] | None, typer.Argument(help="kustomize, kubeconform (default: both)")] = None,
+) -> None:
+    """Install the programs that are missing, into the tool cache."""
+    import time
+
+    from gangplan.errors import ToolError, UserError
+    from gangplan.tools import provision
+    from gangplan.tools.find import find
+    from gangplan.tools.pins import TOOLS
+
+    known = {tool.name: tool for tool in TOOLS}
+    for name in names or ():
+        if name not in known:
+            raise UserError(f"unknown tool {name!r}; known: {', '.join(known)}")
+    failures: list[ToolError] = []
+    for tool in [known[name] for name in names or known]:
+        started = time.monotonic()
+        try:
+            found = find(tool)
+            done = "found" if found else "installed"
+            found = found or provision.install(tool, lambda line: typer.echo(line, err=True))
+        except ToolError as error:
+            # One program that cannot be had is no reason to leave the other one out.
+            failures.append(error)
+            continue
+        typer.echo(f"{found.label} {done} in {time.monotonic() - started:.1f} s: {found.path}")
+    if failures:
+        raise ToolError("; ".join(error.message for error in failures), failures[0].help)
+
+
+def _row(outcome: Search) -> tuple[str, str, str, str]:
+    found = outcome.found
+    if found is None:
+        embedded = "missing" if outcome.tool.name == "kustomize" else "embedded"
+        return outcome.tool.name, "-", embedded, "-"
+    return found.tool.name, found.version, found.origin, str(found.path)
+
+
+def _print_table(rows: list[tuple[str, str, str, str]]) -> None:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        typer.echo("  ".join(cells).rstrip())

@@ -1,0 +1,41 @@
+"""`gangplan validate`."""
+
+from __future__ import annotations
+
+import sys
+
+from gangplan.commands.common import exit_code, plural, print_findings
+from gangplan.errors import Exit, UserError
+from gangplan.findings import Severity, in_order
+from gangplan.pipeline import Request, rendered_aside
+from gangplan.report.json import json_report
+from gangplan.report.text import summary
+from gangplan.second_opinion import second_opinion
+
+
+def validate(request: Request, format: str, fail_on: str) -> Exit:
+    """Check everything and print the findings."""
+    if format not in ("text", "json"):
+        raise UserError(f"there is no format '{format}'", "Formats: text, json.")
+    level = next((severity for severity in Severity if severity.word == fail_on), None)
+    if level is None:
+        raise UserError(f"there is no severity '{fail_on}'", "Severities: error, warning, note.")
+    with rendered_aside(request) as (result, folder):
+        engines = ["embedded validator"]
+        if not result.has_errors:
+            judge, found = second_opinion(request.root, folder)
+            engines += [judge] if judge else []
+            result.findings = in_order([*result.findings, *found])
+    checked = {
+        "specs": result.specs,
+        "runs": sum(1 for change in result.changes if "/runs/" in change.path),
+        "objects": result.objects,
+    }
+    if format == "json":
+        sys.stdout.write(json_report(result.findings, {"checked": checked, "engines": engines}))
+    else:
+        print_findings(result.findings)
+        sys.stdout.write(
+            f"checked {plural(checked['specs'], 'spec')}, {plural(checked['runs'], 'run')}, {plural(checked['objects'], 'object')} ({' and '.join(engines)}): {summary(result.findings)}\n"
+        )
+    return exit_code(result, level)

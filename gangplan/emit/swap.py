@@ -1,0 +1,33 @@
+"""Exchange two folders in one step where the kernel can, in two renames where it cannot."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from pathlib import Path
+
+_AT_FDCWD = -100
+_RENAME_EXCHANGE = 2  # linux/fs.h; renameat2 is in glibc since 2.28
+
+
+def exchange(first: Path, second: Path) -> None:
+    """After this, each path holds what the other held. Raises OSError.
+
+    Without renameat2 (another system, an old file system) there is a moment in which `second` does not
+    exist; `Stage.recover` finishes the second rename at the next start.
+    """
+    if _exchange_at_once(first, second):
+        return
+    aside = first.with_name(f"{first.name}.aside")
+    os.rename(second, aside)
+    os.rename(first, second)
+    os.rename(aside, first)
+
+
+def _exchange_at_once(first: Path, second: Path) -> bool:
+    try:
+        renameat2 = ctypes.CDLL(None, use_errno=True).renameat2
+    except (AttributeError, OSError):
+        return False
+    done = renameat2(_AT_FDCWD, os.fsencode(first), _AT_FDCWD, os.fsencode(second), _RENAME_EXCHANGE)
+    return bool(done == 0)

@@ -1,0 +1,57 @@
+"""Where work runs: one ordered map, the same results whichever engine is chosen."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from typing import Protocol, TypeVar
+
+from gangplan.errors import UserError
+
+Task = TypeVar("Task")
+Result = TypeVar("Result")
+
+ENGINES = ("auto", "serial", "process", "mpi")
+# A worker costs 40 ms to start; below this many tasks it never pays (measured, benchmarks/).
+WORTH_WORKERS = 64
+
+
+class Engine(Protocol):
+    """`map` calls `setup(*arguments)` once per worker, then yields `call(task)` in the order of the tasks."""
+
+    name: str
+
+    def map(
+        self,
+        call: Callable[[Task], Result],
+        tasks: Sequence[Task],
+        setup: Callable[..., None],
+        arguments: tuple[object, ...],
+    ) -> Iterator[Result]: ...
+
+
+def pick(name: str, jobs: int, size: int) -> Engine:
+    """The engine by name; `auto` takes processes when the work is worth their start.
+
+    `jobs` is the number of workers (0: one per core), `size` the number of things to do.
+    """
+    workers = jobs or _cores()
+    if name == "auto":
+        name = "process" if workers > 1 and size >= WORTH_WORKERS else "serial"
+    if name == "serial":
+        from gangplan.engines.serial import SerialEngine
+
+        return SerialEngine()
+    if name == "process":
+        from gangplan.engines.process import ProcessEngine
+
+        return ProcessEngine(workers)
+    if name == "mpi":
+        from gangplan.engines.mpi import MpiEngine
+
+        return MpiEngine()
+    raise UserError(f"there is no engine '{name}'", f"Engines: {', '.join(ENGINES)}.")
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

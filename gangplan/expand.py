@@ -1,0 +1,222 @@
+"""Spec files in, rendered texts and findings out: the part of the pipeline that runs on every worker.
+
+A worker reads the workspace once; its tasks are lists of spec files. Nothing here writes but `Stage.put`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from gangplan.emit import Change, Stage, header_lines
+from gangplan.errors import InternalError
+from gangplan.findings import Finding, Location, Severity
+from gangplan.generators import run_objects, tenant_objects
+from gangplan.model.job import Platform
+from gangplan.objects import Body, dump, dump_all, ref_of
+from gangplan.overlay import Builder, load_component
+from gangplan.plan import Unit, plan_unit
+from gangplan.plan.names import run_name
+from gangplan.resolve import resolve, resolve_tenants, target_clusters
+from gangplan.validate.schema import SchemaVersions, problems
+from gangplan.validate.schema_messages import dotted
+from gangplan.workspace import Spec, SpecFile, Workspace, load, load_spec
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What a command asks of the workers."""
+
+    root: Path
+    clusters: tuple[str, ...] = ()
+    stage: Stage | None = None
+    keeps_texts: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One run as planned and named."""
+
+    cluster: str
+    name: str
+    path: str
+    unit: Unit
+
+
+@dataclass(slots=True)
+class Expanded:
+    """What a task yields."""
+
+    findings: list[Finding] = field(default_factory=list)
+    changes: list[Change] = field(default_factory=list)
+    jobs: list[tuple[str, str, str, Location]] = field(default_factory=list)  # cluster, namespace, job, place
+    matched: dict[str, set[int]] = field(default_factory=dict)
+    runs: list[Run] = field(default_factory=list)
+    texts: dict[str, str] = field(default_factory=dict)
+    objects: int = 0
+
+
+@dataclass(slots=True)
+class Worker:
+    """The state of one worker: the workspace and, per cluster, the overlay's builder."""
+
+    options: Options
+    workspace: Workspace
+    builders: dict[str, Builder]
+
+
+_worker: list[Worker] = []
+
+
+def set_up(options: Options) -> None:
+    """Read the workspace for this worker. Its findings were reported by the process that started the work."""
+    workspace, _ = load(options.root)
+    builders = {name: Builder(load_component(options.root, name)[0]) for name in workspace.clusters}
+    _worker[:] = [Worker(options, workspace, builders)]
+
+
+def expand_specs(files: Sequence[SpecFile]) -> Expanded:
+    """Expand some spec files: load, resolve, plan, generate, build, check, stage."""
+    worker, result = _current(), Expanded()
+    planned: dict[str, list[tuple[Unit, Spec]]] = {}
+    for file in files:
+        for cluster, unit, spec in _plan(worker, file, result):
+            planned.setdefault(cluster, []).append((unit, spec))
+    for cluster in sorted(planned):
+        _render_runs(worker, cluster, planned[cluster], result)
+    return result
+
+
+def expand_tenants(cluster: str, teams: Sequence[str] = ()) -> Expanded:
+    """Expand the tenants of one cluster (of some teams only, when named)."""
+    worker, result = _current(), Expanded()
+    tenants = [
+        tenant for tenant in resolve_tenants(worker.workspace, cluster) if not teams or tenant.team in teams
+    ]
+    groups = [tenant_objects(tenant) for tenant in tenants]
+    built = _build(worker, cluster, groups, result)
+    for tenant, before, bodies in zip(tenants, groups, built, strict=True):
+        result.findings += check_objects(
+            bodies, before, tenant.platform, Location(tenant.source), worker.builders[cluster]
+        )
+        _put(
+            worker,
+            result,
+            f"{cluster}/tenants/{tenant.team}/tenant.yaml",
+            dump_all(bodies, header_lines(tenant.source)),
+        )
+        result.objects += len(bodies)
+    return result
+
+
+def _current() -> Worker:
+    if not _worker:
+        raise InternalError("a worker was used before it was set up")
+    return _worker[0]
+
+
+def _plan(worker: Worker, file: SpecFile, result: Expanded) -> Iterable[tuple[str, Unit, Spec]]:
+    """The units of one spec file on the clusters asked for."""
+    spec, findings = load_spec(worker.options.root, file)
+    result.findings += findings
+    if spec is None:
+        return
+    clusters, findings = target_clusters(worker.workspace, spec)
+    result.findings += findings
+    for cluster in clusters:
+        if worker.options.clusters and cluster not in worker.options.clusters:
+            continue
+        job, findings = resolve(worker.workspace, spec, cluster)
+        result.findings += findings
+        if job is None:
+            continue
+        unit, findings = plan_unit(job, spec)
+        result.findings += findings
+        if unit is not None:
+            place = spec.document.where(("name",)) if spec.spec.name else Location(file.file, 1, 1)
+            result.jobs.append((cluster, job.namespace, job.name, place))
+            yield cluster, unit, spec
+
+
+def _render_runs(worker: Worker, cluster: str, units: list[tuple[Unit, Spec]], result: Expanded) -> None:
+    """Objects of the units of one cluster: generated, built together, checked, named, staged."""
+    groups = [run_objects(unit) for unit, _ in units]
+    for (unit, _), before, bodies in zip(units, groups, _build(worker, cluster, groups, result), strict=True):
+        where = Location(unit.job.source, 1, 1)
+        result.findings += check_objects(bodies, before, unit.job.platform, where, worker.builders[cluster])
+        name = run_name(unit.job.name, content_hash(bodies, unit.job.run))
+        text = dump_all(bodies, header_lines(unit.job.source)).replace(unit.run_name, name)
+        path = f"{cluster}/runs/{unit.job.team}/{name}.yaml"
+        _put(worker, result, path, text)
+        result.objects += len(bodies)
+        if worker.options.keeps_texts:
+            result.runs.append(Run(cluster, name, path, unit))
+
+
+def _build(worker: Worker, cluster: str, groups: list[list[Body]], result: Expanded) -> list[list[Body]]:
+    """All groups through the overlay in one go."""
+    builder = worker.builders[cluster]
+    built = iter(builder.build([body for group in groups for body in group]))
+    result.matched[cluster] = set(builder.matched)
+    return [[next(built) for _ in group] for group in groups]
+
+
+def _put(worker: Worker, result: Expanded, path: str, text: str) -> None:
+    if worker.options.stage is not None:
+        result.changes.append(worker.options.stage.put(path, text))
+    if worker.options.keeps_texts:
+        result.texts[path] = text
+
+
+def content_hash(bodies: Sequence[Body], run: int) -> str:
+    """The hash in a run's name: everything that must not change while it runs, and the run number.
+
+    That is the whole runtime and what Trainer makes immutable in the TrainJob (2.2 and later: runtimeRef,
+    trainer, activeDeadlineSeconds). Metadata and network policies may change without a new run.
+    """
+    digest = hashlib.sha256(f"run {run}\n".encode())
+    for body in bodies:
+        if body["kind"] in ("TrainingRuntime", "TrainJob"):
+            digest.update(dump({"kind": body["kind"], "spec": body["spec"]}).encode())
+    return digest.hexdigest()
+
+
+def check_objects(
+    bodies: Sequence[Body], before: Sequence[Body], platform: Platform, where: Location, builder: Builder
+) -> list[Finding]:
+    """The schema gate: each built object against the schema of its kind at the cluster's versions.
+
+    A problem that the generated object did not have is the overlay's.
+    """
+    versions = SchemaVersions(
+        kubernetes=platform.kubernetes.line,
+        trainer=platform.trainer.line,
+        kueue=platform.kueue.line if platform.kueue else None,
+        jobset=platform.jobset.line,
+    )
+    findings = []
+    for built, generated in zip(bodies, before, strict=True):
+        wrong = problems(built, versions)
+        if not wrong:
+            continue
+        inherited = (
+            {problem.path for problem in problems(generated, versions)}
+            if built != generated
+            else {p.path for p in wrong}
+        )
+        for problem in wrong:
+            place = where if problem.path in inherited else Location(builder.component.file, 1, 1)
+            findings.append(
+                Finding(
+                    problem.rule,
+                    Severity.ERROR,
+                    place,
+                    problem.message,
+                    problem.help,
+                    str(ref_of(built)),
+                    dotted(problem.path),
+                )
+            )
+    return findings

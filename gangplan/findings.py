@@ -1,0 +1,89 @@
+"""A finding: one problem, where it stands, what would be right. Findings sort by file, line and rule."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import IntEnum
+
+
+class Severity(IntEnum):
+    """How bad a finding is; larger is worse."""
+
+    NOTE = 0
+    WARNING = 1
+    ERROR = 2
+
+    @property
+    def word(self) -> str:
+        """The lower-case word used in every report."""
+        return self.name.lower()
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Location:
+    """A place in a file of the workspace. Lines and columns start at 1; 0 means the whole file."""
+
+    file: str
+    line: int = 0
+    column: int = 0
+
+    def __str__(self) -> str:
+        if not self.line:
+            return self.file
+        return f"{self.file}:{self.line}:{self.column}"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One problem.
+
+    `rule` is a stable kebab-case id; `where` the place in a user's file that is to blame;
+    `object_ref` and `path` name the rendered object and its field when one is involved;
+    `help` is one sentence that can be followed or pasted.
+    """
+
+    rule: str
+    severity: Severity
+    where: Location
+    message: str
+    help: str = ""
+    object_ref: str = ""
+    path: str = ""
+
+    @property
+    def sort_key(self) -> tuple[str, int, int, str, str, str]:
+        """File, line, column, rule, object, message: the order of every report."""
+        return (
+            self.where.file,
+            self.where.line,
+            self.where.column,
+            self.rule,
+            self.object_ref,
+            self.message,
+        )
+
+
+def error(rule: str, where: Location, message: str, help: str = "") -> Finding:
+    """A finding of severity error."""
+    return Finding(rule, Severity.ERROR, where, message, help)
+
+
+def warning(rule: str, where: Location, message: str, help: str = "") -> Finding:
+    """A finding of severity warning."""
+    return Finding(rule, Severity.WARNING, where, message, help)
+
+
+def note(rule: str, where: Location, message: str, help: str = "") -> Finding:
+    """A finding of severity note."""
+    return Finding(rule, Severity.NOTE, where, message, help)
+
+
+def in_order(findings: Iterable[Finding]) -> list[Finding]:
+    """The findings sorted and without exact repeats (one cause is reported once)."""
+    return sorted(set(findings), key=lambda finding: finding.sort_key)
+
+
+def worst(findings: Iterable[Finding]) -> Severity | None:
+    """The highest severity present, or None when there is none."""
+    return max((finding.severity for finding in findings), default=None)

@@ -1,0 +1,85 @@
+"""Durations in specs: text such as `90m`, `24h` or `1h30m` in, whole seconds out, and back."""
+
+from __future__ import annotations
+
+import re
+
+_SECONDS = {"d": 86_400, "h": 3_600, "m": 60, "s": 1}
+# Each unit at most once, the larger first, so that every duration is written in one obvious way.
+_DURATION = re.compile(r"(?:([0-9]+)d)?(?:([0-9]+)h)?(?:([0-9]+)m)?(?:([0-9]+)s)?", re.ASCII)
+# `activeDeadlineSeconds` and its kin are int32 in several of the objects that carry them.
+MAX_S = 2**31 - 1
+
+_WORDS = {
+    word: letter
+    for words, letter in (
+        ("s sec secs second seconds", "s"),
+        ("m min mins minute minutes", "m"),
+        ("h hr hrs hour hours", "h"),
+        ("d day days", "d"),
+    )
+    for word in words.split()
+}
+_WEEKS = frozenset(("w", "wk", "week", "weeks"))
+_PART = re.compile(r"([0-9]+)(\.[0-9]+)?\s*([A-Za-z]+)[\s,]*", re.ASCII)
+
+
+class DurationError(ValueError):
+    """The text is not a duration; `help` says what was probably meant."""
+
+    def __init__(self, message: str, help: str) -> None:
+        super().__init__(message)
+        self.message = message
+        self.help = help
+
+
+def parse_duration(text: str | int) -> int:
+    """Whole seconds, more than zero. Raises `DurationError`."""
+    written = str(text).strip()
+    if isinstance(text, bool) or not isinstance(text, str | int):
+        raise DurationError(f"{text!r} is not a duration", _GENERAL)
+    if re.fullmatch(r"[0-9]+", written, re.ASCII):
+        raise DurationError(f"{text!r} has no unit", f"did you mean {written}h?")
+    match = _DURATION.fullmatch(written)
+    if not match or not written or not isinstance(text, str) or text != written:
+        raise DurationError(f"{text!r} is not a duration", _suggestion(written))
+    if max(len(part or "") for part in match.groups()) > 10:
+        raise DurationError(f"{text[:20]!r}... is longer than 68 years", "write a shorter time")
+    seconds = sum(int(part or 0) * size for part, size in zip(match.groups(), _SECONDS.values(), strict=True))
+    if seconds <= 0:
+        raise DurationError(f"{text!r} is no time at all", "leave the field out for no limit")
+    if seconds > MAX_S:
+        raise DurationError(f"{text!r} is longer than 68 years", "write a shorter time")
+    return seconds
+
+
+def format_duration(seconds: int) -> str:
+    """The one text that `parse_duration` reads back; in days if they are whole and two or more."""
+    if seconds <= 0:
+        raise ValueError(f"a duration is more than zero seconds, not {seconds}")
+    days, rest = divmod(seconds, _SECONDS["d"])
+    if days > 1 and not rest:
+        return f"{days}d"
+    parts = []
+    for letter in "hms":
+        count, seconds = divmod(seconds, _SECONDS[letter])
+        if count:
+            parts.append(f"{count}{letter}")
+    return "".join(parts)
+
+
+_GENERAL = "write it as 30m, 24h, 7d or 1h30m"
+
+
+def _suggestion(text: str) -> str:
+    """The same time in our units, if the text can be understood."""
+    parts = _PART.findall(text)
+    if not parts or _PART.sub("", text):
+        return _GENERAL
+    seconds = 0
+    for whole, fraction, word in parts:
+        unit = 7 * _SECONDS["d"] if word.lower() in _WEEKS else _SECONDS.get(_WORDS.get(word.lower(), ""), 0)
+        if not unit or len(whole) > 10 or len(fraction) > 10:
+            return _GENERAL
+        seconds += int(whole) * unit + int(fraction[1:] or 0) * unit // 10 ** max(len(fraction) - 1, 0)
+    return f"did you mean {format_duration(seconds)}?" if 0 < seconds <= MAX_S else _GENERAL

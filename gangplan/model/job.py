@@ -1,0 +1,217 @@
+"""A job as resolved for one cluster: every default applied, every name looked up, nothing left to guess."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from gangplan.findings import Location
+from gangplan.model.quantity import Quantity
+from gangplan.model.version import Version
+
+Framework = Literal["mpi", "torch", "horovod", "deepspeed"]
+Family = Literal["OpenMPI", "IntelMPI", "MPICH"]
+Posture = Literal["default", "restricted", "isolated"]
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a resolved value came from: a layer (spec, profile, team, cluster, built-in) and its place."""
+
+    layer: str
+    where: Location | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Dns:
+    """The DNS pods of a cluster, selected as NetworkPolicy selects: namespace, pod labels, pod ports."""
+
+    namespace: str
+    labels: tuple[tuple[str, str], ...]
+    ports: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Platform:
+    """The facts of one cluster that decide how objects are spelled."""
+
+    cluster: str
+    environment: str
+    region: str
+    kubernetes: Version
+    trainer: Version
+    jobset: Version
+    kueue: Version | None
+    openshift: Version | None
+    domain: str
+    dns: Dns
+
+
+@dataclass(frozen=True, slots=True)
+class Ssh:
+    """The SSH server of an image."""
+
+    server: str
+    config: str
+    port: int
+    keys: str
+
+
+@dataclass(frozen=True, slots=True)
+class Mpi:
+    """The MPI of an image. `major` decides the environment names (Open MPI 4 and 5 differ)."""
+
+    family: Family
+    major: int
+    version: str
+    setup: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """An image as this cluster pulls it."""
+
+    name: str
+    reference: str
+    framework: Framework
+    mpi: Mpi | None
+    ssh: Ssh
+    uid: int
+    gid: int
+
+
+@dataclass(frozen=True, slots=True)
+class Resources:
+    """Requests, equal to limits: CPU, memory, and extended resources by name."""
+
+    cpu: Quantity
+    memory: Quantity
+    devices: tuple[tuple[str, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class EnvVar:
+    """One environment variable: a value, or a key of a secret."""
+
+    name: str
+    value: str = ""
+    secret: str = ""
+    key: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Mount:
+    """A claim or a secret shown as files. Exactly one of `claim` and `secret` is set."""
+
+    volume: str
+    path: str
+    claim: str = ""
+    secret: str = ""
+    read_only: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Toleration:
+    """A toleration; an empty value means operator Exists."""
+
+    key: str
+    effect: str
+    value: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """Where pods go: node selector and tolerations, and what a node there offers."""
+
+    name: str
+    selector: tuple[tuple[str, str], ...]
+    tolerations: tuple[Toleration, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Egress:
+    """One place outside the run: an address range without some parts, and TCP ports."""
+
+    name: str
+    cidr: str
+    excluding: tuple[str, ...]
+    ports: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """The folder or address given to the program as CHECKPOINT_DIR."""
+
+    directory: str
+    every_steps: int
+    resume: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One job on one cluster. Times are seconds; resources are per worker (or per launcher)."""
+
+    name: str
+    team: str
+    namespace: str
+    source: str
+    description: str
+    platform: Platform
+    image: Image
+    command: tuple[str, ...]
+    workers: int
+    slots: int
+    gpus: int
+    resources: Resources
+    launcher: Resources
+    launcher_runs_ranks: bool
+    worker_pool: Pool
+    launcher_pool: Pool
+    env: tuple[EnvVar, ...]
+    mounts: tuple[Mount, ...]
+    posture: Posture
+    egress: tuple[Egress, ...]
+    transport: str
+    rdma_network: str
+    mpi_flags: tuple[str, ...]
+    bind_to: str
+    map_by: str
+    topology: tuple[str, str] | None
+    spread: str
+    queue: str
+    priority: str
+    timeout_s: int
+    retries: int
+    labels: tuple[tuple[str, str], ...]
+    cost_centre: str
+    service_account: str
+    run: int
+    is_archived: bool
+    origins: dict[str, Origin] = field(default_factory=dict, compare=False, repr=False)
+
+    @property
+    def uses_mpi(self) -> bool:
+        """Whether ranks are started by an MPI launcher (torch is not)."""
+        return self.image.framework != "torch"
+
+    @property
+    def ranks(self) -> int:
+        """Workers times slots."""
+        return self.workers * self.slots
+
+
+@dataclass(frozen=True, slots=True)
+class Tenant:
+    """A team on one cluster: the least it needs to run at all."""
+
+    team: str
+    namespace: str
+    source: str
+    platform: Platform
+    service_account: str
+    pull_secrets: tuple[str, ...]
+    queue: str
+    cluster_queue: str
+    contact: str
+    cost_centre: str
+    description: str

@@ -1,0 +1,241 @@
+"""Kubernetes quantities: text in, exact numbers and the canonical text of `resource.Quantity` out.
+
+The grammar, the rounding and the canonical text are those of k8s.io/apimachinery v0.34, with two differences.
+Its `String()` returns some texts as they were written (`1.500`, `+1Gi`, `01Gi`); here they become canonical,
+and what `canonical` returns is what Go reads and writes unchanged. And where Go caps (`8Ei`) or overflows
+(`10E`), a `QuantityError` is raised.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import total_ordering
+
+_NANO = 10**9
+# The largest number of whole units: `Value()` is an int64.
+_MAX_UNITS = 2**63 - 1
+# Far outside what any exponent within the bounds above needs, and cheap to compute.
+_MAX_DIGITS = 64
+
+_DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
+_BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
+_DECIMAL_SUFFIX = {exponent: suffix for suffix, exponent in _DECIMAL.items()}
+_BINARY_SUFFIX = ("", *_BINARY)
+
+# Go's scanner also reads "+" and "-." as zero; nobody means that.
+_QUANTITY = re.compile(
+    r"([-+]?)([0-9]+\.?[0-9]*|\.[0-9]+)(?:([numkMGTPE]|[KMGTPE]i)?|[eE]([-+]?[0-9]+))", re.ASCII
+)
+_THOUSANDS = re.compile(r"[-+]?[0-9]{1,3}(?:,[0-9]{3})+", re.ASCII)
+_LOOKS_LIKE = re.compile(r"([-+]?[0-9][0-9.,_]*)\s*([A-Za-z]*)", re.ASCII)
+
+
+class Format(StrEnum):
+    """The family of suffixes a quantity was written with; the canonical text keeps it."""
+
+    DECIMAL_SI = "DecimalSI"
+    BINARY_SI = "BinarySI"
+    DECIMAL_EXPONENT = "DecimalExponent"
+
+
+class QuantityError(ValueError):
+    """The text is not a quantity; `help` says what was probably meant."""
+
+    def __init__(self, message: str, help: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.help = help
+
+
+@total_ordering
+@dataclass(frozen=True, slots=True, eq=False)
+class Quantity:
+    """An exact amount in billionths of a unit (a core, a byte, a GPU), equal in whatever format."""
+
+    nano: int
+    format: Format = Format.DECIMAL_SI
+
+    @classmethod
+    def of(cls, units: int, format: Format = Format.DECIMAL_SI) -> Quantity:
+        """So many whole cores, bytes or devices."""
+        return cls(units * _NANO, format)
+
+    @property
+    def bytes(self) -> int:
+        """The amount as bytes, rounded up."""
+        return self.value()
+
+    def value(self) -> int:
+        """Whole units, rounded away from zero as Go's `Value()`."""
+        return _away_from_zero(self.nano, _NANO)
+
+    def milli(self) -> int:
+        """Thousandths, rounded away from zero as Go's `MilliValue()`."""
+        return _away_from_zero(self.nano, _NANO // 1000)
+
+    def canonical(self) -> str:
+        """The text that Kubernetes stores: the largest suffix that needs no fraction."""
+        if not self.nano:
+            return "0"
+        # Go writes what is below 1Ki, or is no whole number of bytes, with decimal suffixes.
+        if self.format is Format.BINARY_SI and abs(self.nano) >= 1024 * _NANO and self.nano % _NANO == 0:
+            number, power = _without_factor(self.nano // _NANO, 1024, len(_BINARY))
+            return f"{number}{_BINARY_SUFFIX[power]}"
+        thousands = None if self.format is Format.DECIMAL_EXPONENT else 9
+        number, power = _without_factor(self.nano, 1000, thousands)
+        exponent = 3 * power - 9
+        if self.format is Format.DECIMAL_EXPONENT:
+            return f"{number}e{exponent}" if exponent else str(number)
+        return f"{number}{_DECIMAL_SUFFIX[exponent]}"
+
+    def __str__(self) -> str:
+        return self.canonical()
+
+    def __eq__(self, other: object) -> bool:
+        return self.nano == other.nano if isinstance(other, Quantity) else NotImplemented
+
+    def __lt__(self, other: Quantity) -> bool:
+        return self.nano < other.nano
+
+    def __hash__(self) -> int:
+        return hash(self.nano)
+
+    def __bool__(self) -> bool:
+        return self.nano != 0
+
+    def __add__(self, other: Quantity) -> Quantity:
+        """The sum, in the format of the first operand that is not zero (as Go's `Add`)."""
+        return Quantity(self.nano + other.nano, self.format if self.nano else other.format)
+
+    def __sub__(self, other: Quantity) -> Quantity:
+        return Quantity(self.nano - other.nano, self.format if self.nano else other.format)
+
+    def __mul__(self, times: int) -> Quantity:
+        return Quantity(self.nano * times, self.format)
+
+    __rmul__ = __mul__
+
+
+ZERO = Quantity(0)
+
+
+def parse(text: str) -> Quantity:
+    """The quantity that Kubernetes reads; finer than a billionth rounds up. Raises `QuantityError`."""
+    match = _QUANTITY.fullmatch(text)
+    if not match:
+        raise _not_a_quantity(text)
+    sign, number, suffix, exponent = match.groups()
+    whole, _, fraction = number.partition(".")
+    digits = int((whole + fraction)[:_MAX_DIGITS] or "0")
+    if len(number) > _MAX_DIGITS:
+        raise QuantityError(f"{text[:20]!r}... has too many digits", "write it with a suffix such as Gi")
+    scaled, format = _scale(digits, len(fraction), suffix or "", exponent)
+    if scaled > _MAX_UNITS * _NANO:
+        raise QuantityError(f"{text!r} is more than Kubernetes can count (2^63-1)", "check the suffix")
+    # Go writes a positive binary amount below one unit with decimal suffixes from then on.
+    if format is Format.BINARY_SI and 0 < scaled < _NANO:
+        format = Format.DECIMAL_SI
+    return Quantity(-scaled if sign == "-" else scaled, format)
+
+
+_CPU_HELP = "write a number of cores, such as 8 or 500m"
+_MEMORY_HELP = "write a number and its unit, such as 32Gi"
+
+
+def parse_cpu(text: str | int | float) -> Quantity:
+    """A number of cores such as 8, 0.5, "8" or "500m". Raises `QuantityError`.
+
+    An unquoted `0.5` comes as a float; as in Kubernetes its decimal text is what counts, never its bits.
+    """
+    if isinstance(text, bool) or not isinstance(text, str | int | float):
+        raise QuantityError(f"{text!r} is not a number of cores", _CPU_HELP)
+    quantity = parse(str(text))
+    if quantity.format is Format.BINARY_SI or str(text).endswith("i"):
+        raise QuantityError(f"{text!r} is an amount of memory, not of cores", _CPU_HELP)
+    if quantity.nano % (_NANO // 1000):
+        raise QuantityError(f"{text!r} is finer than a thousandth of a core (1m)", _CPU_HELP)
+    return _more_than_zero(quantity, text)
+
+
+def parse_memory(text: str | int | float) -> Quantity:
+    """An amount of memory or disk with its unit, such as "32Gi". Raises `QuantityError`."""
+    if isinstance(text, bool) or not isinstance(text, str | int | float):
+        raise QuantityError(f"{text!r} is not an amount of memory", _MEMORY_HELP)
+    written = str(text).strip()
+    if re.fullmatch(r"[0-9]*\.?[0-9]+", written, re.ASCII):
+        raise QuantityError(f"memory {text!r} has no unit", f"did you mean {written}Gi?")
+    quantity = parse(str(text))
+    if quantity.nano % _NANO:
+        raise QuantityError(f"{text!r} is not a whole number of bytes", _MEMORY_HELP)
+    return _more_than_zero(quantity, text)
+
+
+def _more_than_zero(quantity: Quantity, text: str | int | float) -> Quantity:
+    if quantity.nano <= 0:
+        raise QuantityError(f"{text!r} is not more than zero", "write an amount above zero")
+    return quantity
+
+
+def _scale(digits: int, places: int, suffix: str, exponent: str | None) -> tuple[int, Format]:
+    """Billionths, rounded up, and the family of the suffix."""
+    if suffix in _BINARY:
+        return _up(digits * _NANO << _BINARY[suffix], 10**places), Format.BINARY_SI
+    format = Format.DECIMAL_SI if exponent is None else Format.DECIMAL_EXPONENT
+    power = (_DECIMAL[suffix] if exponent is None else int(exponent[:12])) + 9 - places
+    # Beyond these powers the amount is out of bounds, or rounds up to one billionth, whatever its digits.
+    power = max(-2 * _MAX_DIGITS, min(power, _MAX_DIGITS))
+    return (digits * 10**power, format) if power >= 0 else (_up(digits, 10**-power), format)
+
+
+def _up(amount: int, divisor: int) -> int:
+    return -(-amount // divisor)
+
+
+def _away_from_zero(amount: int, divisor: int) -> int:
+    return _up(amount, divisor) if amount >= 0 else -_up(-amount, divisor)
+
+
+def _without_factor(number: int, factor: int, most: int | None) -> tuple[int, int]:
+    """`number` divided by the highest power of `factor` that divides it (at most `most`), and that power."""
+    power = 0
+    while power != most and number % factor == 0:
+        number //= factor
+        power += 1
+    return number, power
+
+
+def _not_a_quantity(text: str) -> QuantityError:
+    if not text.strip():
+        return QuantityError("the amount is empty", _GENERAL)
+    return QuantityError(f"{text!r} is not an amount that Kubernetes reads", _suggestion(text.strip()))
+
+
+_GENERAL = "write a number and its unit, such as 32Gi, 500m or 8"
+
+# What people write for a unit, and what Kubernetes has for it (the likelier first).
+_SPELLINGS = {
+    "k kb kib ki": ("Ki", "k"),
+    "m mb mib mi meg megs megabyte megabytes": ("Mi", "M"),
+    "g gb gib gi gig gigs gigabyte gigabytes": ("Gi", "G"),
+    "t tb tib ti terabyte terabytes": ("Ti", "T"),
+    "p pb pib pi petabyte petabytes": ("Pi", "P"),
+    "e eb eib ei exabyte exabytes": ("Ei", "E"),
+    "milli millicore millicores mcpu": ("m",),
+    "b byte bytes core cores cpu cpus vcpu vcpus gpu gpus": ("",),
+}
+_UNITS = {unit: means for units, means in _SPELLINGS.items() for unit in units.split()}
+
+
+def _suggestion(text: str) -> str:
+    """The nearest texts that are quantities, as a question; a general hint where there are none."""
+    match = _LOOKS_LIKE.fullmatch(text)
+    if not match:
+        return _GENERAL
+    number, unit = match[1].replace("_", ""), match[2]
+    # 1,024 or 1,000,000 separate thousands; 1,5 is a decimal comma.
+    number = number.replace(",", "" if _THOUSANDS.fullmatch(number) else ".")
+    suffixes = (unit,) if unit in _DECIMAL or unit in _BINARY else _UNITS.get(unit.lower(), ())
+    good = [number + suffix for suffix in suffixes if _QUANTITY.fullmatch(number + suffix)]
+    return f"did you mean {' or '.join(good)}?" if good else _GENERAL

@@ -1,0 +1,34 @@
+"""A version number, compared by its parts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Version:
+    """Major, minor and patch; the patch is 0 when it was not given."""
+
+    major: int
+    minor: int
+    patch: int = 0
+
+    @property
+    def line(self) -> str:
+        """The minor line that API facts are keyed by, such as "2.3"."""
+        return f"{self.major}.{self.minor}"
+
+    def __str__(self) -> str:
+        return f"{self.major}.{self.minor}.{self.patch}"
+
+    def at_least(self, major: int, minor: int) -> bool:
+        """Whether this version belongs to the given minor line or a later one."""
+        return (self.major, self.minor) >= (major, minor)
+
+
+def parse_version(text: str) -> Version:
+    """The version that `text` names: two or three numbers, a leading v allowed. Raises ValueError."""
+    numbers = [int(part) for part in text.removeprefix("v").split(".")]
+    if len(numbers) not in (2, 3):
+        raise ValueError(f"'{text}' is not a version")
+    return Version(*numbers)

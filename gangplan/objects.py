@@ -1,0 +1,280 @@
+"""Kubernetes objects as dictionaries in; canonical YAML, references and the order to apply them in, out.
+
+The text is the same for the same object, and every reader in use (YAML 1.1 of Kubernetes and PyYAML,
+YAML 1.2 of kustomize) reads back exactly what went in: a string stays plain only where none could differ.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+Body = dict[str, Any]
+Path = tuple[str | int, ...]
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Ref:
+    """Which object; the namespace of a cluster-scoped one is empty."""
+
+    api_version: str
+    kind: str
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.kind}/{self.namespace}/{self.name}" if self.namespace else f"{self.kind}/{self.name}"
+
+
+def ref_of(body: Mapping[str, Any]) -> Ref:
+    """The reference of an object; a part that is missing is empty."""
+    metadata = body.get("metadata") or {}
+    return Ref(
+        body.get("apiVersion") or "",
+        body.get("kind") or "",
+        metadata.get("namespace") or "",
+        metadata.get("name") or "",
+    )
+
+
+def walk(value: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
+    """Every leaf with its path, in order; an empty mapping or list is a leaf."""
+    if isinstance(value, dict) and value:
+        for key, inner in value.items():
+            yield from walk(inner, (*path, key))
+    elif isinstance(value, list) and value:
+        for index, inner in enumerate(value):
+            yield from walk(inner, (*path, index))
+    else:
+        yield path, value
+
+
+# An object comes after everything that it names or is judged by: quotas and policies before pods, queues
+# before the jobs in them, the runtime before its TrainJob. Kinds not listed come before all workloads.
+APPLY_ORDER = (
+    "CustomResourceDefinition",
+    "Namespace",
+    "PriorityClass",
+    "ServiceAccount",
+    "ResourceQuota",
+    "LimitRange",
+    "ClusterRole",
+    "ClusterRoleBinding",
+    "Role",
+    "RoleBinding",
+    "ValidatingAdmissionPolicy",
+    "ValidatingAdmissionPolicyBinding",
+    "NetworkPolicy",
+    "SecretStore",
+    "ExternalSecret",
+    "Secret",
+    "ConfigMap",
+    "StorageClass",
+    "PersistentVolume",
+    "PersistentVolumeClaim",
+    "Topology",
+    "ResourceFlavor",
+    "AdmissionCheck",
+    "WorkloadPriorityClass",
+    "Cohort",
+    "ClusterQueue",
+    "LocalQueue",
+    "",
+    "Service",
+    "ClusterTrainingRuntime",
+    "TrainingRuntime",
+    "Pod",
+    "Deployment",
+    "StatefulSet",
+    "Job",
+    "CronJob",
+    "JobSet",
+    "MPIJob",
+    "TrainJob",
+)
+_RANK = {kind: rank for rank, kind in enumerate(APPLY_ORDER)}
+
+
+def apply_key(body: Mapping[str, Any]) -> tuple[int, str, str, str, str]:
+    """Sorts objects into the order to apply them in, then by kind, namespace and name."""
+    ref = ref_of(body)
+    return _RANK.get(ref.kind, _RANK[""]), ref.kind, ref.namespace, ref.name, ref.api_version
+
+
+def dump_all(bodies: Iterable[Mapping[str, Any]], header: Sequence[str] = ()) -> str:
+    """The objects as one stream of documents, in the order given, below the header's comment lines."""
+    return _comments(header) + "---\n".join(dump(body) for body in bodies)
+
+
+def dump(body: Mapping[str, Any], *, header: Sequence[str] = ()) -> str:
+    """One object as canonical block YAML. Raises `TypeError` and `ValueError` on what YAML cannot carry."""
+    lines: list[str] = []
+    _mapping(_in_order(body), "", "", lines)
+    return _comments(header) + "\n".join(lines) + "\n"
+
+
+def _comments(header: Sequence[str]) -> str:
+    for line in header:
+        if _ESCAPED.search(line.translate(_QUOTES)):
+            raise ValueError(f"not one line of text: {line!r}")
+    return "".join(f"# {line}".rstrip() + "\n" for line in header)
+
+
+def _in_order(body: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The object with the well-known keys first; all others stay as they were inserted."""
+    ordered = _first(body, ("apiVersion", "kind", "metadata"))
+    metadata = body.get("metadata")
+    if isinstance(metadata, dict):
+        metadata = _first(metadata, ("name", "namespace", "labels", "annotations"))
+        for name in ("labels", "annotations"):
+            if isinstance(metadata.get(name), dict):
+                metadata[name] = dict(sorted(metadata[name].items()))
+        ordered["metadata"] = metadata
+    return ordered
+
+
+def _first(mapping: Mapping[str, Any], names: Sequence[str]) -> Body:
+    ordered = {name: mapping[name] for name in names if name in mapping}
+    ordered.update(mapping)
+    return ordered
+
+
+def _mapping(mapping: Mapping[str, Any], lead: str, indent: str, lines: list[str]) -> None:
+    """Appends the lines of a mapping; `lead` stands before the first key, `indent` before the others."""
+    if not mapping:
+        lines.append(lead + "{}")
+        return
+    for key, value in mapping.items():
+        prefix = f"{lead}{_KEYS.get(key) or _key(key)}:"
+        lead = indent
+        kind = type(value)
+        if kind is str:
+            text = _PLAIN.get(value)
+            lines.append(f"{prefix} {text or _string(value, indent + '  ')}")
+        elif kind is dict and value:
+            lines.append(prefix)
+            inner = indent + "  "
+            _mapping(value, inner, inner, lines)
+        elif kind is list and value:
+            lines.append(prefix)
+            _list(value, indent, indent, lines)
+        else:
+            lines.append(f"{prefix} {_leaf(value)}")
+
+
+def _list(entries: Sequence[Any], lead: str, indent: str, lines: list[str]) -> None:
+    inner = indent + "  "
+    for entry in entries:
+        kind = type(entry)
+        if kind is str:
+            text = _PLAIN.get(entry)
+            lines.append(f"{lead}- {text or _string(entry, inner)}")
+        elif kind is dict:
+            _mapping(entry, lead + "- ", inner, lines)
+        elif kind is list and entry:
+            _list(entry, lead + "- ", inner, lines)
+        else:
+            lines.append(f"{lead}- {_leaf(entry)}")
+        lead = indent
+
+
+def _leaf(value: Any) -> str:
+    if value is None:
+        return "null"
+    if value is True:
+        return "true"
+    if value is False:
+        return "false"
+    kind = type(value)
+    if kind is int:
+        if not _INT_MIN <= value <= _INT_MAX:
+            raise ValueError(f"{value} does not fit into 64 bits")
+        return str(value)
+    if kind is dict:
+        return "{}"
+    if kind is list:
+        return "[]"
+    raise TypeError(f"{value!r} ({kind.__name__}) has no canonical form")
+
+
+_INT_MIN, _INT_MAX = -(2**63), 2**64 - 1
+
+# Strings that every reader takes for a string: words, image names, paths and long flags, unless they are a
+# word of some YAML version; and amounts and times with a unit, which no YAML version takes for a number.
+_SAFE = re.compile(
+    r"(?:[A-Za-z/]|--[A-Za-z])[A-Za-z0-9_./@+=-]*(?::[A-Za-z0-9_./@+=-]+)*"
+    r"|[1-9][0-9]*(?:[mkMGTP]|[KMGTPE]i|[smhd])",
+    re.ASCII,
+)
+_WORDS = frozenset(
+    ("y", "n", "yes", "no", "on", "off", "true", "false", "null", "none", "nan", "inf", "infinity")
+)
+
+# Written as escapes: what YAML forbids, what its versions disagree about (U+0085, U+2028, U+2029), and what a
+# reviewer cannot see: other controls, odd spaces, joiners and marks that change the direction of text.
+_ESCAPED = re.compile(
+    '["\\\\\x00-\x1f\x7f-\xa0\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b-\u200f\u2028-\u202f'
+    "\u205f-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\uffff\ud800-\udfff\U000e0000-\U000e0fff]"
+)
+_QUOTES = str.maketrans({'"': "'", "\\": "/"})
+_SHORT = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r", "\b": "\\b", "\f": "\\f"}
+# In a literal block a reader must see every character: no trailing blanks, no tabs, no odd first line.
+_NOT_LITERAL = re.compile(r"\A[ \n]|[ \t]$|^\t|\n\n\Z", re.MULTILINE)
+# A YAML reader looks no further than 1024 characters for the ':' of a key.
+_KEY_LENGTH = 1000
+
+# Strings seen before, with their text: the same few hundred make up nearly all manifests.
+_PLAIN: dict[str, str] = {}
+_KEYS: dict[str, str] = {}
+_CACHED = 20_000
+
+
+def scalar(value: str | int | bool | None) -> str:
+    """One scalar on one line, as block or flow text. Raises `TypeError` and `ValueError`."""
+    if type(value) is not str:
+        return _leaf(value)
+    return _PLAIN.get(value) or _one_line(value)
+
+
+def _one_line(text: str) -> str:
+    written = text if _SAFE.fullmatch(text) and text.lower() not in _WORDS else _quoted(text)
+    if len(_PLAIN) < _CACHED and len(text) < 200:
+        _PLAIN[text] = written
+    return written
+
+
+def _quoted(text: str) -> str:
+    return f'"{_ESCAPED.sub(_escape, text)}"'
+
+
+def _escape(match: re.Match[str]) -> str:
+    character = match[0]
+    code = ord(character)
+    if 0xD800 <= code <= 0xDFFF:
+        raise ValueError(f"half a surrogate pair, U+{code:04X}, is not text")
+    return _SHORT.get(character) or (f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}")
+
+
+def _string(text: str, indent: str) -> str:
+    """A string after its key; several lines become a literal block where every reader sees the same."""
+    if "\n" not in text or _NOT_LITERAL.search(text) or _ESCAPED.search(text.translate(_LITERAL)):
+        return _one_line(text)
+    body = text.removesuffix("\n")
+    lines = [f"{indent}{line}" if line else "" for line in body.split("\n")]
+    return "\n".join(["|" if body != text else "|-", *lines])
+
+
+_LITERAL = str.maketrans({'"': "'", "\\": "/", "\n": " "})
+
+
+def _key(key: Any) -> str:
+    if type(key) is not str:
+        raise TypeError(f"a key must be text, not {key!r}")
+    written = _one_line(key)
+    if len(written) > _KEY_LENGTH:
+        raise ValueError(f"the key {key[:20]!r}... is longer than {_KEY_LENGTH} characters")
+    if len(_KEYS) < _CACHED:
+        _KEYS[key] = written
+    return written

@@ -1,0 +1,123 @@
+"""Objects in, built objects out, in the same order; kustomize sees only what a patch can touch."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from gangplan.errors import UserError
+from gangplan.objects import Body, dump_all
+from gangplan.overlay.component import Component
+from gangplan.overlay.shape import filled, representative, shape_of
+from gangplan.source import load_objects
+from gangplan.tools.kustomize import KustomizeEngine, require_engine
+
+# The cheapest build has 120 to 240 objects: below, start-up dominates, above, kustomize is quadratic.
+SHARD = 200
+
+
+@dataclass(slots=True)
+class Builder:
+    """Builds the objects of one cluster. It remembers outcomes by shape and which patches matched."""
+
+    component: Component
+    matched: set[int] = field(default_factory=set)
+    _engine: KustomizeEngine | None = None
+    _by_shape: dict[Any, Any] = field(default_factory=dict)
+
+    def build(self, bodies: Sequence[Body]) -> list[Body]:
+        """The built objects, in order. Raises UserError when a patch cannot be applied, ToolError
+        without any kustomize."""
+        built = list(bodies)
+        direct: list[int] = []
+        by_shape: dict[int, tuple[Any, list[str]]] = {}
+        for index, body in enumerate(bodies):
+            hits = [
+                number for number, patch in enumerate(self.component.patches) if patch.target.matches(body)
+            ]
+            if not hits:
+                continue
+            self.matched.update(hits)
+            if self._needs_values(body):
+                direct.append(index)
+            else:
+                by_shape[index] = shape_of(body)
+        self._learn(bodies, by_shape)
+        for index, (key, texts) in by_shape.items():
+            built[index] = filled(self._by_shape[key], texts)
+        for index, outcome in zip(direct, self._run([bodies[index] for index in direct]), strict=True):
+            built[index] = outcome
+        return built
+
+    def _needs_values(self, body: Body) -> bool:
+        """Whether a patch of this object looks at its texts, so that shapes are not enough.
+
+        A patch that selects by value counts even where it does not match: it must not match a placeholder.
+        """
+        return any(
+            (patch.has_test or patch.target.is_by_value) and patch.target.matches_kind(body)
+            for patch in self.component.patches
+        )
+
+    def _learn(self, bodies: Sequence[Body], wanted: dict[int, tuple[Any, list[str]]]) -> None:
+        """Build one representative of each shape not seen yet."""
+        new = {key: bodies[index] for index, (key, _) in wanted.items() if key not in self._by_shape}
+        outcomes = self._run([representative(body, number) for number, body in enumerate(new.values())])
+        self._by_shape.update(zip(new, outcomes, strict=True))
+
+    def _run(self, bodies: list[Body]) -> list[Body]:
+        outcomes: list[Body] = []
+        for start in range(0, len(bodies), SHARD):
+            outcomes.extend(self._run_shard(bodies[start : start + SHARD]))
+        return outcomes
+
+    def _run_shard(self, bodies: list[Body]) -> list[Body]:
+        """One kustomize build; objects are told apart by an annotation, which is taken off again."""
+        if self._engine is None:
+            self._engine = require_engine()
+        marked = [_marked(body, index) for index, body in enumerate(bodies)]
+        with tempfile.TemporaryDirectory(prefix="gangplan-") as folder:
+            self._write(Path(folder), marked)
+            try:
+                text = self._engine.build(Path(folder))
+            except UserError as refused:
+                cause = refused.message.split(" cannot build it: ", 1)[-1]
+                raise UserError(
+                    f"{self.component.file}: a patch cannot be applied: {cause}",
+                    "Check the patch's paths against a file in rendered/.",
+                ) from refused
+        outcomes: list[Body | None] = [None] * len(bodies)
+        for body in load_objects(text):
+            index, outcome = _unmarked(body)
+            outcomes[index] = outcome
+        return [outcome for outcome in outcomes if outcome is not None]
+
+    def _write(self, folder: Path, bodies: list[Body]) -> None:
+        (folder / "component").mkdir()
+        for name, data in self.component.files.items():
+            (folder / "component" / name).write_bytes(data)
+        (folder / "objects.yaml").write_text(dump_all(bodies), encoding="utf-8")
+        (folder / "kustomization.yaml").write_text(
+            "resources: [objects.yaml]\ncomponents: [component]\n", encoding="utf-8"
+        )
+
+
+_MARK = "gangplan.dev/build-index"
+
+
+def _marked(body: Body, index: int) -> Body:
+    """The object with its place noted, so that equal names in one build do not clash."""
+    meta = dict(body["metadata"])
+    meta["annotations"] = {**meta.get("annotations", {}), _MARK: f"i{index}"}
+    return {**body, "metadata": meta}
+
+
+def _unmarked(body: Body) -> tuple[int, Body]:
+    annotations = body["metadata"]["annotations"]
+    index = int(annotations.pop(_MARK)[1:])
+    if not annotations:
+        del body["metadata"]["annotations"]
+    return index, body

@@ -1,0 +1,114 @@
+"""Which objects a kustomize patch is aimed at: the target's selectors, evaluated as kustomize does.
+
+group, version, kind, name and namespace are regular expressions over the whole text (kustomize
+api/types/selector.go, v5); the two label selectors are Kubernetes selectors.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from gangplan.objects import Body
+
+_TERM = re.compile(
+    r"^\s*(!?)\s*([A-Za-z0-9./_-]+)\s*(?:(==|=|!=)\s*([A-Za-z0-9._-]*)|\s(in|notin)\s*\(([^)]*)\))?\s*$"
+)
+
+
+class TargetError(ValueError):
+    """The target is not one; `path` is the field inside it."""
+
+    def __init__(self, message: str, path: tuple[str, ...] = ()) -> None:
+        super().__init__(message)
+        self.path = path
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Compiled selectors; an absent one matches everything."""
+
+    kind_patterns: tuple[tuple[str, re.Pattern[str]], ...]
+    name_patterns: tuple[tuple[str, re.Pattern[str]], ...]
+    labels: tuple[tuple[str, str, tuple[str, ...]], ...]
+    annotations: tuple[tuple[str, str, tuple[str, ...]], ...]
+
+    @property
+    def is_by_value(self) -> bool:
+        """Whether it selects by name, namespace, label or annotation, which differ from run to run."""
+        return bool(self.name_patterns or self.labels or self.annotations)
+
+    def matches_kind(self, body: Body) -> bool:
+        """Whether objects of this kind are selected at all."""
+        group, _, version = body["apiVersion"].rpartition("/")
+        facts = {"group": group, "version": version, "kind": body["kind"]}
+        return all(pattern.fullmatch(facts[field]) for field, pattern in self.kind_patterns)
+
+    def matches(self, body: Body) -> bool:
+        """Whether the object is selected."""
+        if not self.matches_kind(body):
+            return False
+        meta = body["metadata"]
+        if not all(pattern.fullmatch(meta.get(field, "")) for field, pattern in self.name_patterns):
+            return False
+        return _selected(self.labels, meta.get("labels", {})) and _selected(
+            self.annotations, meta.get("annotations", {})
+        )
+
+
+def parse_target(value: Any) -> Target:
+    """The target of a patch. Raises TargetError."""
+    if not isinstance(value, dict) or not value:
+        raise TargetError("the patch has no target; it would have to carry the whole object's name")
+    known = {"group", "version", "kind", "name", "namespace", "labelSelector", "annotationSelector"}
+    for key, text in value.items():
+        if key not in known:
+            raise TargetError(f"unknown field '{key}' of a target", (key,))
+        if not isinstance(text, str):
+            raise TargetError(f"{key} of a target is text", (key,))
+    return Target(
+        tuple((key, _pattern(key, value[key])) for key in ("group", "version", "kind") if key in value),
+        tuple((key, _pattern(key, value[key])) for key in ("name", "namespace") if key in value),
+        _selector("labelSelector", value.get("labelSelector", "")),
+        _selector("annotationSelector", value.get("annotationSelector", "")),
+    )
+
+
+def _pattern(key: str, text: str) -> re.Pattern[str]:
+    try:
+        return re.compile(text)
+    except re.error as bad:
+        raise TargetError(f"{key} is not a regular expression: {bad}", (key,)) from None
+
+
+def _selector(key: str, text: str) -> tuple[tuple[str, str, tuple[str, ...]], ...]:
+    """Terms of a selector as (label, operator, values)."""
+    terms: list[tuple[str, str, tuple[str, ...]]] = []
+    for part in re.split(r",(?![^(]*\))", text):
+        if not part.strip():
+            continue
+        match = _TERM.match(part)
+        if match is None:
+            raise TargetError(f"{key} has a part that is not a selector: '{part}'", (key,))
+        negated, label, equality, value, membership, values = match.groups()
+        if equality:
+            terms.append((label, "notin" if equality == "!=" else "in", (value,)))
+        elif membership:
+            terms.append((label, membership, tuple(item.strip() for item in values.split(","))))
+        else:
+            terms.append((label, "absent" if negated else "exists", ()))
+    return tuple(terms)
+
+
+def _selected(terms: tuple[tuple[str, str, tuple[str, ...]], ...], labels: dict[str, str]) -> bool:
+    for label, operator, values in terms:
+        if operator == "exists" and label not in labels:
+            return False
+        if operator == "absent" and label in labels:
+            return False
+        if operator == "in" and labels.get(label) not in values:
+            return False
+        if operator == "notin" and labels.get(label) in values:
+            return False
+    return True

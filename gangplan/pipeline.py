@@ -1,0 +1,191 @@
+"""The stages in order: load, select, expand (on workers), commit. The only place that knows the order."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from gangplan import expand
+from gangplan.emit import Change, Outcome, Stage
+from gangplan.emit.lock import locked
+from gangplan.engines import pick
+from gangplan.expand import Expanded, Options, Run
+from gangplan.findings import Finding, Location, Severity, error, in_order
+from gangplan.overlay import load_component
+from gangplan.resolve.compat import check_versions
+from gangplan.resolve.platform import resolve_platform
+from gangplan.scope import Scope, select
+from gangplan.workspace import RENDERED, SpecFile, Workspace, load, load_spec
+
+# Specs per task: enough to make a kustomize start worth while, few enough to keep all workers busy.
+CHUNK = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What a command asks for."""
+
+    root: Path
+    clusters: tuple[str, ...] = ()
+    teams: tuple[str, ...] = ()
+    specs: tuple[str, ...] = ()
+    engine: str = "auto"
+    jobs: int = 0
+
+
+@dataclass(slots=True)
+class Result:
+    """What came of it."""
+
+    findings: list[Finding] = field(default_factory=list)
+    changes: list[Change] = field(default_factory=list)
+    runs: list[Run] = field(default_factory=list)
+    texts: dict[str, str] = field(default_factory=dict)
+    specs: int = 0
+    objects: int = 0
+
+    @property
+    def has_errors(self) -> bool:
+        """Whether any finding is an error."""
+        return any(finding.severity is Severity.ERROR for finding in self.findings)
+
+    @property
+    def differences(self) -> list[Change]:
+        """The changes that are not 'same'."""
+        return [change for change in self.changes if change.outcome is not Outcome.SAME]
+
+
+def render(request: Request, tree: Path | None = None, check: bool = False) -> Result:
+    """Render into `tree` (default: rendered/). With `check`, nothing is written: `changes` tell the drift."""
+    with _staged(request.root, tree or request.root / RENDERED) as stage:
+        result, scope = _expand(request, stage=stage, keeps_texts=False)
+        if result.has_errors:
+            return result
+        wanted = {change.path for change in result.changes}
+        removed = stage.obsolete(wanted, scope.covers)
+        result.changes += [Change(path, Outcome.REMOVED) for path in removed]
+        result.changes.sort(key=lambda change: change.path)
+        if check:
+            _attach_texts(result, stage)
+        else:
+            stage.commit(removed)
+        return result
+
+
+def preview(request: Request) -> Result:
+    """Render without writing: the runs and the texts stay in memory."""
+    return _expand(request, stage=None, keeps_texts=True)[0]
+
+
+@contextmanager
+def rendered_aside(request: Request) -> Iterator[tuple[Result, Path]]:
+    """Render into a temporary folder for as long as the caller looks at it."""
+    with tempfile.TemporaryDirectory(prefix="gangplan-") as folder:
+        stage = Stage(Path(folder) / "nothing", Path(folder) / "tree")
+        stage.folder.mkdir()
+        yield _expand(request, stage=stage, keeps_texts=False)[0], stage.folder
+
+
+@contextmanager
+def _staged(root: Path, tree: Path) -> Iterator[Stage]:
+    """The stage of a tree, under its lock; whatever happens, the stage is gone afterwards."""
+    is_default = tree == root / RENDERED
+    state = root / ".gangplan" if is_default else tree.parent / f".{tree.name}.gangplan"
+    with locked(state):
+        stage = Stage.beside(tree, state)
+        try:
+            yield stage
+        finally:
+            stage.discard()
+            if not is_default:
+                (state / "lock").unlink(missing_ok=True)
+                state.rmdir()
+
+
+def _expand(request: Request, stage: Stage | None, keeps_texts: bool) -> tuple[Result, Scope]:
+    """Everything up to the texts."""
+    workspace, findings = load(request.root)
+    components = {name: load_component(request.root, name) for name in workspace.clusters}
+    for name, cluster in workspace.clusters.items():
+        findings = [*findings, *components[name][1], *check_versions(cluster, resolve_platform(cluster))]
+    if any(finding.severity is Severity.ERROR for finding in findings):
+        # Nothing can be resolved on a broken platform, but a spec that cannot be read is told now too.
+        specs = [finding for file in workspace.spec_files for finding in load_spec(request.root, file)[1]]
+        return Result(in_order([*findings, *specs]), specs=len(workspace.spec_files)), Scope()
+    scope, files = select(workspace, request.clusters, request.teams, request.specs, Path.cwd())
+    result = Result(list(findings), specs=len(files))
+    _Collector(workspace, scope, result).collect(request, files, stage, keeps_texts)
+    result.findings = in_order(result.findings)
+    return result, scope
+
+
+@dataclass(slots=True)
+class _Collector:
+    """Puts the tasks' outcomes together, and finds what only the whole shows."""
+
+    workspace: Workspace
+    scope: Scope
+    result: Result
+    matched: dict[str, set[int]] = field(default_factory=dict)
+    places: dict[tuple[str, str, str], Location] = field(default_factory=dict)
+
+    def collect(
+        self, request: Request, files: list[SpecFile], stage: Stage | None, keeps_texts: bool
+    ) -> None:
+        """Run all tasks and take their outcomes in order."""
+        options = Options(request.root, request.clusters, stage, keeps_texts)
+        engine = pick(request.engine, request.jobs, len(files))
+        chunks = [tuple(files[start : start + CHUNK]) for start in range(0, len(files), CHUNK)]
+        for outcome in engine.map(expand.expand_specs, chunks, expand.set_up, (options,)):
+            self._take(outcome)
+        if not self.scope.files:
+            expand.set_up(options)
+            for cluster in sorted(request.clusters or self.workspace.clusters):
+                self._take(expand.expand_tenants(cluster, self.scope.teams))
+        if self.scope.is_whole and not self.result.has_errors:
+            self._check_patches()
+
+    def _take(self, outcome: Expanded) -> None:
+        self.result.findings += outcome.findings
+        self.result.changes += outcome.changes
+        self.result.runs += outcome.runs
+        self.result.texts |= outcome.texts
+        self.result.objects += outcome.objects
+        for cluster, indexes in outcome.matched.items():
+            self.matched.setdefault(cluster, set()).update(indexes)
+        for cluster, namespace, job, place in outcome.jobs:
+            self._check_unique(cluster, namespace, job, place)
+
+    def _check_unique(self, cluster: str, namespace: str, job: str, place: Location) -> None:
+        """Two files of one namespace must not describe one job."""
+        first = self.places.setdefault((cluster, namespace, job), place)
+        if first != place:
+            message = f"job '{job}' is described twice in namespace {namespace}; first in {first}"
+            self.result.findings.append(
+                error("job-name-twice", place, message, "Rename one of the files, or set name: in one.")
+            )
+
+    def _check_patches(self) -> None:
+        """A patch that matches nothing is a mistake: kustomize would pass it in silence."""
+        for cluster in self.scope.clusters or self.workspace.clusters:
+            component, _ = load_component(self.workspace.root, cluster)
+            for index, patch in enumerate(component.patches):
+                if index not in self.matched.get(cluster, set()):
+                    self.result.findings.append(
+                        error(
+                            "overlay-no-match",
+                            patch.where,
+                            f"the patch matches no object of cluster {cluster}",
+                            "Correct its target, or remove it.",
+                        )
+                    )
+
+
+def _attach_texts(result: Result, stage: Stage) -> None:
+    """For --check: the new text of each file that differs, so that the difference can be shown."""
+    for change in result.differences:
+        if change.outcome is not Outcome.REMOVED:
+            result.texts[change.path] = (stage.folder / change.path).read_text(encoding="utf-8")

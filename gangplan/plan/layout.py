@@ -1,0 +1,43 @@
+"""Pods, slots and ranks of a run, as Trainer will create them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gangplan.model.job import Job
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Counts of one run.
+
+    `workers` pods run ranks; `node_pods` of them are pods of the replicated job `node`. With a dedicated
+    launcher there is one more pod (`launcher_pods` is 1 and it runs no rank); with a launcher that runs
+    ranks it is one of the workers. torch has no launcher. `num_nodes` is what TrainJob.spec.trainer gets.
+    Trainer's arithmetic: plugins/mpi, v2.1.0 to v2.3.0 (runLauncherAsNode: node = max(numNodes - 1, 1)).
+    """
+
+    workers: int
+    slots: int
+    node_pods: int
+    launcher_pods: int
+    num_nodes: int
+
+    @property
+    def ranks(self) -> int:
+        """Workers times slots."""
+        return self.workers * self.slots
+
+    @property
+    def pods(self) -> int:
+        """All pods, the launcher included."""
+        return self.node_pods + self.launcher_pods
+
+
+def layout_of(job: Job) -> Layout:
+    """The counts of a job."""
+    if not job.uses_mpi:
+        return Layout(job.workers, job.slots, job.workers, 0, job.workers)
+    if job.launcher_runs_ranks:
+        return Layout(job.workers, job.slots, job.workers - 1, 1, job.workers)
+    return Layout(job.workers, job.slots, job.workers, 1, job.workers)

@@ -1,0 +1,28 @@
+"""How long a run's name may be, and the name itself."""
+
+from __future__ import annotations
+
+from gangplan.plan.layout import Layout
+
+HASH_LENGTH = 8
+# A stand-in of the same length, legal in every place of the real hash, replaced once the content is known.
+PLACEHOLDER = "00000000"
+
+# JobSet refuses a pod name above 63 characters: <run>-<replicated job>-<job>-<pod>-<5 random>
+# (jobset webhook, v0.10 to v0.12: the last pod of the last job must be a DNS-1035 label).
+_LONGEST = 63
+
+
+def name_budget(layout: Layout, uses_mpi: bool) -> int:
+    """The longest run name that yields legal pod names; 44 for MPI, 46 to 48 for torch."""
+    longest = 0
+    if layout.launcher_pods:
+        longest = len("-launcher-0-0-abcde")
+    if layout.node_pods:
+        longest = max(longest, len(f"-node-0-{layout.node_pods - 1}-abcde"))
+    return _LONGEST - longest
+
+
+def run_name(job: str, digest: str) -> str:
+    """<job>-<first eight hexadecimal digits of the content's hash>."""
+    return f"{job}-{digest[:HASH_LENGTH]}"

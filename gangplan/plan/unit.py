@@ -1,0 +1,84 @@
+"""A unit: one run of a job on one cluster, ready for the generators."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gangplan.findings import Finding, Location, error
+from gangplan.model.job import EnvVar, Job
+from gangplan.plan.command import Final, final_command
+from gangplan.plan.environment import launcher_env, worker_env
+from gangplan.plan.layout import Layout, layout_of
+from gangplan.plan.names import HASH_LENGTH, PLACEHOLDER, name_budget
+from gangplan.workspace import Spec
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """How the ranks start: the final argument vector and the environments of both roles."""
+
+    argv: tuple[str, ...]
+    program: str
+    is_wrapped: bool
+    launcher_env: tuple[EnvVar, ...]
+    worker_env: tuple[EnvVar, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """One run on one cluster. `run_name` ends in a placeholder until the content's hash is known."""
+
+    job: Job
+    layout: Layout
+    launch: Launch
+
+    @property
+    def run_name(self) -> str:
+        """The run's name with the placeholder for its hash."""
+        return f"{self.job.name}-{PLACEHOLDER}"
+
+
+def plan_unit(job: Job, spec: Spec) -> tuple[Unit | None, list[Finding]]:
+    """The unit of a job, or why it cannot be: name too long, rank counts that disagree."""
+    layout = layout_of(job)
+    final = final_command(job)
+    findings = [*_check_name(job, layout, spec), *_check_counts(job, final, spec)]
+    if findings:
+        return None, findings
+    launch = Launch(final.argv, final.launcher, final.is_wrapped, launcher_env(job), worker_env(job))
+    return Unit(job, layout, launch), []
+
+
+def _check_name(job: Job, layout: Layout, spec: Spec) -> list[Finding]:
+    budget = name_budget(layout, job.uses_mpi) - HASH_LENGTH - 1
+    if len(job.name) <= budget:
+        return []
+    where = spec.document.where(("name",)) if spec.spec.name else Location(spec.source.file, 1, 1)
+    message = f"job name '{job.name}' has {len(job.name)} characters; with {layout.workers} workers at most {budget} fit, because Kubernetes limits pod names to 63"
+    return [
+        error(
+            "name-too-long", where, message, f"Shorten it, for example to '{job.name[:budget].rstrip('-')}'."
+        )
+    ]
+
+
+def _check_counts(job: Job, final: Final, spec: Spec) -> list[Finding]:
+    findings = []
+    for count in final.wrong:
+        is_list = isinstance(spec.document.value["command"], list)
+        where = spec.document.where(("command", count.word) if is_list else ("command",))
+        what = {job.ranks: f"{job.workers} workers x {job.slots} slots = {job.ranks} ranks"}.get(
+            count.expected, f"{count.expected}"
+        )
+        message = f"the command says {count.option} {count.written}, but the run has {what}"
+        findings.append(
+            error(
+                "ranks-mismatch",
+                where,
+                message,
+                f"Write {count.option} {count.expected}, or {{ranks}} to have it filled in."
+                if count.expected == job.ranks
+                else f"Write {count.option} {count.expected}.",
+            )
+        )
+    return findings

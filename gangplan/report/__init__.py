@@ -1,0 +1,1 @@
+"""Findings in, text for people or machines out. Reports never decide an exit code."""

@@ -1,0 +1,21 @@
+"""What a render would change, as a unified difference."""
+
+from __future__ import annotations
+
+import difflib
+from pathlib import Path
+
+from gangplan.emit import Change, Outcome
+from gangplan.workspace import RENDERED
+
+
+def difference(tree: Path, change: Change, text: str) -> str:
+    """The difference of one file. New and removed files are told by name: their whole text says little."""
+    path = f"{RENDERED}/{change.path}"
+    if change.outcome is not Outcome.CHANGED:
+        return f"{change.outcome.value}: {path}\n"
+    old = (tree / change.path).read_text(encoding="utf-8", errors="replace").splitlines(keepends=True)
+    lines = difflib.unified_diff(
+        old, text.splitlines(keepends=True), f"{path} (committed)", f"{path} (rendered now)", n=2
+    )
+    return "".join(line if line.endswith("\n") else f"{line}\n" for line in lines)

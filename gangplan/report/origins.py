@@ -1,0 +1,35 @@
+"""A run in, a table out that says where each of its values was decided."""
+
+from __future__ import annotations
+
+from gangplan.expand import Run
+from gangplan.model.duration import format_duration
+
+
+def origins_text(run: Run) -> str:
+    """One line per value: name, value, layer, place."""
+    job = run.unit.job
+    values = {
+        "image": job.image.name,
+        "framework": job.image.framework,
+        "workers": job.workers,
+        "gpus": job.gpus,
+        "slots": job.slots,
+        "cpu": job.resources.cpu.canonical(),
+        "memory": job.resources.memory.canonical(),
+        "nodePool": job.worker_pool.name,
+        "posture": job.posture,
+        "priority": job.priority,
+        "timeout": format_duration(job.timeout_s),
+        "retries": job.retries,
+    }
+    rows = []
+    for name, value in values.items():
+        origin = job.origins[name]
+        rows.append((name, str(value), origin.layer, str(origin.where) if origin.where else ""))
+    widths = [max(len(row[column]) for row in rows) for column in range(3)]
+    lines = [
+        f"  {name:<{widths[0]}}  {value:<{widths[1]}}  {layer:<{widths[2]}}  {where}".rstrip()
+        for name, value, layer, where in rows
+    ]
+    return f"{job.source} on {run.cluster}: {run.name}\n" + "\n".join(lines) + "\n"

@@ -1,0 +1,130 @@
+"""Runs in, what they amount to out: as text for people, as data for machines."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from typing import Any
+
+from gangplan.expand import Run
+from gangplan.model.duration import format_duration
+from gangplan.model.job import Resources
+from gangplan.model.quantity import Quantity
+
+SHAPE = 1
+
+
+def plan_text(runs: Sequence[Run]) -> str:
+    """A block per run, then totals per cluster."""
+    blocks = [_block(run) for run in runs]
+    totals = [f"{cluster}: {_sentence(total)}" for cluster, total in _totals(runs).items()]
+    return "\n".join([*blocks, "totals", *(f"  {line}" for line in totals), ""]) if runs else ""
+
+
+def plan_document(runs: Sequence[Run]) -> dict[str, Any]:
+    """The same as data. Quantities are canonical texts, times are seconds."""
+    return {
+        "version": SHAPE,
+        "runs": [_run(run) for run in runs],
+        "totals": {cluster: _as_text(total) for cluster, total in _totals(runs).items()},
+    }
+
+
+def _block(run: Run) -> str:
+    job, layout, launch = run.unit.job, run.unit.layout, run.unit.launch
+    launcher = ""
+    if layout.launcher_pods:
+        launcher = (
+            " (the launcher is one of them)"
+            if job.launcher_runs_ranks
+            else f" + launcher ({_shape(job.launcher)})"
+        )
+    rows = [
+        ("ranks", f"{layout.ranks} = {layout.workers} workers x {layout.slots} slots"),
+        ("pods", f"{layout.pods} = {layout.workers} workers ({_shape(job.resources)} each){launcher}"),
+        ("totals", _sentence(run_totals(run))),
+        ("command", shlex.join(launch.argv)),
+        ("image", job.image.reference),
+        ("pool", job.worker_pool.name),
+        (
+            "queue",
+            f"{job.queue or 'none'}, priority {job.priority}, timeout {format_duration(job.timeout_s)}, retries {job.retries}",
+        ),
+        ("network", job.posture),
+    ]
+    lines = "".join(f"  {name:<8} {value}\n" for name, value in rows)
+    return f"{job.source} on {run.cluster}: {job.namespace}/{run.name}\n{lines}"
+
+
+def _shape(resources: Resources) -> str:
+    devices = "".join(f", {count} {name}" for name, count in resources.devices)
+    return f"{resources.cpu.canonical()} CPU, {resources.memory.canonical()}{devices}"
+
+
+def run_totals(run: Run) -> dict[str, Quantity]:
+    """Requests of all pods of a run, by resource name."""
+    job, layout = run.unit.job, run.unit.layout
+    workers = layout.workers if not job.launcher_runs_ranks else layout.pods
+    total = {"cpu": job.resources.cpu * workers, "memory": job.resources.memory * workers}
+    for name, count in job.resources.devices:
+        total[name] = Quantity.of(count * workers)
+    if layout.launcher_pods and not job.launcher_runs_ranks:
+        total["cpu"] += job.launcher.cpu
+        total["memory"] += job.launcher.memory
+    return total
+
+
+def _totals(runs: Sequence[Run]) -> dict[str, dict[str, Quantity]]:
+    totals: dict[str, dict[str, Quantity]] = {}
+    for run in runs:
+        total = totals.setdefault(run.cluster, {})
+        for name, amount in run_totals(run).items():
+            total[name] = total[name] + amount if name in total else amount
+    return dict(sorted(totals.items()))
+
+
+def _sentence(total: dict[str, Quantity]) -> str:
+    rest = "".join(
+        f", {amount.canonical()} {name}"
+        for name, amount in sorted(total.items())
+        if name not in ("cpu", "memory")
+    )
+    return f"{total['cpu'].canonical()} CPU, {total['memory'].canonical()}{rest}"
+
+
+def _as_text(total: dict[str, Quantity]) -> dict[str, str]:
+    return {name: amount.canonical() for name, amount in sorted(total.items())}
+
+
+def _run(run: Run) -> dict[str, Any]:
+    job, layout, launch = run.unit.job, run.unit.layout, run.unit.launch
+    return {
+        "spec": job.source,
+        "cluster": run.cluster,
+        "namespace": job.namespace,
+        "name": run.name,
+        "file": run.path,
+        "workers": layout.workers,
+        "slots": layout.slots,
+        "ranks": layout.ranks,
+        "pods": {"node": layout.node_pods, "launcher": layout.launcher_pods},
+        "worker": _resources(job.resources),
+        "launcher": _resources(job.launcher) if layout.launcher_pods else None,
+        "totals": _as_text(run_totals(run)),
+        "command": list(launch.argv),
+        "image": job.image.reference,
+        "pool": job.worker_pool.name,
+        "queue": job.queue,
+        "priority": job.priority,
+        "timeoutSeconds": job.timeout_s,
+        "retries": job.retries,
+        "posture": job.posture,
+    }
+
+
+def _resources(resources: Resources) -> dict[str, str]:
+    return {
+        "cpu": resources.cpu.canonical(),
+        "memory": resources.memory.canonical(),
+        **{name: str(count) for name, count in resources.devices},
+    }

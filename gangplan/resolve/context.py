@@ -1,0 +1,85 @@
+"""What one resolution works on: a spec on a cluster, the layers of defaults, and the findings so far."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from pydantic.alias_generators import to_camel
+
+from gangplan.findings import Finding, Location, error, note, warning
+from gangplan.model.job import Origin
+from gangplan.model.profiles import PROFILES
+from gangplan.source import Path
+from gangplan.spec.catalog import ImageCatalog
+from gangplan.workspace import ClusterFile, Spec, TeamFile, nearest
+
+
+@dataclass(slots=True)
+class Context:
+    """One spec, its team, one cluster. `findings` and `origins` grow while the job is resolved."""
+
+    spec: Spec
+    team: TeamFile
+    cluster: ClusterFile
+    catalog: ImageCatalog
+    findings: list[Finding] = field(default_factory=list)
+    origins: dict[str, Origin] = field(default_factory=dict)
+
+    def where(self, *path: str | int, key: bool = False) -> Location:
+        """The place of a field in the spec."""
+        return self.spec.document.where(path, key=key)
+
+    def origin_of(self, name: str, path: Path) -> Location:
+        """Where the value of a resolved field was written: spec, team or cluster file."""
+        origin = self.origins.get(name)
+        return origin.where if origin and origin.where else self.spec.document.where(path)
+
+    def error(self, rule: str, where: Location, message: str, help: str = "") -> None:
+        """Record an error."""
+        self.findings.append(error(rule, where, message, help))
+
+    def warning(self, rule: str, where: Location, message: str, help: str = "") -> None:
+        """Record a warning."""
+        self.findings.append(warning(rule, where, message, help))
+
+    def note(self, rule: str, where: Location, message: str, help: str = "") -> None:
+        """Record a note."""
+        self.findings.append(note(rule, where, message, help))
+
+    def unknown(self, rule: str, where: Location, what: str, name: str, known: Iterable[str]) -> None:
+        """Record that `name` is not among `known`, with the nearest one."""
+        self.error(
+            rule,
+            where,
+            f"{what} '{name}' is not declared for team {self.team.name} or cluster {self.cluster.name}",
+            nearest(name, known),
+        )
+
+    def choose(self, name: str, built_in: Any) -> Any:
+        """The value of a field by the chain spec, profile, team, cluster, built-in; its origin is kept.
+
+        The name is the model's; the same name in `Defaults` and in the profile supplies the default.
+        """
+        alias = to_camel(name)
+        document = self.spec.document
+        written = getattr(self.spec.spec, name, None)
+        if written is not None:
+            return self._keep(alias, written, "spec", document.where((alias,)))
+        profile = self.spec.spec.profile
+        if profile is not None and hasattr(PROFILES[profile], name):
+            return self._keep(
+                alias, getattr(PROFILES[profile], name), f"profile {profile}", document.where(("profile",))
+            )
+        for layer, source in (("team", self.team), ("cluster", self.cluster)):
+            value = getattr(source.spec.defaults, name, None)
+            if value is not None:
+                return self._keep(
+                    alias, value, f"{layer} {source.name}", source.document.where(("defaults", alias))
+                )
+        return self._keep(alias, built_in, "built-in", None)
+
+    def _keep(self, alias: str, value: Any, layer: str, where: Location | None) -> Any:
+        self.origins[alias] = Origin(layer, where)
+        return value

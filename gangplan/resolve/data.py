@@ -1,0 +1,283 @@
+"""Data, secrets, checkpoints and environment: references of a spec become mounts, variables and egress."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from gangplan.findings import Location
+from gangplan.model.job import EnvVar, Image, Mount, Origin, Posture
+from gangplan.model.profiles import DEFAULT_POSTURE
+from gangplan.resolve.context import Context
+from gangplan.spec.team import Claim, Connection
+from gangplan.workspace import nearest
+
+# Names that Trainer sets itself. 2.3 rejects them in trainer.env, older versions overwrite them without
+# a word (mpi.go and torch.go of Trainer v2.3.0); the launch environment of gangplan is reserved too.
+RESERVED_ENV = frozenset(
+    {
+        "OMPI_MCA_orte_default_hostfile",
+        "OMPI_MCA_orte_keep_fqdn_hostnames",
+        "OMPI_MCA_orte_set_default_slots",
+        "OMPI_MCA_plm_rsh_args",
+        "PET_NNODES",
+        "PET_NPROC_PER_NODE",
+        "PET_NODE_RANK",
+        "PET_MASTER_ADDR",
+        "PET_MASTER_PORT",
+        "PRTE_MCA_prte_default_hostfile",
+        "PRTE_MCA_plm_ssh_args",
+        "PRTE_MCA_prte_keep_fqdn_hostnames",
+        "I_MPI_HYDRA_HOST_FILE",
+        "I_MPI_HYDRA_BOOTSTRAP",
+        "I_MPI_PERHOST",
+        "HYDRA_HOST_FILE",
+        "CHECKPOINT_DIR",
+        "CHECKPOINT_INTERVAL",
+        "CHECKPOINT_RESUME",
+    }
+)
+
+# Paths that Trainer or the run's own volumes use.
+TAKEN_PATHS = ("/etc/mpi", "/dev/shm", "/dev", "/proc", "/sys")
+
+
+@dataclass(slots=True)
+class DataPlan:
+    """What the references amount to, while they are collected."""
+
+    mounts: list[Mount] = field(default_factory=list)
+    env: dict[str, EnvVar] = field(default_factory=dict)
+    egress: set[str] = field(default_factory=set)
+
+
+def resolve_data(context: Context, image: Image, workers: int) -> DataPlan:
+    """Mounts, environment and endpoint names of the job."""
+    plan = DataPlan()
+    _plain_env(context, plan)
+    for name, target in context.spec.spec.data.items():
+        _dataset(context, plan, name, target, workers)
+    _checkpoint(context, plan, workers)
+    _secrets(context, plan)
+    _reserved(context, image)
+    _collisions(context, plan, image)
+    return plan
+
+
+def _plain_env(context: Context, plan: DataPlan) -> None:
+    """Cluster, cluster defaults, team defaults, spec: the nearest to the spec wins, name by name."""
+    cluster, team, spec = context.cluster.spec, context.team.spec, context.spec.spec
+    if cluster.proxy is not None:
+        inside = (f".svc,.{cluster.domain}", "localhost", "127.0.0.1", *cluster.proxy.no_proxy)
+        proxies = {
+            "HTTP_PROXY": cluster.proxy.http,
+            "HTTPS_PROXY": cluster.proxy.https,
+            "NO_PROXY": ",".join(inside),
+        }
+        for name, value in proxies.items():
+            plan.env[name] = EnvVar(name, value)
+            plan.env[name.lower()] = EnvVar(name.lower(), value)
+    for layer in (cluster.env, cluster.defaults.env, team.defaults.env, spec.env):
+        for name, value in layer.items():
+            plan.env[name] = EnvVar(name, value)
+
+
+def _dataset(context: Context, plan: DataPlan, name: str, target: str, workers: int) -> None:
+    """One entry of `data`."""
+    team, where = context.team.spec, context.where("data", name, key=True)
+    claim, connection = team.claims.get(name), team.connections.get(name)
+    if connection is not None:
+        _s3_env(plan, connection)
+        if target == "env":
+            return
+        if connection.claim is None:
+            context.error(
+                "connection-not-mountable",
+                context.where("data", name),
+                f"'{name}' is an S3 connection without a claim, so it cannot be mounted at {target}",
+                f"Write {name}: env and read it by its address, or ask for a claim that shows the bucket as files.",
+            )
+            return
+        name, claim = connection.claim, team.claims.get(connection.claim)
+    if claim is None:
+        known = [*team.claims, *team.connections]
+        context.error(
+            "claim-unknown",
+            where,
+            f"'{name}' is neither a claim nor a connection of team {context.team.name}",
+            nearest(name, known),
+        )
+        return
+    if target == "env":
+        context.error(
+            "spec-value",
+            context.where("data", name),
+            f"'{name}' is a claim; a folder to mount it at was expected",
+            f"Write {name}: /data.",
+        )
+        return
+    _mount_claim(context, plan, name, claim, target, workers, where)
+
+
+def _mount_claim(
+    context: Context, plan: DataPlan, name: str, claim: Claim, path: str, workers: int, where: Location
+) -> None:
+    modes = set(claim.access_modes)
+    read_only = claim.read_only or modes == {"ReadOnlyMany"}
+    shared = "ReadWriteMany" in modes or (read_only and "ReadOnlyMany" in modes)
+    if workers > 1 and not shared:
+        context.error(
+            "claim-not-shared",
+            where,
+            f"claim '{name}' is {' and '.join(sorted(modes))}: only one node can mount it, but the run has {workers} workers",
+            "Use a claim with ReadWriteMany, or one worker.",
+        )
+    plan.mounts.append(
+        Mount(f"claim-{name}"[:63].rstrip("-"), path, claim=claim.claim_name or name, read_only=read_only)
+    )
+
+
+def _s3_env(plan: DataPlan, connection: Connection) -> None:
+    """Address and keys of a bucket as the AWS tools and SDKs read them, and its URL as S3_URL."""
+    address = f"s3://{connection.bucket}/{connection.prefix}".rstrip("/")
+    plan.egress.add(connection.egress)
+    for name, value in (
+        ("AWS_ENDPOINT_URL", connection.endpoint),
+        ("S3_URL", address),
+        ("AWS_REGION", connection.region or ""),
+    ):
+        if value:
+            plan.env.setdefault(name, EnvVar(name, value))
+    for key in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        plan.env.setdefault(key, EnvVar(key, secret=connection.secret, key=key))
+
+
+def _checkpoint(context: Context, plan: DataPlan, workers: int) -> None:
+    asked = context.spec.spec.checkpoint
+    if asked is None:
+        return
+    team, job = context.team.spec, context.spec.spec.name or context.spec.source.stem
+    where = context.where("checkpoint", "to")
+    connection, claim = team.connections.get(asked.to), team.claims.get(asked.to)
+    if connection is not None:
+        _s3_env(plan, connection)
+        directory = f"s3://{connection.bucket}/{connection.prefix}".rstrip("/") + f"/{job}"
+    elif claim is not None:
+        if claim.read_only or set(claim.access_modes) == {"ReadOnlyMany"}:
+            context.error(
+                "claim-read-only",
+                where,
+                f"checkpoints cannot be written to claim '{asked.to}': it is read-only",
+                nearest(asked.to, [name for name, other in team.claims.items() if not other.read_only]),
+            )
+        _mount_claim(context, plan, asked.to, claim, asked.path, workers, where)
+        directory = f"{asked.path}/{job}"
+    else:
+        context.error(
+            "claim-unknown",
+            where,
+            f"'{asked.to}' is neither a claim nor a connection of team {context.team.name}",
+            nearest(asked.to, [*team.claims, *team.connections]),
+        )
+        return
+    values = {
+        "CHECKPOINT_DIR": directory,
+        "CHECKPOINT_INTERVAL": str(asked.every_steps),
+        "CHECKPOINT_RESUME": "true" if asked.resume else "false",
+    }
+    for name, value in values.items():
+        plan.env[name] = EnvVar(name, value)
+    context.origins["checkpoint"] = Origin("spec", context.where("checkpoint"))
+
+
+def _secrets(context: Context, plan: DataPlan) -> None:
+    declared, asked = context.team.spec.secrets, context.spec.spec.secrets
+    for name, reference in asked.env.items():
+        secret, key = reference.split("/")
+        if secret not in declared:
+            context.error(
+                "secret-unknown",
+                context.where("secrets", "env", name),
+                f"secret '{secret}' is not declared by team {context.team.name}",
+                nearest(secret, declared),
+            )
+        if name in context.spec.spec.env:
+            context.error(
+                "env-twice",
+                context.where("secrets", "env", name, key=True),
+                f"'{name}' is set in env and in secrets.env",
+                "Keep one.",
+            )
+        plan.env[name] = EnvVar(name, secret=secret, key=key)
+    for secret, path in asked.files.items():
+        if secret not in declared:
+            context.error(
+                "secret-unknown",
+                context.where("secrets", "files", secret, key=True),
+                f"secret '{secret}' is not declared by team {context.team.name}",
+                nearest(secret, declared),
+            )
+        plan.mounts.append(
+            Mount(f"secret-{secret}".replace(".", "-")[:63].rstrip("-"), path, secret=secret, read_only=True)
+        )
+
+
+def _reserved(context: Context, image: Image) -> None:
+    """Names that belong to Trainer or to the launch."""
+    for block, names in (("env", context.spec.spec.env), ("secrets", context.spec.spec.secrets.env)):
+        for name in names:
+            if name in RESERVED_ENV:
+                path = ("env", name) if block == "env" else ("secrets", "env", name)
+                context.error(
+                    "env-reserved",
+                    context.where(*path, key=True),
+                    f"'{name}' is set for every run; a value of your own would break the launch",
+                    "Remove it.",
+                )
+
+
+def _collisions(context: Context, plan: DataPlan, image: Image) -> None:
+    """Two mounts on one path, or a mount on a path that the run needs."""
+    taken = dict.fromkeys((*TAKEN_PATHS, image.ssh.keys), "the run itself")
+    seen: dict[str, str] = {}
+    for mount in plan.mounts:
+        name = mount.claim or mount.secret
+        clash = next(
+            (other for other in taken if mount.path == other or mount.path.startswith(f"{other}/")), ""
+        )
+        if clash or mount.path in seen:
+            by = taken.get(clash) or f"'{seen[mount.path]}'"
+            context.error(
+                "mount-collision",
+                _mount_place(context, mount),
+                f"'{name}' is mounted at {mount.path}, which is used by {by}",
+                "Choose another folder.",
+            )
+        seen.setdefault(mount.path, name)
+
+
+def _mount_place(context: Context, mount: Mount) -> Location:
+    spec = context.spec.spec
+    if mount.secret:
+        return context.where("secrets", "files", mount.secret)
+    named = next(
+        (
+            name
+            for name, target in spec.data.items()
+            if target == mount.path and name in (mount.claim, mount.volume.removeprefix("claim-"))
+        ),
+        None,
+    )
+    if named is None and spec.checkpoint and spec.checkpoint.path == mount.path:
+        return context.where("checkpoint", "path")
+    last = [name for name, target in spec.data.items() if target == mount.path]
+    return context.where("data", named or (last[-1] if last else ""))
+
+
+def resolve_posture(context: Context) -> Posture:
+    """The network posture: the spec's, else the chain's."""
+    network = context.spec.spec.network
+    if network and network.posture:
+        context.origins["posture"] = Origin("spec", context.where("network", "posture"))
+        return network.posture
+    posture: Posture = context.choose("posture", DEFAULT_POSTURE)
+    return posture

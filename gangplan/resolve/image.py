@@ -1,0 +1,116 @@
+"""The catalog entry of an image, as one cluster pulls it."""
+
+from __future__ import annotations
+
+from gangplan.model.job import Image, Mpi, Origin, Ssh
+from gangplan.resolve.context import Context
+from gangplan.spec.catalog import Image as ImageSpec
+from gangplan.spec.cluster import Cluster
+from gangplan.workspace import nearest
+
+# Open MPI 3 is documented but untested by us (IMP-02); families and majors with a launch recipe.
+KNOWN_MAJORS = {"OpenMPI": {4, 5}, "IntelMPI": {2019, 2021}, "MPICH": {3, 4, 5}}
+
+
+def resolve_image(context: Context) -> Image | None:
+    """The image of the job, or None with findings."""
+    name = context.choose("image", None)
+    if name is None:
+        context.error(
+            "image-missing",
+            context.where(),
+            "the spec names no image and neither team nor cluster has a default",
+            "Add image: with a name from images/catalog.yaml.",
+        )
+        return None
+    entry = context.catalog.images.get(name)
+    if entry is None:
+        context.error(
+            "image-unknown",
+            context.origin_of("image", ("image",)),
+            f"image '{name}' is not in images/catalog.yaml",
+            nearest(name, context.catalog.images),
+        )
+        return None
+    framework = context.spec.spec.framework or entry.framework
+    context.origins["framework"] = _origin_of_framework(context)
+    mpi = _mpi(context, name, entry, framework)
+    if mpi is None and framework != "torch":
+        return None
+    return Image(
+        name=name,
+        reference=reference(entry, context.cluster.spec, context.cluster.name),
+        framework=framework,
+        mpi=mpi if framework != "torch" else None,
+        ssh=Ssh(entry.ssh.server, entry.ssh.config, entry.ssh.port, entry.ssh.keys),
+        uid=entry.user.uid,
+        gid=entry.user.gid,
+    )
+
+
+def reference(entry: ImageSpec, cluster: Cluster, cluster_name: str) -> str:
+    """repository@digest on this cluster: its own entry, else the mirror with the longest source."""
+    own = entry.clusters.get(cluster_name)
+    digest = own.digest if own and own.digest else entry.digest
+    if own and own.repository:
+        return f"{own.repository}@{digest}"
+    return f"{mirrored(entry.repository, cluster)}@{digest}"
+
+
+def mirrored(repository: str, cluster: Cluster) -> str:
+    """The repository behind the cluster's mirrors."""
+    fitting = [m for m in cluster.mirrors if repository == m.source or repository.startswith(f"{m.source}/")]
+    if not fitting:
+        return repository
+    best = max(fitting, key=lambda mirror: len(mirror.source))
+    return best.mirror + repository[len(best.source) :]
+
+
+def _origin_of_framework(context: Context) -> Origin:
+    if context.spec.spec.framework:
+        return Origin("spec", context.where("framework"))
+    return Origin("image catalog", None)
+
+
+def _mpi(context: Context, name: str, entry: ImageSpec, framework: str) -> Mpi | None:
+    asked = context.spec.spec.mpi
+    if entry.mpi is None:
+        if framework != "torch":
+            context.error(
+                "image-without-mpi",
+                context.origin_of("image", ("image",)),
+                f"framework {framework} needs an MPI, but the catalog lists none for image '{name}'",
+                "Choose an image with MPI, or set framework: torch.",
+            )
+        return None
+    if asked and asked.implementation and asked.implementation != entry.mpi.implementation:
+        context.error(
+            "mpi-mismatch",
+            context.where("mpi", "implementation"),
+            f"mpi.implementation is {asked.implementation}, but image '{name}' holds {entry.mpi.implementation} {entry.mpi.version}",
+            "Remove the line, or choose another image.",
+        )
+    if asked and asked.launch == "pmix":
+        context.error(
+            "mpi-launch",
+            context.where("mpi", "launch"),
+            "ranks cannot be started by PMIx yet",
+            "Remove the line; ssh is used.",
+        )
+    if entry.mpi.implementation == "IntelMPI" and not (asked and asked.license_acknowledged):
+        where = context.where("mpi") if asked else context.origin_of("image", ("image",))
+        context.error(
+            "licence-not-acknowledged",
+            where,
+            f"image '{name}' holds Intel MPI, which has its own licence terms",
+            "Add mpi: {licenseAcknowledged: true} once you may use it.",
+        )
+    major = int(entry.mpi.version.split(".")[0])
+    if major not in KNOWN_MAJORS[entry.mpi.implementation]:
+        context.error(
+            "mpi-version",
+            context.origin_of("image", ("image",)),
+            f"image '{name}' holds {entry.mpi.implementation} {entry.mpi.version}, which gangplan cannot start",
+            f"Known: {', '.join(map(str, sorted(KNOWN_MAJORS[entry.mpi.implementation])))}.",
+        )
+    return Mpi(entry.mpi.implementation, major, entry.mpi.version, entry.mpi.setup)

@@ -1,0 +1,246 @@
+"""One spec on one cluster becomes one job, or the findings that say why not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gangplan.findings import Finding, Severity, error
+from gangplan.model.job import Image, Job, Origin, Pool, Resources
+from gangplan.model.profiles import (
+    DEFAULT_CPU,
+    DEFAULT_GPUS,
+    DEFAULT_MEMORY,
+    DEFAULT_PRIORITY,
+    DEFAULT_RETRIES,
+    DEFAULT_TIMEOUT_S,
+    DEFAULT_WORKERS,
+    launcher_size,
+)
+from gangplan.resolve.context import Context
+from gangplan.resolve.data import DataPlan, resolve_data, resolve_posture
+from gangplan.resolve.image import resolve_image
+from gangplan.resolve.limits import check_counts, check_priority, check_spot, check_timeout, resolve_egress
+from gangplan.resolve.placement import Placement, Shape, resolve_placement
+from gangplan.resolve.platform import resolve_platform
+from gangplan.resolve.tenant import SERVICE_ACCOUNT
+from gangplan.spec.job import Launcher, Mpi
+from gangplan.workspace import Spec, Workspace, nearest
+
+
+def target_clusters(workspace: Workspace, spec: Spec) -> tuple[tuple[str, ...], list[Finding]]:
+    """The clusters that a spec runs on: its own list, the team's, else the team's only cluster."""
+    team = workspace.teams.get(spec.source.team)
+    if spec.spec.clusters is not None:
+        findings = [
+            error(
+                "cluster-unknown",
+                spec.document.where(("clusters", index)),
+                f"cluster '{name}' is not declared in overlays/",
+                nearest(name, workspace.clusters),
+            )
+            for index, name in enumerate(spec.spec.clusters)
+            if name not in workspace.clusters
+        ]
+        return (() if findings else tuple(dict.fromkeys(spec.spec.clusters))), findings
+    if team is None:
+        return (), []
+    if team.spec.clusters is not None:
+        return tuple(name for name in team.spec.clusters if name in workspace.clusters), []
+    admitting = [name for name, cluster in workspace.clusters.items() if team.name in cluster.spec.teams]
+    if len(admitting) == 1:
+        return tuple(admitting), []
+    message = f"team {team.name} may run on {len(admitting)} clusters ({', '.join(admitting) or 'none'}), and neither spec nor team chooses"
+    where = spec.document.where(())
+    return (), [
+        error("cluster-not-chosen", where, message, "Add clusters: [NAME] to the spec or to team.yaml.")
+    ]
+
+
+def resolve(workspace: Workspace, spec: Spec, cluster_name: str) -> tuple[Job | None, list[Finding]]:
+    """The job for one cluster, and all findings; the job is None when any of them is an error."""
+    team, cluster = workspace.teams.get(spec.source.team), workspace.clusters[cluster_name]
+    if team is None or workspace.catalog is None:
+        return None, []  # the missing file is reported where it is missing
+    context = Context(spec, team, cluster, workspace.catalog)
+    if spec.source.team not in cluster.spec.teams:
+        message = f"team {team.name} has no queue on cluster {cluster_name}"
+        context.error(
+            "team-not-on-cluster",
+            context.where("clusters"),
+            message,
+            f"Choose another cluster, or ask its owner to add {team.name} to teams.",
+        )
+        return None, context.findings
+    job = _resolve(context)
+    if any(finding.severity is Severity.ERROR for finding in context.findings):
+        return None, context.findings
+    return job, context.findings
+
+
+def _resolve(context: Context) -> Job | None:
+    spec = context.spec.spec
+    image = resolve_image(context)
+    workers: int = context.choose("workers", DEFAULT_WORKERS)
+    gpus: int = context.choose("gpus", DEFAULT_GPUS)
+    slots = _slots(context, gpus)
+    shape = Shape(
+        gpus,
+        _gpu_model(context, gpus),
+        spec.gpu.mig if spec.gpu else None,
+        context.choose("cpu", DEFAULT_CPU),
+        context.choose("memory", DEFAULT_MEMORY),
+        spec.placement.capacity if spec.placement else None,
+    )
+    placement = resolve_placement(context, shape)
+    check_counts(context, workers, gpus, slots)
+    timeout_s: int = context.choose("timeout", DEFAULT_TIMEOUT_S)
+    retries: int = context.choose("retries", DEFAULT_RETRIES)
+    priority: str = context.choose("priority", DEFAULT_PRIORITY)
+    check_timeout(context, timeout_s)
+    check_priority(context, priority)
+    check_spot(context, retries)
+    posture = resolve_posture(context)
+    if image is None or placement is None:
+        return None
+    runs_ranks = _runs_ranks(context, image, workers)
+    data = resolve_data(context, image, workers)
+    egress = resolve_egress(context, data.egress, posture)
+    resources = Resources(shape.cpu, shape.memory, placement.devices)
+    launcher, launcher_pool = _launcher(context, resources, placement, workers, runs_ranks)
+    return Job(
+        **_identity(context),
+        **_settings(context, placement, data),
+        image=image,
+        command=spec.command,
+        workers=workers,
+        slots=slots,
+        gpus=gpus,
+        resources=resources,
+        launcher=launcher,
+        launcher_runs_ranks=runs_ranks,
+        worker_pool=placement.worker,
+        launcher_pool=launcher_pool,
+        posture=posture,
+        egress=egress,
+        priority=priority,
+        timeout_s=timeout_s,
+        retries=retries,
+    )
+
+
+def _identity(context: Context) -> dict[str, Any]:
+    """Names, labels and the cluster's facts."""
+    spec, team = context.spec.spec, context.team.spec
+    return {
+        "name": spec.name or _stem(context),
+        "team": context.team.name,
+        "namespace": team.namespace or context.team.name,
+        "source": context.spec.source.file,
+        "description": spec.description or "",
+        "platform": resolve_platform(context.cluster),
+        "labels": tuple(sorted(spec.labels.items())),
+        "cost_centre": team.cost_centre or "",
+        "service_account": SERVICE_ACCOUNT,
+        "run": spec.run,
+        "is_archived": spec.state == "archived",
+        "queue": context.cluster.spec.teams[context.team.name].queue
+        if context.cluster.spec.gang == "kueue"
+        else "",
+        "origins": context.origins,
+    }
+
+
+def _settings(context: Context, placement: Placement, data: DataPlan) -> dict[str, Any]:
+    """MPI, network and data settings that need no further thought."""
+    spec = context.spec.spec
+    mpi = spec.mpi or Mpi()
+    return {
+        "env": tuple(data.env[name] for name in sorted(data.env)),
+        "mounts": tuple(data.mounts),
+        "transport": spec.network.transport if spec.network else "auto",
+        "rdma_network": placement.rdma_network,
+        "mpi_flags": mpi.flags,
+        "bind_to": mpi.bind_to or "none",
+        "map_by": mpi.map_by or "slot",
+        "topology": placement.topology,
+        "spread": (spec.placement.spread if spec.placement else None) or "",
+    }
+
+
+def _stem(context: Context) -> str:
+    """The file's name as job name; it must be a DNS label."""
+    stem = context.spec.source.stem
+    if (
+        not stem.isascii()
+        or not all(char.isalnum() or char == "-" for char in stem)
+        or stem != stem.lower()
+        or not stem[:1].isalpha()
+        or stem.endswith("-")
+    ):
+        context.error(
+            "spec-file-name",
+            context.where(),
+            f"the file's name '{stem}' cannot be a job name: use lower-case letters, digits and '-', starting with a letter",
+            "Rename the file, or add name: to the spec.",
+        )
+    return stem
+
+
+def _slots(context: Context, gpus: int) -> int:
+    written = context.spec.spec.slots
+    if written is not None:
+        context.origins["slots"] = Origin("spec", context.where("slots"))
+        return written
+    context.origins["slots"] = Origin("GPUs per worker" if gpus else "built-in")
+    return gpus or 1
+
+
+def _gpu_model(context: Context, gpus: int) -> str | None:
+    """The GPU model asked for; a default model counts only for jobs with GPUs."""
+    spec = context.spec.spec
+    if spec.gpu and spec.gpu.model:
+        return spec.gpu.model
+    if not gpus:
+        return None
+    model: str | None = context.choose("gpu_model", None)
+    return (
+        model
+        if model in {pool.gpu.model for pool in context.cluster.spec.node_pools.values() if pool.gpu}
+        else None
+    )
+
+
+def _runs_ranks(context: Context, image: Image, workers: int) -> bool:
+    launcher = context.spec.spec.launcher
+    if launcher is None or not launcher.runs_ranks:
+        return False
+    where = context.where("launcher", "runsRanks")
+    if image.framework == "torch":
+        context.error("launcher-torch", where, "torch has no launcher", "Remove the launcher block.")
+    elif workers < 2:
+        # Trainer makes max(numNodes - 1, 1) node pods beside the launcher: one worker would become two.
+        context.error(
+            "launcher-one-worker",
+            where,
+            "a launcher that runs ranks needs at least 2 workers",
+            "Raise workers, or remove runsRanks.",
+        )
+    if launcher.cpu is not None or launcher.memory is not None:
+        context.error(
+            "launcher-resources",
+            context.where("launcher"),
+            "a launcher that runs ranks has the resources of a worker",
+            "Remove launcher.cpu and launcher.memory.",
+        )
+    return True
+
+
+def _launcher(
+    context: Context, worker: Resources, placement: Placement, workers: int, runs_ranks: bool
+) -> tuple[Resources, Pool]:
+    """Resources and pool of the launcher: a worker's own when it runs ranks, else the ladder without GPU."""
+    if runs_ranks:
+        return worker, placement.worker
+    asked = context.spec.spec.launcher or Launcher()
+    cpu, memory = launcher_size(workers)
+    return Resources(asked.cpu or cpu, asked.memory or memory), placement.launcher

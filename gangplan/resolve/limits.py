@@ -1,0 +1,120 @@
+"""Limits of the cluster, counts, timeouts, priorities and the egress list: what a spec may ask for."""
+
+from __future__ import annotations
+
+from gangplan.model.duration import format_duration
+from gangplan.model.job import Egress
+from gangplan.model.profiles import EXTENDED_TIMEOUT_S, MANY_WORKERS, PLAIN_TIMEOUT_S, USUAL_GPUS
+from gangplan.resolve.context import Context
+
+
+def check_counts(context: Context, workers: int, gpus: int, slots: int) -> None:
+    """Workers, GPUs and slots against the cluster's limits and against each other."""
+    limit, cluster = context.cluster.spec.limits.workers, context.cluster.name
+    where = context.origin_of("workers", ("workers",))
+    if workers > limit:
+        context.error(
+            "workers-over-limit",
+            where,
+            f"{workers} workers, but cluster {cluster} allows {limit} per run",
+            f"Use at most {limit} workers, or ask the cluster's owner.",
+        )
+    elif workers > MANY_WORKERS:
+        context.warning(
+            "workers-many",
+            where,
+            f"{workers} workers: start-up and network load grow with every worker above {MANY_WORKERS}",
+            "Prefer more GPUs per worker where nodes have them.",
+        )
+    if workers == 1:
+        context.note(
+            "workers-one", where, "one worker: nothing is distributed", "Raise workers, or ignore this."
+        )
+    if gpus not in USUAL_GPUS:
+        context.warning(
+            "gpus-unusual",
+            context.origin_of("gpus", ("gpus",)),
+            f"{gpus} GPUs per worker do not divide a usual node evenly",
+            "1, 2, 4 or 8 waste none.",
+        )
+    if gpus and slots != gpus:
+        context.warning(
+            "slots-not-gpus",
+            context.where("slots"),
+            f"{slots} ranks share {gpus} GPUs on each worker",
+            "Leave slots out for one rank per GPU.",
+        )
+
+
+def check_timeout(context: Context, timeout_s: int) -> None:
+    """LIF-01..03: 24 hours, with extendedTimeout seven days, never above the cluster's limit."""
+    spec, where = context.spec.spec, context.origin_of("timeout", ("timeout",))
+    most_s = context.cluster.spec.limits.timeout_hours * 3600
+    by_profile = context.origins["timeout"].layer.startswith("profile")
+    if timeout_s > min(most_s, EXTENDED_TIMEOUT_S):
+        most = format_duration(min(most_s, EXTENDED_TIMEOUT_S))
+        context.error(
+            "timeout-over-limit",
+            where,
+            f"timeout is {format_duration(timeout_s)}, but cluster {context.cluster.name} allows {most}",
+            f"Write timeout: {most} or less, and save checkpoints.",
+        )
+    elif timeout_s > PLAIN_TIMEOUT_S and not spec.extended_timeout and not by_profile:
+        context.error(
+            "timeout-not-extended",
+            where,
+            f"timeout is {format_duration(timeout_s)}, longer than 24h",
+            "Add extendedTimeout: true.",
+        )
+
+
+def check_priority(context: Context, priority: str) -> None:
+    """The priority exists on the cluster."""
+    allowed = context.cluster.spec.limits.priorities
+    if priority not in allowed:
+        context.error(
+            "priority-unknown",
+            context.origin_of("priority", ("priority",)),
+            f"priority '{priority}' does not exist on cluster {context.cluster.name}",
+            f"Use one of: {', '.join(allowed)}.",
+        )
+
+
+def check_spot(context: Context, retries: int) -> None:
+    """Spot nodes go away: a run there needs a checkpoint and a retry (SCH-24)."""
+    placement = context.spec.spec.placement
+    if placement is None or placement.capacity != "spot":
+        return
+    if context.spec.spec.checkpoint is None or retries == 0:
+        context.error(
+            "spot-without-retry",
+            context.where("placement", "capacity"),
+            "spot nodes can be taken away at any time, and the run would lose everything",
+            "Add checkpoint: {to: CLAIM} and retries: 1 (up to 3).",
+        )
+
+
+def resolve_egress(context: Context, needed: set[str], posture: str) -> tuple[Egress, ...]:
+    """The endpoints that the spec, its defaults and its connections ask for, by the cluster's addresses."""
+    network, offered = context.spec.spec.network, context.cluster.spec.egress
+    asked = network.egress if network and network.egress else context.choose("egress", ())
+    rules: list[Egress] = []
+    for name in sorted({*asked, *needed}):
+        index = network.egress.index(name) if network and name in network.egress else None
+        where = context.where("network", "egress", index) if index is not None else context.where("data")
+        if name not in offered:
+            message = f"cluster {context.cluster.name} offers no endpoint '{name}'"
+            known = ", ".join(sorted(offered)) or "none"
+            context.error("egress-unknown", where, message, f"Offered there: {known}.")
+            continue
+        if name == "internet" and (posture == "isolated" or context.cluster.spec.air_gapped):
+            reason = "the posture is isolated" if posture == "isolated" else "the cluster has no way out"
+            context.error(
+                "egress-internet",
+                where,
+                f"the internet cannot be reached: {reason}",
+                "Remove internet from egress, or change the posture.",
+            )
+            continue
+        rules.extend(Egress(name, target.cidr, target.excluding, target.ports) for target in offered[name])
+    return tuple(rules)

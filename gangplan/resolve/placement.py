@@ -1,0 +1,192 @@
+"""Where workers and launcher run: the node pool, its selector and tolerations, devices, topology."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gangplan.model.job import Origin, Pool, Toleration
+from gangplan.model.quantity import Quantity
+from gangplan.resolve.context import Context
+from gangplan.spec.cluster import NodePool
+
+# Every node that gangplan uses runs Linux (MPI-13).
+LINUX = ("kubernetes.io/os", "linux")
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What one worker asks of a node."""
+
+    gpus: int
+    model: str | None
+    mig: str | None
+    cpu: Quantity
+    memory: Quantity
+    capacity: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """The outcome: the pool by name, its facts, and what pods need to land there."""
+
+    name: str
+    node_pool: NodePool
+    worker: Pool
+    launcher: Pool
+    devices: tuple[tuple[str, int], ...]
+    topology: tuple[str, str] | None
+    rdma_network: str
+
+
+def resolve_placement(context: Context, shape: Shape) -> Placement | None:
+    """The pool for this shape: the named one, else the first in the cluster file where a worker fits."""
+    pools = context.cluster.spec.node_pools
+    asked = context.spec.spec.placement
+    if asked and asked.node_pool:
+        name = asked.node_pool
+        if name not in pools:
+            context.unknown("pool-unknown", context.where("placement", "nodePool"), "node pool", name, pools)
+            return None
+        reason = _misfit(pools[name], shape)
+        if reason:
+            context.error(
+                "pool-no-fit",
+                context.where("placement", "nodePool"),
+                f"a worker does not fit on a node of pool '{name}' of cluster {context.cluster.name}: {reason}",
+                "Ask for less per worker, or name another pool.",
+            )
+            return None
+        context.origins["nodePool"] = Origin("spec", context.where("placement", "nodePool"))
+    else:
+        found = _first_fit(context, shape, pools)
+        if found is None:
+            return None
+        name = found
+        context.origins["nodePool"] = Origin(
+            f"first pool of cluster {context.cluster.name} where a worker fits",
+            context.cluster.document.where(("nodePools", name), key=True),
+        )
+    pool = pools[name]
+    launcher_name = _launcher_pool(pools, name)
+    rdma_devices, rdma_network = _rdma(context, name, pool)
+    devices = (
+        rdma_devices if not (pool.gpu and shape.gpus) else ((pool.gpu.resource, shape.gpus), *rdma_devices)
+    )
+    return Placement(
+        name,
+        pool,
+        _pool(name, pool),
+        _pool(launcher_name, pools[launcher_name]),
+        tuple(sorted(devices)),
+        _topology(context, name, pool),
+        rdma_network,
+    )
+
+
+def _misfit(pool: NodePool, shape: Shape) -> str:
+    """Why a worker does not fit on one empty node of the pool; empty when it does."""
+    if shape.gpus:
+        if pool.gpu is None:
+            return "it has no GPUs"
+        if shape.model and pool.gpu.model != shape.model:
+            return f"its GPUs are {pool.gpu.model}, not {shape.model}"
+        if pool.gpu.mig != shape.mig:
+            return f"it offers {'MIG slices ' + pool.gpu.mig if pool.gpu.mig else 'whole GPUs'}, not {'MIG slices ' + shape.mig if shape.mig else 'whole GPUs'}"
+        if shape.gpus > pool.gpu.count:
+            return f"a node has {pool.gpu.count} GPUs, a worker wants {shape.gpus}"
+    if shape.cpu > pool.cpu:
+        return f"a node has {pool.cpu.canonical()} CPU, a worker wants {shape.cpu.canonical()}"
+    if shape.memory > pool.memory:
+        return f"a node has {pool.memory.canonical()} memory, a worker wants {shape.memory.canonical()}"
+    if shape.capacity and shape.capacity != pool.capacity:
+        return f"its nodes are {pool.capacity}, not {shape.capacity}"
+    return ""
+
+
+def _first_fit(context: Context, shape: Shape, pools: dict[str, NodePool]) -> str | None:
+    """The first pool where a worker fits. Jobs without GPUs prefer pools without them; spot is only by request."""
+    names = sorted(pools, key=lambda name: (pools[name].gpu is not None) if not shape.gpus else False)
+    offered = [name for name in names if shape.capacity or pools[name].capacity == "on-demand"]
+    for name in offered:
+        if not _misfit(pools[name], shape):
+            return name
+    models = {pool.gpu.model for pool in pools.values() if pool.gpu}
+    if shape.gpus and shape.model and shape.model not in models:
+        context.unknown("gpu-model-unknown", context.where("gpu", "model"), "GPU model", shape.model, models)
+        return None
+    reasons = "; ".join(
+        f"{name}: {_misfit(pools[name], shape) or 'spot nodes, which a run must ask for'}" for name in names
+    )
+    where = context.where("gpus") if shape.gpus else context.where("memory")
+    context.error(
+        "pool-no-fit",
+        where,
+        f"a worker fits on no node of cluster {context.cluster.name} ({reasons})",
+        "Ask for less per worker, or run it on another cluster.",
+    )
+    return None
+
+
+def _launcher_pool(pools: dict[str, NodePool], worker_pool: str) -> str:
+    """A dedicated launcher needs no GPU: the first on-demand pool without them, else where the workers are."""
+    return next(
+        (name for name, pool in pools.items() if pool.gpu is None and pool.capacity == "on-demand"),
+        worker_pool,
+    )
+
+
+def _pool(name: str, pool: NodePool) -> Pool:
+    selector = tuple(sorted({**pool.labels, LINUX[0]: LINUX[1]}.items()))
+    tolerations = tuple(Toleration(taint.key, taint.effect, taint.value or "") for taint in pool.taints)
+    return Pool(name, selector, tolerations)
+
+
+def _rdma(context: Context, name: str, pool: NodePool) -> tuple[tuple[tuple[str, int], ...], str]:
+    """RDMA devices and the secondary network, when asked for and there."""
+    network = context.spec.spec.network
+    wanted = network.rdma if network else "off"
+    if wanted == "off":
+        return (), ""
+    if pool.rdma is not None:
+        return ((pool.rdma.resource, 1),), pool.rdma.network or ""
+    where = context.where("network", "rdma")
+    if wanted == "required":
+        context.error(
+            "rdma-missing",
+            where,
+            f"rdma is required, but pool '{name}' of cluster {context.cluster.name} has none",
+            "Use rdma: auto to fall back to TCP, or another cluster or pool.",
+        )
+    else:
+        context.warning(
+            "rdma-fallback",
+            where,
+            f"pool '{name}' of cluster {context.cluster.name} has no RDMA; the run falls back to TCP and may take much longer",
+            "Use rdma: required to refuse instead.",
+        )
+    return (), ""
+
+
+def _topology(context: Context, name: str, pool: NodePool) -> tuple[str, str] | None:
+    """Kueue's topology annotation for the workers: its kind and the node label, or None."""
+    asked = context.spec.spec.placement.topology if context.spec.spec.placement else None
+    levels = {level.name: level.label for level in context.cluster.spec.topology}
+    for kind in ("required", "preferred"):
+        level = getattr(asked, kind) if asked else None
+        if level is None:
+            continue
+        where = context.where("placement", "topology", kind)
+        if level not in levels:
+            context.unknown("topology-level-unknown", where, "topology level", level, levels)
+        elif not pool.topology:
+            context.error(
+                "topology-missing",
+                where,
+                f"pool '{name}' of cluster {context.cluster.name} is not placed by topology",
+                "Remove the request, or name a pool with topology: true.",
+            )
+        else:
+            return (f"podset-{kind}-topology", levels[level])
+    # A pod set without a request is never placed on a flavor with topology (Kueue: "supports only
+    # TopologyAwareScheduling"), so pools with topology always carry one.
+    return ("podset-unconstrained-topology", "true") if pool.topology else None

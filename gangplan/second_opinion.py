@@ -1,0 +1,53 @@
+"""kubeconform's verdict on a rendered tree, where it is present: a second judge of the same schemas."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from gangplan.emit import source_of
+from gangplan.findings import Finding, Location, Severity
+from gangplan.resolve.platform import resolve_platform
+from gangplan.tools.kubeconform import Kubeconform, Verdict, pick
+from gangplan.validate.schema import SchemaVersions, materialise
+from gangplan.workspace import Workspace, load
+
+
+def second_opinion(root: Path, tree: Path) -> tuple[str, list[Finding]]:
+    """The judge's name and its findings; an empty name when kubeconform is absent."""
+    judge = pick()
+    if judge is None:
+        return "", []
+    workspace, _ = load(root)
+    findings = []
+    for folder in sorted(path for path in tree.iterdir() if path.is_dir()):
+        findings += _judge_cluster(judge, workspace, folder)
+    return judge.label, findings
+
+
+def _judge_cluster(judge: Kubeconform, workspace: Workspace, folder: Path) -> list[Finding]:
+    platform = resolve_platform(workspace.clusters[folder.name])
+    versions = SchemaVersions(
+        platform.kubernetes.line,
+        platform.trainer.line,
+        platform.kueue.line if platform.kueue else None,
+        platform.jobset.line,
+    )
+    files = sorted(folder.rglob("*.yaml"))
+    with tempfile.TemporaryDirectory(prefix="gangplan-") as schemas:
+        verdicts = judge.check(files, materialise(versions, Path(schemas)))
+    return [_finding(verdict) for verdict in verdicts if verdict.status != "valid"]
+
+
+def _finding(verdict: Verdict) -> Finding:
+    source = source_of(verdict.file) or verdict.file.name
+    message = f"kubeconform: {verdict.message}"
+    return Finding(
+        "kubeconform",
+        Severity.ERROR,
+        Location(source, 1, 1),
+        message,
+        "",
+        f"{verdict.kind}/{verdict.name}",
+        verdict.path,
+    )

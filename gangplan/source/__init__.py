@@ -1,0 +1,11 @@
+"""Bytes of a YAML file in; a document whose every value knows its line and column, or findings, out.
+
+Scalars are read as Kubernetes reads them. `load` is for what people write (strict, with positions),
+`load_objects` for what programs write (fast, without).
+"""
+
+from gangplan.source.document import Document, Limits, Path, load
+from gangplan.source.files import load_file
+from gangplan.source.manifests import ManifestError, load_objects
+
+__all__ = ["Document", "Limits", "ManifestError", "Path", "load", "load_file", "load_objects"]

@@ -1,0 +1,191 @@
+"""A node tree in, plain Python values out; duplicate keys, odd keys, tags and bad numbers become findings."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gangplan.findings import Finding, Location, error
+from gangplan.source.parser import MappingNode, Node, ScalarNode, SequenceNode, is_plain
+from gangplan.source.scalars import WORDS, NotFiniteError, plain, tagged
+
+_CORE = frozenset(f"tag:yaml.org,2002:{kind}" for kind in ("str", "int", "float", "bool", "null"))
+_COLLECTION_TAGS: dict[type[Node], str] = {
+    MappingNode: "tag:yaml.org,2002:map",
+    SequenceNode: "tag:yaml.org,2002:seq",
+}
+_MERGE = "<<"
+
+
+class _StopError(Exception):
+    """The limits are reached."""
+
+
+class Builder:
+    """Builds the value of one document; `findings` says what was wrong with it."""
+
+    def __init__(self, file: str, text: str, max_depth: int, max_entries: int) -> None:
+        self.findings: list[Finding] = []
+        # libyaml drops a tag that is only "!", which Kubernetes reads as !!str: look for it in the text.
+        self._bare_tags = text if "!" in text else ""
+        self._file = file
+        self._max_depth = max_depth
+        self._max_entries = max_entries
+        self._left = max_entries
+
+    def document(self, root: Node | None) -> Any:
+        """The value of the root; meaningless when there are findings."""
+        if root is None:
+            return None
+        try:
+            return self._value(root, 1)
+        except _StopError:
+            self._excess(root)
+            return None
+
+    def _value(self, node: Node, depth: int) -> Any:
+        if self._bare_tags:
+            self._bare_tag(node)
+        if type(node) is ScalarNode:
+            return self._scalar(node)
+        self._left -= len(node.value)
+        if self._left < 0 or depth > self._max_depth:
+            raise _StopError
+        if type(node.tag) is str and node.tag != _COLLECTION_TAGS[type(node)]:
+            self._tag(node)
+        if type(node) is SequenceNode:
+            return [self._value(entry, depth + 1) for entry in node.value]
+        return self._mapping(node, depth + 1)
+
+    def _mapping(self, node: Node, depth: int) -> dict[str, Any]:
+        mapping: dict[str, Any] = {}
+        for name, value in node.value:
+            text = name.value
+            if self._bare_tags:
+                self._bare_tag(name)
+            # The common key: a plain word that is nothing but a word.
+            if type(name) is not ScalarNode or not self._is_text(name):
+                self._key(name)
+            elif text in mapping:
+                self._duplicate(node, name)
+            else:
+                mapping[text] = self._value(value, depth)
+        return mapping
+
+    def _is_text(self, name: ScalarNode) -> bool:
+        if type(name.tag) is str:
+            return name.tag == "tag:yaml.org,2002:str"
+        try:
+            return bool(name.style) or (isinstance(plain(name.value), str) and name.value != _MERGE)
+        except NotFiniteError:
+            return False
+
+    def _scalar(self, node: ScalarNode) -> Any:
+        tag = node.tag
+        try:
+            if type(tag) is not str:
+                return node.value if node.style else plain(node.value)
+            if tag in _CORE:
+                return tagged(tag, node.value)
+        except NotFiniteError:
+            message = f"{node.value!r} is no number that Kubernetes can store"
+            self._report("yaml-bad-number", node, message, "write a finite number, or quote it as text")
+            return None
+        except ValueError:
+            pass
+        self._tag(node)
+        return None
+
+    def _key(self, name: Node) -> None:
+        if type(name) is not ScalarNode:
+            self._report(
+                "yaml-key-type",
+                name,
+                "a key must be a word, not a mapping or a list",
+                "quote the value if it begins with a brace or a bracket, such as '{{ name }}'",
+            )
+        elif name.value == _MERGE and is_plain(name):
+            self._report(
+                "yaml-merge-key",
+                name,
+                "the merge key '<<' is not supported",
+                "write the merged keys out, or set them once as defaults of the team",
+            )
+        elif type(name.tag) is str and name.tag not in _CORE:
+            self._tag(name)
+        else:
+            kind = _kind(name.value)
+            help = f'quote it: "{name.value}"' if name.value else "write the key before the ':'"
+            self._report("yaml-key-type", name, f"the key {name.value!r} is read as {kind}", help)
+
+    def _duplicate(self, node: Node, name: Node) -> None:
+        first = next(other for other, _ in node.value if other.value == name.value)
+        message = f"{name.value!r} is set twice; first at line {first.start_mark.line + 1}"
+        self._report("yaml-duplicate-key", name, message, "keep one")
+
+    def _tag(self, node: Node) -> None:
+        written = node.tag.replace("tag:yaml.org,2002:", "!!")
+        if node.tag in _CORE:
+            message = f"{node.value!r} does not fit its tag {written}"
+        else:
+            message = f"the tag {written} is not supported"
+        help = "remove the tag; quote a value that begins with '!'"
+        self._report("yaml-tag", node, message, help)
+
+    def _bare_tag(self, node: Node) -> None:
+        index = node.start_mark.index
+        if type(node.tag) is not str and self._bare_tags[index : index + 1] == "!":
+            self._report("yaml-tag", node, "the tag ! is not supported", "remove the '!', or quote the value")
+
+    def _excess(self, root: Node) -> None:
+        """Says which limit was reached: by what is written, or only by its aliases."""
+        entries, depth, deepest = _as_written(root)
+        if depth > self._max_depth:
+            self.findings.append(too_deep(self._location(deepest), self._max_depth))
+        elif entries > self._max_entries:
+            message = f"the file holds more than {self._max_entries} entries"
+            self._report("yaml-too-large", root, message, "split it, or keep data out of it")
+        else:
+            message = "aliases such as '*name' repeat too much, or repeat what they stand in"
+            self._report("yaml-alias-bomb", root, message, "write the values out")
+
+    def _report(self, rule: str, node: Node, message: str, help: str) -> None:
+        finding = error(rule, self._location(node), message, help)
+        if finding not in self.findings:  # an alias can show the same mistake again
+            self.findings.append(finding)
+
+    def _location(self, node: Node) -> Location:
+        return Location(self._file, node.start_mark.line + 1, node.start_mark.column + 1)
+
+
+def too_deep(where: Location, max_depth: int) -> Finding:
+    """The finding for a document that nests too deep."""
+    message = f"values are nested more than {max_depth} deep"
+    return error("yaml-too-deep", where, message, "look for brackets or indentation repeated by mistake")
+
+
+def _as_written(root: Node) -> tuple[int, int, Node]:
+    """Before aliases are expanded: the number of entries, the depth, and the deepest mapping or list."""
+    entries, depth, deepest = 0, 0, root
+    seen: set[int] = set()
+    todo = [(root, 1)]
+    while todo:
+        node, level = todo.pop()
+        if type(node) is ScalarNode or id(node) in seen:
+            continue
+        seen.add(id(node))
+        entries += len(node.value)
+        if level > depth:
+            depth, deepest = level, node
+        # The last in is the first out: an anchor must be met before its aliases.
+        for entry in reversed(node.value):
+            inner = reversed(entry) if type(node) is MappingNode else (entry,)
+            todo.extend((child, level + 1) for child in inner)
+    return entries, depth, deepest
+
+
+def _kind(text: str) -> str:
+    """In words, what an unquoted scalar that is no text is read as."""
+    if text in WORDS:
+        value = WORDS[text]
+        return "nothing" if value is None else f"the boolean {str(value).lower()}"
+    return "a number"

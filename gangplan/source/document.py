@@ -1,0 +1,183 @@
+"""One YAML document in, plain Python values with positions out; every way to be wrong is a finding.
+
+A document that loads holds only dictionaries with text keys, lists, and scalars as Kubernetes reads them.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import yaml
+
+from gangplan.findings import Finding, Location, error
+from gangplan.source.build import Builder, too_deep
+from gangplan.source.parser import DepthError, MappingNode, Node, ScalarNode, SequenceNode, parse_one
+from gangplan.source.syntax import reword
+
+Path = tuple[str | int, ...]
+
+# Refused by YAML itself, or read as a line break by YAML 1.1 (U+0085, U+2028, U+2029) and as text by 1.2.
+_FORBIDDEN = re.compile(
+    "[^\t\n\r\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]"
+)
+_BOM = "\ufeff"
+_UTF16 = (b"\xff\xfe", b"\xfe\xff")
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a file may cost. A spec of 20 lines has about 1 kB, 4 levels and 40 entries.
+
+    `max_entries` counts those of all mappings and lists, after aliases are expanded; `max_depth` counts the
+    mappings and lists around a value, and must stay below 200.
+    """
+
+    max_bytes: int = 1 << 20
+    max_depth: int = 32
+    max_entries: int = 50_000
+
+
+class Document:
+    """The value of a file, and where each part of it stands.
+
+    `value` holds no aliases: an anchor that is used twice yields two equal, separate values.
+    Positions are found by parsing again at the first question, so that a valid file costs no memory for them.
+    """
+
+    __slots__ = ("_root", "_text", "file", "value")
+
+    def __init__(self, file: str, value: Any, text: str) -> None:
+        self.file = file
+        self.value = value
+        self._text = text
+        self._root: Node | None = None
+
+    def where(self, path: Path, key: bool = False) -> Location:
+        """The place of the value at `path`, or of its key; of its nearest ancestor if it is absent."""
+        name, node, _ = self._find(path)
+        mark = (name if key and name is not None else node).start_mark
+        return Location(self.file, mark.line + 1, mark.column + 1)
+
+    def text(self, path: Path) -> str | None:
+        """The scalar at `path` as written, without its quotes; None for anything else."""
+        _, node, found = self._find(path)
+        return node.value if found and isinstance(node, ScalarNode) else None
+
+    def is_quoted(self, path: Path) -> bool:
+        """Whether the value at `path` is a quoted or block scalar, that is, text and nothing else."""
+        _, node, found = self._find(path)
+        return found and isinstance(node, ScalarNode) and bool(node.style)
+
+    def _find(self, path: Path) -> tuple[Node | None, Node, bool]:
+        """The key (None for the root and list entries) and the node at `path`; whether all of it exists."""
+        if self._root is None:
+            self._root = parse_one(self._text)
+        name: Node | None = None
+        node: Node = self._root
+        for part in path:
+            step = _step(node, part)
+            if step is None:
+                return name, node, False
+            name, node = step
+        return name, node, True
+
+    def __getstate__(self) -> tuple[str, Any, str]:
+        return self.file, self.value, self._text
+
+    def __setstate__(self, state: tuple[str, Any, str]) -> None:
+        self.file, self.value, self._text = state
+        self._root = None
+
+    def __repr__(self) -> str:
+        return f"Document({self.file!r})"
+
+
+def load(data: bytes, file: str, limits: Limits | None = None) -> tuple[Document | None, list[Finding]]:
+    """The document in `data`, or the findings that say why there is none: one of the two. Never raises."""
+    limits = limits or Limits()
+    if len(data) > limits.max_bytes:
+        return None, [_too_large(file, limits, len(data))]
+    text = _decode(data, file)
+    if isinstance(text, Finding):
+        return None, [text]
+    if bad := _FORBIDDEN.search(text):
+        return None, [_forbidden(text, bad.start(), file)]
+    try:
+        root = parse_one(text)
+    except DepthError as problem:
+        near = problem.near.start_mark if problem.near else None
+        where = Location(file, near.line + 1, near.column + 1) if near else Location(file)
+        return None, [too_deep(where, limits.max_depth)]
+    except yaml.YAMLError as problem:
+        return None, [reword(problem, text, file)]
+    builder = Builder(file, text, limits.max_depth, limits.max_entries)
+    value = builder.document(root)
+    if builder.findings:
+        return None, builder.findings
+    if value is None:
+        return None, [_empty(file)]
+    return Document(file, value, text), []
+
+
+def _step(node: Node, part: str | int) -> tuple[Node | None, Node] | None:
+    if isinstance(node, MappingNode):
+        return next(((name, value) for name, value in node.value if name.value == part), None)
+    if isinstance(node, SequenceNode) and isinstance(part, int) and 0 <= part < len(node.value):
+        return None, node.value[part]
+    return None
+
+
+def _decode(data: bytes, file: str) -> str | Finding:
+    try:
+        text = data.decode()
+    except UnicodeDecodeError as problem:
+        if data.startswith(_UTF16):
+            return error(
+                "yaml-not-utf8",
+                Location(file, 1, 1),
+                "the file is UTF-16, not UTF-8",
+                "save it as UTF-8 (in the editor's 'Save with encoding')",
+            )
+        before = data[: problem.start].decode()
+        return error(
+            "yaml-not-utf8",
+            _location(before, len(before), file),
+            f"byte 0x{data[problem.start]:02x} at offset {problem.start} is not UTF-8",
+            "save the file as UTF-8, or retype the character",
+        )
+    return text.removeprefix(_BOM)
+
+
+def _location(text: str, index: int, file: str) -> Location:
+    """The line and column of a character."""
+    start = text.rfind("\n", 0, index) + 1
+    return Location(file, text.count("\n", 0, index) + 1, index - start + 1)
+
+
+def _forbidden(text: str, index: int, file: str) -> Finding:
+    return error(
+        "yaml-control-character",
+        _location(text, index, file),
+        f"the invisible character U+{ord(text[index]):04X} is not allowed in YAML",
+        "delete it; inside double quotes it can be written as an escape such as \\u0007",
+    )
+
+
+def _too_large(file: str, limits: Limits, size: int) -> Finding:
+    return error(
+        "yaml-too-large",
+        Location(file),
+        f"the file has {size} bytes; at most {limits.max_bytes} are read",
+        "split it, or keep data out of it",
+    )
+
+
+def _empty(file: str) -> Finding:
+    return error(
+        "yaml-empty",
+        Location(file, 1, 1),
+        "the file holds nothing but blank lines and comments",
+        "delete the file, or write the document it was meant to hold",
+    )

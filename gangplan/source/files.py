@@ -1,0 +1,65 @@
+"""The path of a file in, its document or findings out. Never blocks and never follows a path to a device."""
+
+from __future__ import annotations
+
+import errno
+import os
+import pathlib
+import stat
+
+from gangplan.findings import Finding, Location, error
+from gangplan.source.document import Document, Limits, load
+
+_RULE = "file-unreadable"
+# Opening a FIFO or a terminal must return at once; neither flag exists on every system.
+_OPEN_FLAGS = os.O_RDONLY
+for _flag in ("O_NONBLOCK", "O_NOCTTY", "O_BINARY"):
+    _OPEN_FLAGS |= getattr(os, _flag, 0)
+
+_REASONS = {
+    errno.ENOENT: ("the file does not exist", "check the path, or a symbolic link that leads nowhere"),
+    errno.EACCES: ("the file may not be read", "give yourself read permission"),
+    errno.EPERM: ("the file may not be read", "give yourself read permission"),
+    errno.ELOOP: ("the symbolic link leads back to itself", "replace the link by a file"),
+    errno.ENOTDIR: ("a part of the path is a file, not a directory", "check the path"),
+    errno.ENAMETOOLONG: ("the path is too long", "shorten the names in it"),
+    errno.EISDIR: ("this is a directory, not a file", "name a file in it"),
+}
+
+
+def load_file(
+    path: pathlib.Path, file: str, limits: Limits | None = None
+) -> tuple[Document | None, list[Finding]]:
+    """As `load`, for the file at `path`; `file` is its name in reports."""
+    limits = limits or Limits()
+    try:
+        data = _read(path, limits.max_bytes + 1)
+    except OSError as problem:
+        reason = (
+            f"the file cannot be read: {os.strerror(problem.errno or errno.EIO)}",
+            "try to open it yourself",
+        )
+        message, help = _REASONS.get(problem.errno or errno.EIO, reason)
+        return None, [error(_RULE, Location(file), message, help)]
+    except ValueError:  # a NUL in the path
+        return None, [error(_RULE, Location(file), "the path holds a NUL character", "rename the file")]
+    if data is None:
+        message = "this is a pipe, socket or device, not a regular file"
+        return None, [error(_RULE, Location(file), message, "replace it by a file")]
+    return load(data, file, limits)
+
+
+def _read(path: pathlib.Path, size: int) -> bytes | None:
+    """At most `size` bytes; None if it is neither file nor directory. Raises `OSError` and `ValueError`."""
+    # Opening a device can already do something, so look first; look again, because it may have been replaced.
+    if not _is_regular(os.stat(path)):
+        return None
+    handle = os.open(path, _OPEN_FLAGS)
+    with open(handle, "rb") as stream:
+        return stream.read(size) if _is_regular(os.fstat(handle)) else None
+
+
+def _is_regular(status: os.stat_result) -> bool:
+    if stat.S_ISDIR(status.st_mode):
+        raise IsADirectoryError(errno.EISDIR, "is a directory")
+    return stat.S_ISREG(status.st_mode)

@@ -1,0 +1,94 @@
+"""Manifests that programs wrote in; dictionaries out, as fast as possible and without positions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import yaml
+
+from gangplan.source.parser import DepthError, MappingNode, Node, ScalarNode, expanded_size, is_plain, parse
+from gangplan.source.scalars import plain, tagged
+
+# Ten times the largest CRD in use; only text with aliases is counted.
+_MAX_NODES = 1_000_000
+
+
+class ManifestError(ValueError):
+    """The text is not a stream of Kubernetes objects; `line` starts at 1, 0 where it is unknown."""
+
+    def __init__(self, message: str, line: int = 0) -> None:
+        super().__init__(f"line {line}: {message}" if line else message)
+        self.message = message
+        self.line = line
+
+
+def load_objects(text: str | bytes) -> list[dict[str, Any]]:
+    """The objects of a stream of documents, in order; empty ones are skipped. Raises `ManifestError`."""
+    objects: list[dict[str, Any]] = []
+    try:
+        decoded = text if isinstance(text, str) else text.decode()
+        may_repeat = "&" in decoded and "*" in decoded
+        for root in parse(decoded):
+            if may_repeat and expanded_size(root) > _MAX_NODES:
+                raise ManifestError("aliases repeat too much", root.start_mark.line + 1)
+            body = _value(root)
+            if isinstance(body, dict):
+                objects.append(body)
+            elif body is not None:
+                raise ManifestError("the document is not a mapping", root.start_mark.line + 1)
+    except ManifestError:
+        raise
+    except yaml.YAMLError as problem:
+        mark = getattr(problem, "problem_mark", None)
+        raise ManifestError(str(problem), mark.line + 1 if mark else 0) from problem
+    except (RecursionError, DepthError) as problem:
+        raise ManifestError("nested too deep, or an alias contains itself") from problem
+    except UnicodeError as problem:
+        raise ManifestError(str(problem)) from problem
+    return objects
+
+
+# Keys known to be text: the same few hundred make up nearly all manifests.
+_KNOWN_KEYS: set[str] = set()
+_MOST_KNOWN = 10_000
+
+
+def _value(node: Node) -> Any:
+    kind = type(node)
+    if kind is ScalarNode:
+        return _scalar(node)
+    if kind is not MappingNode:
+        return [_value(entry) for entry in node.value]
+    body: dict[str, Any] = {}
+    for name, value in node.value:
+        key = name.value
+        if type(name) is not ScalarNode or name.style or key not in _KNOWN_KEYS:
+            key = _key(name)
+        if key in body:
+            raise ManifestError(f"{key!r} is set twice", name.start_mark.line + 1)
+        body[key] = _value(value)
+    return body
+
+
+def _scalar(node: Any) -> Any:
+    tag = node.tag
+    try:
+        if type(tag) is str:
+            return tagged(tag, node.value)
+        return node.value if node.style else plain(node.value)
+    except ValueError as problem:
+        raise ManifestError(str(problem), node.start_mark.line + 1) from problem
+
+
+def _key(name: Any) -> str:
+    """Kubernetes turns a number or a boolean into text where it stands as a key."""
+    key = _scalar(name) if type(name) is ScalarNode else None
+    if isinstance(key, str) and not (key == "<<" and is_plain(name)):
+        if is_plain(name) and len(_KNOWN_KEYS) < _MOST_KNOWN:
+            _KNOWN_KEYS.add(key)
+        return key
+    if isinstance(key, bool):
+        return "true" if key else "false"
+    if isinstance(key, int):
+        return str(key)
+    raise ManifestError(f"the key {name.value!r} is not text", name.start_mark.line + 1)

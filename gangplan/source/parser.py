@@ -1,0 +1,144 @@
+"""YAML text in, PyYAML's node trees out, never deeper than the stack can bear.
+
+libyaml does the work; PyYAML's own parser takes over where the C extension is absent. Both build the same
+nodes. The `tag` of a node is text only if the file has a tag there; see `is_plain` for the rest.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterator
+from typing import Any
+
+import yaml
+from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
+
+__all__ = [
+    "DepthError",
+    "MappingNode",
+    "Node",
+    "ScalarNode",
+    "SequenceNode",
+    "expanded_size",
+    "is_plain",
+    "parse",
+    "parse_one",
+]
+
+# PyYAML's composer recurses in C and dies of a segmentation fault between 10 000 and 30 000 levels on a stack
+# of 8 MB; a thread can have a sixteenth of that.
+MAX_DEPTH = 1000
+# Text within these bounds cannot nest deeper: every bracket, and every two columns of a line, is one level.
+_SHORT_TEXT = 1000
+_SHORT_LINE = 300
+_FEW_BRACKETS = 400
+
+
+class DepthError(Exception):
+    """The text nests deeper than `MAX_DEPTH`; `near` is the last node before."""
+
+    def __init__(self, near: Node | None) -> None:
+        super().__init__(f"nested more than {MAX_DEPTH} deep")
+        self.near = near
+
+
+class _Unwatched:
+    """The hooks that PyYAML calls at every node, as C functions without effect: 40 % faster than methods.
+
+    `slice` stands in for the tag that nobody needs: whether a scalar is plain, its style says.
+    """
+
+    resolve = slice
+    descend_resolver = operator.is_
+    ascend_resolver = tuple
+
+
+class _Watched:
+    """The same hooks, counting the depth."""
+
+    resolve = slice
+    _depth = 0
+
+    def descend_resolver(self, parent: Node | None, _index: object) -> None:
+        self._depth += 1
+        if self._depth > MAX_DEPTH:
+            raise DepthError(parent)
+
+    def ascend_resolver(self) -> None:
+        self._depth -= 1
+
+
+class _Pure(yaml.reader.Reader, yaml.scanner.Scanner, yaml.parser.Parser, yaml.composer.Composer):
+    """PyYAML's parser in Python, about 30 times slower."""
+
+    def __init__(self, text: str) -> None:
+        yaml.reader.Reader.__init__(self, text)
+        yaml.scanner.Scanner.__init__(self)
+        yaml.parser.Parser.__init__(self)
+        yaml.composer.Composer.__init__(self)
+
+
+class _PureWatched(_Watched, _Pure):
+    pass
+
+
+if yaml.__with_libyaml__:
+    from yaml._yaml import CParser
+
+    class _Fast(_Unwatched, CParser):
+        pass
+
+    class _Safe(_Watched, CParser):
+        pass
+
+    _FAST: Any = _Fast
+    _SAFE: Any = _Safe
+else:  # pragma: no cover
+    _FAST = _SAFE = _PureWatched
+
+
+def parse(text: str) -> Iterator[Any]:
+    """The root node of each document. Raises `DepthError` and `yaml.YAMLError`."""
+    parser = (_FAST if _is_shallow(text) else _SAFE)(text)
+    try:
+        while parser.check_node():
+            yield parser.get_node()
+    finally:
+        parser.dispose()
+
+
+def parse_one(text: str) -> Any:
+    """The root node of the only document, None if there is none. Raises as `parse`, and for a second one."""
+    parser = (_FAST if _is_shallow(text) else _SAFE)(text)
+    try:
+        return parser.get_single_node()
+    finally:
+        parser.dispose()
+
+
+def is_plain(node: ScalarNode) -> bool:
+    """Whether a scalar has neither quotes nor a tag, so that its text decides what it is."""
+    return not node.style and type(node.tag) is not str
+
+
+def expanded_size(root: Node) -> int:
+    """How many nodes there are when aliases are expanded; `RecursionError` if one contains itself."""
+    sizes: dict[int, int] = {}
+
+    def size(node: Node) -> int:
+        if type(node) is ScalarNode:
+            return 1
+        if id(node) not in sizes:
+            children = node.value if type(node) is SequenceNode else [n for pair in node.value for n in pair]
+            sizes[id(node)] = 1 + sum(map(size, children))
+        return sizes[id(node)]
+
+    return size(root)
+
+
+def _is_shallow(text: str) -> bool:
+    if len(text) <= _SHORT_TEXT:
+        return True
+    if text.count("[") + text.count("{") > _FEW_BRACKETS:
+        return False
+    return max(map(len, text.split("\n"))) <= _SHORT_LINE

@@ -1,0 +1,132 @@
+"""The strict base model and the field types that all four file formats share."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainValidator, WithJsonSchema
+from pydantic.alias_generators import to_camel
+from pydantic_core import PydanticCustomError
+
+from gangplan.model.duration import DurationError, parse_duration
+from gangplan.model.quantity import Quantity, QuantityError, parse_cpu, parse_memory
+
+API_VERSION = "gangplan.dev/v1"
+ApiVersion = Literal["gangplan.dev/v1"]
+
+DNS_LABEL = r"^[a-z]([-a-z0-9]*[a-z0-9])?$"
+ENV_NAME = r"^[A-Za-z_][A-Za-z0-9_]*$"
+
+
+class Strict(BaseModel):
+    """Unknown keys and wrong types are errors; values are never coerced and never change."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        frozen=True,
+        strict=True,
+        alias_generator=to_camel,
+        validate_by_name=True,
+        validate_by_alias=True,
+        use_attribute_docstrings=False,
+    )
+
+
+def helpful(kind: str, message: str, help: str = "") -> PydanticCustomError:
+    """An error that `spec.load` prints as it is, with its help line."""
+    return PydanticCustomError(kind, "{message}", {"message": message, "help": help})
+
+
+def _cpu(value: Any) -> Quantity:
+    try:
+        return parse_cpu(value)
+    except QuantityError as error:
+        raise helpful("quantity", error.message, error.help) from None
+
+
+def _memory(value: Any) -> Quantity:
+    try:
+        return parse_memory(value)
+    except QuantityError as error:
+        raise helpful("quantity", error.message, error.help) from None
+
+
+def _duration(value: Any) -> int:
+    try:
+        return parse_duration(value)
+    except DurationError as error:
+        raise helpful("duration", error.message, error.help) from None
+
+
+def _absolute(path: str) -> str:
+    """A clean absolute path inside a container."""
+    if not path.startswith("/"):
+        raise helpful("path", f"'{path}' is not an absolute path", f"Write '/{path}'.")
+    parts = path.split("/")
+    if ".." in parts or "." in parts or "" in parts[1:] or path == "/":
+        raise helpful(
+            "path",
+            f"'{path}' is not a plain absolute path",
+            "Write it without '.', '..', '//' or a slash at the end.",
+        )
+    if any(ord(char) < 32 or char == ":" for char in path):
+        raise helpful(
+            "path",
+            f"'{path!r}' has a character that a mount path cannot have",
+            "Use letters, digits, '-', '_' and '.'.",
+        )
+    return path
+
+
+Cpu = Annotated[
+    Quantity,
+    PlainValidator(_cpu),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "integer", "minimum": 1},
+                {"type": "string", "pattern": r"^[0-9]+(\.[0-9]+|m)?$"},
+            ]
+        }
+    ),
+]
+Memory = Annotated[
+    Quantity,
+    PlainValidator(_memory),
+    WithJsonSchema({"type": "string", "pattern": r"^[0-9]+(\.[0-9]+)?(Ki|Mi|Gi|Ti|Pi|k|M|G|T|P)$"}),
+]
+DurationSeconds = Annotated[
+    int,
+    PlainValidator(_duration),
+    WithJsonSchema({"type": "string", "pattern": r"^([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?$"}),
+]
+Name = Annotated[str, Field(pattern=DNS_LABEL, max_length=63)]
+SecretName = Annotated[str, Field(pattern=r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$", max_length=253)]
+EnvName = Annotated[str, Field(pattern=ENV_NAME, max_length=253)]
+MountPath = Annotated[str, AfterValidator(_absolute)]
+# A text that may be written as a number or a truth value: the file keeps its spelling (spec.load).
+Text = Annotated[str, WithJsonSchema({"type": ["string", "number", "boolean"]})]
+LabelKey = Annotated[
+    str,
+    Field(
+        pattern=r"^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$",
+        max_length=316,
+    ),
+]
+LabelValue = Annotated[
+    str,
+    Field(pattern=r"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$", max_length=63),
+    WithJsonSchema({"type": ["string", "number", "boolean"], "maxLength": 63}),
+]
+Cidr = Annotated[str, AfterValidator(lambda text: _cidr(text))]
+
+
+def _cidr(text: str) -> str:
+    import ipaddress  # only read when a cluster file lists addresses
+
+    try:
+        return str(ipaddress.ip_network(text))
+    except ValueError as error:
+        raise helpful(
+            "cidr", f"'{text}' is not an address range: {error}", "Write it as 10.20.0.0/16."
+        ) from None

@@ -1,0 +1,308 @@
+"""A document in, a typed spec or findings out: pydantic's errors in the user's words, at line and column."""
+
+from __future__ import annotations
+
+import difflib
+import types
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin
+
+from pydantic import BaseModel, ValidationError
+
+from gangplan.findings import Finding, error
+from gangplan.source import Document, Path
+
+M = TypeVar("M", bound=BaseModel)
+
+# Where a number may stand for its own text: `1e-4` must reach the program as written.
+_TEXT_PARENTS: frozenset[Path] = frozenset(
+    {("command",), ("env",), ("labels",), ("defaults", "env"), ("mpi", "flags")}
+)
+
+# Words of other tools and of Kubernetes, and the one word we use.
+SYNONYMS = {
+    "replicas": "workers", "nodes": "workers", "numnodes": "workers", "num_nodes": "workers", "workercount": "workers",
+    "gpu_count": "gpus", "gpusperworker": "gpus", "gpuspernode": "gpus", "gpus_per_node": "gpus", "gpus_per_worker": "gpus",
+    "slotsperworker": "slots", "numprocpernode": "slots", "processes": "slots", "mem": "memory", "ram": "memory",
+    "cpus": "cpu", "cores": "cpu", "cmd": "command", "entrypoint": "command", "args": "command", "volumes": "data",
+    "pvcs": "data", "environment": "env", "priorityclass": "priority", "cluster": "clusters", "namespace": "team",
+    "project": "team", "activedeadlineseconds": "timeout", "backofflimit": "retries", "resources": "cpu, memory and gpus",
+}  # fmt: skip
+RESERVED = {
+    "schedule": "schedules are not part of this version",
+    "elastic": "a run keeps its number of workers; elastic training is not supported",
+    "suspend": "Kueue owns suspend; set state: archived to keep a run from being applied",
+    "backend": "every run is a TrainJob in this version",
+    "expert": "raw patches are not part of this version; use overlays/<cluster>/kustomization.yaml",
+}
+
+
+def parse(model: type[M], document: Document) -> tuple[M | None, list[Finding]]:
+    """The typed value of `document`, or every finding about it. Never raises on bad input."""
+    if not isinstance(document.value, dict):
+        what = _kind_of(document.value)
+        return None, [
+            error(
+                "spec-type",
+                document.where(()),
+                f"the file holds {what}; fields were expected",
+                "Start with 'apiVersion: gangplan.dev/v1'.",
+            )
+        ]
+    try:
+        return model.model_validate(_as_written(document.value, document, ())), []
+    except ValidationError as raised:
+        found = [_finding(model, document, item) for item in raised.errors(include_url=False)]
+        return None, found
+
+
+def _as_written(value: Any, document: Document, path: Path) -> Any:
+    """Lists as tuples (the models are strict), and texts for numbers where a text is wanted."""
+    if isinstance(value, dict):
+        return {key: _as_written(item, document, (*path, key)) for key, item in value.items()}
+    if isinstance(value, list):
+        return tuple(_as_written(item, document, (*path, index)) for index, item in enumerate(value))
+    if path[:-1] in _TEXT_PARENTS and isinstance(value, (int, float)):
+        return document.text(path)
+    return value
+
+
+def _finding(model: type[BaseModel], document: Document, item: Any) -> Finding:
+    """One pydantic error as a finding."""
+    kind, path = item["type"], _path(document, item["loc"])
+    context = item.get("ctx", {})
+    if item["loc"] and item["loc"][-1] == "[key]":
+        return error("spec-value", document.where(path, key=True), _bad_key(path, item), "Rename it.")
+    if kind == "extra_forbidden":
+        return _unknown(model, document, path)
+    if kind == "missing":
+        return error(
+            "spec-missing-field",
+            document.where(path[:-1]),
+            f"'{_dotted(path)}' is missing",
+            _example(model, path),
+        )
+    if "message" in context and "help" in context:
+        where = _inside(document, path, context["message"])
+        return error("spec-value", where, f"{_dotted(path)}: {context['message']}", context["help"])
+    if kind == "literal_error":
+        return _choice(model, document, path, item)
+    message, help = _plain(kind, context, item["input"], path)
+    rule = "spec-type" if kind.endswith("_type") else "spec-value"
+    return error(rule, document.where(path), message, help or _example(model, path))
+
+
+def _inside(document: Document, path: Path, message: str) -> Any:
+    """The place of the value, or of the list entry that the message counts."""
+    if message.startswith("word "):
+        index = int(message.split()[1]) - 1
+        return document.where((*path, index))
+    return document.where(path)
+
+
+def _path(document: Document, loc: tuple[Any, ...]) -> Path:
+    """pydantic's location as a path into the document (its union and key marks removed)."""
+    path: list[str | int] = []
+    value = document.value
+    for step in loc:
+        if (isinstance(value, dict) and step in value) or (
+            isinstance(value, list) and isinstance(step, int) and step < len(value)
+        ):
+            path.append(step)
+            value = value[step]
+        elif step == "[key]" or (step is not loc[-1] and not isinstance(value, dict)):
+            continue
+        else:
+            path.append(step)
+            break
+    return tuple(path)
+
+
+def _dotted(path: Path) -> str:
+    text = ""
+    for step in path:
+        text += f"[{step}]" if isinstance(step, int) else (f".{step}" if text else str(step))
+    return text or "the file"
+
+
+def _unknown(model: type[BaseModel], document: Document, path: Path) -> Finding:
+    """An unknown field, with the nearest known name."""
+    word = str(path[-1])
+    known = sorted(_fields(model, path[:-1]))
+    where = document.where(path, key=True)
+    place = f" in {_dotted(path[:-1])}" if len(path) > 1 else ""
+    if len(path) == 1 and word in RESERVED:
+        return error("spec-unknown-field", where, f"'{word}' cannot be used: {RESERVED[word]}", "Remove it.")
+    synonym = SYNONYMS.get(word.lower(), "")
+    near = difflib.get_close_matches(word, known, n=1, cutoff=0.6)
+    lower = {name.lower(): name for name in known}
+    guess = (
+        lower.get(word.lower().replace("_", "").replace("-", ""))
+        or (synonym if synonym.split(",")[0] in known else "")
+        or (near[0] if near else "")
+    )
+    if guess:
+        return error(
+            "spec-unknown-field",
+            where,
+            f"unknown field '{word}'{place}; did you mean '{guess}'?",
+            f"Write {guess}: instead.",
+        )
+    return error(
+        "spec-unknown-field",
+        where,
+        f"unknown field '{word}'{place}",
+        f"Known fields: {', '.join(known)}." if known else "",
+    )
+
+
+def _choice(model: type[BaseModel], document: Document, path: Path, item: Any) -> Finding:
+    """A value outside a fixed set, with the nearest member."""
+    allowed = [
+        text
+        for text in (
+            part.strip().strip("'") for part in str(item["ctx"]["expected"]).replace(" or ", ", ").split(",")
+        )
+        if text
+    ]
+    given = item["input"]
+    near = difflib.get_close_matches(str(given).lower(), [word.lower() for word in allowed], n=1, cutoff=0.5)
+    guess = next((word for word in allowed if near and word.lower() == near[0]), "")
+    hint = f"; did you mean '{guess}'?" if guess else ""
+    one_of = allowed[0] if len(allowed) == 1 else f"one of {', '.join(allowed)}"
+    return error(
+        "spec-value",
+        document.where(path),
+        f"{_dotted(path)} is {_show(given)}, but must be {one_of}{hint}",
+        f"Write {path[-1]}: {guess or allowed[0]}.",
+    )
+
+
+def _bad_key(path: Path, item: Any) -> str:
+    key = path[-1] if path else ""
+    return f"{_dotted(path[:-1])}: '{key}' is not a valid name here ({_plain(item['type'], item.get('ctx', {}), key, path)[0].split(': ')[-1]})"
+
+
+def _plain(kind: str, context: dict[str, Any], given: Any, path: Path) -> tuple[str, str]:
+    """Message and help for pydantic's own error types."""
+    name = _dotted(path)
+    expected = {
+        "int_type": "a whole number", "string_type": "text", "bool_type": "true or false", "dict_type": "fields (name: value)",
+        "model_type": "fields (name: value)", "tuple_type": "a list", "list_type": "a list", "int_from_float": "a whole number",
+        "model_attributes_type": "fields (name: value)",
+    }.get(kind)  # fmt: skip
+    if expected:
+        quote = (
+            f'Quote it: "{given}".' if expected == "text" and isinstance(given, (int, float, bool)) else ""
+        )
+        return f"{name} is {_show(given)}; {expected} was expected", quote
+    if kind in ("greater_than_equal", "less_than_equal"):
+        bound = "at least" if kind.startswith("greater") else "at most"
+        return f"{name} is {given}, but must be {bound} {context.get('ge', context.get('le'))}", ""
+    if kind in ("too_long", "string_too_long"):
+        return (
+            f"{name} has {context.get('actual_length', len(given))} entries or characters; at most {context['max_length']} are allowed",
+            "Shorten it.",
+        )
+    if kind in ("too_short", "string_too_short"):
+        return f"{name} is empty; at least {context['min_length']} is needed", ""
+    if kind == "string_pattern_mismatch":
+        return (
+            f"{name} is {_show(given)}, which does not have the right form ({_form(context['pattern'])})",
+            "",
+        )
+    return f"{name}: {kind.replace('_', ' ')} ({_show(given)})", ""
+
+
+def _form(pattern: str) -> str:
+    """A pattern in words, where we know it."""
+    if pattern == r"^[a-z]([-a-z0-9]*[a-z0-9])?$":
+        return "lower-case letters, digits and '-', starting with a letter, ending with a letter or digit"
+    if pattern == r"^[A-Za-z_][A-Za-z0-9_]*$":
+        return "letters, digits and '_', not starting with a digit"
+    if pattern == r"^sha256:[0-9a-f]{64}$":
+        return "sha256: and 64 hexadecimal digits"
+    return f"pattern {pattern}"
+
+
+def _show(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if value is None:
+        return "empty"
+    if isinstance(value, str):
+        return f"'{value}'" if len(value) <= 60 else f"'{value[:57]}...'"
+    if isinstance(value, (dict, list, tuple)):
+        return _kind_of(value)
+    return f"the number {value}"
+
+
+def _kind_of(value: Any) -> str:
+    if isinstance(value, dict):
+        return "fields"
+    if isinstance(value, (list, tuple)):
+        return "a list"
+    return "nothing" if value is None else "a single value"
+
+
+def _example(model: type[BaseModel], path: Path) -> str:
+    """A help line from the field's own documented example."""
+    parent = _model_at(model, path[:-1])
+    if parent is None or not path:
+        return ""
+    for name, field in parent.model_fields.items():
+        if (field.alias or name) == path[-1] and field.examples:
+            return f"For example {path[-1]}: {_flow(field.examples[0])}."
+    return ""
+
+
+def _flow(value: Any) -> str:
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{key}: {_flow(item)}" for key, item in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(_flow(item) for item in value) + "]"
+    return ("true" if value else "false") if isinstance(value, bool) else str(value)
+
+
+def _fields(model: type[BaseModel], path: Path) -> set[str]:
+    parent = _model_at(model, path)
+    if parent is None:
+        return set()
+    return {field.alias or name for name, field in parent.model_fields.items()}
+
+
+def _model_at(model: type[BaseModel], path: Path) -> type[BaseModel] | None:
+    """The model that describes the value at `path`, or None for free-form maps and scalars."""
+    annotation: Any = model
+    for step in path:
+        annotation = _step(_bare(annotation), step)
+        if annotation is None:
+            return None
+    found = _bare(annotation)
+    return found if isinstance(found, type) and issubclass(found, BaseModel) else None
+
+
+def _step(annotation: Any, step: str | int) -> Any:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        for name, field in annotation.model_fields.items():
+            if (field.alias or name) == step:
+                return field.annotation
+        return None
+    origin, args = get_origin(annotation), get_args(annotation)
+    if origin is dict:
+        return args[1]
+    if origin in (tuple, list) and args:
+        return args[0]
+    return None
+
+
+def _bare(annotation: Any) -> Any:
+    """Without Annotated and without None."""
+    while True:
+        if hasattr(annotation, "__metadata__"):
+            annotation = annotation.__origin__
+            continue
+        if get_origin(annotation) in (Union, types.UnionType):
+            rest = [arg for arg in get_args(annotation) if arg is not type(None)]
+            annotation = rest[0] if len(rest) == 1 else Literal
+            continue
+        return annotation

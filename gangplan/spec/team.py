@@ -1,0 +1,146 @@
+"""Team: who owns a namespace, what it may use, and its defaults. Stands in specs/<team>/team.yaml."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from gangplan.spec.base import (
+    ApiVersion,
+    Cpu,
+    DurationSeconds,
+    EnvName,
+    Memory,
+    Name,
+    SecretName,
+    Strict,
+    Text,
+)
+from gangplan.spec.job import Posture, Priority
+
+AccessMode = Literal["ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany", "ReadWriteOncePod"]
+
+
+class Defaults(Strict):
+    """Values for fields that a spec leaves out."""
+
+    image: Name | None = Field(None, description="Image by catalog name.", examples=["deepspeed"])
+    workers: int | None = Field(None, ge=1, le=500, description="Workers.", examples=[4])
+    gpus: int | None = Field(None, ge=0, le=16, description="GPUs per worker.", examples=[1])
+    gpu_model: Name | None = Field(None, description="GPU model for jobs with GPUs.", examples=["a100-80gb"])
+    cpu: Cpu | None = Field(None, description="CPU cores per worker.", examples=[8])
+    memory: Memory | None = Field(None, description="Memory per worker.", examples=["64Gi"])
+    priority: Priority | None = Field(None, description="Queue priority.", examples=["normal"])
+    timeout: DurationSeconds | None = Field(
+        None, description="Longest time a run may take.", examples=["12h"]
+    )
+    retries: int | None = Field(None, ge=0, le=3, description="Restarts after a failure.", examples=[0])
+    posture: Posture | None = Field(None, description="Network posture.", examples=["restricted"])
+    egress: tuple[Name, ...] | None = Field(
+        None, max_length=32, description="Endpoints that every run may reach.", examples=[["s3"]]
+    )
+    env: dict[EnvName, Text] = Field(
+        {},
+        max_length=64,
+        description="Environment variables; a spec's own win.",
+        examples=[{"NCCL_DEBUG": "WARN"}],
+    )
+
+
+class Claim(Strict):
+    """A PersistentVolumeClaim that exists in the team's namespace."""
+
+    claim_name: SecretName | None = Field(
+        None,
+        description="The claim's name in the cluster; omitted: the same name.",
+        examples=["financial-docs-v2"],
+    )
+    access_modes: Annotated[tuple[AccessMode, ...], Field(min_length=1)] = Field(
+        description="How many nodes may mount it, as Kubernetes writes it.", examples=[["ReadWriteMany"]]
+    )
+    read_only: bool = Field(False, description="Mount it read-only.", examples=[True])
+
+
+class Connection(Strict):
+    """An S3-compatible bucket, its keys in a secret of the team's namespace."""
+
+    type: Literal["s3"] = Field("s3", description="Kind of store.", examples=["s3"])
+    endpoint: Annotated[str, Field(pattern=r"^https?://[A-Za-z0-9.-]+(:[0-9]+)?$")] = Field(
+        description="Address of the store.", examples=["https://s3.example.com"]
+    )
+    bucket: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$")] = Field(
+        description="Bucket name.", examples=["lidar-training-data"]
+    )
+    prefix: str = Field("", max_length=512, description="Path inside the bucket.", examples=["2026/q3"])
+    region: str | None = Field(
+        None, max_length=63, description="Region name the store expects.", examples=["eu-central-1"]
+    )
+    secret: SecretName = Field(
+        description="Secret with keys AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.", examples=["lidar-s3"]
+    )
+    claim: Name | None = Field(
+        None,
+        description="Claim of the team through which a CSI driver shows the bucket as files; needed to mount it.",
+        examples=["lidar-files"],
+    )
+    egress: Name = Field(
+        "s3", description="Endpoint name of the cluster through which the store is reached.", examples=["s3"]
+    )
+
+
+class Team(Strict):
+    """One team: one namespace, one queue per cluster."""
+
+    api_version: ApiVersion = Field(description="Version of this file format.", examples=["gangplan.dev/v1"])
+    kind: Literal["Team"] = Field(description="Kind of this file.", examples=["Team"])
+    name: Name | None = Field(
+        None, description="Team name; it may only repeat the folder's name.", examples=["nlp"]
+    )
+    description: str | None = Field(
+        None, max_length=2048, description="Free text for people.", examples=["Language models"]
+    )
+    namespace: Name | None = Field(
+        None,
+        description="Namespace of the team on every cluster; omitted: the team's name.",
+        examples=["team-nlp"],
+    )
+    contact: str | None = Field(
+        None,
+        max_length=253,
+        description="Who to ask; kept as an annotation.",
+        examples=["nlp-leads@example.com"],
+    )
+    cost_centre: (
+        Annotated[str, Field(pattern=r"^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$", max_length=63)] | None
+    ) = Field(None, description="Cost centre; kept as a label for chargeback.", examples=["cc-4711"])
+    clusters: Annotated[tuple[Name, ...], Field(min_length=1, max_length=32)] | None = Field(
+        None, description="Clusters a spec runs on when it names none.", examples=[["onprem-a100"]]
+    )
+    claims: dict[Name, Claim] = Field(
+        {},
+        max_length=128,
+        description="Claims that specs may mount, by name.",
+        examples=[{"financial-docs": {"accessModes": ["ReadWriteMany"]}}],
+    )
+    connections: dict[Name, Connection] = Field(
+        {},
+        max_length=128,
+        description="Object stores that specs may use, by name.",
+        examples=[{"lidar": {"endpoint": "https://s3.example.com", "bucket": "lidar", "secret": "lidar-s3"}}],
+    )
+    secrets: tuple[SecretName, ...] = Field(
+        (),
+        max_length=128,
+        description="Secrets of the namespace that specs may refer to.",
+        examples=[["huggingface"]],
+    )
+    pull_secrets: tuple[SecretName, ...] = Field(
+        (),
+        max_length=16,
+        description="Secrets for pulling images, attached to the team's service account.",
+        examples=[["registry-pull"]],
+    )
+    defaults: Defaults = Field(
+        Defaults(), description="Values for fields that a spec leaves out.", examples=[{"priority": "normal"}]
+    )

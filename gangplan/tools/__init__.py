@@ -1,0 +1,1 @@
+"""Other people's programs: finding, installing and running them. Typed results out, `ToolError` otherwise."""

@@ -1,0 +1,92 @@
+"""Read what the Go linker wrote into a program: the path of a binary in, its main module and version out.
+
+A program made by `go install` may call itself `(devel)` or `development`, because its release script sets the
+version with a linker flag. The linker always writes the module and its version: `go version -m` shows it.
+Format: Go's debug/buildinfo/buildinfo.go (a 16-byte aligned header; strings inline since Go 1.18).
+"""
+
+from __future__ import annotations
+
+import mmap
+from dataclasses import dataclass
+from pathlib import Path
+
+_MAGIC = b"\xff Go buildinf:"
+_ALIGNMENT = 16
+_HEADER_BYTES = 32
+_INLINE_STRINGS = 0x02
+
+#: The module lines stand between two 16-byte marks.
+_MARK_BYTES = 16
+
+#: Bytes of a length before a string: three hold 2 MiB; real module lists are some KiB.
+_MAX_LENGTH_BYTES = 3
+
+
+@dataclass(frozen=True)
+class BuildInfo:
+    """The package built, and the version of each module in it (`(devel)` for a build from a checkout)."""
+
+    package: str
+    main: str
+    versions: dict[str, str]
+
+
+def read(path: Path) -> BuildInfo | None:
+    """Return the build information of a Go program, None for anything else; OSError if it cannot be read."""
+    with path.open("rb") as file:
+        try:
+            content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        except ValueError:  # an empty file cannot be mapped
+            return None
+        with content:
+            if content[:2] == b"#!":
+                return None
+            return _search(content)
+
+
+def _search(content: mmap.mmap) -> BuildInfo | None:
+    at = content.find(_MAGIC)
+    while at >= 0:
+        if at % _ALIGNMENT == 0 and (lines := _module_lines(content, at)):
+            return _parse(lines)
+        at = content.find(_MAGIC, at + 1)
+    return None
+
+
+def _module_lines(content: mmap.mmap, at: int) -> str:
+    """Return the text behind one header, or an empty one when this is not a header."""
+    header = content[at : at + _HEADER_BYTES]
+    if len(header) < _HEADER_BYTES or not header[15] & _INLINE_STRINGS:
+        return ""
+    _, end = _string(content, at + _HEADER_BYTES)  # the Go version
+    raw, _ = _string(content, end)
+    return raw[_MARK_BYTES:-_MARK_BYTES].decode("utf-8", "replace")
+
+
+def _string(content: mmap.mmap, at: int) -> tuple[bytes, int]:
+    """Read one string with its length before it (a base-128 varint); return it and where it ends."""
+    length = 0
+    for position, byte in enumerate(content[at : at + _MAX_LENGTH_BYTES]):
+        length |= (byte & 0x7F) << (7 * position)
+        if byte < 0x80:
+            begin = at + position + 1
+            return content[begin : begin + length], begin + length
+    return b"", at
+
+
+def _parse(lines: str) -> BuildInfo | None:
+    """Read `path P`, `mod M V SUM`, `dep M V SUM` and `=> M V SUM` lines, whose fields are parted by tabs."""
+    package = main = last = ""
+    versions: dict[str, str] = {}
+    for line in lines.splitlines():
+        word, *fields = line.split("\t")
+        if word == "path" and fields:
+            package = fields[0]
+        elif word in ("mod", "dep") and len(fields) >= 2:
+            last = fields[0]
+            versions[last] = fields[1]
+            main = last if word == "mod" else main
+        elif word == "=>" and len(fields) >= 2 and last:
+            versions[last] = fields[1]
+    return BuildInfo(package, main, versions) if package else None

@@ -1,0 +1,140 @@
+"""Find a program: a Tool in, the first acceptable one on this machine out. Nothing is installed here.
+
+Order: the override variable, PATH, the tool cache.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from gangplan.errors import ToolError
+from gangplan.tools.pins import Tool
+from gangplan.tools.versions import cache_root, version_of
+
+Origin = Literal["override", "PATH", "cache"]
+
+
+@dataclass(frozen=True)
+class Found:
+    """A program that may be used."""
+
+    tool: Tool
+    path: Path
+    version: str
+    origin: Origin
+
+    @property
+    def label(self) -> str:
+        """Return name and version, as a run reports who judged."""
+        return f"{self.tool.name} {self.version}"
+
+
+@dataclass(frozen=True)
+class Refused:
+    """A program of the right name that may not be used; `reason` ends a sentence that begins with `path`."""
+
+    path: Path
+    version: str | None
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.path} {self.reason}"
+
+
+@dataclass(frozen=True)
+class Search:
+    """The outcome of a look-up: the program to use, if any, and those passed over on the way."""
+
+    tool: Tool
+    found: Found | None
+    refused: tuple[Refused, ...]
+
+    def error(self) -> ToolError:
+        """Return the error to raise where the program is needed and was not found."""
+        tool = self.tool
+        seen = "".join(f"; {refused}" for refused in self.refused)
+        return ToolError(
+            f"{tool.name} {tool.line} is neither on PATH nor in the tool cache{seen}",
+            f"run `gangplan tools install {tool.name}`, or set {tool.variable}=/path/to/{tool.name}",
+        )
+
+
+def search(tool: Tool) -> Search:
+    """Look for a program everywhere; ToolError only when the override variable names an unusable one."""
+    if chosen := os.environ.get(tool.variable):
+        return Search(tool, _overriding(tool, Path(chosen).expanduser()), ())
+    refused: list[Refused] = []
+    for path, origin in _candidates(tool):
+        judged = _judge(tool, path, origin)
+        if isinstance(judged, Found):
+            return Search(tool, judged, tuple(refused))
+        refused.append(judged)
+    return Search(tool, None, tuple(refused))
+
+
+def find(tool: Tool) -> Found | None:
+    """Return the program to use, or None; ToolError when the override variable names an unusable one."""
+    return search(tool).found
+
+
+def require(tool: Tool) -> Found:
+    """Return the program to use; ToolError says what was looked at and how to get one."""
+    outcome = search(tool)
+    if outcome.found is None:
+        raise outcome.error()
+    return outcome.found
+
+
+def cached_path(tool: Tool) -> Path:
+    """Return where the tool cache keeps (or would keep) the pinned version."""
+    return cache_root() / tool.name / tool.version / tool.name
+
+
+def on_path(name: str) -> Iterator[Path]:
+    """Yield every executable file of a name on PATH, in order, each real file once."""
+    seen: set[str] = set()
+    for folder in os.environ.get("PATH", os.defpath).split(os.pathsep):
+        # An empty or relative entry means the current folder: a repository must not bring its own programs.
+        if not os.path.isabs(folder):
+            continue
+        path = os.path.join(folder, name)
+        if os.path.isfile(path) and os.access(path, os.X_OK) and (real := os.path.realpath(path)) not in seen:
+            seen.add(real)
+            yield Path(path)
+
+
+def _candidates(tool: Tool) -> Iterator[tuple[Path, Origin]]:
+    for path in on_path(tool.name):
+        yield path, "PATH"
+    cached = cached_path(tool)
+    if cached.is_file():
+        yield cached, "cache"
+
+
+def _judge(tool: Tool, path: Path, origin: Origin) -> Found | Refused:
+    try:
+        version = version_of(tool, path)
+    except ToolError as error:
+        return Refused(path, None, f"does not say its version ({error.message})")
+    if version is None:
+        return Refused(path, None, "does not say its version")
+    if not tool.accepts(version):
+        return Refused(path, version, f"is version {version}, not {tool.line}")
+    return Found(tool, path, version, origin)
+
+
+def _overriding(tool: Tool, path: Path) -> Found:
+    """Return the program that the user chose; falling back to another one would hide a mistake."""
+    if not path.is_file():
+        raise ToolError(f"{tool.variable}={path}: no such file", f"unset {tool.variable}, or name a program")
+    judged = _judge(tool, path.absolute(), "override")
+    if isinstance(judged, Refused):
+        raise ToolError(
+            f"{tool.variable}={path} {judged.reason}",
+            f"unset {tool.variable}, or name a {tool.name} {tool.line}",
+        )
+    return judged

@@ -1,0 +1,174 @@
+"""Install a program into the tool cache: a Tool in, the Found program out.
+
+First the pinned release archive, believed only by its SHA-256; else `go install` of the pinned version, which
+the Go checksum database vouches for. A program appears in the cache whole or not at all.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from gangplan.errors import ToolError
+from gangplan.tools import download
+from gangplan.tools.find import Found, cached_path, find, on_path
+from gangplan.tools.pins import Tool, platform
+from gangplan.tools.run import run
+from gangplan.tools.versions import asked_version, cache_root, version_of
+
+#: Both builds together take 35 s on two cores with a cold cache; ten times that is a machine in trouble.
+_BUILD_TIMEOUT_S = 600.0
+
+#: Seconds to wait for another process that installs the same program: a build and a bit.
+_LOCK_TIMEOUT_S = _BUILD_TIMEOUT_S + 60.0
+
+#: What `go install` may need to reach modules and keep its caches. Not GOOS, GOARCH: the program runs here.
+_GO_ENVIRONMENT = (
+    *("GOPROXY", "GOPRIVATE", "GONOPROXY", "GONOSUMDB", "GOSUMDB", "GOINSECURE", "GOAUTH", "GOVCS"),
+    *("GOFLAGS", "GOTOOLCHAIN", "GOROOT", "GOPATH", "GOENV", "GOCACHE", "GOMODCACHE"),
+    *("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy"),
+    *("SSL_CERT_FILE", "SSL_CERT_DIR", "NETRC", "XDG_CACHE_HOME", "XDG_CONFIG_HOME"),
+)
+
+Report = Callable[[str], None]
+
+
+def _silent(_: str) -> None:
+    """Report nothing."""
+
+
+def is_offline() -> bool:
+    """Tell whether GANGPLAN_OFFLINE forbids to fetch anything."""
+    return os.environ.get("GANGPLAN_OFFLINE", "") not in ("", "0")
+
+
+def ensure(tool: Tool, report: Report = _silent) -> Found:
+    """Return the program to use, installing it where none is found; ToolError as `install`."""
+    return find(tool) or install(tool, report)
+
+
+def install(tool: Tool, report: Report = _silent) -> Found:
+    """Install the pinned version into the tool cache unless it is there; `report` gets a line for each step.
+
+    Raises ToolError that lists what was tried and why each failed.
+    """
+    target = cached_path(tool)
+    try:
+        with _lock(tool, report):
+            # Whoever held the lock before us may have installed it.
+            if target.is_file() and version_of(tool, target) == tool.version:
+                return Found(tool, target, tool.version, "cache")
+            return _install(tool, target, report)
+    except OSError as error:
+        raise ToolError(
+            f"{tool.name} {tool.version} cannot be installed into {target.parent}: {error.strerror or error}",
+            "set GANGPLAN_TOOL_CACHE to a folder that can be written",
+        ) from error
+
+
+def _install(tool: Tool, target: Path, report: Report) -> Found:
+    """Try each way in turn, in a work folder beside the target, under the lock."""
+    if is_offline():
+        raise _failure(tool, ["GANGPLAN_OFFLINE is set: nothing was tried"])
+    failures: list[str] = []
+    for way in (_from_archive, _from_source):
+        with _work_folder(tool) as folder:
+            try:
+                program = way(tool, folder, report)
+                _check(tool, program)
+            except ToolError as error:
+                failures.append(error.message)
+                report(f"{tool.name}: {error.message}")
+                continue
+            _publish(program, target)
+            return Found(tool, target, tool.version, "cache")
+    raise _failure(tool, failures)
+
+
+def _from_archive(tool: Tool, folder: Path, report: Report) -> Path:
+    archive = tool.archive()
+    if archive is None:
+        raise ToolError(f"no release archive is known for {'/'.join(platform())}")
+    report(f"{tool.name}: downloading {archive.url}")
+    return download.program(archive, tool.name, folder)
+
+
+def _from_source(tool: Tool, folder: Path, report: Report) -> Path:
+    go = next(on_path("go"), None)
+    if go is None:
+        raise ToolError("go is not on PATH, so it cannot be built")
+    module = f"{tool.package}@v{tool.version}"
+    report(f"{tool.name}: go install {module}")
+    kept = {name: os.environ[name] for name in _GO_ENVIRONMENT if name in os.environ}
+    # A C compiler would only add a way to fail; the work folder is removed with everything in it.
+    own = {"GOBIN": str(folder), "GOTMPDIR": str(folder), "CGO_ENABLED": "0", "GOWORK": "off"}
+    run([go, "install", module], timeout_s=_BUILD_TIMEOUT_S, cwd=folder, env={**kept, **own})
+    return folder / tool.name
+
+
+def _check(tool: Tool, program: Path) -> None:
+    """Refuse what was made unless it is a program of the pinned version; ToolError says what it is."""
+    if not program.is_file():
+        raise ToolError(f"{program.name} was not made")
+    version = asked_version(tool, program)
+    if version != tool.version:
+        raise ToolError(f"{program.name} says it is version {version}, not {tool.version}")
+
+
+def _publish(program: Path, target: Path) -> None:
+    """Put a whole program in its place in one step: a kill or a power cut leaves none or all of it."""
+    program.chmod(0o755)
+    with program.open("rb") as file:
+        os.fsync(file.fileno())
+    target.parent.mkdir(parents=True, exist_ok=True)
+    os.replace(program, target)
+
+
+def _failure(tool: Tool, reasons: list[str]) -> ToolError:
+    tried = "; ".join(reasons)
+    return ToolError(
+        f"{tool.name} {tool.version} cannot be installed: {tried}",
+        f"put {tool.name} {tool.line} on PATH, or set {tool.variable}=/path/to/{tool.name}",
+    )
+
+
+@contextlib.contextmanager
+def _work_folder(tool: Tool) -> Iterator[Path]:
+    """Give a folder on the cache's own file system (so a rename suffices); removed however we leave."""
+    parent = cache_root() / "work" / f"{tool.name}-{tool.version}"
+    # We hold the lock: whatever is there was left by an installation that was killed.
+    shutil.rmtree(parent, ignore_errors=True)
+    parent.mkdir(parents=True)
+    folder = Path(tempfile.mkdtemp(dir=parent))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(parent, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def _lock(tool: Tool, report: Report) -> Iterator[None]:
+    """Hold the lock of one program at one version; the kernel drops it when the holder dies."""
+    file = cache_root() / "locks" / f"{tool.name}-{tool.version}"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with file.open("w") as handle:
+        deadline = time.monotonic() + _LOCK_TIMEOUT_S
+        waiting = False
+        while True:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() > deadline:
+                    raise ToolError(f"another process has been installing {tool.name} for too long") from None
+                if not waiting:
+                    report(f"{tool.name}: waiting for another process that installs it")
+                    waiting = True
+                time.sleep(0.1)
+        yield

@@ -1,0 +1,165 @@
+"""The only door to other programs: an argument list in, its output out, or a ToolError that names it.
+
+Nothing else in the package may import `subprocess` (an import contract checks it), so that timeouts,
+missing programs and crashes are told apart in one place.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import re
+import signal
+import subprocess
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from gangplan.errors import ToolError
+
+#: What a program may see of our environment. Everything else (KUBECONFIG, GIT_*, proxies, GODEBUG...)
+#: could change its bytes from one machine to the next; callers add what they need by name.
+_KEPT = ("PATH", "HOME", "TMPDIR")
+
+#: Messages are matched and shown, so they must not be translated.
+_LOCALE = {"LC_ALL": "C", "LANG": "C"}
+
+#: Sends every request of a Go program to a closed port of this machine: a run must not depend on the network.
+NO_NETWORK: Mapping[str, str] = {"HTTP_PROXY": "http://127.0.0.1:9", "HTTPS_PROXY": "http://127.0.0.1:9"}
+
+#: Seconds between asking a process group to end and killing it: enough for `go` to remove its work folder.
+_GRACE_S = 0.5
+
+#: How a Go program ends when it breaks: exit 2, one of these lines, then the stack of each goroutine.
+_PANIC = re.compile(r"^(?:panic|fatal error|runtime error): .*$|^unexpected fault address.*$", re.MULTILINE)
+_GOROUTINE = re.compile(r"^goroutine \d+.*\[", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Completed:
+    """What a program that ended by itself has left."""
+
+    stdout: bytes
+    stderr: str
+    returncode: int
+
+
+def run(
+    argv: Sequence[str | Path],
+    *,
+    input: bytes | None = None,
+    timeout_s: float,
+    cwd: Path | None = None,
+    env: Mapping[str, str] | None = None,
+    ok: Container[int] = (0,),
+) -> Completed:
+    """Run a program to its end in an environment of its own.
+
+    It sees PATH, HOME, TMPDIR, the C locale and `env`; its standard input is `input` or empty, never ours.
+    Its whole process group is ended when `timeout_s` seconds have passed or we are interrupted.
+    Raises ToolError when it is missing, cannot be started, crashes, is killed, takes too long, or exits with
+    a code outside `ok`.
+    """
+    command = [str(part) for part in argv]
+    name = Path(command[0]).name
+    with _start(command, name, piped=input is not None, cwd=cwd, env=env) as process:
+        try:
+            stdout, raw = process.communicate(input, timeout=timeout_s)
+        except subprocess.TimeoutExpired:
+            _end(process)
+            raise ToolError(
+                f"{_shown(command)} did not end within {timeout_s:g} s and was stopped",
+                f"try it by hand: {_shown(command)}",
+            ) from None
+        except BaseException:
+            # An interrupt reaches only us (the program has its own session): without this it would live on.
+            _end(process)
+            raise
+    done = Completed(stdout, raw.decode("utf-8", "replace"), process.returncode)
+    _judge(done, command, name, ok)
+    return done
+
+
+def _start(
+    command: list[str], name: str, *, piped: bool, cwd: Path | None, env: Mapping[str, str] | None
+) -> subprocess.Popen[bytes]:
+    """Start a program as leader of a new session; ToolError says why it cannot be."""
+    if cwd is not None and not cwd.is_dir():
+        # Popen would blame the program: it raises the same FileNotFoundError for both.
+        raise ToolError(f"{name} cannot run in {cwd}: no such folder")
+    try:
+        return subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE if piped else subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            cwd=cwd,
+            env=_environment(env),
+            start_new_session=True,
+        )
+    except FileNotFoundError:
+        where = "was not found" if os.sep in command[0] else "is not on PATH"
+        raise ToolError(
+            f"{command[0]} {where}", f"`gangplan tools list` shows which programs are used; install {name}"
+        ) from None
+    except PermissionError:
+        raise ToolError(f"{command[0]} is not executable", f"chmod +x {command[0]}") from None
+    except OSError as error:
+        why = "not a program for this machine" if error.errno == errno.ENOEXEC else error.strerror
+        raise ToolError(f"{command[0]} cannot be started: {why}") from error
+
+
+def _environment(extra: Mapping[str, str] | None) -> dict[str, str]:
+    kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
+    return {**kept, **_LOCALE, **(extra or {})}
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End the whole process group, politely first; close the pipes rather than wait for who holds them."""
+    for ending in (signal.SIGTERM, signal.SIGKILL):
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, ending)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(_GRACE_S)
+    for pipe in (process.stdin, process.stdout, process.stderr):
+        if pipe is not None:
+            with contextlib.suppress(OSError):
+                pipe.close()
+
+
+def _judge(done: Completed, command: list[str], name: str, ok: Container[int]) -> None:
+    """Raise ToolError unless the program ended by itself with an expected code."""
+    if done.returncode < 0:
+        ending = _signal_name(-done.returncode)
+        hint = "memory may have run out" if ending == "SIGKILL" else None
+        raise ToolError(f"{name} was killed by {ending}", hint)
+    panic = _PANIC.search(done.stderr)
+    if done.returncode == 2 and panic and _GOROUTINE.search(done.stderr):
+        raise ToolError(
+            f"{name} crashed: {panic.group()}",
+            f"this is a bug of {name} or of what it was given; to see all of it: {_shown(command)}",
+        )
+    if done.returncode not in ok:
+        raise ToolError(f"{name} failed with exit code {done.returncode}: {first_lines(done.stderr)}")
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def _shown(command: list[str]) -> str:
+    """Return a command as a person may paste it, cut where it is too long to read."""
+    import shlex
+
+    text = shlex.join(command)
+    return text if len(text) <= 200 else text[:200] + " ..."
+
+
+def first_lines(text: str, count: int = 3) -> str:
+    """Return the first lines that say something, joined by semicolons; never an empty string."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return "; ".join(lines[:count])[:500] or "it said nothing"

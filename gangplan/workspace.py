@@ -1,0 +1,287 @@
+"""The workspace: platform and team files read once, spec files listed. Nothing else opens these folders."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+
+from gangplan.errors import UserError
+from gangplan.findings import Finding, Location, error
+from gangplan.source import Document, load_file
+from gangplan.spec.catalog import ImageCatalog
+from gangplan.spec.cluster import Cluster
+from gangplan.spec.job import TrainingJob
+from gangplan.spec.load import M, parse
+from gangplan.spec.team import Team
+
+SPECS, OVERLAYS, CATALOG, RENDERED = "specs", "overlays", "images/catalog.yaml", "rendered"
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterFile:
+    """One overlays/<cluster>/cluster.yaml."""
+
+    name: str
+    spec: Cluster
+    document: Document
+
+
+@dataclass(frozen=True, slots=True)
+class TeamFile:
+    """One specs/<team>/team.yaml."""
+
+    name: str
+    spec: Team
+    document: Document
+
+
+@dataclass(frozen=True, slots=True)
+class SpecFile:
+    """One spec file: its path from the root, with forward slashes, and the team whose folder holds it."""
+
+    file: str
+    team: str
+
+    @property
+    def stem(self) -> str:
+        """The file's name without .yaml: the job's name unless the spec gives one."""
+        return PurePosixPath(self.file).stem
+
+
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """A spec that was read: its file, its typed value, and the document that knows every line."""
+
+    source: SpecFile
+    spec: TrainingJob
+    document: Document
+
+
+@dataclass(frozen=True, slots=True)
+class Workspace:
+    """Everything but the specs themselves."""
+
+    root: Path
+    clusters: dict[str, ClusterFile] = field(default_factory=dict)
+    teams: dict[str, TeamFile] = field(default_factory=dict)
+    catalog: ImageCatalog | None = None
+    catalog_document: Document | None = None
+    spec_files: tuple[SpecFile, ...] = ()
+
+
+def find_root(start: Path) -> Path:
+    """The nearest folder at or above `start` that holds specs/ and overlays/. Raises UserError."""
+    for folder in (start, *start.parents):
+        if (folder / SPECS).is_dir() and (folder / OVERLAYS).is_dir():
+            return folder
+    raise UserError(
+        "nothing was checked: this is not a gangplan workspace (no folder above has specs/ and overlays/)",
+        "Go to the repository that holds your specs, or name it with --workspace DIR.",
+    )
+
+
+def load(root: Path) -> tuple[Workspace, list[Finding]]:
+    """Read clusters, teams and the image catalog, and list the spec files. Findings never raise."""
+    findings: list[Finding] = []
+    clusters = _load_clusters(root, findings)
+    teams = _load_teams(root, findings)
+    catalog, catalog_document = _load_catalog(root, findings)
+    spec_files = tuple(_spec_files(root, findings))
+    _check_references(clusters, teams, findings)
+    return Workspace(root, clusters, teams, catalog, catalog_document, spec_files), findings
+
+
+def load_spec(root: Path, source: SpecFile) -> tuple[Spec | None, list[Finding]]:
+    """Read one spec file."""
+    document, findings = load_file(root / source.file, source.file)
+    if document is None:
+        return None, findings
+    spec, more = parse(TrainingJob, document)
+    findings = [*findings, *more]
+    if spec is None or findings:
+        return None, findings
+    if spec.team is not None and spec.team != source.team:
+        findings.append(
+            error(
+                "spec-team",
+                document.where(("team",)),
+                f"team is '{spec.team}', but the file stands in specs/{source.team}/",
+                f"Remove the line, or move the file to specs/{spec.team}/.",
+            )
+        )
+        return None, findings
+    return Spec(source, spec, document), findings
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """A help sentence that names the closest known word, or all of a short list."""
+    names = sorted(known)
+    close = difflib.get_close_matches(word, names, n=1, cutoff=0.6)
+    if close:
+        return f"Did you mean '{close[0]}'?"
+    if not names:
+        return "None is declared."
+    shown = ", ".join(names[:8]) + (", ..." if len(names) > 8 else "")
+    return f"Known: {shown}."
+
+
+def _read(root: Path, file: str, model: type[M], findings: list[Finding]) -> tuple[M, Document] | None:
+    document, found = load_file(root / file, file)
+    findings.extend(found)
+    if document is None:
+        return None
+    value, found = parse(model, document)
+    findings.extend(found)
+    return None if value is None else (value, document)
+
+
+def _load_clusters(root: Path, findings: list[Finding]) -> dict[str, ClusterFile]:
+    clusters: dict[str, ClusterFile] = {}
+    for name in _folders(root / OVERLAYS):
+        file = f"{OVERLAYS}/{name}/cluster.yaml"
+        read = _read(root, file, Cluster, findings)
+        if read and _own_name(read[0].name, name, read[1], findings):
+            clusters[name] = ClusterFile(name, read[0], read[1])
+    if not clusters and not findings:
+        findings.append(
+            error(
+                "workspace-empty",
+                Location(OVERLAYS),
+                "no cluster is declared",
+                "Add overlays/<cluster>/cluster.yaml.",
+            )
+        )
+    return clusters
+
+
+def _load_teams(root: Path, findings: list[Finding]) -> dict[str, TeamFile]:
+    teams: dict[str, TeamFile] = {}
+    for name in _folders(root / SPECS):
+        file = f"{SPECS}/{name}/team.yaml"
+        if not os.path.lexists(root / file):
+            findings.append(
+                error(
+                    "team-missing",
+                    Location(file),
+                    f"specs/{name}/ has no team.yaml",
+                    "Add one; `gangplan schema print team` shows its fields.",
+                )
+            )
+            continue
+        read = _read(root, file, Team, findings)
+        if read and _own_name(read[0].name, name, read[1], findings):
+            teams[name] = TeamFile(name, read[0], read[1])
+    return teams
+
+
+def _load_catalog(root: Path, findings: list[Finding]) -> tuple[ImageCatalog | None, Document | None]:
+    if not os.path.lexists(root / CATALOG):
+        findings.append(
+            error(
+                "catalog-missing", Location(CATALOG), "there is no image catalog", "Add images/catalog.yaml."
+            )
+        )
+        return None, None
+    read = _read(root, CATALOG, ImageCatalog, findings)
+    return read if read else (None, None)
+
+
+def _own_name(written: str | None, folder: str, document: Document, findings: list[Finding]) -> bool:
+    if written is None or written == folder:
+        return True
+    findings.append(
+        error(
+            "spec-value",
+            document.where(("name",)),
+            f"name is '{written}', but the folder is '{folder}'",
+            "Remove the line, or rename the folder.",
+        )
+    )
+    return False
+
+
+def _folders(parent: Path) -> list[str]:
+    with os.scandir(parent) as entries:
+        return sorted(entry.name for entry in entries if entry.is_dir() and not entry.name.startswith("."))
+
+
+def _spec_files(root: Path, findings: list[Finding]) -> list[SpecFile]:
+    """Every specs/<team>/**/*.yaml but team.yaml, sorted by path."""
+    files: list[SpecFile] = []
+    for team in _folders(root / SPECS):
+        _list_folder(root, f"{SPECS}/{team}", team, files, findings)
+    return sorted(files, key=lambda item: item.file)
+
+
+def _list_folder(root: Path, folder: str, team: str, files: list[SpecFile], findings: list[Finding]) -> None:
+    with os.scandir(root / folder) as entries:
+        for entry in entries:
+            file = f"{folder}/{entry.name}"
+            if entry.name.startswith("."):
+                continue
+            if entry.is_symlink():
+                findings.append(
+                    error(
+                        "file-unreadable",
+                        Location(file),
+                        "a link; specs are plain files",
+                        "Replace the link by the file.",
+                    )
+                )
+            elif entry.is_dir() and not entry.name.endswith(".yaml"):
+                _list_folder(root, file, team, files, findings)
+            elif entry.name.endswith(".yml"):
+                findings.append(
+                    error(
+                        "spec-file-name",
+                        Location(file),
+                        "the file ends in .yml and would be ignored",
+                        f"Rename it to {entry.name[:-4]}.yaml.",
+                    )
+                )
+            elif entry.name.endswith(".yaml") and file != f"{SPECS}/{team}/team.yaml":
+                files.append(SpecFile(file, team))
+
+
+def _check_references(
+    clusters: dict[str, ClusterFile], teams: dict[str, TeamFile], findings: list[Finding]
+) -> None:
+    """Names that platform and team files use of each other."""
+    for cluster in clusters.values():
+        for name in cluster.spec.teams:
+            if name not in teams:
+                where = cluster.document.where(("teams", name), key=True)
+                findings.append(
+                    error(
+                        "team-unknown",
+                        where,
+                        f"team '{name}' has no specs/{name}/team.yaml",
+                        nearest(name, teams),
+                    )
+                )
+    for team in teams.values():
+        for index, name in enumerate(team.spec.clusters or ()):
+            if name not in clusters:
+                where = team.document.where(("clusters", index))
+                findings.append(
+                    error(
+                        "cluster-unknown",
+                        where,
+                        f"cluster '{name}' is not declared in overlays/",
+                        nearest(name, clusters),
+                    )
+                )
+        for name, connection in team.spec.connections.items():
+            if connection.claim is not None and connection.claim not in team.spec.claims:
+                where = team.document.where(("connections", name, "claim"))
+                findings.append(
+                    error(
+                        "claim-unknown",
+                        where,
+                        f"claim '{connection.claim}' is not declared",
+                        nearest(connection.claim, team.spec.claims),
+                    )
+                )

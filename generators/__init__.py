@@ -1,0 +1,41 @@
+"""Units and tenants in, Kubernetes objects out: one module per kind of thing emitted.
+
+A generator is a function from a unit (or a tenant) to objects; it is pure: no file, no clock, no chance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from gangplan.generators.localqueue import local_queue
+from gangplan.generators.namespace import namespace
+from gangplan.generators.network import network_policies
+from gangplan.generators.runtime import training_runtime
+from gangplan.generators.serviceaccount import service_account
+from gangplan.generators.trainjob import train_job
+from gangplan.model.job import Tenant
+from gangplan.objects import Body
+from gangplan.plan import Unit
+
+# In the order in which they must be applied: the runtime before the job that names it (Trainer's webhook
+# refuses the other order), and the policy before the pods exist.
+RUN_GENERATORS: dict[str, Callable[[Unit], list[Body]]] = {
+    "network": network_policies,
+    "runtime": training_runtime,
+    "trainjob": train_job,
+}
+TENANT_GENERATORS: dict[str, Callable[[Tenant], list[Body]]] = {
+    "namespace": namespace,
+    "serviceaccount": service_account,
+    "localqueue": local_queue,
+}
+
+
+def run_objects(unit: Unit) -> list[Body]:
+    """All objects of one run, in the order in which they must be applied."""
+    return [body for generate in RUN_GENERATORS.values() for body in generate(unit)]
+
+
+def tenant_objects(tenant: Tenant) -> list[Body]:
+    """All objects that a team needs on a cluster, in the order in which they must be applied."""
+    return [body for generate in TENANT_GENERATORS.values() for body in generate(tenant)]

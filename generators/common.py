@@ -1,0 +1,70 @@
+"""Labels and annotations that every object of a run or a tenant carries, and rendering one template."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gangplan.model.job import Tenant
+from gangplan.objects import Body
+from gangplan.plan import Unit
+from gangplan.source import load_objects
+from gangplan.template import render_yaml
+
+PREFIX = "gangplan.dev/"
+Pairs = tuple[tuple[str, str], ...]
+
+# What Argo CD may do with the objects of a run: a file that leaves Git neither kills the run nor shows as
+# drift, and nothing ever waits for a run (gitops facts 1.4; argo-cd state.go, v3.5.1).
+RUN_SYNC: Pairs = (
+    ("argocd.argoproj.io/compare-options", "IgnoreExtraneous"),
+    ("argocd.argoproj.io/sync-options", "Prune=false,Delete=confirm"),
+)
+# An archived run stays in Git and is never applied.
+ARCHIVED: Pairs = (("argocd.argoproj.io/hook", "Skip"), ("kustomize.toolkit.fluxcd.io/ssa", "Ignore"))
+
+
+def run_labels(unit: Unit) -> Pairs:
+    """Labels of a run's objects and pods: who owns it, for selection and for cost."""
+    job = unit.job
+    labels = dict(job.labels)
+    labels |= {
+        "app.kubernetes.io/managed-by": "gangplan",
+        f"{PREFIX}job": job.name,
+        f"{PREFIX}run": unit.run_name,
+        f"{PREFIX}team": job.team,
+    }
+    if job.cost_centre:
+        labels[f"{PREFIX}cost-centre"] = job.cost_centre
+    return tuple(sorted(labels.items()))
+
+
+def run_annotations(unit: Unit, wave: int) -> Pairs:
+    """Annotations of a run's objects: the spec they come from and what a GitOps engine may do with them."""
+    job = unit.job
+    annotations = dict(RUN_SYNC)
+    annotations |= {"argocd.argoproj.io/sync-wave": str(wave), f"{PREFIX}source": job.source}
+    if job.description:
+        annotations[f"{PREFIX}description"] = job.description
+    if job.is_archived:
+        annotations |= dict(ARCHIVED)
+    return tuple(sorted(annotations.items()))
+
+
+def tenant_labels(tenant: Tenant) -> Pairs:
+    """Labels of a tenant's objects."""
+    labels = {"app.kubernetes.io/managed-by": "gangplan", f"{PREFIX}team": tenant.team}
+    if tenant.cost_centre:
+        labels[f"{PREFIX}cost-centre"] = tenant.cost_centre
+    return tuple(sorted(labels.items()))
+
+
+def tenant_annotations(tenant: Tenant, wave: int, **more: str) -> Pairs:
+    """Annotations of a tenant's objects."""
+    annotations = {"argocd.argoproj.io/sync-wave": str(wave), f"{PREFIX}source": tenant.source}
+    annotations |= {f"{PREFIX}{name}": value for name, value in more.items() if value}
+    return tuple(sorted(annotations.items()))
+
+
+def objects_of(template: str, values: dict[str, Any]) -> list[Body]:
+    """The objects that a template writes."""
+    return load_objects(render_yaml(template, values))

@@ -1,0 +1,110 @@
+"""TrainingRuntime: one per run, in the team's namespace, never edited once it is in use."""
+
+from __future__ import annotations
+
+from gangplan.generators.common import PREFIX, Pairs, objects_of, run_annotations, run_labels
+from gangplan.model.job import Job, Mount, Resources
+from gangplan.model.quantity import parse_memory
+from gangplan.objects import Body
+from gangplan.plan import Unit
+from gangplan.template import render_script
+
+WAVE = -5
+
+# How long a worker's name may take to resolve, and MPI to reach all workers, before the run gives up.
+# Workers are Ready before the launcher starts, so this covers slow DNS, not image pulls.
+WAIT_S = 300
+
+# The label by which Trainer's SDK tells runtimes apart (stock runtimes of v2.3.0 use these values).
+FRAMEWORK_LABEL = {"mpi": "mpi", "horovod": "mpi", "deepspeed": "deepspeed", "torch": "torch"}
+
+
+def training_runtime(unit: Unit) -> list[Body]:
+    """The runtime of a run: images, pods, commands and policies of both roles."""
+    job, launch = unit.job, unit.launch
+    sshd = ([job.image.ssh.server], ["-De", "-f", job.image.ssh.config])
+    worker_command, worker_args = sshd if job.uses_mpi else (list(launch.argv), [])
+    return objects_of(
+        "runtime.yaml.j2",
+        {
+            "unit": unit,
+            "job": job,
+            "layout": unit.layout,
+            "launch": launch,
+            "name": unit.run_name,
+            "framework": FRAMEWORK_LABEL[job.image.framework],
+            "labels": run_labels(unit),
+            "annotations": run_annotations(unit, WAVE),
+            "worker_labels": pod_labels(unit, "worker"),
+            "worker_annotations": _pod_annotations(job, "worker"),
+            "worker_command": worker_command,
+            "worker_args": worker_args,
+            "launcher_labels": pod_labels(unit, "launcher"),
+            "launcher_annotations": _pod_annotations(job, "launcher"),
+            "script": _script(unit) if job.uses_mpi else "",
+            "job_deadline_s": 0 if has_run_deadline(job) else job.timeout_s,
+            "shm_size": _shm_size,
+            "volumes": _volumes,
+        },
+    )
+
+
+def has_run_deadline(job: Job) -> bool:
+    """Whether TrainJob has activeDeadlineSeconds: since Trainer 2.2; before, the Job template carries it."""
+    return job.platform.trainer.at_least(2, 2)
+
+
+def pod_labels(unit: Unit, role: str) -> Pairs:
+    """Labels of the pods of one role."""
+    labels = dict(run_labels(unit))
+    labels |= {
+        f"{PREFIX}role": role,
+        # A sidecar that outlives the program would keep the run from ever completing (trainer#2794).
+        "sidecar.istio.io/inject": "false",
+        # Names that the platform's log and cost tools select by (founding requirements, MPI-16).
+        "training.openshift.io/mpijob": unit.run_name,
+        "training.openshift.io/mpijob-role": role,
+    }
+    return tuple(sorted(labels.items()))
+
+
+def _pod_annotations(job: Job, role: str) -> Pairs:
+    # Moving a pod of a run to save a node would end the run.
+    annotations = {"cluster-autoscaler.kubernetes.io/safe-to-evict": "false"}
+    if job.platform.openshift is not None:
+        annotations["openshift.io/required-scc"] = "nonroot-v2"
+    if role == "worker" or job.launcher_runs_ranks:
+        if job.topology is not None:
+            annotations[f"kueue.x-k8s.io/{job.topology[0]}"] = job.topology[1]
+        if job.rdma_network:
+            annotations["k8s.v1.cni.cncf.io/networks"] = job.rdma_network
+    elif job.topology is not None and job.launcher_pool == job.worker_pool:
+        # A pod set without any request is never admitted to a flavor with topology.
+        annotations["kueue.x-k8s.io/podset-unconstrained-topology"] = "true"
+    return tuple(sorted(annotations.items()))
+
+
+def _script(unit: Unit) -> str:
+    """The launcher's prologue: wait for names, count workers, then hand over to the command."""
+    job = unit.job
+    assert job.image.mpi is not None  # a job that uses MPI has one: resolve refuses it otherwise
+    template = "openmpi" if job.image.mpi.family == "OpenMPI" else "hydra"
+    names = [variable.name for variable in job.env] if unit.launch.program == "deepspeed" else []
+    values = {
+        "workers": unit.layout.workers,
+        "wait_s": WAIT_S,
+        "setup": job.image.mpi.setup,
+        "deepspeed_names": names,
+    }
+    return render_script(f"launch/{template}.sh.j2", values) + "\n"
+
+
+def _shm_size(resources: Resources) -> str:
+    """Half of the memory: NCCL and data loaders need far more than the 64 MiB that containers get."""
+    half_mib = resources.memory.value() // 2 // 2**20
+    return parse_memory(f"{max(half_mib, 1)}Mi").canonical()
+
+
+def _volumes(job: Job) -> list[Mount]:
+    """One volume per claim or secret, even when it is mounted twice."""
+    return list({mount.volume: mount for mount in job.mounts}.values())

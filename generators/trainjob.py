@@ -1,0 +1,28 @@
+"""TrainJob: the run itself. Everything but counts and deadline stands in its runtime."""
+
+from __future__ import annotations
+
+from gangplan.generators.common import objects_of, run_annotations, run_labels
+from gangplan.generators.runtime import has_run_deadline
+from gangplan.objects import Body
+from gangplan.plan import Unit
+
+# The highest wave: nothing may wait for a run.
+WAVE = 10
+
+
+def train_job(unit: Unit) -> list[Body]:
+    """The TrainJob of a run."""
+    job = unit.job
+    return objects_of(
+        "trainjob.yaml.j2",
+        {
+            "job": job,
+            "layout": unit.layout,
+            "name": unit.run_name,
+            "labels": run_labels(unit),
+            "annotations": run_annotations(unit, WAVE),
+            "priority_class": f"training-{job.priority}",
+            "deadline_s": job.timeout_s if has_run_deadline(job) else 0,
+        },
+    )

@@ -1,0 +1,1 @@
+"""Policies shipped with gangplan (package data)."""

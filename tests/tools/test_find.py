@@ -1,0 +1,135 @@
+"""Which program is used: override, PATH, cache; and why another one is not."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from gangplan.errors import ToolError
+from gangplan.tools import buildinfo, versions
+from gangplan.tools.find import cached_path, find, on_path, require, search
+from gangplan.tools.pins import KUBECONFORM, KUSTOMIZE, TOOLS, parse_version
+from tests.tools.programs import binary_of, fake
+
+
+def test_override_comes_first(path_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    binary_of(KUSTOMIZE, "5.8.1", path_folder / "kustomize")
+    chosen = binary_of(KUSTOMIZE, "5.8.0", tmp_path / "mine")
+    monkeypatch.setenv("GANGPLAN_KUSTOMIZE", str(chosen))
+    found = require(KUSTOMIZE)
+    assert (found.path, found.version, found.origin) == (chosen, "5.8.0", "override")
+    assert found.label == "kustomize 5.8.0"
+
+
+def test_override_that_is_wrong_is_an_error(path_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    binary_of(KUSTOMIZE, "5.8.1", path_folder / "kustomize")
+    monkeypatch.setenv("GANGPLAN_KUSTOMIZE", "/absent/kustomize")
+    with pytest.raises(ToolError, match="GANGPLAN_KUSTOMIZE=/absent/kustomize: no such file"):
+        find(KUSTOMIZE)
+    old = binary_of(KUSTOMIZE, "5.4.3", path_folder / "old")
+    monkeypatch.setenv("GANGPLAN_KUSTOMIZE", str(old))
+    with pytest.raises(ToolError, match=r"is version 5\.4\.3, not 5\.8\.x"):
+        find(KUSTOMIZE)
+
+
+def test_path_before_cache(path_folder: Path) -> None:
+    here = binary_of(KUSTOMIZE, "5.8.0", path_folder / "kustomize")
+    binary_of(KUSTOMIZE, "5.8.1", cached_path(KUSTOMIZE))
+    assert search(KUSTOMIZE).found == find(KUSTOMIZE)
+    assert require(KUSTOMIZE).path == here
+    assert require(KUSTOMIZE).origin == "PATH"
+
+
+def test_an_unacceptable_version_is_passed_over_and_named(path_folder: Path) -> None:
+    fake("wrong_version", "kustomize", path_folder)
+    cached = binary_of(KUSTOMIZE, "5.8.1", cached_path(KUSTOMIZE))
+    outcome = search(KUSTOMIZE)
+    assert outcome.found is not None
+    assert (outcome.found.path, outcome.found.origin) == (cached, "cache")
+    assert [str(refused) for refused in outcome.refused] == [
+        f"{path_folder / 'kustomize'} is version 4.5.7, not 5.8.x"
+    ]
+
+
+def test_a_later_folder_of_path_may_have_a_better_one(
+    path_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    binary_of(KUSTOMIZE, "5.7.0", path_folder / "kustomize")
+    better = binary_of(KUSTOMIZE, "5.8.2", tmp_path / "later" / "kustomize")
+    monkeypatch.setenv("PATH", f"{os.environ['PATH']}:{better.parent}")
+    assert require(KUSTOMIZE).path == better
+
+
+@pytest.mark.parametrize("kind", ["garbage", "crash"])
+def test_a_program_that_does_not_say_its_version_is_refused(kind: str, path_folder: Path) -> None:
+    fake(kind, "kubeconform", path_folder)
+    outcome = search(KUBECONFORM)
+    assert outcome.found is None
+    assert "does not say its version" in outcome.refused[0].reason
+
+
+def test_nothing_found_says_what_to_do(path_folder: Path) -> None:
+    fake("wrong_version", "kustomize", path_folder)
+    assert find(KUSTOMIZE) is None
+    with pytest.raises(
+        ToolError, match=r"kustomize 5\.8\.x is neither on PATH .* is version 4\.5\.7"
+    ) as caught:
+        require(KUSTOMIZE)
+    assert "gangplan tools install kustomize" in (caught.value.help or "")
+
+
+def test_the_current_folder_is_never_searched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    binary_of(KUSTOMIZE, "5.8.1", tmp_path / "kustomize")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", ":.:")
+    assert list(on_path("kustomize")) == []
+
+
+def test_warm_look_up_starts_no_program(path_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for tool in TOOLS:
+        binary_of(tool, tool.version, cached_path(tool))
+        assert find(tool)
+
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("a program was started, or a binary was read")
+
+    monkeypatch.setattr(versions, "run", refuse)
+    monkeypatch.setattr(buildinfo, "read", refuse)
+    assert [find(tool) is not None for tool in TOOLS] == [True, True]
+
+
+@pytest.mark.parametrize(
+    ("version", "accepted"),
+    [
+        ("5.8.0", True),
+        ("5.8.12", True),
+        ("v5.8.1-dirty", True),
+        ("5.9.0", False),
+        ("5.80.1", False),
+        ("", False),
+    ],
+)
+def test_one_minor_version_is_accepted(version: str, accepted: bool) -> None:
+    assert KUSTOMIZE.accepts(version) is accepted
+
+
+def test_versions_as_programs_print_them() -> None:
+    printed = ["v5.8.1\n", "{Version:kustomize/v4.5.7 GitCommit:56d82a8", "0.7.0", "development", "(devel)"]
+    assert [parse_version(text) for text in printed] == ["5.8.1", "4.5.7", "0.7.0", None, None]
+
+
+def test_pins_are_whole() -> None:
+    platforms = {("linux", "amd64"), ("linux", "arm64"), ("darwin", "amd64"), ("darwin", "arm64")}
+    for tool in TOOLS:
+        assert tool.archives.keys() == platforms
+        assert tool.accepts(tool.version)
+        sums = {archive.sha256 for archive in tool.archives.values()}
+        assert len(sums) == 4
+        for (system, processor), archive in tool.archives.items():
+            assert archive.url.startswith("https://github.com/")
+            assert tool.version in archive.url
+            assert f"{system}-{processor}" in archive.url or f"{system}_{processor}" in archive.url
+            assert len(archive.sha256) == 64
+            assert int(archive.sha256, 16)

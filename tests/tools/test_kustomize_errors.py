@@ -1,0 +1,17 @@
+"""What kustomize printed, and what a user reads: one case each in kustomize_errors.yaml."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from gangplan.tools.kustomize_errors import cause
+
+CASES = yaml.safe_load((Path(__file__).parent / "kustomize_errors.yaml").read_text())
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
+def test_the_innermost_cause(case: dict[str, str]) -> None:
+    assert cause(case["printed"], Path("/w/site")) == case["read"]

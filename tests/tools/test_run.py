@@ -1,0 +1,150 @@
+"""The door to other programs: what they see, and what each way to fail is called."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from gangplan.errors import ToolError
+from gangplan.tools.run import run
+from tests.tools.programs import fake
+
+
+def gone(pid: int) -> bool:
+    """Tell whether a process has ended within two seconds (a zombie has)."""
+    for _ in range(100):
+        try:
+            if Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] == "Z":
+                return True
+        except FileNotFoundError:
+            if not Path("/proc/self/stat").exists():
+                try:
+                    os.kill(pid, 0)
+                except ProcessLookupError:
+                    return True
+                time.sleep(0.02)
+                continue
+            return True
+        time.sleep(0.02)
+    return False
+
+
+def pids(folder: Path) -> list[int]:
+    """Return the process ids that the hanging fake has noted."""
+    for _ in range(500):
+        if (folder / "pids").exists():
+            return [int(word) for word in (folder / "pids").read_text().split()]
+        time.sleep(0.01)
+    raise AssertionError("the fake never started")
+
+
+def test_output_and_code_are_returned(tmp_path: Path) -> None:
+    program = fake("replay", "kustomize", tmp_path, stdout="kind: Job\n", stderr="a warning", code="1")
+    done = run([program], timeout_s=10, ok=(0, 1))
+    assert (done.stdout, done.stderr, done.returncode) == (b"kind: Job\n", "a warning", 1)
+
+
+def test_the_environment_is_scrubbed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KUBECONFIG", "/home/me/.kube/config")
+    monkeypatch.setenv("GODEBUG", "http2client=0")
+    monkeypatch.setenv("LC_ALL", "de_DE.UTF-8")
+    seen = run([sys.executable, "-c", "import os; print(*os.environ)"], timeout_s=10, env={"GOGC": "400"})
+    names = set(seen.stdout.decode().split())
+    assert {"PATH", "LC_ALL", "GOGC"} <= names
+    assert not {"KUBECONFIG", "GODEBUG"} & names
+
+
+def test_standard_input_is_never_ours() -> None:
+    script = "from gangplan.tools.run import run; print(run(['cat'], timeout_s=10).stdout)"
+    done = subprocess.run([sys.executable, "-c", script], input=b"secret", stdout=subprocess.PIPE, check=True)
+    assert done.stdout == b"b''\n"
+
+
+def test_input_is_given_whole() -> None:
+    text = b"x" * (1 << 20)
+    assert run(["cat"], input=text, timeout_s=10).stdout == text
+
+
+def test_input_that_is_not_read_is_no_error(tmp_path: Path) -> None:
+    program = fake("replay", "kustomize", tmp_path, stdout="done")
+    assert run([program], input=b"x" * (1 << 20), timeout_s=10).stdout == b"done"
+
+
+def test_missing(tmp_path: Path) -> None:
+    with pytest.raises(ToolError, match="no-such-program is not on PATH") as caught:
+        run(["no-such-program"], timeout_s=10)
+    assert caught.value.help
+    with pytest.raises(ToolError, match="kustomize was not found"):
+        run([tmp_path / "kustomize"], timeout_s=10)
+
+
+def test_missing_folder_is_not_blamed_on_the_program(tmp_path: Path) -> None:
+    with pytest.raises(ToolError, match="no such folder"):
+        run(["cat"], timeout_s=10, cwd=tmp_path / "absent")
+
+
+def test_not_executable(tmp_path: Path) -> None:
+    program = tmp_path / "kustomize"
+    program.write_text("#!/bin/sh\n")
+    with pytest.raises(ToolError, match="is not executable") as caught:
+        run([program], timeout_s=10)
+    assert caught.value.help == f"chmod +x {program}"
+
+
+def test_not_a_program(tmp_path: Path) -> None:
+    program = tmp_path / "kustomize"
+    program.write_bytes(b"\x7fELF but of another machine")
+    program.chmod(0o755)
+    with pytest.raises(ToolError, match="not a program for this machine"):
+        run([program], timeout_s=10)
+
+
+def test_unexpected_code(tmp_path: Path) -> None:
+    program = fake("replay", "kustomize", tmp_path, stderr="\nError: no\nmore\n", code="3")
+    with pytest.raises(ToolError, match="kustomize failed with exit code 3: Error: no; more"):
+        run([program], timeout_s=10)
+
+
+def test_timeout_ends_the_whole_group(tmp_path: Path) -> None:
+    program = fake("hang", "kustomize", tmp_path)
+    started = time.monotonic()
+    with pytest.raises(ToolError, match=r"did not end within 0.5 s and was stopped"):
+        run([program, "build"], timeout_s=0.5)
+    assert time.monotonic() - started < 5
+    assert all(gone(pid) for pid in pids(tmp_path))
+
+
+def test_interrupt_ends_the_whole_group(tmp_path: Path) -> None:
+    program = fake("hang", "kustomize", tmp_path)
+    script = f"from gangplan.tools.run import run; run([{str(program)!r}], timeout_s=60)"
+    with subprocess.Popen([sys.executable, "-c", script], stderr=subprocess.PIPE) as ours:
+        started = pids(tmp_path)
+        ours.send_signal(signal.SIGINT)
+        _, stderr = ours.communicate(timeout=10)
+    assert b"KeyboardInterrupt" in stderr
+    assert all(gone(pid) for pid in started)
+
+
+def test_killed_by_a_signal() -> None:
+    script = "import os; os.kill(os.getpid(), 9)"
+    with pytest.raises(ToolError, match="was killed by SIGKILL") as caught:
+        run([sys.executable, "-c", script], timeout_s=10)
+    assert caught.value.help == "memory may have run out"
+
+
+def test_go_panic_is_a_crash_even_where_the_code_is_expected(tmp_path: Path) -> None:
+    program = fake("crash", "kubeconform", tmp_path)
+    with pytest.raises(ToolError, match="kubeconform crashed: panic: interface conversion") as caught:
+        run([program], timeout_s=10, ok=range(256))
+    assert "bug of kubeconform" in (caught.value.help or "")
+
+
+def test_the_word_panic_is_no_crash(tmp_path: Path) -> None:
+    program = fake("replay", "kustomize", tmp_path, stderr="panic: don't", code="2")
+    assert run([program], timeout_s=10, ok=(2,)).returncode == 2

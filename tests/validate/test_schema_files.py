@@ -1,0 +1,42 @@
+"""The committed schema files: small, canonical, and what the generator makes of the pinned packages."""
+
+from __future__ import annotations
+
+import json
+import os
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from gangplan.validate.schema import SCHEMA_FILES, minor_key
+
+FILES = ["jobset.json", "kubernetes.json", "kueue.json", "trainer.json"]
+# Development only: a folder with the wheels that schemas/build.py names (it downloads what is missing).
+PACKAGES = os.environ.get("GANGPLAN_SCHEMA_PACKAGES")
+
+
+def test_the_files_are_few_and_small() -> None:
+    assert sorted(file.name for file in SCHEMA_FILES.glob("*.json")) == FILES
+    assert sum((SCHEMA_FILES / name).stat().st_size for name in FILES) < 300_000
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_no_definition_is_written_twice_in_a_row(name: str) -> None:
+    content = json.loads((SCHEMA_FILES / name).read_bytes())
+    assert content["versions"] == sorted(content["versions"], key=minor_key)
+    for definition, variants in content["definitions"].items():
+        ordered = [variants[minor] for minor in sorted(variants, key=minor_key)]
+        assert all(one != two for one, two in pairwise(ordered)), definition
+        assert "description" not in (ordered[0] or {})
+
+
+@pytest.mark.skipif(not PACKAGES, reason="GANGPLAN_SCHEMA_PACKAGES is not set (development only)")
+def test_the_files_are_fresh() -> None:
+    from gangplan.validate.schemas.build import build
+
+    assert PACKAGES
+    for name, text in build(Path(PACKAGES)).items():
+        assert (SCHEMA_FILES / name).read_text(encoding="utf-8") == text, (
+            "run python validate/schemas/build.py"
+        )

@@ -1,0 +1,285 @@
+"""A violated schema keyword in, a sentence in the user's words out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+Schema = dict[str, Any]
+Step = str | int
+
+RULE = "schema"
+RULE_MISSING = "schema-missing"
+
+TYPE_WORDS = {
+    "string": "a text",
+    "integer": "a whole number",
+    "number": "a number",
+    "boolean": "true or false",
+    "object": "a mapping",
+    "array": "a list",
+    "null": "nothing",
+}
+COMBINATORS = {"if", "then", "else", "allOf", "anyOf", "oneOf", "not"}
+Words = Callable[[tuple[Step, ...], Any, Schema, Any], "list[Problem]"]
+SIMPLE_NAME = re.compile(r"[A-Za-z_][-A-Za-z0-9_]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing wrong with an object. `path` leads to the field, or to where a missing one belongs."""
+
+    path: tuple[Step, ...]
+    message: str
+    help: str = ""
+    rule: str = RULE
+
+
+def in_order(found: Iterable[Problem]) -> list[Problem]:
+    """Sorted by path, without repeats."""
+    return sorted(set(found), key=lambda one: ([(isinstance(at, str), at) for at in one.path], one.message))
+
+
+def dotted(path: Iterable[Step]) -> str:
+    """`spec.trainer.env[0].name`, `metadata.labels['example.com/team']`; "" for the object itself."""
+    out = ""
+    for step in path:
+        if isinstance(step, int):
+            out += f"[{step}]"
+        elif SIMPLE_NAME.fullmatch(step):
+            out += f".{step}" if out else step
+        else:
+            out += f"[{step!r}]"
+    return out
+
+
+def place(path: Iterable[Step]) -> str:
+    """The path as the subject of a sentence."""
+    return dotted(path) or "the object"
+
+
+def value_words(value: Any) -> str:
+    """What a value is: `the text 'four'`, `the number 4`, `a mapping`."""
+    if value is None:
+        return "empty (null)"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return f"the text {shortened(value)}"
+    if isinstance(value, int | float):
+        return f"the number {value}"
+    return "a mapping" if isinstance(value, dict) else "a list"
+
+
+def shortened(value: Any) -> str:
+    """The repr, cut in the middle when it is long."""
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:50]}...{text[-20:]}"
+
+
+# The words of each keyword: (path, keyword's value, its schema, the instance) -> problems.
+
+
+def _type(path: tuple[Step, ...], wanted: Any, schema: Schema, instance: Any) -> list[Problem]:
+    names = wanted if isinstance(wanted, list) else [wanted]
+    says = " or ".join(TYPE_WORDS[name] for name in names)
+    if len(names) > 1:
+        says = schema.get("x-says", says)
+    help = ""
+    if instance is None:
+        help = "remove the field, or give it a value"
+    elif names == ["string"] and isinstance(instance, int | float):
+        quoted = str(instance).lower() if isinstance(instance, bool) else str(instance)
+        help = f'quote it: "{quoted}"'
+    elif names == ["integer"] and isinstance(instance, str) and re.fullmatch(r"-?[0-9]+", instance):
+        help = f"remove the quotes: {instance}"
+    elif names == ["array"] and instance is not None:
+        help = "put it in a list: start the line with '- '"
+    return [Problem(path, f"{place(path)} is {value_words(instance)}; {says} is expected", help)]
+
+
+def _unknown(path: tuple[Step, ...], _: Any, schema: Schema, instance: Any) -> list[Problem]:
+    known = schema.get("properties", {})
+    where = f" in {dotted(path)}" if path else ""
+    out = []
+    for name in instance:
+        if name not in known:
+            near = nearest(name, known)
+            message = f"unknown field {name!r}{where}" + (f"; did you mean {near!r}?" if near else "")
+            help = f"fields here: {listed(known)}" if known else "nothing can be set here"
+            out.append(Problem((*path, name), message, "" if near else help))
+    return out
+
+
+def _required(path: tuple[Step, ...], names: Any, schema: Schema, instance: Any) -> list[Problem]:
+    where = f" in {dotted(path)}" if path else ""
+    return [
+        Problem((*path, name), f"required field {name!r} is missing{where}")
+        for name in names
+        if name not in instance
+    ]
+
+
+def _enum(path: tuple[Step, ...], options: Any, schema: Schema, instance: Any) -> list[Problem]:
+    if instance is None or isinstance(instance, dict | list):
+        return [
+            Problem(path, f"{place(path)} is {value_words(instance)}; one of {listed(options)} is expected")
+        ]
+    near = nearest(instance, options) if isinstance(instance, str) else None
+    message = f"{place(path)}: {instance!r} is not one of: {listed(options)}"
+    return [Problem(path, message, f"did you mean {near!r}?" if near else "")]
+
+
+def _const(path: tuple[Step, ...], value: Any, schema: Schema, instance: Any) -> list[Problem]:
+    return _enum(path, [value], schema, instance)
+
+
+def _pattern(path: tuple[Step, ...], pattern: Any, schema: Schema, instance: Any) -> list[Problem]:
+    says = schema.get("x-says", f"a text that matches {pattern}")
+    help = ""
+    if says.startswith("a quantity"):
+        help = quantity_help(instance)
+    elif instance != instance.lower() and re.fullmatch(pattern, instance.lower()):
+        help = f"write {instance.lower()!r}"
+    return [Problem(path, f"{place(path)} is {value_words(instance)}; expected: {says}", help)]
+
+
+def _limit(words: Callable[[Any, Any], str]) -> Words:
+    def explain(path: tuple[Step, ...], limit: Any, schema: Schema, instance: Any) -> list[Problem]:
+        # A mapping's own words say which fields go together; a text's words are about its characters.
+        if isinstance(instance, dict) and "x-says" in schema:
+            return _combination(path, limit, schema, instance)
+        return [Problem(path, f"{place(path)} {words(instance, limit)}")]
+
+    return explain
+
+
+def _combination(path: tuple[Step, ...], _: Any, schema: Schema, instance: Any) -> list[Problem]:
+    says = schema.get("x-says")
+    return [Problem(path, f"{place(path)}: {says}" if says else f"{place(path)} is not allowed")]
+
+
+KEYWORDS: dict[str, Words] = {
+    "type": _type,
+    "additionalProperties": _unknown,
+    "required": _required,
+    "enum": _enum,
+    "const": _const,
+    "pattern": _pattern,
+    "minimum": _limit(lambda value, limit: f"is {value}; the least is {limit}"),
+    "maximum": _limit(lambda value, limit: f"is {value}; the most is {limit}"),
+    "minLength": _limit(
+        lambda value, limit: "is empty" if not value else f"is shorter than {limit} characters"
+    ),
+    "maxLength": _limit(lambda value, limit: f"has {len(value)} characters; at most {limit} are allowed"),
+    "minItems": _limit(lambda value, limit: f"has {len(value)} entries; at least {limit} needed"),
+    "maxItems": _limit(lambda value, limit: f"has {len(value)} entries; at most {limit} are allowed"),
+    "minProperties": _limit(lambda value, limit: f"has {len(value)} fields; at least {limit} needed"),
+    "maxProperties": _limit(lambda value, limit: f"has {len(value)} fields; at most {limit} are allowed"),
+    "uniqueItems": _limit(lambda value, limit: "holds the same entry twice"),
+}
+
+
+def explain(
+    root: Schema, path: tuple[Step, ...], schema_path: list[Step], instance: Any, kind: Any
+) -> list[Problem]:
+    """The problems that one violation of `root` means."""
+    key = getattr(kind, "error", None)
+    if key is not None:  # propertyNames: the violation is about a key of the mapping, not about the mapping
+        return _bad_key(root, path, key)
+    schema: Any = root
+    parents = []
+    for step in schema_path[:-1]:
+        parents.append(schema)
+        schema = schema[step]
+    for parent, step in zip(parents, schema_path, strict=False):
+        if step in COMBINATORS and isinstance(parent, dict) and "x-says" in parent and step != "allOf":
+            return _combination(path, None, parent, instance)
+    keyword = str(schema_path[-1])
+    return KEYWORDS.get(keyword, _combination)(path, schema.get(keyword), schema, instance)
+
+
+def _bad_key(root: Schema, path: tuple[Step, ...], error: Any) -> list[Problem]:
+    schema: Any = root
+    for step in error.schema_path[:-1]:
+        schema = schema[step]
+    says = schema.get("x-says", "another key")
+    key = error.instance
+    return [Problem((*path, key), f"{place(path)} has the key {shortened(key)}; expected: {says}")]
+
+
+def repeated(path: tuple[Step, ...], names: tuple[str, ...], key: tuple[str, ...], count: int) -> Problem:
+    """A keyed list with one key several times."""
+    said = ", ".join(f"{name} {value}" for name, value in zip(names, key, strict=True))
+    times = "twice" if count == 2 else f"{count} times"
+    return Problem(path, f"{place(path)} holds {said} {times}", "keep one")
+
+
+# Objects that cannot be checked.
+
+
+def no_identity(body: dict[str, Any]) -> list[Problem]:
+    """An object without apiVersion or kind."""
+    out = []
+    for name in ("apiVersion", "kind"):
+        value = body.get(name)
+        if name not in body:
+            out.append(Problem((name,), f"required field {name!r} is missing"))
+        elif not isinstance(value, str):
+            out.append(Problem((name,), f"{name} is {value_words(value)}; a text is expected"))
+    return out
+
+
+def not_installed(api_version: str, kind: str, component: str) -> Problem:
+    """The cluster does not state a version of the component that serves the kind."""
+    message = f"{kind} ({api_version}) cannot be checked: the cluster states no {component} version"
+    return Problem(("apiVersion",), message, f"state the {component} version in cluster.yaml", RULE_MISSING)
+
+
+def unknown_version(api_version: str, kind: str, component: str, minor: str, known: list[str]) -> Problem:
+    """A minor that no schema was made for."""
+    message = f"{kind} ({api_version}) cannot be checked: no schema for {component} {minor}"
+    return Problem(("apiVersion",), message, f"known {component} versions: {', '.join(known)}", RULE_MISSING)
+
+
+def unknown_kind(api_version: str, kind: str, component: str, minor: str, known: Iterable[str]) -> Problem:
+    """A kind, or a version of it, that no schema was made for."""
+    pairs = [gvk.rsplit("/", 1) for gvk in known]
+    served = sorted(version for version, name in pairs if name == kind)
+    if served:
+        message = f"{kind} is not served as {api_version} by {component} {minor}"
+        return Problem(("apiVersion",), message, f"served as: {', '.join(served)}", RULE_MISSING)
+    near = nearest(kind, [name for _, name in pairs])
+    message = f"{kind} ({api_version}) cannot be checked: no schema for this kind"
+    return Problem(("kind",), message, f"did you mean {near!r}?" if near else "", RULE_MISSING)
+
+
+# Hints.
+
+
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """The known name that was probably meant."""
+    from difflib import get_close_matches  # 4 ms, and only when something is wrong
+
+    folded = {option.lower(): option for option in known if isinstance(option, str)}
+    found = get_close_matches(name.lower(), folded, n=1, cutoff=0.7)
+    return folded[found[0]] if found else None
+
+
+def listed(options: Iterable[Any]) -> str:
+    """The options in their order, at most a dozen of them."""
+    names = ["''" if option == "" else str(option) for option in options]
+    return ", ".join(names[:12]) + (f" and {len(names) - 12} more" if len(names) > 12 else "")
+
+
+def quantity_help(text: str) -> str:
+    """What was probably meant by a text that is no quantity."""
+    match = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([kmgtpe]i?b?|)\s*", text, re.IGNORECASE)
+    if not match:
+        return "suffixes are m, k, M, G, T, P, E and Ki, Mi, Gi, Ti, Pi, Ei"
+    number, suffix = match.groups()
+    if suffix.lower().endswith("b") or suffix.lower().endswith("i"):
+        return f"write {number}{suffix[0].upper()}i, powers of 1024"
+    return f"write {number}{suffix}"

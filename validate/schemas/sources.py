@@ -1,0 +1,96 @@
+"""Packages in, definitions out: the published Kubernetes and Trainer schemas brought to one plain form.
+
+Development only; never imported by gangplan itself. In the plain form every object refuses unknown
+fields, nothing is nullable, nothing is described, and definitions are named `group.version.Type`.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+Schema = dict[str, Any]
+Definitions = dict[str, Schema]
+
+KEPT = ("type", "enum", "required", "minProperties", "x-kubernetes-list-map-keys")
+# The API server accepts an integer or a text for both; a pattern applies to the text only.
+QUANTITY = "shape.quantity"
+INT_OR_STRING = "shape.int-or-string"
+PYDANTIC_NAME = re.compile(r"(?:IoK8sApi(?:machineryPkgApis)?)?([A-Z][a-z]+)(V\d+(?:alpha\d+|beta\d+)?)(.+)")
+
+
+def short_name(published: str) -> str:
+    """`io.k8s.api.core.v1.Pod` and `IoK8sApiCoreV1Pod` -> `core.v1.Pod`."""
+    last = published.rsplit("/", 1)[-1]
+    if last.endswith("Quantity"):
+        return QUANTITY
+    if last.endswith("IntOrString"):
+        return INT_OR_STRING
+    if "." in last:
+        return ".".join(last.split(".")[-3:])
+    match = PYDANTIC_NAME.fullmatch(last)
+    if not match:
+        raise ValueError(f"no rule for the definition name {published!r}")
+    return f"{match[1].lower()}.{match[2].lower()}.{match[3]}"
+
+
+def plain(schema: Schema) -> Schema:
+    """One schema in the plain form (module docstring)."""
+    if "$ref" in schema:
+        return {"$ref": f"#/$defs/{short_name(schema['$ref'])}"}
+    if "anyOf" in schema:
+        branches = [branch for branch in schema["anyOf"] if branch.get("type") != "null"]
+        if len(branches) != 1:
+            raise ValueError(f"a choice that is not only nullable: {schema}")
+        return plain(branches[0])
+    out: Schema = {key: schema[key] for key in KEPT if key in schema}
+    if isinstance(out.get("type"), list):
+        (out["type"],) = [one for one in out["type"] if one != "null"]
+    if out.get("type") == "integer" and schema.get("format") in ("int32", "int64"):
+        out = {"$ref": f"#/$defs/shape.{schema['format']}"}
+    if "items" in schema:
+        out["items"] = plain(schema["items"])
+    if isinstance(schema.get("additionalProperties"), dict):
+        out["additionalProperties"] = plain(schema["additionalProperties"])
+    if "properties" in schema:
+        out["properties"] = {name: plain(value) for name, value in schema["properties"].items()}
+        out["additionalProperties"] = False
+    return out
+
+
+def kubernetes(package: Path, minor: str) -> Definitions:
+    """Every definition of one Kubernetes minor, from the unpacked kubernetes-validate wheel."""
+    folder = package / "kubernetes_validate" / "kubernetes-json-schema" / f"v{minor}.0-local-strict"
+    published = json.loads((folder / "_definitions.json").read_text(encoding="utf-8"))["$defs"]
+    out: Definitions = {}
+    for name, schema in published.items():
+        if "oneOf" in schema or "apiextensions" in name:
+            continue  # the two wrappers that `shape.*` replaces, and the kinds of CRDs
+        out[short_name(name)] = plain(schema)
+    return out
+
+
+def trainer(package: Path, models: list[str]) -> Definitions:
+    """The definitions behind `models` of an unpacked kubeflow-trainer-api, Kubernetes' own too."""
+    sys.path.insert(0, str(package))
+    try:
+        module = importlib.import_module("kubeflow_trainer_api.models")
+        published: Definitions = {}
+        for model in models:
+            schema = getattr(module, model).model_json_schema(by_alias=True)
+            published |= schema.pop("$defs")
+            published[model] = schema
+    finally:
+        sys.path.pop(0)
+        for name in [name for name in sys.modules if name.startswith("kubeflow_trainer_api")]:
+            del sys.modules[name]
+    # The generated models wrap these two in a field that no manifest has; `shape.*` replaces them.
+    return {
+        short_name(name): plain(schema)
+        for name, schema in published.items()
+        if "actual_instance" not in schema.get("properties", {})
+    }
