@@ -193,9 +193,9 @@ def _fatal(stop: GangplanError) -> None:
 
 
 def _unexpected(bad: Exception) -> int:
-    import click
-
-    if isinstance(bad, click.ClickException):
+    # Usage errors come from the copy of click inside typer, which has no public name; they can be told
+    # by what they offer.
+    if hasattr(bad, "format_message") and hasattr(bad, "exit_code"):
         usage = getattr(bad, "ctx", None)
         sys.stderr.write(f"fatal: {bad.format_message()}\n")
         if usage is not None:

@@ -102,6 +102,8 @@ def _type(field: dict[str, Any], schema: dict[str, Any]) -> str:
             if isinstance(field.get("additionalProperties"), dict)
             else "map"
         )
+    if isinstance(field.get("type"), list):
+        return "text or number"
     return {"string": "text", "integer": "whole number", "boolean": "true or false"}.get(
         field.get("type", ""), "value"
     )
