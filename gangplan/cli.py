@@ -73,6 +73,10 @@ def render(
             "--output", "-o", help="Another folder than rendered/, or - for standard output.", metavar="DIR|-"
         ),
     ] = None,
+    keep_runs: Annotated[
+        bool,
+        typer.Option("--keep-runs", help="Keep runs whose spec did not change as they were rendered."),
+    ] = False,
     engine: EngineName = "auto",
     jobs: Jobs = 0,
 ) -> None:
@@ -80,7 +84,9 @@ def render(
     from gangplan.commands.common import request
     from gangplan.commands.render import render as command
 
-    raise typer.Exit(command(request(workspace, cluster, team, specs, engine, jobs), check, output))
+    raise typer.Exit(
+        command(request(workspace, cluster, team, specs, engine, jobs, keep_runs), check, output)
+    )
 
 
 @app.command()

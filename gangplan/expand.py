@@ -10,9 +10,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from gangplan.emit import Change, Stage, header_lines
+from gangplan.emit import Change, EarlierRun, EarlierRuns, Stage, header_lines
 from gangplan.errors import InternalError
-from gangplan.findings import Finding, Location, Severity
+from gangplan.findings import Finding, Location, Severity, note, warning
 from gangplan.generators import run_objects, tenant_objects
 from gangplan.model.job import Platform
 from gangplan.objects import Body, dump, dump_all, ref_of
@@ -22,7 +22,7 @@ from gangplan.plan.names import run_name
 from gangplan.resolve import resolve, resolve_tenants, target_clusters
 from gangplan.validate.schema import SchemaVersions, problems
 from gangplan.validate.schema_messages import dotted
-from gangplan.workspace import Spec, SpecFile, Workspace, load, load_spec
+from gangplan.workspace import RENDERED, Spec, SpecFile, Workspace, load, load_spec
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +33,7 @@ class Options:
     clusters: tuple[str, ...] = ()
     stage: Stage | None = None
     keeps_texts: bool = False
+    keep_runs: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +66,7 @@ class Worker:
     options: Options
     workspace: Workspace
     builders: dict[str, Builder]
+    earlier: EarlierRuns
 
 
 _worker: list[Worker] = []
@@ -74,7 +76,7 @@ def set_up(options: Options) -> None:
     """Read the workspace for this worker. Its findings were reported by the process that started the work."""
     workspace, _ = load(options.root)
     builders = {name: Builder(load_component(options.root, name)[0]) for name in workspace.clusters}
-    _worker[:] = [Worker(options, workspace, builders)]
+    _worker[:] = [Worker(options, workspace, builders, EarlierRuns(options.root / RENDERED))]
 
 
 def expand_specs(files: Sequence[SpecFile]) -> Expanded:
@@ -149,10 +151,35 @@ def _render_runs(worker: Worker, cluster: str, units: list[tuple[Unit, Spec]], r
         name = run_name(unit.job.name, content_hash(bodies, unit.job.run))
         text = dump_all(bodies, header_lines(unit.job.source)).replace(unit.run_name, name)
         path = f"{cluster}/runs/{unit.job.team}/{name}.yaml"
+        earlier = worker.earlier.find(path, unit.job.name, unit.job.spec_hash)
+        if earlier is not None:
+            result.findings.append(_renamed(unit, cluster, earlier, name, worker.options.keep_runs))
+            if worker.options.keep_runs:
+                path, text = earlier.path, earlier.text
         _put(worker, result, path, text)
         result.objects += len(bodies)
         if worker.options.keeps_texts:
             result.runs.append(Run(cluster, name, path, unit))
+
+
+def _renamed(unit: Unit, cluster: str, earlier: EarlierRun, name: str, is_kept: bool) -> Finding:
+    """The spec is what it was, but its run is another one: the cluster, the image or gangplan changed."""
+    where = Location(unit.job.source, 1, 1)
+    old = earlier.path.rpartition("/")[2].removesuffix(".yaml")
+    if is_kept:
+        return note(
+            "run-kept",
+            where,
+            f"run {old} on {cluster} is kept as it was rendered; rendered today it would be {name}",
+            "Raise run: in the spec to run with today's platform.",
+        )
+    message = (
+        f"the spec did not change, but its run on {cluster} did ({old} is now {name}): "
+        "it trains again when this is synced"
+    )
+    return warning(
+        "run-renamed", where, message, "To keep runs as they were rendered: gangplan render --keep-runs."
+    )
 
 
 def _build(worker: Worker, cluster: str, groups: list[list[Body]], result: Expanded) -> list[list[Body]]:

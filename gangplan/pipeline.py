@@ -34,6 +34,7 @@ class Request:
     specs: tuple[str, ...] = ()
     engine: str = "auto"
     jobs: int = 0
+    keep_runs: bool = False
 
 
 @dataclass(slots=True)
@@ -136,7 +137,7 @@ class _Collector:
         self, request: Request, files: list[SpecFile], stage: Stage | None, keeps_texts: bool
     ) -> None:
         """Run all tasks and take their outcomes in order."""
-        options = Options(request.root, request.clusters, stage, keeps_texts)
+        options = Options(request.root, request.clusters, stage, keeps_texts, request.keep_runs)
         engine = pick(request.engine, request.jobs, len(files))
         chunks = [tuple(files[start : start + CHUNK]) for start in range(0, len(files), CHUNK)]
         for outcome in engine.map(expand.expand_specs, chunks, expand.set_up, (options,)):

@@ -18,19 +18,21 @@ from gangplan.source import load_objects
 
 # Strings that some reader takes for something else when they are written without care.
 NASTY = [
-    "", " ", "  two", "trailing ", "\t", "a\tb", "\n", "\n\n", "a\n", "a\n\n", "\na", " a\nb", "a\n b\n", "a \nb",
-    "a\n\tb", "\ta\nb", "a\n\nb\n", "a\r\nb", "a\rb", "#", "# x", "a #b", "a#b", "a\n# b\n", "---", "...", "--- a",
-    "a\n---\nb\n", "y", "Y", "n", "N", "yes", "No", "on", "OFF", "true", "False", "TRUE", "null", "Null", "~",
-    "None", "nan", ".nan", ".inf", "-.inf", "inf", "Infinity", "0", "-0", "00", "1", "+1", "-1", "1.", "1.0", ".5",
-    "+.5", "1e3", "1E3", "1e-4", "12e3", "1e+3", "6.02e23", "08", "010", "0o10", "0x1F", "0b11", "1_000", "1,000",
-    "1:30", "190:20:30", "2026-01-01", "2026-01-01T00:00:00Z", "=", "<<", "3f2a1b4c", "12e45678", "1234567e",
-    "!x", "!!str 5", "&a", "*a", "*.py", "%d", "@daily", "`date`", "|", ">", "|-", "? a", "?a", "- a", "-a", "-",
-    "--", "--fp16", "--lr=1e-4", ": a", "a: b", "a:", "a:b", ":a", "a::b", "[a]", "{a}", "a]", "a}", "a,b", ",",
-    "'", '"', "it's", 'say "x"', "a\\b", "\\", "\\n", "C:\\x", "caf\u00e9", "\u00a0", "a\u00a0b", "\u0085",
-    "a\u0085b\n", "\u2028", "a\u2029b", "\u200b", "\u202e", "\ufeff", "\ufeffa", "\ufffd", "\ufffe", "\U0001f600",
-    "\U0001f600\nx\n", "\x00", "\x07", "\x1b[0m", "\x7f", "x" * 300, "word " * 100, "8Gi", "500m", "24h", "7d",
-    "10.0.0.0/8", "sha256:ab", "r.example.com:5000/x/y@sha256:00", "/data", "/", "//", "a=b", "a@b", "a+b",
-    "set -eu\nmpirun -np 2 \\\n  python x.py\n", "$(POD)", "${X}", "{{ x }}", "100%", "a;b", "a&b", "a|b", "<a>",
+    "", " ", "  two", "trailing ", "\t", "a\tb", "\n", "\n\n", "a\n", "a\n\n", "\na", " a\nb", "a\n b\n",
+    "a \nb", "a\n\tb", "\ta\nb", "a\n\nb\n", "a\r\nb", "a\rb", "#", "# x", "a #b", "a#b", "a\n# b\n", "---",
+    "...", "--- a", "a\n---\nb\n", "y", "Y", "n", "N", "yes", "No", "on", "OFF", "true", "False", "TRUE",
+    "null", "Null", "~", "None", "nan", ".nan", ".inf", "-.inf", "inf", "Infinity", "0", "-0", "00", "1",
+    "+1", "-1", "1.", "1.0", ".5", "+.5", "1e3", "1E3", "1e-4", "12e3", "1e+3", "6.02e23", "08", "010",
+    "0o10", "0x1F", "0b11", "1_000", "1,000", "1:30", "190:20:30", "2026-01-01", "2026-01-01T00:00:00Z",
+    "=", "<<", "3f2a1b4c", "12e45678", "1234567e", "!x", "!!str 5", "&a", "*a", "*.py", "%d", "@daily",
+    "`date`", "|", ">", "|-", "? a", "?a", "- a", "-a", "-", "--", "--fp16", "--lr=1e-4", ": a", "a: b",
+    "a:", "a:b", ":a", "a::b", "[a]", "{a}", "a]", "a}", "a,b", ",", "'", '"', "it's", 'say "x"', "a\\b",
+    "\\", "\\n", "C:\\x", "caf\u00e9", "\u00a0", "a\u00a0b", "\u0085", "a\u0085b\n", "\u2028", "a\u2029b",
+    "\u200b", "\u202e", "\ufeff", "\ufeffa", "\ufffd", "\ufffe", "\U0001f600", "\U0001f600\nx\n", "\x00",
+    "\x07", "\x1b[0m", "\x7f", "x" * 300, "word " * 100, "8Gi", "500m", "24h", "7d", "10.0.0.0/8",
+    "sha256:ab", "r.example.com:5000/x/y@sha256:00", "/data", "/", "//", "a=b", "a@b", "a+b",
+    "set -eu\nmpirun -np 2 \\\n  python x.py\n", "$(POD)", "${X}", "{{ x }}", "100%", "a;b", "a&b", "a|b",
+    "<a>",
 ]  # fmt: skip
 
 nasty = st.sampled_from(NASTY) | st.text(
@@ -169,10 +171,11 @@ def test_several_lines_become_a_block_only_where_every_reader_agrees() -> None:
 @pytest.mark.parametrize(
     ("text", "written"),
     {
-        "word": "word", "3": '"3"', "y": '"y"', "None": '"None"', "--fp16": "--fp16", "-c": '"-c"', "8Gi": "8Gi",
-        "0Gi": '"0Gi"', "1E": '"1E"', "a b": '"a b"', "x:1": "x:1", "x:": '"x:"', "a\nb": '"a\\nb"',
-        "\u0085\u2028\ufeff": '"\\u0085\\u2028\\ufeff"', "caf\u00e9": '"caf\u00e9"', "\U0001f600": '"\U0001f600"',
-        "\U000e0001": '"\\U000e0001"', 'a"\\': '"a\\"\\\\"', "\x1b": '"\\u001b"', "\u202e": '"\\u202e"',
+        "word": "word", "3": '"3"', "y": '"y"', "None": '"None"', "--fp16": "--fp16", "-c": '"-c"',
+        "8Gi": "8Gi", "0Gi": '"0Gi"', "1E": '"1E"', "a b": '"a b"', "x:1": "x:1", "x:": '"x:"',
+        "a\nb": '"a\\nb"', "\u0085\u2028\ufeff": '"\\u0085\\u2028\\ufeff"', "caf\u00e9": '"caf\u00e9"',
+        "\U0001f600": '"\U0001f600"', "\U000e0001": '"\\U000e0001"', 'a"\\': '"a\\"\\\\"',
+        "\x1b": '"\\u001b"', "\u202e": '"\\u202e"',
     }.items(),
 )  # fmt: skip
 def test_scalars(text: str, written: str) -> None:
@@ -246,37 +249,37 @@ def test_objects_are_applied_after_what_they_need() -> None:
     assert sorted(names, key=apply_key) == names[::-1]
 
 
-def _config_map() -> Body:
-    return {
-        "apiVersion": "v1",
-        "kind": "ConfigMap",
-        "metadata": {
-            "name": "nasty",
-            "annotations": {f"example.com/n{i}": text for i, text in enumerate(NASTY)},
-        },
-        "data": {f"n{i}": text for i, text in enumerate(NASTY)},
-    }
+def _config_map(texts: list[str]) -> Body:
+    annotations = {f"example.com/n{index}": text for index, text in enumerate(texts)}
+    metadata = {"name": "nasty", "annotations": annotations}
+    data = {f"n{index}": text for index, text in enumerate(texts)}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
 
 
 @pytest.mark.real_tool("kubectl")
 @pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not on PATH")
 def test_kubernetes_reads_back_every_string(tmp_path: Path) -> None:
-    (tmp_path / "in.yaml").write_text(dump(_config_map()))
+    (tmp_path / "in.yaml").write_text(dump(_config_map(NASTY)))
     command = ["kubectl", "annotate", "--local", "-f", "in.yaml", "example.com/seen=x", "-o", "json"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, check=True, timeout=60)
     seen = json.loads(done.stdout)
-    expected = _config_map()
+    expected = _config_map(NASTY)
     assert seen["metadata"]["annotations"].pop("example.com/seen") == "x"
     assert seen["metadata"]["annotations"] == expected["metadata"]["annotations"]
     assert seen["data"] == expected["data"]
 
 
+# What kustomize 5.5 reads rightly and then cannot write: U+0085 becomes a line break, the others stop it.
+KUSTOMIZE_LOSES = ("\u0085", "\x7f", "\ufffe", "\ta\nb")
+
+
 @pytest.mark.real_tool("kubectl")
 @pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not on PATH")
 def test_kustomize_hands_on_every_string(tmp_path: Path) -> None:
-    (tmp_path / "in.yaml").write_text(dump(_config_map()))
+    kept = [text for text in NASTY if not any(lost in text for lost in KUSTOMIZE_LOSES)]
+    body = _config_map(kept)
+    (tmp_path / "in.yaml").write_text(dump(body))
     (tmp_path / "kustomization.yaml").write_text("resources: [in.yaml]\n")
-    done = subprocess.run(
-        ["kubectl", "kustomize", "."], cwd=tmp_path, capture_output=True, check=True, timeout=60
-    )
-    assert load_objects(done.stdout) == [_config_map()]
+    command = ["kubectl", "kustomize", "."]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, check=True, timeout=60)
+    assert load_objects(done.stdout) == [body]

@@ -175,7 +175,7 @@ SYNTAX = {
     "image:deepspeed\nworkers: 8": ("1:1", "a space is missing after 'image:'", "write image: deepspeed"),
     "a: 1\n  b: 2": ("2:3", "indented deeper than line 1", "align it with line 1"),
     "a:\n- b\n c: d": ("3:2", "indented deeper than line 2", "align it with line 2"),
-    "a:\n  b: 1\n c: 2": ("3:2", "indented by 1 space, which fits no", "align it with line 1, or with line 2"),
+    "a:\n  b: 1\n c: 2": ("3:2", "indented by 1 space, which fits", "align it with line 1, or with line 2"),
     "- - a\n - b": ("2:2", "fits no line above", "align it with line 1"),
     "  a: 1\nb: 2": ("2:1", "indented less than the first one (2 spaces)", "first column"),
     "command: [python, train.py\nworkers: 4": ("1:10", "the '[' that opens here is not closed", "']'"),

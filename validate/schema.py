@@ -7,6 +7,7 @@ first minor that has it; a kind's schema is assembled from them when it is first
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -146,7 +147,10 @@ def materialise(versions: SchemaVersions, directory: Path) -> Path:
         text = json.dumps(schema_for(versions, api_version, kind), separators=(",", ":"), sort_keys=True)
         file = directory / name
         if not file.exists() or file.read_text(encoding="utf-8") != text:
-            file.write_text(text, encoding="utf-8")
+            # Another process may be reading the same cache: it sees the old file or the new one.
+            fresh = directory / f".{name}.{os.getpid()}"
+            fresh.write_text(text, encoding="utf-8")
+            fresh.replace(file)
     return directory
 
 

@@ -25,6 +25,7 @@ def request(
     specs: Sequence[str] | None,
     engine: str,
     jobs: int,
+    keep_runs: bool = False,
 ) -> Request:
     """The request of a command line. Raises UserError outside a workspace."""
     start = (workspace or Path.cwd()).resolve()
@@ -34,7 +35,13 @@ def request(
             "Name the folder that holds specs/ and overlays/.",
         )
     return Request(
-        find_root(start), tuple(clusters or ()), tuple(teams or ()), tuple(specs or ()), engine, jobs
+        find_root(start),
+        tuple(clusters or ()),
+        tuple(teams or ()),
+        tuple(specs or ()),
+        engine,
+        jobs,
+        keep_runs,
     )
 
 

@@ -185,6 +185,7 @@ class Job:
     labels: tuple[tuple[str, str], ...]
     cost_centre: str
     service_account: str
+    spec_hash: str
     run: int
     is_archived: bool
     origins: dict[str, Origin] = field(default_factory=dict, compare=False, repr=False)

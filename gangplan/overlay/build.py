@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from gangplan.errors import UserError
-from gangplan.objects import Body, dump_all
+from gangplan.objects import Body, dump_all, ref_of
 from gangplan.overlay.component import Component
 from gangplan.overlay.shape import filled, representative, shape_of
 from gangplan.source import load_objects
@@ -41,6 +41,7 @@ class Builder:
             if not hits:
                 continue
             self.matched.update(hits)
+            self._check_replaced(body, hits)
             if self._needs_values(body):
                 direct.append(index)
             else:
@@ -51,6 +52,18 @@ class Builder:
         for index, outcome in zip(direct, self._run([bodies[index] for index in direct]), strict=True):
             built[index] = outcome
         return built
+
+    def _check_replaced(self, body: Body, hits: list[int]) -> None:
+        """JSON6902 refuses to replace what is not there; kustomize adds it in silence (5.5.0 and 5.8.1)."""
+        added: list[str] = []
+        for patch in (self.component.patches[number] for number in hits):
+            added += patch.added
+            for path in patch.replaced:
+                if not path.startswith(tuple(added)) and not points_at(body, path):
+                    raise UserError(
+                        f"{patch.where}: the patch replaces {path}, which {ref_of(body)} does not have",
+                        "Use op: add, or correct the path.",
+                    )
 
     def _needs_values(self, body: Body) -> bool:
         """Whether a patch of this object looks at its texts, so that shapes are not enough.
@@ -121,3 +134,16 @@ def _unmarked(body: Body) -> tuple[int, Body]:
     if not annotations:
         del body["metadata"]["annotations"]
     return index, body
+
+
+def points_at(value: Any, path: str) -> bool:
+    """Whether a JSON pointer leads to something in the value."""
+    for step in path.split("/")[1:]:
+        name = step.replace("~1", "/").replace("~0", "~")
+        if isinstance(value, dict) and name in value:
+            value = value[name]
+        elif isinstance(value, list) and name.isdigit() and int(name) < len(value):
+            value = value[int(name)]
+        else:
+            return False
+    return True

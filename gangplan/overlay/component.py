@@ -39,10 +39,15 @@ _REASONS = {
 
 @dataclass(frozen=True, slots=True)
 class Patch:
-    """One entry of `patches`: what it is aimed at, whether its outcome hangs on values, and its line."""
+    """One entry of `patches`: what it is aimed at, whether its outcome hangs on values, and its line.
+
+    `replaced` are the paths that must exist before; `added` those that the patch may bring.
+    """
 
     target: Target
     has_test: bool
+    replaced: tuple[str, ...]
+    added: tuple[str, ...]
     where: Location
 
 
@@ -140,7 +145,13 @@ def _patch(
     operations = _operations(folder, document, index, files, findings)
     if operations is None:
         return None
-    return Patch(target, any(operation["op"] == "test" for operation in operations), document.where(at))
+    return Patch(
+        target,
+        any(operation["op"] == "test" for operation in operations),
+        tuple(operation["path"] for operation in operations if operation["op"] == "replace"),
+        tuple(operation["path"] for operation in operations if operation["op"] in ("add", "move", "copy")),
+        document.where(at),
+    )
 
 
 def _operations(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from typing import Any
 
 from gangplan.findings import Finding, Severity, error
@@ -23,7 +25,7 @@ from gangplan.resolve.limits import check_counts, check_priority, check_spot, ch
 from gangplan.resolve.placement import Placement, Shape, resolve_placement
 from gangplan.resolve.platform import resolve_platform
 from gangplan.resolve.tenant import SERVICE_ACCOUNT
-from gangplan.spec.job import Launcher, Mpi
+from gangplan.spec.job import Launcher, Mpi, TrainingJob
 from gangplan.workspace import Spec, Workspace, nearest
 
 
@@ -141,6 +143,7 @@ def _identity(context: Context) -> dict[str, Any]:
         "labels": tuple(sorted(spec.labels.items())),
         "cost_centre": team.cost_centre or "",
         "service_account": SERVICE_ACCOUNT,
+        "spec_hash": spec_hash(spec),
         "run": spec.run,
         "is_archived": spec.state == "archived",
         "queue": context.cluster.spec.teams[context.team.name].queue
@@ -148,6 +151,12 @@ def _identity(context: Context) -> dict[str, Any]:
         else "",
         "origins": context.origins,
     }
+
+
+def spec_hash(spec: TrainingJob) -> str:
+    """A hash of what the user wrote, without what may change on a run (its description and state)."""
+    written = spec.model_dump(mode="json", exclude={"description", "state"}, exclude_unset=True)
+    return hashlib.sha256(json.dumps(written, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def _settings(context: Context, placement: Placement, data: DataPlan) -> dict[str, Any]:

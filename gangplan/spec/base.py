@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainValidator, WithJsonSchema
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    PlainValidator,
+    WithJsonSchema,
+)
 from pydantic.alias_generators import to_camel
 from pydantic_core import PydanticCustomError
 
@@ -81,6 +89,7 @@ def _absolute(path: str) -> str:
 Cpu = Annotated[
     Quantity,
     PlainValidator(_cpu),
+    PlainSerializer(Quantity.canonical, return_type=str),
     WithJsonSchema(
         {
             "anyOf": [
@@ -93,6 +102,7 @@ Cpu = Annotated[
 Memory = Annotated[
     Quantity,
     PlainValidator(_memory),
+    PlainSerializer(Quantity.canonical, return_type=str),
     WithJsonSchema({"type": "string", "pattern": r"^[0-9]+(\.[0-9]+)?(Ki|Mi|Gi|Ti|Pi|k|M|G|T|P)$"}),
 ]
 DurationSeconds = Annotated[

@@ -1,0 +1,60 @@
+"""Runs that the tree already holds: found by job, told apart from new ones by the hash of their spec."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+
+# On the TrainJob: the hash of what the user wrote, so that a change of platform or templates can be told
+# from a change of the spec.
+SPEC_HASH = "gangplan.dev/spec-hash"
+_RUN_FILE = re.compile(r"(.+)-[0-9a-f]{8}\.yaml")
+_HASH_LINE = re.compile(rf'^    {re.escape(SPEC_HASH)}: "?([0-9a-f]+)"?$', re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class EarlierRun:
+    """A rendered run: its path in the tree and its text."""
+
+    path: str
+    text: str
+
+
+@dataclass(slots=True)
+class EarlierRuns:
+    """The rendered runs of a tree, listed once per folder."""
+
+    tree: Path
+    _folders: dict[str, dict[str, list[str]]] = field(default_factory=dict)
+
+    def find(self, path: str, job: str, spec_hash: str) -> EarlierRun | None:
+        """A run of the same job and the same spec under another name than `path`, if there is one."""
+        folder, _, own = path.rpartition("/")
+        for name in self._listed(folder).get(job, ()):
+            if name == own:
+                continue
+            try:
+                text = (self.tree / folder / name).read_text(encoding="utf-8")
+            except (OSError, UnicodeDecodeError):
+                continue
+            found = _HASH_LINE.search(text)
+            if found and found.group(1) == spec_hash:
+                return EarlierRun(f"{folder}/{name}", text)
+        return None
+
+    def _listed(self, folder: str) -> dict[str, list[str]]:
+        """File names of a folder by job."""
+        if folder not in self._folders:
+            jobs: dict[str, list[str]] = {}
+            try:
+                names = sorted(os.listdir(self.tree / folder))
+            except OSError:
+                names = []
+            for name in names:
+                match = _RUN_FILE.fullmatch(name)
+                if match:
+                    jobs.setdefault(match.group(1), []).append(name)
+            self._folders[folder] = jobs
+        return self._folders[folder]
