@@ -9,6 +9,8 @@ _SECONDS = {"d": 86_400, "h": 3_600, "m": 60, "s": 1}
 _DURATION = re.compile(r"(?:([0-9]+)d)?(?:([0-9]+)h)?(?:([0-9]+)m)?(?:([0-9]+)s)?", re.ASCII)
 # `activeDeadlineSeconds` and its kin are int32 in several of the objects that carry them.
 MAX_S = 2**31 - 1
+# Longer than any duration that makes sense, and short enough for a message.
+_SHOWN = 40
 
 _WORDS = {
     word: letter
@@ -35,21 +37,22 @@ class DurationError(ValueError):
 
 def parse_duration(text: str | int) -> int:
     """Whole seconds, more than zero. Raises `DurationError`."""
-    written = str(text).strip()
+    shown = repr(text) if len(repr(text)) <= _SHOWN else repr(text)[:_SHOWN] + "..."
     if isinstance(text, bool) or not isinstance(text, str | int):
-        raise DurationError(f"{text!r} is not a duration", _GENERAL)
+        raise DurationError(f"{shown} is not a duration", _GENERAL)
+    written = str(text).strip()
+    if len(written) > _SHOWN:
+        raise DurationError(f"{shown} is not a duration", _GENERAL)
     if re.fullmatch(r"[0-9]+", written, re.ASCII):
-        raise DurationError(f"{text!r} has no unit", f"did you mean {written}h?")
+        raise DurationError(f"{shown} has no unit", f"did you mean {written}h?")
     match = _DURATION.fullmatch(written)
-    if not match or not written or not isinstance(text, str) or text != written:
-        raise DurationError(f"{text!r} is not a duration", _suggestion(written))
-    if max(len(part or "") for part in match.groups()) > 10:
-        raise DurationError(f"{text[:20]!r}... is longer than 68 years", "write a shorter time")
+    if not match or not written or text != written:
+        raise DurationError(f"{shown} is not a duration", _suggestion(written))
     seconds = sum(int(part or 0) * size for part, size in zip(match.groups(), _SECONDS.values(), strict=True))
     if seconds <= 0:
-        raise DurationError(f"{text!r} is no time at all", "leave the field out for no limit")
+        raise DurationError(f"{shown} is no time at all", "leave the field out for no limit")
     if seconds > MAX_S:
-        raise DurationError(f"{text!r} is longer than 68 years", "write a shorter time")
+        raise DurationError(f"{shown} is longer than 68 years", "write a shorter time")
     return seconds
 
 
@@ -79,7 +82,7 @@ def _suggestion(text: str) -> str:
     seconds = 0
     for whole, fraction, word in parts:
         unit = 7 * _SECONDS["d"] if word.lower() in _WEEKS else _SECONDS.get(_WORDS.get(word.lower(), ""), 0)
-        if not unit or len(whole) > 10 or len(fraction) > 10:
+        if not unit:
             return _GENERAL
         seconds += int(whole) * unit + int(fraction[1:] or 0) * unit // 10 ** max(len(fraction) - 1, 0)
     return f"did you mean {format_duration(seconds)}?" if 0 < seconds <= MAX_S else _GENERAL

@@ -16,7 +16,7 @@ from functools import total_ordering
 _NANO = 10**9
 # The largest number of whole units: `Value()` is an int64.
 _MAX_UNITS = 2**63 - 1
-# Far outside what any exponent within the bounds above needs, and cheap to compute.
+# More digits than any amount within that bound needs, and few enough to be cheap.
 _MAX_DIGITS = 64
 
 _DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
@@ -124,13 +124,11 @@ ZERO = Quantity(0)
 def parse(text: str) -> Quantity:
     """The quantity that Kubernetes reads; finer than a billionth rounds up. Raises `QuantityError`."""
     match = _QUANTITY.fullmatch(text)
-    if not match:
+    if not match or len(text) > _MAX_DIGITS:
         raise _not_a_quantity(text)
     sign, number, suffix, exponent = match.groups()
     whole, _, fraction = number.partition(".")
-    digits = int((whole + fraction)[:_MAX_DIGITS] or "0")
-    if len(number) > _MAX_DIGITS:
-        raise QuantityError(f"{text[:20]!r}... has too many digits", "write it with a suffix such as Gi")
+    digits = int(whole + fraction)
     scaled, format = _scale(digits, len(fraction), suffix or "", exponent)
     if scaled > _MAX_UNITS * _NANO:
         raise QuantityError(f"{text!r} is more than Kubernetes can count (2^63-1)", "check the suffix")
@@ -183,7 +181,7 @@ def _scale(digits: int, places: int, suffix: str, exponent: str | None) -> tuple
     if suffix in _BINARY:
         return _up(digits * _NANO << _BINARY[suffix], 10**places), Format.BINARY_SI
     format = Format.DECIMAL_SI if exponent is None else Format.DECIMAL_EXPONENT
-    power = (_DECIMAL[suffix] if exponent is None else int(exponent[:12])) + 9 - places
+    power = (_DECIMAL[suffix] if exponent is None else int(exponent)) + 9 - places
     # Beyond these powers the amount is out of bounds, or rounds up to one billionth, whatever its digits.
     power = max(-2 * _MAX_DIGITS, min(power, _MAX_DIGITS))
     return (digits * 10**power, format) if power >= 0 else (_up(digits, 10**-power), format)
@@ -209,6 +207,8 @@ def _without_factor(number: int, factor: int, most: int | None) -> tuple[int, in
 def _not_a_quantity(text: str) -> QuantityError:
     if not text.strip():
         return QuantityError("the amount is empty", _GENERAL)
+    if len(text) > _MAX_DIGITS:
+        return QuantityError(f"{text[:20]!r}... is too long for an amount", _GENERAL)
     return QuantityError(f"{text!r} is not an amount that Kubernetes reads", _suggestion(text.strip()))
 
 

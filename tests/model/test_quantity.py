@@ -19,17 +19,19 @@ CANONICAL = {
     "1000m": ("1", 1, 1000), "12000m": ("12", 12, 12000), "100m": ("100m", 1, 100), "0.5": ("500m", 1, 500),
     ".5": ("500m", 1, 500), "0.75": ("750m", 1, 750), "1.500": ("1500m", 2, 1500), "1.0": ("1", 1, 1000),
     "0.1m": ("100u", 1, 1), "1u": ("1u", 1, 1), "0.1n": ("1n", 1, 1), "1500n": ("1500n", 1, 1),
-    "-1500m": ("-1500m", -2, -1500), "-1Gi": ("-1Gi", -(2**30), -(2**30) * 1000), "1500": ("1500", 1500, 1500000),
-    "1024": ("1024", 1024, 1024000), "1000k": ("1M", 10**6, 10**9), "1.5k": ("1500", 1500, 1500000),
-    "1E": ("1E", 10**18, 10**21), "1000P": ("1E", 10**18, 10**21), "0.03E": ("30P", 3 * 10**16, 3 * 10**19),
-    "1024Mi": ("1Gi", 2**30, 2**30 * 1000), "3072Mi": ("3Gi", 3 * 2**30, 3 * 2**30 * 1000),
-    "0.5Gi": ("512Mi", 2**29, 2**29 * 1000), "1.5Gi": ("1536Mi", 3 * 2**29, 3 * 2**29 * 1000),
-    "1.5Ti": ("1536Gi", 3 * 2**39, 3 * 2**39 * 1000), "1000Ki": ("1000Ki", 1024000, 1024000000),
-    "1025Ki": ("1025Ki", 1049600, 1049600000), "01Gi": ("1Gi", 2**30, 2**30 * 1000), "320Gi": ("320Gi", 5 * 2**36, 5 * 2**36 * 1000),
+    "-1500m": ("-1500m", -2, -1500), "-1Gi": ("-1Gi", -(2**30), -(2**30) * 1000),
+    "1500": ("1500", 1500, 1500000), "1024": ("1024", 1024, 1024000), "1000k": ("1M", 10**6, 10**9),
+    "1.5k": ("1500", 1500, 1500000), "1E": ("1E", 10**18, 10**21), "1000P": ("1E", 10**18, 10**21),
+    "0.03E": ("30P", 3 * 10**16, 3 * 10**19), "1024Mi": ("1Gi", 2**30, 2**30 * 1000),
+    "3072Mi": ("3Gi", 3 * 2**30, 3 * 2**30 * 1000), "0.5Gi": ("512Mi", 2**29, 2**29 * 1000),
+    "1.5Gi": ("1536Mi", 3 * 2**29, 3 * 2**29 * 1000), "1.5Ti": ("1536Gi", 3 * 2**39, 3 * 2**39 * 1000),
+    "1000Ki": ("1000Ki", 1024000, 1024000000), "1025Ki": ("1025Ki", 1049600, 1049600000),
+    "01Gi": ("1Gi", 2**30, 2**30 * 1000), "320Gi": ("320Gi", 5 * 2**36, 5 * 2**36 * 1000),
     "0.5Ki": ("512", 512, 512000), "1.1Ki": ("1126400m", 1127, 1126400), "0.0001Ki": ("102400u", 1, 103),
     "1e3": ("1e3", 1000, 10**6), "1E3": ("1e3", 1000, 10**6), "12e4": ("120e3", 120000, 12 * 10**7),
-    "1e0": ("1", 1, 1000), "1000e0": ("1e3", 1000, 10**6), "5e-1": ("500e-3", 1, 500), "1e-20": ("1e-9", 1, 1),
-    "1e18": ("1e18", 10**18, 10**21), "9223372036854775807": ("9223372036854775807", 2**63 - 1, (2**63 - 1) * 1000),
+    "1e0": ("1", 1, 1000), "1000e0": ("1e3", 1000, 10**6), "5e-1": ("500e-3", 1, 500),
+    "1e-20": ("1e-9", 1, 1), "1e18": ("1e18", 10**18, 10**21),
+    "9223372036854775807": ("9223372036854775807", 2**63 - 1, (2**63 - 1) * 1000),
 }  # fmt: skip
 
 
@@ -70,7 +72,8 @@ REFUSED = {
     "10E": ("more than Kubernetes can count", "check the suffix"),
     "-10E": ("more than Kubernetes can count", "check the suffix"),
     "1e999999999999": ("more than Kubernetes can count", "check the suffix"),
-    "9" * 65: ("too many digits", "write it with a suffix"),
+    "9" * 65: ("too long", "write a number and its unit"),
+    "1e" + "9" * 5000: ("too long", "write a number and its unit"),
 }
 
 
@@ -86,14 +89,10 @@ def test_what_is_no_quantity(text: str) -> None:
 
 @pytest.mark.parametrize(
     ("written", "canonical"),
-    [(8, "8"), ("8", "8"), ("8000m", "8"), ("0.5", "500m"), (0.5, "500m"), (1e22, None), ("1k", "1k"), (0.0001, None)],
-)  # fmt: skip
-def test_cores(written: Any, canonical: str | None) -> None:
-    if canonical is None:
-        with pytest.raises(QuantityError):
-            parse_cpu(written)
-    else:
-        assert parse_cpu(written).canonical() == canonical
+    [(8, "8"), ("8", "8"), ("8000m", "8"), ("0.5", "500m"), (0.5, "500m"), (1.25, "1250m"), ("1k", "1k")],
+)
+def test_cores(written: Any, canonical: str) -> None:
+    assert parse_cpu(written).canonical() == canonical
 
 
 @pytest.mark.parametrize(
@@ -104,6 +103,8 @@ def test_cores(written: Any, canonical: str | None) -> None:
         (0, "not more than zero"),
         (-1, "not more than zero"),
         ("0.1m", "finer than a thousandth"),
+        (0.0001, "finer than a thousandth"),
+        (1e22, "more than Kubernetes can count"),
         (True, "not a number of cores"),
         (None, "not a number of cores"),
         (float("nan"), "is not an amount"),
@@ -148,8 +149,9 @@ formats = st.sampled_from(Format)
 quantities = st.builds(
     Quantity, st.integers(-(2**63), 2**63).map(lambda n: n * 10**9) | st.integers(), formats
 )
-suffixes = st.sampled_from("n u m k M G T P E Ki Mi Gi Ti Pi Ei e3 e-3 E6 e1 e-11".split() + [""])
-texts = st.builds("{}{}{}".format, st.sampled_from(["", "-", "+"]), st.from_regex(r"[0-9]{1,4}(\.[0-9]{0,4})?", fullmatch=True), suffixes)  # fmt: skip
+suffixes = st.sampled_from(["", *"numkMGTPE", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei", "e3", "e-3", "E6", "e-11"])
+numbers = st.from_regex(r"[0-9]{1,4}(\.[0-9]{0,4})?", fullmatch=True)
+texts = st.builds("{}{}{}".format, st.sampled_from(["", "-", "+"]), numbers, suffixes)
 
 
 @given(quantities.filter(lambda quantity: abs(quantity.nano) < 2**63 * 10**9))
@@ -172,14 +174,15 @@ def test_canonical_text_is_canonical(text: str) -> None:
     assert not quantity.canonical().startswith("+")
 
 
-@given(st.text(max_size=12))
-def test_any_text_is_parsed_or_explained(text: str) -> None:
-    for read in (parse, parse_cpu, parse_memory):
-        try:
-            assert isinstance(read(text), Quantity)
-        except QuantityError as problem:
-            assert problem.message
-            assert problem.help
+@given(st.text(max_size=12) | texts, st.sampled_from([parse, parse_cpu, parse_memory]))
+def test_any_text_is_parsed_or_explained(text: str, read: Any) -> None:
+    try:
+        quantity, message, help = read(text), "none", "none"
+    except QuantityError as problem:
+        quantity, message, help = Quantity(0), problem.message, problem.help
+    assert isinstance(quantity, Quantity)
+    assert message
+    assert help
 
 
 @given(quantities, quantities, st.integers(-1000, 1000))

@@ -1,0 +1,154 @@
+"""A number and a seed in, a workspace of that many specs out: the sample's clusters, and teams of our own.
+
+The same arguments write the same bytes. Every spec runs on every cluster.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+SAMPLE = Path(__file__).resolve().parent.parent
+CLUSTERS = ("eu-airgap", "onprem-a100", "us-cloud")
+SPECS_PER_TEAM = 50
+# The teams of a sample cluster, to be replaced by ours.
+_TEAMS = re.compile(r"^teams:\n((?:  .*\n)+)", re.MULTILINE)
+
+Lines = list[str]
+
+
+def write_workspace(folder: Path, specs: int, seed: int = 1) -> list[str]:
+    """Write a workspace and return its spec files, sorted."""
+    chance = random.Random(seed)
+    teams = [f"team-{number:03}" for number in range(-(-specs // SPECS_PER_TEAM))]
+    (folder / "images").mkdir(parents=True)
+    shutil.copy(SAMPLE / "images" / "catalog.yaml", folder / "images")
+    for cluster in CLUSTERS:
+        shutil.copytree(SAMPLE / "overlays" / cluster, folder / "overlays" / cluster)
+        _set_teams(folder / "overlays" / cluster / "cluster.yaml", teams)
+    for number, team in enumerate(teams):
+        _write(folder / "specs" / team / "team.yaml", _team(number))
+    files = [f"specs/{teams[index % len(teams)]}/{_name(index, chance)}.yaml" for index in range(specs)]
+    for file in files:
+        _write(folder / file, spec_lines(chance))
+    return sorted(files)
+
+
+def spec_lines(chance: random.Random) -> Lines:
+    """A spec of a random framework that is valid on every cluster."""
+    kind = chance.choices(list(_FRAMEWORKS), [weight for weight, _ in _FRAMEWORKS.values()])[0]
+    lines = ["apiVersion: gangplan.dev/v1", "kind: TrainingJob", *_FRAMEWORKS[kind][1](chance)]
+    if chance.random() < 0.5:
+        lines.append(f"description: Trial {chance.randrange(10_000)} of the {kind} series")
+    if chance.random() < 0.5:
+        lines.append(f"data: {{corpus: /data/{chance.choice(('a', 'b', 'c'))}}}")
+    if chance.random() < 0.4:
+        lines.append(f"checkpoint: {{to: scratch, everySteps: {chance.choice((100, 500, 1000))}}}")
+    if chance.random() < 0.3:
+        lines.append(f"env: {{SEED: {chance.randrange(1 << 16)}, MODE: {chance.choice(('fast', 'exact'))}}}")
+    if chance.random() < 0.2:
+        lines.append(f"network: {{posture: {chance.choice(('default', 'restricted', 'isolated'))}}}")
+    if chance.random() < 0.2:
+        lines.append(f"retries: {chance.randint(1, 3)}")
+    if chance.random() < 0.2:
+        lines.append(f"timeout: {chance.randint(1, 24)}h")
+    return lines
+
+
+def _deepspeed(chance: random.Random) -> Lines:
+    words = ["python", "train.py", "--deepspeed", "ds.json", "--lr", f"{chance.randint(1, 9)}e-4"]
+    return ["image: deepspeed", _command(words), *_gpu_size(chance)]
+
+
+def _horovod(chance: random.Random) -> Lines:
+    words = ["horovodrun", "-np", "{ranks}", "python", "train.py", "--epochs", str(chance.randint(1, 90))]
+    return ["image: horovod", f"command: {' '.join(words)}", *_gpu_size(chance)]
+
+
+def _torch(chance: random.Random) -> Lines:
+    words = ["python", "train.py", "--seed", str(chance.randrange(1000))]
+    return ["image: pytorch", _command(words), *_gpu_size(chance)]
+
+
+def _open_mpi(chance: random.Random) -> Lines:
+    words = ["/opt/risk/montecarlo", "--paths", str(chance.randint(1, 9) * 1000)]
+    return ["image: openmpi", _command(words), *_cpu_size(chance)]
+
+
+def _mpich(chance: random.Random) -> Lines:
+    words = ["/opt/solver/flow", "--case", f"wing-{chance.randrange(100)}.cfg"]
+    return ["image: mpich", _command(words), *_cpu_size(chance)]
+
+
+def _intel(chance: random.Random) -> Lines:
+    words = ["/opt/hpl/xhpl", "--size", str(chance.randint(10, 99) * 1000)]
+    return ["image: intel-hpc", _command(words), *_cpu_size(chance), "mpi: {licenseAcknowledged: true}"]
+
+
+# How often each occurs, and how its first lines are made.
+_FRAMEWORKS: dict[str, tuple[int, Callable[[random.Random], Lines]]] = {
+    "DeepSpeed": (3, _deepspeed),
+    "Horovod": (2, _horovod),
+    "PyTorch": (3, _torch),
+    "Open MPI": (2, _open_mpi),
+    "MPICH": (1, _mpich),
+    "Intel MPI": (1, _intel),
+}
+
+
+def _command(words: list[str]) -> str:
+    return f"command: [{', '.join(words)}]"
+
+
+def _gpu_size(chance: random.Random) -> Lines:
+    gpus = chance.choice((1, 2, 4, 8))
+    return [
+        f"workers: {chance.choice((2, 4, 8, 16))}",
+        f"gpus: {gpus}",
+        f"cpu: {8 * gpus}",
+        f"memory: {chance.choice((32, 64))}Gi",
+    ]
+
+
+def _cpu_size(chance: random.Random) -> Lines:
+    slots = chance.choice((1, 4, 8))
+    workers = chance.choice((2, 4, 8, 16))
+    return [f"workers: {workers}", f"slots: {slots}", f"cpu: {slots}", f"memory: {chance.randint(4, 32)}Gi"]
+
+
+def _team(number: int) -> Lines:
+    return [
+        "apiVersion: gangplan.dev/v1",
+        "kind: Team",
+        f"costCentre: cc-{4000 + number}",
+        f"contact: team-{number:03}@example.com",
+        f"clusters: [{', '.join(CLUSTERS)}]",
+        "claims:",
+        "  corpus: {accessModes: [ReadOnlyMany]}",
+        "  scratch: {accessModes: [ReadWriteMany]}",
+        "pullSecrets: [registry-pull]",
+        "defaults: {env: {NCCL_DEBUG: WARN}}",
+    ]
+
+
+def _name(index: int, chance: random.Random) -> str:
+    return f"{chance.choice(('train', 'tune', 'solve', 'sweep'))}-{index:05}"
+
+
+def _set_teams(file: Path, teams: list[str]) -> None:
+    """Every team on this cluster, each with the queue that the sample's first team has."""
+    text = file.read_text(encoding="utf-8")
+    found = _TEAMS.search(text)
+    if found is None:
+        raise SystemExit(f"overlays/{file.parent.name}/cluster.yaml names no teams")
+    queue = found[1].split("\n")[0].partition(": ")[2]
+    ours = "".join(f"  {team}: {queue}\n" for team in teams)
+    file.write_text(_TEAMS.sub(f"teams:\n{ours}", text), encoding="utf-8")
+
+
+def _write(file: Path, lines: Lines) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text("\n".join(lines) + "\n", encoding="utf-8")

@@ -1,0 +1,65 @@
+"""What all tests share: --update for golden files, an environment without surprises, the real programs."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from gangplan.tools.pins import KUSTOMIZE
+from tests import workspaces
+from tests.tools.real import provisioned, real_kubeconform, real_kubectl, real_kustomize
+
+__all__ = ["real_kubeconform", "real_kubectl", "real_kustomize"]
+
+# A reader's settings that change what is printed.
+SETTINGS = ("NO_COLOR", "FORCE_COLOR", "CLICOLOR_FORCE", "COLUMNS", "TERMINAL_WIDTH", "_TYPER_FORCE_DISABLE_TERMINAL")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """--update rewrites the golden files of tests/examples."""
+    parser.addoption("--update", action="store_true", help="rewrite golden files instead of comparing")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """CI compares; it never rewrites what it compares with."""
+    if config.getoption("--update") and os.environ.get("CI") == "true":
+        raise pytest.UsageError("--update is for people; CI compares with what is committed")
+
+
+@pytest.fixture(autouse=True)
+def plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody's settings show in what is printed."""
+    for name in SETTINGS:
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def is_updating(request: pytest.FixtureRequest) -> bool:
+    """Whether golden files are to be rewritten."""
+    return bool(request.config.getoption("--update"))
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """The small workspace of tests.workspaces: one spec, one team, one cluster without patches."""
+    return workspaces.stock(tmp_path / "workspace")
+
+
+@pytest.fixture(scope="session")
+def builder() -> str:
+    """The program that builds overlays, or a skip by name where there is none."""
+    from gangplan.tools.kustomize import engine
+
+    provisioned(KUSTOMIZE.name)
+    found = engine()
+    if found is None:
+        pytest.skip("no kustomize and no kubectl: overlays with patches cannot be built")
+    return found.label
+
+
+@pytest.fixture
+def sample(tmp_path: Path, builder: str) -> Path:
+    """A copy of the sample workspace, its rendered/ included."""
+    return workspaces.sample(tmp_path / "sample")
