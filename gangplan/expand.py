@@ -12,13 +12,13 @@ from pathlib import Path
 
 from gangplan.emit import Change, EarlierRun, EarlierRuns, Stage, header_lines
 from gangplan.errors import InternalError
-from gangplan.findings import Finding, Location, Severity, note, warning
+from gangplan.findings import Finding, Location, Severity, error, note, warning
 from gangplan.generators import run_objects, tenant_objects
 from gangplan.model.job import Platform
 from gangplan.objects import Body, dump, dump_all, ref_of
-from gangplan.overlay import Builder, load_component
+from gangplan.overlay import Builder, PatchError, load_component
 from gangplan.plan import Unit, plan_unit
-from gangplan.plan.names import run_name
+from gangplan.plan.names import PLACEHOLDER, run_name
 from gangplan.resolve import resolve, resolve_tenants, target_clusters
 from gangplan.validate.schema import SchemaVersions, problems
 from gangplan.validate.schema_messages import dotted
@@ -185,7 +185,11 @@ def _renamed(unit: Unit, cluster: str, earlier: EarlierRun, name: str, is_kept: 
 def _build(worker: Worker, cluster: str, groups: list[list[Body]], result: Expanded) -> list[list[Body]]:
     """All groups through the overlay in one go."""
     builder = worker.builders[cluster]
-    built = iter(builder.build([body for group in groups for body in group]))
+    try:
+        built = iter(builder.build([body for group in groups for body in group]))
+    except PatchError as refused:
+        result.findings.append(error("overlay-patch", refused.where, refused.message, refused.help or ""))
+        return groups
     result.matched[cluster] = set(builder.matched)
     return [[next(built) for _ in group] for group in groups]
 
@@ -234,15 +238,16 @@ def check_objects(
             else {p.path for p in wrong}
         )
         for problem in wrong:
-            place = where if problem.path in inherited else Location(builder.component.file, 1, 1)
+            is_inherited = problem.path in inherited
+            place = where if is_inherited else builder.component.place_of(problem.path)
             findings.append(
                 Finding(
                     problem.rule,
                     Severity.ERROR,
                     place,
                     problem.message,
-                    problem.help,
-                    str(ref_of(built)),
+                    problem.help or ("" if is_inherited else "Correct the patch."),
+                    str(ref_of(built)).replace(f"-{PLACEHOLDER}", ""),
                     dotted(problem.path),
                 )
             )

@@ -90,7 +90,8 @@ def load(root: Path) -> tuple[Workspace, list[Finding]]:
     teams = _load_teams(root, findings)
     catalog, catalog_document = _load_catalog(root, findings)
     spec_files = tuple(_spec_files(root, findings))
-    _check_references(clusters, teams, findings)
+    # A file that cannot be read is reported once, not again wherever it is named.
+    _check_references(clusters, teams, set(_folders(root / OVERLAYS)), set(_folders(root / SPECS)), findings)
     return Workspace(root, clusters, teams, catalog, catalog_document, spec_files), findings
 
 
@@ -213,7 +214,18 @@ def _spec_files(root: Path, findings: list[Finding]) -> list[SpecFile]:
     files: list[SpecFile] = []
     for team in _folders(root / SPECS):
         _list_folder(root, f"{SPECS}/{team}", team, files, findings)
+    for name in sorted(os.listdir(root / SPECS)):
+        if _is_yaml(name) and not (root / SPECS / name).is_dir():
+            message = "the file stands in no team's folder and would be ignored"
+            findings.append(
+                error("spec-team", Location(f"{SPECS}/{name}"), message, "Move it to specs/<team>/.")
+            )
     return sorted(files, key=lambda item: item.file)
+
+
+def _is_yaml(name: str) -> bool:
+    """Whether somebody would take the file for YAML, hidden files aside."""
+    return name.lower().endswith((".yaml", ".yml")) and not name.startswith(".")
 
 
 def _list_folder(root: Path, folder: str, team: str, files: list[SpecFile], findings: list[Finding]) -> None:
@@ -223,55 +235,50 @@ def _list_folder(root: Path, folder: str, team: str, files: list[SpecFile], find
             if entry.name.startswith("."):
                 continue
             if entry.is_symlink():
-                findings.append(
-                    error(
-                        "file-unreadable",
-                        Location(file),
-                        "a link; specs are plain files",
-                        "Replace the link by the file.",
-                    )
-                )
+                message, help = "a link; specs are plain files", "Replace the link by the file."
+                findings.append(error("file-unreadable", Location(file), message, help))
             elif entry.is_dir() and not entry.name.endswith(".yaml"):
                 _list_folder(root, file, team, files, findings)
-            elif entry.name.endswith(".yml"):
+            elif _is_yaml(entry.name) and not entry.name.endswith(".yaml"):
+                stem, _, ending = entry.name.rpartition(".")
+                message = f"the file ends in .{ending} and would be ignored"
                 findings.append(
-                    error(
-                        "spec-file-name",
-                        Location(file),
-                        "the file ends in .yml and would be ignored",
-                        f"Rename it to {entry.name[:-4]}.yaml.",
-                    )
+                    error("spec-file-name", Location(file), message, f"Rename it to {stem}.yaml.")
                 )
             elif entry.name.endswith(".yaml") and file != f"{SPECS}/{team}/team.yaml":
                 files.append(SpecFile(file, team))
 
 
 def _check_references(
-    clusters: dict[str, ClusterFile], teams: dict[str, TeamFile], findings: list[Finding]
+    clusters: dict[str, ClusterFile],
+    teams: dict[str, TeamFile],
+    known_clusters: set[str],
+    known_teams: set[str],
+    findings: list[Finding],
 ) -> None:
     """Names that platform and team files use of each other."""
     for cluster in clusters.values():
         for name in cluster.spec.teams:
-            if name not in teams:
+            if name not in known_teams:
                 where = cluster.document.where(("teams", name), key=True)
                 findings.append(
                     error(
                         "team-unknown",
                         where,
                         f"team '{name}' has no specs/{name}/team.yaml",
-                        nearest(name, teams),
+                        nearest(name, known_teams),
                     )
                 )
     for team in teams.values():
         for index, name in enumerate(team.spec.clusters or ()):
-            if name not in clusters:
+            if name not in known_clusters:
                 where = team.document.where(("clusters", index))
                 findings.append(
                     error(
                         "cluster-unknown",
                         where,
                         f"cluster '{name}' is not declared in overlays/",
-                        nearest(name, clusters),
+                        nearest(name, known_clusters),
                     )
                 )
         for name, connection in team.spec.connections.items():

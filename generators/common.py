@@ -7,7 +7,7 @@ from typing import Any
 from gangplan.model.job import Tenant
 from gangplan.objects import Body
 from gangplan.plan import Unit
-from gangplan.source import load_objects
+from gangplan.source import load_blocks
 from gangplan.template import render_yaml
 
 PREFIX = "gangplan.dev/"
@@ -67,4 +67,4 @@ def tenant_annotations(tenant: Tenant, wave: int, **more: str) -> Pairs:
 
 def objects_of(template: str, values: dict[str, Any]) -> list[Body]:
     """The objects that a template writes."""
-    return load_objects(render_yaml(template, values))
+    return load_blocks(render_yaml(template, values))

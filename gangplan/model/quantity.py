@@ -1,9 +1,9 @@
 """Kubernetes quantities: text in, exact numbers and the canonical text of `resource.Quantity` out.
 
 The grammar, the rounding and the canonical text are those of k8s.io/apimachinery v0.34, with two differences.
-Its `String()` returns some texts as they were written (`1.500`, `+1Gi`, `01Gi`); here they become canonical,
-and what `canonical` returns is what Go reads and writes unchanged. And where Go caps (`8Ei`) or overflows
-(`10E`), a `QuantityError` is raised.
+What `canonical` returns is always what Go reads and writes unchanged, while its `String()` returns some texts
+as they were written (`1.500`, `+1Gi`, `01Gi`), and some that it then changes (`4.8828125Ki` to 5000 to 5k).
+And where Go caps (`8Ei`) or overflows (`10E`), a `QuantityError` is raised.
 """
 
 from __future__ import annotations
@@ -79,10 +79,12 @@ class Quantity:
         """The text that Kubernetes stores: the largest suffix that needs no fraction."""
         if not self.nano:
             return "0"
-        # Go writes what is below 1Ki, or is no whole number of bytes, with decimal suffixes.
+        # Go writes what is below 1Ki, or is no whole number of bytes, with decimal suffixes. We do so as well
+        # where it is no multiple of 1Ki: Go writes 5000 then, but reads that back as 5k.
         if self.format is Format.BINARY_SI and abs(self.nano) >= 1024 * _NANO and self.nano % _NANO == 0:
             number, power = _without_factor(self.nano // _NANO, 1024, len(_BINARY))
-            return f"{number}{_BINARY_SUFFIX[power]}"
+            if power:
+                return f"{number}{_BINARY_SUFFIX[power]}"
         thousands = None if self.format is Format.DECIMAL_EXPONENT else 9
         number, power = _without_factor(self.nano, 1000, thousands)
         exponent = 3 * power - 9

@@ -9,14 +9,26 @@ from pathlib import Path
 from typing import Any
 
 from gangplan.errors import UserError
+from gangplan.findings import Location
 from gangplan.objects import Body, dump_all, ref_of
 from gangplan.overlay.component import Component
-from gangplan.overlay.shape import filled, representative, shape_of
-from gangplan.source import load_objects
+from gangplan.overlay.shape import filled, representative, shape_of, slotted
+from gangplan.source import load_blocks
 from gangplan.tools.kustomize import KustomizeEngine, require_engine
 
 # The cheapest build has 120 to 240 objects: below, start-up dominates, above, kustomize is quadratic.
 SHARD = 200
+
+
+class PatchError(UserError):
+    """A patch cannot be applied; `where` is the one to blame."""
+
+    def __init__(self, message: str, help: str, where: Location) -> None:
+        super().__init__(message, help)
+        self.where = where
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return PatchError, (self.message, self.help, self.where)  # workers hand it on
 
 
 @dataclass(slots=True)
@@ -29,11 +41,11 @@ class Builder:
     _by_shape: dict[Any, Any] = field(default_factory=dict)
 
     def build(self, bodies: Sequence[Body]) -> list[Body]:
-        """The built objects, in order. Raises UserError when a patch cannot be applied, ToolError
+        """The built objects, in order. Raises PatchError when a patch cannot be applied, ToolError
         without any kustomize."""
         built = list(bodies)
         direct: list[int] = []
-        by_shape: dict[int, tuple[Any, list[str]]] = {}
+        by_shape: dict[int, tuple[Any, list[Any]]] = {}
         for index, body in enumerate(bodies):
             hits = [
                 number for number, patch in enumerate(self.component.patches) if patch.target.matches(body)
@@ -47,8 +59,8 @@ class Builder:
             else:
                 by_shape[index] = shape_of(body)
         self._learn(bodies, by_shape)
-        for index, (key, texts) in by_shape.items():
-            built[index] = filled(self._by_shape[key], texts)
+        for index, (key, scalars) in by_shape.items():
+            built[index] = filled(self._by_shape[key], scalars)
         for index, outcome in zip(direct, self._run([bodies[index] for index in direct]), strict=True):
             built[index] = outcome
         return built
@@ -60,13 +72,14 @@ class Builder:
             added += patch.added
             for path in patch.replaced:
                 if not path.startswith(tuple(added)) and not points_at(body, path):
-                    raise UserError(
-                        f"{patch.where}: the patch replaces {path}, which {ref_of(body)} does not have",
+                    raise PatchError(
+                        f"the patch replaces {path}, which {ref_of(body).kind} objects do not have",
                         "Use op: add, or correct the path.",
+                        patch.where,
                     )
 
     def _needs_values(self, body: Body) -> bool:
-        """Whether a patch of this object looks at its texts, so that shapes are not enough.
+        """Whether a patch of this object looks at its values, so that shapes are not enough.
 
         A patch that selects by value counts even where it does not match: it must not match a placeholder.
         """
@@ -75,11 +88,11 @@ class Builder:
             for patch in self.component.patches
         )
 
-    def _learn(self, bodies: Sequence[Body], wanted: dict[int, tuple[Any, list[str]]]) -> None:
+    def _learn(self, bodies: Sequence[Body], wanted: dict[int, tuple[Any, list[Any]]]) -> None:
         """Build one representative of each shape not seen yet."""
         new = {key: bodies[index] for index, (key, _) in wanted.items() if key not in self._by_shape}
         outcomes = self._run([representative(body, number) for number, body in enumerate(new.values())])
-        self._by_shape.update(zip(new, outcomes, strict=True))
+        self._by_shape.update(zip(new, map(slotted, outcomes), strict=True))
 
     def _run(self, bodies: list[Body]) -> list[Body]:
         outcomes: list[Body] = []
@@ -98,15 +111,21 @@ class Builder:
                 text = self._engine.build(Path(folder))
             except UserError as refused:
                 cause = refused.message.split(" cannot build it: ", 1)[-1]
-                raise UserError(
-                    f"{self.component.file}: a patch cannot be applied: {cause}",
-                    "Check the patch's paths against a file in rendered/.",
-                ) from refused
+                raise self._refused(cause.removeprefix("component: ").replace('\\"', "'")) from refused
         outcomes: list[Body | None] = [None] * len(bodies)
-        for body in load_objects(text):
+        for body in load_blocks(text.decode()):
             index, outcome = _unmarked(body)
             outcomes[index] = outcome
         return [outcome for outcome in outcomes if outcome is not None]
+
+    def _refused(self, cause: str) -> PatchError:
+        """kustomize's complaint at the patch whose path it names."""
+        where = next(
+            (patch.where for patch in self.component.patches for path in patch.paths if f"'{path}'" in cause),
+            Location(self.component.file, 1, 1),
+        )
+        help = "Check the patch's paths against a file in rendered/."
+        return PatchError(f"a patch cannot be applied: {cause}", help, where)
 
     def _write(self, folder: Path, bodies: list[Body]) -> None:
         (folder / "component").mkdir()

@@ -8,18 +8,20 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path as FilePath
 from typing import Any
 
 from gangplan.findings import Finding, Location, error
 from gangplan.overlay.target import Target, TargetError, parse_target
-from gangplan.source import Document, load, load_file
+from gangplan.source import Document, Path, load, load_file
 from gangplan.workspace import OVERLAYS
 
 API_VERSION, KIND = "kustomize.config.k8s.io/v1alpha1", "Component"
 _KNOWN = {"apiVersion", "kind", "patches"}
 _OPS = {"add", "remove", "replace", "move", "copy", "test"}
 _IDENTITY = ("/apiVersion", "/kind", "/metadata/name", "/metadata/namespace")
+# Whole maps that hold what references, queues and gangplan itself rely on.
+_HOLDING = ("", "/", "/metadata", "/metadata/annotations", "/metadata/labels")
 _REASONS = {
     "namespace": "it also stamps a namespace on cluster-scoped objects",
     "namePrefix": "it renames runs but not the references to them",
@@ -41,7 +43,7 @@ _REASONS = {
 class Patch:
     """One entry of `patches`: what it is aimed at, whether its outcome hangs on values, and its line.
 
-    `replaced` are the paths that must exist before; `added` those that the patch may bring.
+    `replaced` are the paths that must exist before; `added` those that the patch may bring; `paths` are all.
     """
 
     target: Target
@@ -49,6 +51,7 @@ class Patch:
     replaced: tuple[str, ...]
     added: tuple[str, ...]
     where: Location
+    paths: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +62,19 @@ class Component:
     patches: tuple[Patch, ...] = ()
     files: dict[str, bytes] = field(default_factory=dict)
 
+    def place_of(self, path: Path) -> Location:
+        """The patch that writes at a path of an object or around it; the file when none can be told."""
+        pointer = "".join(f"/{str(step).replace('~', '~0').replace('/', '~1')}" for step in path)
+        fitting = [
+            (len(written), patch.where)
+            for patch in self.patches
+            for written in patch.paths
+            if f"{pointer}/".startswith(f"{written.removesuffix('/-')}/")
+        ]
+        return max(fitting, key=lambda item: item[0])[1] if fitting else Location(self.file, 1, 1)
 
-def load_component(root: Path, cluster: str) -> tuple[Component, list[Finding]]:
+
+def load_component(root: FilePath, cluster: str) -> tuple[Component, list[Finding]]:
     """The component of a cluster; a cluster without a kustomization.yaml has an empty one."""
     file = f"{OVERLAYS}/{cluster}/kustomization.yaml"
     if not os.path.lexists(root / file):
@@ -116,7 +130,7 @@ def _check_fields(document: Document) -> list[Finding]:
 
 
 def _patch(
-    folder: Path, document: Document, index: int, files: dict[str, bytes], findings: list[Finding]
+    folder: FilePath, document: Document, index: int, files: dict[str, bytes], findings: list[Finding]
 ) -> Patch | None:
     entry, at = document.value["patches"][index], ("patches", index)
     for key in entry:
@@ -151,11 +165,12 @@ def _patch(
         tuple(operation["path"] for operation in operations if operation["op"] == "replace"),
         tuple(operation["path"] for operation in operations if operation["op"] in ("add", "move", "copy")),
         document.where(at),
+        tuple(operation["path"] for operation in operations),
     )
 
 
 def _operations(
-    folder: Path, document: Document, index: int, files: dict[str, bytes], findings: list[Finding]
+    folder: FilePath, document: Document, index: int, files: dict[str, bytes], findings: list[Finding]
 ) -> list[dict[str, Any]] | None:
     """The operations of a patch, inline or in a file of the same folder."""
     entry, at = document.value["patches"][index], ("patches", index)
@@ -203,6 +218,10 @@ def _bad_operations(value: Any) -> str:
             or not isinstance(operation.get("path"), str)
         ):
             return f"each operation needs an op ({', '.join(sorted(_OPS))}) and a path"
-        if operation["op"] != "test" and operation["path"] in _IDENTITY:
-            return f"{operation['path']} is the object's identity, which references rely on"
+        gone = operation.get("from") if operation["op"] == "move" else None
+        for path in (gone, operation["path"] if operation["op"] != "test" else None):
+            if path in _IDENTITY:
+                return f"{path} is the object's identity, which references rely on"
+            if path in _HOLDING:
+                return f"'{path}' holds the object's identity or the labels that it is queued and found by; patch a key inside it"
     return ""

@@ -47,7 +47,7 @@ def resolve_placement(context: Context, shape: Shape) -> Placement | None:
         if name not in pools:
             context.unknown("pool-unknown", context.where("placement", "nodePool"), "node pool", name, pools)
             return None
-        reason = _misfit(pools[name], shape)
+        reason = _misfit(pools[name], shape)[1]
         if reason:
             context.error(
                 "pool-no-fit",
@@ -83,24 +83,34 @@ def resolve_placement(context: Context, shape: Shape) -> Placement | None:
     )
 
 
-def _misfit(pool: NodePool, shape: Shape) -> str:
-    """Why a worker does not fit on one empty node of the pool; empty when it does."""
+# The fields of a spec that can keep a worker off a pool, in the order in which they are looked at.
+_FIELDS = ("gpus", "cpu", "memory", "placement")
+
+
+def _misfit(pool: NodePool, shape: Shape) -> tuple[str, str]:
+    """The field and the reason why a worker does not fit on one empty node of the pool; empty when it does."""
     if shape.gpus:
         if pool.gpu is None:
-            return "it has no GPUs"
+            return "gpus", "it has no GPUs"
         if shape.model and pool.gpu.model != shape.model:
-            return f"its GPUs are {pool.gpu.model}, not {shape.model}"
+            return "gpus", f"its GPUs are {pool.gpu.model}, not {shape.model}"
         if pool.gpu.mig != shape.mig:
-            return f"it offers {'MIG slices ' + pool.gpu.mig if pool.gpu.mig else 'whole GPUs'}, not {'MIG slices ' + shape.mig if shape.mig else 'whole GPUs'}"
+            return (
+                "gpus",
+                f"it offers {'MIG slices ' + pool.gpu.mig if pool.gpu.mig else 'whole GPUs'}, not {'MIG slices ' + shape.mig if shape.mig else 'whole GPUs'}",
+            )
         if shape.gpus > pool.gpu.count:
-            return f"a node has {pool.gpu.count} GPUs, a worker wants {shape.gpus}"
+            return "gpus", f"a node has {pool.gpu.count} GPUs, a worker wants {shape.gpus}"
     if shape.cpu > pool.cpu:
-        return f"a node has {pool.cpu.canonical()} CPU, a worker wants {shape.cpu.canonical()}"
+        return "cpu", f"a node has {pool.cpu.canonical()} CPU, a worker wants {shape.cpu.canonical()}"
     if shape.memory > pool.memory:
-        return f"a node has {pool.memory.canonical()} memory, a worker wants {shape.memory.canonical()}"
+        return (
+            "memory",
+            f"a node has {pool.memory.canonical()} memory, a worker wants {shape.memory.canonical()}",
+        )
     if shape.capacity and shape.capacity != pool.capacity:
-        return f"its nodes are {pool.capacity}, not {shape.capacity}"
-    return ""
+        return "placement", f"its nodes are {pool.capacity}, not {shape.capacity}"
+    return "", ""
 
 
 def _first_fit(context: Context, shape: Shape, pools: dict[str, NodePool]) -> str | None:
@@ -108,16 +118,20 @@ def _first_fit(context: Context, shape: Shape, pools: dict[str, NodePool]) -> st
     names = sorted(pools, key=lambda name: (pools[name].gpu is not None) if not shape.gpus else False)
     offered = [name for name in names if shape.capacity or pools[name].capacity == "on-demand"]
     for name in offered:
-        if not _misfit(pools[name], shape):
+        if not _misfit(pools[name], shape)[1]:
             return name
     models = {pool.gpu.model for pool in pools.values() if pool.gpu}
     if shape.gpus and shape.model and shape.model not in models:
         context.unknown("gpu-model-unknown", context.where("gpu", "model"), "GPU model", shape.model, models)
         return None
     reasons = "; ".join(
-        f"{name}: {_misfit(pools[name], shape) or 'spot nodes, which a run must ask for'}" for name in names
+        f"{name}: {_misfit(pools[name], shape)[1] or 'spot nodes, which a run must ask for'}"
+        for name in names
     )
-    where = context.where("gpus") if shape.gpus else context.where("memory")
+    # To blame is what keeps the worker off the pool that comes nearest.
+    fields = [_misfit(pools[name], shape)[0] for name in names]
+    blamed = max(fields, key=lambda field: _FIELDS.index(field) if field else -1) or "gpus"
+    where = context.origin_of(blamed, (blamed,))
     context.error(
         "pool-no-fit",
         where,

@@ -17,13 +17,13 @@ for _flag in ("O_NONBLOCK", "O_NOCTTY", "O_BINARY"):
     _OPEN_FLAGS |= getattr(os, _flag, 0)
 
 _REASONS = {
-    errno.ENOENT: ("the file does not exist", "check the path, or a symbolic link that leads nowhere"),
-    errno.EACCES: ("the file may not be read", "give yourself read permission"),
-    errno.EPERM: ("the file may not be read", "give yourself read permission"),
-    errno.ELOOP: ("the symbolic link leads back to itself", "replace the link by a file"),
-    errno.ENOTDIR: ("a part of the path is a file, not a directory", "check the path"),
-    errno.ENAMETOOLONG: ("the path is too long", "shorten the names in it"),
-    errno.EISDIR: ("this is a directory, not a file", "name a file in it"),
+    errno.ENOENT: ("the file does not exist", "Check the path, or a symbolic link that leads nowhere."),
+    errno.EACCES: ("the file may not be read", "Give yourself read permission."),
+    errno.EPERM: ("the file may not be read", "Give yourself read permission."),
+    errno.ELOOP: ("the symbolic link leads back to itself", "Replace the link by a file."),
+    errno.ENOTDIR: ("a part of the path is a file, not a directory", "Check the path."),
+    errno.ENAMETOOLONG: ("the path is too long", "Shorten the names in it."),
+    errno.EISDIR: ("this is a directory, not a file", "Name a file in it."),
 }
 
 
@@ -37,15 +37,15 @@ def load_file(
     except OSError as problem:
         reason = (
             f"the file cannot be read: {os.strerror(problem.errno or errno.EIO)}",
-            "try to open it yourself",
+            "Try to open it yourself.",
         )
         message, help = _REASONS.get(problem.errno or errno.EIO, reason)
         return None, [error(_RULE, Location(file), message, help)]
     except ValueError:  # a NUL in the path
-        return None, [error(_RULE, Location(file), "the path holds a NUL character", "rename the file")]
+        return None, [error(_RULE, Location(file), "the path holds a NUL character", "Rename the file.")]
     if data is None:
         message = "this is a pipe, socket or device, not a regular file"
-        return None, [error(_RULE, Location(file), message, "replace it by a file")]
+        return None, [error(_RULE, Location(file), message, "Replace it by a file.")]
     return load(data, file, limits)
 
 

@@ -34,6 +34,8 @@ _NUMBER_HINTS = frozenset("+-.0123456789")
 
 _INTEGER = re.compile(r"([-+]?)(?:0[xX]([0-9a-fA-F]+)|0[bB]([01]+)|0[oO]?([0-7]+)|(0|[1-9][0-9]*))", re.ASCII)
 _FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?", re.ASCII)
+# Underscores are dropped anywhere behind a sign or a digit; behind a dot they must stand between digits.
+_DOT_FLOAT = re.compile(r"\.[0-9](?:_?[0-9])*(?:[eE][-+]?[0-9](?:_?[0-9])*)?", re.ASCII)
 _INT64_MIN, _INT64_MAX, _UINT64_MAX = -(2**63), 2**63 - 1, 2**64 - 1
 # Up to here every integral float is exactly the integer that its shortest decimal text names.
 _EXACT_FLOAT = 2**53
@@ -82,8 +84,7 @@ def _number(text: str) -> tuple[bool, int | float] | None:
     if text[0] == ".":
         if text in _NOT_FINITE:
             raise NotFiniteError(text)
-        # Underscores are dropped only before a scalar that starts with a sign or a digit.
-        return _float(text) if _FLOAT.fullmatch(text) else None
+        return _float(text) if _DOT_FLOAT.fullmatch(text) else None
     if text in _NOT_FINITE:
         raise NotFiniteError(text)
     digits = text.replace("_", "") if "_" in text else text

@@ -34,8 +34,6 @@ class Strict(BaseModel):
         frozen=True,
         strict=True,
         alias_generator=to_camel,
-        validate_by_name=True,
-        validate_by_alias=True,
         use_attribute_docstrings=False,
     )
 
@@ -46,6 +44,10 @@ def helpful(kind: str, message: str, help: str = "") -> PydanticCustomError:
 
 
 def _cpu(value: Any) -> Quantity:
+    if not isinstance(value, (str, int, float)) or isinstance(value, bool):
+        raise helpful(
+            "quantity", "a number of cores was expected", "Write a number of cores, such as 8 or 500m."
+        )
     try:
         return parse_cpu(value)
     except QuantityError as error:
@@ -53,6 +55,10 @@ def _cpu(value: Any) -> Quantity:
 
 
 def _memory(value: Any) -> Quantity:
+    if not isinstance(value, (str, int, float)) or isinstance(value, bool):
+        raise helpful(
+            "quantity", "an amount of memory was expected", "Write a number and its unit, such as 32Gi."
+        )
     try:
         return parse_memory(value)
     except QuantityError as error:
@@ -60,6 +66,8 @@ def _memory(value: Any) -> Quantity:
 
 
 def _duration(value: Any) -> int:
+    if not isinstance(value, (str, int)) or isinstance(value, bool):
+        raise helpful("duration", "a time was expected", "Write it as 30m, 24h, 7d or 1h30m.")
     try:
         return parse_duration(value)
     except DurationError as error:

@@ -129,6 +129,9 @@ class TopologyLevel(Strict):
         description="Node label of the level; at most 63 characters (a limit of Kueue's Workload).",
         examples=["topology.example.com/rack"],
     )
+    nodes: int | None = Field(
+        None, ge=1, description="Nodes in one domain of this level; omitted: not known.", examples=[8]
+    )
 
 
 class Mirror(Strict):

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ValidationError
 
 from gangplan.findings import Finding, error
 from gangplan.source import Document, Path
+from gangplan.spec.words import FORMS, RESERVED, SYNONYMS
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -17,23 +18,6 @@ M = TypeVar("M", bound=BaseModel)
 _TEXT_PARENTS: frozenset[Path] = frozenset(
     {("command",), ("env",), ("labels",), ("defaults", "env"), ("mpi", "flags")}
 )
-
-# Words of other tools and of Kubernetes, and the one word we use.
-SYNONYMS = {
-    "replicas": "workers", "nodes": "workers", "numnodes": "workers", "num_nodes": "workers", "workercount": "workers",
-    "gpu_count": "gpus", "gpusperworker": "gpus", "gpuspernode": "gpus", "gpus_per_node": "gpus", "gpus_per_worker": "gpus",
-    "slotsperworker": "slots", "numprocpernode": "slots", "processes": "slots", "mem": "memory", "ram": "memory",
-    "cpus": "cpu", "cores": "cpu", "cmd": "command", "entrypoint": "command", "args": "command", "volumes": "data",
-    "pvcs": "data", "environment": "env", "priorityclass": "priority", "cluster": "clusters", "namespace": "team",
-    "project": "team", "activedeadlineseconds": "timeout", "backofflimit": "retries", "resources": "cpu, memory and gpus",
-}  # fmt: skip
-RESERVED = {
-    "schedule": "schedules are not part of this version",
-    "elastic": "a run keeps its number of workers; elastic training is not supported",
-    "suspend": "Kueue owns suspend; set state: archived to keep a run from being applied",
-    "backend": "every run is a TrainJob in this version",
-    "expert": "raw patches are not part of this version; use overlays/<cluster>/kustomization.yaml",
-}
 
 
 def parse(model: type[M], document: Document) -> tuple[M | None, list[Finding]]:
@@ -51,8 +35,22 @@ def parse(model: type[M], document: Document) -> tuple[M | None, list[Finding]]:
     try:
         return model.model_validate(_as_written(document.value, document, ())), []
     except ValidationError as raised:
-        found = [_finding(model, document, item) for item in raised.errors(include_url=False)]
-        return None, found
+        return None, [_finding(model, document, item) for item in _causes(raised)]
+
+
+def _causes(raised: ValidationError) -> list[Any]:
+    """pydantic's errors without those that only follow from another: a list whose entry is wrong is also
+    called too short."""
+    items = raised.errors(include_url=False)
+    places = [item["loc"] for item in items]
+    return [
+        item
+        for item in items
+        if item["type"] != "too_short"
+        or not any(
+            len(place) > len(item["loc"]) and place[: len(item["loc"])] == item["loc"] for place in places
+        )
+    ]
 
 
 def _as_written(value: Any, document: Document, path: Path) -> Any:
@@ -173,7 +171,9 @@ def _choice(model: type[BaseModel], document: Document, path: Path, item: Any) -
         "spec-value",
         document.where(path),
         f"{_dotted(path)} is {_show(given)}, but must be {one_of}{hint}",
-        f"Write {path[-1]}: {guess or allowed[0]}.",
+        f"Write {guess or allowed[0]}."
+        if isinstance(path[-1], int)
+        else f"Write {path[-1]}: {guess or allowed[0]}.",
     )
 
 
@@ -194,7 +194,8 @@ def _plain(kind: str, context: dict[str, Any], given: Any, path: Path) -> tuple[
         quote = (
             f'Quote it: "{given}".' if expected == "text" and isinstance(given, (int, float, bool)) else ""
         )
-        return f"{name} is {_show(given)}; {expected} was expected", quote
+        verb = "were" if expected.startswith("fields") else "was"
+        return f"{name} is {_show(given)}; {expected} {verb} expected", quote
     if kind in ("greater_than_equal", "less_than_equal"):
         bound = "at least" if kind.startswith("greater") else "at most"
         return f"{name} is {given}, but must be {bound} {context.get('ge', context.get('le'))}", ""
@@ -207,21 +208,15 @@ def _plain(kind: str, context: dict[str, Any], given: Any, path: Path) -> tuple[
         return f"{name} is empty; at least {context['min_length']} is needed", ""
     if kind == "string_pattern_mismatch":
         return (
-            f"{name} is {_show(given)}, which does not have the right form ({_form(context['pattern'])})",
+            f"{name} is {_show(given)}, which does not have the right form{_form(context['pattern'])}",
             "",
         )
     return f"{name}: {kind.replace('_', ' ')} ({_show(given)})", ""
 
 
 def _form(pattern: str) -> str:
-    """A pattern in words, where we know it."""
-    if pattern == r"^[a-z]([-a-z0-9]*[a-z0-9])?$":
-        return "lower-case letters, digits and '-', starting with a letter, ending with a letter or digit"
-    if pattern == r"^[A-Za-z_][A-Za-z0-9_]*$":
-        return "letters, digits and '_', not starting with a digit"
-    if pattern == r"^sha256:[0-9a-f]{64}$":
-        return "sha256: and 64 hexadecimal digits"
-    return f"pattern {pattern}"
+    words = FORMS.get(pattern)
+    return f" ({words})" if words else ""
 
 
 def _show(value: Any) -> str:
@@ -246,9 +241,11 @@ def _kind_of(value: Any) -> str:
 
 def _example(model: type[BaseModel], path: Path) -> str:
     """A help line from the field's own documented example."""
-    parent = _model_at(model, path[:-1])
-    if parent is None or not path:
+    if not path:
         return ""
+    parent = _model_at(model, path[:-1])
+    if parent is None:
+        return _example(model, path[:-1])  # an entry of a map or a list: the whole field's example
     for name, field in parent.model_fields.items():
         if (field.alias or name) == path[-1] and field.examples:
             return f"For example {path[-1]}: {_flow(field.examples[0])}."
