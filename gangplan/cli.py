@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from pathlib import Path
@@ -46,13 +47,20 @@ Jobs = Annotated[
 ]
 
 
-@app.callback()
-def _common(
-    version: Annotated[bool, typer.Option("--version", help="Show the version and leave.")] = False,
-) -> None:
-    if version:
+def _show_version(asked: bool) -> None:
+    if asked:
         typer.echo(f"gangplan {__version__}")
         raise typer.Exit
+
+
+@app.callback()
+def _common(
+    version: Annotated[
+        bool,
+        typer.Option("--version", help="Show the version and leave.", is_eager=True, callback=_show_version),
+    ] = False,
+) -> None:
+    pass
 
 
 @app.command()
@@ -172,10 +180,18 @@ def docs(
     raise typer.Exit(write_docs(folder, check))
 
 
+_INTERRUPTED = "interrupted; nothing was changed\n"
+
+
 def run() -> int:
     """Run the command line. Every error of ours is printed here and nowhere else."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # manifests are UTF-8, whatever the terminal says
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
     try:
         outcome = app(standalone_mode=False)
+        if outcome == Exit.INTERRUPTED:  # typer's own answer to an interrupt
+            sys.stderr.write(_INTERRUPTED)
         return int(outcome) if isinstance(outcome, int) else Exit.CLEAN
     except typer.Exit as stop:
         return int(stop.exit_code)
@@ -183,10 +199,10 @@ def run() -> int:
         _fatal(stop)
         return stop.code
     except (KeyboardInterrupt, typer.Abort):
-        sys.stderr.write("interrupted; nothing was changed\n")
+        sys.stderr.write(_INTERRUPTED)
         return Exit.INTERRUPTED
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # the reader went away: nothing more to say
+    except (BrokenPipeError, SystemExit):  # typer ends the program when the reader went away
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # nothing more to say
         return Exit.CLEAN
     except Exception as bad:  # noqa: BLE001  the last door: what is left is a usage error or a bug of ours
         return _unexpected(bad)

@@ -7,7 +7,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined, TemplateError
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, TemplateError, nodes
+from jinja2.compiler import CodeGenerator, Frame
 from markupsafe import Markup
 
 from gangplan.errors import InternalError
@@ -16,12 +17,28 @@ from gangplan.objects import scalar
 FOLDER = Path(__file__).parent / "templates"
 
 
-def _printed(value: Any) -> Markup:
+def _printed(value: Any) -> str:
     """What `{{ value }}` prints: macro output as it is, anything else as one quoted scalar."""
+    if type(value) is str:
+        return scalar(value)
     if isinstance(value, Markup):
         return value
     canonical = getattr(value, "canonical", None)
-    return Markup(scalar(canonical() if canonical else value))
+    return scalar(canonical() if canonical else value)
+
+
+class _Printing(CodeGenerator):
+    """Prints what `_printed` returns without escaping it for HTML, which takes as long as all the rest."""
+
+    def _output_child_pre(self, node: nodes.Expr, frame: Frame, finalize: Any) -> None:
+        self.write(finalize.src)
+
+    def _output_child_post(self, node: nodes.Expr, frame: Frame, finalize: Any) -> None:
+        self.write(")")
+
+
+class _YamlEnvironment(Environment):
+    code_generator_class = _Printing
 
 
 def _indent(block: Markup, width: int) -> Markup:
@@ -33,7 +50,7 @@ def _indent(block: Markup, width: int) -> Markup:
 
 @cache
 def _environment() -> Environment:
-    environment = Environment(
+    environment = _YamlEnvironment(
         loader=FileSystemLoader(FOLDER),
         undefined=StrictUndefined,
         autoescape=True,  # makes macros return Markup, so that their output is not quoted twice

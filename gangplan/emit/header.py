@@ -15,7 +15,9 @@ def header_lines(source: str) -> tuple[str, ...]:
 
 
 def source_of(path: Path) -> str | None:
-    """The file that a rendered file comes from, or None when it is not ours."""
+    """The file that a rendered file comes from, or None when it is not ours. We write no links."""
+    if path.is_symlink():
+        return None
     try:
         with path.open("rb") as file:
             first = file.readline(4096).decode("utf-8", "replace")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 from pathlib import Path
@@ -20,8 +21,13 @@ def exchange(first: Path, second: Path) -> None:
         return
     aside = first.with_name(f"{first.name}.aside")
     os.rename(second, aside)
-    os.rename(first, second)
-    os.rename(aside, first)
+    try:
+        os.rename(first, second)
+    except OSError:
+        os.rename(aside, second)
+        raise
+    with contextlib.suppress(OSError):  # what is left aside is removed at the next start
+        os.rename(aside, first)
 
 
 def _exchange_at_once(first: Path, second: Path) -> bool:

@@ -50,15 +50,15 @@ class Stage:
     @classmethod
     def beside(cls, tree: Path, state: Path) -> Stage:
         """An empty stage in the state folder; what an earlier, killed render left there is removed."""
+        if tree.is_symlink():
+            raise UserError(f"{tree} is a link; a render would replace it", "Make it a folder.")
         folder = state / "stage"
         _recover(tree, folder)
         shutil.rmtree(folder, ignore_errors=True)
         try:
             folder.mkdir(parents=True)
         except OSError as failed:
-            raise ToolError(
-                f"cannot write in {state}: {failed.strerror}", "Check the folder's owner and free space."
-            ) from None
+            raise _refused(state, failed) from None
         return cls(tree, folder)
 
     def put(self, path: str, text: str) -> Change:
@@ -79,8 +79,11 @@ class Stage:
                 f"{existing} would be overwritten, but gangplan did not write it", "Move it away."
             )
         target = self.folder / path
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(data)
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(data)
+        except OSError as failed:
+            raise _refused(self.folder, failed) from None
         return Change(path, Outcome.NEW if old is None else Outcome.CHANGED)
 
     def obsolete(self, wanted: set[str], in_scope: Callable[[str, str], bool]) -> list[str]:
@@ -103,9 +106,7 @@ class Stage:
             elif staged or gone:
                 self._commit_all(gone)
         except OSError as failed:
-            raise ToolError(
-                f"cannot write {self.tree}: {failed.strerror}", "Check the folder's owner and free space."
-            ) from None
+            raise _refused(self.tree, failed) from None
         finally:
             self.discard()
 
@@ -126,7 +127,7 @@ class Stage:
         """Complete the stage with links to everything unchanged, then exchange it with the tree."""
         for path in _files(self.tree):
             target = self.folder / path
-            if path in gone or target.exists():
+            if path in gone or os.path.lexists(target):
                 continue
             target.parent.mkdir(parents=True, exist_ok=True)
             _link(self.tree / path, target)
@@ -137,11 +138,19 @@ class Stage:
             os.rename(self.folder, self.tree)
 
 
+def _refused(folder: Path, failed: OSError) -> ToolError:
+    return ToolError(
+        f"cannot write in {folder}: {failed.strerror}; the rendered tree is as it was",
+        "Check the folder's owner and free space.",
+    )
+
+
 def _files(folder: Path) -> Iterator[str]:
-    """Paths of all files below a folder, relative, with forward slashes."""
-    for parent, _, names in os.walk(folder):
+    """Paths of all files and links below a folder, relative, with forward slashes."""
+    for parent, folders, names in os.walk(folder):
         inside = os.path.relpath(parent, folder).replace(os.sep, "/")
-        for name in names:
+        links = [name for name in folders if os.path.islink(os.path.join(parent, name))]
+        for name in (*names, *links):
             yield name if inside == "." else f"{inside}/{name}"
 
 
