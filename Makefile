@@ -3,9 +3,12 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+PROFILE ?= new
+SEED ?= 1
+COUNT ?= 2000
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format lint types imports docs docs-check update constraints schemas bench lab e2e clean
+.PHONY: help demo test check format docs update constraints schemas bench lab lab-up lab-down e2e e2e-matrix fidelity clean
 
 help: ## List the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -60,3 +63,22 @@ bench: $(READY) ## Measure speed and memory, beside kustomize and the bare limit
 
 clean: ## Remove the environment and caches of this checkout
 	rm -rf $(VENV) .gangplan .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis build dist *.egg-info
+
+lab: $(READY) ## Build the lab: a real control plane from Go modules (about ten minutes, once)
+	@$(BIN)/python -m tests.lab build
+
+lab-up: $(READY) ## Start a lab for yourself (PROFILE=new|middle|old|broken)
+	@$(BIN)/python -m tests.lab up --profile $(PROFILE)
+
+lab-down: $(READY) ## End it
+	@$(BIN)/python -m tests.lab down --profile $(PROFILE)
+
+e2e: $(READY) ## Apply, admit, run and sync the sample workspace for real (profile new)
+	@$(BIN)/python -m pytest -q -m e2e --durations=8 tests/lab tests/e2e
+
+e2e-matrix: $(READY) ## The same for every profile
+	@for profile in new middle old broken; do echo "profile $$profile"; \
+	  GANGPLAN_LAB_PROFILE=$$profile $(BIN)/python -m pytest -q -m e2e --durations=3 tests/e2e || exit 1; done
+
+fidelity: $(READY) ## Ask gangplan and the control plane the same questions (SEED, COUNT)
+	@$(BIN)/python -m tests.e2e.fidelity --seed $(SEED) --count $(COUNT)

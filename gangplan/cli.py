@@ -170,6 +170,41 @@ def schema_print(
     raise typer.Exit(print_schema(kind))
 
 
+gitops_app = typer.Typer(
+    rich_markup_mode=None,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    no_args_is_help=True,
+    help="Sync configuration for GitOps engines.",
+)
+app.add_typer(gitops_app, name="gitops")
+
+
+@gitops_app.command("argocd")
+def gitops_argocd(
+    repo: Annotated[str, typer.Option("--repo", help="Repository that Argo CD reads.", metavar="URL")],
+    revision: Annotated[str, typer.Option("--revision", help="Branch or tag.", metavar="NAME")] = "main",
+    namespace: Annotated[
+        str, typer.Option("--namespace", help="Where Argo CD runs.", metavar="NAME")
+    ] = "argocd",
+    workspace: Workspace = None,
+    cluster: Clusters = None,
+    output: Annotated[
+        str | None, typer.Option("--output", "-o", help="Folder for one file per cluster.", metavar="DIR|-")
+    ] = None,
+) -> None:
+    """Print projects and applications for Argo CD: platform, tenants and runs of each cluster."""
+    from gangplan.commands.common import request
+    from gangplan.commands.gitops import argocd
+    from gangplan.gitops.argocd import Source
+
+    raise typer.Exit(
+        argocd(
+            request(workspace, cluster, None, None, "serial", 1), Source(repo, revision, namespace), output
+        )
+    )
+
+
 @app.command(hidden=True)
 def docs(
     folder: Annotated[Path, typer.Argument(help="Folder to write.", metavar="DIR")], check: bool = False

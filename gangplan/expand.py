@@ -13,13 +13,13 @@ from pathlib import Path
 from gangplan.emit import Change, EarlierRun, EarlierRuns, Stage, header_lines
 from gangplan.errors import InternalError
 from gangplan.findings import Finding, Location, Severity, error, note, warning
-from gangplan.generators import run_objects, tenant_objects
+from gangplan.generators import platform_objects, run_objects, tenant_objects
 from gangplan.model.job import Platform
 from gangplan.objects import Body, dump, dump_all, ref_of
 from gangplan.overlay import Builder, PatchError, load_component
 from gangplan.plan import Unit, plan_unit
 from gangplan.plan.names import PLACEHOLDER, run_name
-from gangplan.resolve import resolve, resolve_tenants, target_clusters
+from gangplan.resolve import resolve, resolve_site, resolve_tenants, target_clusters
 from gangplan.validate.schema import SchemaVersions, problems
 from gangplan.validate.schema_messages import dotted
 from gangplan.workspace import RENDERED, Spec, SpecFile, Workspace, load, load_spec
@@ -91,24 +91,26 @@ def expand_specs(files: Sequence[SpecFile]) -> Expanded:
     return result
 
 
-def expand_tenants(cluster: str, teams: Sequence[str] = ()) -> Expanded:
-    """Expand the tenants of one cluster (of some teams only, when named)."""
+def expand_cluster(cluster: str, teams: Sequence[str] = ()) -> Expanded:
+    """Expand what stands on a cluster before any run: the platform, and its tenants.
+
+    With `teams`, only those tenants.
+    """
     worker, result = _current(), Expanded()
-    tenants = [
-        tenant for tenant in resolve_tenants(worker.workspace, cluster) if not teams or tenant.team in teams
-    ]
-    groups = [tenant_objects(tenant) for tenant in tenants]
-    built = _build(worker, cluster, groups, result)
-    for tenant, before, bodies in zip(tenants, groups, built, strict=True):
-        result.findings += check_objects(
-            bodies, before, tenant.platform, Location(tenant.source), worker.builders[cluster]
-        )
-        _put(
-            worker,
-            result,
-            f"{cluster}/tenants/{tenant.team}/tenant.yaml",
-            dump_all(bodies, header_lines(tenant.source)),
-        )
+    site = resolve_site(worker.workspace, cluster)
+    parts: list[tuple[str, str, list[Body]]] = []
+    if not teams:
+        parts.append((f"{cluster}/platform/platform.yaml", site.source, platform_objects(site)))
+    for tenant in resolve_tenants(worker.workspace, cluster):
+        if not teams or tenant.team in teams:
+            path = f"{cluster}/tenants/{tenant.team}/tenant.yaml"
+            parts.append((path, tenant.source, tenant_objects(tenant)))
+    built = _build(worker, cluster, [bodies for _, _, bodies in parts], result)
+    for (path, source, before), bodies in zip(parts, built, strict=True):
+        builder = worker.builders[cluster]
+        result.findings += check_objects(bodies, before, site.platform, Location(source), builder)
+        if bodies:
+            _put(worker, result, path, dump_all(bodies, header_lines(source)))
         result.objects += len(bodies)
     return result
 

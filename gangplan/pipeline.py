@@ -145,7 +145,7 @@ class _Collector:
         if not self.scope.files:
             expand.set_up(options)
             for cluster in sorted(request.clusters or self.workspace.clusters):
-                self._take(expand.expand_tenants(cluster, self.scope.teams))
+                self._take(expand.expand_cluster(cluster, self.scope.teams))
         if self.scope.is_whole and not self.result.has_errors:
             self._check_patches()
 

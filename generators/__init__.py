@@ -10,10 +10,11 @@ from collections.abc import Callable
 from gangplan.generators.localqueue import local_queue
 from gangplan.generators.namespace import namespace
 from gangplan.generators.network import network_policies
+from gangplan.generators.priorities import priorities
 from gangplan.generators.runtime import training_runtime
 from gangplan.generators.serviceaccount import service_account
 from gangplan.generators.trainjob import train_job
-from gangplan.model.job import Tenant
+from gangplan.model.job import Site, Tenant
 from gangplan.objects import Body
 from gangplan.plan import Unit
 
@@ -29,6 +30,9 @@ TENANT_GENERATORS: dict[str, Callable[[Tenant], list[Body]]] = {
     "serviceaccount": service_account,
     "localqueue": local_queue,
 }
+PLATFORM_GENERATORS: dict[str, Callable[[Site], list[Body]]] = {
+    "priorities": priorities,
+}
 
 
 def run_objects(unit: Unit) -> list[Body]:
@@ -39,3 +43,8 @@ def run_objects(unit: Unit) -> list[Body]:
 def tenant_objects(tenant: Tenant) -> list[Body]:
     """All objects that a team needs on a cluster, in the order in which they must be applied."""
     return [body for generate in TENANT_GENERATORS.values() for body in generate(tenant)]
+
+
+def platform_objects(site: Site) -> list[Body]:
+    """All cluster-scoped objects of a cluster, in the order in which they must be applied."""
+    return [body for generate in PLATFORM_GENERATORS.values() for body in generate(site)]

@@ -216,3 +216,12 @@ class Tenant:
     contact: str
     cost_centre: str
     description: str
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """A cluster as the platform team sees it: what stands on it before any team does."""
+
+    source: str
+    platform: Platform
+    priorities: tuple[str, ...]

@@ -12,7 +12,18 @@ from gangplan.errors import UserError
 from gangplan.findings import Location
 from gangplan.objects import Body, dump_all, ref_of
 from gangplan.overlay.component import Component
-from gangplan.overlay.shape import filled, representative, shape_of, slotted
+from gangplan.overlay.shape import (
+    Orders,
+    Tree,
+    bringing,
+    brought,
+    filled,
+    key_sets,
+    representative,
+    shape_of,
+    slotted,
+    tree_of,
+)
 from gangplan.source import load_blocks
 from gangplan.tools.kustomize import KustomizeEngine, require_engine
 
@@ -39,6 +50,11 @@ class Builder:
     matched: set[int] = field(default_factory=set)
     _engine: KustomizeEngine | None = None
     _by_shape: dict[Any, Any] = field(default_factory=dict)
+    _orders: Orders = field(default_factory=dict)
+    _tree: Tree = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._tree = tree_of(path for patch in self.component.patches for path in patch.paths)
 
     def build(self, bodies: Sequence[Body]) -> list[Body]:
         """The built objects, in order. Raises PatchError when a patch cannot be applied, ToolError
@@ -57,10 +73,10 @@ class Builder:
             if self._needs_values(body):
                 direct.append(index)
             else:
-                by_shape[index] = shape_of(body)
+                by_shape[index] = shape_of(body, self._tree)
         self._learn(bodies, by_shape)
-        for index, (key, scalars) in by_shape.items():
-            built[index] = filled(self._by_shape[key], scalars)
+        for index, (key, parts) in by_shape.items():
+            built[index] = filled(self._by_shape[key], parts, self._orders)
         for index, outcome in zip(direct, self._run([bodies[index] for index in direct]), strict=True):
             built[index] = outcome
         return built
@@ -84,14 +100,22 @@ class Builder:
         A patch that selects by value counts even where it does not match: it must not match a placeholder.
         """
         return any(
-            (patch.has_test or patch.target.is_by_value) and patch.target.matches_kind(body)
+            (patch.looks_at_values or patch.target.is_by_value) and patch.target.matches_kind(body)
             for patch in self.component.patches
         )
 
     def _learn(self, bodies: Sequence[Body], wanted: dict[int, tuple[Any, list[Any]]]) -> None:
-        """Build one representative of each shape not seen yet."""
+        """Build one representative of each shape not seen yet, and one that brings the new sets of keys."""
         new = {key: bodies[index] for index, (key, _) in wanted.items() if key not in self._by_shape}
-        outcomes = self._run([representative(body, number) for number, body in enumerate(new.values())])
+        chosen = [representative(body, self._tree, number) for number, body in enumerate(new.values())]
+        sets = list({keys: None for _, parts in wanted.values() for keys in key_sets(parts)})
+        sets = [keys for keys in sets if keys not in self._orders]
+        if sets:
+            first = bodies[next(iter(wanted))]
+            chosen.append(bringing(representative(first, self._tree, len(new)), sets))
+        outcomes = self._run(chosen)
+        if sets:
+            self._orders.update(zip(sets, brought(outcomes.pop()), strict=True))
         self._by_shape.update(zip(new, map(slotted, outcomes), strict=True))
 
     def _run(self, bodies: list[Body]) -> list[Body]:

@@ -19,6 +19,8 @@ from gangplan.workspace import OVERLAYS
 API_VERSION, KIND = "kustomize.config.k8s.io/v1alpha1", "Component"
 _KNOWN = {"apiVersion", "kind", "patches"}
 _OPS = {"add", "remove", "replace", "move", "copy", "test"}
+# Operations whose outcome hangs on what stands in the object, beyond the keys on their own path.
+_LOOKING = ("test", "copy", "move")
 _IDENTITY = ("/apiVersion", "/kind", "/metadata/name", "/metadata/namespace")
 # Whole maps that hold what references, queues and gangplan itself rely on.
 _HOLDING = ("", "/", "/metadata", "/metadata/annotations", "/metadata/labels")
@@ -47,7 +49,7 @@ class Patch:
     """
 
     target: Target
-    has_test: bool
+    looks_at_values: bool
     replaced: tuple[str, ...]
     added: tuple[str, ...]
     where: Location
@@ -161,7 +163,7 @@ def _patch(
         return None
     return Patch(
         target,
-        any(operation["op"] == "test" for operation in operations),
+        any(operation["op"] in _LOOKING for operation in operations),
         tuple(operation["path"] for operation in operations if operation["op"] == "replace"),
         tuple(operation["path"] for operation in operations if operation["op"] in ("add", "move", "copy")),
         document.where(at),

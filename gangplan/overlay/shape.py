@@ -1,64 +1,100 @@
-"""The shape of an object: everything but its scalars. Objects of one shape are patched alike.
+"""The shape of an object: what patches see of it. Objects of one shape are patched alike.
 
-kustomize costs about a millisecond an object and grows quadratically; a patch that looks at no value does
-the same to every object of a shape. So one representative per shape is built, with placeholders for its
-scalars, and the outcome is filled for all others.
+kustomize costs about a millisecond an object and grows quadratically. A patch that looks at no value sees the
+mappings and lists that its paths pass through, and nothing else. So one representative per shape is built, in
+which every value, and within `spec` every part that no path enters, is a placeholder; the outcome is filled
+for all others.
+
+kustomize also sorts the keys of every mapping of an object that it patches, by rules of its own. A
+representative therefore brings the sets of keys not met before, and shows their order.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
 from gangplan.objects import Body
 
+# The steps of all paths of a component's patches, as a tree. None opens everything below.
+Tree = dict[str, "Tree"]
+Keys = tuple[str, ...]
+Orders = dict[Keys, Keys]
+
 _PLACEHOLDER = re.compile(r"gp[0-9]+x([0-9]+)x0gp")
 # Texts that decide what kustomize does with an object.
 _LITERAL = ("apiVersion", "kind")
+_BROUGHT = "gangplanKeys"
 
 
 @dataclass(frozen=True, slots=True)
 class _Slot:
-    """The place of a scalar, by its index among those of the object."""
+    """The place of a part, by its index among those of the object."""
 
     index: int
 
 
-def shape_of(body: Body) -> tuple[Any, list[Any]]:
-    """A hashable key of the shape, and the scalars in order."""
-    scalars: list[Any] = []
-    literal = {name: body[name] for name in _LITERAL}
-    rest = {name: value for name, value in body.items() if name not in literal}
-    return (*literal.values(), _key(rest, scalars)), scalars
+def tree_of(pointers: Iterable[str]) -> Tree:
+    """The JSON pointers of patches as a tree. `spec` itself is always a mapping in it."""
+    tree: Tree = {"spec": {"": {}}}
+    for pointer in pointers:
+        inner = tree
+        for step in pointer.split("/")[1:]:
+            inner = inner.setdefault(step.replace("~1", "/").replace("~0", "~"), {})
+    return tree
 
 
-def _key(value: Any, scalars: list[Any]) -> Any:
-    kind = type(value)
-    if kind is dict:
-        return tuple([(name, _key(item, scalars)) for name, item in value.items()])
-    if kind is list:
-        return ("[", *[_key(item, scalars) for item in value])
-    scalars.append(value)
+def shape_of(body: Body, tree: Tree) -> tuple[Any, list[Any]]:
+    """A hashable key of the shape, and the parts that are not in it, in order."""
+    parts: list[Any] = []
+    return tuple(
+        [
+            (name, value if name in _LITERAL else _key(value, _below(tree, name), parts))
+            for name, value in body.items()
+        ]
+    ), parts
+
+
+def _below(tree: Tree, name: str) -> Tree | None:
+    """kustomize itself looks at names, labels and references, so that only `spec` is closed."""
+    return tree["spec"] if name == "spec" else None
+
+
+def _key(value: Any, tree: Tree | None, parts: list[Any]) -> Any:
+    if tree is None or tree:
+        if isinstance(value, dict):
+            return tuple([(name, _key(item, _step(tree, name), parts)) for name, item in value.items()])
+        if isinstance(value, list):
+            return ("[", *[_key(item, _step(tree, str(at)), parts) for at, item in enumerate(value)])
+    parts.append(value)
     return None
 
 
-def representative(body: Body, number: int) -> Body:
-    """The object with a placeholder for each scalar; the number keeps names in one build apart.
+def _step(tree: Tree | None, step: str) -> Tree | None:
+    return None if tree is None else tree.get(step, {})
+
+
+def representative(body: Body, tree: Tree, number: int) -> Body:
+    """The object with a placeholder for each part; the number keeps names in one build apart.
 
     A number becomes a text too: kustomize's JSON patches do not look at types.
     """
     placeholders = (f"gp{number}x{index}x0gp" for index in count())
-    return {name: value if name in _LITERAL else _placed(value, placeholders) for name, value in body.items()}
+    return {
+        name: value if name in _LITERAL else _placed(value, _below(tree, name), placeholders)
+        for name, value in body.items()
+    }
 
 
-def _placed(value: Any, placeholders: Iterator[str]) -> Any:
-    if isinstance(value, dict):
-        return {name: _placed(item, placeholders) for name, item in value.items()}
-    if isinstance(value, list):
-        return [_placed(item, placeholders) for item in value]
+def _placed(value: Any, tree: Tree | None, placeholders: Iterator[str]) -> Any:
+    if tree is None or tree:
+        if isinstance(value, dict):
+            return {name: _placed(item, _step(tree, name), placeholders) for name, item in value.items()}
+        if isinstance(value, list):
+            return [_placed(item, _step(tree, str(at)), placeholders) for at, item in enumerate(value)]
     return next(placeholders)
 
 
@@ -72,13 +108,45 @@ def slotted(value: Any) -> Any:
     return _Slot(int(match[1])) if match else value
 
 
-def filled(value: Any, scalars: list[Any]) -> Any:
-    """A slotted representative with the scalars of one object in its slots."""
+def filled(value: Any, parts: list[Any], orders: Orders) -> Any:
+    """A slotted representative with the parts of one object in its slots, their keys in kustomize's order."""
     kind = type(value)
     if kind is _Slot:
-        return scalars[value.index]
+        return _ordered(parts[value.index], orders)
     if kind is dict:
-        return {name: filled(item, scalars) for name, item in value.items()}
+        return {name: filled(item, parts, orders) for name, item in value.items()}
     if kind is list:
-        return [filled(item, scalars) for item in value]
+        return [filled(item, parts, orders) for item in value]
     return value
+
+
+def _ordered(value: Any, orders: Orders) -> Any:
+    kind = type(value)
+    if kind is dict:
+        names = orders[tuple(value)] if len(value) > 1 else value
+        return {name: _ordered(value[name], orders) for name in names}
+    if kind is list:
+        return [_ordered(item, orders) for item in value]
+    return value
+
+
+def key_sets(value: Any) -> Iterator[Keys]:
+    """The keys of every mapping in some parts that has several."""
+    if isinstance(value, dict):
+        if len(value) > 1:
+            yield tuple(value)
+        value = list(value.values())
+    if isinstance(value, list):
+        for item in value:
+            if isinstance(item, dict | list):
+                yield from key_sets(item)
+
+
+def bringing(body: Body, sets: Sequence[Keys]) -> Body:
+    """A representative that brings sets of keys to be sorted."""
+    return {**body, _BROUGHT: [dict.fromkeys(keys, "") for keys in sets]}
+
+
+def brought(built: Body) -> list[Keys]:
+    """The sets that it brought, each in kustomize's order."""
+    return [tuple(keys) for keys in built[_BROUGHT]]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gangplan.model.job import Tenant
+from gangplan.model.job import Site, Tenant
 from gangplan.resolve.platform import resolve_platform
 from gangplan.workspace import Workspace
 
@@ -35,3 +35,9 @@ def resolve_tenants(workspace: Workspace, cluster_name: str) -> list[Tenant]:
             )
         )
     return tenants
+
+
+def resolve_site(workspace: Workspace, cluster_name: str) -> Site:
+    """The cluster itself."""
+    cluster = workspace.clusters[cluster_name]
+    return Site(cluster.document.file, resolve_platform(cluster), cluster.spec.limits.priorities)

@@ -138,19 +138,12 @@ def _unknown(model: type[BaseModel], document: Document, path: Path) -> Finding:
         or (synonym if synonym.split(",")[0] in known else "")
         or (near[0] if near else "")
     )
+    message = f"unknown field '{word}'{place}"
     if guess:
-        return error(
-            "spec-unknown-field",
-            where,
-            f"unknown field '{word}'{place}; did you mean '{guess}'?",
-            f"Write {guess}: instead.",
-        )
-    return error(
-        "spec-unknown-field",
-        where,
-        f"unknown field '{word}'{place}",
-        f"Known fields: {', '.join(known)}." if known else "",
-    )
+        hint = f"{message}; did you mean '{guess}'?"
+        return error("spec-unknown-field", where, hint, f"Write {guess}: instead.")
+    help = f"Known fields: {', '.join(known)}." if known else ""
+    return error("spec-unknown-field", where, message, help)
 
 
 def _choice(model: type[BaseModel], document: Document, path: Path, item: Any) -> Finding:

@@ -1,0 +1,1 @@
+"""The whole set in, sync configuration out: what a GitOps engine needs to apply rendered/."""

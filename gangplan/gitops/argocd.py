@@ -1,0 +1,64 @@
+"""Argo CD: two AppProjects and three Applications per cluster.
+
+platform and tenants are guardrails: pruned and healed. runs are created once: never pruned, never healed,
+never waited for. Options and reasons: docs/gitops.md.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gangplan.objects import Body
+from gangplan.source import load_objects
+from gangplan.template import render_yaml
+
+# Kinds that gangplan renders for each application, and for runs the kinds that Argo CD shows below them:
+# a project that does not list a child hides it from people.
+PLATFORM_KINDS = (
+    ("kueue.x-k8s.io", "ClusterQueue"),
+    ("kueue.x-k8s.io", "Cohort"),
+    ("kueue.x-k8s.io", "ResourceFlavor"),
+    ("kueue.x-k8s.io", "Topology"),
+    ("kueue.x-k8s.io", "WorkloadPriorityClass"),
+    ("scheduling.k8s.io", "PriorityClass"),
+)
+RUN_KINDS = (
+    ("networking.k8s.io", "NetworkPolicy"),
+    ("trainer.kubeflow.org", "TrainingRuntime"),
+    ("trainer.kubeflow.org", "TrainJob"),
+)
+CHILD_KINDS = (
+    ("", "Pod"),
+    ("", "Service"),
+    ("batch", "Job"),
+    ("jobset.x-k8s.io", "JobSet"),
+    ("kueue.x-k8s.io", "Workload"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where Argo CD finds the rendered tree, and where it stands itself."""
+
+    repository: str
+    revision: str
+    namespace: str
+
+
+def argocd_objects(cluster: str, namespaces: list[str], source: Source, paths: list[str]) -> list[Body]:
+    """Projects and applications for one cluster.
+
+    `namespaces` are those of its teams; `paths` says which of platform, tenants and runs are rendered: an
+    application without its folder would never sync.
+    """
+    values = {
+        "cluster": cluster,
+        "namespaces": namespaces,
+        "source": source,
+        "platform_kinds": PLATFORM_KINDS,
+        "run_kinds": (*RUN_KINDS, *CHILD_KINDS),
+    }
+    bodies = load_objects(render_yaml("gitops/argocd-projects.yaml.j2", values))
+    for part in paths:
+        bodies += load_objects(render_yaml("gitops/argocd-application.yaml.j2", {**values, "part": part}))
+    return bodies

@@ -1,0 +1,22 @@
+"""The lab and the sample cluster that matches its profile."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.e2e import story
+from tests.lab import fixtures
+from tests.lab.fixtures import lab, pytest_runtest_makereport  # noqa: F401  the shared lab and its log on failure
+from tests.lab.lab import Lab
+
+
+@pytest.fixture(scope="session")
+def chapter(lab: Lab) -> Iterator[story.Chapter]:  # noqa: F811
+    """The story of the sample cluster with the lab's versions."""
+    profile = fixtures.chosen()
+    name = story.cluster_of(profile.trainer, profile.kueue)
+    if name is None:
+        pytest.skip(f"no sample cluster has the versions of profile {profile.name} ({profile.versions()})")
+    yield story.tell(lab, name)

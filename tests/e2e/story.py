@@ -1,0 +1,149 @@
+"""The sample workspace of one cluster, applied to the lab run by run, with what was seen on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from gangplan.expand import Run
+from gangplan.pipeline import Request, preview
+from gangplan.source import load_objects
+from gangplan.spec.cluster import Cluster
+from gangplan.workspace import Workspace, load
+from tests.e2e import world
+from tests.lab.client import Answer, TooLateError, condition, poll
+from tests.lab.lab import Lab
+from tests.lab.stages import Plot, Story
+
+ROOT = Path(__file__).parents[2]
+Object = dict[str, Any]
+JOBSET = "jobset.sigs.k8s.io/jobset-name"
+ROLE = "jobset.sigs.k8s.io/replicatedjob-name"
+PATIENCE = 90.0
+NUDGE = 5.0
+
+
+@dataclass(slots=True)
+class Seen:
+    """One run while all its pods were running."""
+
+    run: Run
+    bodies: list[Object]
+    pods: list[Object]
+    workload: Object
+    hostfile: str
+    policies: list[Object]
+
+
+@dataclass(slots=True)
+class Chapter:
+    """Everything of one cluster: what was rendered, what the server said, what was seen."""
+
+    lab: Lab
+    name: str
+    cluster: Cluster
+    tenants: list[Object]
+    runs: list[tuple[Run, list[Object]]]
+    answers: list[tuple[Object, Answer]] = field(default_factory=list)
+    seen: list[Seen] = field(default_factory=list)
+
+    def apply(self, body: Object) -> None:
+        """Ask first (dry run), then do; both strict, both answers kept."""
+        for dry_run in (True, False):
+            self.answers.append((body, self.lab.client.apply(body, dry_run=dry_run)))
+
+
+def cluster_of(profile_trainer: str, profile_kueue: str) -> str | None:
+    """The sample cluster with these versions, or None."""
+    workspace, _ = load(ROOT)
+    for name, cluster in workspace.clusters.items():
+        versions = cluster.spec.versions
+        if (versions.trainer, versions.kueue) == (profile_trainer, profile_kueue):
+            return name
+    return None
+
+
+def tell(lab: Lab, name: str) -> Chapter:
+    """Set the cluster up as declared, then let each run start, look at it, and let it finish."""
+    workspace, findings = load(ROOT)
+    assert not findings
+    cluster = workspace.clusters[name].spec
+    result = preview(Request(ROOT, (name,)))
+    assert not result.has_errors, result.findings
+    tenants = [body for path, text in sorted(result.texts.items()) if "/runs/" not in path for body in load_objects(text)]
+    chapter = Chapter(lab, name, cluster, tenants, [(run, load_objects(result.texts[run.path])) for run in result.runs])
+    _prepare(chapter, workspace)
+    for run, bodies in chapter.runs:
+        _play(chapter, run, bodies)
+    return chapter
+
+
+def _prepare(chapter: Chapter, workspace: Workspace) -> None:
+    """Nodes, quota, tenants and claims."""
+    client = chapter.lab.client
+    chapter.lab.add_nodes(world.nodes(chapter.cluster))
+    client.apply_all(world.platform(chapter.cluster))
+    for body in chapter.tenants:
+        chapter.apply(body)
+    client.apply_all(world.claims((team, workspace.teams[team].spec) for team in chapter.cluster.teams))
+    for team in chapter.cluster.teams:
+        queue = next(body for body in chapter.tenants if body["kind"] == "LocalQueue" and body["metadata"]["labels"]["gangplan.dev/team"] == team)
+        client.wait("LocalQueue", queue["metadata"]["name"], queue["metadata"]["namespace"], until=lambda item: condition(item, "Active") == "True")
+
+
+def _play(chapter: Chapter, run: Run, bodies: list[Object]) -> None:
+    """Start one run, look while all pods run, then let it complete."""
+    lab, namespace = chapter.lab, run.unit.job.namespace
+    hold = Story(Plot.RUN, namespace=namespace, run=run.name)
+    lab.tell(hold)
+    for body in bodies:
+        chapter.apply(body)
+    pods = _running_pods(lab, run)
+    hostfile = lab.client.find("ConfigMap", f"{run.name}-mpi-hostfile", namespace) or {"data": {"hostfile": ""}}
+    policies = lab.client.list("NetworkPolicy", namespace)
+    chapter.seen.append(Seen(run, bodies, pods, _workload(lab, run), hostfile["data"]["hostfile"], policies))
+    _let_finish(lab, run, hold)
+
+
+def _let_finish(lab: Lab, run: Run, hold: Story) -> None:
+    """Take the hold away. A busy machine may miss the moment, so it is said again until the run completes."""
+    for _ in range(int(PATIENCE // NUDGE)):
+        lab.forget(hold)
+        try:
+            lab.client.wait("TrainJob", run.name, run.unit.job.namespace, until=lambda item: condition(item, "Complete") == "True", timeout=NUDGE)
+            return
+        except TooLateError:
+            continue
+    raise TooLateError(f"{run.name} did not complete: {_why(lab, run)}")
+
+
+def _running_pods(lab: Lab, run: Run) -> list[Object]:
+    """All pods of a run, once as many as planned are Ready."""
+    found: list[Object] = []
+
+    def all_ready() -> bool:
+        found[:] = lab.client.list("Pod", run.unit.job.namespace, labels=f"{JOBSET}={run.name}")
+        return len(found) == run.unit.layout.pods and all(condition(pod, "Ready") == "True" for pod in found)
+
+    poll(all_ready, PATIENCE, lambda: f"{run.name}: {len(found)} of {run.unit.layout.pods} pods; {_why(lab, run)}")
+    return found
+
+
+def _why(lab: Lab, run: Run) -> str:
+    workloads = [item for item in lab.client.list("Workload", run.unit.job.namespace) if run.name in item["metadata"]["name"]]
+    said = [entry["message"] for item in workloads for entry in item.get("status", {}).get("conditions", [])]
+    events = [item["message"] for item in lab.client.list("Event", run.unit.job.namespace) if run.name in item["metadata"]["name"]]
+    return "; ".join([*said, *events[-5:]])
+
+
+def _workload(lab: Lab, run: Run) -> Object:
+    return next(item for item in lab.client.list("Workload", run.unit.job.namespace) if item["metadata"]["name"].startswith(f"trainjob-{run.name}"))
+
+
+def emitted(chapter: Chapter) -> Iterator[Object]:
+    """Every object that gangplan rendered for the cluster."""
+    yield from chapter.tenants
+    for _, bodies in chapter.runs:
+        yield from bodies
