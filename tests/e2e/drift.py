@@ -9,9 +9,24 @@ Object = dict[str, Any]
 # Fields that a controller or the server owns. Git never holds them, so no GitOps engine compares them.
 # The same list stands in docs/gitops.md.
 CONTROLLED: dict[str, set[str]] = {
-    "*": {"status", "metadata.uid", "metadata.resourceVersion", "metadata.generation", "metadata.creationTimestamp", "metadata.managedFields", "metadata.finalizers"},
+    "*": {
+        "status",
+        "metadata.uid",
+        "metadata.resourceVersion",
+        "metadata.generation",
+        "metadata.creationTimestamp",
+        "metadata.managedFields",
+        "metadata.finalizers",
+    },
     "Namespace": {"spec", "metadata.labels.kubernetes.io/metadata.name"},
-    "TrainJob": {"spec.suspend", "spec.managedBy", "spec.runtimePatches", "spec.podTemplateOverrides", "spec.labels", "spec.annotations"},
+    "TrainJob": {
+        "spec.suspend",
+        "spec.managedBy",
+        "spec.runtimePatches",
+        "spec.podTemplateOverrides",
+        "spec.labels",
+        "spec.annotations",
+    },
 }
 
 
@@ -34,5 +49,9 @@ def _compare(emitted: Any, live: Any, path: str) -> list[tuple[str, str]]:
                 found += _compare(emitted[name], live[name], inner)
         return found
     if isinstance(emitted, list) and isinstance(live, list) and len(emitted) == len(live):
-        return [line for index, pair in enumerate(zip(emitted, live, strict=True)) for line in _compare(*pair, f"{path}[{index}]")]
+        return [
+            line
+            for index, pair in enumerate(zip(emitted, live, strict=True))
+            for line in _compare(*pair, f"{path}[{index}]")
+        ]
     return [] if emitted == live else [(path, f"{path} is {live!r}, emitted was {emitted!r}")]

@@ -72,8 +72,15 @@ def tell(lab: Lab, name: str) -> Chapter:
     cluster = workspace.clusters[name].spec
     result = preview(Request(ROOT, (name,)))
     assert not result.has_errors, result.findings
-    tenants = [body for path, text in sorted(result.texts.items()) if "/runs/" not in path for body in load_objects(text)]
-    chapter = Chapter(lab, name, cluster, tenants, [(run, load_objects(result.texts[run.path])) for run in result.runs])
+    tenants = [
+        body
+        for path, text in sorted(result.texts.items())
+        if "/runs/" not in path
+        for body in load_objects(text)
+    ]
+    chapter = Chapter(
+        lab, name, cluster, tenants, [(run, load_objects(result.texts[run.path])) for run in result.runs]
+    )
     _prepare(chapter, workspace)
     for run, bodies in chapter.runs:
         _play(chapter, run, bodies)
@@ -89,8 +96,17 @@ def _prepare(chapter: Chapter, workspace: Workspace) -> None:
         chapter.apply(body)
     client.apply_all(world.claims((team, workspace.teams[team].spec) for team in chapter.cluster.teams))
     for team in chapter.cluster.teams:
-        queue = next(body for body in chapter.tenants if body["kind"] == "LocalQueue" and body["metadata"]["labels"]["gangplan.dev/team"] == team)
-        client.wait("LocalQueue", queue["metadata"]["name"], queue["metadata"]["namespace"], until=lambda item: condition(item, "Active") == "True")
+        queue = next(
+            body
+            for body in chapter.tenants
+            if body["kind"] == "LocalQueue" and body["metadata"]["labels"]["gangplan.dev/team"] == team
+        )
+        client.wait(
+            "LocalQueue",
+            queue["metadata"]["name"],
+            queue["metadata"]["namespace"],
+            until=lambda item: condition(item, "Active") == "True",
+        )
 
 
 def _play(chapter: Chapter, run: Run, bodies: list[Object]) -> None:
@@ -101,7 +117,9 @@ def _play(chapter: Chapter, run: Run, bodies: list[Object]) -> None:
     for body in bodies:
         chapter.apply(body)
     pods = _running_pods(lab, run)
-    hostfile = lab.client.find("ConfigMap", f"{run.name}-mpi-hostfile", namespace) or {"data": {"hostfile": ""}}
+    hostfile = lab.client.find("ConfigMap", f"{run.name}-mpi-hostfile", namespace) or {
+        "data": {"hostfile": ""}
+    }
     policies = lab.client.list("NetworkPolicy", namespace)
     chapter.seen.append(Seen(run, bodies, pods, _workload(lab, run), hostfile["data"]["hostfile"], policies))
     _let_finish(lab, run, hold)
@@ -112,7 +130,13 @@ def _let_finish(lab: Lab, run: Run, hold: Story) -> None:
     for _ in range(int(PATIENCE // NUDGE)):
         lab.forget(hold)
         try:
-            lab.client.wait("TrainJob", run.name, run.unit.job.namespace, until=lambda item: condition(item, "Complete") == "True", timeout=NUDGE)
+            lab.client.wait(
+                "TrainJob",
+                run.name,
+                run.unit.job.namespace,
+                until=lambda item: condition(item, "Complete") == "True",
+                timeout=NUDGE,
+            )
             return
         except TooLateError:
             continue
@@ -127,19 +151,35 @@ def _running_pods(lab: Lab, run: Run) -> list[Object]:
         found[:] = lab.client.list("Pod", run.unit.job.namespace, labels=f"{JOBSET}={run.name}")
         return len(found) == run.unit.layout.pods and all(condition(pod, "Ready") == "True" for pod in found)
 
-    poll(all_ready, PATIENCE, lambda: f"{run.name}: {len(found)} of {run.unit.layout.pods} pods; {_why(lab, run)}")
+    poll(
+        all_ready,
+        PATIENCE,
+        lambda: f"{run.name}: {len(found)} of {run.unit.layout.pods} pods; {_why(lab, run)}",
+    )
     return found
 
 
 def _why(lab: Lab, run: Run) -> str:
-    workloads = [item for item in lab.client.list("Workload", run.unit.job.namespace) if run.name in item["metadata"]["name"]]
+    workloads = [
+        item
+        for item in lab.client.list("Workload", run.unit.job.namespace)
+        if run.name in item["metadata"]["name"]
+    ]
     said = [entry["message"] for item in workloads for entry in item.get("status", {}).get("conditions", [])]
-    events = [item["message"] for item in lab.client.list("Event", run.unit.job.namespace) if run.name in item["metadata"]["name"]]
+    events = [
+        item["message"]
+        for item in lab.client.list("Event", run.unit.job.namespace)
+        if run.name in item["metadata"]["name"]
+    ]
     return "; ".join([*said, *events[-5:]])
 
 
 def _workload(lab: Lab, run: Run) -> Object:
-    return next(item for item in lab.client.list("Workload", run.unit.job.namespace) if item["metadata"]["name"].startswith(f"trainjob-{run.name}"))
+    return next(
+        item
+        for item in lab.client.list("Workload", run.unit.job.namespace)
+        if item["metadata"]["name"].startswith(f"trainjob-{run.name}")
+    )
 
 
 def emitted(chapter: Chapter) -> Iterator[Object]:

@@ -17,7 +17,11 @@ Object = dict[str, Any]
 
 
 def test_every_object_is_accepted_without_a_warning(chapter: Chapter) -> None:
-    warned = [(body["kind"], body["metadata"]["name"], answer.warnings) for body, answer in chapter.answers if answer.warnings]
+    warned = [
+        (body["kind"], body["metadata"]["name"], answer.warnings)
+        for body, answer in chapter.answers
+        if answer.warnings
+    ]
 
     assert not warned
     assert len(chapter.answers) == 2 * len(list(emitted(chapter)))
@@ -42,7 +46,11 @@ def test_hostfile_names_each_worker_with_its_slots(chapter: Chapter) -> None:
         if not unit.job.uses_mpi:
             continue
         lines = [line.split() for line in seen.hostfile.splitlines() if line]
-        workers = [pod for pod in seen.pods if unit.job.launcher_runs_ranks or pod["metadata"]["labels"][ROLE] == "node"]
+        workers = [
+            pod
+            for pod in seen.pods
+            if unit.job.launcher_runs_ranks or pod["metadata"]["labels"][ROLE] == "node"
+        ]
         names = {f"{pod['spec']['hostname']}.{pod['spec']['subdomain']}" for pod in workers}
         assert {host for host, _ in lines} == names
         assert [slots for _, slots in lines] == [f"slots={unit.layout.slots}"] * unit.layout.workers
@@ -53,7 +61,9 @@ def test_pods_have_every_field_of_their_template(chapter: Chapter) -> None:
         templates = _templates(seen)
         for pod in seen.pods:
             template = templates[pod["metadata"]["labels"][ROLE]]
-            missing = _missing(template["spec"], pod["spec"], "spec") + _missing(template["metadata"], pod["metadata"], "metadata")
+            missing = _missing(template["spec"], pod["spec"], "spec") + _missing(
+                template["metadata"], pod["metadata"], "metadata"
+            )
             assert not missing, (pod["metadata"]["name"], missing)
 
 
@@ -70,7 +80,9 @@ def test_pods_run_the_planned_command_with_the_planned_environment(chapter: Chap
             planned = unit.launch.launcher_env if is_launcher else unit.launch.worker_env
             present = {variable["name"]: variable.get("value") for variable in container.get("env", ())}
             assert {variable.name for variable in planned} <= set(present)
-            assert all(present[variable.name] == variable.value for variable in planned if not variable.secret)
+            assert all(
+                present[variable.name] == variable.value for variable in planned if not variable.secret
+            )
 
 
 def test_each_pod_is_selected_by_exactly_the_policies_meant_for_it(chapter: Chapter) -> None:
@@ -111,7 +123,12 @@ def test_namespaces_refuse_what_restricted_forbids(chapter: Chapter) -> None:
     for body in chapter.tenants:
         if body["kind"] != "Namespace":
             continue
-        pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "bad", "namespace": body["metadata"]["name"]}, "spec": {"containers": [container]}}
+        pod = {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": "bad", "namespace": body["metadata"]["name"]},
+            "spec": {"containers": [container]},
+        }
         with pytest.raises(ApiError, match="violates PodSecurity"):
             chapter.lab.client.create(pod, dry_run=True)
 
@@ -129,19 +146,32 @@ def test_nothing_drifts(chapter: Chapter) -> None:
 
 def _templates(seen: Seen) -> dict[str, Object]:
     runtime = next(body for body in seen.bodies if body["kind"] == "TrainingRuntime")
-    return {job["name"]: job["template"]["spec"]["template"] for job in runtime["spec"]["template"]["spec"]["replicatedJobs"]}
+    return {
+        job["name"]: job["template"]["spec"]["template"]
+        for job in runtime["spec"]["template"]["spec"]["replicatedJobs"]
+    }
 
 
 def _missing(template: Any, live: Any, path: str) -> list[str]:
     """Fields of the template that the pod does not have as they are. Lists of names may have grown."""
     if isinstance(template, dict):
-        return [line for name, value in template.items() for line in (_missing(value, live[name], f"{path}.{name}") if name in (live or {}) else [f"{path}.{name}"])]
+        return [
+            line
+            for name, value in template.items()
+            for line in (
+                _missing(value, live[name], f"{path}.{name}") if name in (live or {}) else [f"{path}.{name}"]
+            )
+        ]
     if isinstance(template, list) and template and isinstance(template[0], dict):
         key = next(name for name in ("name", "mountPath", "key", "weight", "maxSkew") if name in template[0])
         if key == "name" and "mountPath" in template[0]:
             key = "mountPath"
         present = {item.get(key): item for item in live}
-        return [line for item in template for line in _missing(item, present.get(item[key]), f"{path}[{item[key]}]")]
+        return [
+            line
+            for item in template
+            for line in _missing(item, present.get(item[key]), f"{path}[{item[key]}]")
+        ]
     return [] if template == live else [f"{path}: {template!r} became {live!r}"]
 
 

@@ -14,7 +14,11 @@ QUOTA_API = "kueue.x-k8s.io/v1beta2"
 
 def nodes(cluster: Cluster) -> list[Object]:
     """Descriptions for the lab: one per node, with labels, taints, allocatable and topology."""
-    return [_node(cluster, name, pool, number) for name, pool in cluster.node_pools.items() for number in range(pool.count)]
+    return [
+        _node(cluster, name, pool, number)
+        for name, pool in cluster.node_pools.items()
+        for number in range(pool.count)
+    ]
 
 
 def _node(cluster: Cluster, name: str, pool: NodePool, number: int) -> Object:
@@ -57,10 +61,23 @@ def _flavor(name: str, pool: NodePool) -> Object:
 
 def _cluster_queue(name: str, cluster: Cluster) -> Object:
     pools = cluster.node_pools
-    devices = sorted({d for pool in pools.values() for d in ([pool.gpu.resource] if pool.gpu else []) + ([pool.rdma.resource] if pool.rdma else [])})
+    devices = sorted(
+        {
+            d
+            for pool in pools.values()
+            for d in ([pool.gpu.resource] if pool.gpu else []) + ([pool.rdma.resource] if pool.rdma else [])
+        }
+    )
     covered = ["cpu", "memory", *devices]
-    flavors = [{"name": pool_name, "resources": [{"name": r, "nominalQuota": _capacity(pool, r)} for r in covered]} for pool_name, pool in pools.items()]
-    return _object("ClusterQueue", name, {"namespaceSelector": {}, "resourceGroups": [{"coveredResources": covered, "flavors": flavors}]})
+    flavors = [
+        {"name": pool_name, "resources": [{"name": r, "nominalQuota": _capacity(pool, r)} for r in covered]}
+        for pool_name, pool in pools.items()
+    ]
+    return _object(
+        "ClusterQueue",
+        name,
+        {"namespaceSelector": {}, "resourceGroups": [{"coveredResources": covered, "flavors": flavors}]},
+    )
 
 
 def _capacity(pool: NodePool, resource: str) -> str:
@@ -93,12 +110,22 @@ def _bound(namespace: str, claim: str, modes: list[str]) -> list[Object]:
             "apiVersion": "v1",
             "kind": "PersistentVolume",
             "metadata": {"name": volume},
-            "spec": {"capacity": size, "accessModes": modes, "hostPath": {"path": "/srv"}, "claimRef": {"namespace": namespace, "name": claim}},
+            "spec": {
+                "capacity": size,
+                "accessModes": modes,
+                "hostPath": {"path": "/srv"},
+                "claimRef": {"namespace": namespace, "name": claim},
+            },
         },
         {
             "apiVersion": "v1",
             "kind": "PersistentVolumeClaim",
             "metadata": {"name": claim, "namespace": namespace},
-            "spec": {"accessModes": modes, "resources": {"requests": size}, "storageClassName": "", "volumeName": volume},
+            "spec": {
+                "accessModes": modes,
+                "resources": {"requests": size},
+                "storageClassName": "",
+                "volumeName": volume,
+            },
         },
     ]

@@ -1,0 +1,224 @@
+"""A real Argo CD follows a real repository, a gangplan workspace: edit a spec, render, commit, sync."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gangplan.gitops.argocd import Source, argocd_objects
+from gangplan.pipeline import Request, render
+from gangplan.workspace import load
+from tests.e2e import story, world
+from tests.lab import build, fixtures, programs
+from tests.lab.argocd import NAMESPACE, ArgoCD
+from tests.lab.client import TooLateError, condition
+from tests.lab.gitrepo import GitRepository
+from tests.lab.lab import Lab
+from tests.lab.stages import Plot, Story
+
+pytestmark = pytest.mark.e2e
+Object = dict[str, Any]
+PARTS = ("platform", "tenants", "runs")
+LOOKS = 8  # reconciliations that must not change anything
+
+
+@dataclass(slots=True)
+class Shop:
+    """A lab with Argo CD, and the repository it follows."""
+
+    lab: Lab
+    argocd: ArgoCD
+    repository: GitRepository
+    cluster: str
+
+    @property
+    def root(self) -> Path:
+        """The workspace."""
+        return self.repository.folder
+
+    def change(self, files: dict[str, str | None]) -> str:
+        """What a person does: edit specs, render, commit. Returns the revision that Argo CD then sees."""
+        for name, text in files.items():
+            if text is None:
+                (self.root / name).unlink()
+            else:
+                (self.root / name).write_text(text, encoding="utf-8")
+        result = render(Request(self.root, (self.cluster,)))
+        assert not result.has_errors, result.findings
+        revision = self.repository.commit(message="change specs")
+        for part in PARTS:
+            self.argocd.refresh(f"{self.cluster}-{part}")
+        return revision
+
+    def synced(self, revision: str) -> None:
+        """All three applications are Synced at a revision."""
+        for part in PARTS:
+            try:
+                self.argocd.wait(f"{self.cluster}-{part}", revision=revision, timeout=90)
+            except TooLateError as late:
+                raise AssertionError(
+                    f"{part}: {self.argocd.differing(f'{self.cluster}-{part}')}; {late}"
+                ) from late
+
+    def runs(self) -> dict[str, str]:
+        """The uid of every TrainJob, by name: another uid would be another run."""
+        return {
+            item["metadata"]["name"]: item["metadata"]["uid"] for item in self.lab.client.list("TrainJob")
+        }
+
+    def complete(self) -> None:
+        """Every run has completed."""
+        for item in self.lab.client.list("TrainJob"):
+            meta = item["metadata"]
+            self.lab.client.wait(
+                "TrainJob",
+                meta["name"],
+                meta["namespace"],
+                until=lambda found: condition(found, "Complete") == "True",
+                timeout=180,
+            )
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]:
+    """A workspace of the cluster that fits the profile, rendered, committed and handed to Argo CD."""
+    profile = fixtures.chosen()
+    fixtures.require(profile)
+    if build.missing([programs.ARGOCD]) and (trouble := build.problem()):
+        pytest.skip(f"Argo CD cannot be built: {trouble}")
+    cluster = story.cluster_of(profile.trainer, profile.kueue)
+    if cluster is None:
+        pytest.skip(f"no sample cluster has the versions of profile {profile.name}")
+    root = tmp_path_factory.mktemp("workspace")
+    for folder in ("specs", "overlays", "images"):
+        shutil.copytree(story.ROOT / folder, root / folder)
+    repository = GitRepository(root)
+    with Lab(profile) as lab:
+        yield _opened(lab, repository, cluster)
+
+
+def _opened(lab: Lab, repository: GitRepository, cluster: str) -> Shop:
+    workspace, _ = load(repository.folder)
+    spec = workspace.clusters[cluster].spec
+    lab.add_nodes(world.nodes(spec))
+    lab.client.apply_all(world.platform(spec))
+    teams = [(name, workspace.teams[name].spec) for name in spec.teams]
+    for team, found in teams:  # claims are there before any run: their owners made them
+        lab.client.apply(
+            {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": found.namespace or team}},
+            manager="people",
+        )
+    lab.client.apply_all(world.claims(teams))
+    shop = Shop(lab, ArgoCD(lab, cluster=cluster), repository, cluster)
+    assert not render(Request(shop.root, (cluster,))).has_errors
+    revision = repository.commit(message="first")
+    namespaces = sorted(found.namespace or team for team, found in teams)
+    lab.client.apply_all(
+        argocd_objects(cluster, namespaces, Source(repository.url, "main", NAMESPACE), list(PARTS))
+    )
+    shop.synced(revision)
+    shop.complete()
+    return shop
+
+
+def test_everything_stays_synced_over_many_reconciliations(shop: Shop) -> None:
+    names = [f"{shop.cluster}-{part}" for part in PARTS]
+    before = {name: shop.argocd.get(name)["status"]["operationState"]["finishedAt"] for name in names}
+    runs = shop.runs()
+    assert runs
+
+    for look in range(LOOKS):
+        for name in names:
+            seen = shop.argocd.reconciled(name)
+            shop.argocd.refresh(name, hard=look % 2 == 0)
+            shop.lab.client.wait(
+                "Application",
+                name,
+                NAMESPACE,
+                until=lambda item, seen=seen: item["status"].get("reconciledAt") != seen,
+            )
+            assert shop.argocd.differing(name) == []
+            assert shop.argocd.get(name)["status"]["sync"]["status"] == "Synced"
+
+    assert {name: shop.argocd.get(name)["status"]["operationState"]["finishedAt"] for name in names} == before
+    assert shop.runs() == runs
+
+
+def test_guardrails_heal_themselves(shop: Shop) -> None:
+    queue = next(item for item in shop.lab.client.list("LocalQueue"))
+    meta = queue["metadata"]
+
+    shop.lab.client.delete("LocalQueue", meta["name"], meta["namespace"])
+
+    healed = shop.lab.client.wait(
+        "LocalQueue",
+        meta["name"],
+        meta["namespace"],
+        until=lambda item: item["metadata"]["uid"] != meta["uid"],
+        timeout=60,
+    )
+    assert healed["spec"] == queue["spec"]
+
+
+def test_a_second_commit_starts_only_its_run(shop: Shop) -> None:
+    spec = _spec_here(shop)
+    before = shop.runs()
+
+    revision = shop.change({spec: f"{(shop.root / spec).read_text()}run: 2\n"})
+    shop.synced(revision)
+    shop.complete()
+
+    after = shop.runs()
+    assert before.items() <= after.items()
+    assert len(after) == len(before) + 1
+
+
+def test_removing_the_file_of_a_running_run_does_not_kill_it(shop: Shop) -> None:
+    spec = _spec_here(shop)
+    stem = Path(spec).stem
+    before = set(shop.runs())
+    hold = Story(Plot.RUN, namespace=None, run=None)
+    shop.lab.tell(hold)
+    shop.synced(shop.change({spec: f"{(shop.root / spec).read_text().replace('run: 2', 'run: 3')}"}))
+    started = next(name for name in shop.runs() if name not in before)
+    namespace = next(
+        item["metadata"]["namespace"]
+        for item in shop.lab.client.list("TrainJob")
+        if item["metadata"]["name"] == started
+    )
+    selector = f"jobset.sigs.k8s.io/jobset-name={started}"
+    shop.lab.client.wait(
+        "TrainJob",
+        started,
+        namespace,
+        until=lambda item: any(job["ready"] for job in item["status"].get("jobsStatus", [])),
+        timeout=60,
+    )
+    pods = {pod["metadata"]["uid"] for pod in shop.lab.client.list("Pod", namespace, labels=selector)}
+    runs = shop.runs()
+
+    shop.synced(shop.change({spec: None}))
+
+    assert stem in started
+    assert shop.runs() == runs
+    assert pods <= {pod["metadata"]["uid"] for pod in shop.lab.client.list("Pod", namespace, labels=selector)}
+    shop.lab.forget(hold)
+
+
+def _spec_here(shop: Shop) -> str:
+    """A small spec that runs on this cluster only, so that one change is one run."""
+    found = sorted(
+        (shop.root / "rendered" / shop.cluster / "runs").rglob("*.yaml"),
+        key=lambda path: (path.stat().st_size, path.name),
+    )
+    for path in found:
+        source = path.read_text().splitlines()[0].rpartition(" ")[2]
+        text = (shop.root / source).read_text()
+        if "clusters:" not in text or f"clusters: [{shop.cluster}]" in text:
+            return source
+    raise AssertionError("no spec runs on this cluster alone")

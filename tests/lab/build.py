@@ -1,0 +1,133 @@
+"""Build what the lab runs, once.
+
+Each program becomes a folder ``<name>-<version>-<digest>`` of the cache with its
+executable and its installation manifests; the digest covers the pinned module
+files, so a changed pin is a new folder and an unchanged one costs nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Collection, Iterable
+from pathlib import Path
+
+from . import assets, folders, profiles
+from .programs import ARGOCD, KUSTOMIZE, Program
+
+GO = (1, 26)
+INSTALL_GO = f"install Go {GO[0]}.{GO[1]} or later (make lab builds the control plane with it)"
+
+Say = Callable[[str], None]
+
+
+class GoMissingError(RuntimeError):
+    """The machine has no usable Go toolchain; the message says what to install."""
+
+
+def say(line: str) -> None:
+    """Print one line of progress."""
+    print(f"lab: {line}", file=sys.stderr, flush=True)
+
+
+def home(program: Program) -> Path:
+    """Return the folder of a built program, whether or not it is there."""
+    return folders.cache() / f"{program.key}-{program.digest()}"
+
+
+def executable(program: Program, name: str | None = None) -> Path:
+    """Return one executable of a built program."""
+    return home(program) / "bin" / (name or program.binaries[0])
+
+
+def missing(programs: Iterable[Program]) -> list[Program]:
+    """Return the programs that are not in the cache, each once."""
+    return [program for program in dict.fromkeys(programs) if not home(program).is_dir()]
+
+
+def problem() -> str | None:
+    """Return why this machine can't build, or None if it can."""
+    if not shutil.which("go"):
+        return f"no Go toolchain: {INSTALL_GO}"
+    told = subprocess.run(["go", "env", "GOVERSION"], capture_output=True, text=True, check=False).stdout
+    version = re.match(r"go(\d+)\.(\d+)", told)
+    if version and (int(version[1]), int(version[2])) < GO:
+        return f"{told.strip()} is too old: {INSTALL_GO}"
+    return None
+
+
+def ensure(programs: Iterable[Program], report: Say = say) -> None:
+    """Build what is missing; several callers at once wait for each other."""
+    absent = missing(programs)
+    if not absent:
+        return
+    if trouble := problem():
+        raise GoMissingError(trouble)
+    if KUSTOMIZE not in absent and not home(KUSTOMIZE).is_dir():
+        absent.append(KUSTOMIZE)
+    absent.sort(key=lambda program: program != KUSTOMIZE)
+    for number, program in enumerate(absent, 1):
+        with folders.exclusive(folders.cache() / "build.lock"):
+            if not home(program).is_dir():
+                report(f"building {program.name} {program.version} ({number} of {len(absent)}) ...")
+                began = time.monotonic()
+                _build(program)
+                report(f"built {program.name} {program.version} in {time.monotonic() - began:.0f} s")
+
+
+def _build(program: Program) -> None:
+    """Build one program aside, then move it into its place at once."""
+    target = home(program)
+    with tempfile.TemporaryDirectory(dir=target.parent, prefix=".building-") as name:
+        source, result = Path(name) / "source", Path(name) / "result"
+        (result / "bin").mkdir(parents=True)
+        source.mkdir()
+        for path in program.sources():
+            shutil.copyfile(path, source / path.name)
+        module = Path(json.loads(_go("mod", "download", "-json", program.module, folder=source))["Dir"])
+        first = result / "bin" / program.binaries[0]
+        flags = ("-buildvcs=false", "-ldflags", program.ldflags())
+        _go("build", *flags, "-o", str(first), _package(program, source, module), folder=source)
+        for other in program.binaries[1:]:
+            os.link(first, first.with_name(other))
+        manifests = assets.manifests(program, module, executable(KUSTOMIZE))
+        (result / "manifests.json").write_text(json.dumps(manifests))
+        result.rename(target)
+
+
+def _package(program: Program, folder: Path, module: Path) -> str:
+    """Return the package to build: upstream's, our own main, or upstream's edited."""
+    if program.package and not program.edits:
+        return program.package
+    if program.package:
+        upstream = module / program.package.removeprefix(program.module).strip("/") / "main.go"
+        text = upstream.read_text()
+        for old, new in program.edits:
+            if text.count(old) != 1:
+                raise RuntimeError(f"{upstream}: expected {old} once, found it {text.count(old)} times")
+            text = text.replace(old, new)
+        (folder / "main.go").write_text(text)
+    return "."
+
+
+def _go(*arguments: str, folder: Path) -> str:
+    """Run ``go`` in a folder with the module files as they are; return what it prints."""
+    environment = {**os.environ, "GOWORK": "off"}
+    result = subprocess.run(
+        ["go", *arguments], cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
+    if result.returncode:
+        raise RuntimeError(f"go {' '.join(arguments)} failed in {folder.name}:\n{result.stderr[-4000:]}")
+    return result.stdout.strip()
+
+
+def wanted(names: Collection[str]) -> list[Program]:
+    """Return the programs of some profiles, or of ``all``, with Argo CD."""
+    chosen = [each for each in profiles.PROFILES if each.name in names or "all" in names]
+    return [program for each in chosen for program in (*each.programs, KUSTOMIZE, ARGOCD)]

@@ -1,0 +1,5 @@
+"""Make the lab's fixture known to the tests of this folder."""
+
+from .fixtures import lab, pytest_runtest_makereport
+
+__all__ = ["lab", "pytest_runtest_makereport"]

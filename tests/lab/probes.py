@@ -1,0 +1,62 @@
+"""Ask each controller's webhook something whose answer only it can give."""
+
+from __future__ import annotations
+
+from . import client
+from .client import Client, Object
+
+PROBE = "gangplan-lab-probe"
+METADATA = {"name": PROBE, "namespace": "default"}
+
+
+def answers(api: Client, name: str) -> bool:
+    """Tell whether a controller's webhook took part in a dry run."""
+    return _PROBES[name](api)
+
+
+def _kueue(api: Client) -> bool:
+    """Kueue's webhook puts a finalizer on new flavors."""
+    version = api.resource("ResourceFlavor").api_version
+    item = {"apiVersion": version, "kind": "ResourceFlavor", "metadata": {"name": PROBE}, "spec": {}}
+    return bool(_sent(api, item).get("metadata", {}).get("finalizers"))
+
+
+def _jobset(api: Client) -> bool:
+    """JobSet's webhook fills in the network."""
+    spec = {"replicatedJobs": [{"name": "a", "template": {"spec": _job()}}]}
+    item = {"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet", "metadata": METADATA, "spec": spec}
+    return "enableDNSHostnames" in _sent(api, item).get("spec", {}).get("network", {})
+
+
+def _trainer(api: Client) -> bool:
+    """Trainer's webhook refuses runs of a runtime that isn't there."""
+    spec = {"runtimeRef": {"kind": "TrainingRuntime", "name": "gangplan-none"}}
+    item = {
+        "apiVersion": "trainer.kubeflow.org/v1alpha1",
+        "kind": "TrainJob",
+        "metadata": METADATA,
+        "spec": spec,
+    }
+    try:
+        api.create(item, dry_run=True)
+    except client.ApiError as error:
+        return error.status < 500 and "gangplan-none" in error.message
+    return False
+
+
+def _sent(api: Client, item: Object) -> Object:
+    """Create an object without keeping it; return what would be kept."""
+    try:
+        return api.create(item, dry_run=True).object
+    except client.ApiError as error:
+        if error.status < 500:
+            raise
+        return {}
+
+
+def _job() -> Object:
+    pod = {"restartPolicy": "Never", "containers": [{"name": "a", "image": "registry.example.com/a"}]}
+    return {"template": {"spec": pod}}
+
+
+_PROBES = {"kueue": _kueue, "jobset": _jobset, "trainer": _trainer}

@@ -1,0 +1,152 @@
+"""The programs of the lab: which Go module, which version, which executables.
+
+Every program is built from a Go module whose exact dependencies are committed
+under ``modules/<name>/<version>/`` (``go.mod`` and ``go.sum``).  A program
+without a ``package`` has its own small ``modules/<name>/main.go``.  A program
+with ``edits`` is built from a copy of its package with those strings replaced.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+
+MODULES = Path(__file__).parent / "modules"
+
+#: The variable that tells our Kueue where its metrics certificate is.
+KUEUE_METRICS_CERTS = "GANGPLAN_LAB_KUEUE_METRICS_CERTS"
+
+
+@dataclass(frozen=True)
+class Program:
+    """One Go program at one version, built into one executable.
+
+    ``binaries`` are the names under which the executable is linked; programs
+    with several names (Kubernetes, Argo CD) look at the name they run under.
+    ``edits`` are (old, new) strings of upstream's main file.
+    """
+
+    name: str
+    version: str
+    module: str
+    package: str | None
+    binaries: tuple[str, ...]
+    edits: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def key(self) -> str:
+        """Return ``name-version``, unique among all programs."""
+        return f"{self.name}-{self.version}"
+
+    @property
+    def pins(self) -> Path:
+        """Return the folder that holds the pinned ``go.mod`` and ``go.sum``."""
+        return MODULES / self.name / self.version
+
+    @property
+    def main(self) -> Path | None:
+        """Return our own main file, or None when upstream's package is built."""
+        return None if self.package else MODULES / self.name / "main.go"
+
+    def sources(self) -> tuple[Path, ...]:
+        """Return every committed file that decides what the build produces."""
+        files = (self.pins / "go.mod", self.pins / "go.sum")
+        return (*files, self.main) if self.main else files
+
+    def digest(self) -> str:
+        """Return a short hash over the build inputs; it names the cache entry."""
+        total = hashlib.sha256(repr((self.package, self.binaries, self.edits)).encode())
+        for path in self.sources():
+            total.update(path.read_bytes())
+        return total.hexdigest()[:12]
+
+    def ldflags(self) -> str:
+        """Return linker flags: no debug data, and a version where one is read."""
+        flags = ["-s", "-w"]
+        if self.name == "kubernetes":
+            major, minor, _ = self.version.split(".")
+            package = "k8s.io/component-base/version"
+            flags += [
+                f"-X {package}.gitVersion=v{self.version}",
+                f"-X {package}.gitMajor={major}",
+                f"-X {package}.gitMinor={minor}",
+            ]
+        return " ".join(flags)
+
+
+def etcd(version: str) -> Program:
+    """Return etcd, the API server's store."""
+    module = "go.etcd.io/etcd/server/v3"
+    return Program("etcd", version, module, module, ("etcd",))
+
+
+def kubernetes(version: str) -> Program:
+    """Return API server, scheduler, controller manager and kubectl, in one executable."""
+    names = ("kube-apiserver", "kube-scheduler", "kube-controller-manager", "kubectl")
+    return Program("kubernetes", version, "k8s.io/kubernetes", None, names)
+
+
+def jobset(version: str) -> Program:
+    """Return the JobSet controller manager."""
+    module = "sigs.k8s.io/jobset"
+    return Program("jobset", version, module, module, ("jobset",))
+
+
+def trainer(version: str) -> Program:
+    """Return the Kubeflow Trainer controller manager."""
+    module = "github.com/kubeflow/trainer/v2"
+    return Program("trainer", version, module, f"{module}/cmd/trainer-controller-manager", ("trainer",))
+
+
+def kueue(version: str) -> Program:
+    """Return the Kueue controller manager.
+
+    It reads its metrics certificate from one fixed path of the machine, which
+    neither an unprivileged user nor two labs can share; ours asks the environment.
+    """
+    module = "sigs.k8s.io/kueue"
+    edit = ('"/etc/kueue/metrics/certs"', f'os.Getenv("{KUEUE_METRICS_CERTS}")')
+    return Program("kueue", version, module, f"{module}/cmd/kueue", ("kueue",), (edit,))
+
+
+def kwok(version: str) -> Program:
+    """Return KWOK, which plays the nodes and their pods."""
+    module = "sigs.k8s.io/kwok"
+    return Program("kwok", version, module, f"{module}/cmd/kwok", ("kwok",))
+
+
+def kustomize(version: str) -> Program:
+    """Return kustomize, which builds upstream's default installations."""
+    module = "sigs.k8s.io/kustomize/kustomize/v5"
+    return Program("kustomize", version, module, module, ("kustomize",))
+
+
+def argocd(version: str) -> Program:
+    """Return Argo CD's application controller, repo server and Redis, in one executable."""
+    names = ("argocd-application-controller", "argocd-repo-server", "argocd-redis")
+    return Program("argocd", version, "github.com/argoproj/argo-cd/v3", None, names)
+
+
+ETCD = etcd("3.6.5")
+KWOK = kwok("0.7.0")
+KUSTOMIZE = kustomize("5.8.1")
+ARGOCD = argocd("3.5.1")
+
+CATALOG: tuple[Program, ...] = (
+    ETCD,
+    kubernetes("1.34.4"),
+    kubernetes("1.33.13"),
+    jobset("0.12.0"),
+    jobset("0.11.0"),
+    jobset("0.10.1"),
+    trainer("2.3.0"),
+    trainer("2.2.1"),
+    trainer("2.1.0"),
+    kueue("0.19.2"),
+    kueue("0.18.2"),
+    kueue("0.15.2"),
+    KWOK,
+    KUSTOMIZE,
+    ARGOCD,
+)

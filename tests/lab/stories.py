@@ -1,0 +1,45 @@
+"""Tell stories to a running cluster."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from contextlib import suppress
+from itertools import count
+
+from .client import ApiError, Client
+from .stages import Story
+
+NUDGED = "lab.gangplan.dev/nudged"
+#: How long KWOK takes to notice a changed Stage.
+NOTICE = 0.3
+
+_NUMBERS = count(1)
+
+
+def tell(api: Client, stories: Iterable[Story]) -> None:
+    """Let stories happen to their pods from now on."""
+    told = list(stories)
+    for story in told:
+        api.apply(story.stage())
+    _nudge(api, told)
+
+
+def forget(api: Client, stories: Iterable[Story]) -> None:
+    """Let the usual course happen again."""
+    told = list(stories)
+    for story in told:
+        api.delete("Stage", story.name)
+    _nudge(api, told)
+
+
+def _nudge(api: Client, stories: list[Story]) -> None:
+    """Make KWOK decide again about pods that are there: it only does so when one changes."""
+    pods = [pod for story in stories for pod in api.list("Pod", story.namespace, story.selector())]
+    if pods:
+        time.sleep(NOTICE)
+    for pod in pods:
+        metadata = pod["metadata"]
+        change = {"metadata": {"annotations": {NUDGED: str(next(_NUMBERS))}}}
+        with suppress(ApiError):
+            api.patch("Pod", metadata["name"], change, metadata["namespace"])
