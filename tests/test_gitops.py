@@ -1,0 +1,85 @@
+"""What `gangplan gitops argocd` prints: safe options for runs, guardrails that heal."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from gangplan.gitops.argocd import CHILD_KINDS, RUN_KINDS, Source, argocd_objects
+from gangplan.pipeline import Request, preview
+from gangplan.source import load_objects
+from tests.test_meta import ROOT
+
+SOURCE = Source("https://git.example.com/ml/jobs.git", "main", "argocd")
+
+
+@pytest.fixture(scope="module")
+def objects() -> dict[str, dict[str, Any]]:
+    """Projects and applications of one cluster, by name and kind."""
+    bodies = argocd_objects("us-cloud", ["research", "team-nlp"], SOURCE, ["platform", "tenants", "runs"])
+    return {f"{body['kind']}/{body['metadata']['name']}": body for body in bodies}
+
+
+def test_two_projects_and_three_applications(objects: dict[str, Any]) -> None:
+    assert sorted(objects) == [
+        "AppProject/us-cloud-guardrails",
+        "AppProject/us-cloud-runs",
+        "Application/us-cloud-platform",
+        "Application/us-cloud-runs",
+        "Application/us-cloud-tenants",
+    ]
+
+
+def test_runs_are_never_pruned_nor_healed(objects: dict[str, Any]) -> None:
+    automated = objects["Application/us-cloud-runs"]["spec"]["syncPolicy"]["automated"]
+
+    assert automated == {"enabled": True, "prune": False, "selfHeal": False}
+
+
+@pytest.mark.parametrize("part", ["platform", "tenants"])
+def test_guardrails_are_pruned_and_healed(objects: dict[str, Any], part: str) -> None:
+    automated = objects[f"Application/us-cloud-{part}"]["spec"]["syncPolicy"]["automated"]
+
+    assert automated == {"enabled": True, "prune": True, "selfHeal": True}
+
+
+@pytest.mark.parametrize("part", ["platform", "tenants", "runs"])
+def test_server_side_apply_goes_with_server_side_diff(objects: dict[str, Any], part: str) -> None:
+    application = objects[f"Application/us-cloud-{part}"]
+
+    assert "ServerSideApply=true" in application["spec"]["syncPolicy"]["syncOptions"]
+    assert (
+        application["metadata"]["annotations"]["argocd.argoproj.io/compare-options"] == "ServerSideDiff=true"
+    )
+
+
+def test_nothing_replaces_or_forces(objects: dict[str, Any]) -> None:
+    options = [
+        option
+        for body in objects.values()
+        for option in body["spec"].get("syncPolicy", {}).get("syncOptions", [])
+    ]
+
+    assert not [option for option in options if option.startswith(("Force", "Replace"))]
+
+
+def test_the_runs_application_names_a_namespace_its_project_allows(objects: dict[str, Any]) -> None:
+    # Found with a real Argo CD: an empty namespace matches no destination, and the application never syncs.
+    allowed = {item["namespace"] for item in objects["AppProject/us-cloud-runs"]["spec"]["destinations"]}
+
+    assert objects["Application/us-cloud-runs"]["spec"]["destination"]["namespace"] in allowed
+
+
+def test_the_runs_project_allows_exactly_what_a_run_is_made_of() -> None:
+    result = preview(Request(ROOT, ("us-cloud",)))
+    rendered = {
+        (body["apiVersion"].rpartition("/")[0], body["kind"])
+        for path, text in result.texts.items()
+        if "/runs/" in path
+        for body in load_objects(text)
+    }
+
+    assert rendered == set(RUN_KINDS)
+    assert not set(RUN_KINDS) & set(CHILD_KINDS)
+    assert not {"Secret", "ConfigMap"} & {kind for _, kind in CHILD_KINDS}
