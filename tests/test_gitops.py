@@ -9,7 +9,7 @@ import pytest
 from gangplan.gitops.argocd import CHILD_KINDS, RUN_KINDS, Source, argocd_objects
 from gangplan.pipeline import Request, preview
 from gangplan.source import load_objects
-from tests.test_meta import ROOT
+from tests.e2e.story import ROOT
 
 SOURCE = Source("https://git.example.com/ml/jobs.git", "main", "argocd")
 

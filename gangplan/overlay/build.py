@@ -13,12 +13,9 @@ from gangplan.findings import Location
 from gangplan.objects import Body, dump_all, ref_of
 from gangplan.overlay.component import Component
 from gangplan.overlay.shape import (
-    Orders,
     Tree,
-    bringing,
-    brought,
     filled,
-    key_sets,
+    in_order_of,
     representative,
     shape_of,
     slotted,
@@ -50,7 +47,6 @@ class Builder:
     matched: set[int] = field(default_factory=set)
     _engine: KustomizeEngine | None = None
     _by_shape: dict[Any, Any] = field(default_factory=dict)
-    _orders: Orders = field(default_factory=dict)
     _tree: Tree = field(init=False)
 
     def __post_init__(self) -> None:
@@ -76,7 +72,7 @@ class Builder:
                 by_shape[index] = shape_of(body, self._tree)
         self._learn(bodies, by_shape)
         for index, (key, parts) in by_shape.items():
-            built[index] = filled(self._by_shape[key], parts, self._orders)
+            built[index] = filled(self._by_shape[key], parts)
         for index, outcome in zip(direct, self._run([bodies[index] for index in direct]), strict=True):
             built[index] = outcome
         return built
@@ -99,24 +95,18 @@ class Builder:
 
         A patch that selects by value counts even where it does not match: it must not match a placeholder.
         """
+        if any(b"x0gp" in data for data in self.component.files.values()):
+            return True  # a patch that writes something like a placeholder
         return any(
             (patch.looks_at_values or patch.target.is_by_value) and patch.target.matches_kind(body)
             for patch in self.component.patches
         )
 
     def _learn(self, bodies: Sequence[Body], wanted: dict[int, tuple[Any, list[Any]]]) -> None:
-        """Build one representative of each shape not seen yet, and one that brings the new sets of keys."""
+        """Build one representative of each shape not seen yet."""
         new = {key: bodies[index] for index, (key, _) in wanted.items() if key not in self._by_shape}
         chosen = [representative(body, self._tree, number) for number, body in enumerate(new.values())]
-        sets = list({keys: None for _, parts in wanted.values() for keys in key_sets(parts)})
-        sets = [keys for keys in sets if keys not in self._orders]
-        if sets:
-            first = bodies[next(iter(wanted))]
-            chosen.append(bringing(representative(first, self._tree, len(new)), sets))
-        outcomes = self._run(chosen)
-        if sets:
-            self._orders.update(zip(sets, brought(outcomes.pop()), strict=True))
-        self._by_shape.update(zip(new, map(slotted, outcomes), strict=True))
+        self._by_shape.update(zip(new, map(slotted, self._run(chosen)), strict=True))
 
     def _run(self, bodies: list[Body]) -> list[Body]:
         outcomes: list[Body] = []
@@ -139,7 +129,7 @@ class Builder:
         outcomes: list[Body | None] = [None] * len(bodies)
         for body in load_blocks(text.decode()):
             index, outcome = _unmarked(body)
-            outcomes[index] = outcome
+            outcomes[index] = in_order_of(bodies[index], outcome)
         return [outcome for outcome in outcomes if outcome is not None]
 
     def _refused(self, cause: str) -> PatchError:

@@ -220,8 +220,10 @@ def _bad_operations(value: Any) -> str:
             or not isinstance(operation.get("path"), str)
         ):
             return f"each operation needs an op ({', '.join(sorted(_OPS))}) and a path"
-        gone = operation.get("from") if operation["op"] == "move" else None
-        for path in (gone, operation["path"] if operation["op"] != "test" else None):
+        op, source = operation["op"], operation.get("from")
+        for path in (source, operation["path"] if op != "test" else None):
+            if op == "copy" and path == source:
+                continue  # only read
             if path in _IDENTITY:
                 return f"{path} is the object's identity, which references rely on"
             if path in _HOLDING:

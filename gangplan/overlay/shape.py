@@ -5,14 +5,14 @@ mappings and lists that its paths pass through, and nothing else. So one represe
 which every value, and within `spec` every part that no path enters, is a placeholder; the outcome is filled
 for all others.
 
-kustomize also sorts the keys of every mapping of an object that it patches, by rules of its own. A
-representative therefore brings the sets of keys not met before, and shows their order.
+kustomize also sorts the keys of an object that it patches, by rules that differ between its versions. The
+generator's order is put back, so that bytes do not hang on the engine and patched files read like others.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import count
 from typing import Any
@@ -21,13 +21,10 @@ from gangplan.objects import Body
 
 # The steps of all paths of a component's patches, as a tree. None opens everything below.
 Tree = dict[str, "Tree"]
-Keys = tuple[str, ...]
-Orders = dict[Keys, Keys]
 
 _PLACEHOLDER = re.compile(r"gp[0-9]+x([0-9]+)x0gp")
 # Texts that decide what kustomize does with an object.
 _LITERAL = ("apiVersion", "kind")
-_BROUGHT = "gangplanKeys"
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,45 +105,47 @@ def slotted(value: Any) -> Any:
     return _Slot(int(match[1])) if match else value
 
 
-def filled(value: Any, parts: list[Any], orders: Orders) -> Any:
-    """A slotted representative with the parts of one object in its slots, their keys in kustomize's order."""
+def filled(value: Any, parts: list[Any]) -> Any:
+    """A slotted representative with the parts of one object in its slots."""
     kind = type(value)
     if kind is _Slot:
-        return _ordered(parts[value.index], orders)
+        return parts[value.index]
     if kind is dict:
-        return {name: filled(item, parts, orders) for name, item in value.items()}
+        return {name: filled(item, parts) for name, item in value.items()}
     if kind is list:
-        return [filled(item, parts, orders) for item in value]
+        return [filled(item, parts) for item in value]
     return value
 
 
-def _ordered(value: Any, orders: Orders) -> Any:
-    kind = type(value)
-    if kind is dict:
-        names = orders[tuple(value)] if len(value) > 1 else value
-        return {name: _ordered(value[name], orders) for name in names}
-    if kind is list:
-        return [_ordered(item, orders) for item in value]
-    return value
+def in_order_of(model: Any, built: Any) -> Any:
+    """What was built, its keys in the order of what went in; keys that a patch brought come last, sorted."""
+    if isinstance(built, dict):
+        known = model if isinstance(model, dict) else {}
+        names = [name for name in known if name in built] + sorted(
+            name for name in built if name not in known
+        )
+        return {name: in_order_of(known.get(name), built[name]) for name in names}
+    if isinstance(built, list):
+        models = model if isinstance(model, list) else []
+        aligned = models if len(models) == len(built) else []
+        return [
+            in_order_of(_counterpart(item, models, aligned[index : index + 1]), item)
+            for index, item in enumerate(built)
+        ]
+    return built
 
 
-def key_sets(value: Any) -> Iterator[Keys]:
-    """The keys of every mapping in some parts that has several."""
-    if isinstance(value, dict):
-        if len(value) > 1:
-            yield tuple(value)
-        value = list(value.values())
-    if isinstance(value, list):
-        for item in value:
-            if isinstance(item, dict | list):
-                yield from key_sets(item)
-
-
-def bringing(body: Body, sets: Sequence[Keys]) -> Body:
-    """A representative that brings sets of keys to be sorted."""
-    return {**body, _BROUGHT: [dict.fromkeys(keys, "") for keys in sets]}
-
-
-def brought(built: Body) -> list[Keys]:
-    """The sets that it brought, each in kustomize's order."""
-    return [tuple(keys) for keys in built[_BROUGHT]]
+def _counterpart(item: Any, models: list[Any], same_place: list[Any]) -> Any:
+    """What an entry of a list was before a patch moved or changed it: the same, else the one of its name,
+    else the one in its place."""
+    for model in (*same_place, *models):
+        if model == item:
+            return model
+    if not isinstance(item, dict):
+        return same_place[0] if same_place else None
+    named = [model for model in models if isinstance(model, dict)]
+    for name in ("name", "mountPath", "key", "to", "from"):
+        for model in named:
+            if name in item and model.get(name) == item[name]:
+                return model
+    return same_place[0] if same_place else None

@@ -24,6 +24,20 @@ _COUNT_OPTIONS = {
 }
 
 
+# Launcher options, without their dashes, that take two words, and common ones that take none; any other is
+# taken to have one.
+_TWO_WORDS = frozenset(["mca", "gmca", "prtemca", "pmixmca", "env", "genv"])
+_NO_WORD = frozenset(
+    (
+        *("allow-run-as-root", "bynode", "byslot", "disable-cache", "display-allocation", "display-map"),
+        *("genvall", "genvnone", "gloo", "l", "mpi", "nolocal", "nooversubscribe", "oversubscribe"),
+        *("prepend-rank", "print-all-exitcodes", "q", "quiet", "report-bindings", "tag-output"),
+        *("timestamp-output", "use-gloo", "use-hwthread-cpus", "use-mpi", "v", "verbose"),
+    )
+)
+_INTERPRETER = re.compile(r"python[0-9.]*|bash|sh|env|\./.*")
+
+
 @dataclass(frozen=True, slots=True)
 class Count:
     """A number of ranks that the command names, the word it stands in, and the number that is right."""
@@ -89,7 +103,8 @@ def _forwarding(job: Job, words: tuple[str, ...]) -> tuple[str, ...]:
     """The user's own mpirun, with -x for each variable that it does not carry yet (Open MPI only)."""
     if job.image.mpi is None or job.image.mpi.family != "OpenMPI":
         return words
-    carried = {words[index + 1].split("=")[0] for index, word in enumerate(words[:-1]) if word == "-x"}
+    own = words[: _program_at(words)]
+    carried = {own[index + 1].split("=")[0] for index, word in enumerate(own[:-1]) if word == "-x"}
     added = tuple(part for name in forwarded(job) if name not in carried for part in ("-x", name))
     return (words[0], *added, *words[1:])
 
@@ -123,12 +138,25 @@ def _torch(job: Job, words: tuple[str, ...], program: str) -> Final:
 def _wrong_counts(job: Job, program: str, words: tuple[str, ...]) -> tuple[Count, ...]:
     """Rank counts that are not workers times slots. Words after the first program are not options."""
     wrong = []
-    for index, word in enumerate(words[1:-1], start=1):
+    for index, word in enumerate(words[1 : _program_at(words) - 1], start=1):
         if word in _COUNT_OPTIONS[program] and words[index + 1] != str(job.ranks):
             wrong.append(Count(word, words[index + 1], job.ranks, index + 1))
         if word in _COUNT_OPTIONS[program]:
             break
     return tuple(wrong)
+
+
+def _program_at(words: tuple[str, ...]) -> int:
+    """Where the launcher's own options end and the program begins."""
+    index = 1
+    while index < len(words) and words[index].startswith("-"):
+        option, following = words[index], words[index + 1 : index + 2]
+        has_none = option.lstrip("-") in _NO_WORD or "=" in option
+        if has_none or (following and _INTERPRETER.fullmatch(following[0])):
+            index += 1
+        else:
+            index += 3 if option.lstrip("-") in _TWO_WORDS else 2
+    return min(index, len(words))
 
 
 def _wrong_deepspeed(job: Job, words: tuple[str, ...]) -> tuple[Count, ...]:

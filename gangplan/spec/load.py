@@ -85,6 +85,8 @@ def _finding(model: type[BaseModel], document: Document, item: Any) -> Finding:
     if kind == "literal_error":
         return _choice(model, document, path, item)
     message, help = _plain(kind, context, item["input"], path)
+    if help.startswith("Quote it"):
+        help = f'Quote it: "{document.text(path)}".'  # as written: 007, not 7
     rule = "spec-type" if kind.endswith("_type") else "spec-value"
     return error(rule, document.where(path), message, help or _example(model, path))
 

@@ -76,7 +76,7 @@ class Client:
             "Content-Type": "application/json",
             **(headers or {}),
         }
-        data = None if body is None else json.dumps(body).encode()
+        data = None if body is None else json.dumps(body, ensure_ascii=False).encode()
         target = f"{path}?{urlencode(query)}" if query else path
         response, content = self._send(method, target, data, head)
         parsed = _parse(content)
