@@ -20,7 +20,8 @@ from gangplan.overlay import Builder, PatchError, load_component
 from gangplan.plan import Unit, plan_unit
 from gangplan.plan.names import PLACEHOLDER, run_name
 from gangplan.resolve import resolve, resolve_site, resolve_tenants, target_clusters
-from gangplan.validate.schema import SchemaVersions, problems
+from gangplan.validate.gate import judge
+from gangplan.validate.schema import SchemaVersions
 from gangplan.validate.schema_messages import dotted
 from gangplan.workspace import RENDERED, Spec, SpecFile, Workspace, load, load_spec
 
@@ -219,7 +220,7 @@ def content_hash(bodies: Sequence[Body], run: int) -> str:
 def check_objects(
     bodies: Sequence[Body], before: Sequence[Body], platform: Platform, where: Location, builder: Builder
 ) -> list[Finding]:
-    """The schema gate: each built object against the schema of its kind at the cluster's versions.
+    """The gate: each built object against the schema of its kind and the rules, at the cluster's versions.
 
     A problem that the generated object did not have is the overlay's.
     """
@@ -230,15 +231,12 @@ def check_objects(
         jobset=platform.jobset.line,
     )
     findings = []
-    for built, generated in zip(bodies, before, strict=True):
-        wrong = problems(built, versions)
-        if not wrong:
-            continue
-        inherited = (
-            {problem.path for problem in problems(generated, versions)}
-            if built != generated
-            else {p.path for p in wrong}
-        )
+    judged = judge(bodies, versions)
+    if not any(judged):
+        return []
+    own = judge(before, versions)
+    for built, wrong, generated in zip(bodies, judged, own, strict=True):
+        inherited = {problem.path for problem in generated}
         for problem in wrong:
             is_inherited = problem.path in inherited
             place = where if is_inherited else builder.component.place_of(problem.path)

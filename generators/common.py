@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from gangplan.model.job import Tenant
@@ -63,6 +64,15 @@ def tenant_annotations(tenant: Tenant, wave: int, **more: str) -> Pairs:
     annotations = {"argocd.argoproj.io/sync-wave": str(wave), f"{PREFIX}source": tenant.source}
     annotations |= {f"{PREFIX}{name}": value for name, value in more.items() if value}
     return tuple(sorted(annotations.items()))
+
+
+def literal(text: str) -> str:
+    """A command word or a variable's value that Kubernetes hands on unchanged.
+
+    The kubelet replaces `$(NAME)` by a variable and `$$` by `$`, and breaks a letter beyond ASCII behind a
+    `$` (k8s.io/kubernetes third_party/forked/golang/expansion, v1.34).
+    """
+    return re.sub(r"\$(?=[$(]|[^\x00-\x7f])", "$$", text)
 
 
 def objects_of(template: str, values: dict[str, Any]) -> list[Body]:

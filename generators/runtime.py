@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gangplan.generators.common import PREFIX, Pairs, objects_of, run_annotations, run_labels
+from gangplan.generators.common import PREFIX, Pairs, literal, objects_of, run_annotations, run_labels
 from gangplan.model.job import Job, Mount, Resources
 from gangplan.model.quantity import parse_memory
 from gangplan.objects import Body
@@ -23,7 +23,8 @@ def training_runtime(unit: Unit) -> list[Body]:
     """The runtime of a run: images, pods, commands and policies of both roles."""
     job, launch = unit.job, unit.launch
     sshd = ([job.image.ssh.server], ["-De", "-f", job.image.ssh.config])
-    worker_command, worker_args = sshd if job.uses_mpi else (list(launch.argv), [])
+    argv = [literal(word) for word in launch.argv]
+    worker_command, worker_args = sshd if job.uses_mpi else (argv, [])
     return objects_of(
         "runtime.yaml.j2",
         {
@@ -31,6 +32,8 @@ def training_runtime(unit: Unit) -> list[Body]:
             "job": job,
             "layout": unit.layout,
             "launch": launch,
+            "argv": argv,
+            "literal": literal,
             "name": unit.run_name,
             "framework": FRAMEWORK_LABEL[job.image.framework],
             "labels": run_labels(unit),

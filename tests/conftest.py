@@ -14,7 +14,14 @@ from tests.tools.real import provisioned, real_kubeconform, real_kubectl, real_k
 __all__ = ["real_kubeconform", "real_kubectl", "real_kustomize"]
 
 # A reader's settings that change what is printed.
-SETTINGS = ("NO_COLOR", "FORCE_COLOR", "CLICOLOR_FORCE", "COLUMNS", "TERMINAL_WIDTH", "_TYPER_FORCE_DISABLE_TERMINAL")
+SETTINGS = (
+    "NO_COLOR",
+    "FORCE_COLOR",
+    "CLICOLOR_FORCE",
+    "COLUMNS",
+    "TERMINAL_WIDTH",
+    "_TYPER_FORCE_DISABLE_TERMINAL",
+)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from gangplan.model.quantity import Format, Quantity, QuantityError, parse, parse_cpu, parse_memory
 
 # From resource.ParseQuantity and Quantity.String of k8s.io/apimachinery v0.34.4:
-# text: canonical text, Value(), MilliValue().
+# text: canonical text, Value(), MilliValue() (exact here, where Go overflows above 9.2e15).
 CANONICAL = {
     "0": ("0", 0, 0), "00": ("0", 0, 0), "-0": ("0", 0, 0), "0Gi": ("0", 0, 0), "0e5": ("0", 0, 0),
     "1": ("1", 1, 1000), "+1": ("1", 1, 1000), "1.": ("1", 1, 1000), "1000": ("1k", 1000, 1000000),
@@ -149,8 +149,9 @@ formats = st.sampled_from(Format)
 quantities = st.builds(
     Quantity, st.integers(-(2**63), 2**63).map(lambda n: n * 10**9) | st.integers(), formats
 )
-suffixes = st.sampled_from(["", *"numkMGTPE", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei", "e3", "e-3", "E6", "e-11"])
-numbers = st.from_regex(r"[0-9]{1,4}(\.[0-9]{0,4})?", fullmatch=True)
+# All within 2^63-1.
+suffixes = st.sampled_from(["", *"numkMGTP", "Ki", "Mi", "Gi", "Ti", "Pi", "e3", "e-3", "E6", "e-11"])
+numbers = st.from_regex(r"[0-9]{1,3}(\.[0-9]{0,4})?", fullmatch=True)
 texts = st.builds("{}{}{}".format, st.sampled_from(["", "-", "+"]), numbers, suffixes)
 
 
@@ -161,13 +162,13 @@ def test_canonical_text_means_the_same(quantity: Quantity) -> None:
     assert again.canonical() == quantity.canonical()
 
 
+def test_a_binary_amount_that_is_no_multiple_of_1ki_stays_what_go_reads() -> None:
+    assert parse("4.8828125Ki").canonical() == "5k"
+
+
 @given(texts)
 def test_canonical_text_is_canonical(text: str) -> None:
-    try:
-        quantity = parse(text)
-    except QuantityError:
-        assert text.rstrip("0123456789.").endswith(("E", "Ei")) or "e" in text.lower()
-        return
+    quantity = parse(text)
     assert parse(quantity.canonical()) == quantity
     assert parse(quantity.canonical()).canonical() == quantity.canonical()
     assert "." not in quantity.canonical()

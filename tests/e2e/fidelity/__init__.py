@@ -1,0 +1,1 @@
+"""Fidelity: gangplan and a real control plane are asked the same questions, and must agree."""

@@ -1,0 +1,234 @@
+"""Ask both sides, compare, and make each disagreement as small as it gets."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from gangplan.validate.schema import SchemaVersions
+from gangplan.validate.schema_messages import dotted
+from tests.e2e.fidelity.edits import Edit
+from tests.e2e.fidelity.known import GANGPLAN, SERVER, Known, known
+from tests.e2e.fidelity.questions import AS_EMITTED, Question, batches
+from tests.e2e.fidelity.sides import ControlPlane, Verdict, gangplan_says, versions_of
+from tests.e2e.fidelity.worlds import Emitted, expand, workspace
+from tests.lab.client import Client
+from tests.lab.profiles import Profile
+
+Object = dict[str, Any]
+QUESTION = "is this object accepted?"
+# Questions side by side: two cores keep up with as many.
+WORKERS = 4
+NO_NAMESPACE = re.compile(r'namespaces "[^"]*" not found')
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """A question and what both sides say."""
+
+    question: Question
+    gangplan: Verdict
+    server: Verdict
+
+    @property
+    def agrees(self) -> bool:
+        """Whether both say the same."""
+        return self.gangplan.accepted == self.server.accepted
+
+    @property
+    def refuses(self) -> str:
+        """Who refuses, where they do not agree."""
+        return SERVER if self.gangplan.accepted else GANGPLAN
+
+    @property
+    def message(self) -> str:
+        """The words of the side that refuses."""
+        return self.server.message if self.gangplan.accepted else self.gangplan.message
+
+    @property
+    def places(self) -> list[str]:
+        """Where the object was edited."""
+        return [dotted(edit.at) for edit in self.question.edits] or [""]
+
+    @property
+    def known(self) -> Known | None:
+        """The cause, where it is in the table."""
+        return known(self.question.kind, self.places, self.refuses, self.message)
+
+    @property
+    def cause(self) -> tuple[str, ...]:
+        """What equal disagreements have in common."""
+        place = self.places[-1] if self.question.edits else AS_EMITTED
+        return (self.question.kind, self.refuses, _plain(place), self.server.stage, _plain(self.message))
+
+
+def _plain(text: str) -> str:
+    """A text without the names and numbers that differ from case to case."""
+    text = re.sub(r"^[\w.]*\.\w* \"[^\"]*\" is invalid: ", "", text.split("; ")[0])
+    text = re.sub(r'"[^"]*"|\'[^\']*\'', "…", text)
+    return re.sub(r"[-\w]*\d[-\w]*", "#", text)[:160]
+
+
+@dataclass(slots=True)
+class Result:
+    """All answers of one run of the harness."""
+
+    profile: Profile
+    seed: int
+    answered: list[Answered] = field(default_factory=list)
+    unasked: int = 0
+    refused_specs: Counter[str] = field(default_factory=Counter)
+    seconds: dict[str, float] = field(
+        default_factory=lambda: {"workspaces": 0.0, "gangplan": 0.0, "both": 0.0}
+    )
+
+    @property
+    def disagreements(self) -> dict[tuple[str, ...], list[Answered]]:
+        """By cause, the most frequent first; the known ones are not here."""
+        groups: dict[tuple[str, ...], list[Answered]] = {}
+        for one in self.answered:
+            if not one.agrees and one.known is None:
+                groups.setdefault(one.cause, []).append(one)
+        return dict(sorted(groups.items(), key=lambda item: -len(item[1])))
+
+
+def run(
+    client: Client, profile: Profile, seed: int, count: int, say: Callable[[str], None] = lambda _: None
+) -> Result:
+    """Ask `count` questions."""
+    versions = versions_of(profile)
+    plane = ControlPlane(client, versions)
+    result = Result(profile, seed)
+    source = batches(profile, seed, count)
+    with ThreadPoolExecutor(WORKERS) as pool:
+        while True:
+            began = time.monotonic()
+            batch = next(source, None)
+            if batch is None:
+                return result
+            result.seconds["workspaces"] += time.monotonic() - began
+            result.refused_specs.update(_plain(line.partition(": ")[2]) for line in batch.refused)
+            for group in batch.groups:
+                plane.prepare(group[0].emitted.bodies)
+            began = time.monotonic()
+            for answers in pool.map(lambda group: _ask_group(plane, versions, group), batch.groups):
+                for one in answers:
+                    if one is None:
+                        result.unasked += 1
+                    else:
+                        result.answered.append(one)
+            result.seconds["both"] += time.monotonic() - began
+            wrong = sum(not one.agrees and one.known is None for one in result.answered)
+            say(f"{len(result.answered)} questions, {wrong} disagreements")
+
+
+def _ask_group(plane: ControlPlane, versions: SchemaVersions, group: list[Question]) -> list[Answered | None]:
+    """The questions about the objects of one file, in their order."""
+    try:
+        return [ask(plane, versions, question) for question in group]
+    finally:
+        plane.forget(group[0].emitted.bodies)
+
+
+def ask(plane: ControlPlane, versions: SchemaVersions, question: Question) -> Answered | None:
+    """Ask both sides. None when the server only missed the namespace that an edit names."""
+    bodies = question.bodies()
+    ours = gangplan_says(bodies, versions)
+    theirs = plane.says(bodies, question.index)
+    if ours.accepted and not theirs.accepted and NO_NAMESPACE.search(theirs.message):
+        return None
+    return Answered(question, ours, theirs)
+
+
+# --- small counterexamples -----------------------------------------------------------------------------
+
+
+def shrink(client: Client, profile: Profile, found: Answered, most: int = 40) -> Answered:
+    """The same disagreement with a smaller spec and team, as far as `most` trials go."""
+    versions = versions_of(profile)
+    plane = ControlPlane(client, versions)
+    best = found
+    with workspace(profile) as root:
+        for part in ("spec", "team"):
+            for name in _optional(getattr(best.question.emitted, part)):
+                most -= 1
+                if most < 0:
+                    return best
+                smaller = _without(root, best.question, part, name)
+                answer = ask(plane, versions, smaller) if smaller else None
+                if answer and not answer.agrees and answer.cause == best.cause:
+                    best = answer
+    return best
+
+
+def _optional(text: Object | None) -> list[str]:
+    needed = ("apiVersion", "kind", "image", "command", "name")
+    return [name for name in text or {} if name not in needed]
+
+
+def _without(root: Path, question: Question, part: str, name: str) -> Question | None:
+    """The same question about a workspace in which a field of the spec or the team is not there."""
+    emitted = question.emitted
+    texts = {"team": emitted.team, "spec": emitted.spec}
+    texts[part] = {key: value for key, value in (texts[part] or {}).items() if key != name}
+    try:
+        world = expand(root, texts["team"] or {}, [texts["spec"]] if texts["spec"] else [])
+    except AssertionError:
+        return None
+    body = emitted.bodies[question.index]
+    return next(iter(_same_place(world.emitted, body, question)), None)
+
+
+def _same_place(emitted: Sequence[Emitted], body: Object, question: Question) -> Iterator[Question]:
+    """The question about the object of the new workspace that stands for the old one."""
+    wanted = role(body)
+    for file in emitted:
+        for index, other in enumerate(file.bodies):
+            if role(other) == wanted:
+                smaller = Question(file, index, question.mutation, question.edits)
+                try:
+                    smaller.bodies()
+                except (KeyError, IndexError, TypeError):
+                    continue
+                yield smaller
+
+
+def role(body: Object) -> str:
+    """What an object is in its file: its kind, and the end of its name where a run has several."""
+    name = str(body["metadata"]["name"])
+    ending = next((end for end in ("-launcher-ssh", "-node-ssh") if name.endswith(end)), "")
+    return f"{body['kind']}{ending}" if body["kind"] != "WorkloadPriorityClass" else f"{body['kind']} {name}"
+
+
+def as_case(found: Answered, name: str, profile: Profile) -> Object:
+    """A disagreement as a file that can become a named test. Who is right stays to be decided."""
+    question = found.question
+    return {
+        "case": name,
+        "profiles": [profile.name],
+        "object": role(question.emitted.bodies[question.index]),
+        "edits": [edit.as_case() for edit in question.edits],
+        "accepted": found.server.accepted,
+        "gangplan": str(found.gangplan),
+        "control plane": str(found.server),
+        "spec": question.emitted.spec,
+        "team": question.emitted.team,
+    }
+
+
+def of_case(case: Object, root: Path) -> Question:
+    """The question of a case file."""
+    team = case.get("team") or {"apiVersion": "gangplan.dev/v1", "kind": "Team"}
+    world = expand(root, team, [case["spec"]] if case.get("spec") else [])
+    edits = tuple(Edit.of(edit) for edit in case["edits"])
+    for file in world.emitted:
+        for index, body in enumerate(file.bodies):
+            if role(body) == case["object"]:
+                return Question(file, index, case["case"], edits)
+    raise LookupError(f"{case['case']}: its workspace has no {case['object']}")

@@ -1,0 +1,173 @@
+"""Disagreements that are known and justified: the cause, and whose side is right."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """One cause. `says` is looked for in the words of the side that refuses."""
+
+    name: str
+    refuses: str
+    says: str
+    cause: str
+    right: str
+    kind: str = ""
+    at: str = ""
+
+    def covers(self, kind: str, places: list[str], refuses: str, message: str) -> bool:
+        """Whether a disagreement is this one."""
+        if refuses != self.refuses or (self.kind and self.kind != kind):
+            return False
+        return any(re.search(self.at, place) for place in places) and bool(re.search(self.says, message))
+
+
+GANGPLAN, SERVER = "gangplan", "control plane"
+KNOWN: tuple[Known, ...] = (
+    Known(
+        name="null",
+        refuses=GANGPLAN,
+        says=r"is empty \(null\)",
+        cause="the server drops a null; gangplan never means one: it is a value that was forgotten",
+        right=GANGPLAN,
+    ),
+    Known(
+        name="no-workers",
+        refuses=GANGPLAN,
+        says=r"is (0|-\d+); the least is 1",
+        cause="Trainer takes 0 or less and then makes no pod, or none that MPI could use",
+        right=GANGPLAN,
+        at=r"numNodes|numProcPerNode",
+    ),
+    Known(
+        name="priority-beyond-int32",
+        refuses=GANGPLAN,
+        says=r"value is -?\d+; the (least|most) is",
+        cause="the kind's schema has no bounds, but Kueue reads a 32-bit number and cannot list the object",
+        right=GANGPLAN,
+        kind="WorkloadPriorityClass",
+    ),
+    Known(
+        name="negative-share",
+        refuses=GANGPLAN,
+        says=r"quantity that is not negative",
+        cause="the server takes a negative weight; no share can be computed with it",
+        right=GANGPLAN,
+        kind="LocalQueue",
+    ),
+    Known(
+        name="queue-name-in-a-label",
+        refuses=GANGPLAN,
+        says=r"metadata.name",
+        cause="a queue's name becomes the value of a label, which has at most 63 characters",
+        right=GANGPLAN,
+        kind="LocalQueue",
+        at=r"^metadata\.name$",
+    ),
+    Known(
+        name="range-with-leading-zeros",
+        refuses=GANGPLAN,
+        says=r"an address range such as",
+        cause="the server warns that a future release refuses it",
+        right=GANGPLAN,
+        kind="NetworkPolicy",
+    ),
+    Known(
+        name="waits-for-itself",
+        refuses=GANGPLAN,
+        says=r"'(\w+)' is no replicated job before '\1'",
+        cause="JobSet's webhook lets a replicated job depend on itself, which then never starts",
+        right=GANGPLAN,
+        kind="TrainingRuntime",
+    ),
+    Known(
+        name="owner",
+        refuses=GANGPLAN,
+        says="an owner is named by a uid",
+        cause="the server takes an owner that is not there, and then collects the object as left over",
+        right=GANGPLAN,
+    ),
+    Known(
+        name="environment-name",
+        refuses=GANGPLAN,
+        says=r"expected: letters, digits, '_', '-' and '\.', not starting with a digit",
+        cause="Kubernetes takes more since 1.32; the supported minors before it do not, nor do shells",
+        right=GANGPLAN,
+    ),
+    Known(
+        name="policy-for-all",
+        refuses=GANGPLAN,
+        says=r"required field '(spec|podSelector)' is missing",
+        cause="without a selector the policy is for every pod of the namespace, other runs' too",
+        right=GANGPLAN,
+        kind="NetworkPolicy",
+    ),
+    Known(
+        name="no-namespace",
+        refuses=GANGPLAN,
+        says="the object has no namespace",
+        cause="the server takes it into namespace default, which is not the team's",
+        right=GANGPLAN,
+    ),
+    Known(
+        name="feature-off",
+        refuses=GANGPLAN,
+        says=r"resourceClaims|a pod as a whole has",
+        cause="Kubernetes before 1.34 drops what belongs to a feature that is off, without a word",
+        right=GANGPLAN,
+    ),
+    Known(
+        name="empty-text",
+        refuses=GANGPLAN,
+        says=r"is the text ''",
+        cause="the server takes an empty text for none, and Argo CD then sees a difference for ever",
+        right=GANGPLAN,
+    ),
+    Known(
+        name="account-of-the-same-namespace",
+        refuses=GANGPLAN,
+        says="a namespace, and no apiGroup, when the kind is ServiceAccount",
+        cause="RBAC takes the binding's own namespace where an account has none; gangplan always writes it",
+        right=SERVER,
+        kind="RoleBinding",
+    ),
+    Known(
+        name="account-of-no-namespace",
+        refuses=GANGPLAN,
+        says=r"subjects\[\d+\]\.namespace is the text",
+        cause="RBAC does not look at it, but no namespace has such a name: nobody is bound",
+        right=GANGPLAN,
+        kind="RoleBinding",
+    ),
+    Known(
+        name="group-of-a-role",
+        refuses=GANGPLAN,
+        says="required field 'apiGroup' is missing in roleRef",
+        cause="the server fills it in, and Argo CD then sees a difference for ever",
+        right=GANGPLAN,
+        kind="RoleBinding",
+    ),
+    Known(
+        name="key-of-no-secret",
+        refuses=GANGPLAN,
+        says=r"items\[\d+\]\.key is the text",
+        cause="the server does not look at it, but no secret has such a key: the pod never starts",
+        right=GANGPLAN,
+        kind="TrainingRuntime",
+    ),
+    Known(
+        name="empty-choice",
+        refuses=GANGPLAN,
+        says=r"'' is not one of: ",
+        cause="the server takes an empty text for the default, and Argo CD then sees a difference for ever",
+        right=GANGPLAN,
+    ),
+)
+
+
+def known(kind: str, places: list[str], refuses: str, message: str) -> Known | None:
+    """The cause of a disagreement, if it is in the table."""
+    return next((one for one in KNOWN if one.covers(kind, places, refuses, message)), None)

@@ -1,0 +1,79 @@
+"""Questions by seed: objects that gangplan emitted, as they are and changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from tests.e2e.fidelity.edits import Edit, edited
+from tests.e2e.fidelity.mutations import mutate
+from tests.e2e.fidelity.worlds import Emitted, random_world, workspace
+from tests.lab.profiles import Profile
+
+Object = dict[str, Any]
+# Specs of one workspace: enough objects for one start of the overlay's builder to pay.
+SPECS = 16
+AS_EMITTED = "as-emitted"
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """Is object `index` of these accepted, once it is edited?"""
+
+    emitted: Emitted
+    index: int
+    mutation: str = AS_EMITTED
+    edits: tuple[Edit, ...] = ()
+
+    @property
+    def kind(self) -> str:
+        """The kind of the object before it was edited."""
+        return str(self.emitted.bodies[self.index]["kind"])
+
+    def bodies(self) -> list[Object]:
+        """The objects of the file, with the edits made."""
+        return [
+            edited(body, self.edits) if index == self.index else body
+            for index, body in enumerate(self.emitted.bodies)
+        ]
+
+
+@dataclass(slots=True)
+class Batch:
+    """The questions about one workspace, grouped by file, and the specs that gangplan did not take."""
+
+    groups: list[list[Question]]
+    refused: list[str]
+
+
+def batches(profile: Profile, seed: int, count: int) -> Iterator[Batch]:
+    """As many questions as wanted; every second one is about an object that was changed."""
+    seen: set[str] = set()
+    left = count
+    with workspace(profile) as root:
+        number = 0
+        while left > 0:
+            batch = _batch(root, Random(f"{seed}/{number}"), seen, left)
+            left -= sum(len(group) for group in batch.groups)
+            number += 1
+            yield batch
+
+
+def _batch(root: Path, random: Random, seen: set[str], most: int) -> Batch:
+    world = random_world(root, random, SPECS)
+    groups: list[list[Question]] = []
+    for emitted in world.emitted:
+        group: list[Question] = []
+        for index, body in enumerate(emitted.bodies):
+            # Objects that stay the same from workspace to workspace are worth one plain question.
+            if str(body) not in seen:
+                seen.add(str(body))
+                group.append(Question(emitted, index))
+            name, edits = mutate(random, body)
+            group.append(Question(emitted, index, name, edits))
+        groups.append(group[: max(most, 0)])
+        most -= len(group)
+    return Batch([group for group in groups if group], world.refused)

@@ -1,0 +1,213 @@
+"""The two sides: gangplan's judgement and the control plane's, about one object among those of its run."""
+
+from __future__ import annotations
+
+import copy
+import json
+import re
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from gangplan.plan.names import HASH_LENGTH
+from gangplan.validate.gate import judge
+from gangplan.validate.schema import SchemaVersions
+from gangplan.validate.schema_messages import dotted
+from tests.e2e.fidelity.jobset import jobs_of, jobset_of, pod_of
+from tests.lab.client import Answer, ApiError, Client
+from tests.lab.profiles import Profile
+
+Object = dict[str, Any]
+NAME = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
+# Trainer and Kueue look into caches of their own for the runtime of a run.
+UNSEEN = re.compile(r"must be created before the TrainJob|vtrainjob\.kb\.io.*runtime '.*' not found")
+PATIENCE = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What one side says. `stage` tells when the control plane refused: at once, or later at which object."""
+
+    accepted: bool
+    message: str = ""
+    stage: str = ""
+    warnings: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return "accepted" if self.accepted else f"refused{self.stage and f' ({self.stage})'}: {self.message}"
+
+
+def versions_of(profile: Profile) -> SchemaVersions:
+    """The minors of a profile."""
+    minors = [
+        text.rpartition(".")[0]
+        for text in (profile.kubernetes, profile.trainer, profile.kueue, profile.jobset)
+    ]
+    return SchemaVersions(minors[0], minors[1], minors[2], minors[3])
+
+
+def gangplan_says(bodies: Sequence[Object], versions: SchemaVersions) -> Verdict:
+    """Whether `gangplan validate` would pass these objects."""
+    for problems in judge(bodies, versions):
+        if problems:
+            said = [f"{dotted(problem.path)}: {problem.message} [{problem.rule}]" for problem in problems]
+            return Verdict(False, "; ".join(said))
+    return Verdict(True)
+
+
+@dataclass(slots=True)
+class ControlPlane:
+    """Asks a running lab. Nothing stays there but namespaces and the good runtimes of the run at hand."""
+
+    client: Client
+    versions: SchemaVersions
+    _seen: set[str] = field(default_factory=set)
+    _count: int = 0
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def says(self, bodies: Sequence[Object], index: int) -> Verdict:
+        """Whether object `index` of `bodies` is accepted, now and when pods are made from it."""
+        body = bodies[index]
+        if body.get("kind") == "TrainingRuntime" and self._has(bodies, "TrainJob"):
+            return self._runtime(*self._renamed(bodies), index)
+        if body.get("kind") == "TrainJob" and self._has(bodies, "TrainingRuntime"):
+            return self._run(bodies, index)
+        return self._at_once(body, "")
+
+    def prepare(self, bodies: Sequence[Object]) -> None:
+        """Make the namespaces that objects stand in, without any policy of their own."""
+        for body in bodies:
+            name = body["metadata"].get("namespace")
+            if name and name not in self._seen:
+                self._seen.add(name)
+                if self.client.find("Namespace", name) is None:
+                    self.client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+                # The account that pods get; a controller makes it.
+                self.client.wait("ServiceAccount", "default", name, until=lambda _: True)
+
+    @staticmethod
+    def _has(bodies: Sequence[Object], kind: str) -> bool:
+        return any(body.get("kind") == kind for body in bodies)
+
+    # --- one object ------------------------------------------------------------------------------------
+
+    def _at_once(self, body: Object, stage: str, *, create: bool = False) -> Verdict:
+        try:
+            answer = self._send(body, create=create)
+        except ApiError as error:
+            return Verdict(False, error.message, stage)
+        except (LookupError, TypeError, ValueError) as error:
+            return Verdict(False, f"no such kind: {error}", stage)
+        return Verdict(True, warnings=answer.warnings)
+
+    def _send(self, body: Object, *, create: bool = False, dry_run: bool = True) -> Answer:
+        """Server-side apply, as GitOps engines do; a POST where there is no name to put in a path."""
+        metadata = body.get("metadata")
+        metadata = metadata if isinstance(metadata, dict) else {}
+        name, namespace = metadata.get("name"), metadata.get("namespace")
+        plain = isinstance(name, str) and NAME.fullmatch(name) and (namespace is None or _plain(namespace))
+        resource = self.client.resource(f"{body['apiVersion']}/{body['kind']}")
+        if plain and not create and (not resource.namespaced or namespace):
+            return self.client.apply(body, dry_run=dry_run)
+        query = {
+            "fieldValidation": "Strict",
+            "fieldManager": "gangplan",
+            **({"dryRun": "All"} if dry_run else {}),
+        }
+        path = resource.path(namespace if _plain(namespace) else "default")
+        return self.client.request("POST", path, body, query=query)
+
+    # --- a runtime -------------------------------------------------------------------------------------
+
+    def _renamed(self, bodies: Sequence[Object]) -> tuple[list[Object], str]:
+        """The same run under a name that nobody used: what was applied once cannot be applied changed."""
+        runtime = next(body for body in bodies if body["kind"] == "TrainJob")
+        name = runtime["metadata"]["name"]
+        with self._lock:
+            self._count += 1
+            fresh = f"{name[:-HASH_LENGTH]}{self._count:0{HASH_LENGTH}d}"
+        return json.loads(json.dumps(list(bodies)).replace(name, fresh)), fresh
+
+    def _runtime(self, bodies: list[Object], name: str, index: int) -> Verdict:
+        runtime = bodies[index]
+        train_job = next(body for body in bodies if body["kind"] == "TrainJob")
+        first = self._at_once(runtime, "")
+        if not first.accepted:
+            return first
+        later = self._later(train_job, runtime)
+        if not later.accepted:
+            return later
+        return self._with_runtime(runtime, train_job, first.warnings + later.warnings)
+
+    def _with_runtime(self, runtime: Object, train_job: Object, warnings: tuple[str, ...]) -> Verdict:
+        """Whether Trainer takes the run once this runtime is there for real."""
+        self._send(runtime, dry_run=False)
+        metadata = runtime["metadata"]
+        try:
+            is_named = metadata["name"] == train_job["spec"]["runtimeRef"]["name"]
+            verdict = self._patiently(train_job, "late: TrainJob", PATIENCE if is_named else 0.0)
+        finally:
+            self.client.delete("TrainingRuntime", metadata["name"], metadata.get("namespace", "default"))
+        return verdict if not verdict.accepted else Verdict(True, warnings=warnings + verdict.warnings)
+
+    def _patiently(self, body: Object, stage: str, patience: float) -> Verdict:
+        deadline = time.monotonic() + patience
+        while True:
+            verdict = self._at_once(body, stage)
+            if verdict.accepted or not UNSEEN.search(verdict.message) or time.monotonic() > deadline:
+                return verdict
+            time.sleep(0.005)
+
+    # --- a run -----------------------------------------------------------------------------------------
+
+    def _run(self, bodies: Sequence[Object], index: int) -> Verdict:
+        runtime = next(body for body in bodies if body["kind"] == "TrainingRuntime")
+        name = runtime["metadata"]["name"]
+        wanted = bodies[index].get("spec")
+        reference = wanted.get("runtimeRef") if isinstance(wanted, dict) else None
+        is_named = isinstance(reference, dict) and reference.get("name") == name
+        if name not in self._seen:
+            self._seen.add(name)
+            self._send(runtime, dry_run=False)
+        first = self._patiently(bodies[index], "", PATIENCE if is_named else 0.0)
+        if not first.accepted:
+            return first
+        later = self._later(bodies[index], runtime)
+        return later if not later.accepted else Verdict(True, warnings=first.warnings + later.warnings)
+
+    def forget(self, bodies: Sequence[Object]) -> None:
+        """Take the runtime of a run away again."""
+        for body in bodies:
+            if body["kind"] == "TrainingRuntime" and body["metadata"]["name"] in self._seen:
+                self.client.delete("TrainingRuntime", body["metadata"]["name"], body["metadata"]["namespace"])
+
+    # --- what controllers will make --------------------------------------------------------------------
+
+    def _later(self, train_job: Object, runtime: Object) -> Verdict:
+        """The JobSet that Trainer makes, its Jobs, and their pods, each created without being kept."""
+        jobset = jobset_of(copy.deepcopy(train_job), copy.deepcopy(runtime), self.versions)
+        try:
+            made = self.client.create(jobset, dry_run=True)
+        except ApiError as error:
+            return Verdict(False, error.message, "late: JobSet")
+        warnings = made.warnings
+        for job in jobs_of(made.object):
+            try:
+                answer = self.client.create(job, dry_run=True)
+            except ApiError as error:
+                return Verdict(False, error.message, "late: Job")
+            warnings += answer.warnings
+            pod = pod_of(answer.object)
+            if pod is None:
+                continue
+            try:
+                warnings += self.client.create(pod, dry_run=True).warnings
+            except ApiError as error:
+                return Verdict(False, error.message, "late: Pod")
+        return Verdict(True, warnings=warnings)
+
+
+def _plain(name: Any) -> bool:
+    return isinstance(name, str) and bool(NAME.fullmatch(name))

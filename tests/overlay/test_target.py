@@ -1,0 +1,112 @@
+"""Targets select what kustomize selects: the same table is put to the real program."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+
+from gangplan.objects import Body, dump_all
+from gangplan.overlay.target import TargetError, parse_target
+from gangplan.tools.kustomize import KustomizeEngine
+
+BODIES: list[Body] = [
+    {
+        "apiVersion": "trainer.kubeflow.org/v1alpha1",
+        "kind": kind,
+        "metadata": {
+            "name": name,
+            "namespace": "nlp",
+            "labels": {"team": "nlp", "gangplan.dev/job": name},
+            "annotations": {"gangplan.dev/source": f"specs/nlp/{name}.yaml"},
+        },
+    }
+    for kind in ("TrainJob", "TrainingRuntime")
+    for name in ("filings", "filings-2")
+] + [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "nlp"}}]
+NAMES = [f"{body['kind']}/{body['metadata']['name']}" for body in BODIES]
+JOBS, RUNTIMES, NAMESPACE = NAMES[:2], NAMES[2:4], NAMES[4:]
+TARGETS = [
+    ({"kind": "TrainJob"}, JOBS),
+    ({"kind": "Train.*"}, JOBS + RUNTIMES),
+    ({"kind": "Train"}, []),
+    ({"kind": "trainjob"}, []),
+    ({"kind": "TrainJob|Namespace"}, JOBS + NAMESPACE),
+    ({"kind": ".*"}, NAMES),
+    ({"version": "v1"}, NAMESPACE),
+    ({"version": "v1.*"}, NAMES),
+    ({"group": "trainer.kubeflow.org"}, JOBS + RUNTIMES),
+    ({"group": "trainer"}, []),
+    ({"group": "trainer.*", "kind": "TrainJob"}, JOBS),
+    ({"name": "filings"}, [JOBS[0], RUNTIMES[0]]),
+    ({"name": "filings.*"}, JOBS + RUNTIMES),
+    ({"name": "^filings$"}, [JOBS[0], RUNTIMES[0]]),
+    ({"name": "ilings"}, []),
+    ({"namespace": "nlp"}, JOBS + RUNTIMES),
+    ({"namespace": "nl."}, JOBS + RUNTIMES),
+    ({"labelSelector": "team=nlp"}, JOBS + RUNTIMES),
+    ({"labelSelector": "team==nlp"}, JOBS + RUNTIMES),
+    ({"labelSelector": "team"}, JOBS + RUNTIMES),
+    ({"labelSelector": "!team"}, NAMESPACE),
+    ({"labelSelector": "team!=nlp"}, NAMESPACE),
+    ({"labelSelector": "team=vision"}, []),
+    ({"labelSelector": "gangplan.dev/job in (filings, other)"}, [JOBS[0], RUNTIMES[0]]),
+    ({"labelSelector": "gangplan.dev/job notin (filings)"}, [JOBS[1], RUNTIMES[1], *NAMESPACE]),
+    ({"labelSelector": "team=nlp,gangplan.dev/job in (filings,filings-2)", "kind": "TrainJob"}, JOBS),
+    ({"annotationSelector": "gangplan.dev/source"}, JOBS + RUNTIMES),
+]
+
+
+@pytest.mark.parametrize(
+    ("target", "expected"), TARGETS, ids=lambda value: json.dumps(value) if isinstance(value, dict) else ""
+)
+def test_selects(target: dict[str, str], expected: list[str]) -> None:
+    parsed = parse_target(target)
+    assert sorted(name for name, body in zip(NAMES, BODIES, strict=True) if parsed.matches(body)) == sorted(
+        expected
+    )
+
+
+def test_the_real_program_selects_the_same(real_kustomize: KustomizeEngine, tmp_path: Path) -> None:
+    """All targets in one build: each adds a label of its own number."""
+    patches = [
+        {
+            "target": target,
+            "patch": json.dumps(
+                [{"op": "add", "path": "/metadata/labels", "value": {}}]
+                if False
+                else [{"op": "add", "path": f"/t{number}", "value": "x"}]
+            ),
+        }
+        for number, (target, _) in enumerate(TARGETS)
+    ]
+    (tmp_path / "objects.yaml").write_text(dump_all(BODIES))
+    (tmp_path / "kustomization.yaml").write_text(
+        json.dumps({"resources": ["objects.yaml"], "patches": patches})
+    )
+    built = {
+        f"{body['kind']}/{body['metadata']['name']}": body
+        for body in yaml.safe_load_all(real_kustomize.build(tmp_path))
+    }
+    for number, (target, expected) in enumerate(TARGETS):
+        assert sorted(name for name, body in built.items() if f"t{number}" in body) == sorted(expected), (
+            target
+        )
+
+
+@pytest.mark.parametrize(
+    ("target", "says"),
+    [
+        (None, "has no target"),
+        ({}, "has no target"),
+        ({"kinds": "TrainJob"}, "unknown field 'kinds'"),
+        ({"kind": ["TrainJob"]}, "kind of a target is text"),
+        ({"kind": "Train("}, "not a regular expression"),
+        ({"labelSelector": "a = = b"}, "a part that is not a selector"),
+    ],
+)
+def test_refuses(target: object, says: str) -> None:
+    with pytest.raises(TargetError, match=says):
+        parse_target(target)

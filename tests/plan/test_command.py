@@ -1,0 +1,104 @@
+"""The final command: what is wrapped, what is kept, and which rank counts are refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gangplan.findings import Severity
+from gangplan.pipeline import Request, Result, preview
+from tests import workspaces
+
+MPI = "mpirun -np 8 --bind-to none --map-by slot -x PATH -x LD_LIBRARY_PATH"
+
+
+def planned(root: Path, image: str, command: str, more: str = "") -> Result:
+    """The plan of a spec with 4 workers of 2 GPUs."""
+    spec = workspaces.SPEC.replace("image: openmpi", f"image: {image}")
+    spec = spec.replace("[python, train.py]", command) + (f"{more}\n" if more else "")
+    workspaces.write(root, {"specs/nlp/filings.yaml": spec})
+    return preview(Request(root, engine="serial"))
+
+
+def final(root: Path, image: str, command: str, more: str = "") -> str:
+    """The final command."""
+    result = planned(root, image, command, more)
+    assert [one.message for one in result.findings if one.severity is Severity.ERROR] == []
+    return " ".join(result.runs[0].unit.launch.argv)
+
+
+@pytest.mark.parametrize(
+    ("image", "command", "more", "expected"),
+    [
+        ("openmpi", "[python, a.py]", "", f"{MPI} python a.py"),
+        ("openmpi4", "[./solver]", "", f"{MPI} ./solver"),
+        ("horovod", "[python, a.py]", "", f"{MPI} python a.py"),
+        ("deepspeed", "[python, a.py]", "", f"{MPI} python a.py"),
+        ("openmpi", "python a.py --name 'x y'", "", f"{MPI} python a.py --name x y"),
+        ("openmpi", "[python, a.py]", "env: {B: 1, A: 2}", f"{MPI} -x A -x B python a.py"),
+        ("openmpi", "[p]", "mpi: {bindTo: core, mapBy: numa, flags: [--report-bindings]}",
+         "mpirun -np 8 --bind-to core --map-by numa -x PATH -x LD_LIBRARY_PATH --report-bindings p"),
+        ("openmpi", "[p]", "slots: 4", MPI.replace("-np 8", "-np 16") + " p"),
+        ("mpich", "[p, x]", "env: {A: 1}", "mpirun -n 8 -ppn 2 p x"),
+        ("mpich", "[p]", "mpi: {bindTo: core}", "mpirun -n 8 -ppn 2 -bind-to core p"),
+        ("openmpi", "[mpirun, -np, '{ranks}', p]", "", "mpirun -x PATH -x LD_LIBRARY_PATH -np 8 p"),
+        ("openmpi", "[mpirun, p]", "", "mpirun -x PATH -x LD_LIBRARY_PATH p"),
+        ("openmpi", "[/opt/mpi/bin/mpirun, -x, PATH, p]", "env: {A: 1}",
+         "/opt/mpi/bin/mpirun -x LD_LIBRARY_PATH -x A -x PATH p"),
+        ("mpich", "[mpiexec, -n, 8, p]", "env: {A: 1}", "mpiexec -n 8 p"),
+        ("horovod", "[horovodrun, -np, 8, p]", "",
+         "horovodrun --hostfile /etc/mpi/hostfile --ssh-port 2222 -np 8 p"),
+        ("horovod", "[horovodrun, -H, 'a:2', -p, 22, p]", "", "horovodrun -H a:2 -p 22 p"),
+        ("deepspeed", "[deepspeed, a.py]", "", "deepspeed --hostfile /etc/mpi/hostfile a.py"),
+        ("pytorch", "[python, a.py, --x]", "", "torchrun a.py --x"),
+        ("pytorch", "[python3.12, -m, pkg]", "", "torchrun -m pkg"),
+        ("pytorch", "[./program]", "", "torchrun --no-python ./program"),
+        ("pytorch", "[torchrun, --nproc-per-node, 2, a.py]", "", "torchrun --nproc-per-node 2 a.py"),
+        ("openmpi", "[p, '{workers}x{slots}={ranks}', '{other}']", "", f"{MPI} p 4x2=8 {{other}}"),
+    ],
+)  # fmt: skip
+def test_final_command(image: str, command: str, more: str, expected: str, root: Path) -> None:
+    assert final(root, image, command, more) == expected
+
+
+@pytest.mark.parametrize(
+    ("image", "command"),
+    [
+        ("openmpi", "[mpirun, python, train.py, -c, config.yaml]"),
+        ("openmpi", "[mpirun, --oversubscribe, python, train.py, -n, 100]"),
+        ("openmpi", "[mpirun, --allow-run-as-root, python, -c, 'print(1)']"),
+        ("openmpi", "[mpirun, --mca, btl, 'tcp,self', -np, 8, ./solver, -np, 3]"),
+        ("openmpi", "[mpirun, -np, 8, bash, -c, 'exec ./solver']"),
+        ("openmpi", "[mpirun, --map-by, 'ppr:2:node', --report-bindings, ./solver, -n, 3]"),
+        ("mpich", "[mpiexec, -genv, A, b, -n, 8, ./solver, -n, 3]"),
+        ("mpich", "[mpiexec, -ppn, 2, ./solver, -n, 3]"),
+        ("horovod", "[horovodrun, --gloo, python, train.py, -np, 3]"),
+        ("horovod", "[horovodrun, --verbose, -np, 8, python, train.py, --num-proc, 3]"),
+        ("openmpi", "[python, -c, 'print(1)', -np, 3]"),
+    ],
+)
+def test_counts_of_the_program_are_its_own(image: str, command: str, root: Path) -> None:
+    result = planned(root, image, command)
+    assert [one for one in result.findings if one.rule == "ranks-mismatch"] == []
+
+
+@pytest.mark.parametrize(
+    ("image", "command", "column"),
+    [
+        ("openmpi", "[mpirun, -np, 4, python, train.py]", 24),
+        ("openmpi", "[mpirun, --oversubscribe, -np, 4, python, train.py]", 41),
+        ("openmpi", "[mpirun, --mca, btl, self, -n, 4, python, train.py]", 41),
+        ("openmpi", "[mpirun, -x, A, --bind-to, core, -c, 4, ./solver]", 47),
+        ("openmpi", "[mpirun, --np, four, ./solver]", 25),
+        ("mpich", "[mpiexec.hydra, -genv, A, b, -np, 4, ./solver]", 44),
+        ("horovod", "[horovodrun, --gloo, --num-proc, 4, python, x.py]", 43),
+        ("pytorch", "[torchrun, --nnodes=2, x.py]", 21),
+        ("pytorch", "[torchrun, --nproc_per_node, 4, x.py]", 39),
+        ("deepspeed", "[deepspeed, --num_gpus=4, x.py]", 22),
+    ],
+)
+def test_wrong_counts(image: str, command: str, column: int, root: Path) -> None:
+    result = planned(root, image, command)
+    found = [str(one.where) for one in result.findings if one.rule == "ranks-mismatch"]
+    assert found == [f"specs/nlp/filings.yaml:4:{column}"]

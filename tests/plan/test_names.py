@@ -1,0 +1,39 @@
+"""Name budgets: the longest job name that still gives legal pod names, and not one character more."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gangplan.errors import Exit
+from tests import workspaces
+from tests.workspaces import gangplan, write
+
+
+@pytest.mark.parametrize(
+    ("image", "workers", "more", "budget"),
+    [
+        ("openmpi", 1, "", 35),
+        ("openmpi", 10, "", 35),
+        ("openmpi", 100, "", 35),
+        ("openmpi", 4, "launcher: {runsRanks: true}", 35),
+        ("pytorch", 1, "", 39),
+        ("pytorch", 10, "", 39),
+        ("pytorch", 11, "", 38),
+        ("pytorch", 100, "", 38),
+    ],
+)
+def test_budget(image: str, workers: int, more: str, budget: int, root: Path) -> None:
+    spec = workspaces.SPEC.replace("image: openmpi", f"image: {image}").replace(
+        "workers: 4", f"workers: {workers}"
+    )
+    for length, code in ((budget, Exit.CLEAN), (budget + 1, Exit.INPUT)):
+        write(root, {"specs/nlp/filings.yaml": f"{spec}{more}\nname: {'n' * length}\n"})
+        outcome = gangplan("plan", "-C", root)
+        assert outcome.code == code, outcome.err
+    assert outcome.errors() == [("specs/nlp/filings.yaml:10:7", "name-too-long")]
+    assert f"at most {budget} fit" in outcome.err
+    # What JobSet's webhook computes for the pods of the longest name that is accepted.
+    longest = {"openmpi": "-launcher-0-0-abcde", "pytorch": f"-node-0-{workers - 1}-abcde"}[image]
+    assert budget + len("-12345678") + len(longest) == 63

@@ -1,0 +1,174 @@
+"""Where a value comes from: spec, profile, team, cluster, built-in; and which mirror, pool and claim."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gangplan.findings import Severity
+from gangplan.model.job import Job
+from gangplan.pipeline import Request, preview
+from gangplan.resolve.image import mirrored
+from gangplan.spec.cluster import Mirror
+from tests import workspaces
+
+HEAD = "apiVersion: gangplan.dev/v1\nkind: TrainingJob\ncommand: [p]\n"
+
+
+def job(root: Path, spec: str, team: str = "", cluster: str = "") -> Job:
+    """The one job of a workspace whose files got a few lines more."""
+    workspaces.write(
+        root,
+        {
+            "specs/nlp/filings.yaml": HEAD + spec,
+            "specs/nlp/team.yaml": workspaces.TEAM + team,
+            "overlays/lab/cluster.yaml": workspaces.CLUSTER + cluster,
+        },
+    )
+    result = preview(Request(root, engine="serial"))
+    assert [one.message for one in result.findings if one.severity is Severity.ERROR] == []
+    (run,) = result.runs
+    return run.unit.job
+
+
+LAYERS = {
+    "spec": "image: openmpi\nprofile: small\nworkers: 7\n",
+    "profile": "image: openmpi\nprofile: small\n",
+    "team": "image: openmpi\n",
+}
+DEFAULTS = "defaults: {workers: %d}\n"
+
+
+@pytest.mark.parametrize(
+    ("spec", "team", "cluster", "workers", "layer"),
+    [
+        ("workers: 7\nprofile: small\n", 5, 6, 7, "spec"),
+        ("profile: small\n", 5, 6, 2, "profile small"),
+        ("", 5, 6, 5, "team nlp"),
+        ("", None, 6, 6, "cluster lab"),
+        ("", None, None, 4, "built-in"),
+    ],
+)
+def test_the_chain(
+    spec: str, team: int | None, cluster: int | None, workers: int, layer: str, root: Path
+) -> None:
+    found = job(
+        root,
+        "image: openmpi\n" + spec,
+        DEFAULTS % team if team else "",
+        DEFAULTS % cluster if cluster else "",
+    )
+    assert (found.workers, found.origins["workers"].layer) == (workers, layer)
+
+
+@pytest.mark.parametrize(("profile", "expected"), [("small", (2, 1)), ("medium", (8, 4)), ("large", (32, 4))])
+def test_profiles(profile: str, expected: tuple[int, int], root: Path) -> None:
+    found = job(root, f"image: openmpi\nprofile: {profile}\n")
+    assert (found.workers, found.gpus) == expected
+    assert found.slots == found.gpus
+
+
+def test_environments_are_merged_name_by_name(root: Path) -> None:
+    found = job(
+        root,
+        "image: openmpi\nenv: {A: spec, B: spec}\n",
+        "defaults: {env: {B: team, C: team, D: team}}\n",
+        "defaults: {env: {C: cluster defaults, D: cluster defaults, E: cluster defaults}}\n"
+        "env: {E: cluster, F: cluster}\n",
+    )
+    env = {variable.name: variable.value for variable in found.env}
+    assert env == {
+        "A": "spec",
+        "B": "spec",
+        "C": "team",
+        "D": "team",
+        "E": "cluster defaults",
+        "F": "cluster",
+    }
+
+
+def test_texts_keep_their_spelling(root: Path) -> None:
+    words = {
+        "A": "007",
+        "B": "1e-4",
+        "C": "yes",
+        "D": "0x1F",
+        "E": "1_000",
+        "F": "3.10",
+        "G": "true",
+        "H": "~x",
+    }
+    line = ", ".join(f"{name}: {word}" for name, word in words.items())
+    found = job(root, f"image: openmpi\nenv: {{{line}}}\nlabels: {{version: 1.10}}\n")
+    assert {variable.name: variable.value for variable in found.env} == words
+    assert found.labels == (("version", "1.10"),)
+
+
+@pytest.mark.parametrize(
+    ("spec", "pool"),
+    [
+        ("gpus: 0\n", "cpu"),
+        ("gpus: 1\n", "a100"),
+        ("gpus: 0\nmemory: 500Gi\n", "a100"),
+        ("gpus: 1\nplacement: {capacity: spot}\ncheckpoint: {to: filings}\nretries: 1\n", "a100-spot"),
+        ("gpus: 1\nplacement: {nodePool: a100-spot}\ncheckpoint: {to: filings}\nretries: 1\n", "a100-spot"),
+        ("gpus: 1\ngpu: {model: a100-80gb}\n", "a100"),
+    ],
+)
+def test_pools(spec: str, pool: str, root: Path) -> None:
+    assert job(root, "image: openmpi\n" + spec).worker_pool.name == pool
+
+
+def test_a_dedicated_launcher_stays_off_gpu_nodes(root: Path) -> None:
+    found = job(root, "image: openmpi\ngpus: 8\n")
+    assert (found.worker_pool.name, found.launcher_pool.name) == ("a100", "cpu")
+    assert found.launcher.devices == ()
+
+
+@pytest.mark.parametrize(
+    ("workers", "cpu"), [(1, "1"), (16, "1"), (17, "2"), (33, "4"), (65, "8"), (100, "8")]
+)
+def test_the_launcher_grows(workers: int, cpu: str, root: Path) -> None:
+    assert job(root, f"image: openmpi\nworkers: {workers}\n").launcher.cpu.canonical() == cpu
+
+
+def test_a_dedicated_launcher_may_be_sized(root: Path) -> None:
+    found = job(root, "image: openmpi\nlauncher: {cpu: 3, memory: 5Gi}\n")
+    assert (found.launcher.cpu.canonical(), found.launcher.memory.canonical()) == ("3", "5Gi")
+
+
+MIRRORS = (("registry.example.com", "a.example.com/up"), ("registry.example.com/hpc", "b.example.com/hpc"))
+
+
+@pytest.mark.parametrize(
+    ("repository", "expected"),
+    [
+        ("registry.example.com/x", "a.example.com/up/x"),
+        ("registry.example.com/hpc/x", "b.example.com/hpc/x"),
+        ("registry.example.com/hpcx/x", "a.example.com/up/hpcx/x"),
+        ("registry.example.community/x", "registry.example.community/x"),
+        ("other.example.com/registry.example.com/x", "other.example.com/registry.example.com/x"),
+    ],
+)
+def test_mirrors(repository: str, expected: str) -> None:
+    class Site:
+        mirrors = tuple(Mirror(source=source, mirror=mirror) for source, mirror in MIRRORS)
+
+    site: Any = Site()
+    assert mirrored(repository, site) == expected
+
+
+def test_connections(root: Path) -> None:
+    found = job(root, "image: openmpi\ndata: {lidar: env, radar: /radar}\n")
+    env = {variable.name: variable for variable in found.env}
+    assert env["S3_URL"].value == "s3://lidar"
+    assert (env["AWS_SECRET_ACCESS_KEY"].secret, env["AWS_SECRET_ACCESS_KEY"].key) == (
+        "lidar-s3",
+        "AWS_SECRET_ACCESS_KEY",
+    )
+    assert [(mount.claim, mount.path, mount.read_only) for mount in found.mounts] == [
+        ("lidar-files", "/radar", True)
+    ]
+    assert {rule.name for rule in found.egress} == {"s3"}

@@ -1,0 +1,289 @@
+"""The command line as people and scripts meet it: exit codes, help, colours, closed pipes, start-up."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from gangplan import __version__
+from gangplan.errors import Exit
+from tests import workspaces
+from tests.workspaces import gangplan, gangplan_process, render, write
+
+HEAVY = ("typer", "click", "pydantic", "yaml", "jinja2", "jsonschema", "jsonschema_rs", "asyncio", "mpi4py")
+COMMANDS = {
+    "render": (
+        "--check",
+        "--output",
+        "--cluster",
+        "--team",
+        "--engine",
+        "--jobs",
+        "--workspace",
+        "[SPEC]...",
+    ),
+    "validate": ("--format", "--fail-on", "--cluster", "--team", "--workspace", "[SPEC]..."),
+    "plan": ("--format", "--cluster", "--team", "--workspace", "[SPEC]..."),
+    "why": ("--workspace", "--cluster", "SPEC"),
+    "schema": ("print",),
+    "tools": ("list", "install"),
+}
+
+
+# Start-up
+
+
+def modules(*arguments: str) -> set[str]:
+    """The top-level modules that a command imports."""
+    done = subprocess.run(
+        [sys.executable, "-X", "importtime", "-m", "gangplan", *arguments],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return {line.rsplit("|", 1)[1].strip().split(".")[0] for line in done.stderr.splitlines() if "|" in line}
+
+
+def test_the_version_imports_nothing_heavy() -> None:
+    assert modules("--version") & set(HEAVY) == set()
+
+
+def test_the_version() -> None:
+    assert gangplan_process("--version").out == f"gangplan {__version__}\n"
+    assert gangplan("--version") == workspaces.Outcome(0, f"gangplan {__version__}\n", "")
+
+
+def test_the_printed_schema_needs_no_yaml_and_no_templates() -> None:
+    assert modules("schema", "print", "spec") & {"jinja2", "jsonschema_rs", "mpi4py"} == set()
+
+
+# Help
+
+
+def test_help_lists_every_command() -> None:
+    outcome = gangplan("--help")
+    assert outcome.code == Exit.CLEAN
+    for command in COMMANDS:
+        assert re.search(rf"^  {command} +[A-Z]", outcome.out, re.MULTILINE), command
+    assert "docs" not in re.findall(r"^  (\w+) ", outcome.out, re.MULTILINE)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_of_a_command(command: str) -> None:
+    outcome = gangplan(command, "--help")
+    assert outcome.code == Exit.CLEAN
+    for word in COMMANDS[command]:
+        assert word in outcome.out
+    assert "gangplan.dev" not in outcome.out
+
+
+def test_no_command_shows_the_help() -> None:
+    outcome = gangplan()
+    assert "Usage:" in outcome.out + outcome.err
+    assert outcome.code == Exit.INPUT
+
+
+# Exit codes
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (["validate"], 0),
+        (["validate", "--format", "xml"], 2),
+        (["validate", "--fail-on", "fatal"], 2),
+        (["plan"], 0),
+        (["plan", "--format", "yaml"], 2),
+        (["why", "specs/nlp/filings.yaml"], 0),
+        (["why"], 2),
+        (["render", "--nothing"], 2),
+        (["sing"], 2),
+        (["schema", "print", "spec"], 0),
+        (["schema", "print", "job"], 2),
+        (["schema"], 2),
+        (["tools", "install", "helm"], 2),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else str(value),
+)
+def test_exit_codes(arguments: list[str], code: int, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(root)
+    outcome = gangplan(*arguments)
+    assert outcome.code == code
+    if code == Exit.INPUT and len(arguments) > 1:
+        assert outcome.err.startswith("fatal: ")
+        assert "\n  help: " in outcome.err or "known: " in outcome.err
+        assert outcome.out == ""
+
+
+def test_outside_a_workspace(tmp_path: Path) -> None:
+    outcome = gangplan("validate", "-C", tmp_path)
+    assert outcome.code == Exit.INPUT
+    assert outcome.err.startswith("fatal: nothing was checked: this is not a gangplan workspace")
+    assert gangplan("validate", "-C", tmp_path / "nowhere").code == Exit.INPUT
+
+
+@pytest.mark.parametrize(("level", "code"), [("error", 0), ("warning", 1), ("note", 1)])
+def test_fail_on(level: str, code: int, root: Path) -> None:
+    write(root, {"specs/nlp/filings.yaml": workspaces.SPEC + "slots: 4\n"})
+    outcome = gangplan("validate", "-C", root, "--fail-on", level)
+    assert [(shown.severity, shown.rule) for shown in outcome.findings] == [("warning", "slots-not-gpus")]
+    assert outcome.code == code
+    assert outcome.out.endswith(": 1 warning\n")
+
+
+def test_a_mistake_of_ours_says_so(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gangplan.pipeline.load", lambda root: 1 / 0)
+    outcome = gangplan("validate", "-C", root)
+    assert outcome.code == Exit.ENVIRONMENT
+    assert f"a mistake in gangplan {__version__}: ZeroDivisionError" in outcome.err
+    assert "Traceback" in outcome.err
+
+
+def test_an_interrupt(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(root: Path) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("gangplan.pipeline.load", interrupted)
+    outcome = gangplan("render", "-C", root)
+    assert (outcome.code, outcome.err) == (Exit.INTERRUPTED, "interrupted; nothing was changed\n")
+
+
+# Formats
+
+
+def test_json_of_validate(root: Path) -> None:
+    write(root, {"specs/nlp/filings.yaml": workspaces.SPEC.replace("32Gi", "32GB")})
+    outcome = gangplan("validate", "-C", root, "--format", "json")
+    document = json.loads(outcome.out)
+    assert outcome.code == Exit.INPUT
+    assert outcome.err == ""
+    assert document["version"] == 1
+    (finding,) = document["findings"]
+    assert finding == {
+        "rule": "spec-value",
+        "severity": "error",
+        "file": "specs/nlp/filings.yaml",
+        "line": 8,
+        "column": 9,
+        "object": "",
+        "path": "",
+        "message": "memory: '32GB' is not an amount that Kubernetes reads",
+        "help": "did you mean 32Gi or 32G?",
+    }
+
+
+def test_json_of_validate_counts_what_was_checked(root: Path) -> None:
+    document = json.loads(gangplan("validate", "-C", root, "--format", "json").out)
+    assert (document["checked"]["specs"], document["checked"]["runs"]) == (1, 1)
+    render(root)
+    count = sum(data.count(b"\napiVersion: ") for data in workspaces.rendered(root).values())
+    assert document["checked"]["objects"] == count
+    assert document["engines"][0] == "embedded validator"
+    assert document["findings"] == []
+
+
+def test_json_of_plan(root: Path) -> None:
+    document = json.loads(gangplan("plan", "-C", root, "--format", "json").out)
+    (run,) = document["runs"]
+    assert (run["workers"], run["slots"], run["ranks"]) == (4, 2, 8)
+    assert run["pods"] == {"node": 4, "launcher": 1}
+    assert run["worker"] == {"cpu": "8", "memory": "32Gi", "nvidia.com/gpu": "2"}
+    assert (
+        run["totals"] == document["totals"]["lab"] == {"cpu": "33", "memory": "130Gi", "nvidia.com/gpu": "8"}
+    )
+    assert run["command"][:3] == ["mpirun", "-np", "8"]
+    assert run["command"][-2:] == ["python", "train.py"]
+    render(root)
+    assert (root / "rendered" / run["file"]).is_file()
+
+
+def test_text_of_plan(root: Path) -> None:
+    outcome = gangplan("plan", "-C", root)
+    assert "specs/nlp/filings.yaml on lab: nlp/filings-" in outcome.out
+    assert "ranks    8 = 4 workers x 2 slots\n" in outcome.out
+    assert "totals\n  lab: 33 CPU, 130Gi, 8 nvidia.com/gpu\n" in outcome.out
+
+
+def test_why(root: Path) -> None:
+    write(root, {"specs/nlp/team.yaml": workspaces.TEAM + "defaults: {priority: low, timeout: 4h}\n"})
+    outcome = gangplan("why", "-C", root, "specs/nlp/filings.yaml")
+    rows = {line.split()[0]: " ".join(line.split()[1:]) for line in outcome.out.splitlines()[1:]}
+    assert rows["workers"] == "4 spec specs/nlp/filings.yaml:5:10"
+    assert rows["slots"] == "2 GPUs per worker"
+    assert rows["priority"] == "low team nlp specs/nlp/team.yaml:13:22"
+    assert rows["timeout"] == "4h team nlp specs/nlp/team.yaml:13:36"
+    assert rows["retries"] == "0 built-in"
+    assert rows["nodePool"].startswith(
+        "a100 first pool of cluster lab where a worker fits overlays/lab/cluster.yaml:8:3"
+    )
+
+
+# Terminals and pipes
+
+
+def coloured(root: Path, **env: str) -> str:
+    """What validate prints to a terminal."""
+    ours, theirs = pty.openpty()
+    done = subprocess.run(
+        [sys.executable, "-m", "gangplan", "validate", "-C", str(root)],
+        stdout=subprocess.DEVNULL,
+        stderr=theirs,
+        env={**os.environ, "TERM": "xterm", **env},
+        check=False,
+    )
+    os.close(theirs)
+    assert done.returncode == Exit.INPUT
+    text = os.read(ours, 1 << 16).decode()
+    os.close(ours)
+    return text
+
+
+def test_colours(root: Path) -> None:
+    write(root, {"specs/nlp/filings.yaml": workspaces.SPEC.replace("32Gi", "32GB")})
+    assert "\033[1;31merror[spec-value]\033[0m" in coloured(root)
+    assert "\033" not in coloured(root, NO_COLOR="1")
+    assert "\033" not in gangplan_process("validate", "-C", root).err
+
+
+@pytest.mark.parametrize(
+    "arguments", [["render", "-o", "-"], ["plan"], ["schema", "print", "spec"], ["--help"]]
+)
+def test_a_reader_that_goes_away(arguments: list[str], root: Path) -> None:
+    for number in range(40):
+        write(root, {f"specs/nlp/job-{number}.yaml": workspaces.SPEC})
+    with subprocess.Popen(
+        [sys.executable, "-m", "gangplan", *arguments],
+        cwd=root,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as program:
+        assert program.stdout is not None
+        assert program.stderr is not None
+        program.stdout.close()
+        complaint = program.stderr.read().decode()
+        program.wait(60)
+    assert complaint == ""
+    assert program.returncode == Exit.CLEAN
+
+
+@pytest.mark.parametrize(
+    "arguments", [["plan"], ["why", "specs/nlp/filings.yaml"], ["render", "-o", "-"], ["validate"]]
+)
+def test_texts_beyond_ascii_on_any_terminal(arguments: list[str], root: Path) -> None:
+    text = (
+        workspaces.SPEC.replace("train.py", "träin.py") + "description: für Zürich, 東京 und 🚀\nslots: 4\n"
+    )
+    write(root, {"specs/nlp/filings.yaml": text})
+    plain = gangplan_process(*arguments, cwd=root, env={"PYTHONIOENCODING": ""})
+    poor = gangplan_process(*arguments, cwd=root, env={"PYTHONIOENCODING": "ascii", "LC_ALL": "C"})
+    assert poor == plain
+    assert plain.code == Exit.CLEAN
+    if arguments[0] in ("plan", "render"):
+        assert "träin.py" in plain.out

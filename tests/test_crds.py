@@ -1,0 +1,140 @@
+"""Everything rendered that is committed, held against the real CRDs of its cluster's versions."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from gangplan.source import load_objects
+from gangplan.tools.find import on_path
+from tests.validate import crd
+from tests.workspaces import REPOSITORY
+
+# Where each workspace stands, and its rendered tree.
+TREES = [(REPOSITORY, REPOSITORY / "rendered")] + [
+    (folder / "input", folder / "expected") for folder in sorted((REPOSITORY / "tests/examples").glob("*/"))
+]
+FILES = [
+    (workspace, path)
+    for workspace, tree in TREES
+    for path in sorted(tree.rglob("*.yaml"))
+    if path.relative_to(tree).parts[1:]
+]
+# Trainer's own choice of JobSet, where a cluster file does not say.
+JOBSET = {"2.1": "0.10", "2.2": "0.11", "2.3": "0.12"}
+
+
+def minors(workspace: Path, path: Path) -> dict[str, str]:
+    """Component -> minor of the cluster that a file is for."""
+    tree = next(tree for root, tree in TREES if root == workspace)
+    cluster = path.relative_to(tree).parts[0]
+    written = yaml.safe_load((workspace / "overlays" / cluster / "cluster.yaml").read_text())["versions"]
+    lines = {name: ".".join(str(version).split(".")[:2]) for name, version in written.items()}
+    lines.setdefault("jobset", JOBSET[lines["trainer"]])
+    return lines
+
+
+def name_of(value: Any) -> str:
+    """The id of a test: the file from the repository's folder."""
+    return value.relative_to(REPOSITORY).as_posix() if value.is_file() else ""
+
+
+def objects(path: Path) -> list[dict[str, Any]]:
+    """The documents of a file."""
+    return [body for body in yaml.load_all(path.read_text(encoding="utf-8"), yaml.CSafeLoader) if body]
+
+
+def test_there_is_something_to_walk() -> None:
+    kinds = Counter(body["kind"] for _, path in FILES for body in objects(path))
+    assert {"TrainJob", "TrainingRuntime", "LocalQueue", "NetworkPolicy", "Namespace"} <= set(kinds)
+    assert kinds["TrainJob"] >= 17
+
+
+@crd.needs_crds
+@pytest.mark.parametrize(("workspace", "path"), FILES, ids=name_of)
+def test_every_field_is_in_the_crd(workspace: Path, path: Path) -> None:
+    lines = minors(workspace, path)
+    for body in objects(path):
+        component = crd.GROUPS.get(body["apiVersion"].rpartition("/")[0])
+        if component is None:
+            continue
+        if not crd.crds(component, lines[component]):
+            pytest.skip(f"no CRDs of {component} {lines[component]}")
+        schema = crd.crd_for(body, lines)
+        assert schema is not None
+        assert crd.violations(body, schema) == [], f"{body['kind']} {body['metadata']['name']}"
+
+
+def job_sets(body: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """The JobSet that a runtime becomes."""
+    if body["kind"] == "TrainingRuntime":
+        spec = body["spec"]["template"]["spec"]
+        meta = {"name": body["metadata"]["name"], **body["spec"]["template"].get("metadata", {})}
+        yield {"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet", "metadata": meta, "spec": spec}
+
+
+@crd.needs_crds
+@pytest.mark.parametrize(("workspace", "path"), FILES, ids=name_of)
+def test_a_runtime_makes_a_jobset(workspace: Path, path: Path) -> None:
+    """The template of a runtime is checked by JobSet's own CRD too: Trainer's copy of it is older."""
+    line = minors(workspace, path)["jobset"]
+    known = crd.crds("jobset", line) or crd.crds("jobset", "0.12")
+    for body in objects(path):
+        for job_set in job_sets(body):
+            assert crd.violations(job_set, known["jobset.x-k8s.io/v1alpha2", "JobSet"]) == []
+
+
+@pytest.mark.parametrize(("workspace", "path"), FILES, ids=name_of)
+def test_every_reader_reads_the_same(workspace: Path, path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    ours = load_objects(text)
+    assert ours == list(yaml.safe_load_all(text))
+    assert all(isinstance(key, str) for body in ours for key in _keys(body))
+
+
+def _keys(value: Any) -> Iterator[Any]:
+    if isinstance(value, dict):
+        for key, item in value.items():
+            yield key
+            yield from _keys(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _keys(item)
+
+
+def test_kubectl_reads_the_same(tmp_path: Path) -> None:
+    """Kubernetes' own reader, through a kustomization of nothing but resources."""
+    kubectl = next(iter(on_path("kubectl")), None)
+    if kubectl is None:
+        pytest.skip("real kubectl: not on PATH")
+    expected: dict[tuple[str, ...], Any] = {}
+    paths = [path for workspace, path in FILES if workspace == REPOSITORY]
+    folders = []
+    for cluster in sorted({path.relative_to(REPOSITORY / "rendered").parts[0] for path in paths}):
+        folder = tmp_path / cluster
+        folder.mkdir()
+        names = []
+        for number, path in enumerate(path for path in paths if f"/rendered/{cluster}/" in path.as_posix()):
+            (folder / f"{number}.yaml").write_bytes(path.read_bytes())
+            names.append(f"{number}.yaml")
+            for body in objects(path):
+                expected[
+                    cluster, body["kind"], body["metadata"].get("namespace", ""), body["metadata"]["name"]
+                ] = body
+        (folder / "kustomization.yaml").write_text(json.dumps({"resources": names}))
+        folders.append(folder)
+    read: dict[tuple[str, ...], Any] = {}
+    for folder in folders:
+        done = subprocess.run([kubectl, "kustomize", folder], capture_output=True, text=True, check=True)
+        for body in yaml.load_all(done.stdout, yaml.CSafeLoader):
+            read[
+                folder.name, body["kind"], body["metadata"].get("namespace", ""), body["metadata"]["name"]
+            ] = body
+    assert read == expected

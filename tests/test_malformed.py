@@ -1,0 +1,272 @@
+"""Input that is wrong: one clear finding per real cause, at its line and column, and nothing is written.
+
+The tables in tests/malformed/ change one file of the small workspace in tests/workspaces.py. A case says
+what it changes (`change` texts, `add` lines, the whole `text`; `in` which file) and what must be found:
+`finds` as `LINE:COLUMN rule` in that file or `FILE:LINE:COLUMN rule`, and what the first of them `says` and
+how it `helps`. The same comes from render, validate and plan.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from gangplan.errors import Exit
+from tests import workspaces
+from tests.workspaces import Outcome, gangplan, gangplan_process
+
+SPEC, OVERLAY = "specs/nlp/filings.yaml", "overlays/lab/kustomization.yaml"
+TABLES = sorted(Path(__file__).with_name("malformed").glob("*.yaml"))
+
+
+@dataclass(frozen=True)
+class Case:
+    """One entry of a table."""
+
+    table: str
+    name: str
+    body: dict[str, Any]
+
+    @property
+    def file(self) -> str:
+        """The file that is changed."""
+        return str(self.body.get("in", OVERLAY if self.table == "overlay" else SPEC))
+
+    @property
+    def expected(self) -> list[tuple[str, str]]:
+        """(place, rule) of every finding, sorted."""
+        found = []
+        for line in self.body["finds"]:
+            place, rule = line.rsplit(" ", 1)
+            inside = re.fullmatch(r"[0-9]+:[0-9]+", place)
+            found.append((f"{self.file}:{place}" if inside else self.file if place == ":" else place, rule))
+        return sorted(found)
+
+    def apply(self, root: Path) -> None:
+        """Make the workspace wrong."""
+        path = root / self.file
+        if self.table == "overlay":
+            path.write_text(workspaces.KUSTOMIZATION)
+        text = self.body.get("text", path.read_text())
+        changes = self.body.get("change", [])
+        for old, new in [changes] if changes and isinstance(changes[0], str) else changes:
+            assert old in text, old
+            text = text.replace(old, new, 1)
+        if "add" in self.body:
+            text += self.body["add"] + "\n"
+        path.write_text(text)
+        workspaces.write(root, self.body.get("write", {}))
+        if "remove" in self.body:
+            (root / self.body["remove"]).unlink()
+
+
+def cases() -> list[Case]:
+    """Every case of every table."""
+    return [
+        Case(path.stem, name, body)
+        for path in TABLES
+        for name, body in yaml.safe_load(path.read_text(encoding="utf-8")).items()
+    ]
+
+
+@pytest.fixture(scope="module")
+def good(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The small workspace, rendered."""
+    root = workspaces.stock(tmp_path_factory.mktemp("good"))
+    workspaces.render(root)
+    return root
+
+
+@pytest.fixture
+def workspace(good: Path, tmp_path: Path) -> Path:
+    """A copy of it to spoil."""
+    shutil.copytree(good, tmp_path / "workspace")
+    return tmp_path / "workspace"
+
+
+def assert_refused(
+    root: Path, expected: list[tuple[str, str]], code: int = Exit.INPUT, command: str = "render"
+) -> Outcome:
+    """The command finds exactly this, and rendered/ stays as it is."""
+    before = workspaces.rendered(root)
+    outcome = gangplan(command, "-C", root)
+    assert outcome.errors() == expected, outcome.err
+    assert outcome.code == code, outcome.err
+    assert workspaces.rendered(root) == before
+    assert not list(root.glob(".gangplan/stage*"))
+    return outcome
+
+
+@pytest.mark.parametrize("case", cases(), ids=lambda case: f"{case.table}: {case.name}")
+def test_table(case: Case, workspace: Path, request: pytest.FixtureRequest) -> None:
+    if case.body.get("builder"):
+        request.getfixturevalue("builder")
+    case.apply(workspace)
+    code = case.body.get("exit", Exit.INPUT)
+    for command in ("render", "validate", "plan"):
+        outcome = assert_refused(workspace, case.expected, code, command)
+    place, rule = _first(case)
+    blamed = next(shown for shown in outcome.findings if (shown.place, shown.rule) == (place, rule))
+    assert case.body.get("says", "") in blamed.message
+    assert case.body.get("helps", "") in blamed.help
+    assert blamed.help
+
+
+def _first(case: Case) -> tuple[str, str]:
+    """The finding that the case describes: the last of a list of files, else the first."""
+    return case.expected[-1] if "write" in case.body else case.expected[0]
+
+
+def bomb(depth: int) -> str:
+    """A spec whose labels nest too deep."""
+    return workspaces.SPEC + "labels: " + "{a: " * depth + "1" + "}" * depth + "\n"
+
+
+def named(name: str) -> dict[str, str]:
+    """A second spec under another file name."""
+    return {f"specs/nlp/{name}": workspaces.SPEC}
+
+
+# Files: what is written into the workspace, and what is found.
+FILES: dict[str, tuple[dict[str, str | bytes], list[tuple[str, str]]]] = {
+    "not UTF-8": (
+        {SPEC: workspaces.SPEC.encode() + b"description: f\xfcr alle\n"},
+        [(f"{SPEC}:9:15", "yaml-not-utf8")],
+    ),
+    "UTF-16": ({SPEC: workspaces.SPEC.encode("utf-16")}, [(f"{SPEC}:1:1", "yaml-not-utf8")]),
+    "too deep": ({SPEC: bomb(60)}, [(f"{SPEC}:9:245", "yaml-too-deep")]),
+    "absurdly deep": ({SPEC: bomb(5_000)}, [(f"{SPEC}:9:4001", "yaml-too-deep")]),
+    "too large": ({SPEC: workspaces.SPEC + "# " + "x" * (1 << 20)}, [(SPEC, "yaml-too-large")]),
+    "a file name with capitals": (
+        named("Filings-V2.yaml"),
+        [("specs/nlp/Filings-V2.yaml:1:1", "spec-file-name")],
+    ),
+    "a file name with an underscore": (
+        named("my_job.yaml"),
+        [("specs/nlp/my_job.yaml:1:1", "spec-file-name")],
+    ),
+    "a file name with a space": (named("my job.yaml"), [("specs/nlp/my job.yaml:1:1", "spec-file-name")]),
+    "a file name that is too long": (
+        named(f"{'long-' * 8}name.yaml"),
+        [(f"specs/nlp/{'long-' * 8}name.yaml:1:1", "name-too-long")],
+    ),
+    "another ending": (named("second.yml"), [("specs/nlp/second.yml", "spec-file-name")]),
+    "an ending in capitals": (named("second.YAML"), [("specs/nlp/second.YAML", "spec-file-name")]),
+    "a directory instead of a file": (
+        {"specs/nlp/second.yaml/keep.txt": ""},
+        [("specs/nlp/second.yaml", "file-unreadable")],
+    ),
+    "a directory instead of a team's file": (
+        {"specs/vision/team.yaml/keep.txt": "", "specs/vision/job.yaml": workspaces.SPEC},
+        [("specs/vision/team.yaml", "file-unreadable")],
+    ),
+    "a spec in no team's folder": (
+        {"specs/second.yaml": workspaces.SPEC},
+        [("specs/second.yaml", "spec-team")],
+    ),
+    "a job described twice": (
+        {"specs/nlp/old/filings.yaml": workspaces.SPEC},
+        [("specs/nlp/old/filings.yaml:1:1", "job-name-twice")],
+    ),
+    "a job described twice by name": (
+        {"specs/nlp/second.yaml": workspaces.SPEC + "name: filings\n"},
+        [("specs/nlp/second.yaml:9:7", "job-name-twice")],
+    ),
+    "a folder that is no cluster": (
+        {"overlays/notes/README.md": ""},
+        [("overlays/notes/cluster.yaml", "file-unreadable")],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_files(name: str, workspace: Path) -> None:
+    files, expected = FILES[name]
+    for path in files:
+        if path == SPEC:
+            (workspace / path).unlink()
+    workspaces.write(workspace, files)
+    outcome = assert_refused(workspace, expected)
+    assert all(shown.help for shown in outcome.findings)
+    assert_refused(workspace, expected, command="validate")
+
+
+def test_a_link(workspace: Path, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere.yaml").write_text(workspaces.SPEC)
+    (workspace / "specs/nlp/second.yaml").symlink_to(tmp_path / "elsewhere.yaml")
+    assert_refused(workspace, [("specs/nlp/second.yaml", "file-unreadable")])
+
+
+def test_a_pipe(workspace: Path) -> None:
+    os.mkfifo(workspace / "specs/nlp/second.yaml")
+    assert_refused(workspace, [("specs/nlp/second.yaml", "file-unreadable")])
+
+
+def test_a_spec_without_its_team_is_told_once(workspace: Path) -> None:
+    workspaces.write(
+        workspace, {"specs/vision/job.yaml": workspaces.SPEC, "specs/vision/second.yaml": "x: 1\n"}
+    )
+    (workspace / "specs/vision/second.yaml").unlink()
+    assert_refused(workspace, [("specs/vision/team.yaml", "team-missing")])
+
+
+def test_every_wrong_file_is_told_in_one_run(workspace: Path) -> None:
+    workspaces.write(
+        workspace,
+        {
+            "specs/nlp/second.yaml": workspaces.SPEC.replace("32Gi", "32GB"),
+            "specs/nlp/third.yaml": workspaces.SPEC.replace("image: openmpi", "image: opnmpi"),
+            SPEC: workspaces.SPEC.replace("workers", "nodes"),
+        },
+    )
+    assert_refused(
+        workspace,
+        [
+            (f"{SPEC}:5:1", "spec-unknown-field"),
+            ("specs/nlp/second.yaml:8:9", "spec-value"),
+            ("specs/nlp/third.yaml:3:8", "image-unknown"),
+        ],
+    )
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["memory in GB", "an over-long name", "a rank count in a list", "a python object", "a name prefix"],
+)
+def test_as_a_program_of_its_own(name: str, workspace: Path) -> None:
+    case = next(case for case in cases() if case.name == name)
+    case.apply(workspace)
+    before = workspaces.tree(workspace)
+    outcome = gangplan_process("render", cwd=workspace)
+    assert outcome.errors() == case.expected
+    assert outcome.code == Exit.INPUT
+    assert outcome.out == ""
+    assert "Traceback" not in outcome.err
+    after = workspaces.tree(workspace)
+    assert {name: after[name] for name in before} == before
+
+
+def test_there_are_enough_cases() -> None:
+    assert len(cases()) + len(FILES) >= 150
+
+
+def test_nothing_to_check_is_an_error(workspace: Path) -> None:
+    (workspace / SPEC).unlink()
+    outcome = gangplan("validate", "-C", workspace)
+    assert outcome.code == Exit.INPUT
+    assert outcome.err.startswith("fatal: nothing was checked: there is no spec under specs/")
+
+
+@pytest.mark.parametrize("part", ["specs", "overlays"])
+def test_no_workspace(part: str, workspace: Path) -> None:
+    shutil.rmtree(workspace / part)
+    outcome = gangplan("render", "-C", workspace)
+    assert outcome.code == Exit.INPUT
+    assert "this is not a gangplan workspace" in outcome.err

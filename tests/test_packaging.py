@@ -1,0 +1,110 @@
+"""What is installed is what stands in the repository."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tomllib
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from tests.workspaces import REPOSITORY
+
+SETTINGS = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["setuptools"]
+LINKED = ("generators", "validate", "templates", "policies")
+
+
+def folder_of(package: str) -> Path:
+    """Where a package of the wheel stands."""
+    outer = ".".join(package.split(".")[:2])
+    base = SETTINGS["package-dir"].get(outer)
+    inner = package.split(".")[2:] if base else package.split(".")[1:]
+    return REPOSITORY.joinpath(base or "gangplan", *inner)
+
+
+def packages_on_disk() -> set[str]:
+    """Every folder with an __init__.py, by its import name."""
+    found = set()
+    for top in ("gangplan", *LINKED):
+        for file in (REPOSITORY / top).rglob("__init__.py"):
+            inside = file.parent.relative_to(REPOSITORY)
+            found.add(".".join(inside.parts if top == "gangplan" else ("gangplan", *inside.parts)))
+    return found
+
+
+def test_every_package_is_listed() -> None:
+    assert packages_on_disk() == set(SETTINGS["packages"])
+
+
+def test_every_module_is_in_a_package() -> None:
+    for top in ("gangplan", *LINKED):
+        for file in (REPOSITORY / top).rglob("*.py"):
+            if "schemas" not in file.parts:
+                assert (file.parent / "__init__.py").is_file(), file
+
+
+@pytest.mark.parametrize("name", LINKED)
+def test_links(name: str) -> None:
+    link = REPOSITORY / "gangplan" / name
+    if not link.is_symlink():
+        pytest.skip("this checkout has no symbolic links")
+    assert link.readlink() == Path("..", name)
+
+
+@pytest.fixture(scope="session")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
+    """The names of all files in the wheel, built without network from a copy of what is committed."""
+    source, out = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("wheel")
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=REPOSITORY,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if listed.returncode:
+        pytest.skip("not a git checkout")
+    wanted = ("gangplan/", *(f"{name}/" for name in LINKED), "pyproject.toml", "README.md", "LICENSE")
+    for name in listed.stdout.split("\0"):
+        if name.startswith(wanted) and (REPOSITORY / name).exists():
+            target = source / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            if (REPOSITORY / name).is_symlink():
+                target.symlink_to((REPOSITORY / name).readlink())
+            else:
+                target.write_bytes((REPOSITORY / name).read_bytes())
+    options = ("--quiet", "--no-deps", "--no-build-isolation", "--no-index", "--disable-pip-version-check")
+    subprocess.run(
+        [sys.executable, "-m", "pip", "wheel", *options, "-w", str(out), str(source)],
+        check=True,
+        timeout=120,
+    )
+    (built,) = out.glob("gangplan-*.whl")
+    assert built.name.endswith("-py3-none-any.whl")
+    return set(zipfile.ZipFile(built).namelist())
+
+
+def test_the_wheel_holds_everything(wheel: set[str]) -> None:
+    for package in SETTINGS["packages"]:
+        inside = package.replace(".", "/")
+        for file in folder_of(package).glob("*.py"):
+            assert f"{inside}/{file.name}" in wheel
+    for file in (REPOSITORY / "templates").rglob("*.j2"):
+        assert f"gangplan/templates/{file.relative_to(REPOSITORY / 'templates').as_posix()}" in wheel
+    for file in (REPOSITORY / "validate/schemas").rglob("*.json"):
+        assert (
+            f"gangplan/validate/schemas/{file.relative_to(REPOSITORY / 'validate/schemas').as_posix()}"
+            in wheel
+        )
+    assert "gangplan/py.typed" in wheel
+
+
+def test_the_wheel_holds_nothing_else(wheel: set[str]) -> None:
+    for name in wheel:
+        top = name.split("/")[0]
+        assert top == "gangplan" or top.endswith(".dist-info"), name
+        assert name.endswith((".py", ".j2", ".json", ".yaml", "py.typed")) or ".dist-info/" in name, name
+    entries = [name for name in wheel if name.endswith("entry_points.txt")]
+    assert len(entries) == 1

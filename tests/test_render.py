@@ -1,0 +1,643 @@
+"""Rendering into a folder: what is written, what is removed, what is left alone, and what a crash leaves."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gangplan.emit import swap
+from gangplan.emit.lock import locked
+from gangplan.errors import Exit
+from tests import workspaces
+from tests.workspaces import gangplan, render, rendered, tree, write
+
+SECOND = workspaces.SPEC.replace("workers: 4", "workers: 2")
+VISION = workspaces.TEAM.replace("kind: Team", "kind: Team\nnamespace: seeing")
+MARK = b"# Rendered by gangplan from "
+
+
+@pytest.fixture
+def wide(tmp_path: Path) -> Path:
+    """Two teams with two specs each, on two clusters."""
+    cluster = workspaces.CLUSTER + "  vision: {queue: training}\n"
+    files = {
+        **workspaces.STOCK,
+        "overlays/lab/cluster.yaml": cluster,
+        "overlays/far/cluster.yaml": cluster,
+        "specs/vision/team.yaml": VISION.replace("[lab]", "[far, lab]"),
+        "specs/nlp/second.yaml": SECOND,
+        "specs/vision/first.yaml": workspaces.SPEC,
+        "specs/vision/deep/down/second.yaml": SECOND,
+    }
+    return write(tmp_path / "wide", files)
+
+
+def names(root: Path) -> list[str]:
+    """Rendered files without the hash in the names of runs."""
+    return [name.rsplit("-", 1)[0] if "/runs/" in name else name for name in rendered(root)]
+
+
+SITES = [f"{cluster}/platform/platform.yaml" for cluster in ("far", "lab")]
+TENANTS = [
+    f"{cluster}/tenants/{team}/tenant.yaml" for cluster in ("far", "lab") for team in ("nlp", "vision")
+]
+EVERYTHING = sorted(
+    [
+        *SITES,
+        *TENANTS,
+        "far/runs/vision/first",
+        "far/runs/vision/second",
+        "lab/runs/nlp/filings",
+        "lab/runs/nlp/second",
+        "lab/runs/vision/first",
+        "lab/runs/vision/second",
+    ]
+)
+
+
+# What is written
+
+
+def test_the_tree(wide: Path) -> None:
+    text = render(wide).out
+    assert re.fullmatch(
+        f"6 runs of 4 specs, [0-9]+ objects in rendered/: {len(EVERYTHING)} new files\n", text
+    )
+    assert sorted(names(wide)) == EVERYTHING
+    for data in rendered(wide).values():
+        assert data.startswith(MARK)
+    assert (wide / "rendered").stat().st_mode & 0o777 == 0o777 & ~_umask()
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["--cluster", "far"], [name for name in EVERYTHING if name.startswith("far/")]),
+        (["--cluster", "far", "--cluster", "lab"], EVERYTHING),
+        (["--team", "vision"], [name for name in EVERYTHING if "/vision" in name]),
+        (
+            ["--team", "vision", "--cluster", "lab"],
+            [name for name in EVERYTHING if "lab" in name and "vis" in name],
+        ),
+        (["specs/nlp/second.yaml"], ["lab/runs/nlp/second"]),
+        (["specs/vision"], [name for name in EVERYTHING if "runs/vision" in name]),
+        (["specs/vision/deep/"], ["far/runs/vision/second", "lab/runs/vision/second"]),
+        (["specs/*/second.yaml"], [name for name in EVERYTHING if name.endswith("second")]),
+        (["specs/nlp/filings.yaml", "specs/nlp/*"], ["lab/runs/nlp/filings", "lab/runs/nlp/second"]),
+        (["specs/*/second.yaml", "--team", "nlp"], ["lab/runs/nlp/second"]),
+    ],
+)
+def test_scope(arguments: list[str], expected: list[str], wide: Path) -> None:
+    render(wide, *arguments)
+    assert sorted(names(wide)) == expected
+    # The rest comes with a full render, and a second partial one changes nothing.
+    render(wide)
+    everything = rendered(wide)
+    assert sorted(names(wide)) == EVERYTHING
+    outcome = render(wide, *arguments)
+    assert "new" not in outcome.out
+    assert "removed" not in outcome.out
+    assert rendered(wide) == everything
+
+
+def test_specs_from_the_folder_that_one_is_in(wide: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(wide / "specs/vision")
+    assert gangplan("render", "deep/down/second.yaml").code == Exit.CLEAN
+    assert gangplan("render", wide / "specs/nlp/second.yaml").code == Exit.CLEAN
+    assert sorted(names(wide)) == ["far/runs/vision/second", "lab/runs/nlp/second", "lab/runs/vision/second"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says", "helps"),
+    [
+        (["--cluster", "labs"], "there is no cluster 'labs'", "Did you mean 'lab'?"),
+        (["--team", "visoin"], "there is no team 'visoin'", "Did you mean 'vision'?"),
+        (["specs/nlp/secnd.yaml"], "no spec matches 'specs/nlp/secnd.yaml'", "specs/nlp/second.yaml"),
+        (["specs/nlp/team.yaml"], "no spec matches 'specs/nlp/team.yaml'", ""),
+        (["specs/vision/*.yml"], "no spec matches", ""),
+        (["../elsewhere.yaml"], "../elsewhere.yaml", ""),
+        (["specs/vision/first.yaml", "--team", "nlp"], "no spec matches", ""),
+        (["--engine", "slurm"], "there is no engine 'slurm'", "auto, serial, process, mpi"),
+        (["--check", "--output", "x"], "--check compares with rendered/", ""),
+        (["--jobs", "-1"], "'--jobs'", "--help"),
+        (["--no-such-flag"], "--no-such-flag", "--help"),
+    ],
+)
+def test_wrong_arguments(arguments: list[str], says: str, helps: str, wide: Path) -> None:
+    outcome = gangplan("render", "-C", wide, *arguments)
+    assert outcome.code == Exit.INPUT
+    assert outcome.err.startswith("fatal: ")
+    assert says in outcome.err
+    assert helps in outcome.err
+    assert not (wide / "rendered").exists()
+
+
+def test_another_folder(wide: Path, tmp_path: Path) -> None:
+    render(wide)
+    before = workspaces.tree(wide)
+    out = tmp_path / "deep/er/out"
+    outcome = render(wide, "--output", out)
+    assert tree(out) == rendered(wide)
+    assert str(out) in outcome.out
+    assert workspaces.tree(wide) == before
+    assert [path.name for path in out.parent.iterdir()] == ["out"]
+
+
+def test_standard_output(wide: Path) -> None:
+    outcome = render(wide, "--output", "-", "--team", "nlp", "--cluster", "lab")
+    assert not (wide / "rendered").exists()
+    render(wide, "--team", "nlp", "--cluster", "lab")
+    texts = [data.decode() for data in rendered(wide).values()]
+    assert outcome.out == "---\n".join(texts)
+
+
+# --check
+
+
+def test_check_when_fresh(wide: Path) -> None:
+    render(wide)
+    outcome = gangplan("render", "-C", wide, "--check")
+    assert (outcome.code, outcome.out, outcome.err) == (
+        0,
+        f"rendered/ is fresh: {len(EVERYTHING)} files of 4 specs\n",
+        "",
+    )
+
+
+def test_check_when_nothing_was_rendered(wide: Path) -> None:
+    outcome = gangplan("render", "-C", wide, "--check")
+    assert outcome.code == Exit.FINDINGS
+    assert outcome.out.count("new: rendered/") == len(EVERYTHING)
+    assert not (wide / "rendered").exists()
+
+
+def test_check_shows_the_difference(root: Path) -> None:
+    render(root)
+    write(root, {"specs/nlp/filings.yaml": workspaces.SPEC + "labels: {project: filings}\n"})
+    (run,) = (root / "rendered/lab/runs/nlp").iterdir()
+    tenant = root / "rendered/lab/tenants/nlp/tenant.yaml"
+    tenant.write_bytes(tenant.read_bytes().replace(b'stopPolicy: "None"', b"stopPolicy: Hold"))
+    (root / "rendered/lab/tenants/nlp/old.yaml").write_bytes(MARK + b"specs/nlp/team.yaml\n")
+    before = rendered(root)
+    outcome = gangplan("render", "-C", root, "--check")
+    assert outcome.code == Exit.FINDINGS
+    assert f"removed: rendered/lab/runs/nlp/{run.name}\n" in outcome.out
+    assert "new: rendered/lab/runs/nlp/filings-" in outcome.out
+    assert "removed: rendered/lab/tenants/nlp/old.yaml\n" in outcome.out
+    assert '-  stopPolicy: Hold\n+  stopPolicy: "None"\n' in outcome.out
+    assert outcome.out.endswith("rendered/ is stale: 4 files differ; run `gangplan render` and commit\n")
+    assert rendered(root) == before
+
+
+def test_check_of_a_part(wide: Path) -> None:
+    render(wide)
+    write(wide, {"specs/vision/first.yaml": workspaces.SPEC + "run: 2\n"})
+    assert gangplan("render", "-C", wide, "--check", "--team", "nlp").code == Exit.CLEAN
+    assert gangplan("render", "-C", wide, "--check", "specs/nlp").code == Exit.CLEAN
+    assert gangplan("render", "-C", wide, "--check", "--team", "vision").code == Exit.FINDINGS
+    assert gangplan("render", "-C", wide, "--check", "specs/vision/first.yaml").code == Exit.FINDINGS
+
+
+# Pruning
+
+
+def test_a_spec_that_goes_takes_its_runs_along(wide: Path) -> None:
+    render(wide)
+    (wide / "specs/vision/first.yaml").unlink()
+    outcome = render(wide)
+    assert "2 removed" in outcome.out
+    assert sorted(names(wide)) == [name for name in EVERYTHING if not name.endswith("vision/first")]
+
+
+def test_a_cluster_that_goes_takes_its_folder_along(wide: Path) -> None:
+    render(wide)
+    for path in (wide / "overlays/far").iterdir():
+        path.unlink()
+    (wide / "overlays/far").rmdir()
+    write(wide, {"specs/vision/team.yaml": VISION})
+    render(wide)
+    assert sorted(names(wide)) == [name for name in EVERYTHING if name.startswith("lab/")]
+    assert not (wide / "rendered/far").exists()
+
+
+def test_a_part_prunes_only_its_own(wide: Path) -> None:
+    render(wide)
+    (wide / "specs/vision/first.yaml").unlink()
+    (wide / "specs/nlp/second.yaml").unlink()
+    before = rendered(wide)
+    render(wide, "specs/vision/deep/down/second.yaml")
+    assert rendered(wide) == before
+    render(wide, "--team", "nlp")
+    assert sorted(names(wide)) == [name for name in EVERYTHING if name != "lab/runs/nlp/second"]
+    render(wide, "--cluster", "far")
+    gone = ("lab/runs/nlp/second", "far/runs/vision/first")
+    assert sorted(names(wide)) == [name for name in EVERYTHING if name not in gone]
+
+
+def test_a_changed_spec_replaces_its_run(root: Path) -> None:
+    render(root)
+    (old,) = (root / "rendered/lab/runs/nlp").iterdir()
+    write(root, {"specs/nlp/filings.yaml": workspaces.SPEC.replace("workers: 4", "workers: 3")})
+    render(root, "specs/nlp/filings.yaml")
+    (new,) = (root / "rendered/lab/runs/nlp").iterdir()
+    assert new.name != old.name
+
+
+# What is not ours
+
+
+FOREIGN = {
+    "rendered/README.md": "Do not edit.\n",
+    "rendered/lab/.argocd-source.yaml": "x: 1\n",
+    "rendered/lab/runs/nlp/by-hand.yaml": "kind: TrainJob\n",
+    "rendered/lab/runs/nlp/mentions.yaml": f"kind: TrainJob\n{MARK.decode()}specs/nlp/filings.yaml\n",
+    "rendered/empty.yaml": "",
+    "rendered/binary": "\x00\x01",
+}
+
+
+def test_foreign_files_stay(root: Path) -> None:
+    write(root, FOREIGN)
+    (root / "rendered/shared").mkdir()
+    (root / "rendered/lab/link.yaml").symlink_to("../README.md")
+    (root / "rendered/lab/dangling.yaml").symlink_to("nowhere")
+    (root / "rendered/lab/folder").symlink_to("../shared")
+    render(root)
+    (run,) = (root / "rendered/lab/runs/nlp").glob("filings-*")
+    (root / "rendered/lab/latest.yaml").symlink_to(f"runs/nlp/{run.name}")
+    (root / "specs/nlp/second.yaml").write_text(SECOND)
+    (root / "specs/nlp/third.yaml").write_text(SECOND)
+    render(root)
+    (root / "specs/nlp/second.yaml").unlink()
+    render(root)
+    for name, text in FOREIGN.items():
+        assert (root / name).read_text() == text
+    for name in ("link.yaml", "dangling.yaml", "folder", "latest.yaml"):
+        assert (root / "rendered/lab" / name).is_symlink(), name
+
+
+def test_a_foreign_file_in_the_way_is_never_overwritten(root: Path) -> None:
+    render(root)
+    for path in sorted((root / "rendered").rglob("*.yaml")):
+        mine = path.read_bytes()
+        path.write_bytes(b"kind: TrainJob # by hand\n")
+        before = rendered(root)
+        outcome = gangplan("render", "-C", root)
+        assert outcome.code == Exit.INPUT
+        assert f"{path} would be overwritten, but gangplan did not write it" in outcome.err
+        assert "help: Move it away." in outcome.err
+        assert rendered(root) == before
+        path.write_bytes(mine)
+
+
+def test_a_folder_in_the_way(root: Path) -> None:
+    (root / "rendered/lab/tenants/nlp/tenant.yaml").mkdir(parents=True)
+    outcome = gangplan("render", "-C", root)
+    assert outcome.code == Exit.INPUT
+    assert "Is a directory" in outcome.err
+
+
+def test_a_file_where_a_folder_belongs(root: Path) -> None:
+    write(root, {"rendered/lab": "a file\n"})
+    outcome = gangplan("render", "-C", root)
+    assert outcome.code == Exit.INPUT
+    assert "Traceback" not in outcome.err
+    assert rendered(root) == {"lab": b"a file\n"}
+
+
+def test_rendered_is_a_link(root: Path, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (root / "rendered").symlink_to(tmp_path / "elsewhere")
+    for _ in range(2):
+        outcome = gangplan("render", "-C", root)
+        assert outcome.code == Exit.INPUT
+        assert "is a link" in outcome.err
+    assert (root / "rendered").is_symlink()
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+
+
+# Crashes
+
+
+COUNTED = ("rename", "replace", "link", "unlink", "mkdir", "rmdir")
+
+
+def _die_at(number: int) -> None:
+    """In a child: be killed just before the given call of a function that changes the file system."""
+    left = [number]
+
+    def counted(real: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*arguments: Any, **options: Any) -> Any:
+            left[0] -= 1
+            if left[0] == 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return real(*arguments, **options)
+
+        return call
+
+    for name in COUNTED:
+        setattr(os, name, counted(getattr(os, name)))
+    Path.write_bytes = counted(Path.write_bytes)  # type: ignore[method-assign]
+    swap.exchange.__globals__["_exchange_at_once"] = counted(swap._exchange_at_once)
+
+
+def _render_and_die(root: Path, number: int) -> int:
+    """Render in a child that is killed at a call; its exit status."""
+    child = os.fork()
+    if child == 0:
+        try:
+            _die_at(number)
+            os._exit(gangplan("render", "-C", root).code)
+        finally:
+            os._exit(99)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+@pytest.mark.parametrize("at_once", [True, False], ids=["exchange", "two renames"])
+@pytest.mark.parametrize("change", ["everything", "one file", "removal", "first"])
+def test_killed_at_any_call(
+    at_once: bool, change: str, root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After a kill there is the old tree or the new one, and the next render finishes the work."""
+    if not at_once:
+        monkeypatch.setattr(swap, "_exchange_at_once", lambda first, second: False)
+    write(root, {"specs/nlp/second.yaml": SECOND})
+    write(root, {"rendered/README.md": "by hand\n"} if change != "first" else {})
+    if change != "first":
+        render(root)
+    old = rendered(root) if change != "first" else {}
+    if change == "everything":
+        text = workspaces.CATALOG.replace("332211ffee", "332211ffef")
+        write(root, {"images/catalog.yaml": text})
+    if change == "one file":
+        write(root, {"specs/nlp/team.yaml": workspaces.TEAM + "contact: nlp@example.com\n"})
+    if change == "removal":
+        (root / "specs/nlp/second.yaml").unlink()
+    render(root, "--output", tmp_path / "new")
+    new = tree(tmp_path / "new") | ({"README.md": b"by hand\n"} if change != "first" else {})
+    assert new != old
+    seen: set[str] = set()
+    number = 1
+    while True:
+        _restore(root, old)
+        status = _render_and_die(root, number)
+        now = rendered(root)
+        if status != -signal.SIGKILL:
+            assert (status, now) == (0, new)
+            break
+        absent = not (root / "rendered").exists()
+        assert now in (old, new) or (absent and not at_once), f"call {number}: neither old nor new"
+        seen.add("new" if now == new else "old" if now == old else "aside")
+        render(root)
+        assert rendered(root) == new
+        assert [path.name for path in (root / ".gangplan").iterdir()] == ["lock"]
+        number += 1
+    assert number > 5
+    assert "old" in seen
+    if not at_once and change == "everything":
+        assert "aside" in seen
+
+
+def _restore(root: Path, files: dict[str, bytes]) -> None:
+    """Put the rendered tree back as it was."""
+    shutil.rmtree(root / "rendered", ignore_errors=True)
+    shutil.rmtree(root / ".gangplan", ignore_errors=True)
+    write(root / "rendered", files)
+
+
+def test_killed_at_any_moment(wide: Path, tmp_path: Path) -> None:
+    """A real program, killed from outside at many moments."""
+    render(wide)
+    old = rendered(wide)
+    write(wide, {"images/catalog.yaml": workspaces.CATALOG.replace("5544332211ffee", "5544332211ffef")})
+    render(wide, "--output", tmp_path / "new")
+    new = tree(tmp_path / "new")
+    assert old != new
+    started = time.monotonic()
+    subprocess.run(
+        [sys.executable, "-m", "gangplan", "render", "-C", wide, "--check"], capture_output=True, check=False
+    )
+    lasts = time.monotonic() - started
+    for step in range(8):
+        _restore(wide, old)
+        with subprocess.Popen(
+            [sys.executable, "-m", "gangplan", "render", "-C", wide],
+            stdout=-3,
+            stderr=-3,
+            start_new_session=True,
+        ) as program:
+            time.sleep(lasts * (0.6 + step * 0.06))
+            program.kill()
+        assert rendered(wide) in (old, new)
+        render(wide)
+        assert rendered(wide) == new
+
+
+def test_one_render_at_a_time(root: Path) -> None:
+    with locked(root / ".gangplan"):
+        outcome = gangplan("render", "-C", root)
+    assert outcome.code == Exit.ENVIRONMENT
+    assert outcome.err.startswith("fatal: another render of this workspace is running\n  help: ")
+    assert not (root / "rendered").exists()
+    render(root)
+
+
+def test_two_renders_at_once(wide: Path) -> None:
+    arguments = [sys.executable, "-m", "gangplan", "render", "-C", str(wide)]
+    programs = [subprocess.Popen(arguments, stdout=-3, stderr=subprocess.PIPE, text=True) for _ in range(4)]
+    ends = [(program.communicate()[1], program.returncode) for program in programs]
+    assert {code for _, code in ends} <= {0, 3}
+    assert 0 in {code for _, code in ends}
+    for text, code in ends:
+        assert ("another render of this workspace is running" in text) == (code == Exit.ENVIRONMENT)
+    assert sorted(names(wide)) == EVERYTHING
+
+
+# A file system that refuses
+
+
+def _refusing(real: Callable[..., Any], number: int, at: str = "") -> Callable[..., Any]:
+    def call(*arguments: Any, **options: Any) -> Any:
+        if at in str(arguments[0]):
+            raise OSError(number, os.strerror(number), str(arguments[0]))
+        return real(*arguments, **options)
+
+    return call
+
+
+@pytest.mark.parametrize(
+    ("owner", "name", "number", "is_first"),
+    [
+        (Path, "write_bytes", errno.ENOSPC, True),
+        (Path, "write_bytes", errno.ENOSPC, False),
+        (Path, "mkdir", errno.EROFS, True),
+        (Path, "mkdir", errno.EROFS, False),
+        (os, "mkdir", errno.ENOSPC, True),
+        (os, "mkdir", errno.ENOSPC, False),
+        (os, "rename", errno.EACCES, True),
+        (os, "replace", errno.EACCES, False),
+        (os, "open", errno.EROFS, True),
+        (os, "open", errno.EROFS, False),
+    ],
+    ids=lambda value: getattr(value, "__name__", str(value)),
+)
+def test_a_refusal_leaves_the_tree(
+    owner: Any, name: str, number: int, is_first: bool, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not is_first:
+        render(root)
+        write(root, {"specs/nlp/team.yaml": workspaces.TEAM + "contact: nlp@example.com\n"})
+    before = rendered(root)
+    with monkeypatch.context() as patch:
+        # Only what is on the way into the tree is refused, not reading or temporary files.
+        at = "lock" if name == "open" else str(root)
+        patch.setattr(owner, name, _refusing(getattr(owner, name), number, at))
+        outcome = gangplan("render", "-C", root)
+    assert outcome.code == Exit.ENVIRONMENT, outcome.err
+    assert os.strerror(number) in outcome.err
+    assert "a mistake in gangplan" not in outcome.err
+    assert rendered(root) == before
+    render(root)
+
+
+@pytest.mark.parametrize("refused", [1, 2, 3])
+def test_each_of_the_two_renames_may_be_refused(
+    refused: int, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    render(root)
+    old = rendered(root)
+    write(root, {"specs/nlp/filings.yaml": workspaces.SPEC.replace("workers: 4", "workers: 3")})
+    monkeypatch.setattr(swap, "_exchange_at_once", lambda first, second: False)
+    calls: list[str] = []
+
+    def rename(source: str, target: str, real: Callable[..., None] = os.rename) -> None:
+        calls.append(str(source))
+        if len(calls) == refused:
+            raise OSError(errno.EBUSY, os.strerror(errno.EBUSY))
+        real(source, target)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "rename", rename)
+        outcome = gangplan("render", "-C", root)
+    if refused < 3:
+        assert outcome.code == Exit.ENVIRONMENT
+        assert "Device or resource busy" in outcome.err
+        assert rendered(root) == old
+    else:
+        assert outcome.code == Exit.CLEAN
+        assert rendered(root) != old
+    render(root)
+    assert [path.name for path in (root / ".gangplan").iterdir()] == ["lock"]
+
+
+def test_a_full_disk(wide: Path, tmp_path: Path) -> None:
+    """The real thing, where a small file system can be mounted."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=32k", "tmpfs", disk],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if mounted.returncode:
+        pytest.skip(f"no tmpfs can be mounted: {mounted.stderr.strip()}")
+    try:
+        outcome = gangplan("render", "-C", wide, "--output", disk / "out")
+        assert outcome.code == Exit.ENVIRONMENT
+        assert "No space left on device" in outcome.err
+        assert tree(disk) == {}
+    finally:
+        subprocess.run(["umount", disk], check=True)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_read_only_folder(root: Path) -> None:
+    root.chmod(0o555)
+    outcome = gangplan("render", "-C", root)
+    root.chmod(0o755)
+    assert outcome.code == Exit.ENVIRONMENT
+    assert "Permission denied" in outcome.err
+
+
+# Programs that are missing
+
+
+@pytest.fixture
+def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine without kustomize, kubectl, kubeconform and network."""
+    (tmp_path / "nothing").mkdir()
+    for name in ("GANGPLAN_KUSTOMIZE", "GANGPLAN_KUBECONFORM"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path / "nothing"))
+    monkeypatch.setenv("GANGPLAN_TOOL_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("GANGPLAN_OFFLINE", "1")
+
+
+@pytest.mark.usefixtures("bare")
+def test_without_programs_what_has_no_patches_renders(root: Path) -> None:
+    render(root)
+    outcome = gangplan("validate", "-C", root)
+    assert outcome.code == Exit.CLEAN
+    assert outcome.out.startswith("checked 1 spec, 1 run, ")
+    assert outcome.out.endswith(" objects (embedded validator): no findings\n")
+
+
+@pytest.mark.usefixtures("bare")
+@pytest.mark.parametrize("command", ["render", "validate", "plan"])
+def test_without_programs_patches_cannot_be_applied(command: str, root: Path) -> None:
+    write(root, {"overlays/lab/kustomization.yaml": workspaces.KUSTOMIZATION})
+    outcome = gangplan(command, "-C", root)
+    if command == "plan" and outcome.code == Exit.CLEAN:
+        pytest.fail("a plan without its overlay would name other runs")
+    assert outcome.code == Exit.ENVIRONMENT
+    assert "kustomize" in outcome.err
+    assert "there is no kubectl either" in outcome.err
+    assert "help: run `gangplan tools install kustomize`" in outcome.err
+    assert not (root / "rendered").exists()
+
+
+# Runs that a change of platform would rename
+
+
+def test_a_new_image_renames_runs_and_says_so(root: Path) -> None:
+    render(root)
+    (old,) = (root / "rendered/lab/runs/nlp").iterdir()
+    write(root, {"images/catalog.yaml": workspaces.CATALOG.replace("332211ffee", "332211ffef")})
+    outcome = gangplan("render", "-C", root, "--check")
+    assert outcome.code == Exit.FINDINGS
+    assert [(shown.severity, shown.rule) for shown in outcome.findings] == [("warning", "run-renamed")]
+    assert old.stem in outcome.findings[0].message
+    kept = render(root, "--keep-runs")
+    assert [(shown.severity, shown.rule) for shown in kept.findings] == [("note", "run-kept")]
+    assert list((root / "rendered/lab/runs/nlp").iterdir()) == [old]
+    render(root)
+    (new,) = (root / "rendered/lab/runs/nlp").iterdir()
+    assert new.name != old.name
+
+
+def test_a_changed_spec_is_a_new_run_even_when_runs_are_kept(root: Path) -> None:
+    render(root)
+    (old,) = (root / "rendered/lab/runs/nlp").iterdir()
+    write(root, {"specs/nlp/filings.yaml": workspaces.SPEC + "run: 2\n"})
+    outcome = render(root, "--keep-runs")
+    assert outcome.findings == []
+    (new,) = (root / "rendered/lab/runs/nlp").iterdir()
+    assert new.name != old.name

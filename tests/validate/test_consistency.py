@@ -1,0 +1,96 @@
+"""The rules beside the schemas: what fields and objects say together. One case of rules.yaml for each."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from gangplan.validate.forms import RULE
+from gangplan.validate.gate import judge
+from gangplan.validate.schema import SchemaVersions
+from tests.validate.cases import CLUSTERS
+
+HERE = Path(__file__).parent
+POD = ("spec", "template", "spec", "replicatedJobs", 0, "template", "spec", "template", "spec")
+STARTS = {"POD": POD, "NODE": (*POD, "containers", 0), "JOBSET": ("spec", "template", "spec")}
+CASES: list[dict[str, Any]] = yaml.safe_load((HERE / "rules.yaml").read_text(encoding="utf-8"))
+
+
+@cache
+def objects() -> list[dict[str, Any]]:
+    """run.yaml."""
+    bodies: list[dict[str, Any]] = yaml.safe_load((HERE / "run.yaml").read_text(encoding="utf-8"))
+    return bodies
+
+
+def changed(case: dict[str, Any]) -> tuple[list[dict[str, Any]], int, tuple[str | int, ...]]:
+    """The objects with the case's one change, which of them, and where."""
+    # Entries that the file writes once are two here: a change of one is not a change of both.
+    bodies = [yaml.safe_load(yaml.dump(body, Dumper=NoAliases)) for body in objects()]
+    index = next(at for at, body in enumerate(bodies) if body["kind"] == case["object"])
+    first, *rest = case["at"]
+    path = (*STARTS.get(first, (first,)), *rest)
+    node: Any = bodies[index]
+    for step in path[:-1]:
+        node = node.setdefault(step, {}) if isinstance(node, dict) else node[step]
+    if case.get("drop"):
+        del node[path[-1]]
+    elif isinstance(node, list) and path[-1] == len(node):
+        node.append(deepcopy(case["put"]))
+    else:
+        node[path[-1]] = deepcopy(case["put"])
+    return bodies, index, path
+
+
+class NoAliases(yaml.SafeDumper):
+    """Writes everything out."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        """Never refer back."""
+        return True
+
+
+def clusters(case: dict[str, Any]) -> list[SchemaVersions]:
+    """The versions that a case is for."""
+    return [at for at in CLUSTERS if at.trainer in case.get("versions", [at.trainer])]
+
+
+@pytest.mark.parametrize("at", CLUSTERS, ids=lambda at: f"trainer-{at.trainer}")
+def test_good_run_passes(at: SchemaVersions) -> None:
+    assert judge(objects(), at) == [[], [], []]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["case"].replace(" ", "-"))
+def test_what_does_not_fit_together_is_told(case: dict[str, Any]) -> None:
+    bodies, index, path = changed(case)
+    for at in clusters(case):
+        found = judge(bodies, at)[index]
+        if "says" not in case:
+            assert found == []
+            continue
+        assert {one.rule for one in found} == {RULE}, found
+        said = [one for one in found if case["says"] in f"{one.message} {one.help}"]
+        assert said, found
+        # The problem stands where the change is, or right above or below it.
+        shorter = min(len(path), *(len(one.path) for one in said))
+        assert any(one.path[: shorter - 1] == path[: shorter - 1] for one in said), said
+
+
+def test_what_breaks_its_schema_is_told_once() -> None:
+    bodies = deepcopy(objects())
+    bodies[1]["spec"]["mlPolicy"]["numNodes"] = "four"
+    found = judge(bodies, CLUSTERS[-1])
+    assert [len(problems) for problems in found] == [0, 1, 0]
+    assert found[1][0].rule == "schema"
+
+
+def test_annotations_have_a_limit_in_bytes() -> None:
+    bodies = deepcopy(objects())
+    bodies[2]["metadata"]["annotations"] = {"example.com/note": "ü" * 131_073}
+    found = judge(bodies, CLUSTERS[-1])[2]
+    assert [one.path for one in found] == [("metadata", "annotations")]

@@ -1,0 +1,125 @@
+"""Rules about what the fields of an object, and the objects of a run, say together.
+
+A schema judges one field at a time. What is here is refused by the API server or a webhook all the same:
+at once, or when the pods are to be made, which a user sees only as an event.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from gangplan.validate import runtimes, trainjobs
+from gangplan.validate.forms import (
+    Body,
+    Found,
+    Path,
+    is_port_name,
+    is_qualified,
+    is_subdomain,
+    problem,
+    range_of,
+    selector,
+)
+from gangplan.validate.schema import COMPONENT_OF_GROUP, SchemaVersions
+from gangplan.validate.schema_messages import Problem, in_order
+
+ANNOTATIONS_BYTES = 256 * 1024
+# Kinds that gangplan emits into namespaces.
+NAMESPACED = ("LocalQueue", "NetworkPolicy", "RoleBinding", "ServiceAccount", "TrainJob", "TrainingRuntime")
+STANDARD_FINALIZERS = ("kubernetes", "orphan", "foregroundDeletion")
+
+
+def problems(body: Body, others: Sequence[Body], versions: SchemaVersions) -> list[Problem]:
+    """What is wrong with an object that fits its schema. `others` are the good objects beside it."""
+    found = list(_metadata(body))
+    kind = body["kind"]
+    if kind in NAMESPACED and not body["metadata"].get("namespace"):
+        message = "the object has no namespace and would land wherever the reader happens to be"
+        found.append(problem(("metadata", "namespace"), message))
+    if kind == "RoleBinding" and body["metadata"]["name"] in (".", ".."):
+        found.append(problem(("metadata", "name"), f"'{body['metadata']['name']}' cannot be a name"))
+    elif kind == "NetworkPolicy":
+        found += _network_policy(body["spec"])
+    elif kind == "TrainingRuntime":
+        found += runtimes.runtime(body, _one("TrainJob", others))
+    elif kind == "TrainJob":
+        found += trainjobs.train_job(body, _one("TrainingRuntime", others), versions)
+    return in_order(found) if found else found
+
+
+def _one(kind: str, bodies: Sequence[Body]) -> Body | None:
+    return next((body for body in bodies if body["kind"] == kind), None)
+
+
+def _metadata(body: Body) -> Found:
+    metadata = body["metadata"]
+    annotations: dict[str, str] = metadata.get("annotations") or {}
+    # A character has at most four bytes: most objects need no exact count.
+    if sum(map(len, annotations.values())) * 4 > ANNOTATIONS_BYTES:
+        size = sum(len(text.encode()) for pair in annotations.items() for text in pair)
+        if size > ANNOTATIONS_BYTES:
+            yield problem(
+                ("metadata", "annotations"),
+                f"the annotations have {size} bytes; at most {ANNOTATIONS_BYTES} fit",
+            )
+    generated = metadata.get("generateName")
+    if generated and not is_subdomain(generated.removesuffix("-")):
+        yield problem(("metadata", "generateName"), f"'{generated}' cannot begin a name")
+    if metadata.get("ownerReferences"):
+        message = "an owner is named by a uid that only the cluster knows: without it the object is collected"
+        yield problem(("metadata", "ownerReferences"), message, "Remove it.")
+    if "finalizers" in metadata:
+        yield from _finalizers(body, metadata["finalizers"])
+
+
+def _finalizers(body: Body, finalizers: list[str]) -> Found:
+    is_built_in = body["apiVersion"].rpartition("/")[0] not in COMPONENT_OF_GROUP
+    for index, name in enumerate(finalizers):
+        is_known = not is_built_in or "/" in name or name in STANDARD_FINALIZERS
+        if not is_qualified(name) or not is_known:
+            yield problem(
+                ("metadata", "finalizers", index),
+                f"'{name}' is not a finalizer's name",
+                "Write example.com/name.",
+            )
+
+
+def _network_policy(spec: Body) -> Found:
+    yield from selector(("spec", "podSelector"), spec.get("podSelector"))
+    if len(spec.get("policyTypes") or ()) > 2:
+        yield problem(("spec", "policyTypes"), "there are at most two policyTypes")
+    for direction, side in (("ingress", "from"), ("egress", "to")):
+        for index, rule in enumerate(spec.get(direction) or ()):
+            for number, port in enumerate(rule.get("ports") or ()):
+                yield from _policy_port(("spec", direction, index, "ports", number), port)
+            for number, peer in enumerate(rule.get(side) or ()):
+                yield from _peer(("spec", direction, index, side, number), peer)
+
+
+def _policy_port(path: Path, port: Body) -> Found:
+    number = port.get("port")
+    if isinstance(number, str):
+        if not is_port_name(number):
+            help = f"Remove the quotes: {number}" if number.isdigit() else ""
+            yield problem((*path, "port"), f"'{number}' cannot be the name of a port", help)
+    elif number is not None and port.get("endPort", number) < number:
+        yield problem((*path, "endPort"), f"endPort {port['endPort']} is less than port {number}")
+
+
+def _peer(path: Path, peer: Body) -> Found:
+    for name in ("podSelector", "namespaceSelector"):
+        yield from selector((*path, name), peer.get(name))
+    block = peer.get("ipBlock")
+    if not block:
+        return
+    whole = range_of(block["cidr"])
+    if whole is None:
+        yield problem((*path, "ipBlock", "cidr"), f"'{block['cidr']}' is not an address range")
+        return
+    for index, text in enumerate(block.get("except") or ()):
+        part = range_of(text)
+        inside: Any = part is not None and part.version == whole.version and part != whole
+        if not inside or not part.subnet_of(whole):  # type: ignore[union-attr, arg-type]
+            message = f"'{text}' is not a smaller range inside '{block['cidr']}'"
+            yield problem((*path, "ipBlock", "except", index), message)

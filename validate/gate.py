@@ -1,0 +1,24 @@
+"""The gate that every object passes: its schema first, then the rules about what its parts say together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from gangplan.validate import consistency
+from gangplan.validate.schema import SchemaVersions
+from gangplan.validate.schema import problems as schema_problems
+from gangplan.validate.schema_messages import Problem
+
+
+def judge(bodies: Sequence[dict[str, Any]], versions: SchemaVersions) -> list[list[Problem]]:
+    """The problems of each object of a run or a tenant, in the order of the objects; never raises.
+
+    The rules read only objects that fit their schema: what is of the wrong type is told once.
+    """
+    found = [schema_problems(body, versions) for body in bodies]
+    good = [body for body, problems in zip(bodies, found, strict=True) if not problems]
+    return [
+        problems or consistency.problems(body, good, versions)
+        for body, problems in zip(bodies, found, strict=True)
+    ]
