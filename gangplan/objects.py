@@ -240,7 +240,8 @@ def scalar(value: str | int | bool | None) -> str:
 
 def _one_line(text: str) -> str:
     written = text if _SAFE.fullmatch(text) and text.lower() not in _WORDS else _quoted(text)
-    if len(_PLAIN) < _CACHED and len(text) < 200:
+    # Several lines stay out: on one line (a key, a template) they are written otherwise than as a value.
+    if len(_PLAIN) < _CACHED and len(text) < 200 and "\n" not in text:
         _PLAIN[text] = written
     return written
 

@@ -96,6 +96,16 @@ def test_the_order_of_labels_does_not_matter(labels: dict[str, str]) -> None:
     assert len(texts) == 1
 
 
+def test_a_text_of_several_lines_is_written_alike_whatever_came_before() -> None:
+    # Once written on one line, as a key or by a template, it was remembered so and lost its block.
+    body = {"data": {"script": "first\nsecond\n"}}
+    before = dump(body)
+
+    assert scalar("first\nsecond\n") == '"first\\nsecond\\n"'
+
+    assert dump(body) == before == "data:\n  script: |\n    first\n    second\n"
+
+
 def test_the_text_of_an_object() -> None:
     body = {
         "spec": {

@@ -72,7 +72,7 @@ EVERYTHING = sorted(
 def test_the_tree(wide: Path) -> None:
     text = render(wide).out
     assert re.fullmatch(
-        f"6 runs of 4 specs, [0-9]+ objects in rendered/: {len(EVERYTHING)} new files\n", text
+        f"6 runs of 4 specs, [0-9]+ objects in rendered/: {len(EVERYTHING)} new files \\(.+\\)\n", text
     )
     assert sorted(names(wide)) == EVERYTHING
     for data in rendered(wide).values():

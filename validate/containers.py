@@ -235,6 +235,14 @@ def security(path: Path, context: Body) -> Found:
             yield problem((*path, "capabilities", "add"), "CAP_SYS_ADMIN needs allowPrivilegeEscalation")
 
 
+def proc_mount(path: Path, one: Body, spec: Body) -> Found:
+    """/proc as it is: only in a user namespace of the pod's own."""
+    if (one.get("securityContext") or {}).get("procMount") == "Unmasked" and spec.get(
+        "hostUsers"
+    ) is not False:
+        yield problem((*path, "securityContext", "procMount"), "Unmasked needs hostUsers: false")
+
+
 def _profile(path: Path, profile: Body) -> Found:
     local = profile.get("localhostProfile")
     if profile["type"] != "Localhost":

@@ -26,6 +26,9 @@ DOMAIN_PATH = re.compile(r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+")
 HEADER = re.compile(r"[-A-Za-z0-9]+")
 
 
+MOST = Quantity.of(10**40)
+
+
 def problem(path: Path, message: str, help: str = "") -> Problem:
     """A problem of this rule."""
     return Problem(path, message, help, RULE)
@@ -62,8 +65,8 @@ def amount(value: Any) -> Quantity:
     """A quantity that its schema has let through."""
     try:
         return parse(str(value).removeprefix("+"))
-    except QuantityError:  # more digits than gangplan counts with
-        return Quantity.of(0)
+    except QuantityError:  # more than gangplan counts with; Kubernetes takes the most that it has
+        return MOST
 
 
 @lru_cache(maxsize=4096)

@@ -38,6 +38,7 @@ def pod(path: Path, spec: Body) -> Found:
     for index, one in enumerate(spec["containers"]):
         at = (*path, "containers", index)
         yield from containers.container(at, one, volumes, claims)
+        yield from containers.proc_mount(at, one, spec)
         if "restartPolicy" in one:
             yield problem((*at, "restartPolicy"), "only initContainers have a restartPolicy of their own")
         for number, policy in enumerate(one.get("resizePolicy") or ()):

@@ -129,7 +129,10 @@ def _claims(path: Path, policy: Body, entries: list[Body]) -> Found:
         for one in pod_of(entry)["containers"]
         for mount in one.get("volumeMounts") or ()
     }
+    volumes = {volume["name"] for entry in entries for volume in pod_of(entry).get("volumes") or ()}
     for index, template in enumerate(policy.get("templates") or ()):
+        if template["metadata"].get("name") in volumes:
+            yield problem((*path, index), f"'{template['metadata']['name']}' is a volume of a pod already")
         if template["metadata"].get("name") not in mounted:
             yield problem(
                 (*path, index), f"no container mounts the claim '{template['metadata'].get('name')}'"

@@ -10,7 +10,16 @@ from datetime import datetime
 from typing import Any
 
 from gangplan.validate import containers
-from gangplan.validate.forms import LABEL_VALUE, Body, Found, Path, is_domain_path, is_qualified, problem
+from gangplan.validate.forms import (
+    LABEL_VALUE,
+    Body,
+    Found,
+    Path,
+    is_domain_path,
+    is_qualified,
+    is_subdomain,
+    problem,
+)
 from gangplan.validate.runtimes import STEPS, entries_of, pod_of, step_of
 from gangplan.validate.schema import SchemaVersions, minor_key
 
@@ -25,6 +34,7 @@ RESERVED = {
     "torch": ("PET_NNODES", "PET_NPROC_PER_NODE", "PET_NODE_RANK", "PET_MASTER_ADDR", "PET_MASTER_PORT"),
     "xgboost": ("DMLC_TRACKER_URI", "DMLC_TRACKER_PORT", "DMLC_TASK_ID", "DMLC_NUM_WORKER"),
 }
+QUEUE = "kueue.x-k8s.io/queue-name"
 LONGEST = 63
 MOST_PODS = 100_000
 
@@ -34,6 +44,9 @@ def train_job(body: Body, beside: Body | None, versions: SchemaVersions) -> Foun
     spec = body["spec"]
     trainer = spec.get("trainer") or {}
     reference = spec["runtimeRef"]
+    queue = (body["metadata"].get("labels") or {}).get(QUEUE)
+    if queue and not is_subdomain(queue):
+        yield problem(("metadata", "labels", QUEUE), f"'{queue}' cannot be the name of a queue")
     if beside is not None:
         own = beside["metadata"]
         named = (reference.get("kind", "ClusterTrainingRuntime"), reference["name"])

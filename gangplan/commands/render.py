@@ -11,6 +11,7 @@ from gangplan.errors import Exit, UserError
 from gangplan.pipeline import Request, Result, preview
 from gangplan.pipeline import render as run_render
 from gangplan.report.difference import difference
+from gangplan.tools.kustomize import engine
 from gangplan.workspace import RENDERED
 
 
@@ -47,8 +48,10 @@ def _report(result: Result, folder: str) -> Exit:
     runs = sum(
         1 for change in result.changes if "/runs/" in change.path and change.outcome is not Outcome.REMOVED
     )
+    builder = engine()
     sys.stdout.write(
-        f"{plural(runs, 'run')} of {plural(result.specs, 'spec')}, {plural(result.objects, 'object')} in {folder}/: {', '.join(parts)} files\n"
+        f"{plural(runs, 'run')} of {plural(result.specs, 'spec')}, {plural(result.objects, 'object')} in {folder}/: {', '.join(parts)} files "
+        f"({builder.label if builder else 'no overlay engine'}, embedded validator)\n"
     )
     return exit_code(result)
 

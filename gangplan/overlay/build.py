@@ -83,7 +83,7 @@ class Builder:
         for patch in (self.component.patches[number] for number in hits):
             added += patch.added
             for path in patch.replaced:
-                if not path.startswith(tuple(added)) and not points_at(body, path):
+                if not any(f"{path}/".startswith(f"{one}/") for one in added) and not points_at(body, path):
                     raise PatchError(
                         f"the patch replaces {path}, which {ref_of(body).kind} objects do not have",
                         "Use op: add, or correct the path.",

@@ -6,11 +6,13 @@ from dataclasses import dataclass
 
 from gangplan.findings import Finding, Location, error
 from gangplan.model.job import EnvVar, Job
-from gangplan.plan.command import Final, final_command
+from gangplan.plan.command import MPI_LAUNCHERS, OTHER_LAUNCHERS, Final, final_command
 from gangplan.plan.environment import launcher_env, worker_env
 from gangplan.plan.layout import Layout, layout_of
 from gangplan.plan.names import HASH_LENGTH, PLACEHOLDER, name_budget
 from gangplan.workspace import Spec
+
+SHELLS = frozenset({"sh", "bash", "dash", "zsh"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +44,11 @@ def plan_unit(job: Job, spec: Spec) -> tuple[Unit | None, list[Finding]]:
     """The unit of a job, or why it cannot be: name too long, rank counts that disagree."""
     layout = layout_of(job)
     final = final_command(job)
-    findings = [*_check_name(job, layout, spec), *_check_counts(job, final, spec)]
+    findings = [
+        *_check_name(job, layout, spec),
+        *_check_counts(job, final, spec),
+        *_check_nested(final, spec),
+    ]
     if findings:
         return None, findings
     launch = Launch(final.argv, final.launcher, final.is_wrapped, launcher_env(job), worker_env(job))
@@ -82,3 +88,27 @@ def _check_counts(job: Job, final: Final, spec: Spec) -> list[Finding]:
             )
         )
     return findings
+
+
+def _check_nested(final: Final, spec: Spec) -> list[Finding]:
+    """A shell that starts mpirun itself, wrapped so that every rank would start all ranks again."""
+    command = spec.spec.command
+    if not final.is_wrapped or command[0].rpartition("/")[2] not in SHELLS or "-c" not in command:
+        return []
+    index = command.index("-c") + 1
+    words = command[index].split() if index < len(command) else []
+    nested = next((word for word in words if word.rpartition("/")[2] in MPI_LAUNCHERS | OTHER_LAUNCHERS), "")
+    if not nested:
+        return []
+    where = spec.document.where(("command", index))
+    message = (
+        f"the script starts {nested} itself, but it runs once on every rank: each would start all ranks again"
+    )
+    return [
+        error(
+            "command-nested",
+            where,
+            message,
+            f"Remove {nested} from the script, or write command: [{nested}, ...] without a shell.",
+        )
+    ]

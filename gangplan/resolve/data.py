@@ -48,6 +48,7 @@ class DataPlan:
     mounts: list[Mount] = field(default_factory=list)
     env: dict[str, EnvVar] = field(default_factory=dict)
     egress: set[str] = field(default_factory=set)
+    connection: str = ""
 
 
 def resolve_data(context: Context, image: Image, workers: int) -> DataPlan:
@@ -86,8 +87,8 @@ def _dataset(context: Context, plan: DataPlan, name: str, target: str, workers: 
     team, where = context.team.spec, context.where("data", name, key=True)
     claim, connection = team.claims.get(name), team.connections.get(name)
     if connection is not None:
-        _s3_env(plan, connection)
         if target == "env":
+            _s3_env(context, plan, name, connection, where)
             return
         if connection.claim is None:
             context.error(
@@ -136,10 +137,26 @@ def _mount_claim(
     )
 
 
-def _s3_env(plan: DataPlan, connection: Connection) -> None:
-    """Address and keys of a bucket as the AWS tools and SDKs read them, and its URL as S3_URL."""
+def _s3_env(context: Context, plan: DataPlan, name: str, connection: Connection, where: Location) -> None:
+    """Address and keys of a bucket as the AWS tools and SDKs read them, and its URL as S3_URL.
+
+    These tools know one address and one pair of keys, so all connections of a run must agree on them.
+    """
     address = f"s3://{connection.bucket}/{connection.prefix}".rstrip("/")
     plan.egress.add(connection.egress)
+    plan.connection = plan.connection or name
+    other = context.team.spec.connections[plan.connection]
+    if (other.endpoint, other.secret, other.region) != (
+        connection.endpoint,
+        connection.secret,
+        connection.region,
+    ):
+        context.error(
+            "connection-clash",
+            where,
+            f"'{name}' and '{plan.connection}' have different addresses or keys, and a program's environment holds only one",
+            "Use one of them in this spec, or ask for a claim that shows the other bucket as files.",
+        )
     for name, value in (
         ("AWS_ENDPOINT_URL", connection.endpoint),
         ("S3_URL", address),
@@ -159,7 +176,7 @@ def _checkpoint(context: Context, plan: DataPlan, workers: int) -> None:
     where = context.where("checkpoint", "to")
     connection, claim = team.connections.get(asked.to), team.claims.get(asked.to)
     if connection is not None:
-        _s3_env(plan, connection)
+        _s3_env(context, plan, asked.to, connection, where)
         directory = f"s3://{connection.bucket}/{connection.prefix}".rstrip("/") + f"/{job}"
     elif claim is not None:
         if claim.read_only or set(claim.access_modes) == {"ReadOnlyMany"}:

@@ -100,8 +100,9 @@ def _resolve(context: Context) -> Job | None:
     priority: str = context.choose("priority", DEFAULT_PRIORITY)
     check_timeout(context, timeout_s)
     check_priority(context, priority)
-    check_spot(context, retries)
     posture = resolve_posture(context)
+    if placement is not None:
+        check_spot(context, placement.node_pool, retries)
     if image is None or placement is None:
         return None
     runs_ranks = _runs_ranks(context, image, workers)

@@ -6,6 +6,7 @@ from gangplan.model.duration import format_duration
 from gangplan.model.job import Egress
 from gangplan.model.profiles import EXTENDED_TIMEOUT_S, MANY_WORKERS, PLAIN_TIMEOUT_S, USUAL_GPUS
 from gangplan.resolve.context import Context
+from gangplan.spec.cluster import NodePool
 
 
 def check_counts(context: Context, workers: int, gpus: int, slots: int) -> None:
@@ -80,15 +81,16 @@ def check_priority(context: Context, priority: str) -> None:
         )
 
 
-def check_spot(context: Context, retries: int) -> None:
+def check_spot(context: Context, pool: NodePool, retries: int) -> None:
     """Spot nodes go away: a run there needs a checkpoint and a retry (SCH-24)."""
-    placement = context.spec.spec.placement
-    if placement is None or placement.capacity != "spot":
+    if pool.capacity != "spot":
         return
     if context.spec.spec.checkpoint is None or retries == 0:
+        asked = context.spec.spec.placement
+        field = "capacity" if asked and asked.capacity else "nodePool"
         context.error(
             "spot-without-retry",
-            context.where("placement", "capacity"),
+            context.where("placement", field),
             "spot nodes can be taken away at any time, and the run would lose everything",
             "Add checkpoint: {to: CLAIM} and retries: 1 (up to 3).",
         )

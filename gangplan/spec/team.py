@@ -81,7 +81,7 @@ class Connection(Strict):
     )
     claim: Name | None = Field(
         None,
-        description="Claim of the team through which a CSI driver shows the bucket as files; needed to mount it.",
+        description="Claim of the team through which a CSI driver shows the bucket as files; needed to mount it, and then the program needs no keys.",
         examples=["lidar-files"],
     )
     egress: Name = Field(

@@ -39,14 +39,17 @@ def _table(result: Result) -> list[str]:
     rows += [("changed", [one for one in answered if one.question.mutation != AS_EMITTED])]
     kinds = sorted({one.question.kind for one in answered})
     rows += [(kind, [one for one in answered if one.question.kind == kind]) for kind in kinds]
-    out.append(f"  {'':22}{'asked':>7}{'refused':>9}{'late':>6}{'agree':>7}{'known':>7}{'ratio':>9}")
+    out.append(
+        f"  {'':22}{'asked':>7}{'refused':>9}{'late':>6}{'agree':>7}{'known':>7}{'open':>6}{'agree':>10}"
+    )
     for name, some in rows:
         agree = sum(one.agrees for one in some)
         justified = sum(not one.agrees and one.known is not None for one in some)
         refused = sum(not one.server.accepted for one in some)
         late = sum(one.server.stage.startswith("late") for one in some)
-        ratio = f"{100 * (agree + justified) / len(some):.2f} %" if some else "-"
-        out.append(f"  {name:22}{len(some):7}{refused:9}{late:6}{agree:7}{justified:7}{ratio:>9}")
+        ratio = f"{100 * agree / len(some):.2f} %" if some else "-"
+        rest = len(some) - agree - justified
+        out.append(f"  {name:22}{len(some):7}{refused:9}{late:6}{agree:7}{justified:7}{rest:6}{ratio:>10}")
     if result.unasked:
         out.append(f"  not asked, because the edit names another namespace: {result.unasked}")
     specs = sum(result.refused_specs.values())
@@ -98,6 +101,7 @@ def write(path: Path, result: Result, cases: list[Object]) -> None:
         "asked": len(answered),
         "changed": sum(one.question.mutation != AS_EMITTED for one in answered),
         "agree": sum(one.agrees for one in answered),
+        "ratio": round(sum(one.agrees for one in answered) / max(len(answered), 1), 4),
         "known": dict(Counter(one.known.name for one in answered if not one.agrees and one.known)),
         "disagreements": cases,
     }

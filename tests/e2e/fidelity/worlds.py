@@ -274,6 +274,8 @@ def expand(root: Path, team: Object, specs: Sequence[Object]) -> World:
         if name not in by_file:
             raise AssertionError(f"the random workspace is broken in {name}: {message}")
         (folder / name).unlink()
+    if len(bad) == len(by_file):
+        raise AssertionError(f"gangplan takes none of the specs: {world.refused}")
     if bad:
         result = preview(Request(root))
         assert not result.has_errors, result.findings

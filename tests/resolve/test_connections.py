@@ -1,0 +1,40 @@
+"""Object stores: keys in the environment, or files through a claim; one pair of keys per run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from gangplan.findings import Severity
+from gangplan.pipeline import Request, Result, preview
+from tests import workspaces
+
+SPEC = "apiVersion: gangplan.dev/v1\nkind: TrainingJob\nimage: openmpi\ncommand: [p]\nworkers: 2\n"
+MAPS = '  maps: {endpoint: "https://s3.example.com", bucket: maps, secret: maps-s3}\n'
+
+
+def previewed(root: Path, lines: str) -> Result:
+    """A workspace with one spec of these lines, and one connection more with keys of its own."""
+    team = workspaces.TEAM.replace("connections:\n", "connections:\n" + MAPS)
+    workspaces.write(
+        root,
+        {**workspaces.STOCK, "specs/nlp/filings.yaml": SPEC + lines, "specs/nlp/team.yaml": team},
+    )
+    return preview(Request(root, engine="serial"))
+
+
+def test_two_connections_with_different_keys_are_refused(tmp_path: Path) -> None:
+    result = previewed(tmp_path, "data: {lidar: env, maps: env}\n")
+
+    (found,) = [one for one in result.findings if one.severity is Severity.ERROR]
+    assert (found.rule, found.where.line, found.where.column) == ("connection-clash", 6, 20)
+    assert "'maps' and 'lidar' have different addresses or keys" in found.message
+
+
+def test_a_mounted_connection_brings_no_keys(tmp_path: Path) -> None:
+    result = previewed(tmp_path, "data: {maps: env, radar: /radar}\n")
+
+    assert not [one for one in result.findings if one.severity is Severity.ERROR]
+    (run,) = result.runs
+    secrets = {variable.secret for variable in run.unit.job.env if variable.secret}
+    assert secrets == {"maps-s3"}
+    assert [mount.claim for mount in run.unit.job.mounts] == ["lidar-files"]
