@@ -16,7 +16,7 @@ def main() -> int:
     """Ask, print, write; 1 when some disagreement is not known."""
     parser = argparse.ArgumentParser(prog="python -m tests.e2e.fidelity", description=__doc__)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--count", type=int, default=2000)
+    parser.add_argument("--count", type=int, default=2000, help="0: every value of values.yaml once")
     parser.add_argument("--profile", default=profiles.DEFAULT)
     parser.add_argument("--output", type=Path, help="where the counts and counterexamples are written (YAML)")
     parser.add_argument("--shrink", type=int, default=20, help="how many causes get a smaller spec")

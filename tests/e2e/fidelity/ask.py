@@ -15,7 +15,7 @@ from gangplan.validate.schema import SchemaVersions
 from gangplan.validate.schema_messages import dotted
 from tests.e2e.fidelity.edits import Edit
 from tests.e2e.fidelity.known import GANGPLAN, SERVER, Known, known
-from tests.e2e.fidelity.questions import AS_EMITTED, Question, batches
+from tests.e2e.fidelity.questions import AS_EMITTED, Question, batches, sweep
 from tests.e2e.fidelity.sides import ControlPlane, Verdict, gangplan_says, versions_of
 from tests.e2e.fidelity.worlds import Emitted, expand, workspace
 from tests.lab.client import Client
@@ -101,11 +101,11 @@ class Result:
 def run(
     client: Client, profile: Profile, seed: int, count: int, say: Callable[[str], None] = lambda _: None
 ) -> Result:
-    """Ask `count` questions."""
+    """Ask `count` questions; with none to count, every value of values.yaml once."""
     versions = versions_of(profile)
     plane = ControlPlane(client, versions)
     result = Result(profile, seed)
-    source = batches(profile, seed, count)
+    source = batches(profile, seed, count) if count else sweep(profile)
     with ThreadPoolExecutor(WORKERS) as pool:
         while True:
             began = time.monotonic()

@@ -5,7 +5,7 @@ A mutation takes chance and an object and returns edits, or nothing where it doe
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -253,6 +253,16 @@ def label_value(random: Random, body: Object) -> Edits | None:
         ]
     )
     return (Edit((*place, "example.com/x"), random.choice(anchor("label-values"))),)
+
+
+def every(body: Object) -> Iterator[tuple[str, Edits]]:
+    """Each value of values.yaml once, at the first place of an object where it can stand."""
+    for row in TABLES["rows"]:
+        places = find(body, row["at"]) if body["kind"] in row.get("kinds", [body["kind"]]) else []
+        for value in _values(row) if places else ():
+            edit = Edit(places[0], value)
+            if _differs(at(body, edit.at), value):
+                yield row["name"], (edit,)
 
 
 def mutate(random: Random, body: Object) -> tuple[str, Edits]:

@@ -9,13 +9,17 @@ from random import Random
 from typing import Any
 
 from tests.e2e.fidelity.edits import Edit, edited
-from tests.e2e.fidelity.mutations import mutate
-from tests.e2e.fidelity.worlds import Emitted, random_world, workspace
+from tests.e2e.fidelity.mutations import every, mutate
+from tests.e2e.fidelity.worlds import PLAIN, Emitted, expand, random_world, workspace
 from tests.lab.profiles import Profile
 
 Object = dict[str, Any]
 # Specs of one workspace: enough objects for one start of the overlay's builder to pay.
 SPECS = 16
+SWEPT = [
+    {**PLAIN, "name": "mpi", "workers": 4, "network": {"posture": "restricted", "egress": ["s3"]}},
+    {**PLAIN, "name": "torch", "image": "pytorch", "workers": 2, "gpus": 1, "memory": "64Gi"},
+]
 AS_EMITTED = "as-emitted"
 
 
@@ -60,6 +64,23 @@ def batches(profile: Profile, seed: int, count: int) -> Iterator[Batch]:
             left -= sum(len(group) for group in batch.groups)
             number += 1
             yield batch
+
+
+def sweep(profile: Profile) -> Iterator[Batch]:
+    """Every value of values.yaml once, on the objects of one run with MPI, one without, and their tenant."""
+    with workspace(profile) as root:
+        team = {"apiVersion": "gangplan.dev/v1", "kind": "Team"}
+        world = expand(root, team, SWEPT)
+        kinds: set[str] = set()
+        groups = []
+        for emitted in world.emitted:
+            for index, body in enumerate(emitted.bodies):
+                # The policies of a run differ little; of runtimes and runs, those of both specs are asked.
+                if body["kind"] not in kinds or body["kind"] in ("TrainingRuntime", "TrainJob"):
+                    kinds.add(body["kind"])
+                    made = [Question(emitted, index, name, edits) for name, edits in every(body)]
+                    groups += [made[at : at + 25] for at in range(0, len(made), 25)]
+        yield Batch(groups, world.refused)
 
 
 def _batch(root: Path, random: Random, seen: set[str], most: int) -> Batch:
