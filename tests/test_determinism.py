@@ -192,7 +192,7 @@ def test_twice_writes_nothing(root: Path) -> None:
     paths = sorted((root / "rendered").rglob("*"))
     before = [(path, path.stat().st_mtime_ns, path.stat().st_ino) for path in paths]
     outcome = render(root)
-    assert outcome.out.endswith(f"{len(rendered(root))} same files\n")
+    assert f": {len(rendered(root))} same files (" in outcome.out
     assert [(path, path.stat().st_mtime_ns, path.stat().st_ino) for path in paths] == before
     assert sorted((root / "rendered").rglob("*")) == paths
     assert [path.name for path in (root / ".gangplan").iterdir()] == ["lock"]
@@ -206,7 +206,7 @@ def test_an_unchanged_file_is_not_written_again(root: Path) -> None:
     before = {path: path.stat() for path in (root / "rendered").rglob("*.yaml")}
     write(root, {"specs/nlp/second.yaml": second + "run: 2\n", "specs/nlp/third.yaml": third + "run: 2\n"})
     outcome = render(root)
-    assert re.search(r": 2 new, [0-9]+ same, 2 removed files \\(", outcome.out)
+    assert re.search(r": 2 new, [0-9]+ same, 2 removed files [(]", outcome.out)
     kept = [path for path in before if path.exists()]
     assert len(kept) == len(before) - 2
     for path in kept:
