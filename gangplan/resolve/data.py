@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from gangplan.findings import Location
-from gangplan.model.job import EnvVar, Image, Mount, Origin, Posture
-from gangplan.model.profiles import DEFAULT_POSTURE
+from gangplan.model.job import EnvVar, Image, Mount, Origin
 from gangplan.resolve.context import Context
 from gangplan.spec.team import Claim, Connection
 from gangplan.workspace import nearest
@@ -51,7 +50,7 @@ class DataPlan:
     connection: str = ""
 
 
-def resolve_data(context: Context, image: Image, workers: int) -> DataPlan:
+def resolve_data(context: Context, image: Image | None, workers: int) -> DataPlan:
     """Mounts, environment and endpoint names of the job."""
     plan = DataPlan()
     _plain_env(context, plan)
@@ -59,7 +58,7 @@ def resolve_data(context: Context, image: Image, workers: int) -> DataPlan:
         _dataset(context, plan, name, target, workers)
     _checkpoint(context, plan, workers)
     _secrets(context, plan)
-    _reserved(context, image)
+    _reserved(context)
     _collisions(context, plan, image)
     return plan
 
@@ -238,7 +237,7 @@ def _secrets(context: Context, plan: DataPlan) -> None:
         )
 
 
-def _reserved(context: Context, image: Image) -> None:
+def _reserved(context: Context) -> None:
     """Names that belong to Trainer or to the launch."""
     for block, names in (("env", context.spec.spec.env), ("secrets", context.spec.spec.secrets.env)):
         for name in names:
@@ -252,9 +251,10 @@ def _reserved(context: Context, image: Image) -> None:
                 )
 
 
-def _collisions(context: Context, plan: DataPlan, image: Image) -> None:
+def _collisions(context: Context, plan: DataPlan, image: Image | None) -> None:
     """Two mounts on one path, or a mount on a path that the run needs."""
-    taken = dict.fromkeys((*TAKEN_PATHS, image.ssh.keys), "the run itself")
+    keys = (image.ssh.keys,) if image else ()
+    taken = dict.fromkeys((*TAKEN_PATHS, *keys), "the run itself")
     seen: dict[str, str] = {}
     for mount in plan.mounts:
         name = mount.claim or mount.secret
@@ -288,13 +288,3 @@ def _mount_place(context: Context, mount: Mount) -> Location:
         return context.where("checkpoint", "path")
     last = [name for name, target in spec.data.items() if target == mount.path]
     return context.where("data", named or (last[-1] if last else ""))
-
-
-def resolve_posture(context: Context) -> Posture:
-    """The network posture: the spec's, else the chain's."""
-    network = context.spec.spec.network
-    if network and network.posture:
-        context.origins["posture"] = Origin("spec", context.where("network", "posture"))
-        return network.posture
-    posture: Posture = context.choose("posture", DEFAULT_POSTURE)
-    return posture

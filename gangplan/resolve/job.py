@@ -19,9 +19,16 @@ from gangplan.model.profiles import (
     launcher_size,
 )
 from gangplan.resolve.context import Context
-from gangplan.resolve.data import DataPlan, resolve_data, resolve_posture
+from gangplan.resolve.data import DataPlan, resolve_data
 from gangplan.resolve.image import resolve_image
-from gangplan.resolve.limits import check_counts, check_priority, check_spot, check_timeout, resolve_egress
+from gangplan.resolve.limits import (
+    check_counts,
+    check_priority,
+    check_spot,
+    check_timeout,
+    resolve_egress,
+    resolve_posture,
+)
 from gangplan.resolve.placement import Placement, Shape, resolve_placement
 from gangplan.resolve.platform import resolve_platform
 from gangplan.resolve.tenant import SERVICE_ACCOUNT
@@ -103,11 +110,11 @@ def _resolve(context: Context) -> Job | None:
     posture = resolve_posture(context)
     if placement is not None:
         check_spot(context, placement.node_pool, retries)
-    if image is None or placement is None:
-        return None
-    runs_ranks = _runs_ranks(context, image, workers)
     data = resolve_data(context, image, workers)
     egress = resolve_egress(context, data.egress, posture)
+    if image is None or placement is None:
+        return None  # after everything that can be said without them
+    runs_ranks = _runs_ranks(context, image, workers)
     resources = Resources(shape.cpu, shape.memory, placement.devices)
     launcher, launcher_pool = _launcher(context, resources, placement, workers, runs_ranks)
     return Job(

@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 from gangplan.model.duration import format_duration
-from gangplan.model.job import Egress
-from gangplan.model.profiles import EXTENDED_TIMEOUT_S, MANY_WORKERS, PLAIN_TIMEOUT_S, USUAL_GPUS
+from gangplan.model.job import Egress, Origin, Posture
+from gangplan.model.profiles import (
+    DEFAULT_POSTURE,
+    EXTENDED_TIMEOUT_S,
+    MANY_WORKERS,
+    PLAIN_TIMEOUT_S,
+    USUAL_GPUS,
+)
 from gangplan.resolve.context import Context
 from gangplan.spec.cluster import NodePool
 
@@ -120,3 +126,13 @@ def resolve_egress(context: Context, needed: set[str], posture: str) -> tuple[Eg
             continue
         rules.extend(Egress(name, target.cidr, target.excluding, target.ports) for target in offered[name])
     return tuple(rules)
+
+
+def resolve_posture(context: Context) -> Posture:
+    """The network posture: the spec's, else the chain's."""
+    network = context.spec.spec.network
+    if network and network.posture:
+        context.origins["posture"] = Origin("spec", context.where("network", "posture"))
+        return network.posture
+    posture: Posture = context.choose("posture", DEFAULT_POSTURE)
+    return posture

@@ -133,7 +133,8 @@ def _ask_group(plane: ControlPlane, versions: SchemaVersions, group: list[Questi
     try:
         return [ask(plane, versions, question) for question in group]
     finally:
-        plane.forget(group[0].emitted.bodies)
+        if any(question.kind == "TrainJob" for question in group):
+            plane.forget(group[0].emitted.bodies)
 
 
 def ask(plane: ControlPlane, versions: SchemaVersions, question: Question) -> Answered | None:

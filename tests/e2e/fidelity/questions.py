@@ -79,7 +79,9 @@ def sweep(profile: Profile) -> Iterator[Batch]:
                 if body["kind"] not in kinds or body["kind"] in ("TrainingRuntime", "TrainJob"):
                     kinds.add(body["kind"])
                     made = [Question(emitted, index, name, edits) for name, edits in every(body)]
-                    groups += [made[at : at + 25] for at in range(0, len(made), 25)]
+                    # The questions about a run share its real runtime: they stay together.
+                    size = len(made) if body["kind"] == "TrainJob" else 25
+                    groups += [made[at : at + size] for at in range(0, len(made), size)]
         yield Batch(groups, world.refused)
 
 

@@ -182,6 +182,7 @@ class ControlPlane:
         for body in bodies:
             if body["kind"] == "TrainingRuntime" and body["metadata"]["name"] in self._seen:
                 self.client.delete("TrainingRuntime", body["metadata"]["name"], body["metadata"]["namespace"])
+                self._seen.discard(body["metadata"]["name"])
 
     # --- what controllers will make --------------------------------------------------------------------
 
