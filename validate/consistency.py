@@ -37,8 +37,8 @@ def problems(body: Body, others: Sequence[Body], versions: SchemaVersions) -> li
     if kind in NAMESPACED and not body["metadata"].get("namespace"):
         message = "the object has no namespace and would land wherever the reader happens to be"
         found.append(problem(("metadata", "namespace"), message))
-    if kind == "RoleBinding" and body["metadata"]["name"] in (".", ".."):
-        found.append(problem(("metadata", "name"), f"'{body['metadata']['name']}' cannot be a name"))
+    if kind == "RoleBinding":
+        found += _binding(body)
     elif kind == "NetworkPolicy":
         found += _network_policy(body["spec"])
     elif kind == "TrainingRuntime":
@@ -83,6 +83,14 @@ def _finalizers(body: Body, finalizers: list[str]) -> Found:
                 f"'{name}' is not a finalizer's name",
                 "Write example.com/name.",
             )
+
+
+def _binding(body: Body) -> Found:
+    if body["metadata"]["name"] in (".", ".."):
+        yield problem(("metadata", "name"), f"'{body['metadata']['name']}' cannot be a name")
+    for index, subject in enumerate(body.get("subjects") or ()):
+        if subject["kind"] == "ServiceAccount" and not is_subdomain(subject["name"]):
+            yield problem(("subjects", index, "name"), f"'{subject['name']}' cannot be a service account")
 
 
 def _network_policy(spec: Body) -> Found:

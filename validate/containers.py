@@ -235,8 +235,13 @@ def security(path: Path, context: Body) -> Found:
             yield problem((*path, "capabilities", "add"), "CAP_SYS_ADMIN needs allowPrivilegeEscalation")
 
 
-def proc_mount(path: Path, one: Body, spec: Body) -> Found:
-    """/proc as it is: only in a user namespace of the pod's own."""
+def beside_pod(path: Path, one: Body, spec: Body) -> Found:
+    """What depends on the pod: /proc in the open needs its own users, a sleep must end before it does."""
+    sleep = (((one.get("lifecycle") or {}).get("preStop") or {}).get("sleep") or {}).get("seconds", 0)
+    if not 0 <= sleep < spec.get("terminationGracePeriodSeconds", 30):
+        yield problem(
+            (*path, "lifecycle", "preStop", "sleep"), f"a sleep of {sleep} s does not fit the pod's end"
+        )
     if (one.get("securityContext") or {}).get("procMount") == "Unmasked" and spec.get(
         "hostUsers"
     ) is not False:

@@ -17,7 +17,9 @@ def job(path: Path, spec: Body) -> Found:
             yield problem((*path, name), f"{name} needs completionMode Indexed")
     if "maxFailedIndexes" in spec and "backoffLimitPerIndex" not in spec:
         yield problem((*path, "maxFailedIndexes"), "maxFailedIndexes needs backoffLimitPerIndex")
-    if spec.get("selector") and not spec.get("manualSelector"):
+    if spec.get("manualSelector"):
+        yield problem((*path, "manualSelector"), "the selector of a Job is generated")
+    elif spec.get("selector"):
         yield problem((*path, "selector"), "the selector of a Job is generated")
     if "podFailurePolicy" in spec:
         yield from _failure_policy((*path, "podFailurePolicy"), spec, restart)

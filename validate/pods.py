@@ -9,6 +9,7 @@ from typing import Any
 
 from gangplan.validate import containers
 from gangplan.validate.forms import (
+    LABEL,
     LABEL_VALUE,
     SUBDOMAIN,
     Body,
@@ -27,9 +28,10 @@ from gangplan.validate.forms import (
 TOKEN_SECONDS = 600
 
 
-def pod(path: Path, spec: Body) -> Found:
-    """Whatever a pod of a Job says that cannot be."""
+def pod(path: Path, spec: Body, added: tuple[str, ...] = ()) -> Found:
+    """Whatever a pod of a Job says that cannot be. `added` are volumes that Trainer puts into it."""
     volumes = {volume["name"]: volume for volume in spec.get("volumes") or ()}
+    known: dict[str, Body] = {**{name: {} for name in added}, **volumes}
     claims = {claim["name"] for claim in spec.get("resourceClaims") or ()}
     every = [*(spec.get("initContainers") or ()), *spec["containers"]]
     yield from twice((*path, "containers"), every, lambda one: one["name"], "the container name")
@@ -37,8 +39,8 @@ def pod(path: Path, spec: Body) -> Found:
         yield from _volume((*path, "volumes", list(volumes).index(name)), volume)
     for index, one in enumerate(spec["containers"]):
         at = (*path, "containers", index)
-        yield from containers.container(at, one, volumes, claims)
-        yield from containers.proc_mount(at, one, spec)
+        yield from containers.container(at, one, known, claims)
+        yield from containers.beside_pod(at, one, spec)
         if "restartPolicy" in one:
             yield problem((*at, "restartPolicy"), "only initContainers have a restartPolicy of their own")
         for number, policy in enumerate(one.get("resizePolicy") or ()):
@@ -47,7 +49,7 @@ def pod(path: Path, spec: Body) -> Found:
             if policy["restartPolicy"] != "NotRequired" and spec.get("restartPolicy") == "Never":
                 yield problem((*at, "resizePolicy", number), "a pod that never restarts is resized without")
     for index, one in enumerate(spec.get("initContainers") or ()):
-        yield from _init((*path, "initContainers", index), one, volumes, claims)
+        yield from _init((*path, "initContainers", index), one, known, claims)
     if "securityContext" in spec:
         yield from _security((*path, "securityContext"), spec["securityContext"])
     yield from _where(path, spec)
@@ -184,9 +186,6 @@ def _spread(path: Path, one: Body) -> Found:
     keys = one.get("matchLabelKeys") or []
     if keys and "labelSelector" not in one:
         yield problem((*path, "matchLabelKeys"), "matchLabelKeys needs a labelSelector")
-    for index, key in enumerate(keys):
-        if key in ((one.get("labelSelector") or {}).get("matchLabels") or {}):
-            yield problem((*path, "matchLabelKeys", index), f"'{key}' is in the labelSelector too")
 
 
 # --- the pod as a whole --------------------------------------------------------------------------------
@@ -239,6 +238,8 @@ def _whole(path: Path, spec: Body) -> Found:
     if "resources" in spec:
         yield from _shared((*path, "resources"), spec)
     for index, claim in enumerate(spec.get("resourceClaims") or ()):
+        if not LABEL.fullmatch(claim["name"]):
+            yield problem((*path, "resourceClaims", index, "name"), f"'{claim['name']}' cannot be a name")
         given = [name for name in ("resourceClaimName", "resourceClaimTemplateName") if claim.get(name)]
         if len(given) != 1:
             yield problem(

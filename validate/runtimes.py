@@ -19,6 +19,8 @@ from gangplan.validate.forms import (
 
 JOBSET: Path = ("spec", "template", "spec")
 ANCESTOR = "trainer.kubeflow.org/trainjob-ancestor-step"
+# Volumes that Trainer puts into the pods of a run with MPI.
+VOLUMES = {"launcher": ("mpi-ssh-auth", "mpi-hostfile"), "node": ("mpi-ssh-auth",)}
 STEPS = {
     "trainer": "node",
     "dataset-initializer": "dataset-initializer",
@@ -61,7 +63,8 @@ def runtime(body: Body, run: Body | None) -> Found:
             continue
         yield from jobs.job((*at, "template", "spec"), entry["template"]["spec"])
         if "spec" in entry["template"]["spec"]["template"]:
-            yield from pods.pod((*at, "template", "spec", "template", "spec"), pod_of(entry))
+            added = VOLUMES.get(entry["name"], ()) if "mpi" in policy else ()
+            yield from pods.pod((*at, "template", "spec", "template", "spec"), pod_of(entry), added)
 
 
 def _skips_webhook(body: Body) -> bool:

@@ -37,6 +37,7 @@ RESERVED = {
 QUEUE = "kueue.x-k8s.io/queue-name"
 LONGEST = 63
 MOST_PODS = 100_000
+MOST = 2**31 - 1
 
 
 def train_job(body: Body, beside: Body | None, versions: SchemaVersions) -> Found:
@@ -140,11 +141,26 @@ def _names(body: Body, beside: Body) -> Found:
         if len(longest) > LONGEST:
             message = f"pods would be called '{longest}', which has more than {LONGEST} characters"
             yield problem(("metadata", "name"), message, "Shorten the job's name.")
+        if entry.get("replicas", 1) * count > MOST:
+            yield problem(
+                ("spec", "trainer", "numNodes"), f"'{entry['name']}' would have more than {MOST} pods"
+            )
+        rules = ((entry["template"].get("spec") or {}).get("successPolicy") or {}).get("rules") or ()
+        if any(rule.get("succeededCount", 0) > count for rule in rules):
+            message = f"the successPolicy of '{entry['name']}' wants more pods than the {count} that it has"
+            yield problem(("spec", "trainer", "numNodes"), message)
         if count > MOST_PODS:
             yield problem(("spec", "trainer", "numNodes"), f"a Job has at most {MOST_PODS} pods, not {count}")
     coordinator = ((beside["spec"].get("template") or {}).get("spec") or {}).get("coordinator")
     if coordinator:
         spec = beside["spec"]["template"]["spec"]
+        count = next(
+            (n for entry, n in _counts(body, beside) if entry["name"] == coordinator["replicatedJob"]), 0
+        )
+        if coordinator.get("podIndex", 0) >= max(count, 1):
+            yield problem(
+                ("metadata", "name"), f"the coordinator is pod {coordinator['podIndex']} of {count}"
+            )
         job, pod = coordinator.get("jobIndex", 0), coordinator.get("podIndex", 0)
         host = f"{name}-{coordinator['replicatedJob']}-{job}-{pod}"
         value = f"{host}.{(spec.get('network') or {}).get('subdomain') or name}"

@@ -15,7 +15,7 @@ from gangplan.workspace import find_root
 
 # Findings of these rules mean that the input was understood and judged; all other errors mean that a file
 # could not be read or resolved. The first kind exits 1, the second 2 (docs/exit-codes.md).
-JUDGED = frozenset({"schema", "schema-missing", "kubeconform"})
+JUDGED = frozenset({"schema", "schema-missing", "object-invalid", "kubeconform"})
 
 
 def request(

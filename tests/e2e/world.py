@@ -76,7 +76,11 @@ def _cluster_queue(name: str, cluster: Cluster) -> Object:
     return _object(
         "ClusterQueue",
         name,
-        {"namespaceSelector": {}, "resourceGroups": [{"coveredResources": covered, "flavors": flavors}]},
+        {  # One cohort: a run that ends in one queue wakes those that wait in the others.
+            "cohortName": "all",
+            "namespaceSelector": {},
+            "resourceGroups": [{"coveredResources": covered, "flavors": flavors}],
+        },
     )
 
 
