@@ -70,7 +70,12 @@ def _cluster_queue(name: str, cluster: Cluster) -> Object:
     )
     covered = ["cpu", "memory", *devices]
     flavors = [
-        {"name": pool_name, "resources": [{"name": r, "nominalQuota": _capacity(pool, r)} for r in covered]}
+        {
+            "name": pool_name,
+            "resources": [
+                {"name": r, "nominalQuota": _capacity(pool, r), "borrowingLimit": "0"} for r in covered
+            ],
+        }
         for pool_name, pool in pools.items()
     ]
     return _object(
