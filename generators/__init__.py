@@ -14,7 +14,7 @@ from gangplan.generators.priorities import priorities
 from gangplan.generators.runtime import training_runtime
 from gangplan.generators.serviceaccount import service_account
 from gangplan.generators.trainjob import train_job
-from gangplan.model.job import Site, Tenant
+from gangplan.model.site import Site, Tenant
 from gangplan.objects import Body
 from gangplan.plan import Unit
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from gangplan.model.job import Tenant
+from gangplan.model.site import Tenant
 from gangplan.objects import Body
 from gangplan.plan import Unit
 from gangplan.source import load_blocks

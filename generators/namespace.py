@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gangplan.generators.common import objects_of, tenant_annotations, tenant_labels
-from gangplan.model.job import Tenant
+from gangplan.model.site import Tenant
 from gangplan.objects import Body
 
 WAVE = -30

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gangplan.generators.common import PREFIX, objects_of
 from gangplan.generators.localqueue import API_VERSION
-from gangplan.model.job import Site
+from gangplan.model.site import Site
 from gangplan.objects import Body
 
 WAVE = -15

@@ -199,29 +199,3 @@ class Job:
     def ranks(self) -> int:
         """Workers times slots."""
         return self.workers * self.slots
-
-
-@dataclass(frozen=True, slots=True)
-class Tenant:
-    """A team on one cluster: the least it needs to run at all."""
-
-    team: str
-    namespace: str
-    source: str
-    platform: Platform
-    service_account: str
-    pull_secrets: tuple[str, ...]
-    queue: str
-    cluster_queue: str
-    contact: str
-    cost_centre: str
-    description: str
-
-
-@dataclass(frozen=True, slots=True)
-class Site:
-    """A cluster as the platform team sees it: what stands on it before any team does."""
-
-    source: str
-    platform: Platform
-    priorities: tuple[str, ...]

@@ -12,7 +12,7 @@ from gangplan.model.profiles import (
     USUAL_GPUS,
 )
 from gangplan.resolve.context import Context
-from gangplan.spec.cluster import NodePool
+from gangplan.spec.nodes import NodePool
 
 
 def check_counts(context: Context, workers: int, gpus: int, slots: int) -> None:

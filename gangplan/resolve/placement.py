@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from gangplan.model.job import Origin, Pool, Toleration
 from gangplan.model.quantity import Quantity
 from gangplan.resolve.context import Context
-from gangplan.spec.cluster import NodePool
+from gangplan.spec.nodes import NodePool
 
 # Every node that gangplan uses runs Linux (MPI-13).
 LINUX = ("kubernetes.io/os", "linux")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gangplan.model.job import Site, Tenant
+from gangplan.model.site import Site, Tenant
 from gangplan.resolve.platform import resolve_platform
 from gangplan.workspace import Workspace
 

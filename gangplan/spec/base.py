@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal, InvalidOperation
 from typing import Annotated, Any, Literal
 
 from pydantic import (
@@ -17,7 +18,7 @@ from pydantic.alias_generators import to_camel
 from pydantic_core import PydanticCustomError
 
 from gangplan.model.duration import DurationError, parse_duration
-from gangplan.model.quantity import Quantity, QuantityError, parse_cpu, parse_memory
+from gangplan.model.quantity import Quantity, QuantityError, parse, parse_cpu, parse_memory
 
 API_VERSION = "gangplan.dev/v1"
 ApiVersion = Literal["gangplan.dev/v1"]
@@ -63,6 +64,30 @@ def _memory(value: Any) -> Quantity:
         return parse_memory(value)
     except QuantityError as error:
         raise helpful("quantity", error.message, error.help) from None
+
+
+def _weight(value: Any) -> Quantity:
+    # Kueue refuses a weight between 0 and 1e-9 (clusterqueue_webhook.go, v0.19.2).
+    help = "Write a number from 0 to 1000000, such as 32 or 0.75."
+    if not isinstance(value, (int, float)) or isinstance(value, bool) or not 0 <= value <= 1_000_000:
+        raise helpful("quantity", "a weight was expected", help)
+    weight = parse(str(value))
+    if weight.nano % 1_000_000:
+        raise helpful("quantity", f"weight {value} is finer than a thousandth", help)
+    return weight
+
+
+def _price(value: Any) -> Decimal:
+    help = "Write an amount of money such as 1.5625, without a currency."
+    if not isinstance(value, (int, float, str)) or isinstance(value, bool):
+        raise helpful("price", "a price was expected", help)
+    try:
+        price = Decimal(str(value))
+    except InvalidOperation:
+        raise helpful("price", f"'{value}' is not a price", help) from None
+    if not (price.is_finite() and 0 <= price <= 1_000_000):
+        raise helpful("price", f"'{value}' is not a price", help)
+    return price
 
 
 def _duration(value: Any) -> int:
@@ -117,6 +142,17 @@ DurationSeconds = Annotated[
     int,
     PlainValidator(_duration),
     WithJsonSchema({"type": "string", "pattern": r"^([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?$"}),
+]
+Weight = Annotated[
+    Quantity,
+    PlainValidator(_weight),
+    PlainSerializer(Quantity.canonical, return_type=str),
+    WithJsonSchema({"type": "number", "minimum": 0, "maximum": 1_000_000}),
+]
+Price = Annotated[
+    Decimal,
+    PlainValidator(_price),
+    WithJsonSchema({"type": ["number", "string"]}),
 ]
 Name = Annotated[str, Field(pattern=DNS_LABEL, max_length=63)]
 SecretName = Annotated[str, Field(pattern=r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$", max_length=253)]

@@ -9,25 +9,22 @@ from pydantic import Field
 from gangplan.spec.base import (
     ApiVersion,
     Cidr,
-    Cpu,
+    DurationSeconds,
     EnvName,
     LabelKey,
     LabelValue,
-    Memory,
     Name,
+    SecretName,
     Strict,
     Text,
 )
 from gangplan.spec.catalog import Repository
-from gangplan.spec.team import Defaults
+from gangplan.spec.job import Priority
+from gangplan.spec.nodes import NodePool, TopologyLevel
+from gangplan.spec.queues import Cohort, MultiKueue, Preemption, TeamQueue
+from gangplan.spec.team import AccessMode, Defaults
 
 Version = Annotated[str, Field(pattern=r"^v?[0-9]+\.[0-9]+(\.[0-9]+)?$")]
-ResourceName = Annotated[
-    str,
-    Field(
-        pattern=r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?/[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$", max_length=253
-    ),
-]
 
 
 class Versions(Strict):
@@ -44,93 +41,19 @@ class Versions(Strict):
     openshift: Version | None = Field(
         None, description="OpenShift version; omitted: not OpenShift.", examples=["4.19"]
     )
-
-
-class Taint(Strict):
-    """A taint that nodes of a pool carry; pods sent there tolerate it."""
-
-    key: LabelKey = Field(description="Taint key.", examples=["nvidia.com/gpu"])
-    value: LabelValue | None = Field(None, description="Taint value; omitted: any.", examples=["present"])
-    effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"] = Field(
-        description="Taint effect.", examples=["NoSchedule"]
+    mpi_operator: Version | None = Field(
+        None, description="MPI operator version; omitted: not there.", examples=["0.8.2"]
     )
-
-
-class PoolGpu(Strict):
-    """GPUs of each node in a pool."""
-
-    model: Name = Field(description="Model name that specs use.", examples=["a100-80gb"])
-    count: int = Field(ge=1, le=64, description="GPUs (or MIG slices) per node.", examples=[8])
-    resource: ResourceName = Field(
-        "nvidia.com/gpu", description="Extended resource name.", examples=["nvidia.com/gpu"]
-    )
-    mig: Annotated[str, Field(pattern=r"^[1-7]g\.[0-9]+gb$")] | None = Field(
-        None, description="MIG slice that the resource stands for; omitted: whole GPUs.", examples=["1g.10gb"]
-    )
-
-
-class PoolRdma(Strict):
-    """RDMA devices of each node in a pool."""
-
-    resource: ResourceName = Field(
-        description="Extended resource name of the RDMA device plugin.", examples=["rdma/ib"]
-    )
-    network: str | None = Field(
+    argocd: Version | None = Field(
         None,
-        max_length=253,
-        description="NetworkAttachmentDefinition that pods attach to, as namespace/name.",
-        examples=["default/ib-fabric"],
+        description="Argo CD version that syncs this cluster; omitted: another engine.",
+        examples=["3.5.1"],
     )
-    interface: str | None = Field(
-        None, max_length=15, description="Fast interface inside pods.", examples=["net1"]
+    flux: Version | None = Field(
+        None, description="Flux version that syncs this cluster; omitted: another engine.", examples=["2.9.0"]
     )
-
-
-class NodePool(Strict):
-    """Nodes of one shape."""
-
-    count: int = Field(ge=0, le=100_000, description="Nodes in the pool.", examples=[8])
-    cpu: Cpu = Field(description="Allocatable CPU cores per node.", examples=[124])
-    memory: Memory = Field(description="Allocatable memory per node.", examples=["1900Gi"])
-    gpu: PoolGpu | None = Field(
-        None, description="GPUs per node; omitted: none.", examples=[{"model": "a100-80gb", "count": 8}]
-    )
-    labels: dict[LabelKey, LabelValue] = Field(
-        {},
-        max_length=8,
-        description="Labels that select this pool's nodes.",
-        examples=[{"nvidia.com/gpu.product": "NVIDIA-A100-SXM4-80GB"}],
-    )
-    taints: tuple[Taint, ...] = Field(
-        (),
-        max_length=8,
-        description="Taints of this pool's nodes.",
-        examples=[[{"key": "nvidia.com/gpu", "effect": "NoSchedule"}]],
-    )
-    capacity: Literal["on-demand", "spot"] = Field(
-        "on-demand", description="Whether nodes can be taken away.", examples=["spot"]
-    )
-    network_gbps: int | None = Field(
-        None, ge=1, le=10_000, description="Network bandwidth per node in Gbit/s.", examples=[100]
-    )
-    rdma: PoolRdma | None = Field(
-        None, description="RDMA devices; omitted: none.", examples=[{"resource": "rdma/ib"}]
-    )
-    topology: bool = Field(
-        False, description="Whether Kueue places pods here by the cluster's topology.", examples=[True]
-    )
-
-
-class TopologyLevel(Strict):
-    """One level of the cluster's layout, from the widest to the narrowest."""
-
-    name: Name = Field(description="Level name that specs use.", examples=["rack"])
-    label: Annotated[str, Field(max_length=63)] = Field(
-        description="Node label of the level; at most 63 characters (a limit of Kueue's Workload).",
-        examples=["topology.example.com/rack"],
-    )
-    nodes: int | None = Field(
-        None, ge=1, description="Nodes in one domain of this level; omitted: not known.", examples=[8]
+    gpu_operator: Version | None = Field(
+        None, description="NVIDIA GPU operator version; omitted: not there.", examples=["25.10.0"]
     )
 
 
@@ -185,13 +108,69 @@ class Proxy(Strict):
     )
 
 
-class TeamQueue(Strict):
-    """A team on this cluster."""
+class StorageClass(Strict):
+    """A storage class, and what it can do."""
 
-    queue: Name = Field(description="LocalQueue in the team's namespace.", examples=["gpu"])
-    cluster_queue: Name | None = Field(
-        None, description="ClusterQueue behind it; omitted: the team's name.", examples=["team-nlp"]
+    access_modes: Annotated[tuple[AccessMode, ...], Field(min_length=1)] = Field(
+        description="How many nodes may mount its volumes.", examples=[["ReadWriteMany"]]
     )
+    encrypted: bool = Field(False, description="Whether data is encrypted at rest.", examples=[True])
+    zone: Name | None = Field(
+        None,
+        description="The only zone that its volumes can be mounted in; omitted: all.",
+        examples=["eu-1a"],
+    )
+    default: bool = Field(
+        False, description="Whether claims that name no class get this one.", examples=[True]
+    )
+
+
+class SecretStore(Strict):
+    """Where the External Secrets Operator reads the teams' secrets from."""
+
+    name: SecretName = Field(description="Name of the store.", examples=["vault"])
+    kind: Literal["ClusterSecretStore", "SecretStore"] = Field(
+        "ClusterSecretStore", description="Kind of the store.", examples=["ClusterSecretStore"]
+    )
+    path: Annotated[str, Field(max_length=512)] = Field(
+        "{team}/{secret}",
+        description="Key of a secret in the store; {team}, {namespace} and {secret} are filled in.",
+        examples=["kv/training/{team}/{secret}"],
+    )
+    refresh: DurationSeconds = Field(3600, description="How often secrets are read again.", examples=["1h"])
+
+
+class Monitoring(Strict):
+    """The Prometheus and Grafana of the cluster."""
+
+    namespace: Name = Field(
+        "monitoring",
+        description="Namespace for alert rules and dashboards.",
+        examples=["openshift-monitoring"],
+    )
+    rule_labels: dict[LabelKey, LabelValue] = Field(
+        {},
+        max_length=8,
+        description="Labels by which Prometheus finds its rules.",
+        examples=[{"release": "prometheus"}],
+    )
+    dashboard_labels: dict[LabelKey, LabelValue] = Field(
+        {"grafana_dashboard": "1"},
+        max_length=8,
+        description="Labels by which Grafana's sidecar finds dashboards.",
+        examples=[{"grafana_dashboard": "1"}],
+    )
+    pending: DurationSeconds = Field(
+        1800, description="Waiting longer than this in a queue raises an alert.", examples=["30m"]
+    )
+
+
+class ObjectLimits(Strict):
+    """Objects that one team's namespace may hold at once."""
+
+    pods: int = Field(1000, ge=2, le=100_000, description="Pods that have not ended.", examples=[1000])
+    runs: int = Field(500, ge=1, le=100_000, description="TrainJobs, ended ones included.", examples=[500])
+    claims: int = Field(50, ge=0, le=10_000, description="PersistentVolumeClaims.", examples=[50])
 
 
 class Limits(Strict):
@@ -201,11 +180,21 @@ class Limits(Strict):
     timeout_hours: int = Field(
         168, ge=1, le=8760, description="Longest timeout in hours, even with extendedTimeout.", examples=[168]
     )
-    priorities: tuple[Literal["low", "normal", "high", "critical"], ...] = Field(
+    priorities: tuple[Priority, ...] = Field(
         ("low", "normal", "high"),
         min_length=1,
         description="Priorities that exist here.",
         examples=[["low", "normal", "high"]],
+    )
+    team_share: int = Field(
+        100,
+        ge=1,
+        le=100,
+        description="Most of a pool's capacity, in percent, that one team can ever hold, borrowing included.",
+        examples=[50],
+    )
+    objects: ObjectLimits = Field(
+        ObjectLimits(), description="Objects of one team's namespace.", examples=[{"pods": 1000, "runs": 500}]
     )
 
 
@@ -239,10 +228,30 @@ class Cluster(Strict):
     domain: str = Field(
         "cluster.local", max_length=253, description="DNS domain of the cluster.", examples=["cluster.local"]
     )
-    gang: Literal["kueue", "none"] = Field(
+    cni: Literal["ovn-kubernetes", "openshift-sdn", "calico", "cilium", "other"] = Field(
+        "other", description="Network plugin that enforces network policies.", examples=["ovn-kubernetes"]
+    )
+    certifications: tuple[Name, ...] = Field(
+        (), max_length=32, description="What the cluster is certified for.", examples=[["hipaa", "iso-27001"]]
+    )
+    fips: bool = Field(False, description="Whether nodes run in FIPS mode.", examples=[True])
+    gang: Literal["kueue", "volcano", "coscheduling", "none"] = Field(
         "kueue",
-        description="What starts all pods of a run together; none is for dev clusters without Kueue.",
+        description="What starts all pods of a run together; none is for dev clusters.",
         examples=["kueue"],
+    )
+    pods_ready_timeout: DurationSeconds = Field(
+        1800,
+        description="How long an admitted run may take until all its pods are ready; then it goes back to the queue.",
+        examples=["30m"],
+    )
+    fair_sharing: bool = Field(
+        True, description="Whether Kueue shares idle capacity by the teams' weights.", examples=[True]
+    )
+    gitops_only: bool = Field(
+        False,
+        description="True: people may only look; runs come from Git alone.",
+        examples=[True],
     )
     node_pools: dict[Name, NodePool] = Field(
         min_length=1,
@@ -260,6 +269,18 @@ class Cluster(Strict):
                 {"name": "host", "label": "kubernetes.io/hostname"},
             ]
         ],
+    )
+    storage_classes: dict[SecretName, StorageClass] = Field(
+        {},
+        max_length=64,
+        description="Storage classes by name.",
+        examples=[{"cephfs": {"accessModes": ["ReadWriteMany"], "encrypted": True, "default": True}}],
+    )
+    registries: tuple[Repository, ...] = Field(
+        (),
+        max_length=64,
+        description="Registries, or registries with a path, that images may come from, mirrors included; omitted: any.",
+        examples=[["registry.example.com/training"]],
     )
     mirrors: tuple[Mirror, ...] = Field(
         (),
@@ -283,8 +304,43 @@ class Cluster(Strict):
         description="HTTP proxy.",
         examples=[{"http": "http://proxy.example.com:3128", "https": "http://proxy.example.com:3128"}],
     )
+    cohorts: dict[Name, Cohort] = Field(
+        {},
+        max_length=64,
+        description="Cohorts by name; omitted: one, named training, of all teams.",
+        examples=[{"company": {}, "vehicles": {"parent": "company", "weight": 2}}],
+    )
     teams: dict[Name, TeamQueue] = Field(
-        {}, max_length=512, description="Teams that may run here.", examples=[{"nlp": {"queue": "gpu"}}]
+        {},
+        max_length=512,
+        description="Teams that may run here.",
+        examples=[{"nlp": {"queue": "gpu", "quota": {"a100-80gb": {"gpus": 32}}, "weight": 32}}],
+    )
+    preemption: Preemption = Field(
+        Preemption(),
+        description="When a waiting run may take the place of a running one.",
+        examples=[{"withinClusterQueue": "LowerPriority", "reclaimWithinCohort": "Any"}],
+    )
+    overcommit: bool = Field(
+        False, description="Whether quotas may promise more than the nodes have.", examples=[True]
+    )
+    multi_kueue: MultiKueue | None = Field(
+        None,
+        description="Worker clusters that this one hands runs to; omitted: it runs them itself.",
+        examples=[{"clusters": {"eu-airgap": {"kubeconfigSecret": "eu-airgap-kubeconfig"}}}],
+    )
+    secret_store: SecretStore | None = Field(
+        None,
+        description="Store of the External Secrets Operator; omitted: secrets are made by other means.",
+        examples=[{"name": "vault", "path": "kv/training/{team}/{secret}"}],
+    )
+    monitoring: Monitoring | None = Field(
+        None,
+        description="Where alert rules and dashboards go; omitted: none are rendered.",
+        examples=[{"namespace": "monitoring", "ruleLabels": {"release": "prometheus"}}],
+    )
+    currency: Annotated[str, Field(pattern=r"^[A-Z]{3}$")] = Field(
+        "USD", description="Currency of prices, as ISO 4217 writes it.", examples=["EUR"]
     )
     limits: Limits = Field(Limits(), description="What no spec may exceed here.", examples=[{"workers": 64}])
     defaults: Defaults = Field(

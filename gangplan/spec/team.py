@@ -19,6 +19,7 @@ from gangplan.spec.base import (
 )
 from gangplan.spec.job import Posture, Priority
 
+GroupName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][-A-Za-z0-9_.@/=, ]*$", max_length=253)]
 AccessMode = Literal["ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany", "ReadWriteOncePod"]
 
 
@@ -60,6 +61,49 @@ class Claim(Strict):
         description="How many nodes may mount it, as Kubernetes writes it.", examples=[["ReadWriteMany"]]
     )
     read_only: bool = Field(False, description="Mount it read-only.", examples=[True])
+    size: Memory | None = Field(
+        None,
+        description="Size of a claim that gangplan is to make; omitted: the claim exists already.",
+        examples=["2Ti"],
+    )
+    storage_class: SecretName | None = Field(
+        None,
+        description="Storage class of a claim to be made; omitted: the cluster's default.",
+        examples=["cephfs-encrypted"],
+    )
+
+
+class Groups(Strict):
+    """Groups of the identity provider, by what their members do."""
+
+    data_scientists: tuple[GroupName, ...] = Field(
+        (), max_length=32, description="They make, change and watch runs.", examples=[["nlp-scientists"]]
+    )
+    mlops: tuple[GroupName, ...] = Field(
+        (),
+        max_length=32,
+        description="They also maintain runtimes and read metrics.",
+        examples=[["nlp-mlops"]],
+    )
+    admins: tuple[GroupName, ...] = Field(
+        (), max_length=32, description="They also see quota and network policies.", examples=[["nlp-leads"]]
+    )
+    viewers: tuple[GroupName, ...] = Field(
+        (), max_length=32, description="They only look.", examples=[["auditors"]]
+    )
+
+
+class Debugger(Strict):
+    """Somebody who may open a shell in the team's pods until a day."""
+
+    group: GroupName = Field(description="Group of the identity provider.", examples=["nlp-on-call"])
+    until: Annotated[str, Field(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$")] = Field(
+        description="Last day of the permission, as 2026-12-31; later the check fails until it is removed.",
+        examples=["2026-12-31"],
+    )
+    reason: Annotated[str, Field(min_length=1, max_length=512)] = Field(
+        description="Why; kept as an annotation.", examples=["Hang in all-reduce of run llm-7"]
+    )
 
 
 class Connection(Strict):
@@ -114,6 +158,17 @@ class Team(Strict):
     cost_centre: (
         Annotated[str, Field(pattern=r"^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$", max_length=63)] | None
     ) = Field(None, description="Cost centre; kept as a label for chargeback.", examples=["cc-4711"])
+    groups: Groups = Field(
+        Groups(),
+        description="Who the members are; roles in the team's own namespace follow from it.",
+        examples=[{"dataScientists": ["nlp-scientists"], "admins": ["nlp-leads"]}],
+    )
+    debuggers: tuple[Debugger, ...] = Field(
+        (),
+        max_length=32,
+        description="Who may open a shell in pods, and until when.",
+        examples=[[{"group": "nlp-on-call", "until": "2026-12-31", "reason": "Hang in all-reduce"}]],
+    )
     clusters: Annotated[tuple[Name, ...], Field(min_length=1, max_length=32)] | None = Field(
         None, description="Clusters a spec runs on when it names none.", examples=[["onprem-a100"]]
     )

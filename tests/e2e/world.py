@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from gangplan.spec.cluster import Cluster, NodePool
+from gangplan.spec.cluster import Cluster
+from gangplan.spec.nodes import NodePool
 from gangplan.spec.team import Team
 
 Object = dict[str, Any]

@@ -1,0 +1,225 @@
+"""A cluster as its platform team sees it, and a team on it: what stands there before any run does."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gangplan.model.job import Platform
+from gangplan.model.quantity import Quantity
+
+Pairs = tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Amount:
+    """One resource of one flavor. `borrow` and `lend` are limits; None is no limit."""
+
+    resource: str
+    nominal: Quantity
+    borrow: Quantity | None = None
+    lend: Quantity | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FlavorQuota:
+    """What a queue or a cohort has of one flavor: every covered resource, in the order of `Site.covered`."""
+
+    flavor: str
+    amounts: tuple[Amount, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NodeTaint:
+    """A taint of a flavor's nodes."""
+
+    key: str
+    value: str
+    effect: str
+
+
+@dataclass(frozen=True, slots=True)
+class Flavor:
+    """A node pool as Kueue sees it; `name` is not the pool's where the flavor cannot change in place."""
+
+    name: str
+    pool: str
+    labels: Pairs
+    taints: tuple[NodeTaint, ...]
+    topology: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Topology:
+    """The cluster's layout: node labels, widest level first."""
+
+    name: str
+    levels: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Cohort:
+    """Queues and cohorts that lend each other. `parent` is empty for a root."""
+
+    name: str
+    parent: str
+    weight: Quantity | None
+    quotas: tuple[FlavorQuota, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Preempt:
+    """Preemption of a queue, in Kueue's words."""
+
+    within_cluster_queue: str
+    reclaim_within_cohort: str
+    borrow_within_cohort: str
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """An admission check of a queue; no flavors means all of them."""
+
+    name: str
+    flavors: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Queue:
+    """The ClusterQueue of one team."""
+
+    name: str
+    team: str
+    namespace: str
+    local_queue: str
+    cohort: str
+    weight: Quantity
+    quotas: tuple[FlavorQuota, ...]
+    preempt: Preempt
+    checks: tuple[Check, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Provisioning:
+    """An autoscaled pool: Kueue asks for nodes of it before it admits a run."""
+
+    name: str
+    provisioning_class: str
+    parameters: Pairs
+    resources: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Worker:
+    """A worker cluster of MultiKueue."""
+
+    name: str
+    secret: str
+
+
+@dataclass(frozen=True, slots=True)
+class Monitor:
+    """Where alert rules and dashboards go. `pending_s` is how long a run may wait in a queue unnoticed."""
+
+    namespace: str
+    rule_labels: Pairs
+    dashboard_labels: Pairs
+    pending_s: int
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """A cluster: queues, flavors and cohorts of Kueue (empty without it), priorities, monitoring."""
+
+    source: str
+    platform: Platform
+    priorities: tuple[str, ...]
+    covered: tuple[str, ...] = ()
+    topology: Topology | None = None
+    flavors: tuple[Flavor, ...] = ()
+    cohorts: tuple[Cohort, ...] = ()
+    queues: tuple[Queue, ...] = ()
+    fair_sharing: bool = True
+    provisioning: tuple[Provisioning, ...] = ()
+    workers: tuple[Worker, ...] = ()
+    monitor: Monitor | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimToMake:
+    """A PersistentVolumeClaim that gangplan renders; an empty class leaves it to the cluster."""
+
+    name: str
+    size: Quantity
+    access_modes: tuple[str, ...]
+    storage_class: str
+
+
+@dataclass(frozen=True, slots=True)
+class StoredSecret:
+    """A secret of the namespace, and its key in the external store."""
+
+    name: str
+    key: str
+    is_pull_secret: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """The external store that secrets are read from, every `refresh_s` seconds."""
+
+    name: str
+    kind: str
+    refresh_s: int
+    secrets: tuple[StoredSecret, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A group of the identity provider and its persona: viewer, data-scientist, mlops or admin."""
+
+    group: str
+    persona: str
+
+
+@dataclass(frozen=True, slots=True)
+class DebugGrant:
+    """A group that may open a shell in pods, until the end of a day."""
+
+    group: str
+    until: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerBounds:
+    """The LimitRange of a namespace: CPU and memory only, because any other upper bound becomes a default."""
+
+    default_cpu: Quantity
+    default_memory: Quantity
+    most_cpu: Quantity
+    most_memory: Quantity
+
+
+@dataclass(frozen=True, slots=True)
+class Tenant:
+    """A team on one cluster. `hard` is its namespace's ResourceQuota: keys as Kubernetes writes them."""
+
+    team: str
+    namespace: str
+    source: str
+    platform: Platform
+    service_account: str
+    pull_secrets: tuple[str, ...]
+    queue: str
+    cluster_queue: str
+    contact: str
+    cost_centre: str
+    description: str
+    hard: tuple[tuple[str, Quantity], ...] = ()
+    forbidden_priorities: tuple[str, ...] = ()
+    bounds: ContainerBounds | None = None
+    members: tuple[Member, ...] = ()
+    debuggers: tuple[DebugGrant, ...] = ()
+    claims: tuple[ClaimToMake, ...] = ()
+    store: Store | None = None
+    is_gitops_only: bool = False

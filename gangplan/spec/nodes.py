@@ -1,0 +1,154 @@
+"""Node pools and the cluster's layout, as a cluster file describes them."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from gangplan.spec.base import Cpu, LabelKey, LabelValue, Memory, Name, Price, Strict
+
+ResourceName = Annotated[
+    str,
+    Field(
+        pattern=r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?/[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$", max_length=253
+    ),
+]
+
+
+class Taint(Strict):
+    """A taint that nodes of a pool carry; pods sent there tolerate it."""
+
+    key: LabelKey = Field(description="Taint key.", examples=["nvidia.com/gpu"])
+    value: LabelValue | None = Field(None, description="Taint value; omitted: any.", examples=["present"])
+    effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"] = Field(
+        description="Taint effect.", examples=["NoSchedule"]
+    )
+
+
+class PoolGpu(Strict):
+    """GPUs of each node in a pool."""
+
+    model: Name = Field(description="Model name that specs use.", examples=["a100-80gb"])
+    count: int = Field(ge=1, le=64, description="GPUs (or MIG slices) per node.", examples=[8])
+    resource: ResourceName = Field(
+        "nvidia.com/gpu", description="Extended resource name.", examples=["nvidia.com/gpu"]
+    )
+    mig: Annotated[str, Field(pattern=r"^[1-7]g\.[0-9]+gb$")] | None = Field(
+        None, description="MIG slice that the resource stands for; omitted: whole GPUs.", examples=["1g.10gb"]
+    )
+
+
+class PoolRdma(Strict):
+    """RDMA devices of each node in a pool."""
+
+    resource: ResourceName = Field(
+        description="Extended resource name of the RDMA device plugin.", examples=["rdma/ib"]
+    )
+    count: int = Field(ge=1, le=1000, description="Devices that the plugin offers per node.", examples=[8])
+    network: str | None = Field(
+        None,
+        max_length=253,
+        description="NetworkAttachmentDefinition that pods attach to, as namespace/name.",
+        examples=["default/ib-fabric"],
+    )
+    interface: str | None = Field(
+        None, max_length=15, description="Fast interface inside pods.", examples=["net1"]
+    )
+
+
+class Daemons(Strict):
+    """What DaemonSets request on each node; it is no team's to use."""
+
+    cpu: Cpu = Field(description="CPU cores per node.", examples=[2])
+    memory: Memory = Field(description="Memory per node.", examples=["8Gi"])
+
+
+class Autoscale(Strict):
+    """A pool that grows: Kueue asks the autoscaler for nodes before it admits a run."""
+
+    most: int = Field(
+        ge=1, le=100_000, description="Nodes at most; quotas are shares of these.", examples=[32]
+    )
+    provisioning_class: Annotated[str, Field(pattern=r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$", max_length=253)] = (
+        Field(
+            description="Provisioning class of the autoscaler.",
+            examples=["best-effort-atomic-scale-up.autoscaling.x-k8s.io"],
+        )
+    )
+    parameters: dict[str, Annotated[str, Field(max_length=255)]] = Field(
+        {},
+        max_length=100,
+        description="Parameters of the provisioning class.",
+        examples=[{"ValidUntilSeconds": "600"}],
+    )
+
+
+class PoolPrice(Strict):
+    """What a pool costs, for reports."""
+
+    per_gpu_hour: Price | None = Field(None, description="Price of one GPU for an hour.", examples=["1.5625"])
+    per_cpu_hour: Price | None = Field(
+        None, description="Price of one CPU core for an hour, for pools without GPUs.", examples=["0.04"]
+    )
+
+
+class NodePool(Strict):
+    """Nodes of one shape."""
+
+    count: int = Field(ge=0, le=100_000, description="Nodes in the pool.", examples=[8])
+    cpu: Cpu = Field(description="Allocatable CPU cores per node.", examples=[124])
+    memory: Memory = Field(description="Allocatable memory per node.", examples=["1900Gi"])
+    gpu: PoolGpu | None = Field(
+        None, description="GPUs per node; omitted: none.", examples=[{"model": "a100-80gb", "count": 8}]
+    )
+    labels: dict[LabelKey, LabelValue] = Field(
+        {},
+        max_length=8,
+        description="Labels that select this pool's nodes.",
+        examples=[{"nvidia.com/gpu.product": "NVIDIA-A100-SXM4-80GB"}],
+    )
+    taints: tuple[Taint, ...] = Field(
+        (),
+        max_length=8,
+        description="Taints of this pool's nodes.",
+        examples=[[{"key": "nvidia.com/gpu", "effect": "NoSchedule"}]],
+    )
+    capacity: Literal["on-demand", "spot"] = Field(
+        "on-demand", description="Whether nodes can be taken away.", examples=["spot"]
+    )
+    network_gbps: int | None = Field(
+        None, ge=1, le=10_000, description="Network bandwidth per node in Gbit/s.", examples=[100]
+    )
+    rdma: PoolRdma | None = Field(
+        None, description="RDMA devices; omitted: none.", examples=[{"resource": "rdma/ib", "count": 8}]
+    )
+    topology: bool = Field(
+        False, description="Whether Kueue places pods here by the cluster's topology.", examples=[True]
+    )
+    daemons: Daemons | None = Field(
+        None,
+        description="What DaemonSets request on each node; omitted: nothing worth counting.",
+        examples=[{"cpu": 2, "memory": "8Gi"}],
+    )
+    autoscale: Autoscale | None = Field(
+        None,
+        description="How far the pool grows; omitted: it does not.",
+        examples=[{"most": 32, "provisioningClass": "best-effort-atomic-scale-up.autoscaling.x-k8s.io"}],
+    )
+    price: PoolPrice | None = Field(
+        None, description="What it costs, for reports.", examples=[{"perGpuHour": "1.5625"}]
+    )
+
+
+class TopologyLevel(Strict):
+    """One level of the cluster's layout, from the widest to the narrowest."""
+
+    name: Name = Field(description="Level name that specs use.", examples=["rack"])
+    label: Annotated[str, Field(max_length=63)] = Field(
+        description="Node label of the level; at most 63 characters (a limit of Kueue's Workload).",
+        examples=["topology.example.com/rack"],
+    )
+    nodes: int | None = Field(
+        None, ge=1, description="Nodes in one domain of this level; omitted: not known.", examples=[8]
+    )
