@@ -11,7 +11,9 @@ from typing import Annotated
 import typer
 
 from gangplan import __version__
+from gangplan.commands import cluster_app
 from gangplan.commands import tools as tools_command
+from gangplan.commands.flags import Clusters, EngineName, Jobs, Specs, Teams, Workspace
 from gangplan.errors import Exit, GangplanError, InternalError
 
 app = typer.Typer(
@@ -21,30 +23,8 @@ app = typer.Typer(
     no_args_is_help=True,
     help="Short training-job specs in Git become everything a GPU cluster needs to run them, proved before sync.",
 )
+app.add_typer(cluster_app.app, name="cluster")
 app.add_typer(tools_command.app, name="tools")
-
-Workspace = Annotated[
-    Path | None,
-    typer.Option(
-        "--workspace", "-C", help="Workspace folder (default: found from here upwards).", metavar="DIR"
-    ),
-]
-Clusters = Annotated[
-    list[str] | None, typer.Option("--cluster", help="Only this cluster; may be repeated.", metavar="NAME")
-]
-Teams = Annotated[
-    list[str] | None, typer.Option("--team", help="Only this team; may be repeated.", metavar="NAME")
-]
-Specs = Annotated[
-    list[str] | None,
-    typer.Argument(help="Spec files, folders or patterns (default: all).", metavar="[SPEC]..."),
-]
-EngineName = Annotated[
-    str, typer.Option("--engine", help="Where work runs: auto, serial, process or mpi.", metavar="NAME")
-]
-Jobs = Annotated[
-    int, typer.Option("--jobs", "-j", min=0, help="Worker processes (0: one per core).", metavar="N")
-]
 
 
 def _show_version(asked: bool) -> None:
@@ -110,6 +90,12 @@ def validate(
             "--fail-on", help="Lowest severity that makes exit 1: error, warning or note.", metavar="NAME"
         ),
     ] = "error",
+    today: Annotated[
+        str | None,
+        typer.Option(
+            "--today", help="Judge debug grants as of this day (default: today).", metavar="YYYY-MM-DD"
+        ),
+    ] = None,
     engine: EngineName = "auto",
     jobs: Jobs = 0,
 ) -> None:
@@ -117,7 +103,7 @@ def validate(
     from gangplan.commands.common import request
     from gangplan.commands.validate import validate as command
 
-    raise typer.Exit(command(request(workspace, cluster, team, specs, engine, jobs), format, fail_on))
+    raise typer.Exit(command(request(workspace, cluster, team, specs, engine, jobs), format, fail_on, today))
 
 
 @app.command()

@@ -16,13 +16,16 @@ from gangplan.findings import Finding, Location, Severity, error, note, warning
 from gangplan.generators import platform_objects, run_objects, tenant_objects
 from gangplan.model.job import Platform
 from gangplan.objects import Body, dump, dump_all, ref_of
-from gangplan.overlay import Builder, PatchError, load_component
+from gangplan.overlay import Builder, Component, PatchError, load_component
 from gangplan.plan import Unit, plan_unit
 from gangplan.plan.names import PLACEHOLDER, run_name
 from gangplan.resolve import resolve, resolve_site, resolve_tenants, target_clusters
+from gangplan.resolve.shares import capacity
+from gangplan.resolve.upgrade import Pairs, with_versions
+from gangplan.validate.agreement import judge_standing
 from gangplan.validate.gate import judge
 from gangplan.validate.schema import SchemaVersions
-from gangplan.validate.schema_messages import dotted
+from gangplan.validate.schema_messages import Problem, dotted
 from gangplan.workspace import RENDERED, Spec, SpecFile, Workspace, load, load_spec
 
 
@@ -35,6 +38,7 @@ class Options:
     stage: Stage | None = None
     keeps_texts: bool = False
     keep_runs: bool = False
+    versions: Pairs = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +79,7 @@ _worker: list[Worker] = []
 
 def set_up(options: Options) -> None:
     """Read the workspace for this worker. Its findings were reported by the process that started the work."""
-    workspace, _ = load(options.root)
+    workspace = with_versions(load(options.root)[0], options.versions, options.clusters)
     builders = {name: Builder(load_component(options.root, name)[0]) for name in workspace.clusters}
     _worker[:] = [Worker(options, workspace, builders, EarlierRuns(options.root / RENDERED))]
 
@@ -113,7 +117,32 @@ def expand_cluster(cluster: str, teams: Sequence[str] = ()) -> Expanded:
         if bodies:
             _put(worker, result, path, dump_all(bodies, header_lines(source)))
         result.objects += len(bodies)
+    if not teams:
+        flat = [
+            [body for group in groups for body in group] for groups in (built, [part[2] for part in parts])
+        ]
+        sources = [Location(source) for _, source, bodies in parts for _ in bodies]
+        result.findings += _check_standing(worker, cluster, flat[0], flat[1], sources)
     return result
+
+
+def _check_standing(
+    worker: Worker, cluster: str, built: list[Body], before: list[Body], sources: list[Location]
+) -> list[Finding]:
+    """What the objects of a cluster say together: names that meet, quotas, caps and bounds that agree."""
+    spec = worker.workspace.clusters[cluster].spec
+    pools = {flavor.name: flavor.pool for flavor in resolve_site(worker.workspace, cluster).flavors}
+    offered = {flavor: capacity(spec.node_pools[pool]) for flavor, pool in pools.items()}
+    judged = judge_standing(built, None if spec.overcommit else offered)
+    if not any(judged):
+        return []
+    own = judge_standing(before, None if spec.overcommit else offered)
+    component = worker.builders[cluster].component
+    return [
+        finding
+        for body, wrong, generated, where in zip(built, judged, own, sources, strict=True)
+        for finding in _findings_of(body, wrong, generated, where, component)
+    ]
 
 
 def _current() -> Worker:
@@ -230,25 +259,31 @@ def check_objects(
         kueue=platform.kueue.line if platform.kueue else None,
         jobset=platform.jobset.line,
     )
-    findings = []
     judged = judge(bodies, versions)
     if not any(judged):
         return []
     own = judge(before, versions)
-    for built, wrong, generated in zip(bodies, judged, own, strict=True):
-        inherited = {problem.path for problem in generated}
-        for problem in wrong:
-            is_inherited = problem.path in inherited
-            place = where if is_inherited else builder.component.place_of(problem.path)
-            findings.append(
-                Finding(
-                    problem.rule,
-                    Severity.ERROR,
-                    place,
-                    problem.message,
-                    problem.help or ("" if is_inherited else "Correct the patch."),
-                    str(ref_of(built)).replace(f"-{PLACEHOLDER}", ""),
-                    dotted(problem.path),
-                )
-            )
-    return findings
+    return [
+        finding
+        for built, wrong, generated in zip(bodies, judged, own, strict=True)
+        for finding in _findings_of(built, wrong, generated, where, builder.component)
+    ]
+
+
+def _findings_of(
+    built: Body, wrong: list[Problem], generated: list[Problem], where: Location, component: Component
+) -> list[Finding]:
+    """The problems of one object as findings: at the patch that made them, else at the object's source."""
+    inherited = {problem.path for problem in generated}
+    return [
+        Finding(
+            problem.rule,
+            Severity.ERROR,
+            where if problem.path in inherited else component.place_of(problem.path),
+            problem.message,
+            problem.help or ("" if problem.path in inherited else "Correct the patch."),
+            str(ref_of(built)).replace(f"-{PLACEHOLDER}", ""),
+            dotted(problem.path),
+        )
+        for problem in wrong
+    ]

@@ -15,8 +15,11 @@ from gangplan.engines import pick
 from gangplan.expand import Expanded, Options, Run
 from gangplan.findings import Finding, Location, Severity, error, in_order
 from gangplan.overlay import load_component
+from gangplan.resolve.checks import check_site
 from gangplan.resolve.compat import check_versions
 from gangplan.resolve.platform import resolve_platform
+from gangplan.resolve.tenant_checks import check_tenants
+from gangplan.resolve.upgrade import Pairs, with_versions
 from gangplan.scope import Scope, select
 from gangplan.workspace import RENDERED, SpecFile, Workspace, load, load_spec
 
@@ -35,6 +38,7 @@ class Request:
     engine: str = "auto"
     jobs: int = 0
     keep_runs: bool = False
+    versions: Pairs = ()  # render as if the clusters had these
 
 
 @dataclass(slots=True)
@@ -106,12 +110,21 @@ def _staged(root: Path, tree: Path) -> Iterator[Stage]:
                 state.rmdir()
 
 
+def platform_findings(root: Path, workspace: Workspace) -> list[Finding]:
+    """What is wrong with clusters and teams before any spec is looked at."""
+    findings: list[Finding] = []
+    for name, cluster in workspace.clusters.items():
+        findings += load_component(root, name)[1]
+        findings += check_versions(cluster, resolve_platform(cluster))
+        findings += check_site(workspace, cluster)
+    return [*findings, *check_tenants(workspace)]
+
+
 def _expand(request: Request, stage: Stage | None, keeps_texts: bool) -> tuple[Result, Scope]:
     """Everything up to the texts."""
-    workspace, findings = load(request.root)
-    components = {name: load_component(request.root, name) for name in workspace.clusters}
-    for name, cluster in workspace.clusters.items():
-        findings = [*findings, *components[name][1], *check_versions(cluster, resolve_platform(cluster))]
+    loaded, findings = load(request.root)
+    workspace = with_versions(loaded, request.versions, request.clusters)
+    findings = [*findings, *platform_findings(request.root, workspace)]
     if any(finding.severity is Severity.ERROR for finding in findings):
         # Nothing can be resolved on a broken platform, but a spec that cannot be read is told now too.
         specs = [finding for file in workspace.spec_files for finding in load_spec(request.root, file)[1]]
@@ -137,7 +150,9 @@ class _Collector:
         self, request: Request, files: list[SpecFile], stage: Stage | None, keeps_texts: bool
     ) -> None:
         """Run all tasks and take their outcomes in order."""
-        options = Options(request.root, request.clusters, stage, keeps_texts, request.keep_runs)
+        options = Options(
+            request.root, request.clusters, stage, keeps_texts, request.keep_runs, request.versions
+        )
         engine = pick(request.engine, request.jobs, len(files))
         chunks = [tuple(files[start : start + CHUNK]) for start in range(0, len(files), CHUNK)]
         for outcome in engine.map(expand.expand_specs, chunks, expand.set_up, (options,)):

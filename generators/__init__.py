@@ -7,11 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from gangplan.generators.access import access
+from gangplan.generators.alerts import alerts
+from gangplan.generators.claims import claims
+from gangplan.generators.dashboards import dashboards
+from gangplan.generators.isolation import isolation
+from gangplan.generators.kueue import admission_checks, cluster_queues, cohorts, flavors, topology
 from gangplan.generators.localqueue import local_queue
 from gangplan.generators.namespace import namespace
 from gangplan.generators.network import network_policies
 from gangplan.generators.priorities import priorities
+from gangplan.generators.quota import quota
+from gangplan.generators.roles import roles
 from gangplan.generators.runtime import training_runtime
+from gangplan.generators.secrets import secrets
 from gangplan.generators.serviceaccount import service_account
 from gangplan.generators.trainjob import train_job
 from gangplan.model.site import Site, Tenant
@@ -27,11 +36,24 @@ RUN_GENERATORS: dict[str, Callable[[Unit], list[Body]]] = {
 }
 TENANT_GENERATORS: dict[str, Callable[[Tenant], list[Body]]] = {
     "namespace": namespace,
+    "quota": quota,
+    "isolation": isolation,
     "serviceaccount": service_account,
+    "access": access,
+    "secrets": secrets,
+    "claims": claims,
     "localqueue": local_queue,
 }
 PLATFORM_GENERATORS: dict[str, Callable[[Site], list[Body]]] = {
     "priorities": priorities,
+    "roles": roles,
+    "topology": topology,
+    "flavors": flavors,
+    "cohorts": cohorts,
+    "admission-checks": admission_checks,
+    "cluster-queues": cluster_queues,
+    "alerts": alerts,
+    "dashboards": dashboards,
 }
 
 

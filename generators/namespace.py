@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gangplan.generators.common import objects_of, tenant_annotations, tenant_labels
+from gangplan.generators.common import Pairs, objects_of, tenant_annotations, tenant_labels
 from gangplan.model.site import Tenant
 from gangplan.objects import Body
 
@@ -15,9 +15,25 @@ def namespace(tenant: Tenant) -> list[Body]:
         tenant_annotations(tenant, WAVE, contact=tenant.contact, description=tenant.description)
     )
     annotations["argocd.argoproj.io/sync-options"] = "Prune=confirm,Delete=confirm"
+    if tenant.platform.openshift is not None:
+        annotations["openshift.io/display-name"] = tenant.team
+        if tenant.description:
+            annotations["openshift.io/description"] = tenant.description
     values = {
         "tenant": tenant,
-        "labels": tenant_labels(tenant),
+        "labels": _labels(tenant),
         "namespace_annotations": sorted(annotations.items()),
     }
     return objects_of("tenant/namespace.yaml.j2", values)
+
+
+def _labels(tenant: Tenant) -> Pairs:
+    """Those of a tenant; on OpenShift also what makes the namespace a project of its AI dashboard, and what
+    its build of Kueue wants: that one leaves namespaces without the label alone (Red Hat build of Kueue,
+    "Labeling namespaces")."""
+    labels = dict(tenant_labels(tenant))
+    if tenant.platform.openshift is not None:
+        labels["opendatahub.io/dashboard"] = "true"
+        if tenant.platform.kueue is not None:
+            labels["kueue.openshift.io/managed"] = "true"
+    return tuple(sorted(labels.items()))

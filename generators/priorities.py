@@ -1,4 +1,8 @@
-"""WorkloadPriorityClass: what a spec's priority means in the queue."""
+"""PriorityClass and WorkloadPriorityClass: what a spec's priority means to pods, and in the queue.
+
+Where Kueue decides, pods never preempt: the scheduler would end pods of runs that Kueue holds admitted.
+Where a scheduler gathers the pods of a run itself, it is also the one that preempts.
+"""
 
 from __future__ import annotations
 
@@ -20,16 +24,21 @@ MEANINGS = {
 
 
 def priorities(site: Site) -> list[Body]:
-    """One class per priority that the cluster has; none without Kueue."""
-    if site.platform.kueue is None:
-        return []
+    """For each priority that the cluster has, the class of pods, and with Kueue that of workloads."""
     annotations = (("argocd.argoproj.io/sync-wave", str(WAVE)), (f"{PREFIX}source", site.source))
-    values = {"kueue_api": API_VERSION, "annotations": annotations}
+    values = {
+        "kueue_api": API_VERSION,
+        "annotations": annotations,
+        "preemption": "PreemptLowerPriority" if site.platform.has_pod_group else "Never",
+    }
+    templates = ["platform/podpriority.yaml.j2"]
+    if site.platform.kueue is not None:
+        templates.append("platform/priority.yaml.j2")
     return [
         body
+        for template in templates
         for name in site.priorities
         for body in objects_of(
-            "platform/priority.yaml.j2",
-            {**values, "name": name, "value": VALUES[name], "description": MEANINGS[name]},
+            template, {**values, "name": name, "value": VALUES[name], "description": MEANINGS[name]}
         )
     ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gangplan.generators.common import PREFIX, Pairs, literal, objects_of, run_annotations, run_labels
-from gangplan.model.job import Job, Mount, Resources
+from gangplan.model.job import Job, Mount, Platform, Resources
 from gangplan.model.quantity import parse_memory
 from gangplan.objects import Body
 from gangplan.plan import Unit
@@ -14,6 +14,13 @@ WAVE = -5
 # How long a worker's name may take to resolve, and MPI to reach all workers, before the run gives up.
 # Workers are Ready before the launcher starts, so this covers slow DNS, not image pulls.
 WAIT_S = 300
+
+# A PodGroup counts the launcher too, so it must not wait for workers that wait for it (dependsOn): its script
+# waits. Trainer sets no scheduler (pkg/runtime/framework/plugins/{coscheduling,volcano}, v2.1 to v2.3).
+SCHEDULERS = {"volcano": "volcano", "coscheduling": "scheduler-plugins-scheduler"}
+# The default of the CRD, which the API server would fill in.
+SCHEDULE_TIMEOUT_S = 60
+VOLCANO_QUEUE = "scheduling.volcano.sh/queue-name"
 
 # The label by which Trainer's SDK tells runtimes apart (stock runtimes of v2.3.0 use these values).
 FRAMEWORK_LABEL = {"mpi": "mpi", "horovod": "mpi", "deepspeed": "deepspeed", "torch": "torch"}
@@ -38,6 +45,9 @@ def training_runtime(unit: Unit) -> list[Body]:
             "framework": FRAMEWORK_LABEL[job.image.framework],
             "labels": run_labels(unit),
             "annotations": run_annotations(unit, WAVE),
+            "group_annotations": _group_annotations(job),
+            "schedule_timeout_s": SCHEDULE_TIMEOUT_S,
+            "schedulers": SCHEDULERS,
             "worker_labels": pod_labels(unit, "worker"),
             "worker_annotations": _pod_annotations(job, "worker"),
             "worker_command": worker_command,
@@ -45,7 +55,7 @@ def training_runtime(unit: Unit) -> list[Body]:
             "launcher_labels": pod_labels(unit, "launcher"),
             "launcher_annotations": _pod_annotations(job, "launcher"),
             "script": _script(unit) if job.uses_mpi else "",
-            "job_deadline_s": 0 if has_run_deadline(job) else job.timeout_s,
+            "job_deadline_s": job.timeout_s + job_grace_s(job.platform),
             "shm_size": _shm_size,
             "volumes": _volumes,
         },
@@ -53,8 +63,17 @@ def training_runtime(unit: Unit) -> list[Body]:
 
 
 def has_run_deadline(job: Job) -> bool:
-    """Whether TrainJob has activeDeadlineSeconds: since Trainer 2.2; before, the Job template carries it."""
-    return job.platform.trainer.at_least(2, 2)
+    """Whether TrainJob has activeDeadlineSeconds: since Trainer 2.2; before, only its Job has one."""
+    return job_grace_s(job.platform) > 0
+
+
+def job_grace_s(platform: Platform) -> int:
+    """How much later than the run its Job ends by its own deadline, where the run has one.
+
+    The Job's is what monitoring sees (generators/alerts.py); the run's comes first, so that the run ends as
+    DeadlineExceeded and is not tried again.
+    """
+    return 60 if platform.trainer.at_least(2, 2) else 0
 
 
 def pod_labels(unit: Unit, role: str) -> Pairs:
@@ -87,8 +106,16 @@ def _pod_annotations(job: Job, role: str) -> Pairs:
     return tuple(sorted(annotations.items()))
 
 
+def _group_annotations(job: Job) -> Pairs:
+    """Annotations of the JobSet, which Volcano's PodGroup takes its queue from."""
+    return ((VOLCANO_QUEUE, job.queue),) if job.platform.gang == "volcano" and job.queue else ()
+
+
 def _script(unit: Unit) -> str:
-    """The launcher's prologue: wait for names, count workers, then hand over to the command."""
+    """The launcher's prologue: wait for names, count workers, then hand over to the command.
+
+    In a pod group the launcher starts with the workers: it waits for their names and SSH servers itself.
+    """
     job = unit.job
     assert job.image.mpi is not None  # a job that uses MPI has one: resolve refuses it otherwise
     template = "openmpi" if job.image.mpi.family == "OpenMPI" else "hydra"
@@ -96,6 +123,7 @@ def _script(unit: Unit) -> str:
     values = {
         "workers": unit.layout.workers,
         "wait_s": WAIT_S,
+        "start_wait_s": job.platform.start_wait_s if job.platform.has_pod_group else 0,
         "setup": job.image.mpi.setup,
         "deepspeed_names": names,
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -104,11 +105,14 @@ def test_the_template_reader_agrees_on_any_text(text: str) -> None:
 def test_the_template_reader_reads_what_templates_write(
     builder: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Handing over is always right and four times slower: it must not become the rule."""
+    """Handing over is always right and four times slower: it must not become the rule.
+
+    Rules and dashboards, once per cluster, hold texts of many lines; nothing else does.
+    """
     handed: list[str] = []
     monkeypatch.setattr(reader, "load_objects", lambda text: handed.append(text) or load_objects(text))
     preview(Request(ROOT, engine="serial"))
-    assert handed == []
+    assert [text for text in handed if not re.match("title: |.*\nkind: PrometheusRule", text)] == []
 
 
 PATCHES = {

@@ -48,13 +48,13 @@ secrets: [huggingface, lidar-s3]
 CLUSTER = """\
 apiVersion: gangplan.dev/v1
 kind: Cluster
-versions: {kubernetes: "1.34.4", trainer: "2.3.0", kueue: "0.19.2"}
+versions: {kubernetes: "1.34.4", trainer: "2.3.0", kueue: "0.19.2", gpuOperator: "25.10.0"}
 region: eu-central
 location: on-prem
 nodePools:
   cpu: {count: 4, cpu: 60, memory: 240Gi}
-  a100: {count: 4, cpu: 124, memory: 1900Gi, gpu: {model: a100-80gb, count: 8}}
-  a100-spot: {count: 4, cpu: 124, memory: 1900Gi, gpu: {model: a100-80gb, count: 8}, capacity: spot}
+  a100: {count: 4, cpu: 124, memory: 1900Gi, gpu: {model: a100-80gb, count: 8}, labels: {pool: a100}}
+  a100-spot: {count: 4, cpu: 124, memory: 1900Gi, gpu: {model: a100-80gb, count: 8}, labels: {pool: spot}, capacity: spot}
 topology:
   - {name: rack, label: topology.example.com/rack}
   - {name: host, label: kubernetes.io/hostname}
@@ -62,7 +62,7 @@ egress:
   s3: [{cidr: 10.40.8.0/24, ports: [443]}]
 teams:
   nlp: {queue: training}
-"""
+"""  # noqa: E501  one line per pool
 CATALOG = """\
 apiVersion: gangplan.dev/v1
 kind: ImageCatalog

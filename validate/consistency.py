@@ -26,7 +26,18 @@ from gangplan.validate.schema_messages import Problem, in_order
 
 ANNOTATIONS_BYTES = 256 * 1024
 # Kinds that gangplan emits into namespaces.
-NAMESPACED = ("LocalQueue", "NetworkPolicy", "RoleBinding", "ServiceAccount", "TrainJob", "TrainingRuntime")
+NAMESPACED = (
+    "ExternalSecret",
+    "LimitRange",
+    "LocalQueue",
+    "NetworkPolicy",
+    "PersistentVolumeClaim",
+    "ResourceQuota",
+    "RoleBinding",
+    "ServiceAccount",
+    "TrainJob",
+    "TrainingRuntime",
+)
 STANDARD_FINALIZERS = ("kubernetes", "orphan", "foregroundDeletion")
 
 

@@ -25,7 +25,11 @@ COMPONENT_OF_GROUP = {
     "trainer.kubeflow.org": "trainer",
     "jobset.x-k8s.io": "jobset",
     "kueue.x-k8s.io": "kueue",
+    "monitoring.coreos.com": "addons",
+    "external-secrets.io": "addons",
 }
+# The one state of schemas/addons.yaml: no cluster file states the versions of these add-ons.
+ADDONS = "1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +46,7 @@ class SchemaVersions:
 
     def minor(self, component: str) -> str | None:
         """The minor of a component by its name."""
-        value: str | None = getattr(self, component)
+        value: str | None = ADDONS if component == "addons" else getattr(self, component)
         return value
 
 
@@ -124,7 +128,7 @@ def schema_for(versions: SchemaVersions, api_version: str, kind: str) -> Schema 
 def kinds(versions: SchemaVersions) -> list[tuple[str, str]]:
     """Every (apiVersion, kind) that has a schema for these versions, sorted."""
     out = []
-    for component in ("kubernetes", "jobset", "trainer", "kueue"):
+    for component in ("kubernetes", "jobset", "trainer", "kueue", "addons"):
         minor = versions.minor(component)
         content = load(component)
         if minor in content["versions"]:

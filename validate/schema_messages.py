@@ -249,7 +249,8 @@ def unknown_kind(api_version: str, kind: str, component: str, minor: str, known:
     pairs = [gvk.rsplit("/", 1) for gvk in known]
     served = sorted(version for version, name in pairs if name == kind)
     if served:
-        message = f"{kind} is not served as {api_version} by {component} {minor}"
+        by = "" if component == "addons" else f" by {component} {minor}"
+        message = f"{kind} is not served as {api_version}{by}"
         return Problem(("apiVersion",), message, f"served as: {', '.join(served)}", RULE_MISSING)
     near = nearest(kind, [name for _, name in pairs])
     message = f"{kind} ({api_version}) cannot be checked: no schema for this kind"

@@ -15,7 +15,21 @@ from gangplan.workspace import find_root
 
 # Findings of these rules mean that the input was understood and judged; all other errors mean that a file
 # could not be read or resolved. The first kind exits 1, the second 2 (docs/exit-codes.md).
-JUDGED = frozenset({"schema", "schema-missing", "object-invalid", "kubeconform"})
+JUDGED = frozenset(
+    {
+        "schema",
+        "schema-missing",
+        "object-invalid",
+        "kubeconform",
+        "bounds-uncovered",
+        "grant-expired",
+        "hard-quota-below-queue",
+        "queue-invalid",
+        "quota-over-capacity",
+        "quota-over-pool",
+        "team-share",
+    }
+)
 
 
 def request(

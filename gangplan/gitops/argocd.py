@@ -15,11 +15,16 @@ from gangplan.template import render_yaml
 # Kinds that gangplan renders for each application, and for runs the kinds that Argo CD shows below them:
 # a project that does not list a child hides it from people.
 PLATFORM_KINDS = (
+    ("kueue.x-k8s.io", "AdmissionCheck"),
     ("kueue.x-k8s.io", "ClusterQueue"),
     ("kueue.x-k8s.io", "Cohort"),
+    ("kueue.x-k8s.io", "MultiKueueCluster"),
+    ("kueue.x-k8s.io", "MultiKueueConfig"),
+    ("kueue.x-k8s.io", "ProvisioningRequestConfig"),
     ("kueue.x-k8s.io", "ResourceFlavor"),
     ("kueue.x-k8s.io", "Topology"),
     ("kueue.x-k8s.io", "WorkloadPriorityClass"),
+    ("rbac.authorization.k8s.io", "ClusterRole"),
     ("scheduling.k8s.io", "PriorityClass"),
 )
 RUN_KINDS = (

@@ -12,6 +12,7 @@ from gangplan.model.version import Version
 Framework = Literal["mpi", "torch", "horovod", "deepspeed"]
 Family = Literal["OpenMPI", "IntelMPI", "MPICH"]
 Posture = Literal["default", "restricted", "isolated"]
+Gang = Literal["kueue", "volcano", "coscheduling", "none"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +34,11 @@ class Dns:
 
 @dataclass(frozen=True, slots=True)
 class Platform:
-    """The facts of one cluster that decide how objects are spelled."""
+    """The facts of one cluster that decide how objects are spelled.
+
+    `gang` is what starts all pods of a run together; `kueue` is None unless that is Kueue. `start_wait_s` is
+    how long a run may take until all its pods are ready.
+    """
 
     cluster: str
     environment: str
@@ -45,6 +50,14 @@ class Platform:
     openshift: Version | None
     domain: str
     dns: Dns
+    gang: Gang = "kueue"
+    mpi_operator: Version | None = None
+    start_wait_s: int = 1800
+
+    @property
+    def has_pod_group(self) -> bool:
+        """Whether Trainer makes a PodGroup, which a scheduler of its own starts as one."""
+        return self.gang in ("volcano", "coscheduling")
 
 
 @dataclass(frozen=True, slots=True)

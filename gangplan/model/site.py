@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from gangplan.model.job import Platform
 from gangplan.model.quantity import Quantity
+from gangplan.model.version import Version
 
 Pairs = tuple[tuple[str, str], ...]
 
@@ -62,7 +63,7 @@ class Cohort:
 
     name: str
     parent: str
-    weight: Quantity | None
+    weight: Quantity
     quotas: tuple[FlavorQuota, ...]
 
 
@@ -146,7 +147,8 @@ class Site:
 
 @dataclass(frozen=True, slots=True)
 class ClaimToMake:
-    """A PersistentVolumeClaim that gangplan renders; an empty class leaves it to the cluster."""
+    """A PersistentVolumeClaim that gangplan renders. Its class is always named: the API server would keep its
+    own default, and claims never change."""
 
     name: str
     size: Quantity
@@ -165,12 +167,14 @@ class StoredSecret:
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """The external store that secrets are read from, every `refresh_s` seconds."""
+    """The external store that secrets are read from, every `refresh_s` seconds. `version` is the operator's;
+    None is a current one."""
 
     name: str
     kind: str
     refresh_s: int
     secrets: tuple[StoredSecret, ...]
+    version: Version | None = None
 
 
 @dataclass(frozen=True, slots=True)

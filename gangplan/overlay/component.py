@@ -221,8 +221,14 @@ def _bad_operations(value: Any) -> str:
         ):
             return f"each operation needs an op ({', '.join(sorted(_OPS))}) and a path"
         op, source = operation["op"], operation.get("from")
+        if op in ("copy", "move") and f"{operation['path']}/".startswith(f"{source}/"):
+            return f"'{source}' cannot be put into itself"
         for path in (source, operation["path"] if op != "test" else None):
             if op == "copy" and path == source:
+                if path in _HOLDING and path != "/metadata/labels":
+                    return (
+                        f"'{path}' cannot be copied: kustomize keeps notes of its own there while it builds"
+                    )
                 continue  # only read
             if path in _IDENTITY:
                 return f"{path} is the object's identity, which references rely on"

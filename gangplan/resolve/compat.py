@@ -1,80 +1,233 @@
-"""Which versions work together. Adding a version is adding data here."""
+"""Whether the versions in a cluster file are known, and work together. The facts are in `model/support.py`."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from gangplan.findings import Finding, error
+from gangplan.findings import Finding, error, note, warning
 from gangplan.model.job import Platform
+from gangplan.model.support import (
+    JOBSET,
+    KUBERNETES,
+    KUEUE,
+    LEAST_OPENSHIFT,
+    LEAST_OPENSHIFT_RDMA,
+    NO_OPENSHIFT_SDN,
+    NVIDIA_GPU,
+    OPENSHIFT,
+    TOOLS,
+    TRAINER,
+    kueue_for,
+    nearest_line,
+    number,
+    trainer_for,
+    work_together,
+)
+from gangplan.model.version import parse_version
 from gangplan.workspace import ClusterFile
-
-# Trainer lines whose API gangplan knows, and the Kueue lines that write the field each one has:
-# Kueue up to 0.16 writes podTemplateOverrides (Trainer 2.1), from 0.17 runtimePatches (Trainer 2.2+).
-# A wrong pair is admitted and then stays suspended for ever (kueue#11931).
-KUEUE_FOR_TRAINER: dict[str, tuple[str, ...]] = {
-    "2.1": ("0.15", "0.16"),
-    "2.2": ("0.17", "0.18", "0.19"),
-    "2.3": ("0.17", "0.18", "0.19"),
-}
-KUBERNETES = tuple(f"1.{minor}" for minor in range(30, 38))
 
 
 @dataclass(frozen=True, slots=True)
-class _Check:
-    """One version of the file held against what is supported."""
+class _Asked:
+    """One cluster: its file, and the versions it comes to."""
 
-    key: str
-    name: str
-    line: str
-    supported: tuple[str, ...]
+    cluster: ClusterFile
+    platform: Platform
+
+    @property
+    def openshift(self) -> str:
+        """The line of OpenShift; empty without it."""
+        return self.platform.openshift.line if self.platform.openshift else ""
 
 
 def check_versions(cluster: ClusterFile, platform: Platform) -> list[Finding]:
     """Findings for versions that gangplan does not know, and for pairs that do not work together."""
-    checks = [
-        _Check("kubernetes", "Kubernetes", platform.kubernetes.line, KUBERNETES),
-        _Check("trainer", "Trainer", platform.trainer.line, tuple(KUEUE_FOR_TRAINER)),
-    ]
-    pairs = KUEUE_FOR_TRAINER.get(platform.trainer.line, ())
-    found = [_unsupported(cluster, check) for check in checks if check.line not in check.supported]
-    if platform.kueue and pairs and platform.kueue.line not in pairs:
-        where = cluster.document.where(("versions", "kueue"))
+    asked = _Asked(cluster, platform)
+    return [finding for check in CHECKS for finding in check(asked)]
+
+
+def either(words: Iterable[str]) -> str:
+    """`a`, `a or b`, `a, b or c`."""
+    *most, last = words
+    return f"{', '.join(most)} or {last}" if most else last
+
+
+def _known(asked: _Asked) -> Iterable[Finding]:
+    """Each component's line is in its table."""
+    platform = asked.platform
+    yield from _unknown(asked, "kubernetes", "Kubernetes", platform.kubernetes.line, KUBERNETES)
+    yield from _unknown(asked, "trainer", "Trainer", platform.trainer.line, TRAINER)
+    if asked.cluster.spec.versions.jobset:
+        yield from _unknown(asked, "jobset", "JobSet", platform.jobset.line, JOBSET)
+    if platform.kueue is not None:
+        lines = kueue_for(platform.trainer.line) or KUEUE
+        yield from _unknown(asked, "kueue", "Kueue", platform.kueue.line, KUEUE, lines)
+    if asked.openshift and number(asked.openshift) >= number(LEAST_OPENSHIFT):
+        yield from _unknown(asked, "openshift", "OpenShift", asked.openshift, OPENSHIFT)
+
+
+def _unknown(
+    asked: _Asked, key: str, name: str, line: str, known: Iterable[str], offered: Iterable[str] = ()
+) -> Iterable[Finding]:
+    if line in set(known):
+        return
+    where = asked.cluster.document.where(("versions", key))
+    message = f"{name} {line} is not a version that gangplan knows"
+    with_trainer = f" with Trainer {asked.platform.trainer.line}" if offered and offered != known else ""
+    yield error(
+        "version-unsupported", where, message, f"Supported{with_trainer}: {', '.join(offered or known)}."
+    )
+
+
+def _pair(asked: _Asked) -> Iterable[Finding]:
+    """Kueue writes into a TrainJob what its Trainer reads (kueue#11931, kueue#14722)."""
+    platform = asked.platform
+    trainer, kueue = platform.trainer.line, platform.kueue.line if platform.kueue else ""
+    if trainer not in TRAINER or kueue not in KUEUE or work_together(trainer, kueue):
+        return
+    message = (
+        f"Kueue {platform.kueue} and Trainer {platform.trainer} do not work together: "
+        f"Kueue {kueue} starts a run through {KUEUE[kueue].override_field}, Trainer {trainer} reads "
+        f"{TRAINER[trainer].override_field}, so runs would be admitted and stay suspended for ever"
+    )
+    help = (
+        f"With Trainer {trainer} use Kueue {nearest_line(kueue, kueue_for(trainer))}; "
+        f"with Kueue {kueue} use Trainer {either(trainer_for(kueue))}."
+    )
+    yield error("version-pair", asked.cluster.document.where(("versions", "kueue")), message, help)
+
+
+def _jobset(asked: _Asked) -> Iterable[Finding]:
+    """Trainer is built against one line of JobSet, and its CRD copies that line's fields."""
+    trainer, jobset = asked.platform.trainer.line, asked.platform.jobset.line
+    if trainer not in TRAINER or jobset not in JOBSET or jobset == TRAINER[trainer].jobset.line:
+        return
+    yield warning(
+        "jobset-pair",
+        asked.cluster.document.where(("versions", "jobset")),
+        f"Trainer {trainer} is made for JobSet {TRAINER[trainer].jobset.line}, not {jobset}",
+        "Remove versions.jobset unless another JobSet was installed on purpose.",
+    )
+
+
+def _openshift(asked: _Asked) -> Iterable[Finding]:
+    """OpenShift is new enough, and its Kubernetes is the one stated."""
+    line, document = asked.openshift, asked.cluster.document
+    if not line:
+        return
+    if number(line) < number(LEAST_OPENSHIFT):
+        message = f"OpenShift {line} is too old: gangplan needs {LEAST_OPENSHIFT} or later"
+        help = f"Supported: {', '.join(OPENSHIFT)}."
+        yield error("version-unsupported", document.where(("versions", "openshift")), message, help)
+        return
+    stated = asked.platform.kubernetes.line
+    right = OPENSHIFT.get(line, stated)
+    if stated == right:
+        return
+    other = next((name for name, kubernetes in OPENSHIFT.items() if kubernetes == stated), "")
+    yield error(
+        "openshift-kubernetes",
+        document.where(("versions", "kubernetes")),
+        f"OpenShift {line} is Kubernetes {right}, not {stated}",
+        f'Write kubernetes: "{right}"' + (f', or openshift: "{other}".' if other else "."),
+    )
+
+
+def _openshift_rdma(asked: _Asked) -> Iterable[Finding]:
+    line = asked.openshift
+    if not line or number(line) >= number(LEAST_OPENSHIFT_RDMA):
+        return
+    for name, pool in asked.cluster.spec.node_pools.items():
+        if pool.rdma is not None:
+            yield error(
+                "openshift-rdma",
+                asked.cluster.document.where(("nodePools", name, "rdma"), key=True),
+                f"RDMA needs OpenShift {LEAST_OPENSHIFT_RDMA} or later; this cluster has {line}",
+                "Remove rdma from the pool, or upgrade the cluster.",
+            )
+
+
+def _network_plugin(asked: _Asked) -> Iterable[Finding]:
+    if asked.cluster.spec.cni != "openshift-sdn":
+        return
+    where = asked.cluster.document.where(("cni",))
+    if asked.openshift and number(asked.openshift) >= number(NO_OPENSHIFT_SDN):
         message = (
-            f"Kueue {platform.kueue} and Trainer {platform.trainer} do not work together: "
-            "runs would be admitted and stay suspended for ever"
+            f"openshift-sdn does not exist on OpenShift {asked.openshift}: {NO_OPENSHIFT_SDN} removed it"
         )
-        found.append(
-            error(
-                "version-pair",
-                where,
-                message,
-                f"With Trainer {platform.trainer.line} use Kueue {' or '.join(pairs)}.",
-            )
+        yield error("cni-removed", where, message, "Write cni: ovn-kubernetes.")
+    else:
+        message = f"openshift-sdn is deprecated, and gone from OpenShift {NO_OPENSHIFT_SDN} on"
+        yield warning(
+            "cni-deprecated", where, message, "Move the cluster to ovn-kubernetes before upgrading."
         )
-    if cluster.spec.gang == "kueue" and platform.kueue is None:
-        where = cluster.document.where(("versions",))
-        found.append(
-            error(
-                "gang-without-kueue",
-                where,
-                "gang is kueue, but versions.kueue is missing",
-                "Add versions.kueue, or set gang: none on a dev cluster.",
-            )
-        )
-    if cluster.spec.gang == "none" and cluster.spec.environment == "prod":
-        where = cluster.document.where(("gang",))
-        found.append(
-            error(
-                "gang-none-in-prod",
-                where,
-                "gang: none lets two runs block each other for ever; it is not allowed where environment is prod",
-                "Use gang: kueue, or environment: dev.",
-            )
-        )
-    return found
 
 
-def _unsupported(cluster: ClusterFile, check: _Check) -> Finding:
-    where = cluster.document.where(("versions", check.key))
-    message = f"{check.name} {check.line} is not a version that gangplan knows"
-    return error("version-unsupported", where, message, f"Supported: {', '.join(check.supported)}.")
+def _gang(asked: _Asked) -> Iterable[Finding]:
+    """What starts the pods of a run together is there, and fit for the environment."""
+    spec, document = asked.cluster.spec, asked.cluster.document
+    if spec.gang == "kueue" and asked.platform.kueue is None:
+        yield error(
+            "gang-without-kueue",
+            document.where(("versions",)),
+            "gang is kueue, but versions.kueue is missing",
+            "Add versions.kueue, or set gang: none on a dev cluster.",
+        )
+    if spec.gang == "none" and spec.environment == "prod":
+        message = (
+            "gang: none lets two runs block each other for ever; it is not allowed where environment is prod"
+        )
+        help = "Use gang: kueue, or environment: dev."
+        yield error("gang-none-in-prod", document.where(("gang",)), message, help)
+    if spec.gang != "kueue" and spec.versions.kueue:
+        yield warning(
+            "kueue-unused",
+            document.where(("versions", "kueue")),
+            f"gang is {spec.gang}: runs go past Kueue, so no queue and no quota is rendered",
+            "Remove versions.kueue, or set gang: kueue.",
+        )
+
+
+def _gpu_operator(asked: _Asked) -> Iterable[Finding]:
+    """Nothing offers nvidia.com/gpu on a node but NVIDIA's device plugin; its operator should be stated."""
+    pools = asked.cluster.spec.node_pools
+    name = next((name for name, pool in pools.items() if pool.gpu and pool.gpu.resource == NVIDIA_GPU), None)
+    if name is None or asked.cluster.spec.versions.gpu_operator:
+        return
+    yield note(
+        "gpu-operator-unstated",
+        asked.cluster.document.where(("nodePools", name), key=True),
+        f"pool '{name}' offers {NVIDIA_GPU}, but versions.gpuOperator is not stated",
+        "Add versions.gpuOperator once NVIDIA's GPU operator is installed.",
+    )
+
+
+def _tools(asked: _Asked) -> Iterable[Finding]:
+    versions = asked.cluster.spec.versions
+    stated = {"mpiOperator": versions.mpi_operator, "argocd": versions.argocd, "flux": versions.flux}
+    for key, text in stated.items():
+        tool = TOOLS[key]
+        line = parse_version(text).line if text else tool.first
+        if number(tool.first) <= number(line) <= number(tool.last):
+            continue
+        lines = tool.first if tool.first == tool.last else f"{tool.first} to {tool.last}"
+        yield warning(
+            "version-untried",
+            asked.cluster.document.where(("versions", key)),
+            f"{tool.name} {line} is outside of what gangplan was made for",
+            f"Made for {tool.name} {lines}.",
+        )
+
+
+CHECKS: tuple[Callable[[_Asked], Iterable[Finding]], ...] = (
+    _known,
+    _pair,
+    _jobset,
+    _openshift,
+    _openshift_rdma,
+    _network_plugin,
+    _gang,
+    _gpu_operator,
+    _tools,
+)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from gangplan.model.job import Image, Mpi, Origin, Ssh
 from gangplan.resolve.context import Context
 from gangplan.spec.catalog import Image as ImageSpec
@@ -37,9 +39,18 @@ def resolve_image(context: Context) -> Image | None:
     mpi = _mpi(context, name, entry, framework)
     if mpi is None and framework != "torch":
         return None
+    pulled = reference(entry, context.cluster.spec, context.cluster.name)
+    if not is_trusted(pulled, context.cluster.spec.registries):
+        context.error(
+            "registry-untrusted",
+            context.origin_of("image", ("image",)),
+            f"cluster {context.cluster.name} pulls image '{name}' from {pulled.partition('@')[0]}, which is not one of its registries",
+            f"Mirror it to {' or '.join(context.cluster.spec.registries)}, or choose another image.",
+        )
+        return None
     return Image(
         name=name,
-        reference=reference(entry, context.cluster.spec, context.cluster.name),
+        reference=pulled,
         framework=framework,
         mpi=mpi if framework != "torch" else None,
         ssh=Ssh(entry.ssh.server, entry.ssh.config, entry.ssh.port, entry.ssh.keys),
@@ -64,6 +75,14 @@ def mirrored(repository: str, cluster: Cluster) -> str:
         return repository
     best = max(fitting, key=lambda mirror: len(mirror.source))
     return best.mirror + repository[len(best.source) :]
+
+
+def is_trusted(reference: str, registries: Sequence[str]) -> bool:
+    """Whether an image comes from one of the registries (with or without a path); none stated means any."""
+    repository = reference.partition("@")[0]
+    return not registries or any(
+        repository == registry or repository.startswith(f"{registry}/") for registry in registries
+    )
 
 
 def _origin_of_framework(context: Context) -> Origin:

@@ -155,7 +155,7 @@ def _identity(context: Context) -> dict[str, Any]:
         "run": spec.run,
         "is_archived": spec.state == "archived",
         "queue": context.cluster.spec.teams[context.team.name].queue
-        if context.cluster.spec.gang == "kueue"
+        if context.cluster.spec.gang in ("kueue", "volcano")
         else "",
         "origins": context.origins,
     }

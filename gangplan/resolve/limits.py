@@ -11,6 +11,7 @@ from gangplan.model.profiles import (
     PLAIN_TIMEOUT_S,
     USUAL_GPUS,
 )
+from gangplan.resolve.backstop import allowed_priorities
 from gangplan.resolve.context import Context
 from gangplan.spec.nodes import NodePool
 
@@ -76,14 +77,24 @@ def check_timeout(context: Context, timeout_s: int) -> None:
 
 
 def check_priority(context: Context, priority: str) -> None:
-    """The priority exists on the cluster."""
-    allowed = context.cluster.spec.limits.priorities
+    """The priority exists on the cluster, and the team's runs may have it (SCH-15)."""
+    spec = context.cluster.spec
+    allowed = spec.limits.priorities
     if priority not in allowed:
         context.error(
             "priority-unknown",
             context.origin_of("priority", ("priority",)),
             f"priority '{priority}' does not exist on cluster {context.cluster.name}",
             f"Use one of: {', '.join(allowed)}.",
+        )
+        return
+    team = spec.teams.get(context.team.name)
+    if team is not None and priority not in allowed_priorities(spec, team):
+        context.error(
+            "priority-not-allowed",
+            context.origin_of("priority", ("priority",)),
+            f"runs of team {context.team.name} may not have priority '{priority}' on cluster {context.cluster.name}",
+            f"Use {' or '.join(allowed_priorities(spec, team))}, or ask the cluster's owner.",
         )
 
 

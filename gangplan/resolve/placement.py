@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from gangplan.model.job import Origin, Pool, Toleration
 from gangplan.model.quantity import Quantity
 from gangplan.resolve.context import Context
+from gangplan.resolve.quota import team_pools
 from gangplan.spec.nodes import NodePool
 
 # Every node that gangplan uses runs Linux (MPI-13).
@@ -40,12 +41,12 @@ class Placement:
 
 def resolve_placement(context: Context, shape: Shape) -> Placement | None:
     """The pool for this shape: the named one, else the first in the cluster file where a worker fits."""
-    pools = context.cluster.spec.node_pools
+    everywhere = context.cluster.spec.node_pools
+    pools = {name: everywhere[name] for name in team_pools(context.cluster.spec, context.team.name)}
     asked = context.spec.spec.placement
     if asked and asked.node_pool:
         name = asked.node_pool
-        if name not in pools:
-            context.unknown("pool-unknown", context.where("placement", "nodePool"), "node pool", name, pools)
+        if not _is_allowed(context, name, pools):
             return None
         reason = _misfit(pools[name], shape)[1]
         if reason:
@@ -81,6 +82,23 @@ def resolve_placement(context: Context, shape: Shape) -> Placement | None:
         _topology(context, name, pool),
         rdma_network,
     )
+
+
+def _is_allowed(context: Context, name: str, pools: dict[str, NodePool]) -> bool:
+    """Whether a named pool exists, and the team has quota there."""
+    if name in pools:
+        return True
+    where = context.where("placement", "nodePool")
+    if name not in context.cluster.spec.node_pools:
+        context.unknown("pool-unknown", where, "node pool", name, pools)
+        return False
+    context.error(
+        "pool-not-allowed",
+        where,
+        f"team {context.team.name} has no quota of pool '{name}' on cluster {context.cluster.name}: the run would never be admitted",
+        f"Use {' or '.join(pools)}, or ask the cluster's owner for quota.",
+    )
+    return False
 
 
 # The fields of a spec that can keep a worker off a pool, in the order in which they are looked at.
@@ -135,7 +153,7 @@ def _first_fit(context: Context, shape: Shape, pools: dict[str, NodePool]) -> st
     context.error(
         "pool-no-fit",
         where,
-        f"a worker fits on no node of cluster {context.cluster.name} ({reasons})",
+        f"a worker fits on no node that team {context.team.name} may use on cluster {context.cluster.name} ({reasons})",
         "Ask for less per worker, or run it on another cluster.",
     )
     return None
@@ -190,7 +208,14 @@ def _topology(context: Context, name: str, pool: NodePool) -> tuple[str, str] | 
         if level is None:
             continue
         where = context.where("placement", "topology", kind)
-        if level not in levels:
+        if context.cluster.spec.gang != "kueue":
+            context.error(
+                "topology-missing",
+                where,
+                f"cluster {context.cluster.name} starts runs by {context.cluster.spec.gang}: only Kueue places them by topology",
+                "Remove the request, or run it on a cluster with gang: kueue.",
+            )
+        elif level not in levels:
             context.unknown("topology-level-unknown", where, "topology level", level, levels)
         elif not pool.topology:
             context.error(
@@ -203,4 +228,5 @@ def _topology(context: Context, name: str, pool: NodePool) -> tuple[str, str] | 
             return (f"podset-{kind}-topology", levels[level])
     # A pod set without a request is never placed on a flavor with topology (Kueue: "supports only
     # TopologyAwareScheduling"), so pools with topology always carry one.
-    return ("podset-unconstrained-topology", "true") if pool.topology else None
+    is_placed = pool.topology and context.cluster.spec.gang == "kueue"
+    return ("podset-unconstrained-topology", "true") if is_placed else None

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-from gangplan.model.site import Site, Tenant
+from gangplan.model.site import ClaimToMake, DebugGrant, Member, Store, StoredSecret, Tenant
+from gangplan.model.version import parse_version
+from gangplan.resolve.backstop import backstop
 from gangplan.resolve.platform import resolve_platform
+from gangplan.resolve.site import most_by_team
+from gangplan.spec.cluster import Cluster
+from gangplan.spec.team import Team
 from gangplan.workspace import Workspace
 
 # The service account that every training pod runs as; it has no token and no rights.
@@ -14,11 +19,13 @@ def resolve_tenants(workspace: Workspace, cluster_name: str) -> list[Tenant]:
     """The teams that a cluster lists, sorted by name; a team without a readable file is left out."""
     cluster = workspace.clusters[cluster_name]
     platform = resolve_platform(cluster)
+    most = most_by_team(workspace, cluster_name)
     tenants = []
     for name, queue in sorted(cluster.spec.teams.items()):
         team = workspace.teams.get(name)
         if team is None:
             continue
+        own = backstop(cluster.spec, queue, most[name])
         tenants.append(
             Tenant(
                 team=name,
@@ -32,12 +39,68 @@ def resolve_tenants(workspace: Workspace, cluster_name: str) -> list[Tenant]:
                 contact=team.spec.contact or "",
                 cost_centre=team.spec.cost_centre or "",
                 description=team.spec.description or "",
+                hard=own.hard,
+                bounds=own.bounds,
+                forbidden_priorities=own.forbidden_priorities,
+                members=_members(team.spec),
+                debuggers=_debuggers(team.spec),
+                claims=_claims(cluster.spec, team.spec),
+                store=_store(cluster.spec, team.spec, name),
+                is_gitops_only=cluster.spec.gitops_only,
             )
         )
     return tenants
 
 
-def resolve_site(workspace: Workspace, cluster_name: str) -> Site:
-    """The cluster itself."""
-    cluster = workspace.clusters[cluster_name]
-    return Site(cluster.document.file, resolve_platform(cluster), cluster.spec.limits.priorities)
+def _members(team: Team) -> tuple[Member, ...]:
+    groups = team.groups
+    personas = (
+        ("viewer", groups.viewers),
+        ("data-scientist", groups.data_scientists),
+        ("mlops", groups.mlops),
+        ("admin", groups.admins),
+    )
+    return tuple(Member(group, persona) for persona, names in personas for group in names)
+
+
+def _debuggers(team: Team) -> tuple[DebugGrant, ...]:
+    grants = (DebugGrant(one.group, one.until, one.reason) for one in team.debuggers)
+    return tuple(dict.fromkeys(grants))
+
+
+def _claims(cluster: Cluster, team: Team) -> tuple[ClaimToMake, ...]:
+    """The claims with a size. Whether a class makes them was found out by `check_tenants`."""
+    return tuple(
+        ClaimToMake(
+            claim.claim_name or name,
+            claim.size,
+            claim.access_modes,
+            claim.storage_class or default_class(cluster) or "",
+        )
+        for name, claim in sorted(team.claims.items())
+        if claim.size is not None
+    )
+
+
+def default_class(cluster: Cluster) -> str | None:
+    """The storage class of claims that name none."""
+    return next((name for name, kind in cluster.storage_classes.items() if kind.default), None)
+
+
+def _store(cluster: Cluster, team: Team, name: str) -> Store | None:
+    """The team's secrets in the cluster's store: those declared, those of connections, those for pulling."""
+    store = cluster.secret_store
+    if store is None:
+        return None
+    namespace = team.namespace or name
+    plain = {*team.secrets, *(connection.secret for connection in team.connections.values())}
+    stored = tuple(
+        StoredSecret(
+            secret,
+            store.path.format(team=name, namespace=namespace, secret=secret),
+            secret in team.pull_secrets,
+        )
+        for secret in sorted({*plain, *team.pull_secrets})
+    )
+    version = cluster.versions.external_secrets
+    return Store(store.name, store.kind, store.refresh, stored, parse_version(version) if version else None)

@@ -24,6 +24,8 @@ from gangplan.spec.nodes import NodePool, TopologyLevel
 from gangplan.spec.queues import Cohort, MultiKueue, Preemption, TeamQueue
 from gangplan.spec.team import AccessMode, Defaults
 
+# A registry, with or without a path.
+Registry = Annotated[str, Field(pattern=r"^[a-z0-9.-]+(:[0-9]+)?(/[a-z0-9._/-]+)?$", max_length=255)]
 Version = Annotated[str, Field(pattern=r"^v?[0-9]+\.[0-9]+(\.[0-9]+)?$")]
 
 
@@ -55,12 +57,17 @@ class Versions(Strict):
     gpu_operator: Version | None = Field(
         None, description="NVIDIA GPU operator version; omitted: not there.", examples=["25.10.0"]
     )
+    external_secrets: Version | None = Field(
+        None,
+        description="External Secrets Operator version, where secretStore is set; omitted: 2.3 or later.",
+        examples=["2.9.0"],
+    )
 
 
 class Mirror(Strict):
     """A registry that another one is pulled through."""
 
-    source: Annotated[str, Field(pattern=r"^[a-z0-9.-]+(:[0-9]+)?(/[a-z0-9._/-]+)?$")] = Field(
+    source: Registry = Field(
         description="Registry, or registry and path, as the catalog writes it.",
         examples=["registry.example.com"],
     )
@@ -276,7 +283,7 @@ class Cluster(Strict):
         description="Storage classes by name.",
         examples=[{"cephfs": {"accessModes": ["ReadWriteMany"], "encrypted": True, "default": True}}],
     )
-    registries: tuple[Repository, ...] = Field(
+    registries: tuple[Registry, ...] = Field(
         (),
         max_length=64,
         description="Registries, or registries with a path, that images may come from, mirrors included; omitted: any.",

@@ -76,7 +76,10 @@ class HardQuota(Strict):
 class TeamQueue(Strict):
     """A team on this cluster: its queue, and what it may use."""
 
-    queue: Name = Field(description="LocalQueue in the team's namespace.", examples=["gpu"])
+    queue: Name = Field(
+        description="LocalQueue in the team's namespace; with gang: volcano, the name of Volcano's queue.",
+        examples=["gpu"],
+    )
     cluster_queue: Name | None = Field(
         None, description="ClusterQueue behind it; omitted: the team's name.", examples=["team-nlp"]
     )

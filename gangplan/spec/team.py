@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from gangplan.spec.base import (
     ApiVersion,
@@ -16,11 +16,25 @@ from gangplan.spec.base import (
     SecretName,
     Strict,
     Text,
+    helpful,
 )
 from gangplan.spec.job import Posture, Priority
 
 GroupName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][-A-Za-z0-9_.@/=, ]*$", max_length=253)]
 AccessMode = Literal["ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany", "ReadWriteOncePod"]
+
+
+def _day(text: str) -> str:
+    import datetime  # only read when a team file has a debug grant
+
+    try:
+        datetime.date.fromisoformat(text)
+    except ValueError:
+        raise helpful("day", f"'{text}' is not a day of the calendar", "Write it as 2026-12-31.") from None
+    return text
+
+
+Day = Annotated[str, Field(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"), AfterValidator(_day)]
 
 
 class Defaults(Strict):
@@ -97,7 +111,7 @@ class Debugger(Strict):
     """Somebody who may open a shell in the team's pods until a day."""
 
     group: GroupName = Field(description="Group of the identity provider.", examples=["nlp-on-call"])
-    until: Annotated[str, Field(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$")] = Field(
+    until: Day = Field(
         description="Last day of the permission, as 2026-12-31; later the check fails until it is removed.",
         examples=["2026-12-31"],
     )

@@ -19,6 +19,7 @@ CONTROLLED: dict[str, set[str]] = {
         "metadata.finalizers",
     },
     "Namespace": {"spec", "metadata.labels.kubernetes.io/metadata.name"},
+    "PersistentVolumeClaim": {"spec.volumeName"},
     "TrainJob": {
         "spec.suspend",
         "spec.managedBy",

@@ -44,15 +44,18 @@ class Chapter:
     lab: Lab
     name: str
     cluster: Cluster
-    tenants: list[Object]
+    standing: list[Object]
     runs: list[tuple[Run, list[Object]]]
     answers: list[tuple[Object, Answer]] = field(default_factory=list)
     seen: list[Seen] = field(default_factory=list)
 
     def apply(self, body: Object) -> None:
         """Ask first (dry run), then do; both strict, both answers kept."""
+        client = self.lab.client
+        # A run is refused until Trainer's own cache has its runtime.
+        apply = client.apply_patiently if body["kind"] == "TrainJob" else client.apply
         for dry_run in (True, False):
-            self.answers.append((body, self.lab.client.apply(body, dry_run=dry_run)))
+            self.answers.append((body, apply(body, dry_run=dry_run)))
 
 
 def cluster_of(profile_trainer: str, profile_kueue: str) -> str | None:
@@ -72,14 +75,14 @@ def tell(lab: Lab, name: str) -> Chapter:
     cluster = workspace.clusters[name].spec
     result = preview(Request(ROOT, (name,)))
     assert not result.has_errors, result.findings
-    tenants = [
+    standing = [
         body
         for path, text in sorted(result.texts.items())
         if "/runs/" not in path
         for body in load_objects(text)
     ]
     chapter = Chapter(
-        lab, name, cluster, tenants, [(run, load_objects(result.texts[run.path])) for run in result.runs]
+        lab, name, cluster, standing, [(run, load_objects(result.texts[run.path])) for run in result.runs]
     )
     _prepare(chapter, workspace)
     for run, bodies in chapter.runs:
@@ -88,17 +91,17 @@ def tell(lab: Lab, name: str) -> Chapter:
 
 
 def _prepare(chapter: Chapter, workspace: Workspace) -> None:
-    """Nodes, quota, tenants and claims."""
+    """Nodes, platform, tenants and claims."""
     client = chapter.lab.client
     chapter.lab.add_nodes(world.nodes(chapter.cluster))
-    client.apply_all(world.platform(chapter.cluster))
-    for body in chapter.tenants:
+    client.apply_all(world.monitoring(chapter.cluster))
+    for body in chapter.standing:
         chapter.apply(body)
     client.apply_all(world.claims((team, workspace.teams[team].spec) for team in chapter.cluster.teams))
     for team in chapter.cluster.teams:
         queue = next(
             body
-            for body in chapter.tenants
+            for body in chapter.standing
             if body["kind"] == "LocalQueue" and body["metadata"]["labels"]["gangplan.dev/team"] == team
         )
         client.wait(
@@ -184,6 +187,6 @@ def _workload(lab: Lab, run: Run) -> Object:
 
 def emitted(chapter: Chapter) -> Iterator[Object]:
     """Every object that gangplan rendered for the cluster."""
-    yield from chapter.tenants
+    yield from chapter.standing
     for _, bodies in chapter.runs:
         yield from bodies

@@ -106,7 +106,7 @@ def _opened(lab: Lab, repository: GitRepository, cluster: str) -> Shop:
     workspace, _ = load(repository.folder)
     spec = workspace.clusters[cluster].spec
     lab.add_nodes(world.nodes(spec))
-    lab.client.apply_all(world.platform(spec))
+    lab.client.apply_all(world.monitoring(spec))
     teams = [(name, workspace.teams[name].spec) for name in spec.teams]
     for team, found in teams:  # claims are there before any run: their owners made them
         lab.client.apply(

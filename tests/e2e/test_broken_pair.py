@@ -35,7 +35,7 @@ def test_the_pair_is_refused_and_would_never_start(lab: Lab) -> None:
     assert "version-pair" in {finding.rule for finding in check_versions(cluster, platform)}
     result = preview(Request(story.ROOT, (CLUSTER,)))
     lab.add_nodes(world.nodes(cluster.spec))
-    lab.client.apply_all(world.platform(cluster.spec))
+    lab.client.apply_all(world.monitoring(cluster.spec))
     for path, text in sorted(result.texts.items()):
         if "/runs/" not in path:
             lab.client.apply_all(load_objects(text))
@@ -43,7 +43,8 @@ def test_the_pair_is_refused_and_would_never_start(lab: Lab) -> None:
     run = result.runs[0]
     namespace = run.unit.job.namespace
 
-    lab.client.apply_all(load_objects(result.texts[run.path]))
+    for body in load_objects(result.texts[run.path]):
+        lab.client.apply_patiently(body)
 
     def admitted() -> bool:
         found = [

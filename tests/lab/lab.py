@@ -15,7 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from . import build, client, controllers, install, logs, nodes, plane, probes, profiles, stages
+from . import addons, build, client, controllers, install, logs, nodes, plane, probes, profiles, stages
 from . import stories as told
 from .client import Client, Object
 from .controllers import Manager
@@ -127,7 +127,7 @@ class Lab:
         objects = [
             install.local(item, each.webhook_port, bundle) for each in managers for item in each.manifests
         ]
-        definitions = [*install.kinds(objects, install.CRD), *self._kwok(install.CRD)]
+        definitions = [*install.kinds(objects, install.CRD), *self._kwok(install.CRD), *addons.definitions()]
         others = install.kinds(objects, "Namespace", *install.WEBHOOKS)
         install.create(self.client, [*definitions, *others])
         # The controller manager gives up if the API server isn't all healthy soon.

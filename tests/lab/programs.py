@@ -122,6 +122,12 @@ def kustomize(version: str) -> Program:
     return Program("kustomize", version, module, module, ("kustomize",))
 
 
+def promtool(version: str) -> Program:
+    """Return promtool, which checks and tests alert rules; Prometheus 3.13.5 is the module's 0.313.5."""
+    module = "github.com/prometheus/prometheus"
+    return Program("promtool", version, module, f"{module}/cmd/promtool", ("promtool",))
+
+
 def argocd(version: str) -> Program:
     """Return Argo CD's application controller, repo server and Redis, in one executable."""
     names = ("argocd-application-controller", "argocd-repo-server", "argocd-redis")
@@ -132,6 +138,7 @@ ETCD = etcd("3.6.5")
 KWOK = kwok("0.7.0")
 KUSTOMIZE = kustomize("5.8.1")
 ARGOCD = argocd("3.5.1")
+PROMTOOL = promtool("0.313.5")
 
 CATALOG: tuple[Program, ...] = (
     ETCD,
@@ -149,4 +156,5 @@ CATALOG: tuple[Program, ...] = (
     KWOK,
     KUSTOMIZE,
     ARGOCD,
+    PROMTOOL,
 )

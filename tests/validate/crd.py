@@ -52,6 +52,22 @@ def crds(component: str, minor: str) -> dict[tuple[str, str], Schema]:
     return out
 
 
+@cache
+def at_hand(component: str, minor: str) -> tuple[str, ...]:
+    """The minors whose CRDs stand for one: itself, else its nearest neighbours below and above."""
+    if crds(component, minor):
+        return (minor,)
+    number = _number(minor)
+    found = {re.sub(r"^.*-v([0-9]+\.[0-9]+).*$", r"\1", path.name) for path in FOLDER.glob(f"{component}-v*")}
+    below = sorted((one for one in found if _number(one) < number), key=_number)[-1:]
+    above = sorted((one for one in found if _number(one) > number), key=_number)[:1]
+    return (*below, *above)
+
+
+def _number(minor: str) -> tuple[int, ...]:
+    return tuple(map(int, minor.split(".")))
+
+
 def crd_for(body: dict[str, Any], minors: dict[str, str]) -> Schema | None:
     """An object's schema, `minors` naming the version of each component; None for built-in kinds."""
     component = GROUPS.get(body["apiVersion"].rpartition("/")[0])

@@ -1,8 +1,9 @@
 """Make the schema files of this folder: `python validate/schemas/build.py [FOLDER OF DOWNLOADS]`.
 
 Development only. Downloads pinned packages (or takes them from the folder), brings their schemas to one
-plain form, adds the facts of constraints.yaml and kueue.yaml, and writes kubernetes.json, jobset.json,
-trainer.json and kueue.json. Each file holds every distinct definition once, by the first minor that has it:
+plain form, adds the facts of constraints.yaml, kueue.yaml and addons.yaml, and writes kubernetes.json,
+jobset.json, trainer.json, kueue.json and addons.json. Each file holds every distinct definition once, by the
+first minor that has it:
 {"versions": [...], "base": {...}, "kinds": {...}, "definitions": {name: {minor: schema or null}}}.
 """
 
@@ -35,12 +36,15 @@ MINORS = {
     "jobset": ["0.10", "0.11", "0.12"],
     "trainer": ["2.1", "2.2", "2.3"],
     "kueue": [f"0.{minor}" for minor in range(15, 20)],
+    # The state of addons.yaml: what it holds does not depend on anything that a cluster file states.
+    "addons": ["1"],
 }
 # The JobSet that each Trainer embeds (its go.mod), and the Kubernetes minor whose types are, field for
 # field, the ones that its published models and CRDs carry.
 JOBSET_OF = {"2.1": "0.10", "2.2": "0.11", "2.3": "0.12"}
 KUBERNETES_OF = {"2.1": "1.34", "2.2": "1.36", "2.3": "1.36"}
 KUEUE_KUBERNETES = "1.34"
+ADDONS_KUBERNETES = "1.34"
 
 BUILT_IN = {
     "v1": "core",
@@ -177,6 +181,21 @@ def as_kueue_kind(schema: Schema, api: str, name: str, names: dict[str, str]) ->
     return out
 
 
+def addons_component(text: dict[str, Any]) -> Component:
+    """The kinds of add-ons from addons.yaml."""
+    out = Component("addons", kinds=dict(text["kinds"]))
+    for minor in MINORS["addons"]:
+        definitions = {name: deepcopy(shape) for name, shape in text["shapes"].items()}
+        version = minor_key(minor)
+        definitions |= {name: written(fields, version) for name, fields in text["definitions"].items()}
+        for gvk, name in out.kinds.items():
+            definitions[name] = as_kind(definitions[name], *gvk.rsplit("/", 1))
+            definitions[name]["required"] = sorted({*definitions[name]["required"], "spec"})
+        out.versions[minor] = definitions
+        out.base[minor] = {"kubernetes": ADDONS_KUBERNETES}
+    return out
+
+
 def references(schema: Any) -> set[str]:
     """The names of the definitions that a schema refers to."""
     if isinstance(schema, dict):
@@ -252,6 +271,7 @@ def build(downloads: Path) -> dict[str, str]:
         packages = unpacked(downloads, Path(work))
         parts = [kubernetes_component(packages["kubernetes"], facts["shapes"]), *trainer_components(packages)]
     parts.append(kueue_component(yaml.safe_load((HERE / "kueue.yaml").read_text(encoding="utf-8"))))
+    parts.append(addons_component(yaml.safe_load((HERE / "addons.yaml").read_text(encoding="utf-8"))))
     components = {part.name: part for part in parts}
     overlay = Overlay()
     for block in facts["components"]:

@@ -1,0 +1,102 @@
+"""`gangplan cluster quota`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+from gangplan.commands.common import print_findings
+from gangplan.errors import Exit, UserError
+from gangplan.findings import Finding, Severity, in_order, warning
+from gangplan.model.quantity import ZERO, Quantity
+from gangplan.model.site import Site
+from gangplan.pipeline import Request, platform_findings
+from gangplan.report.quota import Holding, Row, percent, quota_document, quota_text
+from gangplan.resolve import resolve_site
+from gangplan.resolve.shares import capacity, measure
+from gangplan.resolve.tree import most_by_queue
+from gangplan.usage import Usage, read_usage
+from gangplan.workspace import ClusterFile, load, nearest
+
+# Founding requirements, appendix A: warn from 90 % of a quota (S0's example is 30/32 = 94 %).
+NEARLY = 90
+
+
+def quota(request: Request, usage_file: Path | None, format: str) -> Exit:
+    """Print the quotas of each cluster, and how much of them a snapshot says is used."""
+    if format not in ("text", "json"):
+        raise UserError(f"there is no format '{format}'", "Formats: text, json.")
+    workspace, findings = load(request.root)
+    findings = [*findings, *platform_findings(request.root, workspace)]
+    for name in request.clusters:
+        if name not in workspace.clusters and not findings:
+            raise UserError(f"there is no cluster '{name}'", nearest(name, workspace.clusters))
+    names = request.clusters or tuple(sorted(workspace.clusters))
+    if any(finding.severity is Severity.ERROR for finding in findings):
+        print_findings(in_order(findings))
+        return Exit.INPUT
+    usage = read_usage(usage_file) if usage_file else None
+    if usage is not None and len(names) != 1:
+        raise UserError(
+            f"a snapshot is of one cluster, and there are {len(names)}", "Name it with --cluster NAME."
+        )
+    sites = {name: resolve_site(workspace, name) for name in names}
+    queueless = [name for name, site in sites.items() if not site.queues]
+    if len(queueless) == len(names):
+        raise UserError("nothing to show: Kueue runs on none of these clusters", "Name another cluster.")
+    holdings = [
+        _holding(workspace.clusters[name], site, usage) for name, site in sites.items() if site.queues
+    ]
+    near = [
+        finding
+        for holding in holdings
+        for finding in _nearly_used(workspace.clusters[holding.cluster], holding)
+    ]
+    if format == "json":
+        sys.stdout.write(json.dumps(quota_document(holdings), indent=2) + "\n")
+    else:
+        sys.stdout.write("\n".join(quota_text(holding) for holding in holdings))
+    print_findings(in_order(near))
+    return Exit.CLEAN
+
+
+def _holding(cluster: ClusterFile, site: Site, usage: Usage | None) -> Holding:
+    pools = cluster.spec.node_pools
+    most = most_by_queue(site)
+    names = {flavor.name: flavor.pool for flavor in site.flavors}
+    rows = []
+    for queue in site.queues:
+        for quota in queue.quotas:
+            pool = names[quota.flavor]
+            resource = measure(pools[pool])
+            (own,) = (amount.nominal for amount in quota.amounts if amount.resource == resource)
+            used = None
+            if usage is not None:
+                used = usage.get(queue.name, {}).get(quota.flavor, {}).get(resource, ZERO)
+            rows.append(Row(queue.team, pool, resource, own, most[queue.name][quota.flavor][resource], used))
+    offered = {name: (measure(pool), capacity(pool)[measure(pool)]) for name, pool in pools.items()}
+    return Holding(cluster.name, rows, offered)
+
+
+def _nearly_used(cluster: ClusterFile, holding: Holding) -> list[Finding]:
+    """Teams that use nine tenths of what is theirs, all pools of one resource together (QUO-08)."""
+    found = []
+    for team in dict.fromkeys(row.team for row in holding.rows):
+        for resource in dict.fromkeys(row.resource for row in holding.rows):
+            rows = [row for row in holding.rows if (row.team, row.resource) == (team, resource)]
+            own = sum((row.quota for row in rows), ZERO)
+            used = sum((row.used for row in rows if row.used is not None), Quantity(0))
+            if own and used and percent(used, own) >= NEARLY:
+                what = "GPUs" if "gpu" in resource else resource
+                beyond = " and borrows" if used > own else ""
+                message = f"team {team} is approaching its quota limit ({used.canonical()}/{own.canonical()} {what} used)"
+                if beyond:
+                    message = f"team {team} uses more than its quota ({used.canonical()}/{own.canonical()} {what}): the rest is borrowed"
+                where = cluster.document.where(("teams", team), key=True)
+                found.append(
+                    warning(
+                        "quota-nearly-used", where, message, "Raise its quota, or expect its runs to wait."
+                    )
+                )
+    return found

@@ -1,0 +1,137 @@
+"""Clusters for people and machines: what is installed, and what other versions would change."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from gangplan.report.upgrade import ABSENT, Delta, Upgrade
+from gangplan.resolve.inventory import Component
+
+# Runs that are listed by name; the rest is a number.
+MOST_RUNS = 10
+MOST_LETTERS = 60
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterReport:
+    """One cluster: its components, and with other versions what they would be and what they change."""
+
+    name: str
+    components: tuple[Component, ...]
+    target: tuple[Component, ...] = ()
+    upgrade: Upgrade | None = None
+
+
+def cluster_text(reports: Sequence[ClusterReport]) -> str:
+    """A block per cluster."""
+    return "\n".join(_block(report) for report in reports)
+
+
+def cluster_facts(reports: Sequence[ClusterReport]) -> list[dict[str, Any]]:
+    """The same as data."""
+    return [
+        {
+            "name": report.name,
+            "components": [asdict(component) for component in report.components],
+            "target": [asdict(component) for component in report.target],
+            "upgrade": _upgrade_facts(report.upgrade) if report.upgrade else None,
+        }
+        for report in reports
+    ]
+
+
+def _upgrade_facts(upgrade: Upgrade) -> dict[str, Any]:
+    return {
+        "objects": {
+            "same": upgrade.same,
+            "changed": upgrade.changed,
+            "added": upgrade.added,
+            "removed": upgrade.removed,
+        },
+        "differences": [asdict(delta) for delta in upgrade.deltas],
+        "renamed": [asdict(run) for run in upgrade.renamed],
+    }
+
+
+def _block(report: ClusterReport) -> str:
+    lines = [report.name, *_table(report.components)]
+    if report.target:
+        lines += ["", f"{report.name} with {_changes(report)}"]
+        lines += _upgrade_lines(report.upgrade) if report.upgrade else ["  not compared: see the findings"]
+    return "\n".join(lines) + "\n"
+
+
+def _table(components: Sequence[Component]) -> list[str]:
+    """A line per component, and one per further thing that it decides."""
+    rows = [("component", "version", "supported", "what it decides")]
+    for one in components:
+        first, *more = one.decides or ("",)
+        rows.append((one.name, one.stated or "-", one.state, first))
+        rows += [("", "", "", line) for line in more]
+    widths = [max(len(row[column]) for row in rows) for column in range(3)]
+    return [
+        "  " + "  ".join([*(row[column].ljust(widths[column]) for column in range(3)), row[3]]).rstrip()
+        for row in rows
+    ]
+
+
+def _changes(report: ClusterReport) -> str:
+    """The components that differ: `Trainer 2.3 (was 2.2.1)`."""
+    stated = {one.key: one.stated for one in report.components}
+    found = [
+        f"{one.name} {one.stated or 'as it comes'} (was {stated.get(one.key) or 'not stated'})"
+        for one in report.target
+        if one.stated != stated.get(one.key, "")
+    ]
+    return ", ".join(found) or "the same versions"
+
+
+def _upgrade_lines(upgrade: Upgrade) -> list[str]:
+    counts = [
+        (upgrade.changed, "changed"),
+        (upgrade.added, "added"),
+        (upgrade.removed, "removed"),
+        (upgrade.same, "the same"),
+    ]
+    lines = ["  objects: " + ", ".join(f"{count} {word}" for count, word in counts if count)]
+    kind = ""
+    for delta in upgrade.deltas:
+        if delta.kind != kind:
+            kind = delta.kind
+            lines.append(f"  {kind}")
+        lines.append("    " + _delta(delta))
+    return lines + _run_lines(upgrade)
+
+
+def _delta(delta: Delta) -> str:
+    where = f"{delta.count} object{'s' if delta.count != 1 else ''}, {'first' if delta.count > 1 else 'in'} {delta.example}"
+    if not delta.path:
+        return f"{'added' if delta.new else 'removed'}  ({where})"
+    if delta.values > 1:
+        return f"{delta.path}: {delta.values} different changes, such as {shown(delta.old)} -> {shown(delta.new)}  ({where})"
+    return f"{delta.path}: {shown(delta.old)} -> {shown(delta.new)}  ({where})"
+
+
+def shown(value: Any) -> str:
+    """A value on one line, shortened."""
+    if value == ABSENT:
+        return ABSENT
+    if isinstance(value, str) and "\n" in value:
+        return f"a text of {value.count(chr(10))} lines"
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= MOST_LETTERS else text[: MOST_LETTERS - 3] + "..."
+
+
+def _run_lines(upgrade: Upgrade) -> list[str]:
+    again = upgrade.trains_again
+    if not again:
+        return ["  no run gets a new name: nothing would train again"]
+    count = f"{len(again)} run{'s get' if len(again) != 1 else ' gets'} a new name and would train again:"
+    lines = [f"  {count}"]
+    lines += [f"    {run.team}/{run.job}: {run.old} -> {run.new}" for run in again[:MOST_RUNS]]
+    if len(again) > MOST_RUNS:
+        lines.append(f"    and {len(again) - MOST_RUNS} more")
+    return [*lines, "  To keep runs as they were rendered: gangplan render --keep-runs."]

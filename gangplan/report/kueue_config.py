@@ -1,0 +1,128 @@
+"""The configuration that Kueue's manager needs on a cluster, as YAML in which every line says why it is there.
+
+Read at the tags v0.15.2, v0.18.2 and v0.19.2: apis/config/v1beta2 (fields, defaults), pkg/config/validation.go,
+pkg/controller/jobframework. The manager decodes strictly: a key that it does not know ends it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gangplan.generators.common import PREFIX
+from gangplan.model.support import KUEUE
+from gangplan.model.version import Version
+from gangplan.workspace import ClusterFile
+
+# Lines of YAML, each behind the comment that explains it.
+Lines = Iterator[tuple[str, str]]
+
+API_VERSION = "config.kueue.x-k8s.io/v1beta2"
+TEAM_LABEL = f"{PREFIX}team"
+
+
+def kueue_config(cluster: ClusterFile, kueue: Version) -> str:
+    """The configuration of one cluster with a Kueue that gangplan knows."""
+    spec = cluster.spec
+    out = [
+        f"# Kueue {kueue} on {cluster.name}, from {cluster.document.file}.",
+        "# Put these keys into controller_manager_config.yaml of ConfigMap kueue-manager-config (namespace",
+        "# kueue-system), beside those that stand there, and restart the manager. It ends at a key it does not know.",
+        "# Fields and defaults as of Kueue 0.15.2, 0.18.2 and 0.19.2.",
+    ]
+    parts = [_head(), _integrations(bool(spec.versions.mpi_operator))]
+    parts.append(_wait_for_pods_ready(cluster, kueue))
+    if spec.fair_sharing:
+        parts.append(_fair_sharing())
+    parts.append(_namespaces())
+    for part in parts:
+        for line, why in part:
+            indent = line[: len(line) - len(line.lstrip())].replace("- ", "  ")
+            out += [*(f"{indent}# {sentence}" for sentence in why.split("\n") if sentence), line]
+    return "\n".join(out) + "\n"
+
+
+def _head() -> Lines:
+    yield f"apiVersion: {API_VERSION}", "Served since Kueue 0.15."
+    yield "kind: Configuration", ""
+
+
+def _integrations(has_mpi_operator: bool) -> Lines:
+    yield (
+        "integrations:",
+        "What waits in queues. A list replaces the default, so whatever else the cluster queues belongs here too.",
+    )
+    yield "  frameworks:", ""
+    yield '  - "batch/job"', "The only one where the list is empty."
+    yield (
+        '  - "jobset.x-k8s.io/jobset"',
+        "What a TrainJob becomes; those of a queued run are not queued again.",
+    )
+    yield (
+        '  - "trainer.kubeflow.org/trainjob"',
+        "The runs. Without it they start at once, past every queue and quota (since Kueue 0.14).",
+    )
+    if has_mpi_operator:
+        yield '  - "kubeflow.org/mpijob"', "The cluster has the MPI operator."
+
+
+def _wait_for_pods_ready(cluster: ClusterFile, kueue: Version) -> Lines:
+    timeout = go_duration(cluster.spec.pods_ready_timeout)
+    is_default = KUEUE[kueue.line].waits_for_pods
+    state = (
+        f"Kueue {kueue.line}: on by default, with 30m; this states the cluster's own time."
+        if is_default
+        else f"Kueue {kueue.line}: off unless this block is there."
+    )
+    yield (
+        "waitForPodsReady:",
+        f"A run whose pods do not all become ready gives its quota back instead of holding it.\n{state}",
+    )
+    yield f"  timeout: {timeout}", f"podsReadyTimeout of {cluster.document.file}."
+    recovery = (
+        "The default, stated (it is the timeout)."
+        if kueue.at_least(0, 18)
+        else "As Kueue 0.18 has it by default; at 0.15 none is set, and a run that lost a pod waits without end."
+    )
+    yield f"  recoveryTimeout: {timeout}", f"How long a lost pod may be away.\n{recovery}"
+    yield (
+        "  blockAdmission: false",
+        "The default of v1beta2; true (the default of v1beta1) starts one run of the whole cluster at a time.",
+    )
+    yield "  requeuingStrategy:", ""
+    yield "    timestamp: Eviction", "The default: a run that did not start goes to the end of its queue."
+    yield "    backoffBaseSeconds: 60", "The default: it waits a minute, then two, then four,"
+    yield (
+        "    backoffMaxSeconds: 3600",
+        "the default: an hour at most.\nbackoffLimitCount is left out: a run past it is switched off until somebody switches it on again.",
+    )
+
+
+def _fair_sharing() -> Lines:
+    yield (
+        "fairSharing:",
+        "The block alone switches it on; the weights of teams and cohorts count only with it.",
+    )
+    yield (
+        "  preemptionStrategies: [LessThanOrEqualToFinalShare, LessThanInitialShare]",
+        "Required. Take back while the taker's share stays the smaller one; else while it was smaller at the start.",
+    )
+
+
+def _namespaces() -> Lines:
+    yield (
+        "manageJobsWithoutQueueName: true",
+        "In teams' namespaces nothing starts outside a queue: it would take nodes that quotas promise to runs.\nThe default is false.",
+    )
+    yield (
+        "managedJobsNamespaceSelector:",
+        "gangplan's namespaces and no others. Jobs with a queue in any other namespace are suspended and\nnever looked at again, so add a label here before queues go elsewhere.",
+    )
+    yield "  matchExpressions:", ""
+    yield f"  - key: {TEAM_LABEL}", "The label that every namespace in tenants/ carries."
+    yield "    operator: Exists", ""
+
+
+def go_duration(seconds: int) -> str:
+    """A time as Go reads it, which knows no days: `1h30m`."""
+    parts = ((seconds // 3600, "h"), (seconds % 3600 // 60, "m"), (seconds % 60, "s"))
+    return "".join(f"{count}{unit}" for count, unit in parts if count)

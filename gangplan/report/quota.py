@@ -1,0 +1,103 @@
+"""Quotas of a cluster's teams, and what is used of them: as text for people, as data for machines."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from gangplan.model.quantity import ZERO, Quantity
+
+SHAPE = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One team in one pool, in the pool's measure (GPUs, else CPU). `used` is None without a snapshot."""
+
+    team: str
+    pool: str
+    resource: str
+    quota: Quantity
+    most: Quantity
+    used: Quantity | None
+
+
+@dataclass(frozen=True, slots=True)
+class Holding:
+    """One cluster: its rows by team, and the capacity of each pool."""
+
+    cluster: str
+    rows: Sequence[Row]
+    pools: dict[str, tuple[str, Quantity]]
+
+
+def percent(used: Quantity, whole: Quantity) -> int:
+    """Used of the whole in percent, rounded to the nearest."""
+    return round(100 * used.nano / whole.nano) if whole else 0
+
+
+def quota_text(holding: Holding) -> str:
+    """A table per cluster, and the sums of its pools."""
+    lines = [f"{holding.cluster}\n"]
+    header = ("team", "pool", "resource", "quota", "most", "used", "of quota")
+    table = [header, *(_cells(row) for row in holding.rows)]
+    widths = [max(len(line[column]) for line in table) for column in range(len(header))]
+    for line in table:
+        cells = [
+            cell.rjust(width) if column >= 3 else cell.ljust(width)
+            for column, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ]
+        lines.append("  " + "  ".join(cells).rstrip() + "\n")
+    lines += [f"  {line}\n" for line in _sums(holding)]
+    return "".join(lines)
+
+
+def _cells(row: Row) -> tuple[str, ...]:
+    used = "-" if row.used is None else row.used.canonical()
+    share = "-" if row.used is None or not row.quota else f"{percent(row.used, row.quota)} %"
+    return (row.team, row.pool, row.resource, row.quota.canonical(), row.most.canonical(), used, share)
+
+
+def _sums(holding: Holding) -> list[str]:
+    """Per resource that pools are measured in: promised, used, and what there is."""
+    lines = []
+    for resource in dict.fromkeys(resource for resource, _ in holding.pools.values()):
+        whole = sum((amount for name, amount in holding.pools.values() if name == resource), ZERO)
+        rows = [row for row in holding.rows if row.resource == resource]
+        promised = sum((row.quota for row in rows), ZERO)
+        parts = [amount.canonical() for name, amount in holding.pools.values() if name == resource]
+        sum_of = f" = {' + '.join(parts)}" if len(parts) > 1 else ""
+        line = f"{resource}: {promised.canonical()} promised of {whole.canonical()}{sum_of}"
+        if any(row.used is not None for row in rows):
+            used = sum((row.used for row in rows if row.used is not None), ZERO)
+            line += f", {used.canonical()}/{whole.canonical()} used ({percent(used, whole)} %)"
+        lines.append(line)
+    return lines
+
+
+def quota_document(holdings: Sequence[Holding]) -> dict[str, Any]:
+    """The same as data: canonical quantities as texts, null where nothing is known."""
+    return {
+        "version": SHAPE,
+        "clusters": {
+            holding.cluster: {
+                "pools": {
+                    name: {"resource": resource, "capacity": amount.canonical()}
+                    for name, (resource, amount) in holding.pools.items()
+                },
+                "teams": [
+                    {
+                        "team": row.team,
+                        "pool": row.pool,
+                        "resource": row.resource,
+                        "quota": row.quota.canonical(),
+                        "most": row.most.canonical(),
+                        "used": None if row.used is None else row.used.canonical(),
+                    }
+                    for row in holding.rows
+                ],
+            }
+            for holding in holdings
+        },
+    }

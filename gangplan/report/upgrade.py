@@ -1,0 +1,173 @@
+"""Two renderings of a cluster, before and after a change of versions: what differs, summed up by kind and field.
+
+A run is compared with the run of the same job, whatever the two are called; its name stands as `<run>`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from gangplan.expand import Run
+from gangplan.objects import Body, Path, walk
+from gangplan.pipeline import Result
+from gangplan.source import load_objects
+from gangplan.validate.schema_messages import dotted
+
+RUN = "<run>"
+# With more different values of one field than this, the field is one line.
+FEW = 3
+# A leaf that one side does not have.
+ABSENT = "(absent)"
+
+
+@dataclass(frozen=True, slots=True)
+class Delta:
+    """One difference that `count` objects of a kind share. An empty `path` is the object itself."""
+
+    kind: str
+    path: str
+    old: Any
+    new: Any
+    count: int
+    example: str
+    values: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Renamed:
+    """A job whose run gets another name: it is another run, and trains again."""
+
+    team: str
+    job: str
+    old: str
+    new: str
+    is_archived: bool
+
+
+@dataclass(slots=True)
+class Upgrade:
+    """What becomes of one cluster's objects."""
+
+    same: int = 0
+    changed: int = 0
+    added: int = 0
+    removed: int = 0
+    deltas: list[Delta] = field(default_factory=list)
+    renamed: list[Renamed] = field(default_factory=list)
+
+    @property
+    def trains_again(self) -> list[Renamed]:
+        """The runs that a GitOps engine would start anew; archived ones are never applied."""
+        return [run for run in self.renamed if not run.is_archived]
+
+
+@dataclass(slots=True)
+class _Field:
+    """The differences of one field of one kind: by both values, how many and where first."""
+
+    pairs: dict[str, tuple[Any, Any, int, str]] = field(default_factory=dict)
+
+    def add(self, old: Any, new: Any, example: str) -> None:
+        key = repr((old, new))
+        _, _, count, first = self.pairs.get(key, (old, new, 0, example))
+        self.pairs[key] = (old, new, count + 1, first)
+
+    def deltas(self, kind: str, path: str) -> Iterator[Delta]:
+        """A line per pair of values; one for all where there are many."""
+        if len(self.pairs) <= FEW:
+            for old, new, count, example in self.pairs.values():
+                yield Delta(kind, path, old, new, count, example)
+            return
+        old, new, _, example = next(iter(self.pairs.values()))
+        total = sum(count for _, _, count, _ in self.pairs.values())
+        yield Delta(kind, path, old, new, total, example, len(self.pairs))
+
+
+def compare(before: Result, after: Result, cluster: str) -> Upgrade:
+    """The differences of one cluster."""
+    upgrade = Upgrade()
+    fields: dict[tuple[str, str], _Field] = {}
+    old, new = _files(before, cluster), _files(after, cluster)
+    for name in sorted({*old, *new}):
+        _compare_files(name, old.get(name, ""), new.get(name, ""), upgrade, fields)
+    upgrade.deltas = [
+        delta for kind, path in sorted(fields) for delta in fields[kind, path].deltas(kind, path)
+    ]
+    upgrade.renamed = _renamed(before, after, cluster)
+    return upgrade
+
+
+def _files(result: Result, cluster: str) -> dict[str, str]:
+    """The texts of a cluster by a name that stays: a run by its team and job."""
+    runs = {run.path: run for run in result.runs if run.cluster == cluster}
+    texts: dict[str, str] = {}
+    for path, text in result.texts.items():
+        run = runs.get(path)
+        if run is not None:
+            texts[_label(run)] = text.replace(run.name, RUN)
+        elif path.startswith(f"{cluster}/"):
+            texts[path.removeprefix(f"{cluster}/")] = text
+    return texts
+
+
+def _label(run: Run) -> str:
+    return f"{run.unit.job.team}/{run.unit.job.name}"
+
+
+def _compare_files(
+    name: str, old: str, new: str, upgrade: Upgrade, fields: dict[tuple[str, str], _Field]
+) -> None:
+    before, after = _objects(old), (_objects(new) if new != old else None)
+    if after is None:
+        upgrade.same += len(before)
+        return
+    for key in {**before, **after}:
+        one, other = before.get(key), after.get(key)
+        kind = key[0]
+        if one == other:
+            upgrade.same += 1
+        elif one is None or other is None:
+            upgrade.added += one is None
+            upgrade.removed += other is None
+            place = (ABSENT, key[2]) if one is None else (key[2], ABSENT)
+            fields.setdefault((kind, ""), _Field()).add(*_side(place), f"{name}: {key[2]}")
+        else:
+            upgrade.changed += 1
+            for path, was, now in _leaves(one, other):
+                fields.setdefault((kind, dotted(path)), _Field()).add(was, now, name)
+
+
+def _side(place: tuple[str, str]) -> tuple[str, str]:
+    """Objects that come or go are one difference, whatever their names."""
+    return ("", "added") if place[0] == ABSENT else ("removed", "")
+
+
+def _objects(text: str) -> dict[tuple[str, str, str], Body]:
+    """The objects of a text by kind, namespace and name."""
+    found = {}
+    for body in load_objects(text):
+        meta = body["metadata"]
+        found[body["kind"], meta.get("namespace", ""), meta["name"]] = body
+    return found
+
+
+def _leaves(old: Body, new: Body) -> Iterator[tuple[Path, Any, Any]]:
+    """Each leaf that differs, in order; what one side lacks is ABSENT there."""
+    before, after = dict(walk(old)), dict(walk(new))
+    for path in {**before, **after}:
+        was, now = before.get(path, ABSENT), after.get(path, ABSENT)
+        if was != now:
+            yield path, was, now
+
+
+def _renamed(before: Result, after: Result, cluster: str) -> list[Renamed]:
+    old = {_label(run): run for run in before.runs if run.cluster == cluster}
+    found = []
+    for run in sorted(after.runs, key=_label):
+        earlier = old.get(_label(run)) if run.cluster == cluster else None
+        if earlier is not None and earlier.name != run.name:
+            job = run.unit.job
+            found.append(Renamed(job.team, job.name, earlier.name, run.name, job.is_archived))
+    return found

@@ -1,0 +1,26 @@
+"""What only a whole cluster file shows: names that do not meet, sums that do not agree, cohorts in a circle.
+
+Kueue accepts almost all of this and then admits nothing, without a word to whoever waits (kueue facts 4.2).
+"""
+
+from __future__ import annotations
+
+from gangplan.findings import Finding, Severity
+from gangplan.resolve.checks import cohorts, pools, quotas, sums, teams, workers
+from gangplan.resolve.checks.notes import Notes
+from gangplan.workspace import ClusterFile, Workspace
+
+
+def check_site(workspace: Workspace, cluster: ClusterFile) -> list[Finding]:
+    """Findings about one cluster, in the order of its file."""
+    notes = Notes(cluster)
+    pools.check(notes)
+    teams.check(notes)
+    if cluster.spec.gang == "kueue":
+        cohorts.check(notes)
+        quotas.check(notes)
+        workers.check(notes, workspace)
+    # Amounts mean something only where all names do.
+    if not any(finding.severity is Severity.ERROR for finding in notes.findings):
+        sums.check(notes, workspace)
+    return notes.findings

@@ -1,0 +1,72 @@
+"""Cohorts: every name meets another, and none is above itself."""
+
+from __future__ import annotations
+
+from gangplan.resolve.checks.notes import Notes
+from gangplan.resolve.quota import cohort_of
+
+
+def check(notes: Notes) -> None:
+    """Findings about cohorts and who is in them."""
+    cohorts = notes.spec.cohorts
+    for name, cohort in cohorts.items():
+        path = ("cohorts", name)
+        if cohort.parent is not None and cohort.parent not in cohorts:
+            notes.unknown("cohort-unknown", (*path, "parent"), "cohort", cohort.parent, cohorts)
+        for field in ("borrow", "lend"):
+            if cohort.parent is None and getattr(cohort, field) is not None:
+                notes.error(
+                    "cohort-root-limit",
+                    (*path, field),
+                    f"cohort '{name}' has no parent to {field} {'from' if field == 'borrow' else 'to'}",
+                    f"Remove {field}, or name a parent.",
+                    key=True,
+                )
+    _check_circles(notes)
+    _check_members(notes)
+
+
+def _check_circles(notes: Notes) -> None:
+    """Kueue accepts a circle and then makes every queue in it inactive (kueue facts 4.2, B5)."""
+    cohorts = notes.spec.cohorts
+    told: set[str] = set()
+    for start in cohorts:
+        way = [start]
+        while (parent := cohorts[way[-1]].parent) is not None and parent in cohorts and parent not in way:
+            way.append(parent)
+        last = cohorts[way[-1]].parent
+        if last != start or told & set(way):
+            continue
+        told |= set(way)
+        notes.error(
+            "cohort-circle",
+            ("cohorts", start, "parent"),
+            f"cohorts stand above each other in a circle: {' -> '.join([*way, start])}",
+            "Make one of them a root: remove its parent.",
+        )
+
+
+def _check_members(notes: Notes) -> None:
+    cohorts, teams = notes.spec.cohorts, notes.spec.teams
+    for name, team in teams.items():
+        if team.cohort is None and len(cohorts) > 1:
+            notes.error(
+                "cohort-missing",
+                ("teams", name),
+                f"team '{name}' is in no cohort, and the cluster has several",
+                f"Add cohort: with one of {', '.join(sorted(cohorts))}.",
+                key=True,
+            )
+        if team.cohort is not None and team.cohort not in cohorts:
+            notes.unknown("cohort-unknown", ("teams", name, "cohort"), "cohort", team.cohort, cohorts)
+    used = {cohort_of(notes.spec, team) for team in teams.values()}
+    used |= {cohort.parent for cohort in cohorts.values() if cohort.parent}
+    for name in cohorts:
+        if name not in used:
+            notes.warning(
+                "cohort-empty",
+                ("cohorts", name),
+                f"no team and no cohort is in cohort '{name}'",
+                "Remove it, or name it in a team.",
+                key=True,
+            )

@@ -1,0 +1,47 @@
+"""Findings about a cluster file, each at the line of a field."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from gangplan.findings import Finding, Location, error, note, warning
+from gangplan.spec.cluster import Cluster
+from gangplan.workspace import ClusterFile, nearest
+
+Path = tuple[str | int, ...]
+
+
+@dataclass(slots=True)
+class Notes:
+    """One cluster file and what was found in it so far."""
+
+    cluster: ClusterFile
+    findings: list[Finding] = field(default_factory=list)
+
+    @property
+    def spec(self) -> Cluster:
+        """What the file says."""
+        return self.cluster.spec
+
+    def where(self, path: Path, key: bool = False) -> Location:
+        """The place of a field; with `key`, of its name."""
+        return self.cluster.document.where(path, key=key)
+
+    def error(self, rule: str, path: Path, message: str, help: str, key: bool = False) -> None:
+        """Record an error."""
+        self.findings.append(error(rule, self.where(path, key), message, help))
+
+    def warning(self, rule: str, path: Path, message: str, help: str, key: bool = False) -> None:
+        """Record a warning."""
+        self.findings.append(warning(rule, self.where(path, key), message, help))
+
+    def note(self, rule: str, path: Path, message: str, help: str, key: bool = False) -> None:
+        """Record a note."""
+        self.findings.append(note(rule, self.where(path, key), message, help))
+
+    def unknown(
+        self, rule: str, path: Path, what: str, name: str, known: Iterable[str], key: bool = False
+    ) -> None:
+        """Record that a name is not among those declared, with the nearest one."""
+        self.error(rule, path, f"{what} '{name}' is not declared here", nearest(name, known), key)

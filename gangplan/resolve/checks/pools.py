@@ -1,0 +1,141 @@
+"""Node pools and topology: can they be told apart, and can Kueue place pods by them?"""
+
+from __future__ import annotations
+
+from gangplan.resolve.checks.notes import Notes
+from gangplan.resolve.shares import covered_resources, free_per_node
+from gangplan.spec.nodes import NodePool
+
+HOSTNAME = "kubernetes.io/hostname"
+# Pairs of flavor and resource in one resource group (ClusterQueue CRD, Kueue v0.19.2).
+MOST_PAIRS = 512
+
+
+def check(notes: Notes) -> None:
+    """Findings about pools and levels."""
+    for name, pool in notes.spec.node_pools.items():
+        _check_pool(notes, name, pool)
+    _check_overlaps(notes)
+    _check_levels(notes)
+    pairs = len(notes.spec.node_pools) * len(covered_resources(notes.spec))
+    if notes.spec.gang == "kueue" and pairs > MOST_PAIRS:
+        notes.error(
+            "pools-too-many",
+            ("nodePools",),
+            f"{len(notes.spec.node_pools)} pools with {len(covered_resources(notes.spec))} resources are {pairs} quotas per queue; Kueue allows {MOST_PAIRS}",
+            "Merge pools of one shape.",
+            key=True,
+        )
+
+
+def _check_pool(notes: Notes, name: str, pool: NodePool) -> None:
+    path = ("nodePools", name)
+    cpu, memory = free_per_node(pool)
+    if cpu.nano <= 0 or memory.nano <= 0:
+        notes.error(
+            "pool-daemons",
+            (*path, "daemons"),
+            f"DaemonSets request as much as a node of pool '{name}' has",
+            "Correct the amounts; they are per node.",
+        )
+    if pool.autoscale and pool.autoscale.most < pool.count:
+        notes.error(
+            "pool-autoscale",
+            (*path, "autoscale", "most"),
+            f"pool '{name}' may have {pool.autoscale.most} nodes at most, but has {pool.count} now",
+            f"Write most: {pool.count} or more.",
+        )
+    seen: set[tuple[str, str]] = set()
+    for index, taint in enumerate(pool.taints):
+        if (taint.key, taint.effect) in seen:
+            notes.error(
+                "pool-taint-twice",
+                (*path, "taints", index),
+                f"taint {taint.key} with effect {taint.effect} is listed twice",
+                "Nodes carry one taint per key and effect; remove one.",
+            )
+        seen.add((taint.key, taint.effect))
+    if pool.topology and not notes.spec.topology:
+        notes.error(
+            "topology-missing",
+            (*path, "topology"),
+            f"pool '{name}' is placed by topology, but the cluster has no levels",
+            "Add topology: with the levels, widest first.",
+        )
+    if pool.topology and not pool.labels:
+        notes.error(
+            "pool-labels-missing",
+            (*path, "topology"),
+            f"pool '{name}' is placed by topology and has no labels: Kueue needs one to find its nodes",
+            "Add labels that these nodes carry.",
+        )
+
+
+def _check_overlaps(notes: Notes) -> None:
+    """A pod that is sent to one pool must not land in another: its quota would be spent on the wrong nodes."""
+    pools = notes.spec.node_pools
+    for name, pool in pools.items():
+        for other, there in pools.items():
+            if name == other or not _can_land(pool, there) or not _differ(pool, there):
+                continue
+            notes.error(
+                "pool-overlap",
+                ("nodePools", name),
+                f"pods for pool '{name}' can land on nodes of pool '{other}': those carry all of its labels"
+                " and no taint that keeps them off",
+                "Give each pool a label with a value of its own, such as node.example.com/pool.",
+                key=True,
+            )
+            break
+
+
+def _can_land(pool: NodePool, there: NodePool) -> bool:
+    """Whether the selector and tolerations of one pool's pods suit the nodes of another."""
+    if any(there.labels.get(key) != value for key, value in pool.labels.items()):
+        return False
+    tolerated = {(taint.key, taint.value or None, taint.effect) for taint in pool.taints}
+    anything = {(key, effect) for key, value, effect in tolerated if value is None}
+    return all(
+        (taint.key, taint.value or None, taint.effect) in tolerated or (taint.key, taint.effect) in anything
+        for taint in there.taints
+        if taint.effect != "PreferNoSchedule"
+    )
+
+
+def _differ(pool: NodePool, there: NodePool) -> bool:
+    """Whether it matters: both offer the same devices, but not the same thing."""
+    if pool.gpu and there.gpu:
+        same = (pool.gpu.resource == there.gpu.resource, pool.gpu.model == there.gpu.model)
+        return same[0] and (not same[1] or pool.capacity != there.capacity or pool.topology != there.topology)
+    return pool.gpu is None and there.gpu is None and pool.capacity != there.capacity
+
+
+def _check_levels(notes: Notes) -> None:
+    names: set[str] = set()
+    labels: set[str] = set()
+    levels = notes.spec.topology
+    for index, level in enumerate(levels):
+        for field, value, seen in (("name", level.name, names), ("label", level.label, labels)):
+            if value in seen:
+                notes.error(
+                    "topology-level-twice",
+                    ("topology", index, field),
+                    f"{field} '{value}' is that of another level",
+                    "Each level has a name and a node label of its own.",
+                )
+            seen.add(value)
+        if level.label == HOSTNAME and index != len(levels) - 1:
+            notes.error(
+                "topology-host-not-last",
+                ("topology", index, "label"),
+                f"{HOSTNAME} is the narrowest level there is and must be the last",
+                "Move it to the end.",
+            )
+        wider = levels[index - 1].nodes if index else None
+        if wider and level.nodes and level.nodes > wider:
+            notes.error(
+                "topology-level-size",
+                ("topology", index, "nodes"),
+                f"a {level.name} has {level.nodes} nodes, more than a {levels[index - 1].name} ({wider})",
+                "List levels from the widest to the narrowest.",
+            )

@@ -1,0 +1,156 @@
+"""Quotas of teams and cohorts: pools that exist, measures that fit them, limits that Kueue accepts."""
+
+from __future__ import annotations
+
+from gangplan.model.quantity import ZERO
+from gangplan.resolve.checks.notes import Notes, Path
+from gangplan.resolve.shares import amounts_of, capacity, measure
+from gangplan.spec.queues import Preemption, Share, Shares
+
+
+def check(notes: Notes) -> None:
+    """Findings about stated quotas, limits and preemption."""
+    for name, cohort in notes.spec.cohorts.items():
+        for field in ("quota", "borrow", "lend"):
+            _check_shares(notes, ("cohorts", name, field), getattr(cohort, field) or {})
+    for name, team in notes.spec.teams.items():
+        path = ("teams", name)
+        for field in ("quota", "borrow", "lend"):
+            shares = getattr(team, field) or {}
+            _check_shares(notes, (*path, field), shares)
+            if field != "quota":
+                _check_limit(notes, (*path, field), shares, team.quota)
+        if team.quota is not None and not team.quota:
+            notes.error(
+                "quota-empty",
+                (*path, "quota"),
+                f"team '{name}' has a quota of no pool: none of its runs can ever start",
+                "Name a pool, or remove quota to share what is left.",
+            )
+        if team.preemption is not None:
+            _check_preemption(notes, (*path, "preemption"), team.preemption)
+    _check_preemption(notes, ("preemption",), notes.spec.preemption)
+    _check_queue_names(notes)
+
+
+def _check_shares(notes: Notes, path: Path, shares: Shares) -> None:
+    pools = notes.spec.node_pools
+    for name, share in shares.items():
+        here = (*path, name)
+        if name not in pools:
+            notes.unknown("pool-unknown", here, "node pool", name, pools, key=True)
+            continue
+        pool = pools[name]
+        if pool.gpu and share.gpus is None:
+            notes.error(
+                "quota-measure",
+                here,
+                f"pool '{name}' has GPUs, but the share does not say how many",
+                "Add gpus:; CPU and memory follow in proportion.",
+                key=True,
+            )
+        if not pool.gpu and share.gpus is not None:
+            notes.error(
+                "quota-measure",
+                (*here, "gpus"),
+                f"pool '{name}' has no GPUs",
+                "Write cpu: instead; memory follows in proportion.",
+            )
+        if not pool.gpu and share.cpu is None and share.gpus is None:
+            notes.error(
+                "quota-measure",
+                here,
+                f"the share of pool '{name}' does not say how many CPU cores",
+                "Add cpu:; memory follows in proportion.",
+                key=True,
+            )
+        _check_size(notes, here, name, share)
+
+
+def _check_size(notes: Notes, path: Path, name: str, share: Share) -> None:
+    """One share alone must not be more than the pool."""
+    pool = notes.spec.node_pools[name]
+    if notes.spec.overcommit or (pool.gpu is None) != (share.gpus is None):
+        return
+    whole, amounts = capacity(pool), amounts_of(share, pool)
+    for resource in sorted(whole, key=lambda resource: resource != measure(pool)):
+        amount = amounts[resource]
+        # A pool that DaemonSets fill has been told already.
+        if amount > whole[resource] and whole[resource]:
+            field = {"cpu": "cpu", "memory": "memory"}.get(resource, "gpus")
+            notes.error(
+                "quota-over-pool",
+                (*path, field) if getattr(share, field) is not None else path,
+                f"{amount.canonical()} {resource}, but pool '{name}' has {whole[resource].canonical()}",
+                f"Write at most {whole[resource].canonical()}.",
+            )
+            return
+
+
+def _check_limit(notes: Notes, path: Path, shares: Shares, quota: Shares | None) -> None:
+    """A limit speaks of pools that the queue lists, and lends no more than there is."""
+    pools = notes.spec.node_pools
+    for name, share in shares.items():
+        if name not in pools or quota is None:
+            continue
+        if name not in quota:
+            notes.error(
+                "quota-pool-missing",
+                (*path, name),
+                f"the team has no quota of pool '{name}', so it can neither lend nor borrow there",
+                f"Add {name}: to its quota, with gpus: 0 or cpu: 1m when it only borrows.",
+                key=True,
+            )
+        elif path[-1] == "lend" and _exceeds(share, quota[name]):
+            notes.error(
+                "lend-over-quota",
+                (*path, name),
+                f"the team lends more of pool '{name}' than its quota",
+                "Lower it to the quota, or remove it to lend all.",
+                key=True,
+            )
+
+
+def _exceeds(share: Share, quota: Share) -> bool:
+    if share.gpus is not None and quota.gpus is not None:
+        return share.gpus > quota.gpus
+    return (share.cpu or ZERO) > (quota.cpu or ZERO)
+
+
+def _check_preemption(notes: Notes, path: Path, rule: Preemption) -> None:
+    if rule.borrow_within_cohort != "Never" and rule.reclaim_within_cohort == "Never":
+        notes.error(
+            "preemption-contradicts",
+            (*path, "borrowWithinCohort"),
+            "Kueue refuses borrowWithinCohort where reclaimWithinCohort is Never",
+            "Write reclaimWithinCohort: Any, or borrowWithinCohort: Never.",
+        )
+    elif rule.borrow_within_cohort != "Never" and notes.spec.fair_sharing:
+        notes.warning(
+            "preemption-unused",
+            (*path, "borrowWithinCohort"),
+            "with fair sharing Kueue does not look at borrowWithinCohort",
+            "Remove it, or set fairSharing: false.",
+        )
+    if rule.reclaim_within_cohort == "Never":
+        notes.warning(
+            "reclaim-never",
+            (*path, "reclaimWithinCohort"),
+            "what is lent comes back only when the borrower's run ends",
+            "Write reclaimWithinCohort: Any to get it back when it is needed.",
+        )
+
+
+def _check_queue_names(notes: Notes) -> None:
+    seen: dict[str, str] = {}
+    for name, team in notes.spec.teams.items():
+        queue = team.cluster_queue or name
+        first = seen.setdefault(queue, name)
+        if first != name:
+            notes.error(
+                "queue-name-twice",
+                ("teams", name, "clusterQueue") if team.cluster_queue else ("teams", name),
+                f"ClusterQueue '{queue}' is that of team '{first}'",
+                "Each team has its own; choose another name, or remove the line.",
+                key=team.cluster_queue is None,
+            )

@@ -1,0 +1,139 @@
+"""Sums: what is promised against what there is, and the namespace's cap against what its queue may admit."""
+
+from __future__ import annotations
+
+from gangplan.model.quantity import ZERO, Format, Quantity
+from gangplan.resolve.backstop import caps_of
+from gangplan.resolve.checks.notes import Notes, Path
+from gangplan.resolve.quota import Amounts, all_shares
+from gangplan.resolve.shares import amounts_of, capacity, measure
+from gangplan.resolve.site import most_by_team, resolve_site
+from gangplan.resolve.tree import most_by_queue
+from gangplan.spec.queues import Shares
+from gangplan.workspace import Workspace
+
+
+def check(notes: Notes, workspace: Workspace) -> None:
+    """Findings about amounts. All names of the file are known to be sound."""
+    for pool in notes.spec.node_pools:
+        if not notes.spec.overcommit:
+            _check_pool(notes, pool)
+        _check_unused(notes, pool)
+    _check_caps(notes, workspace)
+    if notes.spec.gang == "kueue" and notes.spec.limits.team_share < 100:
+        _check_team_share(notes, workspace)
+
+
+def _holders(notes: Notes) -> list[tuple[str, str, Shares]]:
+    """Who states quotas: a word for the message, the key in the file, the shares; cohorts first."""
+    found: list[tuple[str, str, Shares]] = [
+        (f"cohort {name}", "cohorts", cohort.quota) for name, cohort in notes.spec.cohorts.items()
+    ]
+    return found + [(name, "teams", team.quota or {}) for name, team in notes.spec.teams.items()]
+
+
+def _check_pool(notes: Notes, pool: str) -> None:
+    """The quotas of a pool add up to no more than it has; to blame is who comes last in the file."""
+    node_pool = notes.spec.node_pools[pool]
+    whole = capacity(node_pool)
+    for resource in _measured_first(whole, measure(node_pool)):
+        total, parts = ZERO, []
+        for name, kind, shares in _holders(notes):
+            if pool not in shares:
+                continue
+            amount = amounts_of(shares[pool], node_pool)[resource]
+            total += amount
+            parts.append(f"{name} {amount.canonical()}")
+            if total > whole[resource]:
+                notes.error(
+                    "quota-over-capacity",
+                    (kind, name.removeprefix("cohort "), "quota", pool),
+                    f"quotas of pool '{pool}' add up to {total.canonical()} {_word(resource)}"
+                    f" ({', '.join(parts)}), but it has {whole[resource].canonical()}",
+                    "Lower a quota, add nodes, or set overcommit: true to promise more than there is.",
+                    key=True,
+                )
+                return
+
+
+def _measured_first(amounts: Amounts, measured: str) -> list[str]:
+    return [measured, *(resource for resource in amounts if resource != measured)]
+
+
+def _word(resource: str) -> str:
+    """A resource as people say it."""
+    if resource in ("cpu", "memory"):
+        return {"cpu": "CPU", "memory": "memory"}[resource]
+    return "GPUs" if "gpu" in resource or "mig" in resource else resource
+
+
+def _check_unused(notes: Notes, pool: str) -> None:
+    """Capacity that belongs to nobody is never used: Kueue hands out quotas, not nodes."""
+    node_pool = notes.spec.node_pools[pool]
+    if any(team.quota is None for team in notes.spec.teams.values()) or not notes.spec.teams:
+        return
+    resource = measure(node_pool)
+    left = capacity(node_pool)[resource]
+    for _, _, shares in _holders(notes):
+        if pool in shares:
+            left -= amounts_of(shares[pool], node_pool)[resource]
+    if left > ZERO:
+        notes.note(
+            "quota-unused",
+            ("nodePools", pool),
+            f"{left.canonical()} {_word(resource)} of pool '{pool}' belong to no team and are never used",
+            "Raise a quota, or give them to a cohort as a reserve.",
+            key=True,
+        )
+
+
+def _check_caps(notes: Notes, workspace: Workspace) -> None:
+    """A namespace's cap below what its queue may admit leaves admitted runs without pods (kueue#1403)."""
+    if all(team.hard_quota is None for team in notes.spec.teams.values()):
+        return
+    most = most_by_team(workspace, notes.cluster.name)
+    shares = all_shares(notes.spec)
+    for name, team in notes.spec.teams.items():
+        for resource, cap in caps_of(notes.spec, team.hard_quota).items():
+            can = most.get(name, {}).get(resource, ZERO)
+            if cap >= can:
+                continue
+            own = sum((amounts.get(resource, ZERO) for amounts in shares[name].values()), ZERO)
+            field = {"cpu": "cpu", "memory": "memory"}.get(resource, "gpus")
+            notes.error(
+                "hard-quota-below-queue",
+                ("teams", name, "hardQuota", field),
+                f"the namespace of team '{name}' is capped at {cap.canonical()} {_word(resource)}, but its queue may"
+                f" admit {can.canonical()} ({own.canonical()} of its own and {(can - own).canonical()} borrowed):"
+                " an admitted run would wait for pods for ever",
+                f"Write {can.canonical()} or more, remove the cap, or limit borrow to {max(cap - own, ZERO).canonical()}.",
+            )
+
+
+def _check_team_share(notes: Notes, workspace: Workspace) -> None:
+    """No team can hold more of a pool than the cluster allows one team, borrowing included (SCH-26)."""
+    site = resolve_site(workspace, notes.cluster.name)
+    most = most_by_queue(site)
+    percent = notes.spec.limits.team_share
+    pools = {flavor.name: flavor.pool for flavor in site.flavors}
+    for queue in site.queues:
+        for flavor, amounts in most[queue.name].items():
+            pool = notes.spec.node_pools[pools[flavor]]
+            whole = capacity(pool)[measure(pool)]
+            can = amounts[measure(pool)]
+            allowed = Quantity(whole.nano * percent // 100, Format.DECIMAL_SI)
+            if can > allowed:
+                notes.error(
+                    "team-share",
+                    _borrow_path(notes, queue.team, pools[flavor]),
+                    f"team '{queue.team}' can get {can.canonical()} of {whole.canonical()} {_word(measure(pool))} of pool"
+                    f" '{pools[flavor]}', more than the {percent} % that limits.teamShare allows",
+                    f"Limit borrow so that quota and borrow together are at most {allowed.canonical()}.",
+                )
+
+
+def _borrow_path(notes: Notes, team: str, pool: str) -> Path:
+    borrow = notes.spec.teams[team].borrow
+    if borrow and pool in borrow:
+        return ("teams", team, "borrow", pool)
+    return ("teams", team, "queue")

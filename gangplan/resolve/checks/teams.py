@@ -1,0 +1,27 @@
+"""Teams on a cluster: the limits they are given."""
+
+from __future__ import annotations
+
+from gangplan.resolve.checks.notes import Notes
+from gangplan.workspace import nearest
+
+
+def check(notes: Notes) -> None:
+    """Findings about limits."""
+    limits = notes.spec.limits
+    for name, team in notes.spec.teams.items():
+        for index, priority in enumerate(team.priorities or ()):
+            if priority not in limits.priorities:
+                notes.error(
+                    "priority-unknown",
+                    ("teams", name, "priorities", index),
+                    f"priority '{priority}' does not exist on this cluster",
+                    nearest(priority, limits.priorities),
+                )
+    if limits.workers + 1 > limits.objects.pods:
+        notes.error(
+            "limits-contradict",
+            ("limits", "objects", "pods"),
+            f"a run may have {limits.workers} workers and a launcher, a namespace only {limits.objects.pods} pods",
+            f"Write pods: {limits.workers + 1} or more, or lower limits.workers.",
+        )

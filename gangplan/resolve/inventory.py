@@ -1,0 +1,166 @@
+"""What a cluster file says is installed: known or not, needed or not, and what each version decides."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from gangplan.model.job import Platform
+from gangplan.model.support import (
+    JOBSET,
+    KUBERNETES,
+    KUEUE,
+    LEAST_OPENSHIFT,
+    LEAST_OPENSHIFT_RDMA,
+    NVIDIA_GPU,
+    OPENSHIFT,
+    TOOLS,
+    TRAINER,
+    number,
+    work_together,
+)
+from gangplan.model.version import parse_version
+from gangplan.resolve.platform import resolve_platform
+from gangplan.spec.cluster import Cluster
+from gangplan.workspace import ClusterFile
+
+# `untried`: it may work, nobody looked; `unused`: it is there, and runs go past it.
+State = Literal["yes", "no", "missing", "untried", "unused", "-"]
+
+
+@dataclass(frozen=True, slots=True)
+class Component:
+    """One component of the inventory. `stated` is empty where the file says nothing."""
+
+    key: str
+    name: str
+    stated: str
+    state: State
+    decides: tuple[str, ...]
+
+
+def inventory(cluster: ClusterFile) -> list[Component]:
+    """The components of a cluster, in the order of its file. Those that no run needs are left out unless stated."""
+    spec, platform = cluster.spec, resolve_platform(cluster)
+    return [*_core(spec, platform), *_openshift(spec, platform), *_tools(spec), *_gpu_operator(spec)]
+
+
+def _core(spec: Cluster, platform: Platform) -> Iterator[Component]:
+    versions, trainer = spec.versions, platform.trainer.line
+    kubernetes = platform.kubernetes.line
+    yield Component(
+        "kubernetes",
+        "Kubernetes",
+        versions.kubernetes,
+        _known(kubernetes, KUBERNETES),
+        (f"schemas and pod security rules of {kubernetes}",),
+    )
+    yield Component(
+        "trainer", "Trainer", versions.trainer, _known(trainer, TRAINER), tuple(_trainer_facts(trainer))
+    )
+    pinned = TRAINER[trainer].jobset.line if trainer in TRAINER else ""
+    jobset = platform.jobset.line
+    yield Component(
+        "jobset",
+        "JobSet",
+        versions.jobset or "",
+        _known(jobset, JOBSET) if jobset == pinned or jobset not in JOBSET else "untried",
+        (
+            "template of a runtime, names of pods",
+            f"Trainer {trainer} brings {pinned or 'one that is not known'}",
+        ),
+    )
+    yield _kueue(spec, platform)
+
+
+def _trainer_facts(line: str) -> Iterator[str]:
+    facts = TRAINER.get(line)
+    if facts is None:
+        return
+    yield f"a queue starts runs through {facts.override_field}"
+    yield (
+        "the deadline stands on the TrainJob"
+        if facts.has_run_deadline
+        else "the deadline stands on the launcher's Job"
+    )
+    if facts.is_run_immutable:
+        yield "a run cannot be edited"
+
+
+def _kueue(spec: Cluster, platform: Platform) -> Component:
+    stated = spec.versions.kueue or ""
+    if spec.gang != "kueue":
+        return Component(
+            "kueue", "Kueue", stated, "unused" if stated else "-", (f"nothing: gang is {spec.gang}",)
+        )
+    if platform.kueue is None:
+        return Component(
+            "kueue", "Kueue", "", "missing", ("gang is kueue: queues and quotas, and that runs start whole",)
+        )
+    line, trainer = platform.kueue.line, platform.trainer.line
+    facts = KUEUE.get(line)
+    if facts is None:
+        return Component("kueue", "Kueue", stated, "no", ())
+    is_pair = trainer in TRAINER and work_together(trainer, line)
+    decides = (
+        f"{facts.api_version}, started through {facts.override_field}",
+        f"a run has at most {facts.most_pod_sets} kinds of pods",
+        f"waitForPodsReady is {'on' if facts.waits_for_pods else 'off'} unless configured",
+        "a flavor with topology cannot change"
+        if facts.is_flavor_frozen
+        else "of a flavor with topology only taints can change",
+    )
+    return Component("kueue", "Kueue", stated, "yes" if is_pair else "no", decides)
+
+
+def _openshift(spec: Cluster, platform: Platform) -> Iterator[Component]:
+    if platform.openshift is None:
+        return
+    line = platform.openshift.line
+    is_known = line in OPENSHIFT and OPENSHIFT[line] == platform.kubernetes.line
+    decides: tuple[str, ...] = (
+        f"Kubernetes {OPENSHIFT.get(line, 'of an unknown line')}",
+        "nonroot-v2, DNS in openshift-dns",
+    )
+    if number(line) < number(LEAST_OPENSHIFT):
+        decides = (f"{LEAST_OPENSHIFT} or later is needed",)
+    elif _has_rdma(spec) and number(line) < number(LEAST_OPENSHIFT_RDMA):
+        is_known, decides = False, (f"RDMA needs {LEAST_OPENSHIFT_RDMA} or later",)
+    yield Component(
+        "openshift", "OpenShift", spec.versions.openshift or "", "yes" if is_known else "no", decides
+    )
+
+
+def _has_rdma(spec: Cluster) -> bool:
+    return any(pool.rdma is not None for pool in spec.node_pools.values())
+
+
+def _tools(spec: Cluster) -> Iterator[Component]:
+    versions = spec.versions
+    stated = {"mpiOperator": versions.mpi_operator, "argocd": versions.argocd, "flux": versions.flux}
+    for key, text in stated.items():
+        if text:
+            tool, line = TOOLS[key], number(parse_version(text).line)
+            is_known = number(tool.first) <= line <= number(tool.last)
+            lines = tool.first if tool.first == tool.last else f"{tool.first} to {tool.last}"
+            yield Component(key, tool.name, text, "yes" if is_known else "untried", (f"made for {lines}",))
+    if versions.external_secrets:
+        what = ("API version of ExternalSecrets",)
+        yield Component("externalSecrets", "External Secrets", versions.external_secrets, "yes", what)
+
+
+def _gpu_operator(spec: Cluster) -> Iterator[Component]:
+    pools = [name for name, pool in spec.node_pools.items() if pool.gpu and pool.gpu.resource == NVIDIA_GPU]
+    stated = spec.versions.gpu_operator or ""
+    if pools or stated:
+        what = (
+            f"{NVIDIA_GPU} on pool{'s' if len(pools) > 1 else ''} {', '.join(pools)}"
+            if pools
+            else "no pool needs it"
+        )
+        yield Component("gpuOperator", "GPU operator", stated, "yes" if stated else "missing", (what,))
+
+
+def _known(line: str, known: Iterable[str]) -> State:
+    return "yes" if line in set(known) else "no"

@@ -1,0 +1,156 @@
+"""Quotas of teams and cohorts, in every resource of every pool; and the most that a team can ever get."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from gangplan.model.quantity import ZERO, Quantity
+from gangplan.model.site import Amount, FlavorQuota
+from gangplan.resolve.shares import amounts_of, capacity, covered_resources, fraction
+from gangplan.spec.cluster import Cluster
+from gangplan.spec.nodes import NodePool
+from gangplan.spec.queues import Share, TeamQueue
+
+# The cohort of all teams where a cluster file declares none.
+COHORT = "training"
+ONE = Quantity.of(1)
+
+Amounts = dict[str, Quantity]  # resource -> amount
+
+
+def weight_of(team: TeamQueue) -> Quantity:
+    """A team's fair share; 1 unless stated."""
+    return ONE if team.weight is None else team.weight
+
+
+def cohort_of(cluster: Cluster, team: TeamQueue) -> str:
+    """The cohort that a team is in. Checks make sure that there is one to name."""
+    return team.cohort or next(iter(cluster.cohorts), COHORT)
+
+
+def team_pools(cluster: Cluster, team: str) -> tuple[str, ...]:
+    """The pools that a team may use, in the cluster's order of preference."""
+    stated = cluster.teams[team].quota if team in cluster.teams else None
+    return tuple(name for name in cluster.node_pools if stated is None or name in stated)
+
+
+def all_shares(cluster: Cluster) -> dict[str, dict[str, Amounts]]:
+    """What is always there for each team, by pool and resource: its stated quota, else its part of the rest."""
+    pools, teams = cluster.node_pools, cluster.teams
+    shares: dict[str, dict[str, Amounts]] = {name: {} for name in teams}
+    weights = {name: weight_of(team).nano for name, team in teams.items() if team.quota is None}
+    for name, pool in pools.items():
+        for team, queue in teams.items():
+            if queue.quota is not None and name in queue.quota:
+                shares[team][name] = amounts_of(queue.quota[name], pool)
+        for team, amounts in _parts_of_rest(pool, _rest(cluster, name), weights).items():
+            shares[team][name] = amounts
+    return shares
+
+
+def _parts_of_rest(pool: NodePool, rest: Amounts, weights: Mapping[str, int]) -> dict[str, Amounts]:
+    """What stated quotas leave of a pool, shared by weight among the teams that state none."""
+    if pool.gpu:
+        gpus = _by_weight(rest[pool.gpu.resource].value(), weights)
+        return {team: amounts_of(Share(gpus=count), pool) for team, count in gpus.items()}
+    whole = sum(weights.values())
+    return {
+        team: {resource: fraction(amount, weight, whole, resource) for resource, amount in rest.items()}
+        for team, weight in weights.items()
+    }
+
+
+def _rest(cluster: Cluster, name: str) -> Amounts:
+    """What no stated quota of a team or cohort takes of a pool; never below zero."""
+    pool = cluster.node_pools[name]
+    stated = [team.quota for team in cluster.teams.values()] + [
+        cohort.quota for cohort in cluster.cohorts.values()
+    ]
+    taken = [amounts_of(shares[name], pool) for shares in stated if shares and name in shares]
+    left = {}
+    for resource, total in capacity(pool).items():
+        for amounts in taken:
+            total -= amounts[resource]
+        left[resource] = max(total, ZERO)
+    return left
+
+
+def _by_weight(count: int, weights: Mapping[str, int]) -> dict[str, int]:
+    """Whole devices by weight: what rounding leaves goes to the largest remainders, then by name."""
+    whole = sum(weights.values())
+    if not whole:
+        return dict.fromkeys(weights, 0)
+    parts = {name: count * weight // whole for name, weight in weights.items()}
+    order = sorted(weights, key=lambda name: (-(count * weights[name] % whole), name))
+    for name in order[: count - sum(parts.values())]:
+        parts[name] += 1
+    return parts
+
+
+def quotas_of(
+    cluster: Cluster, team: str, shares: Mapping[str, Amounts], flavors: Mapping[str, str]
+) -> tuple[FlavorQuota, ...]:
+    """The quotas of a team's queue; `flavors` names the flavor of each pool."""
+    queue = cluster.teams[team]
+    return tuple(
+        _flavor_quota(
+            cluster,
+            flavors[pool],
+            amounts,
+            _limit(cluster, queue.borrow, pool),
+            _limit(cluster, queue.lend, pool),
+        )
+        for pool, amounts in shares.items()
+    )
+
+
+def cohort_quotas(cluster: Cluster, name: str, flavors: Mapping[str, str]) -> tuple[FlavorQuota, ...]:
+    """What a cohort itself has and may exchange with its parent: every pool that it says something of."""
+    cohort = cluster.cohorts[name]
+    named = {*cohort.quota, *(cohort.borrow or ()), *(cohort.lend or ())}
+    is_limited = cohort.borrow is not None or cohort.lend is not None
+    pools = [pool for pool in cluster.node_pools if is_limited or pool in named]
+    return tuple(
+        _flavor_quota(
+            cluster,
+            flavors[pool],
+            amounts_of(cohort.quota.get(pool, Share()), cluster.node_pools[pool]),
+            _limit(cluster, cohort.borrow, pool),
+            _limit(cluster, cohort.lend, pool),
+        )
+        for pool in pools
+    )
+
+
+def _limit(cluster: Cluster, shares: dict[str, Share] | None, pool: str) -> Amounts | None:
+    """A limit on borrowing or lending; None is no limit, and a pool left out of a stated one is zero."""
+    if shares is None:
+        return None
+    return amounts_of(shares.get(pool, Share()), cluster.node_pools[pool])
+
+
+def _flavor_quota(
+    cluster: Cluster, flavor: str, nominal: Amounts, borrow: Amounts | None, lend: Amounts | None
+) -> FlavorQuota:
+    return FlavorQuota(
+        flavor,
+        tuple(
+            Amount(
+                resource,
+                nominal.get(resource, ZERO),
+                None if borrow is None else borrow.get(resource, ZERO),
+                None if lend is None else lend.get(resource, ZERO),
+            )
+            for resource in covered_resources(cluster)
+        ),
+    )
+
+
+def gpu_resources(cluster: Cluster) -> set[str]:
+    """The names under which the cluster's pools offer GPUs."""
+    return {pool.gpu.resource for pool in cluster.node_pools.values() if pool.gpu}
+
+
+def stated_measure(share: Share, pool: NodePool) -> str:
+    """A share as people write it: `16 GPUs` or `120 CPU`."""
+    return f"{share.gpus} GPUs" if pool.gpu else f"{share.cpu} CPU"

@@ -1,0 +1,97 @@
+"""What a node pool holds, and what a share of it amounts to in every resource that Kueue counts."""
+
+from __future__ import annotations
+
+from gangplan.model.quantity import ZERO, Format, Quantity
+from gangplan.spec.cluster import Cluster
+from gangplan.spec.nodes import NodePool
+from gangplan.spec.queues import Share
+
+CPU, MEMORY = "cpu", "memory"
+_MEBIBYTE = 2**20
+
+
+def covered_resources(cluster: Cluster) -> tuple[str, ...]:
+    """Every resource that some pool offers: cpu, memory, then devices by name.
+
+    One resource group covers them all, so that a pod set takes all of its resources from one flavor; each
+    flavor must list them all, in this order (Kueue clusterqueue_webhook.go, v0.19.2).
+    """
+    devices = {device for pool in cluster.node_pools.values() for device in _devices(pool)}
+    return (CPU, MEMORY, *sorted(devices))
+
+
+def _devices(pool: NodePool) -> dict[str, int]:
+    """Extended resources of one node."""
+    devices = {pool.gpu.resource: pool.gpu.count} if pool.gpu else {}
+    if pool.rdma:
+        devices[pool.rdma.resource] = pool.rdma.count
+    return devices
+
+
+def pool_nodes(pool: NodePool) -> int:
+    """The nodes that quotas are shares of: for a pool that grows, as many as it may have."""
+    return pool.autoscale.most if pool.autoscale else pool.count
+
+
+def pool_gpus(pool: NodePool) -> int:
+    """GPUs of a pool."""
+    return pool.gpu.count * pool_nodes(pool) if pool.gpu else 0
+
+
+def free_per_node(pool: NodePool) -> tuple[Quantity, Quantity]:
+    """CPU and memory of one node that runs may use: what is allocatable without what DaemonSets request."""
+    if pool.daemons is None:
+        return pool.cpu, pool.memory
+    return pool.cpu - pool.daemons.cpu, pool.memory - pool.daemons.memory
+
+
+def capacity(pool: NodePool) -> dict[str, Quantity]:
+    """What a pool offers to runs, by resource."""
+    nodes = pool_nodes(pool)
+    cpu, memory = free_per_node(pool)
+    devices = {name: Quantity.of(count * nodes) for name, count in _devices(pool).items()}
+    return {CPU: cpu * nodes, MEMORY: memory * nodes, **devices}
+
+
+def measure(pool: NodePool) -> str:
+    """The resource that shares of the pool are measured in: its GPUs, else CPU."""
+    return pool.gpu.resource if pool.gpu else CPU
+
+
+def fraction(amount: Quantity, numerator: int, denominator: int, resource: str) -> Quantity:
+    """A part of an amount, rounded down to thousandths of a core, whole MiB or whole devices."""
+    if not denominator:
+        return ZERO
+    part = amount.nano * numerator // denominator
+    if resource == CPU:
+        return Quantity(part // 1_000_000 * 1_000_000, Format.DECIMAL_SI)
+    if resource == MEMORY:
+        step = _MEBIBYTE * 1_000_000_000
+        return Quantity(part // step * step, Format.BINARY_SI)
+    return Quantity.of(part // 1_000_000_000)
+
+
+def amounts_of(share: Share, pool: NodePool) -> dict[str, Quantity]:
+    """A share of a pool in every resource of the pool.
+
+    What the share does not state is in proportion to its measure. A GPU without its part of the CPU and
+    memory could be promised and never be reclaimed (kueue#4028).
+    """
+    whole = capacity(pool)
+    numerator, denominator = _part(share, pool, whole)
+    amounts = {name: fraction(total, numerator, denominator, name) for name, total in whole.items()}
+    if share.gpus is not None and pool.gpu:
+        amounts[pool.gpu.resource] = Quantity.of(share.gpus)
+    if share.cpu is not None:
+        amounts[CPU] = share.cpu
+    if share.memory is not None:
+        amounts[MEMORY] = share.memory
+    return amounts
+
+
+def _part(share: Share, pool: NodePool, whole: dict[str, Quantity]) -> tuple[int, int]:
+    """The share as a fraction of the pool, by its measure."""
+    if pool.gpu:
+        return share.gpus or 0, pool_gpus(pool)
+    return (share.cpu.nano if share.cpu else 0), whole[CPU].nano

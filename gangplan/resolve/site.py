@@ -1,0 +1,195 @@
+"""A cluster file becomes the site: flavors, topology, cohorts and queues, as Kueue is to be told of them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+
+from gangplan.model.job import Platform
+from gangplan.model.site import (
+    Check,
+    Cohort,
+    Flavor,
+    Monitor,
+    NodeTaint,
+    Preempt,
+    Provisioning,
+    Queue,
+    Site,
+    Topology,
+    Worker,
+)
+from gangplan.objects import dump
+from gangplan.resolve.platform import resolve_platform
+from gangplan.resolve.quota import (
+    COHORT,
+    ONE,
+    Amounts,
+    all_shares,
+    cohort_of,
+    cohort_quotas,
+    quotas_of,
+    weight_of,
+)
+from gangplan.resolve.shares import covered_resources
+from gangplan.resolve.tree import most_by_queue, summed
+from gangplan.spec.cluster import Cluster
+from gangplan.spec.nodes import NodePool
+from gangplan.spec.queues import Preemption
+from gangplan.workspace import Workspace
+
+MULTIKUEUE = "multikueue"
+
+
+def resolve_site(workspace: Workspace, cluster_name: str) -> Site:
+    """The site of a cluster whose file was found sound (`check_site`)."""
+    cluster = workspace.clusters[cluster_name]
+    spec, platform = cluster.spec, resolve_platform(cluster)
+    source = cluster.document.file
+    monitor = _monitor(spec)
+    if spec.gang != "kueue" or platform.kueue is None:
+        return Site(source, platform, spec.limits.priorities, monitor=monitor)
+    flavors = _flavors(spec, platform)
+    names = {flavor.pool: flavor.name for flavor in flavors}
+    namespaces = {name: team.spec.namespace or name for name, team in workspace.teams.items()}
+    return Site(
+        source,
+        platform,
+        spec.limits.priorities,
+        covered=covered_resources(spec),
+        topology=_topology(spec),
+        flavors=flavors,
+        cohorts=_cohorts(spec, names),
+        queues=_queues(spec, names, namespaces),
+        fair_sharing=spec.fair_sharing,
+        provisioning=_provisioning(spec),
+        workers=_workers(spec),
+        monitor=monitor,
+    )
+
+
+def _monitor(spec: Cluster) -> Monitor | None:
+    wanted = spec.monitoring
+    if wanted is None:
+        return None
+    labels = tuple(sorted(wanted.rule_labels.items()))
+    return Monitor(wanted.namespace, labels, tuple(sorted(wanted.dashboard_labels.items())), wanted.pending)
+
+
+def _topology(spec: Cluster) -> Topology | None:
+    """The topology, where some pool is placed by it. Its levels can never change, so its name tells them."""
+    levels = tuple(level.label for level in spec.topology)
+    if not any(pool.topology for pool in spec.node_pools.values()):
+        return None
+    return Topology(f"levels-{_short_hash(list(levels))}", levels)
+
+
+def _flavors(spec: Cluster, platform: Platform) -> tuple[Flavor, ...]:
+    topology = _topology(spec)
+    return tuple(
+        _flavor(name, pool, topology.name if pool.topology and topology else "", platform)
+        for name, pool in spec.node_pools.items()
+    )
+
+
+def _flavor(name: str, pool: NodePool, topology: str, platform: Platform) -> Flavor:
+    """A pool's flavor. Once it has a topology it cannot be changed, so its name tells what it holds.
+
+    Kueue fixes nodeLabels, tolerations and topologyName, up to 0.16 nodeTaints too (ResourceFlavor CRD).
+    """
+    labels = tuple(sorted(pool.labels.items()))
+    taints = tuple(NodeTaint(taint.key, taint.value or "", taint.effect) for taint in pool.taints)
+    if not topology:
+        return Flavor(name, name, labels, taints)
+    fixed: list[object] = [dict(labels), topology]
+    if platform.kueue is not None and not platform.kueue.at_least(0, 17):
+        fixed.append([f"{taint.key}={taint.value}:{taint.effect}" for taint in taints])
+    return Flavor(f"{name}-{_short_hash(fixed)}", name, labels, taints, topology)
+
+
+def _short_hash(content: object) -> str:
+    return hashlib.sha256(dump({"content": content}).encode()).hexdigest()[:6]
+
+
+def _cohorts(spec: Cluster, flavors: Mapping[str, str]) -> tuple[Cohort, ...]:
+    if not spec.cohorts:
+        return (Cohort(COHORT, "", ONE, ()),)
+    return tuple(
+        Cohort(
+            name,
+            cohort.parent or "",
+            ONE if cohort.weight is None else cohort.weight,
+            cohort_quotas(spec, name, flavors),
+        )
+        for name, cohort in sorted(spec.cohorts.items())
+    )
+
+
+def _queues(spec: Cluster, flavors: Mapping[str, str], namespaces: Mapping[str, str]) -> tuple[Queue, ...]:
+    """One queue per team whose file could be read, by team."""
+    shares = all_shares(spec)
+    queues = []
+    for team, queue in sorted(spec.teams.items()):
+        if team not in namespaces:
+            continue
+        queues.append(
+            Queue(
+                name=queue.cluster_queue or team,
+                team=team,
+                namespace=namespaces[team],
+                local_queue=queue.queue,
+                cohort=cohort_of(spec, queue),
+                weight=weight_of(queue),
+                quotas=quotas_of(spec, team, shares[team], flavors),
+                preempt=_preempt(queue.preemption or spec.preemption),
+                checks=_checks(spec, flavors, shares[team]),
+            )
+        )
+    return tuple(queues)
+
+
+def _preempt(rule: Preemption) -> Preempt:
+    return Preempt(rule.within_cluster_queue, rule.reclaim_within_cohort, rule.borrow_within_cohort)
+
+
+def _checks(spec: Cluster, flavors: Mapping[str, str], pools: Mapping[str, object]) -> tuple[Check, ...]:
+    """The admission checks of a queue that has these pools."""
+    if spec.multi_kueue is not None:
+        # For all flavors: Kueue refuses MultiKueue for some of them.
+        return (Check(MULTIKUEUE),)
+    growing = [name for name, pool in spec.node_pools.items() if pool.autoscale and name in pools]
+    return tuple(Check(f"provision-{name}", (flavors[name],)) for name in growing)
+
+
+def _provisioning(spec: Cluster) -> tuple[Provisioning, ...]:
+    """The pools that grow. Their own devices, CPU and memory are what the autoscaler is asked for."""
+    found = []
+    for name, pool in spec.node_pools.items():
+        if pool.autoscale:
+            devices = [pool.gpu.resource] if pool.gpu else []
+            parameters = tuple(sorted(pool.autoscale.parameters.items()))
+            found.append(
+                Provisioning(
+                    f"provision-{name}", pool.autoscale.provisioning_class, parameters, tuple(devices)
+                )
+            )
+    return tuple(found)
+
+
+def _workers(spec: Cluster) -> tuple[Worker, ...]:
+    if spec.multi_kueue is None:
+        return ()
+    return tuple(
+        Worker(name, worker.kubeconfig_secret) for name, worker in sorted(spec.multi_kueue.clusters.items())
+    )
+
+
+def most_by_team(workspace: Workspace, cluster_name: str) -> dict[str, Amounts]:
+    """The most that each team can ever hold at once, by resource; without Kueue that is its quota."""
+    site = resolve_site(workspace, cluster_name)
+    if site.queues:
+        most = most_by_queue(site)
+        return {queue.team: summed(most[queue.name]) for queue in site.queues}
+    return {
+        team: summed(shares) for team, shares in all_shares(workspace.clusters[cluster_name].spec).items()
+    }

@@ -1,0 +1,157 @@
+"""Team and cluster files held against each other: namespaces, claims to be made, secrets, debug grants."""
+
+from __future__ import annotations
+
+import datetime
+import re
+from collections.abc import Collection, Iterator
+
+from gangplan.findings import Finding, error, warning
+from gangplan.resolve.tenant import default_class
+from gangplan.spec.team import Claim
+from gangplan.workspace import ClusterFile, TeamFile, Workspace, nearest
+
+PLACEHOLDERS = ("team", "namespace", "secret")
+# Namespaces of the platform: a team's default-deny policy there would cut the cluster off.
+RESERVED = re.compile(r"default|kube-.*|openshift(-.*)?|kueue-system|trainer-system|jobset-system")
+
+
+def check_tenants(workspace: Workspace) -> list[Finding]:
+    """What keeps a team's objects from standing on its clusters."""
+    findings = [*_namespaces(workspace)]
+    for cluster in workspace.clusters.values():
+        findings += [*_default_classes(cluster), *_secret_path(cluster)]
+    for team in workspace.teams.values():
+        clusters = [one for one in workspace.clusters.values() if team.name in one.spec.teams]
+        findings += [*_claims(team, clusters), *_grants_in_prod(team, clusters)]
+    return findings
+
+
+def expired_grants(workspace: Workspace, today: datetime.date, teams: Collection[str] = ()) -> list[Finding]:
+    """Debug grants whose last day is over. RBAC knows no end, so somebody must take them away."""
+    return [
+        error(
+            "grant-expired",
+            team.document.where(("debuggers", index, "until")),
+            f"group '{grant.group}' may open a shell in pods of team {team.name} only until {grant.until}, "
+            f"and today is {today}",
+            "Remove the grant and render, or set a later day.",
+        )
+        for team in workspace.teams.values()
+        if not teams or team.name in teams
+        for index, grant in enumerate(team.spec.debuggers)
+        if datetime.date.fromisoformat(grant.until) < today
+    ]
+
+
+def _namespaces(workspace: Workspace) -> Iterator[Finding]:
+    """A namespace is one team's: its roles and quota are."""
+    owners: dict[str, str] = {}
+    for team in workspace.teams.values():
+        namespace = team.spec.namespace or team.name
+        where = team.document.where(("namespace",))
+        if RESERVED.fullmatch(namespace):
+            message = f"namespace '{namespace}' belongs to the platform; a team cannot have it"
+            yield error("namespace-reserved", where, message, "Choose another name for namespace.")
+        elif namespace in owners:
+            message = f"namespace '{namespace}' is already that of team {owners[namespace]}"
+            yield error("namespace-twice", where, message, "Give each team a namespace of its own.")
+        owners.setdefault(namespace, team.name)
+
+
+def _default_classes(cluster: ClusterFile) -> Iterator[Finding]:
+    defaults = [name for name, kind in cluster.spec.storage_classes.items() if kind.default]
+    for name in defaults[1:]:
+        yield error(
+            "storage-default-twice",
+            cluster.document.where(("storageClasses", name, "default")),
+            f"storage class '{name}' cannot be the default: '{defaults[0]}' is",
+            "Leave default: true with one of them.",
+        )
+
+
+def _secret_path(cluster: ClusterFile) -> Iterator[Finding]:
+    """The placeholders of the path: all known, and enough to tell secrets and teams apart."""
+    store = cluster.spec.secret_store
+    if store is None:
+        return
+    where, known = cluster.document.where(("secretStore", "path")), "Known: {team}, {namespace}, {secret}."
+    names = re.findall(r"\{([^{}]*)\}", store.path)
+    rest = re.sub(r"\{[^{}]*\}", "", store.path)
+    unknown = [name for name in names if name not in PLACEHOLDERS]
+    for name in dict.fromkeys(unknown):
+        yield error("secret-path", where, f"'{{{name}}}' in the path stands for nothing", known)
+    if "{" in rest or "}" in rest:
+        yield error("secret-path", where, f"a brace in '{store.path}' has no partner", known)
+    elif "secret" not in names and not unknown:
+        message = f"'{store.path}' is the same for every secret"
+        yield error("secret-path", where, message, "Let the path hold {secret}.")
+    elif not {"team", "namespace"} & {*names} and not unknown:
+        message = f"'{store.path}' is the same for every team: each can read the secrets of all"
+        yield warning("secret-path-shared", where, message, "Let the path hold {team} or {namespace}.")
+
+
+def _claims(team: TeamFile, clusters: list[ClusterFile]) -> Iterator[Finding]:
+    made: dict[str, str] = {}
+    for name, claim in team.spec.claims.items():
+        if claim.size is None:
+            if claim.storage_class is not None:
+                where = team.document.where(("claims", name, "storageClass"))
+                message = f"claim '{name}' has a storage class but no size, so it is not made"
+                yield error(
+                    "claim-without-size", where, message, "Add size: to make it, or remove the class."
+                )
+            continue
+        real = claim.claim_name or name
+        if real in made:
+            where = team.document.where(("claims", name, "size"))
+            message = f"claim '{real}' is already made by '{made[real]}'"
+            yield error("claim-twice", where, message, "Leave size and storageClass with one of them.")
+        made.setdefault(real, name)
+        for cluster in clusters:
+            yield from _storage(team, name, claim, cluster)
+
+
+def _storage(team: TeamFile, name: str, claim: Claim, cluster: ClusterFile) -> Iterator[Finding]:
+    """Whether a class of the cluster makes the claim."""
+    classes = cluster.spec.storage_classes
+    wanted = claim.storage_class or default_class(cluster.spec)
+    if wanted is None:
+        yield error(
+            "storage-no-default",
+            team.document.where(("claims", name, "size")),
+            f"claim '{name}' names no storage class, and cluster {cluster.name} has no default one to make it",
+            f"Add storageClass: to the claim, or default: true to a class in {cluster.document.file}.",
+        )
+        return
+    if wanted not in classes:
+        yield error(
+            "storage-class-unknown",
+            team.document.where(("claims", name, "storageClass")),
+            f"storage class '{wanted}' of claim '{name}' is not declared for cluster {cluster.name}",
+            nearest(wanted, classes),
+        )
+        return
+    offered = classes[wanted].access_modes
+    for index, mode in enumerate(claim.access_modes):
+        if mode not in offered:
+            yield error(
+                "storage-access-mode",
+                team.document.where(("claims", name, "accessModes", index)),
+                f"storage class '{wanted}' of cluster {cluster.name} does not offer {mode}",
+                f"It offers {', '.join(offered)}.",
+            )
+
+
+def _grants_in_prod(team: TeamFile, clusters: list[ClusterFile]) -> Iterator[Finding]:
+    names = sorted(cluster.name for cluster in clusters if cluster.spec.environment == "prod")
+    if not names:
+        return
+    for index, grant in enumerate(team.spec.debuggers):
+        yield warning(
+            "grant-in-prod",
+            team.document.where(("debuggers", index)),
+            f"group '{grant.group}' may open a shell in production pods of team {team.name} "
+            f"({', '.join(names)}) until {grant.until}",
+            "Remove the grant as soon as the reason is gone.",
+        )

@@ -1,0 +1,64 @@
+"""A snapshot of what is in use: `kubectl get clusterqueues -o json`, read back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from gangplan.errors import UserError
+from gangplan.model.quantity import Quantity, QuantityError, parse
+from gangplan.source import ManifestError, load_objects
+
+# queue -> flavor -> resource -> amount
+Usage = dict[str, dict[str, dict[str, Quantity]]]
+
+HELP = "Write it with: kubectl get clusterqueues -o json > usage.json"
+
+
+def read_usage(path: Path) -> Usage:
+    """What each ClusterQueue of the file uses, by flavor and resource. Raises UserError.
+
+    Kueue keeps it in `status.flavorsUsage` (v1beta1 and v1beta2 alike, v0.15 to v0.19).
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"{path} cannot be read: {error}", HELP) from None
+    usage: Usage = {}
+    try:
+        for queue in _queues(_documents(text)):
+            name = queue["metadata"]["name"]
+            if not isinstance(name, str):
+                raise TypeError
+            flavors = (queue.get("status") or {}).get("flavorsUsage") or []
+            usage[name] = {str(flavor["name"]): _amounts(flavor.get("resources") or []) for flavor in flavors}
+    except (KeyError, TypeError, AttributeError, QuantityError):
+        raise UserError(f"{path} holds a ClusterQueue that cannot be read", HELP) from None
+    if not usage:
+        raise UserError(f"{path} holds no ClusterQueue", HELP)
+    return usage
+
+
+def _documents(text: str) -> list[Any]:
+    try:
+        return [json.loads(text)]
+    except ValueError:
+        pass
+    try:
+        return list(load_objects(text))
+    except ManifestError as error:
+        raise UserError(f"the snapshot is neither JSON nor YAML: {error}", HELP) from None
+
+
+def _queues(documents: Iterable[Any]) -> Iterable[dict[str, Any]]:
+    for document in documents:
+        items = document.get("items") if isinstance(document, dict) else document
+        for body in items if isinstance(items, list) else [document]:
+            if body["kind"] == "ClusterQueue":
+                yield body
+
+
+def _amounts(resources: Iterable[dict[str, Any]]) -> dict[str, Quantity]:
+    return {str(item["name"]): parse(str(item.get("total") or "0")) for item in resources}

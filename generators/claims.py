@@ -1,0 +1,25 @@
+"""PersistentVolumeClaims that a team asks gangplan to make. No commit ever removes one: it holds data."""
+
+from __future__ import annotations
+
+from gangplan.generators.common import objects_of, tenant_annotations, tenant_labels
+from gangplan.model.site import Tenant
+from gangplan.objects import Body
+
+WAVE = -20
+
+
+def claims(tenant: Tenant) -> list[Body]:
+    """One claim per `size` in the team's file."""
+    annotations = dict(tenant_annotations(tenant, WAVE))
+    annotations["argocd.argoproj.io/sync-options"] = "Prune=false,Delete=false"
+    values = {
+        "tenant": tenant,
+        "labels": tenant_labels(tenant),
+        "annotations": sorted(annotations.items()),
+    }
+    return [
+        body
+        for claim in tenant.claims
+        for body in objects_of("tenant/claim.yaml.j2", {**values, "claim": claim})
+    ]

@@ -1,0 +1,224 @@
+"""Grafana dashboards as ConfigMaps: use per project, workers of a run, depth of the queues.
+
+templates/dashboards/ says what each panel asks and shows; here it becomes Grafana's own model. Expressions
+use series that generators/alerts.py records, and series of exporters that are in docs/observability.md.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from gangplan.generators.alerts import object_annotations
+from gangplan.generators.common import objects_of
+from gangplan.model.site import Monitor, Site
+from gangplan.objects import Body
+
+# Grafana 12 (apps/dashboard/pkg/migration/schemaversion); an older one ignores what it does not know.
+SCHEMA_VERSION = 42
+# Also the uid that links and bookmarks hold: a name never changes.
+TEMPLATES = {
+    "gangplan-usage": "dashboards/gangplan-usage.yaml.j2",
+    "gangplan-workers": "dashboards/gangplan-workers.yaml.j2",
+    "gangplan-queues": "dashboards/gangplan-queues.yaml.j2",
+}
+WIDTH = 24
+SOURCE = {"type": "prometheus", "uid": "${datasource}"}
+# Colours of steps without a fault, with one that nears, with one.
+COLOURS = ("green", "orange", "red")
+_LABEL = re.compile(r"\{(\w+)\}")
+
+
+def dashboards(site: Site) -> list[Body]:
+    """One ConfigMap per dashboard, where the cluster has monitoring."""
+    if site.monitor is None:
+        return []
+    return [_config_map(site, site.monitor, name) for name in TEMPLATES]
+
+
+def _config_map(site: Site, monitor: Monitor, name: str) -> Body:
+    labels = dict(monitor.dashboard_labels) | {"app.kubernetes.io/managed-by": "gangplan"}
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {
+            "name": name,
+            "namespace": monitor.namespace,
+            "labels": dict(sorted(labels.items())),
+            "annotations": dict(object_annotations(site)),
+        },
+        "data": {f"{name}.json": json.dumps(dashboard(site, name), indent=1, sort_keys=True) + "\n"},
+    }
+
+
+def dashboard(site: Site, name: str) -> dict[str, Any]:
+    """A dashboard as Grafana stores it."""
+    kueue = site.platform.kueue
+    values = {
+        "queues": bool(site.queues),
+        # kueue v0.15.2 and v0.16.1 do not have it, v0.18.2 does (pkg/metrics/metrics.go); 0.17 was not seen.
+        "has_pending_resources": bool(site.queues) and kueue is not None and kueue.at_least(0, 18),
+    }
+    (plan,) = objects_of(TEMPLATES[name], values)
+    return {
+        "annotations": {"list": []},
+        "description": plan["description"],
+        "editable": False,
+        "graphTooltip": 1,
+        "links": [],
+        "panels": _panels(plan["panels"]),
+        "refresh": "1m",
+        "schemaVersion": SCHEMA_VERSION,
+        "tags": ["gangplan", "mpijob"],
+        "templating": {"list": [_source_variable(), *(_variable(entry) for entry in plan["variables"])]},
+        "time": {"from": f"now-{plan['window']}", "to": "now"},
+        "timepicker": {},
+        "timezone": "",
+        "title": plan["title"],
+        "uid": name,
+        "version": 1,
+    }
+
+
+def _source_variable() -> dict[str, Any]:
+    """The choice of the Prometheus: a dashboard that names one works in one Grafana only."""
+    return {
+        "current": {},
+        "hide": 0,
+        "includeAll": False,
+        "label": "Data source",
+        "multi": False,
+        "name": "datasource",
+        "options": [],
+        "query": "prometheus",
+        "refresh": 1,
+        "regex": "",
+        "type": "datasource",
+    }
+
+
+def _variable(entry: dict[str, Any]) -> dict[str, Any]:
+    """A choice among the values of a label. With several choices, all of them is the first."""
+    every = bool(entry.get("multi"))
+    return {
+        "allValue": ".*" if every else None,
+        "current": {"selected": True, "text": ["All"], "value": ["$__all"]} if every else {},
+        "datasource": SOURCE,
+        "definition": entry["query"],
+        "hide": 0,
+        "includeAll": every,
+        "label": entry["label"],
+        "multi": every,
+        "name": entry["name"],
+        "options": [],
+        "query": {"query": entry["query"], "refId": "variable"},
+        # On change of the time range: runs come and go.
+        "refresh": 2,
+        "regex": "",
+        "sort": 1,
+        "type": "query",
+    }
+
+
+def _panels(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The panels, placed from left to right as they fit."""
+    panels, x, y, tallest = [], 0, 0, 0
+    for number, entry in enumerate(entries, 1):
+        width, height = entry.get("width", 12), entry.get("height", 8)
+        if x + width > WIDTH:
+            x, y, tallest = 0, y + tallest, 0
+        panels.append(_panel(entry, number, {"h": height, "w": width, "x": x, "y": y}))
+        x, tallest = x + width, max(tallest, height)
+    return panels
+
+
+def _panel(entry: dict[str, Any], number: int, place: dict[str, int]) -> dict[str, Any]:
+    kind = entry["kind"]
+    return {
+        "datasource": SOURCE,
+        "description": entry["description"],
+        "fieldConfig": {"defaults": _field(entry), "overrides": []},
+        "gridPos": place,
+        "id": number,
+        "options": _OPTIONS[kind],
+        "targets": [_target(query, index, kind) for index, query in enumerate(entry["queries"])],
+        "title": entry["title"],
+        "transformations": _TIDY if kind == "table" else [],
+        "type": kind,
+    }
+
+
+def _field(entry: dict[str, Any]) -> dict[str, Any]:
+    """Unit, limits and colours of a panel's values."""
+    steps = entry.get("steps", [])
+    field: dict[str, Any] = {
+        "color": {"mode": "thresholds" if entry["kind"] != "timeseries" else "palette-classic"},
+        "custom": _lines(entry) if entry["kind"] == "timeseries" else {},
+        "thresholds": {
+            "mode": "absolute",
+            "steps": [
+                {"color": colour, "value": value}
+                for colour, value in zip(COLOURS, [None, *steps], strict=False)
+            ],
+        },
+        "unit": entry["unit"],
+    }
+    return field | {name: entry[name] for name in ("min", "max", "decimals") if name in entry}
+
+
+def _lines(entry: dict[str, Any]) -> dict[str, Any]:
+    """How a time series is drawn; a step with a meaning is drawn as a line across."""
+    return {
+        "drawStyle": "line",
+        "fillOpacity": 30 if entry.get("stack") else 5,
+        "lineWidth": 1,
+        "showPoints": "never",
+        "spanNulls": False,
+        "stacking": {"group": "A", "mode": "normal" if entry.get("stack") else "none"},
+        "thresholdsStyle": {"mode": "dashed" if entry.get("steps") else "off"},
+    }
+
+
+def _target(query: dict[str, Any], index: int, kind: str) -> dict[str, Any]:
+    is_range = kind == "timeseries"
+    return {
+        "datasource": SOURCE,
+        "editorMode": "code",
+        "expr": query["expr"],
+        "format": "table" if kind == "table" else "time_series",
+        "instant": not is_range,
+        "legendFormat": _LABEL.sub(r"{{\1}}", query["legend"]),
+        "range": is_range,
+        "refId": chr(ord("A") + index),
+    }
+
+
+_LAST = {"calcs": ["lastNotNull"], "fields": "", "values": False}
+_OPTIONS: dict[str, dict[str, Any]] = {
+    "timeseries": {
+        "legend": {
+            "calcs": ["mean", "max"],
+            "displayMode": "table",
+            "placement": "bottom",
+            "showLegend": True,
+        },
+        "tooltip": {"mode": "multi", "sort": "desc"},
+    },
+    "stat": {
+        "colorMode": "value",
+        "graphMode": "none",
+        "justifyMode": "auto",
+        "orientation": "auto",
+        "reduceOptions": _LAST,
+        "textMode": "auto",
+    },
+    "bargauge": {
+        "displayMode": "basic",
+        "orientation": "horizontal",
+        "reduceOptions": _LAST,
+        "showUnfilled": True,
+    },
+    "table": {"cellHeight": "sm", "showHeader": True, "sortBy": [{"desc": True, "displayName": "Value"}]},
+}
+_TIDY = [{"id": "organize", "options": {"excludeByName": {"Time": True, "__name__": True}}}]

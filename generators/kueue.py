@@ -1,0 +1,93 @@
+"""Kueue's cluster-scoped objects: topology, flavors, cohorts, admission checks and one queue per team.
+
+Defaults that the API server would persist are written out, so that Git and cluster agree byte for byte.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from gangplan.generators.common import PREFIX, Pairs, objects_of
+from gangplan.generators.localqueue import API_VERSION
+from gangplan.model.site import Site
+from gangplan.objects import Body
+
+# A queue is made when what it names is there: topology, then flavors and checks, then queues.
+TOPOLOGY_WAVE, FLAVOR_WAVE, QUEUE_WAVE = -16, -14, -12
+
+PROVISIONING = "kueue.x-k8s.io/provisioning-request"
+MULTIKUEUE = "kueue.x-k8s.io/multikueue"
+
+
+@dataclass(frozen=True, slots=True)
+class AdmissionCheck:
+    """An admission check; its parameters are an object of the same name."""
+
+    name: str
+    controller: str
+    kind: str
+
+
+def topology(site: Site) -> list[Body]:
+    """The topology, where some pool is placed by it."""
+    if site.topology is None:
+        return []
+    return _objects(site, "platform/topology.yaml.j2", TOPOLOGY_WAVE, topology=site.topology)
+
+
+def flavors(site: Site) -> list[Body]:
+    """One flavor per node pool. Without tolerations: Kueue up to 0.19 puts a flavor's in the place of the
+    pod's own (kueue#15161), and our pods carry what their pool's taints ask for."""
+    return [
+        body
+        for flavor in site.flavors
+        for body in _objects(site, "platform/flavor.yaml.j2", FLAVOR_WAVE, flavor=flavor)
+    ]
+
+
+def cohorts(site: Site) -> list[Body]:
+    """The cohorts; an implicit one would do, but a name without an object cannot be checked."""
+    return [
+        body
+        for cohort in site.cohorts
+        for body in _objects(site, "platform/cohort.yaml.j2", FLAVOR_WAVE, cohort=cohort)
+    ]
+
+
+def admission_checks(site: Site) -> list[Body]:
+    """Checks for pools that grow, and for handing runs to worker clusters."""
+    bodies: list[Body] = []
+    for item in site.provisioning:
+        check = AdmissionCheck(item.name, PROVISIONING, "ProvisioningRequestConfig")
+        bodies += _objects(site, "platform/provisioning.yaml.j2", TOPOLOGY_WAVE, provisioning=item)
+        bodies += _objects(site, "platform/admissioncheck.yaml.j2", FLAVOR_WAVE, check=check)
+    if site.workers:
+        check = AdmissionCheck("multikueue", MULTIKUEUE, "MultiKueueConfig")
+        for worker in site.workers:
+            bodies += _objects(site, "platform/multikueuecluster.yaml.j2", TOPOLOGY_WAVE, worker=worker)
+        bodies += _objects(
+            site, "platform/multikueueconfig.yaml.j2", TOPOLOGY_WAVE, name=check.name, workers=site.workers
+        )
+        bodies += _objects(site, "platform/admissioncheck.yaml.j2", FLAVOR_WAVE, check=check)
+    return bodies
+
+
+def cluster_queues(site: Site) -> list[Body]:
+    """One queue per team, open to its own namespace only."""
+    return [
+        body
+        for queue in site.queues
+        for body in _objects(site, "platform/clusterqueue.yaml.j2", QUEUE_WAVE, queue=queue)
+    ]
+
+
+def _objects(site: Site, template: str, wave: int, **values: Any) -> list[Body]:
+    annotations: Pairs = (
+        # Removing one of these from Git stops runs that use it: a person has to confirm.
+        ("argocd.argoproj.io/sync-options", "Prune=confirm,Delete=confirm"),
+        ("argocd.argoproj.io/sync-wave", str(wave)),
+        (f"{PREFIX}source", site.source),
+    )
+    shared = {"kueue_api": API_VERSION, "annotations": annotations, "site": site}
+    return objects_of(template, {**shared, **values})

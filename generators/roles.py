@@ -1,0 +1,106 @@
+"""ClusterRoles of the personas: what each may do in a namespace that a RoleBinding opens to it.
+
+A ClusterRole grants nothing by itself; gangplan binds these only in a team's own namespace (access.py).
+None has a wildcard, none reads or writes Secrets, none may hand out rights (bind, escalate, impersonate).
+Three of them also join the built-in view, edit and admin roles, so that members of a project see and make
+runs as they see and make Jobs (founding requirements, SCY-06 to SCY-10).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gangplan.generators.common import PREFIX, objects_of
+from gangplan.model.job import Platform
+from gangplan.model.site import Site
+from gangplan.objects import Body
+
+WAVE = -20
+
+READ = ("get", "list", "watch")
+WRITE = ("create", "delete", "get", "list", "patch", "update", "watch")
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """Verbs on resources of one API group."""
+
+    group: str
+    resources: tuple[str, ...]
+    verbs: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Role:
+    """A ClusterRole; `joins` is the built-in role that it is aggregated into."""
+
+    name: str
+    meaning: str
+    rules: tuple[Rule, ...]
+    joins: str = ""
+
+
+def roles(site: Site) -> list[Body]:
+    """The ClusterRoles of a cluster."""
+    return [body for role in roles_of(site.platform) for body in _objects(site, role)]
+
+
+def roles_of(platform: Platform) -> list[Role]:
+    """The roles as values. Each but the debugger's holds the one before it."""
+    viewer = (*_jobs(platform, READ), *_watching(platform))
+    creator = (*_jobs(platform, ("create", *READ)), *_watching(platform))
+    editor = (*_jobs(platform, WRITE), *_watching(platform))
+    mlops = (*editor, Rule("metrics.k8s.io", ("pods",), ("get", "list")))
+    admin = (*mlops, *_GUARDRAILS)
+    return [
+        Role("mpijob-viewer", "Sees runs, their pods and logs", viewer, "view"),
+        Role("mpijob-creator", "Starts runs, and sees them", creator),
+        Role("mpijob-editor", "Makes, changes and removes runs", editor, "edit"),
+        Role("mpijob-mlops", "Maintains runs and reads what their pods use", mlops),
+        Role("mpijob-admin", "Also sees quota, policies, claims and who has access", admin, "admin"),
+        Role("mpijob-debugger", "Opens a shell in pods", _DEBUGGING),
+    ]
+
+
+def _jobs(platform: Platform, verbs: tuple[str, ...]) -> tuple[Rule, ...]:
+    """What people write: runs and their runtimes; MPIJobs where their operator is."""
+    rules = (Rule("trainer.kubeflow.org", ("trainingruntimes", "trainjobs"), verbs),)
+    if platform.mpi_operator is None:
+        return rules
+    return (*rules, Rule("kubeflow.org", ("mpijobs",), verbs))
+
+
+def _watching(platform: Platform) -> tuple[Rule, ...]:
+    """What controllers write: status, JobSets, workloads in the queue, pods, logs and events."""
+    rules = [Rule("trainer.kubeflow.org", ("trainjobs/status",), READ)]
+    if platform.mpi_operator is not None:
+        rules.append(Rule("kubeflow.org", ("mpijobs/status",), READ))
+    rules.append(Rule("jobset.x-k8s.io", ("jobsets",), READ))
+    if platform.kueue is not None:
+        rules.append(Rule("kueue.x-k8s.io", ("localqueues", "workloads"), READ))
+    return (*rules, Rule("", ("events", "pods"), READ), Rule("", ("pods/log",), ("get",)))
+
+
+_GUARDRAILS = (
+    Rule("", ("limitranges", "persistentvolumeclaims", "resourcequotas", "serviceaccounts"), READ),
+    Rule("networking.k8s.io", ("networkpolicies",), READ),
+    Rule("rbac.authorization.k8s.io", ("rolebindings",), READ),
+)
+# A shell is `create` over SPDY. Over a WebSocket it is `get`, and from Kubernetes 1.35 on `create` as well
+# (feature AuthorizePodWebsocketUpgradeCreatePermission): kubectl tries the WebSocket first.
+_DEBUGGING = (
+    Rule("", ("pods",), ("get", "list")),
+    Rule("", ("pods/exec",), ("create", "get")),
+    Rule("", ("pods/log",), ("get",)),
+)
+
+
+def _objects(site: Site, role: Role) -> list[Body]:
+    annotations = {
+        "argocd.argoproj.io/sync-wave": str(WAVE),
+        f"{PREFIX}description": role.meaning,
+        f"{PREFIX}source": site.source,
+    }
+    return objects_of(
+        "platform/clusterrole.yaml.j2", {"role": role, "annotations": tuple(annotations.items())}
+    )

@@ -1,0 +1,95 @@
+"""The platform that we render works: queues are active, quotas are what the API server keeps, names hold."""
+
+from __future__ import annotations
+
+import pytest
+
+from gangplan.model.quantity import Quantity, parse
+from gangplan.resolve.shares import capacity
+from tests.e2e.story import Chapter
+from tests.lab.client import condition
+
+pytestmark = pytest.mark.e2e
+
+
+def test_queues_are_active(chapter: Chapter) -> None:
+    kinds = {body["kind"] for body in chapter.standing}
+    assert {"ClusterQueue", "LocalQueue", "ResourceFlavor", "Cohort"} <= kinds
+    for body in chapter.standing:
+        if body["kind"] in ("ClusterQueue", "LocalQueue"):
+            meta = body["metadata"]
+            live = chapter.lab.client.get(body["kind"], meta["name"], meta.get("namespace"))
+            assert condition(live, "Active") == "True", live["status"]["conditions"]
+
+
+def test_quotas_are_the_nodes(chapter: Chapter) -> None:
+    """Nominal quotas add up to what the nodes of each pool have, and to no more."""
+    pools = chapter.cluster.node_pools
+    promised: dict[tuple[str, str], Quantity] = {}
+    for queue in chapter.lab.client.list("ClusterQueue"):
+        for flavor in queue["spec"]["resourceGroups"][0]["flavors"]:
+            pool = next(
+                name for name in sorted(pools, key=len, reverse=True) if flavor["name"].startswith(name)
+            )
+            for item in flavor["resources"]:
+                key = (pool, item["name"])
+                promised[key] = promised.get(key, Quantity.of(0)) + parse(item["nominalQuota"])
+    for pool, spec in pools.items():
+        for resource, whole in capacity(spec).items():
+            # What does not divide is left over: below a thousandth of a core or a MiB for each team.
+            assert promised[pool, resource] <= whole
+            assert (whole - promised[pool, resource]).nano * 1000 <= whole.nano
+
+
+def test_no_team_reaches_the_queue_of_another(chapter: Chapter) -> None:
+    """A ClusterQueue takes runs of its own team's namespace only."""
+    queues = chapter.lab.client.list("ClusterQueue")
+    namespaces = [queue["spec"]["namespaceSelector"]["matchLabels"] for queue in queues]
+    assert len({str(labels) for labels in namespaces}) == len(queues)
+    locals_ = chapter.lab.client.list("LocalQueue")
+    for queue in locals_:
+        (behind,) = (one for one in queues if one["metadata"]["name"] == queue["spec"]["clusterQueue"])
+        wanted = behind["spec"]["namespaceSelector"]["matchLabels"]["kubernetes.io/metadata.name"]
+        assert wanted == queue["metadata"]["namespace"]
+
+
+def test_the_namespaces_own_quota_never_stood_in_the_way(chapter: Chapter) -> None:
+    said = [
+        event["message"]
+        for event in chapter.lab.client.list("Event")
+        if "exceeded quota" in event.get("message", "")
+    ]
+    assert not said
+    used = [item["status"]["used"] for item in chapter.lab.client.list("ResourceQuota") if item.get("status")]
+    assert used
+
+
+def test_bounds_refuse_what_no_node_holds(chapter: Chapter) -> None:
+    """The LimitRange is in force: a container above the largest node is refused at once."""
+    body = next(body for body in chapter.standing if body["kind"] == "LimitRange")
+    most = parse(body["spec"]["limits"][0]["max"]["cpu"])
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "too-large", "namespace": body["metadata"]["namespace"]},
+        "spec": {
+            "securityContext": {
+                "runAsNonRoot": True,
+                "runAsUser": 1000,
+                "seccompProfile": {"type": "RuntimeDefault"},
+            },
+            "containers": [
+                {
+                    "name": "node",
+                    "image": "registry.example.com/x",
+                    "resources": {
+                        "requests": {"cpu": (most + most).canonical()},
+                        "limits": {"cpu": (most + most).canonical()},
+                    },
+                    "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}},
+                }
+            ],
+        },
+    }
+    with pytest.raises(Exception, match="maximum cpu usage per Container"):
+        chapter.lab.client.create(pod, dry_run=True)

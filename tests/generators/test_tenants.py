@@ -1,0 +1,312 @@
+"""The shapes of a tenant's objects: quota, bounds, policies, claims, secrets, namespace, priorities."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from gangplan.generators.quota import quota
+from gangplan.generators.secrets import secrets
+from gangplan.model.quantity import parse, parse_cpu, parse_memory
+from gangplan.model.site import ContainerBounds, Store, StoredSecret, Tenant
+from gangplan.model.version import parse_version
+from gangplan.objects import Body
+from gangplan.resolve import resolve_tenants
+from gangplan.workspace import load
+from tests import workspaces
+
+OPENSHIFT = 'kueue: "0.19.2", openshift: "4.21"'
+STORAGE = """\
+storageClasses:
+  cephfs: {accessModes: [ReadWriteMany], default: true}
+  block: {accessModes: [ReadWriteOnce]}
+"""
+
+
+def tenant(root: Path, **changes: Any) -> Tenant:
+    """The tenant of the small workspace, with some of its values changed."""
+    from dataclasses import replace
+
+    workspace, findings = load(root)
+    assert not findings
+    (found,) = resolve_tenants(workspace, "lab")
+    return replace(found, **changes)
+
+
+def rendered(root: Path, cluster: str = "", team: str = "", part: str = "tenants/nlp/tenant") -> list[Body]:
+    """What the small workspace renders beside runs, with more lines in its files."""
+    files = {
+        "overlays/lab/cluster.yaml": workspaces.CLUSTER + cluster,
+        "specs/nlp/team.yaml": workspaces.TEAM + team,
+    }
+    workspaces.write(root, files)
+    workspaces.render(root)
+    return [*yaml.safe_load_all(workspaces.rendered(root)[f"lab/{part}.yaml"])]
+
+
+def of_kind(bodies: list[Body], kind: str) -> dict[str, Body]:
+    """The objects of a kind by name."""
+    return {body["metadata"]["name"]: body for body in bodies if body["kind"] == kind}
+
+
+# Quota and bounds
+
+
+def test_the_quota_has_its_keys_in_order_and_as_kubernetes_writes_them(root: Path) -> None:
+    hard = (
+        ("services.nodeports", parse("0")),
+        ("pods", parse("250")),
+        ("requests.nvidia.com/gpu", parse("32")),
+        ("count/trainjobs.trainer.kubeflow.org", parse("500")),
+        ("requests.memory", parse_memory("2048Gi")),
+        ("requests.cpu", parse_cpu("0.5")),
+    )
+    bodies = quota(tenant(root, hard=hard, bounds=None, forbidden_priorities=()))
+    (body,) = bodies
+    assert (body["kind"], body["metadata"]["name"]) == ("ResourceQuota", "training")
+    assert list(body["spec"]["hard"].items()) == [
+        ("count/trainjobs.trainer.kubeflow.org", "500"),
+        ("pods", "250"),
+        ("requests.cpu", "500m"),
+        ("requests.memory", "2Ti"),
+        ("requests.nvidia.com/gpu", "32"),
+        ("services.nodeports", "0"),
+    ]
+
+
+def test_forbidden_priorities_may_have_no_pod(root: Path) -> None:
+    bodies = quota(tenant(root, hard=(), bounds=None, forbidden_priorities=("high", "critical")))
+    (body,) = bodies
+    assert body["metadata"]["name"] == "priorities"
+    assert body["spec"] == {
+        "hard": {"pods": "0"},
+        "scopeSelector": {
+            "matchExpressions": [
+                {
+                    "scopeName": "PriorityClass",
+                    "operator": "In",
+                    "values": ["training-high", "training-critical"],
+                }
+            ]
+        },
+    }
+
+
+def test_nothing_to_bound_is_no_object(root: Path) -> None:
+    assert quota(tenant(root, hard=(), bounds=None, forbidden_priorities=())) == []
+
+
+def test_the_limit_range_states_every_default(root: Path) -> None:
+    bounds = ContainerBounds(parse_cpu(1), parse_memory("1Gi"), parse_cpu(60), parse_memory("240Gi"))
+    (body,) = quota(tenant(root, hard=(), bounds=bounds, forbidden_priorities=()))
+    assert body["spec"]["limits"] == [
+        {
+            "type": "Container",
+            "max": {"cpu": "60", "memory": "240Gi"},
+            "default": {"cpu": "1", "memory": "1Gi"},
+            "defaultRequest": {"cpu": "1", "memory": "1Gi"},
+        }
+    ]
+
+
+pools = st.fixed_dictionaries(
+    {
+        "count": st.integers(1, 64),
+        "cpu": st.sampled_from(["250m", 1, 1.5, 8, 60, 256]),
+        "memory": st.sampled_from(["256Mi", "1Gi", "1.5Gi", "240Gi", "2000G", "4Ti"]),
+    },
+    optional={"gpu": st.just({"model": "a100-80gb", "count": 8})},
+)
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(pools=st.dictionaries(st.sampled_from(["a", "b", "c"]), pools, min_size=1))
+def test_a_limit_range_never_hands_out_devices(pools: dict[str, Any], root: Path) -> None:
+    """Kubernetes makes a maximum the default, and refuses a default above the maximum."""
+    cluster = yaml.safe_load(workspaces.CLUSTER)
+    cluster["nodePools"] = pools
+    workspaces.write(root, {"overlays/lab/cluster.yaml": yaml.safe_dump(cluster)})
+    (body,) = (one for one in quota(tenant(root)) if one["kind"] == "LimitRange")
+    (limit,) = body["spec"]["limits"]
+    assert {*limit} == {"type", "max", "default", "defaultRequest"}
+    for amounts in (limit["max"], limit["default"], limit["defaultRequest"]):
+        assert {*amounts} == {"cpu", "memory"}
+    for resource, most in limit["max"].items():
+        assert parse(limit["defaultRequest"][resource]) <= parse(limit["default"][resource]) <= parse(most)
+
+
+# Isolation
+
+
+@pytest.mark.parametrize(
+    ("versions", "namespace", "labels", "port"),
+    [
+        ('kueue: "0.19.2"', "kube-system", {"k8s-app": "kube-dns"}, 53),
+        (OPENSHIFT, "openshift-dns", {"dns.operator.openshift.io/daemonset-dns": "default"}, 5353),
+    ],
+)
+def test_a_namespace_is_closed_but_for_names(
+    versions: str, namespace: str, labels: dict[str, str], port: int, root: Path
+) -> None:
+    cluster = workspaces.CLUSTER.replace('kueue: "0.19.2"', versions)
+    workspaces.write(root, {"overlays/lab/cluster.yaml": cluster})
+    workspaces.render(root)
+    bodies = [*yaml.safe_load_all(workspaces.rendered(root)["lab/tenants/nlp/tenant.yaml"])]
+    policies = {name: body["spec"] for name, body in of_kind(bodies, "NetworkPolicy").items()}
+    assert policies == {
+        "default-deny": {"podSelector": {}, "policyTypes": ["Ingress", "Egress"]},
+        "allow-dns": {
+            "podSelector": {},
+            "policyTypes": ["Egress"],
+            "egress": [
+                {
+                    "to": [
+                        {
+                            "podSelector": {"matchLabels": labels},
+                            "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": namespace}},
+                        }
+                    ],
+                    "ports": [{"protocol": name, "port": port} for name in ("UDP", "TCP")],
+                }
+            ],
+        },
+    }
+
+
+# Claims
+
+
+def test_a_claim_with_a_size_is_made_and_never_removed(root: Path) -> None:
+    team = workspaces.TEAM.replace(
+        "notes: {accessModes: [ReadWriteOnce]}",
+        "notes: {accessModes: [ReadWriteMany], claimName: nlp-notes, size: 1024Gi}\n"
+        "  disk: {accessModes: [ReadWriteOnce], size: 1.5Ti, storageClass: block}",
+    )
+    workspaces.write(root, {"specs/nlp/team.yaml": team})
+    workspaces.write(root, {"overlays/lab/cluster.yaml": workspaces.CLUSTER + STORAGE})
+    workspaces.render(root)
+    bodies = [*yaml.safe_load_all(workspaces.rendered(root)["lab/tenants/nlp/tenant.yaml"])]
+    claims = of_kind(bodies, "PersistentVolumeClaim")
+    assert {name: body["spec"] for name, body in claims.items()} == {
+        "disk": {
+            "accessModes": ["ReadWriteOnce"],
+            "resources": {"requests": {"storage": "1536Gi"}},
+            "storageClassName": "block",
+            "volumeMode": "Filesystem",
+        },
+        "nlp-notes": {
+            "accessModes": ["ReadWriteMany"],
+            "resources": {"requests": {"storage": "1Ti"}},
+            "storageClassName": "cephfs",
+            "volumeMode": "Filesystem",
+        },
+    }
+    for body in claims.values():
+        options = body["metadata"]["annotations"]["argocd.argoproj.io/sync-options"]
+        assert options == "Prune=false,Delete=false"
+
+
+# Secrets
+
+
+def test_secrets_name_keys_and_hold_nothing(root: Path) -> None:
+    store = 'secretStore: {name: vault, path: "kv/{namespace}/{team}/{secret}", refresh: 1h30m}\n'
+    bodies = of_kind(rendered(root, store, "pullSecrets: [registry]\n"), "ExternalSecret")
+    assert sorted(bodies) == ["huggingface", "lidar-s3", "registry"]
+    assert bodies["lidar-s3"]["spec"] == {
+        "secretStoreRef": {"name": "vault", "kind": "ClusterSecretStore"},
+        "refreshPolicy": "Periodic",
+        "refreshInterval": "1h30m0s",
+        "target": {"name": "lidar-s3", "creationPolicy": "Owner", "deletionPolicy": "Retain"},
+        "dataFrom": [
+            {
+                "extract": {
+                    "key": "kv/nlp/nlp/lidar-s3",
+                    "conversionStrategy": "Default",
+                    "decodingStrategy": "None",
+                    "metadataPolicy": "None",
+                    "nullBytePolicy": "Ignore",
+                }
+            }
+        ],
+    }
+    assert bodies["registry"]["spec"]["target"]["template"] == {
+        "type": "kubernetes.io/dockerconfigjson",
+        "engineVersion": "v2",
+        "mergePolicy": "Replace",
+    }
+    assert not {"data", "stringData", "Secret"} & {key for body in bodies.values() for key in body}
+
+
+@pytest.mark.parametrize(
+    ("version", "is_there"), [(None, True), ("2.2.0", False), ("2.3.0", True), ("3.0", True)]
+)
+def test_the_policy_on_null_bytes_is_of_newer_operators(
+    version: str | None, is_there: bool, root: Path
+) -> None:
+    known = parse_version(version) if version else None
+    store = Store("vault", "SecretStore", 45, (StoredSecret("hf", "a/hf", False),), known)
+    (body,) = secrets(tenant(root, store=store))
+    assert ("nullBytePolicy" in body["spec"]["dataFrom"][0]["extract"]) == is_there
+    assert body["spec"]["refreshInterval"] == "45s"
+
+
+def test_no_store_no_external_secret(root: Path) -> None:
+    assert not of_kind(rendered(root), "ExternalSecret")
+
+
+# Namespace and priorities
+
+
+def test_a_project_of_openshift(root: Path) -> None:
+    cluster = workspaces.CLUSTER.replace('kueue: "0.19.2"', OPENSHIFT)
+    workspaces.write(root, {"overlays/lab/cluster.yaml": cluster})
+    workspaces.write(root, {"specs/nlp/team.yaml": workspaces.TEAM + "description: Language models\n"})
+    workspaces.render(root)
+    bodies = [*yaml.safe_load_all(workspaces.rendered(root)["lab/tenants/nlp/tenant.yaml"])]
+    metadata = of_kind(bodies, "Namespace")["nlp"]["metadata"]
+    assert metadata["labels"]["kueue.openshift.io/managed"] == "true"
+    assert metadata["labels"]["opendatahub.io/dashboard"] == "true"
+    assert metadata["labels"]["pod-security.kubernetes.io/enforce"] == "restricted"
+    assert metadata["annotations"]["openshift.io/display-name"] == "nlp"
+    assert metadata["annotations"]["openshift.io/description"] == "Language models"
+
+
+def test_elsewhere_nothing_of_openshift(root: Path) -> None:
+    metadata = of_kind(rendered(root), "Namespace")["nlp"]["metadata"]
+    assert "openshift" not in str(metadata)
+    assert "opendatahub" not in str(metadata)
+
+
+def test_pods_never_preempt_where_kueue_decides(root: Path) -> None:
+    bodies = rendered(root, part="platform/platform")
+    pods, workloads = of_kind(bodies, "PriorityClass"), of_kind(bodies, "WorkloadPriorityClass")
+    assert {name: body["value"] for name, body in pods.items()} == {
+        "training-low": 100,
+        "training-normal": 500,
+        "training-high": 1000,
+    }
+    assert {name: body["value"] for name, body in workloads.items()} == {
+        name: body["value"] for name, body in pods.items()
+    }
+    assert {body["preemptionPolicy"] for body in pods.values()} == {"Never"}
+    assert not [body for body in pods.values() if "globalDefault" in body]
+
+
+@pytest.mark.parametrize("gang", ["volcano", "coscheduling"])
+def test_a_scheduler_that_gathers_pods_preempts_by_their_priority(gang: str, root: Path) -> None:
+    bodies = rendered(root, f"gang: {gang}\n", part="platform/platform")
+    assert {body["preemptionPolicy"] for body in of_kind(bodies, "PriorityClass").values()} == {
+        "PreemptLowerPriority"
+    }
+    workspaces.write(root, {"specs/nlp/filings.yaml": workspaces.SPEC + "priority: high\n"})
+    text = workspaces.render(root, "-o", "-", "specs/nlp/filings.yaml").out
+    runtime = next(body for body in yaml.safe_load_all(text) if body["kind"] == "TrainingRuntime")
+    jobs = runtime["spec"]["template"]["spec"]["replicatedJobs"]
+    pods = [job["template"]["spec"]["template"]["spec"] for job in jobs]
+    assert [pod["priorityClassName"] for pod in pods] == ["training-high"] * 2

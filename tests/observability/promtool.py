@@ -1,0 +1,74 @@
+"""The real promtool: found on PATH or among the lab's programs, and what it says of rules."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from gangplan.generators.alerts import alerts
+from gangplan.model.site import Site
+from tests.lab.build import executable
+from tests.lab.programs import PROMTOOL
+
+RULES = "rules.yaml"
+
+
+def promtool() -> str:
+    """The program, or a skip that says how to get it."""
+    built = executable(PROMTOOL)
+    found = str(built) if built.is_file() else shutil.which("promtool")
+    if not found:
+        pytest.skip("real promtool: neither built (make lab) nor on PATH")
+    return found
+
+
+def groups_of(site: Site) -> list[dict[str, Any]]:
+    """The groups of every rule object, as the Prometheus Operator hands them to Prometheus."""
+    return [group for body in alerts(site) for group in body["spec"]["groups"]]
+
+
+def write_rules(groups: list[dict[str, Any]], folder: Path) -> Path:
+    """A rule file of Prometheus."""
+    path = folder / RULES
+    path.write_text(yaml.safe_dump({"groups": groups}, sort_keys=False, width=1000), encoding="utf-8")
+    return path
+
+
+def run(arguments: Sequence[str], folder: Path) -> None:
+    """Run promtool; what it prints is the failure."""
+    command = [promtool(), *arguments]
+    outcome = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert outcome.returncode == 0, outcome.stdout + outcome.stderr
+
+
+def check(site: Site, folder: Path) -> None:
+    """`promtool check rules`, its lint a failure too."""
+    write_rules(groups_of(site), folder)
+    run(["check", "rules", "--lint=all", "--lint-fatal", RULES], folder)
+
+
+def check_expressions(expressions: Sequence[str], folder: Path) -> None:
+    """Whether Prometheus can parse each expression: each becomes a rule of its own name."""
+    rules = [{"record": f"expression_{number}", "expr": expr} for number, expr in enumerate(expressions)]
+    write_rules([{"name": "expressions", "rules": rules}], folder)
+    run(["check", "rules", "--lint=none", RULES], folder)
+
+
+def tell(site: Site, stories: Sequence[dict[str, Any]], folder: Path) -> None:
+    """`promtool test rules`: series in, recorded series and alerts out."""
+    groups = groups_of(site)
+    write_rules(groups, folder)
+    document = {
+        "rule_files": [RULES],
+        "evaluation_interval": "30s",
+        "group_eval_order": [group["name"] for group in groups],
+        "tests": list(stories),
+    }
+    (folder / "stories.yaml").write_text(yaml.safe_dump(document, sort_keys=False), encoding="utf-8")
+    run(["test", "rules", "stories.yaml"], folder)

@@ -1,0 +1,66 @@
+"""The real promtool on the rules: they parse and lint, and each fires when it must and not when near."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gangplan.generators.alerts import inputs
+from tests.observability import stories
+from tests.observability.busy import panels
+from tests.observability.promtool import check, check_expressions, promtool, tell
+from tests.observability.sites import NEW, SITES
+from tests.observability.test_dashboards import expressions
+
+pytestmark = pytest.mark.real_tool("promtool")
+
+
+@pytest.fixture(autouse=True)
+def needs_promtool() -> None:
+    """Without it every test here is skipped, by name."""
+    promtool()
+
+
+@pytest.mark.parametrize("name", SITES)
+def test_rules_parse_and_lint(name: str, tmp_path: Path) -> None:
+    check(SITES[name], tmp_path)
+
+
+@pytest.mark.parametrize("name", SITES)
+def test_expressions_of_dashboards_parse(name: str, tmp_path: Path) -> None:
+    check_expressions(expressions(SITES[name]), tmp_path)
+
+
+@pytest.mark.parametrize("name", stories.everything())
+def test_stories(name: str, tmp_path: Path) -> None:
+    tell(NEW, stories.everything()[name], tmp_path)
+
+
+def test_deadlines_that_only_the_job_has(tmp_path: Path) -> None:
+    tell(SITES["old"], stories.deadlines(0), tmp_path)
+
+
+@pytest.mark.parametrize("name", SITES)
+def test_missing_exporters(name: str, tmp_path: Path) -> None:
+    site = SITES[name]
+    tell(site, stories.missing(*((one.exporter, one.series) for one in inputs(site))), tmp_path)
+
+
+def test_every_panel_shows_something(tmp_path: Path) -> None:
+    tell(NEW, [panels(expressions(NEW))], tmp_path)
+
+
+def test_teams_from_labels_of_namespaces(tmp_path: Path) -> None:
+    labelled = {'kube_namespace_labels{namespace="ns-team-cv",label_gangplan_dev_team="team-cv"}': "1x3000"}
+    for story in stories.failures():
+        wanted = [test for test in story["promql_expr_test"] if "mpijob_count" not in test["expr"]]
+        more = [{"series": name, "values": values} for name, values in labelled.items()]
+        changed = {**story, "promql_expr_test": wanted, "input_series": story["input_series"] + more}
+        tell(SITES["bare"], [changed], tmp_path)
+
+
+def test_a_story_can_fail(tmp_path: Path) -> None:
+    wrong = stories.story("nothing is not something", {"up": "1x60"}, (5, "up", {}))
+    with pytest.raises(AssertionError, match="FAILED"):
+        tell(NEW, [wrong], tmp_path)

@@ -1,0 +1,70 @@
+"""Monitoring of a cluster file, all the way to rendered/ and through the gate."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests import workspaces
+
+MONITORING = """\
+monitoring:
+  namespace: observe
+  ruleLabels: {release: prometheus}
+  dashboardLabels: {grafana_dashboard: "1"}
+  pending: 45m
+"""
+
+
+def platform(root: Path, cluster: str) -> list[dict[str, Any]]:
+    """What is rendered for the platform, found good by `validate`."""
+    workspaces.write(root, {"overlays/lab/cluster.yaml": cluster})
+    workspaces.render(root)
+    outcome = workspaces.gangplan("validate", "-C", root)
+    assert outcome.code == 0, outcome.out + outcome.err
+    return list(yaml.safe_load_all(workspaces.rendered(root)["lab/platform/platform.yaml"]))
+
+
+def names(bodies: list[dict[str, Any]]) -> list[tuple[str, str]]:
+    """Kind and name of what belongs to monitoring."""
+    found = [body for body in bodies if body["metadata"].get("namespace") == "observe"]
+    return sorted((body["kind"], body["metadata"]["name"]) for body in found)
+
+
+def test_a_cluster_with_monitoring(root: Path) -> None:
+    bodies = platform(root, workspaces.CLUSTER + MONITORING)
+    assert names(bodies) == [
+        ("ConfigMap", "gangplan-queues"),
+        ("ConfigMap", "gangplan-usage"),
+        ("ConfigMap", "gangplan-workers"),
+        ("PrometheusRule", "gangplan-alerts"),
+        ("PrometheusRule", "gangplan-records"),
+    ]
+    (records,) = [body for body in bodies if body["metadata"]["name"] == "gangplan-records"]
+    assert records["metadata"]["labels"]["release"] == "prometheus"
+    teams = [rule["labels"] for rule in records["spec"]["groups"][0]["rules"]]
+    assert [(one["team"], one["namespace"]) for one in teams] == [("nlp", "nlp")]
+    (alerts,) = [body for body in bodies if body["metadata"]["name"] == "gangplan-alerts"]
+    waits = [rule for group in alerts["spec"]["groups"] for rule in group["rules"]]
+    assert {rule["for"] for rule in waits if rule["alert"] == "GangplanRunPendingTooLong"} == {"45m"}
+
+
+def test_a_cluster_without(root: Path) -> None:
+    assert names(platform(root, workspaces.CLUSTER)) == []
+
+
+def test_the_queue_is_the_one_that_is_rendered(root: Path) -> None:
+    bodies = platform(root, workspaces.CLUSTER + MONITORING)
+    queues = {body["metadata"]["name"] for body in bodies if body["kind"] == "ClusterQueue"}
+    (records,) = [body for body in bodies if body["metadata"]["name"] == "gangplan-records"]
+    assert {rule["labels"]["cluster_queue"] for rule in records["spec"]["groups"][0]["rules"]} == queues
+
+
+@pytest.mark.parametrize("labels", ["ruleLabels: {'a b': c}", "namespace: Monitoring"])
+def test_what_prometheus_could_not_read(labels: str, root: Path) -> None:
+    cluster = workspaces.CLUSTER + f"monitoring:\n  {labels}\n"
+    workspaces.write(root, {"overlays/lab/cluster.yaml": cluster})
+    assert workspaces.gangplan("validate", "-C", root).code != 0

@@ -1,0 +1,112 @@
+"""Objects that a patch spoiled: Kueue would refuse them, or accept them and never admit a run."""
+
+from __future__ import annotations
+
+import copy
+import fnmatch
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from gangplan.errors import Exit
+from gangplan.pipeline import Request, preview
+from gangplan.resolve import resolve_site
+from gangplan.resolve.shares import capacity
+from gangplan.source import load_objects
+from gangplan.validate.agreement import judge_standing
+from gangplan.workspace import load
+from tests.standing.base import workspace
+from tests.workspaces import gangplan, write
+
+CASES: dict[str, dict[str, Any]] = yaml.safe_load(
+    Path(__file__).with_name("patched.yaml").read_text(encoding="utf-8")
+)
+Body = dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def standing(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[Body], Any]:
+    """The objects of the small cluster, and what its nodes have."""
+    root = workspace(tmp_path_factory.mktemp("standing"))
+    result = preview(Request(root))
+    assert not result.has_errors
+    texts = [text for path, text in sorted(result.texts.items()) if "/runs/" not in path]
+    loaded, _ = load(root)
+    pools = loaded.clusters["lab"].spec.node_pools
+    offered = {flavor.name: capacity(pools[flavor.pool]) for flavor in resolve_site(loaded, "lab").flavors}
+    return [body for text in texts for body in load_objects(text)], offered
+
+
+def test_what_we_render_is_sound(standing: tuple[list[Body], Any]) -> None:
+    bodies, offered = standing
+    assert judge_standing(bodies, offered) == [[] for _ in bodies]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_patched(name: str, standing: tuple[list[Body], Any]) -> None:
+    case = CASES[name]
+    bodies, offered = copy.deepcopy(standing[0]), standing[1]
+    place, *path = case["at"]
+    target = _find(bodies, place)
+    _set(target, path, case.get("to"))
+
+    judged = judge_standing(bodies, offered)
+
+    found = [(body, problem) for body, wrong in zip(bodies, judged, strict=True) for problem in wrong]
+    if "finds" not in case:
+        assert not found
+        return
+    told = [(body, problem) for body, problem in found if problem.rule == case["finds"]]
+    assert len(told) == case.get("count", 1), found
+    assert {problem.rule for _, problem in found} == {case["finds"], *case.get("rest", [])}
+    if "blames" in case:
+        assert f"{told[0][0]['kind']}/{told[0][0]['metadata']['name']}" == case["blames"]
+    else:
+        assert told[0][0] is target
+    assert case.get("says", "") in told[0][1].message
+
+
+def _find(bodies: list[Body], place: str) -> Body:
+    kind, _, name = place.partition("/")
+    name, _, namespace = name.partition("@")
+    (found,) = (
+        body
+        for body in bodies
+        if body["kind"] == kind
+        and fnmatch.fnmatch(body["metadata"]["name"], name)
+        and (not namespace or body["metadata"]["namespace"] == namespace)
+    )
+    return found
+
+
+def _set(body: Any, path: list[Any], value: Any) -> None:
+    for step in path[:-1]:
+        body = body[step]
+    if isinstance(body, list) and path[-1] == len(body):
+        body.append(value)
+    elif value is None:
+        del body[path[-1]]
+    else:
+        body[path[-1]] = value
+
+
+def test_the_patch_is_to_blame(tmp_path: Path, builder: None) -> None:
+    """The finding stands at the patch, not at the cluster file, and nothing is written."""
+    patch = """\
+apiVersion: kustomize.config.k8s.io/v1alpha1
+kind: Component
+patches:
+- target: {kind: ResourceQuota, name: training, namespace: team-cv}
+  patch: |-
+    - op: replace
+      path: /spec/hard/requests.nvidia.com~1gpu
+      value: "32"
+"""
+    root = write(workspace(tmp_path), {"overlays/lab/kustomization.yaml": patch})
+    outcome = gangplan("render", "-C", root)
+    assert outcome.code == Exit.FINDINGS
+    assert outcome.errors() == [("overlays/lab/kustomization.yaml:4:3", "hard-quota-below-queue")]
+    assert "ResourceQuota/team-cv/training" in outcome.err
+    assert not (root / "rendered").exists()

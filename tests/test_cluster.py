@@ -1,0 +1,404 @@
+"""`gangplan cluster`: what a cluster has, what other versions would change, and how Kueue is configured."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from gangplan.errors import Exit
+from gangplan.pipeline import Request, preview
+from gangplan.report.cluster import shown
+from gangplan.report.kueue_config import go_duration
+from gangplan.report.upgrade import ABSENT
+from tests import workspaces
+from tests.workspaces import Outcome, gangplan
+
+CLUSTER = "overlays/lab/cluster.yaml"
+PAIR = 'trainer: "2.3.0", kueue: "0.19.2"'
+OLD = 'trainer: "2.1.0", kueue: "0.15.2"'
+
+
+def change(root: Path, old: str, new: str) -> None:
+    """Change the cluster file."""
+    text = (root / CLUSTER).read_text()
+    assert old in text
+    (root / CLUSTER).write_text(text.replace(old, new))
+
+
+def check(root: Path, *arguments: str) -> Outcome:
+    """`gangplan cluster check`."""
+    return gangplan("cluster", "check", "-C", root, *arguments)
+
+
+def rows(outcome: Outcome) -> dict[str, tuple[str, str]]:
+    """The table: version and state by component."""
+    found = re.findall(r"^  (\w.*?)  +(\S+) +(yes|no|missing|untried|unused|-)(?:  |$)", outcome.out, re.M)
+    return {name: (version, state) for name, version, state in found}
+
+
+# The table
+
+
+def test_the_table(root: Path) -> None:
+    outcome = check(root)
+    assert (outcome.code, outcome.err) == (Exit.CLEAN, "")
+    assert rows(outcome) == {
+        "Kubernetes": ("1.34.4", "yes"),
+        "Trainer": ("2.3.0", "yes"),
+        "JobSet": ("-", "yes"),
+        "Kueue": ("0.19.2", "yes"),
+        "GPU operator": ("25.10.0", "yes"),
+    }
+    assert "a queue starts runs through runtimePatches" in outcome.out
+    assert "a run has at most 18 kinds of pods" in outcome.out
+    assert "waitForPodsReady is on unless configured" in outcome.out
+
+
+def test_what_older_versions_decide(root: Path) -> None:
+    change(root, PAIR, OLD)
+    outcome = check(root)
+    assert outcome.code == Exit.CLEAN
+    for words in (
+        "through podTemplateOverrides",
+        "the deadline stands on the launcher's Job",
+        "at most 8 kinds",
+        "waitForPodsReady is off",
+        "a flavor with topology cannot change",
+    ):
+        assert words in outcome.out
+    assert "a run cannot be edited" not in outcome.out
+
+
+STATES = {
+    "no Kueue": ((', kueue: "0.19.2"', ""), "Kueue", ("-", "missing"), Exit.FINDINGS),
+    "a Kueue of another Trainer": (("0.19.2", "0.16.1"), "Kueue", ("0.16.1", "no"), Exit.FINDINGS),
+    "a Kueue that nobody knows": (("0.19.2", "0.20.0"), "Kueue", ("0.20.0", "no"), Exit.FINDINGS),
+    "a Trainer that nobody knows": (("2.3.0", "2.9.0"), "Trainer", ("2.9.0", "no"), Exit.FINDINGS),
+    "no GPU operator": ((', gpuOperator: "25.10.0"', ""), "GPU operator", ("-", "missing"), Exit.CLEAN),
+    "another JobSet": (
+        (PAIR, f'{PAIR}, jobset: "0.11.0"'),
+        "JobSet",
+        ("0.11.0", "untried"),
+        Exit.CLEAN,
+    ),
+    "an old OpenShift": (
+        (PAIR, f'{PAIR}, openshift: "4.13"'),
+        "OpenShift",
+        ("4.13", "no"),
+        Exit.FINDINGS,
+    ),
+    "the right OpenShift": ((PAIR, f'{PAIR}, openshift: "4.21"'), "OpenShift", ("4.21", "yes"), Exit.CLEAN),
+    "an old Argo CD": ((PAIR, f'{PAIR}, argocd: "2.14.1"'), "Argo CD", ("2.14.1", "untried"), Exit.CLEAN),
+    "the MPI operator": (
+        (PAIR, f'{PAIR}, mpiOperator: "0.8.2"'),
+        "MPI operator",
+        ("0.8.2", "yes"),
+        Exit.CLEAN,
+    ),
+    "Volcano beside Kueue": (
+        ("region:", "gang: volcano\nregion:"),
+        "Kueue",
+        ("0.19.2", "unused"),
+        Exit.CLEAN,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", STATES)
+def test_states(name: str, root: Path) -> None:
+    (old, new), component, expected, code = STATES[name]
+    change(root, old, new)
+    outcome = check(root)
+    assert rows(outcome)[component] == expected
+    assert outcome.code == code
+    assert bool(outcome.errors()) is (code == Exit.FINDINGS)
+
+
+def test_rdma_on_an_openshift_that_cannot(root: Path) -> None:
+    change(root, '"1.34.4"', '"1.28.3", openshift: "4.15"')
+    change(root, "memory: 240Gi}", "memory: 240Gi, rdma: {resource: rdma/ib, count: 1}}")
+    outcome = check(root)
+    assert rows(outcome)["OpenShift"] == ("4.15", "no")
+    assert "RDMA needs 4.16 or later" in outcome.out
+    assert "openshift-rdma" in {rule for _, rule in outcome.errors()}
+
+
+def test_json(root: Path) -> None:
+    change(root, ', gpuOperator: "25.10.0"', "")
+    outcome = check(root, "--format", "json")
+    document = json.loads(outcome.out)
+    assert document["version"] == 1
+    assert [one["name"] for one in document["clusters"]] == ["lab"]
+    gpu = document["clusters"][0]["components"][-1]
+    assert (gpu["key"], gpu["stated"], gpu["state"]) == ("gpuOperator", "", "missing")
+    assert [finding["rule"] for finding in document["findings"]] == ["gpu-operator-unstated"]
+    assert document["clusters"][0]["upgrade"] is None
+
+
+def test_a_file_that_cannot_be_read_is_input(root: Path) -> None:
+    change(root, "count: 4, cpu: 60", "count: many, cpu: 60")
+    outcome = check(root)
+    assert (outcome.code, outcome.out) == (Exit.INPUT, "")
+    assert outcome.errors() == [("overlays/lab/cluster.yaml:7:16", "spec-type")]
+
+
+FLAGS = {
+    "an unknown cluster": (["--cluster", "lap"], "there is no cluster 'lap'", "Did you mean 'lab'?"),
+    "an unknown component": (["--as", "kueu=0.19"], "there is no component 'kueu'", "Did you mean 'kueue'?"),
+    "no version": (["--as", "kueue=new"], "'new' is not a version of kueue", "--as kueue=1.2"),
+    "no component": (["--as", "0.19"], "'0.19' is not a component and its version", "trainer=2.3"),
+    "nothing": (["--as", ""], "'' is not a component and its version", "trainer=2.3"),
+    "a component twice": (["--as", "kueue=0.18,kueue=0.19"], "kueue is given twice", "once"),
+    "an unknown format": (["--format", "xml"], "there is no format 'xml'", "text, json"),
+}
+
+
+@pytest.mark.parametrize("name", FLAGS)
+def test_flags(name: str, root: Path) -> None:
+    arguments, message, help = FLAGS[name]
+    outcome = check(root, *arguments)
+    assert (outcome.code, outcome.out) == (Exit.INPUT, "")
+    assert message in outcome.err
+    assert help in outcome.err
+
+
+# Other versions
+
+
+def upgrade(root: Path, versions: str) -> dict[str, Any]:
+    """What other versions would change."""
+    outcome = check(root, "--as", versions, "--format", "json")
+    assert outcome.code == Exit.CLEAN, outcome.out
+    found: dict[str, Any] = json.loads(outcome.out)["clusters"][0]["upgrade"]
+    return found
+
+
+def many(root: Path, count: int) -> Path:
+    """The small workspace with more jobs."""
+    names = {f"specs/nlp/job-{index:03}.yaml": workspaces.SPEC for index in range(1, count)}
+    return workspaces.write(root, names)
+
+
+def test_runs_that_change_alike_are_one_line(root: Path) -> None:
+    change(root, PAIR, OLD)
+    outcome = check(many(root, 30), "--as", "trainer=2.3,kueue=0.19")
+    assert outcome.code == Exit.CLEAN
+    line = "spec.activeDeadlineSeconds: (absent) -> 86400  (30 objects, first nlp/filings)"
+    assert outcome.out.count(line) == 1
+    assert "30 runs get a new name and would train again:" in outcome.out
+    assert re.search(r"nlp/filings: filings-[0-9a-f]{8} -> filings-[0-9a-f]{8}\n", outcome.out)
+    assert "    and 20 more\n" in outcome.out
+    assert "gangplan render --keep-runs" in outcome.out
+    assert outcome.out.count("\n") < 60
+
+
+def test_names_are_those_that_a_render_gives(root: Path) -> None:
+    change(root, PAIR, OLD)
+    (renamed,) = upgrade(root, "trainer=2.3,kueue=0.19")["renamed"]
+    workspaces.render(root)
+    assert (root / f"rendered/lab/runs/nlp/{renamed['old']}.yaml").exists()
+    change(root, OLD, PAIR)
+    workspaces.render(root)
+    assert (root / f"rendered/lab/runs/nlp/{renamed['new']}.yaml").exists()
+
+
+def test_fields_that_differ_from_run_to_run_are_one_line(root: Path) -> None:
+    change(root, PAIR, OLD)
+    for hours in range(1, 9):
+        workspaces.write(root, {f"specs/nlp/job-{hours}.yaml": f"{workspaces.SPEC}timeout: {hours}h\n"})
+    deltas = upgrade(root, "trainer=2.3,kueue=0.19")["differences"]
+    deadlines = [delta for delta in deltas if delta["path"] == "spec.activeDeadlineSeconds"]
+    assert [(delta["count"], delta["values"]) for delta in deadlines] == [(9, 9)]
+
+
+def test_nothing_changes(root: Path) -> None:
+    found = upgrade(root, "trainer=2.2,kueue=0.18")
+    assert found["renamed"] == []
+    assert "no run gets a new name" in check(root, "--as", "trainer=2.2,kueue=0.18").out
+
+
+def test_an_archived_run_does_not_train_again(root: Path) -> None:
+    change(root, PAIR, OLD)
+    workspaces.write(root, {"specs/nlp/filings.yaml": workspaces.SPEC + "state: archived\n"})
+    outcome = check(root, "--as", "trainer=2.3,kueue=0.19")
+    assert "no run gets a new name" in outcome.out
+    assert upgrade(root, "trainer=2.3,kueue=0.19")["renamed"][0]["is_archived"] is True
+
+
+def test_kubernetes_changes_namespaces_alone(root: Path) -> None:
+    found = upgrade(root, "kubernetes=1.35")
+    assert {delta["kind"] for delta in found["differences"]} == {"Namespace"}
+    assert found["renamed"] == []
+
+
+def test_openshift_brings_its_kubernetes(root: Path) -> None:
+    change(root, PAIR, f'{PAIR}, openshift: "4.21"')
+    outcome = check(root, "--as", "openshift=4.20")
+    assert outcome.code == Exit.CLEAN
+    assert "lab with Kubernetes 1.33 (was 1.34.4), OpenShift 4.20 (was 4.21)" in outcome.out
+
+
+def test_trainer_brings_its_jobset(root: Path) -> None:
+    change(root, PAIR, f'{PAIR}, jobset: "0.12.0"')
+    outcome = check(root, "--as", "trainer=2.2")
+    assert (outcome.code, outcome.findings) == (Exit.CLEAN, [])
+    assert "JobSet as it comes (was 0.12.0)" in outcome.out
+
+
+def test_a_pair_that_does_not_work_is_refused(root: Path) -> None:
+    outcome = check(root, "--as", "kueue=0.16")
+    assert outcome.code == Exit.FINDINGS
+    assert outcome.errors() == [("overlays/lab/cluster.yaml:3:59", "version-pair")]
+    assert "not compared: see the findings" in outcome.out
+
+
+def test_nothing_is_written(root: Path) -> None:
+    workspaces.render(root)
+    before = workspaces.tree(root)
+    check(root, "--as", "trainer=2.2,kueue=0.18")
+    after = workspaces.tree(root)
+    assert {name: text for name, text in after.items() if not name.startswith(".gangplan/")} == {
+        name: text for name, text in before.items() if not name.startswith(".gangplan/")
+    }
+
+
+def test_a_workspace_that_does_not_render_is_input(root: Path) -> None:
+    workspaces.write(root, {"specs/nlp/filings.yaml": workspaces.SPEC.replace("32Gi", "32GB")})
+    outcome = check(root, "--as", "kueue=0.18")
+    assert outcome.code == Exit.INPUT
+    assert outcome.errors() == [("specs/nlp/filings.yaml:8:9", "spec-value")]
+
+
+def test_only_the_cluster_that_is_named_changes(tmp_path: Path) -> None:
+    root = workspaces.stock(tmp_path / "workspace")
+    workspaces.write(root, {"overlays/far/cluster.yaml": workspaces.CLUSTER})
+    workspaces.write(root, {"specs/nlp/team.yaml": workspaces.TEAM.replace("[lab]", "[lab, far]")})
+    outcome = check(root, "--cluster", "far", "--as", "kubernetes=1.35")
+    assert outcome.code == Exit.CLEAN
+    assert outcome.out.startswith("far\n")
+    assert "lab" not in re.findall(r"^\S+", outcome.out, re.M)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (ABSENT, "(absent)"),
+        ("a\nb\n", "a text of 2 lines"),
+        ("x" * 80, '"' + "x" * 56 + "..."),
+        (3, "3"),
+        ({}, "{}"),
+    ],
+)
+def test_values_are_short(value: object, text: str) -> None:
+    assert shown(value) == text
+
+
+# Kueue's configuration
+
+
+def config(root: Path) -> tuple[dict[str, Any], str]:
+    """The printed configuration, and its text."""
+    outcome = gangplan("cluster", "kueue-config", "-C", root)
+    assert (outcome.code, outcome.err) == (Exit.CLEAN, "")
+    return yaml.safe_load(outcome.out), outcome.out
+
+
+def test_the_configuration(root: Path) -> None:
+    document, text = config(root)
+    assert document == {
+        "apiVersion": "config.kueue.x-k8s.io/v1beta2",
+        "kind": "Configuration",
+        "integrations": {
+            "frameworks": ["batch/job", "jobset.x-k8s.io/jobset", "trainer.kubeflow.org/trainjob"]
+        },
+        "waitForPodsReady": {
+            "timeout": "30m",
+            "recoveryTimeout": "30m",
+            "blockAdmission": False,
+            "requeuingStrategy": {
+                "timestamp": "Eviction",
+                "backoffBaseSeconds": 60,
+                "backoffMaxSeconds": 3600,
+            },
+        },
+        "fairSharing": {"preemptionStrategies": ["LessThanOrEqualToFinalShare", "LessThanInitialShare"]},
+        "manageJobsWithoutQueueName": True,
+        "managedJobsNamespaceSelector": {
+            "matchExpressions": [{"key": "gangplan.dev/team", "operator": "Exists"}]
+        },
+    }
+    assert "Kueue 0.19: on by default" in text
+
+
+def test_the_selector_matches_the_namespaces_that_are_rendered(root: Path) -> None:
+    workspaces.render(root)
+    bodies = [
+        body
+        for path in (root / "rendered/lab/tenants").rglob("*.yaml")
+        for body in yaml.safe_load_all(path.read_text())
+    ]
+    (namespace,) = [body for body in bodies if body["kind"] == "Namespace"]
+    key = config(root)[0]["managedJobsNamespaceSelector"]["matchExpressions"][0]["key"]
+    assert key in namespace["metadata"]["labels"]
+
+
+def test_every_setting_has_a_reason(root: Path) -> None:
+    lines = config(root)[1].splitlines()
+    bare = [
+        line.strip()
+        for above, line in zip(["", *lines], lines, strict=False)
+        if not line.strip().startswith("#") and not above.strip().startswith("#")
+    ]
+    # The second key of a pair, and what opens a block.
+    assert bare == [
+        "kind: Configuration",
+        "frameworks:",
+        "requeuingStrategy:",
+        "matchExpressions:",
+        "operator: Exists",
+    ]
+
+
+def test_what_the_cluster_file_decides(root: Path) -> None:
+    change(root, PAIR, 'trainer: "2.2.1", kueue: "0.18.2", mpiOperator: "0.8.2"')
+    change(root, "region:", "podsReadyTimeout: 1h30m\nfairSharing: false\nregion:")
+    document, text = config(root)
+    assert "fairSharing" not in document
+    assert document["waitForPodsReady"]["timeout"] == "1h30m"
+    assert document["integrations"]["frameworks"][-1] == "kubeflow.org/mpijob"
+    assert "Kueue 0.18: off unless this block is there" in text
+
+
+def test_a_cluster_without_kueue(root: Path) -> None:
+    change(root, ', kueue: "0.19.2"', "")
+    change(root, "region:", "gang: volcano\nregion:")
+    outcome = gangplan("cluster", "kueue-config", "-C", root)
+    assert (outcome.code, outcome.out) == (Exit.INPUT, "")
+    assert "no cluster starts runs through Kueue" in outcome.err
+    outcome = gangplan("cluster", "kueue-config", "-C", root, "--cluster", "lab")
+    assert "cluster lab starts runs without Kueue (gang: volcano)" in outcome.err
+
+
+def test_a_pair_that_does_not_work_has_no_configuration(root: Path) -> None:
+    change(root, "0.19.2", "0.16.1")
+    outcome = gangplan("cluster", "kueue-config", "-C", root)
+    assert (outcome.code, outcome.out) == (Exit.FINDINGS, "")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(1800, "30m"), (5400, "1h30m"), (172_800, "48h"), (61, "1m1s"), (10, "10s")]
+)
+def test_times_are_as_go_reads_them(seconds: int, text: str) -> None:
+    assert go_duration(seconds) == text
+
+
+@pytest.mark.parametrize("engine", ["serial", "process"])
+def test_workers_know_the_other_versions(engine: str, root: Path) -> None:
+    request = Request(many(root, 60), engine=engine, jobs=2, versions=(("kubernetes", "1.35"),))
+    (tenant,) = [text for path, text in preview(request).texts.items() if path.endswith("tenant.yaml")]
+    assert "pod-security.kubernetes.io/enforce-version: v1.35" in tenant

@@ -1,0 +1,157 @@
+"""Nothing that we emit is rewritten by a server: every default is written out, every amount is canonical.
+
+What a server adds or respells, a GitOps engine sees as drift for ever. Each emitted object goes through what
+is known of that: defaults of the real CRDs, defaults of built-in kinds, and quantities as Go writes them.
+`make e2e` asks the API server the same of the sample workspace.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gangplan.model.quantity import parse
+from tests.test_crds import FILES, minors, name_of, objects
+from tests.validate import crd
+
+Body = dict[str, Any]
+
+# Where quantities stand: the key of a mapping of amounts, or of one amount.
+MAPS = {"requests", "limits", "hard", "max", "min", "default", "defaultRequest"}
+AMOUNTS = {"nominalQuota", "borrowingLimit", "lendingLimit", "weight", "sizeLimit", "storage"}
+
+
+@pytest.mark.parametrize(("workspace", "path"), FILES, ids=name_of)
+def test_quantities_are_canonical_texts(workspace: Path, path: Path) -> None:
+    for body in objects(path):
+        if body["kind"] == "ConfigMap":
+            continue
+        for where, amount in amounts(body.get("spec", {}), "spec"):
+            assert isinstance(amount, str), f"{body['kind']} {where}: {amount!r} is no text"
+            assert parse(amount).canonical() == amount, f"{body['kind']} {where}"
+
+
+def amounts(value: Any, path: str, inside: bool = False) -> Iterator[tuple[str, Any]]:
+    """Every quantity of an object, with its path."""
+    if isinstance(value, dict):
+        for key, item in value.items():
+            if isinstance(item, dict | list):
+                yield from amounts(item, f"{path}.{key}", inside=key in MAPS and isinstance(item, dict))
+            elif inside or (key in AMOUNTS and "affinity" not in path.lower()):
+                yield f"{path}.{key}", item
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from amounts(item, f"{path}[{index}]")
+
+
+def test_amounts_are_found() -> None:
+    body = {"resources": {"limits": {"cpu": 1}}, "hard": {"pods": "3"}, "a": [{"nominalQuota": 9}]}
+    found = dict(amounts(body, ""))
+    assert found == {".resources.limits.cpu": 1, ".hard.pods": "3", ".a[0].nominalQuota": 9}
+
+
+@crd.needs_crds
+@pytest.mark.parametrize(("workspace", "path"), FILES, ids=name_of)
+def test_defaults_of_the_crds_are_written_out(workspace: Path, path: Path) -> None:
+    lines = minors(workspace, path)
+    for body in objects(path):
+        component = crd.GROUPS.get(body["apiVersion"].rpartition("/")[0])
+        if component is None:
+            continue
+        for line in crd.at_hand(component, lines[component]):
+            schema = crd.crd_for(body, {**lines, component: line})
+            assert schema is not None
+            filled = copy.deepcopy(body)
+            fill(filled, schema)
+            if body["kind"] == "TrainJob":
+                # Kueue and Trainer own these; in Git they would be fought over (docs/gitops.md).
+                for field in ("suspend", "managedBy"):
+                    assert field not in body["spec"]
+                    filled["spec"].pop(field, None)
+            assert filled == body, f"{body['kind']} {body['metadata']['name']} at {line}"
+
+
+def fill(value: Any, schema: Body) -> None:
+    """Structural defaulting as the API server does it."""
+    if isinstance(value, dict):
+        for name, inner in (schema.get("properties") or {}).items():
+            if name not in value and "default" in inner and name != "status":
+                value[name] = copy.deepcopy(inner["default"])
+            if name in value and name != "status":
+                fill(value[name], inner)
+        rest = schema.get("additionalProperties")
+        if isinstance(rest, dict):
+            for name, item in value.items():
+                if name not in (schema.get("properties") or {}):
+                    fill(item, rest)
+    elif isinstance(value, list):
+        for item in value:
+            fill(item, schema.get("items") or {})
+
+
+def test_filling_finds_what_is_left_out() -> None:
+    schema = {"properties": {"a": {"default": {}, "properties": {"b": {"default": 1}}}}}
+    body: Body = {}
+    fill(body, schema)
+    assert body == {"a": {"b": 1}}
+
+
+@pytest.mark.parametrize(("workspace", "path"), FILES, ids=name_of)
+def test_defaults_of_built_in_kinds_are_written_out(workspace: Path, path: Path) -> None:
+    """Defaults that the API server persists (Kubernetes v1.34: pkg/apis/*/v1/defaults.go)."""
+    for body in objects(path):
+        spec = body.get("spec") or {}
+        match body["kind"]:
+            case "NetworkPolicy":
+                rules = [*spec.get("ingress", ()), *spec.get("egress", ())]
+                assert all("protocol" in port for rule in rules for port in rule.get("ports", ()))
+                assert spec["policyTypes"]
+                assert "podSelector" in spec
+            case "RoleBinding":
+                wanted = {"ServiceAccount": None, "User": RBAC, "Group": RBAC}
+                assert all(one.get("apiGroup") == wanted[one["kind"]] for one in body["subjects"])
+                assert all("namespace" in one for one in body["subjects"] if one["kind"] == "ServiceAccount")
+                assert body["roleRef"]["apiGroup"] == RBAC
+            case "PersistentVolumeClaim":
+                assert spec["volumeMode"] == "Filesystem"
+            case "PriorityClass":
+                assert body["preemptionPolicy"] in ("Never", "PreemptLowerPriority")
+                assert "globalDefault" not in body  # false is left out when it is stored
+            case "LimitRange":
+                for limit in spec["limits"]:
+                    # A missing default is taken from max, a missing request from the default.
+                    assert set(limit["max"]) == set(limit["default"]) == set(limit["defaultRequest"])
+            case "Namespace":
+                assert not spec
+
+
+RBAC = "rbac.authorization.k8s.io"
+
+
+@pytest.mark.parametrize(("workspace", "path"), FILES, ids=name_of)
+def test_nothing_is_empty(workspace: Path, path: Path) -> None:
+    """Kueue's webhooks write objects anew from their types, which leaves out what is empty (omitempty)."""
+    kept = {
+        *("spec.podSelector", "spec.namespaceSelector", "spec.mlPolicy.torch"),
+        *("spec.podGroupPolicy.volcano", "spec"),
+        "rules.apiGroups",  # the core group has an empty name
+    }
+    for body in objects(path):
+        for where in empties(body, ""):
+            assert where in kept, f"{body['kind']} {body['metadata']['name']}: {where} is empty"
+
+
+def empties(value: Any, path: str) -> Iterator[str]:
+    """Paths of empty texts, lists, mappings and nulls."""
+    if value is None or (isinstance(value, str | list | dict) and not value):
+        yield path
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield from empties(item, f"{path}.{key}" if path else key)
+    elif isinstance(value, list):
+        for item in value:
+            yield from empties(item, path)

@@ -1,0 +1,164 @@
+"""Every role and binding that gangplan renders, in all examples and the sample: never more than promised."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.rbac import Question, granted, rights_of
+from tests.test_examples import EXAMPLES
+from tests.workspaces import REPOSITORY
+
+Object = dict[str, Any]
+RBAC = "rbac.authorization.k8s.io"
+ESCALATING = {"bind", "escalate", "impersonate", "approve", "sign", "deletecollection"}
+# People write runs and runtimes, and the debugger opens shells; everything else they only read.
+WRITABLE = {
+    ("trainer.kubeflow.org", "trainjobs"),
+    ("trainer.kubeflow.org", "trainingruntimes"),
+    ("kubeflow.org", "mpijobs"),
+    ("", "pods/exec"),
+}
+OPENSHIFT_ROLE = "system:openshift:scc:nonroot-v2"
+
+
+@dataclass(frozen=True)
+class Tree:
+    """One rendered cluster and the workspace that it comes from."""
+
+    source: Path
+    rendered: Path
+
+    def objects(self, part: str = "") -> list[Object]:
+        """Its objects, or those of a part of it."""
+        files = sorted((self.rendered / part).rglob("*.yaml"))
+        return [body for path in files for body in yaml.safe_load_all(path.read_text()) if body]
+
+    def team(self, name: str) -> Object:
+        """A team's file as written."""
+        body: Object = yaml.safe_load((self.source / f"specs/{name}/team.yaml").read_text())
+        return body
+
+
+TREES = [
+    Tree(source, cluster)
+    for source, rendered in [
+        (REPOSITORY, REPOSITORY / "rendered"),
+        *((path / "input", path / "expected") for path in EXAMPLES),
+    ]
+    for cluster in sorted(rendered.iterdir())
+]
+
+
+@pytest.fixture(params=TREES, ids=lambda tree: f"{tree.source.parent.name}/{tree.rendered.name}")
+def tree(request: pytest.FixtureRequest) -> Tree:
+    """One of all rendered clusters."""
+    found: Tree = request.param
+    return found
+
+
+def test_there_is_something_to_look_at() -> None:
+    kinds = [body["kind"] for tree in TREES for body in tree.objects()]
+    assert kinds.count("ClusterRole") >= 6 * len(TREES)
+    assert kinds.count("RoleBinding") >= 10
+
+
+def test_no_role_gives_more_than_it_says(tree: Tree) -> None:
+    for body in tree.objects():
+        if body["kind"] not in ("Role", "ClusterRole"):
+            continue
+        name = body["metadata"]["name"]
+        assert not {"nonResourceURLs", "resourceNames"} & {key for rule in body["rules"] for key in rule}
+        assert "aggregationRule" not in body, name
+        for group, resource, verb in granted(body):
+            right = f"{name}: {verb} {group}/{resource}"
+            assert "*" not in group + resource + verb, f"a wildcard: {right}"
+            assert resource.partition("/")[0] != "secrets", f"secrets: {right}"
+            assert resource != "serviceaccounts/token", f"a token: {right}"
+            assert verb not in ESCALATING, right
+            is_reading = verb in ("get", "list", "watch") and resource != "pods/exec"
+            assert is_reading or (group, resource) in WRITABLE, f"writes: {right}"
+            assert resource != "pods/exec" or name == "mpijob-debugger", right
+
+
+def test_nothing_is_bound_for_the_whole_cluster(tree: Tree) -> None:
+    assert "ClusterRoleBinding" not in {body["kind"] for body in tree.objects()}
+    assert not {body["kind"] for body in tree.objects("runs")} & {"Role", "RoleBinding", "ClusterRole"}
+    assert not {body["kind"] for body in tree.objects("platform")} & {"Role", "RoleBinding"}
+
+
+def test_bindings_stand_in_the_teams_own_namespace(tree: Tree) -> None:
+    roles = {body["metadata"]["name"] for body in tree.objects("platform") if body["kind"] == "ClusterRole"}
+    for folder in sorted((tree.rendered / "tenants").iterdir()):
+        bodies, team = tree.objects(f"tenants/{folder.name}"), tree.team(folder.name)
+        (namespace,) = [body["metadata"]["name"] for body in bodies if body["kind"] == "Namespace"]
+        assert namespace == team.get("namespace", folder.name)
+        accounts = {body["metadata"]["name"] for body in bodies if body["kind"] == "ServiceAccount"}
+        people = {name for names in team.get("groups", {}).values() for name in names}
+        people |= {grant["group"] for grant in team.get("debuggers", ())}
+        for body in bodies:
+            if body["kind"] != "RoleBinding":
+                continue
+            assert body["metadata"]["namespace"] == namespace
+            assert body["roleRef"]["apiGroup"] == RBAC
+            assert body["roleRef"]["kind"] == "ClusterRole"
+            assert body["roleRef"]["name"] in {*roles, OPENSHIFT_ROLE}
+            for subject in body["subjects"]:
+                _is_declared(subject, namespace, people, accounts)
+                assert (body["roleRef"]["name"] == OPENSHIFT_ROLE) == (subject["kind"] == "ServiceAccount")
+
+
+def _is_declared(subject: Object, namespace: str, people: set[str], accounts: set[str]) -> None:
+    if subject["kind"] == "ServiceAccount":
+        assert subject["namespace"] == namespace
+        assert subject["name"] in accounts
+    else:
+        assert subject == {"apiGroup": RBAC, "kind": "Group", "name": subject["name"]}
+        assert subject["name"] in people
+
+
+def test_shells_are_for_debug_grants_only(tree: Tree) -> None:
+    for body in tree.objects("tenants"):
+        if body["kind"] == "RoleBinding" and body["roleRef"]["name"] == "mpijob-debugger":
+            annotations = body["metadata"]["annotations"]
+            team = tree.team(body["metadata"]["labels"]["gangplan.dev/team"])
+            (subject,) = body["subjects"]
+            assert {
+                "group": subject["name"],
+                "until": annotations["gangplan.dev/until"],
+                "reason": annotations["gangplan.dev/reason"],
+            } in team["debuggers"]
+
+
+def test_accounts_of_pods_have_no_token_and_no_rights(tree: Tree) -> None:
+    for body in tree.objects("tenants"):
+        if body["kind"] == "ServiceAccount":
+            assert body["automountServiceAccountToken"] is False
+
+
+def test_where_only_git_writes_people_look() -> None:
+    (tree,) = [one for one in TREES if one.rendered.parts[-3:] == ("tenant-in-full", "expected", "city")]
+    rights = rights_of(tree.objects())
+    for group in ("nlp-scientists", "nlp-mlops", "nlp-leads", "auditors"):
+        for verb in ("create", "update", "patch", "delete"):
+            asked = Question(group, verb, "trainer.kubeflow.org", "trainjobs", "team-nlp")
+            assert not rights.allow(asked), asked
+        assert rights.allow(Question(group, "get", "trainer.kubeflow.org", "trainjobs", "team-nlp"))
+
+
+def test_a_team_cannot_see_another() -> None:
+    (tree,) = [one for one in TREES if one.rendered.parts[-3:] == ("tenant-in-full", "expected", "lab")]
+    rights = rights_of(tree.objects())
+    for verb in ("get", "list", "create", "delete"):
+        for group, own, other in (
+            ("nlp-scientists", "team-nlp", "vision"),
+            ("vision-scientists", "vision", "team-nlp"),
+        ):
+            assert rights.allow(Question(group, verb, "trainer.kubeflow.org", "trainjobs", own))
+            assert not rights.allow(Question(group, verb, "trainer.kubeflow.org", "trainjobs", other))
+            assert not rights.allow(Question(group, verb, "trainer.kubeflow.org", "trainjobs"))
+            assert not rights.allow(Question(group, verb, "", "secrets", own))

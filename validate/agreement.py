@@ -1,0 +1,126 @@
+"""Quota, cap and bounds of a cluster agree: nothing is promised twice, nothing admitted is then refused.
+
+Judged over all built objects that stand on a cluster before any run, patches included.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+
+from gangplan.model.quantity import Quantity
+from gangplan.validate import queues
+from gangplan.validate.forms import Body, Found
+from gangplan.validate.schema_messages import Problem
+from gangplan.validate.tree import Capacity, Member, amount, circle, members
+
+# flavor -> resource -> what its nodes have
+Offered = Mapping[str, Mapping[str, Quantity]]
+CAP_RULE, BOUNDS_RULE, SUM_RULE = "hard-quota-below-queue", "bounds-uncovered", "quota-over-capacity"
+
+
+def judge_standing(bodies: Sequence[Body], offered: Offered | None) -> list[list[Problem]]:
+    """The problems of each object that stands on a cluster. `offered` is None where promises may exceed it."""
+    found = [queues.problems(body, bodies) for body in bodies]
+    tree = members(bodies)
+    if any(found) or any(circle(tree, one.name) for one in tree):
+        return found
+    for index, body in enumerate(bodies):
+        if body["kind"] == "ResourceQuota":
+            found[index] += _cap(body, bodies, tree)
+        elif body["kind"] == "LimitRange":
+            found[index] += _bounds(body, bodies)
+        elif body["kind"] in ("ClusterQueue", "Cohort") and offered is not None:
+            found[index] += _sums(body, tree, offered)
+    return found
+
+
+def _queues_of(namespace: str, bodies: Sequence[Body]) -> list[Body]:
+    """The ClusterQueues behind a namespace's LocalQueues."""
+    targets = {
+        body["spec"]["clusterQueue"]
+        for body in bodies
+        if body["kind"] == "LocalQueue" and body["metadata"].get("namespace") == namespace
+    }
+    return [body for body in bodies if body["kind"] == "ClusterQueue" and body["metadata"]["name"] in targets]
+
+
+def _cap(body: Body, bodies: Sequence[Body], tree: Sequence[Member]) -> Found:
+    """A ResourceQuota below what the queue may admit: admitted runs would wait for pods (kueue#1403)."""
+    spec = body["spec"]
+    if spec.get("scopes") or spec.get("scopeSelector"):
+        return
+    for queue in _queues_of(body["metadata"].get("namespace", ""), bodies):
+        name = queue["metadata"]["name"]
+        for key, hard in sorted((spec.get("hard") or {}).items()):
+            resource = key.removeprefix("requests.")
+            flavors = _flavors_with(queue, resource)
+            if not flavors or key.startswith("limits."):
+                continue
+            most = sum((Capacity(tree, (flavor, resource)).most(name) for flavor in flavors), Fraction(0))
+            if amount(hard) < most:
+                yield Problem(
+                    ("spec", "hard", key),
+                    f"{hard} is below the {_shown(most)} that queue '{name}' may admit: an admitted run would wait"
+                    " for its pods for ever",
+                    rule=CAP_RULE,
+                )
+
+
+def _flavors_with(queue: Body, resource: str) -> list[str]:
+    return [
+        flavor["name"]
+        for group in queue["spec"].get("resourceGroups") or ()
+        if resource in group["coveredResources"]
+        for flavor in group["flavors"]
+    ]
+
+
+def _bounds(body: Body, bodies: Sequence[Body]) -> Found:
+    """What a LimitRange adds to containers must be covered, or nothing is ever admitted (kueue#4848)."""
+    for queue in _queues_of(body["metadata"].get("namespace", ""), bodies):
+        covered = {
+            resource
+            for group in queue["spec"].get("resourceGroups") or ()
+            for resource in group["coveredResources"]
+        }
+        for index, limit in enumerate(body["spec"].get("limits") or ()):
+            if limit.get("type") != "Container":
+                continue
+            # A max without a default becomes the default (core/v1 defaults.go, Kubernetes v1.34).
+            for field in ("default", "defaultRequest", "max"):
+                for resource in sorted(set(limit.get(field) or {}) - covered):
+                    yield Problem(
+                        ("spec", "limits", index, field, resource),
+                        f"every container would ask for {resource}, which queue '{queue['metadata']['name']}' does"
+                        " not cover: none of its runs would ever be admitted",
+                        rule=BOUNDS_RULE,
+                    )
+
+
+def _sums(body: Body, tree: Sequence[Member], offered: Offered) -> Found:
+    """Promises against nodes; told once, at the last of those who are promised something."""
+    for index, group in enumerate(body["spec"].get("resourceGroups") or ()):
+        for place, flavor in enumerate(group["flavors"]):
+            whole = offered.get(flavor["name"])
+            if whole is None:
+                continue
+            for number, item in enumerate(flavor["resources"]):
+                key = (flavor["name"], item["name"])
+                promised = sum((one.nominal.get(key, Fraction(0)) for one in tree), Fraction(0))
+                there = Fraction(whole[item["name"]].nano, 10**9) if item["name"] in whole else Fraction(0)
+                holders = [one for one in tree if one.nominal.get(key)]
+                if promised > there and holders[-1].name == body["metadata"]["name"]:
+                    yield Problem(
+                        (
+                            *("spec", "resourceGroups", index, "flavors", place),
+                            *("resources", number, "nominalQuota"),
+                        ),
+                        f"quotas of {item['name']} in flavor '{flavor['name']}' add up to {_shown(promised)},"
+                        f" its nodes have {_shown(there)}",
+                        rule=SUM_RULE,
+                    )
+
+
+def _shown(number: Fraction) -> str:
+    return Quantity(int(number * 10**9)).canonical()

@@ -1,0 +1,203 @@
+"""ClusterQueues, flavors, cohorts and LocalQueues: what Kueue refuses, and what it accepts and never admits.
+
+The generator makes none of these mistakes; a patch of the cluster's overlay can.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gangplan.validate.forms import Body, Found
+from gangplan.validate.schema_messages import Problem
+from gangplan.validate.tree import amount, circle, members
+
+RULE = "queue-invalid"
+
+
+def problems(body: Body, others: Sequence[Body]) -> list[Problem]:
+    """What is wrong with one object of the platform or a team; `others` is everything on the cluster."""
+    kind = body["kind"]
+    if kind == "ClusterQueue":
+        return [*_groups(body), *_references(body, others), *_selector(body), *_labels(body, others)]
+    if kind == "Cohort":
+        return [*_groups(body), *_parents(body, others), *_flavors(body, others)]
+    if kind == "ResourceFlavor":
+        return [*_taints(body), *_topology(body, others)]
+    if kind == "LocalQueue":
+        return [*_target(body, others)]
+    if kind == "AdmissionCheck":
+        return [*_parameters(body, others)]
+    return []
+
+
+def names(kind: str, bodies: Sequence[Body]) -> set[str]:
+    """The names of all objects of a kind."""
+    return {body["metadata"]["name"] for body in bodies if body["kind"] == kind}
+
+
+def _groups(body: Body) -> Found:
+    """Webhook rules of resource groups (clusterqueue_webhook.go, Kueue v0.19.2)."""
+    resources: set[str] = set()
+    flavors: set[str] = set()
+    for index, group in enumerate(body["spec"].get("resourceGroups") or ()):
+        at = ("spec", "resourceGroups", index)
+        for place, resource in enumerate(group["coveredResources"]):
+            if resource in resources:
+                yield _said(
+                    (*at, "coveredResources", place), f"resource '{resource}' is covered by two groups"
+                )
+            resources.add(resource)
+        for place, flavor in enumerate(group["flavors"]):
+            here = (*at, "flavors", place)
+            if flavor["name"] in flavors:
+                yield _said((*here, "name"), f"flavor '{flavor['name']}' is in two places of one queue")
+            flavors.add(flavor["name"])
+            listed = [item["name"] for item in flavor["resources"]]
+            if listed != group["coveredResources"]:
+                yield _said(
+                    (*here, "resources"),
+                    f"flavor '{flavor['name']}' lists {', '.join(listed)}; Kueue wants exactly the covered"
+                    f" resources in their order: {', '.join(group['coveredResources'])}",
+                )
+            for number, item in enumerate(flavor["resources"]):
+                yield from _limits((*here, "resources", number), item, body["kind"])
+
+
+def _limits(at: tuple[str | int, ...], item: Body, kind: str) -> Found:
+    lending = item.get("lendingLimit")
+    if kind == "ClusterQueue" and lending is not None and amount(lending) > amount(item["nominalQuota"]):
+        yield _said(
+            (*at, "lendingLimit"),
+            f"{lending} of {item['name']} are lent, but the nominal quota is {item['nominalQuota']}",
+        )
+
+
+def _references(body: Body, others: Sequence[Body]) -> Found:
+    spec = body["spec"]
+    yield from _flavors(body, others)
+    cohort = spec.get("cohortName")
+    if cohort and cohort not in names("Cohort", others):
+        yield _said(
+            ("spec", "cohortName"),
+            f"there is no cohort '{cohort}': the queue would be alone in it and could never borrow",
+        )
+    own = {flavor["name"] for group in spec.get("resourceGroups") or () for flavor in group["flavors"]}
+    checks = (spec.get("admissionChecksStrategy") or {}).get("admissionChecks") or ()
+    for index, check in enumerate(checks):
+        at = ("spec", "admissionChecksStrategy", "admissionChecks", index)
+        if check["name"] not in names("AdmissionCheck", others):
+            yield _said(
+                (*at, "name"), f"there is no admission check '{check['name']}': the queue stays inactive"
+            )
+        for place, flavor in enumerate(check.get("onFlavors") or ()):
+            if flavor not in own:
+                yield _said((*at, "onFlavors", place), f"flavor '{flavor}' is not one of this queue")
+
+
+def _flavors(body: Body, others: Sequence[Body]) -> Found:
+    known = names("ResourceFlavor", others)
+    for index, group in enumerate(body["spec"].get("resourceGroups") or ()):
+        for place, flavor in enumerate(group["flavors"]):
+            if flavor["name"] not in known:
+                yield _said(
+                    ("spec", "resourceGroups", index, "flavors", place, "name"),
+                    f"there is no flavor '{flavor['name']}': one missing flavor makes the whole queue inactive",
+                )
+
+
+def _selector(body: Body) -> Found:
+    if body["spec"].get("namespaceSelector") is None:
+        yield _said(
+            ("spec", "namespaceSelector"),
+            "without namespaceSelector the queue takes runs from no namespace at all",
+        )
+
+
+def _labels(body: Body, others: Sequence[Body]) -> Found:
+    """Flavors of two groups with one label key and two values: pods get either, at random (kueue facts 3.4)."""
+    known = {one["metadata"]["name"]: one for one in others if one["kind"] == "ResourceFlavor"}
+    seen: dict[tuple[str, int], str] = {}
+    for index, group in enumerate(body["spec"].get("resourceGroups") or ()):
+        for place, flavor in enumerate(group["flavors"]):
+            spec = (known.get(flavor["name"]) or {}).get("spec") or {}
+            for key, value in (spec.get("nodeLabels") or {}).items():
+                clash = next(
+                    (
+                        other
+                        for (name, at), other in seen.items()
+                        if name == key and at != index and other != value
+                    ),
+                    None,
+                )
+                if clash is not None:
+                    yield _said(
+                        ("spec", "resourceGroups", index, "flavors", place, "name"),
+                        f"flavor '{flavor['name']}' has label {key}={value}, a flavor of another group {key}={clash}:"
+                        " pods would be sent to either at random",
+                    )
+                seen.setdefault((key, index), value)
+
+
+def _parents(body: Body, others: Sequence[Body]) -> Found:
+    name, parent = body["metadata"]["name"], body["spec"].get("parentName")
+    if parent and parent not in names("Cohort", others):
+        yield _said(("spec", "parentName"), f"there is no cohort '{parent}'")
+    way = circle(members(others), name)
+    if way and name == min(way):
+        yield _said(
+            ("spec", "parentName"),
+            f"cohorts stand above each other in a circle ({' -> '.join(way)}): all their queues are inactive",
+        )
+
+
+def _taints(body: Body) -> Found:
+    seen: set[tuple[str, str]] = set()
+    for index, taint in enumerate((body.get("spec") or {}).get("nodeTaints") or ()):
+        key = (taint["key"], taint["effect"])
+        if key in seen:
+            yield _said(("spec", "nodeTaints", index), f"taint {key[0]} with effect {key[1]} is listed twice")
+        seen.add(key)
+
+
+def _topology(body: Body, others: Sequence[Body]) -> Found:
+    topology = (body.get("spec") or {}).get("topologyName")
+    if topology and topology not in names("Topology", others):
+        yield _said(
+            ("spec", "topologyName"),
+            f"there is no topology '{topology}': queues with this flavor are inactive",
+        )
+
+
+def _target(body: Body, others: Sequence[Body]) -> Found:
+    target, namespace = body["spec"]["clusterQueue"], body["metadata"].get("namespace", "")
+    queue = next(
+        (one for one in others if one["kind"] == "ClusterQueue" and one["metadata"]["name"] == target), None
+    )
+    if queue is None:
+        yield _said(
+            ("spec", "clusterQueue"), f"there is no ClusterQueue '{target}': nothing is ever admitted"
+        )
+        return
+    wanted = ((queue["spec"].get("namespaceSelector") or {}).get("matchLabels")) or {}
+    home = next(
+        (one for one in others if one["kind"] == "Namespace" and one["metadata"]["name"] == namespace), None
+    )
+    labels = {"kubernetes.io/metadata.name": namespace}
+    labels |= ((home or {}).get("metadata") or {}).get("labels") or {}
+    if any(labels.get(key) != value for key, value in wanted.items()):
+        yield _said(
+            ("spec", "clusterQueue"),
+            f"ClusterQueue '{target}' does not take runs from namespace '{namespace}'",
+        )
+
+
+def _parameters(body: Body, others: Sequence[Body]) -> Found:
+    parameters = body["spec"].get("parameters")
+    if parameters and parameters["name"] not in names(parameters["kind"], others):
+        yield _said(
+            ("spec", "parameters", "name"), f"there is no {parameters['kind']} '{parameters['name']}'"
+        )
+
+
+def _said(path: tuple[str | int, ...], message: str) -> Problem:
+    return Problem(path, message, "", RULE)
