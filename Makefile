@@ -6,6 +6,7 @@ READY := $(VENV)/.ready
 PROFILE ?= new
 SEED ?= 1
 COUNT ?= 2000
+WHAT ?= all
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test check format docs update constraints schemas bench lab lab-up lab-down e2e e2e-matrix fidelity clean
@@ -80,5 +81,5 @@ e2e-matrix: $(READY) ## The same for every profile
 	@for profile in new middle old broken; do echo "profile $$profile"; \
 	  GANGPLAN_LAB_PROFILE=$$profile $(BIN)/python -m pytest -q -m e2e --durations=3 tests/e2e || exit 1; done
 
-fidelity: $(READY) ## Ask gangplan and the control plane the same questions (SEED, COUNT)
-	@$(BIN)/python -m tests.e2e.fidelity --seed $(SEED) --count $(COUNT)
+fidelity: $(READY) ## Ask gangplan and the control plane the same questions (SEED, COUNT, WHAT)
+	@$(BIN)/python -m tests.e2e.fidelity --seed $(SEED) --count $(COUNT) --what $(WHAT)

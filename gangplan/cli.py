@@ -5,15 +5,16 @@ from __future__ import annotations
 import io
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from gangplan import __version__
-from gangplan.commands import cluster_app
+from gangplan.commands import cluster_app, simulate_app
 from gangplan.commands import tools as tools_command
-from gangplan.commands.flags import Clusters, EngineName, Jobs, Specs, Teams, Workspace
+from gangplan.commands.flags import Base, Clusters, EngineName, Jobs, Specs, Teams, Workspace
 from gangplan.errors import Exit, GangplanError, InternalError
 
 app = typer.Typer(
@@ -25,6 +26,7 @@ app = typer.Typer(
 )
 app.add_typer(cluster_app.app, name="cluster")
 app.add_typer(tools_command.app, name="tools")
+app.command()(simulate_app.simulate)
 
 
 def _show_version(asked: bool) -> None:
@@ -65,6 +67,7 @@ def render(
         bool,
         typer.Option("--keep-runs", help="Keep runs whose spec did not change as they were rendered."),
     ] = False,
+    base: Base = None,
     engine: EngineName = "auto",
     jobs: Jobs = 0,
 ) -> None:
@@ -73,7 +76,7 @@ def render(
     from gangplan.commands.render import render as command
 
     raise typer.Exit(
-        command(request(workspace, cluster, team, specs, engine, jobs, keep_runs), check, output)
+        command(request(workspace, cluster, team, specs, engine, jobs, keep_runs), check, output, base)
     )
 
 
@@ -96,6 +99,7 @@ def validate(
             "--today", help="Judge debug grants as of this day (default: today).", metavar="YYYY-MM-DD"
         ),
     ] = None,
+    base: Base = None,
     engine: EngineName = "auto",
     jobs: Jobs = 0,
 ) -> None:
@@ -103,7 +107,8 @@ def validate(
     from gangplan.commands.common import request
     from gangplan.commands.validate import validate as command
 
-    raise typer.Exit(command(request(workspace, cluster, team, specs, engine, jobs), format, fail_on, today))
+    asked = request(workspace, cluster, team, specs, engine, jobs)
+    raise typer.Exit(command(asked, format, fail_on, today, base))
 
 
 @app.command()
@@ -113,6 +118,18 @@ def plan(
     cluster: Clusters = None,
     team: Teams = None,
     format: Annotated[str, typer.Option("--format", help="text or json.", metavar="NAME")] = "text",
+    network: Annotated[
+        bool,
+        typer.Option("--network", help="Show who may talk to whom instead: a table of connections per run."),
+    ] = False,
+    usage: Annotated[
+        Path | None,
+        typer.Option(
+            "--usage",
+            help="Say what would be admitted now: kubectl get clusterqueues -o json.",
+            metavar="FILE",
+        ),
+    ] = None,
     engine: EngineName = "auto",
     jobs: Jobs = 0,
 ) -> None:
@@ -120,7 +137,8 @@ def plan(
     from gangplan.commands.common import request
     from gangplan.commands.plan import plan as command
 
-    raise typer.Exit(command(request(workspace, cluster, team, specs, engine, jobs), format))
+    asked = request(workspace, cluster, team, specs, engine, jobs)
+    raise typer.Exit(command(replace(asked, with_flows=network), format, usage))
 
 
 @app.command()
@@ -189,6 +207,18 @@ def gitops_argocd(
             request(workspace, cluster, None, None, "serial", 1), Source(repo, revision, namespace), output
         )
     )
+
+
+@app.command()
+def explain(
+    name: Annotated[
+        str | None, typer.Argument(help="A rule, or a field such as workers.", metavar="RULE|FIELD")
+    ] = None,
+) -> None:
+    """Tell what a rule means and how to follow it, or what a field is; without a name, list all rules."""
+    from gangplan.commands.explain import explain as command
+
+    raise typer.Exit(command(name))
 
 
 @app.command(hidden=True)

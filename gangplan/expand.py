@@ -13,19 +13,20 @@ from pathlib import Path
 from gangplan.emit import Change, EarlierRun, EarlierRuns, Stage, header_lines
 from gangplan.errors import InternalError
 from gangplan.findings import Finding, Location, Severity, error, note, warning
+from gangplan.gates import check_objects, check_standing, prove_run, versions_of
 from gangplan.generators import platform_objects, run_objects, tenant_objects
-from gangplan.model.job import Platform
-from gangplan.objects import Body, dump, dump_all, ref_of
-from gangplan.overlay import Builder, Component, PatchError, load_component
+from gangplan.objects import Body, dump, dump_all
+from gangplan.overlay import Builder, PatchError, load_component
 from gangplan.plan import Unit, plan_unit
-from gangplan.plan.names import PLACEHOLDER, run_name
+from gangplan.plan.names import run_name
 from gangplan.resolve import resolve, resolve_site, resolve_tenants, target_clusters
-from gangplan.resolve.shares import capacity
 from gangplan.resolve.upgrade import Pairs, with_versions
-from gangplan.validate.agreement import judge_standing
-from gangplan.validate.gate import judge
-from gangplan.validate.schema import SchemaVersions
-from gangplan.validate.schema_messages import Problem, dotted
+from gangplan.validate.admission import Verdict, judge
+from gangplan.validate.contention import Demand, demand_of
+from gangplan.validate.fit import Fit, admitted_fit
+from gangplan.validate.network.flows import Flow, flows
+from gangplan.validate.world import Run as Judged
+from gangplan.validate.world import World, world_of
 from gangplan.workspace import RENDERED, Spec, SpecFile, Workspace, load, load_spec
 
 
@@ -39,6 +40,8 @@ class Options:
     keeps_texts: bool = False
     keep_runs: bool = False
     versions: Pairs = ()
+    with_flows: bool = False
+    closed: frozenset[str] = frozenset()  # clusters that nothing can be resolved on
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +52,9 @@ class Run:
     name: str
     path: str
     unit: Unit
+    verdict: Verdict | None = None
+    flows: tuple[Flow, ...] = ()
+    fit: Fit | None = None
 
 
 @dataclass(slots=True)
@@ -60,6 +66,7 @@ class Expanded:
     jobs: list[tuple[str, str, str, Location]] = field(default_factory=list)  # cluster, namespace, job, place
     matched: dict[str, set[int]] = field(default_factory=dict)
     runs: list[Run] = field(default_factory=list)
+    demands: list[tuple[str, str, Location, Demand]] = field(default_factory=list)  # cluster, job, place
     texts: dict[str, str] = field(default_factory=dict)
     objects: int = 0
 
@@ -72,6 +79,7 @@ class Worker:
     workspace: Workspace
     builders: dict[str, Builder]
     earlier: EarlierRuns
+    worlds: dict[str, World] = field(default_factory=dict)
 
 
 _worker: list[Worker] = []
@@ -111,38 +119,35 @@ def expand_cluster(cluster: str, teams: Sequence[str] = ()) -> Expanded:
             path = f"{cluster}/tenants/{tenant.team}/tenant.yaml"
             parts.append((path, tenant.source, tenant_objects(tenant)))
     built = _build(worker, cluster, [bodies for _, _, bodies in parts], result)
+    wrong: list[Finding] = []
     for (path, source, before), bodies in zip(parts, built, strict=True):
         builder = worker.builders[cluster]
-        result.findings += check_objects(bodies, before, site.platform, Location(source), builder)
+        wrong += check_objects(bodies, before, site.platform, Location(source), builder)
         if bodies:
             _put(worker, result, path, dump_all(bodies, header_lines(source)))
         result.objects += len(bodies)
-    if not teams:
+    result.findings += wrong
+    if not teams and not wrong:
         flat = [
             [body for group in groups for body in group] for groups in (built, [part[2] for part in parts])
         ]
         sources = [Location(source) for _, source, bodies in parts for _ in bodies]
-        result.findings += _check_standing(worker, cluster, flat[0], flat[1], sources)
+        spec = worker.workspace.clusters[cluster].spec
+        component = worker.builders[cluster].component
+        result.findings += check_standing(spec, site, flat[0], flat[1], sources, component)
     return result
 
 
-def _check_standing(
-    worker: Worker, cluster: str, built: list[Body], before: list[Body], sources: list[Location]
-) -> list[Finding]:
-    """What the objects of a cluster say together: names that meet, quotas, caps and bounds that agree."""
-    spec = worker.workspace.clusters[cluster].spec
-    pools = {flavor.name: flavor.pool for flavor in resolve_site(worker.workspace, cluster).flavors}
-    offered = {flavor: capacity(spec.node_pools[pool]) for flavor, pool in pools.items()}
-    judged = judge_standing(built, None if spec.overcommit else offered)
-    if not any(judged):
-        return []
-    own = judge_standing(before, None if spec.overcommit else offered)
-    component = worker.builders[cluster].component
-    return [
-        finding
-        for body, wrong, generated, where in zip(built, judged, own, sources, strict=True)
-        for finding in _findings_of(body, wrong, generated, where, component)
-    ]
+def _world(worker: Worker, cluster: str) -> World:
+    """What stands on a cluster before any run, built once per worker."""
+    if cluster not in worker.worlds:
+        site = resolve_site(worker.workspace, cluster)
+        groups = [platform_objects(site), *map(tenant_objects, resolve_tenants(worker.workspace, cluster))]
+        built = _build(worker, cluster, groups, Expanded())
+        standing = [body for bodies in built for body in bodies]
+        spec = worker.workspace.clusters[cluster].spec
+        worker.worlds[cluster] = world_of(cluster, spec, versions_of(site.platform), standing)
+    return worker.worlds[cluster]
 
 
 def _current() -> Worker:
@@ -162,6 +167,8 @@ def _plan(worker: Worker, file: SpecFile, result: Expanded) -> Iterable[tuple[st
     for cluster in clusters:
         if worker.options.clusters and cluster not in worker.options.clusters:
             continue
+        if cluster in worker.options.closed:
+            continue
         job, findings = resolve(worker.workspace, spec, cluster)
         result.findings += findings
         if job is None:
@@ -179,7 +186,18 @@ def _render_runs(worker: Worker, cluster: str, units: list[tuple[Unit, Spec]], r
     groups = [run_objects(unit) for unit, _ in units]
     for (unit, _), before, bodies in zip(units, groups, _build(worker, cluster, groups, result), strict=True):
         where = Location(unit.job.source, 1, 1)
-        result.findings += check_objects(bodies, before, unit.job.platform, where, worker.builders[cluster])
+        wrong = check_objects(bodies, before, unit.job.platform, where, worker.builders[cluster])
+        result.findings += wrong
+        is_sound = not any(finding.severity is Severity.ERROR for finding in wrong)
+        if is_sound:
+            result.findings += prove_run(
+                _world(worker, cluster), unit, bodies, before, worker.builders[cluster].component
+            )
+            demand = demand_of(_world(worker, cluster), bodies)
+            if demand is not None and not unit.job.is_archived:
+                origin = unit.job.origins.get("workers")
+                place = origin.where if origin and origin.where else where
+                result.demands.append((cluster, f"{unit.job.team}/{unit.job.name}", place, demand))
         name = run_name(unit.job.name, content_hash(bodies, unit.job.run))
         text = dump_all(bodies, header_lines(unit.job.source)).replace(unit.run_name, name)
         path = f"{cluster}/runs/{unit.job.team}/{name}.yaml"
@@ -191,7 +209,17 @@ def _render_runs(worker: Worker, cluster: str, units: list[tuple[Unit, Spec]], r
         _put(worker, result, path, text)
         result.objects += len(bodies)
         if worker.options.keeps_texts:
-            result.runs.append(Run(cluster, name, path, unit))
+            verdict = judge(_world(worker, cluster), bodies) if is_sound else None
+            found = _flows(worker, cluster, unit, bodies) if is_sound else ()
+            fit = admitted_fit(_world(worker, cluster), bodies, verdict) if verdict else None
+            result.runs.append(Run(cluster, name, path, unit, verdict, found, fit))
+
+
+def _flows(worker: Worker, cluster: str, unit: Unit, bodies: list[Body]) -> tuple[Flow, ...]:
+    """Who may talk to whom, when it is asked for."""
+    if not worker.options.with_flows:
+        return ()
+    return flows(_world(worker, cluster), Judged(unit, tuple(bodies)))
 
 
 def _renamed(unit: Unit, cluster: str, earlier: EarlierRun, name: str, is_kept: bool) -> Finding:
@@ -244,46 +272,3 @@ def content_hash(bodies: Sequence[Body], run: int) -> str:
         if body["kind"] in ("TrainingRuntime", "TrainJob"):
             digest.update(dump({"kind": body["kind"], "spec": body["spec"]}).encode())
     return digest.hexdigest()
-
-
-def check_objects(
-    bodies: Sequence[Body], before: Sequence[Body], platform: Platform, where: Location, builder: Builder
-) -> list[Finding]:
-    """The gate: each built object against the schema of its kind and the rules, at the cluster's versions.
-
-    A problem that the generated object did not have is the overlay's.
-    """
-    versions = SchemaVersions(
-        kubernetes=platform.kubernetes.line,
-        trainer=platform.trainer.line,
-        kueue=platform.kueue.line if platform.kueue else None,
-        jobset=platform.jobset.line,
-    )
-    judged = judge(bodies, versions)
-    if not any(judged):
-        return []
-    own = judge(before, versions)
-    return [
-        finding
-        for built, wrong, generated in zip(bodies, judged, own, strict=True)
-        for finding in _findings_of(built, wrong, generated, where, builder.component)
-    ]
-
-
-def _findings_of(
-    built: Body, wrong: list[Problem], generated: list[Problem], where: Location, component: Component
-) -> list[Finding]:
-    """The problems of one object as findings: at the patch that made them, else at the object's source."""
-    inherited = {problem.path for problem in generated}
-    return [
-        Finding(
-            problem.rule,
-            Severity.ERROR,
-            where if problem.path in inherited else component.place_of(problem.path),
-            problem.message,
-            problem.help or ("" if problem.path in inherited else "Correct the patch."),
-            str(ref_of(built)).replace(f"-{PLACEHOLDER}", ""),
-            dotted(problem.path),
-        )
-        for problem in wrong
-    ]

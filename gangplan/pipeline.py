@@ -14,14 +14,17 @@ from gangplan.emit.lock import locked
 from gangplan.engines import pick
 from gangplan.expand import Expanded, Options, Run
 from gangplan.findings import Finding, Location, Severity, error, in_order
+from gangplan.gates import check_together
 from gangplan.overlay import load_component
 from gangplan.resolve.checks import check_site
 from gangplan.resolve.compat import check_versions
 from gangplan.resolve.platform import resolve_platform
 from gangplan.resolve.tenant_checks import check_tenants
 from gangplan.resolve.upgrade import Pairs, with_versions
+from gangplan.scan import scan, without
 from gangplan.scope import Scope, select
-from gangplan.workspace import RENDERED, SpecFile, Workspace, load, load_spec
+from gangplan.validate.contention import Demand
+from gangplan.workspace import OVERLAYS, RENDERED, SPECS, SpecFile, Workspace, load, load_spec
 
 # Specs per task: enough to make a kustomize start worth while, few enough to keep all workers busy.
 CHUNK = 50
@@ -39,6 +42,7 @@ class Request:
     jobs: int = 0
     keep_runs: bool = False
     versions: Pairs = ()  # render as if the clusters had these
+    with_flows: bool = False  # a preview also says who may talk to whom
 
 
 @dataclass(slots=True)
@@ -125,15 +129,36 @@ def _expand(request: Request, stage: Stage | None, keeps_texts: bool) -> tuple[R
     loaded, findings = load(request.root)
     workspace = with_versions(loaded, request.versions, request.clusters)
     findings = [*findings, *platform_findings(request.root, workspace)]
-    if any(finding.severity is Severity.ERROR for finding in findings):
-        # Nothing can be resolved on a broken platform, but a spec that cannot be read is told now too.
+    if workspace.catalog is None or not workspace.clusters:
+        # Nothing can be resolved without these, but a spec that cannot be read is told now too.
         specs = [finding for file in workspace.spec_files for finding in load_spec(request.root, file)[1]]
-        return Result(in_order([*findings, *specs]), specs=len(workspace.spec_files)), Scope()
+        result = Result([*findings, *specs], specs=len(workspace.spec_files))
+        return _with_secrets(request.root, result, Scope()), Scope()
     scope, files = select(workspace, request.clusters, request.teams, request.specs, Path.cwd())
     result = Result(list(findings), specs=len(files))
-    _Collector(workspace, scope, result).collect(request, files, stage, keeps_texts)
-    result.findings = in_order(result.findings)
-    return result, scope
+    closed = closed_clusters(workspace, findings)
+    _Collector(workspace, scope, result, closed).collect(request, files, stage, keeps_texts)
+    return _with_secrets(request.root, result, scope), scope
+
+
+def closed_clusters(workspace: Workspace, findings: list[Finding]) -> frozenset[str]:
+    """Clusters with an error in their own files, or in those of a team on them; the others go on.
+
+    Nothing is written as long as there is any error, but every problem is told in one run.
+    """
+    files = {finding.where.file for finding in findings if finding.severity is Severity.ERROR}
+    parts = [file.split("/") for file in files]
+    broken = {part[1] for part in parts if part[0] == OVERLAYS and len(part) > 1}
+    teams = {part[1] for part in parts if part[0] == SPECS and part[2:] == ["team.yaml"]}
+    on_them = {name for name, cluster in workspace.clusters.items() if teams & set(cluster.spec.teams)}
+    return frozenset(broken | on_them)
+
+
+def _with_secrets(root: Path, result: Result, scope: Scope) -> Result:
+    """The findings in order, with those about secrets; no other finding repeats a secret."""
+    found, values = scan(root, scope.reads)
+    result.findings = in_order([*without(result.findings, values), *found])
+    return result
 
 
 @dataclass(slots=True)
@@ -143,15 +168,24 @@ class _Collector:
     workspace: Workspace
     scope: Scope
     result: Result
+    closed: frozenset[str] = frozenset()
     matched: dict[str, set[int]] = field(default_factory=dict)
     places: dict[tuple[str, str, str], Location] = field(default_factory=dict)
+    demands: dict[str, dict[str, tuple[Location, Demand]]] = field(default_factory=dict)
 
     def collect(
         self, request: Request, files: list[SpecFile], stage: Stage | None, keeps_texts: bool
     ) -> None:
         """Run all tasks and take their outcomes in order."""
         options = Options(
-            request.root, request.clusters, stage, keeps_texts, request.keep_runs, request.versions
+            request.root,
+            request.clusters,
+            stage,
+            keeps_texts,
+            request.keep_runs,
+            request.versions,
+            request.with_flows,
+            self.closed,
         )
         engine = pick(request.engine, request.jobs, len(files))
         chunks = [tuple(files[start : start + CHUNK]) for start in range(0, len(files), CHUNK)]
@@ -159,8 +193,9 @@ class _Collector:
             self._take(outcome)
         if not self.scope.files:
             expand.set_up(options)
-            for cluster in sorted(request.clusters or self.workspace.clusters):
+            for cluster in sorted(set(request.clusters or self.workspace.clusters) - self.closed):
                 self._take(expand.expand_cluster(cluster, self.scope.teams))
+        self._check_together()
         if self.scope.is_whole and not self.result.has_errors:
             self._check_patches()
 
@@ -172,6 +207,8 @@ class _Collector:
         self.result.objects += outcome.objects
         for cluster, indexes in outcome.matched.items():
             self.matched.setdefault(cluster, set()).update(indexes)
+        for cluster, job, place, demand in outcome.demands:
+            self.demands.setdefault(cluster, {})[job] = (place, demand)
         for cluster, namespace, job, place in outcome.jobs:
             self._check_unique(cluster, namespace, job, place)
 
@@ -183,6 +220,12 @@ class _Collector:
             self.result.findings.append(
                 error("job-name-twice", place, message, "Rename one of the files, or set name: in one.")
             )
+
+    def _check_together(self) -> None:
+        """Runs that stand in each other's way, cluster by cluster."""
+        for cluster, demands in sorted(self.demands.items()):
+            pools = self.workspace.clusters[cluster].spec.node_pools
+            self.result.findings += check_together(cluster, pools, demands)
 
     def _check_patches(self) -> None:
         """A patch that matches nothing is a mistake: kustomize would pass it in silence."""

@@ -33,6 +33,13 @@ class Scope:
             return kind == "runs" and source in self.files
         return not self.teams or team in self.teams
 
+    def reads(self, file: str) -> bool:
+        """Whether a file of the workspace counts for this part: every file but the specs of others."""
+        top, team, *rest = [*file.split("/"), ""]
+        if top != SPECS or not rest or rest[0] == "team.yaml":
+            return True
+        return file in self.files if self.files else not self.teams or team in self.teams
+
 
 def select(
     workspace: Workspace, clusters: tuple[str, ...], teams: tuple[str, ...], specs: tuple[str, ...], cwd: Path
@@ -55,6 +62,8 @@ def select(
         for argument in specs:
             matched.update({file.file: file for file in _matching(workspace, chosen, argument, cwd)})
         chosen = sorted(matched.values(), key=lambda file: file.file)
+    if not chosen and not specs and _has_tenants(workspace, clusters, teams):
+        return Scope(clusters, teams, frozenset()), []  # a platform before its first job
     if not chosen:
         raise UserError(
             "nothing was checked: there is no spec"
@@ -63,6 +72,12 @@ def select(
         )
     files = frozenset(file.file for file in chosen) if specs else frozenset()
     return Scope(clusters, teams, files), chosen
+
+
+def _has_tenants(workspace: Workspace, clusters: tuple[str, ...], teams: tuple[str, ...]) -> bool:
+    """Whether a team that is asked for stands on a cluster that is asked for: there is something to render."""
+    wanted = set(teams or workspace.teams)
+    return any(wanted & set(workspace.clusters[name].spec.teams) for name in clusters or workspace.clusters)
 
 
 def _matching(workspace: Workspace, files: list[SpecFile], argument: str, cwd: Path) -> list[SpecFile]:

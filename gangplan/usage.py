@@ -28,7 +28,7 @@ def read_usage(path: Path) -> Usage:
         raise UserError(f"{path} cannot be read: {error}", HELP) from None
     usage: Usage = {}
     try:
-        for queue in _queues(_documents(text)):
+        for queue in _queues(_documents(path, text)):
             name = queue["metadata"]["name"]
             if not isinstance(name, str):
                 raise TypeError
@@ -41,24 +41,28 @@ def read_usage(path: Path) -> Usage:
     return usage
 
 
-def _documents(text: str) -> list[Any]:
+def _documents(path: Path, text: str) -> list[Any]:
+    is_json = text.lstrip()[:1] in ("{", "[")
     try:
-        return [json.loads(text)]
-    except ValueError:
-        pass
-    try:
-        return list(load_objects(text))
+        return [json.loads(text)] if is_json else list(load_objects(text))
     except ManifestError as error:
-        raise UserError(f"the snapshot is neither JSON nor YAML: {error}", HELP) from None
+        raise UserError(f"{path} is neither JSON nor YAML: {str(error).splitlines()[0]}", HELP) from None
+    except ValueError as error:
+        raise UserError(f"{path} is not JSON: {error}", HELP) from None
+    except RecursionError:
+        raise UserError(f"{path} is nested too deeply to be a snapshot", HELP) from None
 
 
 def _queues(documents: Iterable[Any]) -> Iterable[dict[str, Any]]:
     for document in documents:
         items = document.get("items") if isinstance(document, dict) else document
         for body in items if isinstance(items, list) else [document]:
-            if body["kind"] == "ClusterQueue":
+            if isinstance(body, dict) and body.get("kind") == "ClusterQueue":
                 yield body
 
 
 def _amounts(resources: Iterable[dict[str, Any]]) -> dict[str, Quantity]:
-    return {str(item["name"]): parse(str(item.get("total") or "0")) for item in resources}
+    amounts = {str(item["name"]): parse(str(item.get("total") or "0")) for item in resources}
+    if any(amount.nano < 0 for amount in amounts.values()):
+        raise TypeError
+    return amounts

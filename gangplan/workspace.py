@@ -70,6 +70,7 @@ class Workspace:
     catalog: ImageCatalog | None = None
     catalog_document: Document | None = None
     spec_files: tuple[SpecFile, ...] = ()
+    unread: frozenset[str] = frozenset()  # clusters whose file could not be read
 
 
 def find_root(start: Path) -> Path:
@@ -91,8 +92,10 @@ def load(root: Path) -> tuple[Workspace, list[Finding]]:
     catalog, catalog_document = _load_catalog(root, findings)
     spec_files = tuple(_spec_files(root, findings))
     # A file that cannot be read is reported once, not again wherever it is named.
-    _check_references(clusters, teams, set(_folders(root / OVERLAYS)), set(_folders(root / SPECS)), findings)
-    return Workspace(root, clusters, teams, catalog, catalog_document, spec_files), findings
+    known = set(_folders(root / OVERLAYS))
+    _check_references(clusters, teams, known, set(_folders(root / SPECS)), findings)
+    unread = frozenset(known - set(clusters))
+    return Workspace(root, clusters, teams, catalog, catalog_document, spec_files, unread), findings
 
 
 def load_spec(root: Path, source: SpecFile) -> tuple[Spec | None, list[Finding]]:

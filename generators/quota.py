@@ -12,6 +12,8 @@ from gangplan.model.site import Tenant
 from gangplan.objects import Body
 
 WAVE = -20
+# Built into every cluster; a pod with one of them evicts anybody's (pkg/apis/scheduling, Kubernetes v1.34).
+SYSTEM_PRIORITIES = ("system-cluster-critical", "system-node-critical")
 
 
 def quota(tenant: Tenant) -> list[Body]:
@@ -21,13 +23,13 @@ def quota(tenant: Tenant) -> list[Body]:
         "labels": tenant_labels(tenant),
         "annotations": tenant_annotations(tenant, WAVE),
         "hard": sorted(tenant.hard),
-        "priorities": [f"training-{name}" for name in tenant.forbidden_priorities],
+        "priorities": [*SYSTEM_PRIORITIES, *(f"training-{name}" for name in tenant.forbidden_priorities)],
         "bounds": tenant.bounds,
     }
     bodies = []
     if tenant.hard:
         bodies += objects_of("tenant/resourcequota.yaml.j2", values)
-    if tenant.forbidden_priorities:
+    if tenant.hard or tenant.forbidden_priorities:
         bodies += objects_of("tenant/priorityquota.yaml.j2", values)
     if tenant.bounds:
         bodies += objects_of("tenant/limitrange.yaml.j2", values)

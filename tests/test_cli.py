@@ -216,7 +216,8 @@ def test_json_of_plan(root: Path) -> None:
 def test_text_of_plan(root: Path) -> None:
     outcome = gangplan("plan", "-C", root)
     assert "specs/nlp/filings.yaml on lab: nlp/filings-" in outcome.out
-    assert "ranks    8 = 4 workers x 2 slots\n" in outcome.out
+    assert "ranks     8 = 4 workers x 2 slots\n" in outcome.out
+    assert "admission admitted at once when idle (node: a100, launcher: cpu)\n" in outcome.out
     assert "totals\n  lab: 33 CPU, 130Gi, 8 nvidia.com/gpu\n" in outcome.out
 
 

@@ -366,9 +366,11 @@ def test_every_setting_has_a_reason(root: Path) -> None:
 
 def test_what_the_cluster_file_decides(root: Path) -> None:
     change(root, PAIR, 'trainer: "2.2.1", kueue: "0.18.2", mpiOperator: "0.8.2"')
-    change(root, "region:", "podsReadyTimeout: 1h30m\nfairSharing: false\nregion:")
+    assert "metrics" not in config(root)[0]
+    change(root, "region:", "podsReadyTimeout: 1h30m\nfairSharing: false\nmonitoring: {}\nregion:")
     document, text = config(root)
     assert "fairSharing" not in document
+    assert document["metrics"] == {"enableClusterQueueResources": True}
     assert document["waitForPodsReady"]["timeout"] == "1h30m"
     assert document["integrations"]["frameworks"][-1] == "kubeflow.org/mpijob"
     assert "Kueue 0.18: off unless this block is there" in text

@@ -256,6 +256,7 @@ def test_the_same_as_data(root: Path, tmp_path: Path) -> None:
 
 
 BAD = [{"name": "a", "resources": [{"name": "cpu", "total": "many"}]}]
+BELOW = [{"name": "a", "resources": [{"name": "cpu", "total": "-1"}]}]
 
 
 @pytest.mark.parametrize(
@@ -263,12 +264,20 @@ BAD = [{"name": "a", "resources": [{"name": "cpu", "total": "many"}]}]
     [
         ("", "holds no ClusterQueue"),
         ("[]", "holds no ClusterQueue"),
-        ("{", "neither JSON nor YAML"),
+        ("{", "is not JSON"),
+        ("a: [", "neither JSON nor YAML"),
+        ("[" * 100_000, "nested too deeply"),
         ('{"items": [{"kind": "ClusterQueue"}]}', "cannot be read"),
         ('{"items": [{"kind": "Pod", "metadata": {"name": "a"}}]}', "holds no ClusterQueue"),
-        ('{"items": 1}', "cannot be read"),
+        ('{"items": 1}', "holds no ClusterQueue"),
         (
             json.dumps({"kind": "ClusterQueue", "metadata": {"name": "cv"}, "status": {"flavorsUsage": BAD}}),
+            "cannot be read",
+        ),
+        (
+            json.dumps(
+                {"kind": "ClusterQueue", "metadata": {"name": "cv"}, "status": {"flavorsUsage": BELOW}}
+            ),
             "cannot be read",
         ),
     ],
@@ -280,6 +289,33 @@ def test_a_snapshot_that_is_none(root: Path, tmp_path: Path, text: str, said: st
     assert outcome.code == Exit.INPUT
     assert said in outcome.err
     assert "kubectl get clusterqueues -o json" in outcome.err
+
+
+def test_a_snapshot_of_another_cluster(root: Path, tmp_path: Path) -> None:
+    outcome = quota(root, tmp_path, {"elsewhere": (8, 8)})
+    assert outcome.code == Exit.INPUT
+    assert "it has none of the queues cv, forecasting" in outcome.err
+    assert not outcome.out
+
+
+def test_a_snapshot_with_a_flavor_that_is_gone(root: Path, tmp_path: Path) -> None:
+    path = snapshot(tmp_path / "usage.json", USED)
+    path.write_text(path.read_text().replace("a100-40gb", "a100-old", 1))
+    outcome = gangplan("cluster", "quota", "-C", root, "--cluster", "gpu-22", "--usage", path)
+    assert outcome.code == Exit.INPUT
+    assert "queue 'cv' uses flavor 'a100-old', which the cluster file no longer has" in outcome.err
+
+
+def test_a_reserve_is_promised_too(root: Path) -> None:
+    path = root / "overlays/gpu-22/cluster.yaml"
+    text = path.read_text().replace("quota: {a100-80gb: {gpus: 8}, ", "quota: {a100-80gb: {gpus: 4}, ")
+    path.write_text(
+        re.sub(
+            r"^cohorts:\n  (\S+): \{\}", r"cohorts:\n  \1: {quota: {a100-80gb: {gpus: 4}}}", text, flags=re.M
+        )
+    )
+    outcome = gangplan("cluster", "quota", "-C", root, "--cluster", "gpu-22")
+    assert "128 promised, 4 of them cohorts' reserves, of 128" in outcome.out
 
 
 def test_a_snapshot_is_of_one_cluster(root: Path, tmp_path: Path) -> None:

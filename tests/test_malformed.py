@@ -259,9 +259,23 @@ def test_there_are_enough_cases() -> None:
 
 def test_nothing_to_check_is_an_error(workspace: Path) -> None:
     (workspace / SPEC).unlink()
+    cluster = workspace / "overlays/lab/cluster.yaml"
+    cluster.write_text(cluster.read_text().replace("teams:\n  nlp: {queue: training}\n", ""))
     outcome = gangplan("validate", "-C", workspace)
     assert outcome.code == Exit.INPUT
     assert outcome.err.startswith("fatal: nothing was checked: there is no spec under specs/")
+
+
+def test_a_platform_before_its_first_job(workspace: Path) -> None:
+    """Namespaces and queues have to stand before anybody can write a spec for them."""
+    (workspace / SPEC).unlink()
+    outcome = gangplan("render", "-C", workspace)
+    assert outcome.code == Exit.CLEAN, outcome.err
+    assert "0 runs of 0 specs" in outcome.out
+    assert (workspace / "rendered/lab/tenants/nlp/tenant.yaml").exists()
+    assert not (workspace / "rendered/lab/runs").exists()
+    assert gangplan("validate", "-C", workspace, "--team", "nlp").code == Exit.CLEAN
+    assert gangplan("validate", "-C", workspace, "specs/nlp").code == Exit.INPUT
 
 
 @pytest.mark.parametrize("part", ["specs", "overlays"])

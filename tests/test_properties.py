@@ -30,7 +30,7 @@ relaxed = settings(
 
 def expand(root: Path, spec: dict[str, Any]) -> tuple[Result, list[Body]]:
     """What a spec becomes in the small workspace, and its objects."""
-    workspaces.write(root, {SPEC: dump(spec)})
+    workspaces.write(root, {SPEC: dump(spec), "overlays/lab/cluster.yaml": workspaces.WIDE_CLUSTER})
     result = preview(Request(root, engine="serial"))
     assert [one for one in result.findings if one.severity is Severity.ERROR] == []
     (run,) = result.runs

@@ -63,6 +63,8 @@ egress:
 teams:
   nlp: {queue: training}
 """  # noqa: E501  one line per pool
+# The same with room for any run: for tests that are not about quota.
+WIDE_CLUSTER = CLUSTER.replace("{count: 4, cpu", "{count: 4000, cpu")
 CATALOG = """\
 apiVersion: gangplan.dev/v1
 kind: ImageCatalog

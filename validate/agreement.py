@@ -9,10 +9,11 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
 from gangplan.model.quantity import Quantity
-from gangplan.validate import queues
+from gangplan.validate import queues, rights
 from gangplan.validate.forms import Body, Found
+from gangplan.validate.queues import Index
 from gangplan.validate.schema_messages import Problem
-from gangplan.validate.tree import Capacity, Member, amount, circle, members
+from gangplan.validate.tree import Capacity, Key, Member, amount, circle
 
 # flavor -> resource -> what its nodes have
 Offered = Mapping[str, Mapping[str, Quantity]]
@@ -21,43 +22,61 @@ CAP_RULE, BOUNDS_RULE, SUM_RULE = "hard-quota-below-queue", "bounds-uncovered", 
 
 def judge_standing(bodies: Sequence[Body], offered: Offered | None) -> list[list[Problem]]:
     """The problems of each object that stands on a cluster. `offered` is None where promises may exceed it."""
-    found = [queues.problems(body, bodies) for body in bodies]
-    tree = members(bodies)
-    if any(found) or any(circle(tree, one.name) for one in tree):
+    index = Index(bodies)
+    found = [[*queues.problems(body, index), *rights.problems(body, index)] for body in bodies]
+    if any(found) or any(circle(index.members, name) for name in index.names("Cohort")):
         return found
-    for index, body in enumerate(bodies):
+    books = _Books(index.members)
+    for place, body in enumerate(bodies):
         if body["kind"] == "ResourceQuota":
-            found[index] += _cap(body, bodies, tree)
+            found[place] += _cap(body, index, books)
         elif body["kind"] == "LimitRange":
-            found[index] += _bounds(body, bodies)
+            found[place] += _bounds(body, index)
         elif body["kind"] in ("ClusterQueue", "Cohort") and offered is not None:
-            found[index] += _sums(body, tree, offered)
+            found[place] += _sums(body, books, offered)
     return found
 
 
-def _queues_of(namespace: str, bodies: Sequence[Body]) -> list[Body]:
+class _Books:
+    """What is promised of each flavor and resource, and what a queue can get; each computed once."""
+
+    def __init__(self, tree: Sequence[Member]) -> None:
+        self._tree = tree
+        self._capacities: dict[Key, Capacity] = {}
+        self.promised: dict[Key, Fraction] = {}
+        self.last: dict[Key, tuple[str, str]] = {}
+        for one in tree:
+            for key, nominal in one.nominal.items():
+                self.promised[key] = self.promised.get(key, Fraction(0)) + nominal
+                if nominal:
+                    self.last[key] = (one.kind, one.name)
+
+    def most(self, key: Key, queue: str) -> Fraction:
+        """The most that a queue can ever hold."""
+        if key not in self._capacities:
+            self._capacities[key] = Capacity(self._tree, key)
+        return self._capacities[key].most(queue)
+
+
+def _queues_of(namespace: str, index: Index) -> list[Body]:
     """The ClusterQueues behind a namespace's LocalQueues."""
-    targets = {
-        body["spec"]["clusterQueue"]
-        for body in bodies
-        if body["kind"] == "LocalQueue" and body["metadata"].get("namespace") == namespace
-    }
-    return [body for body in bodies if body["kind"] == "ClusterQueue" and body["metadata"]["name"] in targets]
+    targets = sorted(index.queues_of.get(namespace, ()))
+    return [index.names("ClusterQueue")[name] for name in targets if name in index.names("ClusterQueue")]
 
 
-def _cap(body: Body, bodies: Sequence[Body], tree: Sequence[Member]) -> Found:
+def _cap(body: Body, index: Index, books: _Books) -> Found:
     """A ResourceQuota below what the queue may admit: admitted runs would wait for pods (kueue#1403)."""
     spec = body["spec"]
     if spec.get("scopes") or spec.get("scopeSelector"):
         return
-    for queue in _queues_of(body["metadata"].get("namespace", ""), bodies):
+    for queue in _queues_of(body["metadata"].get("namespace", ""), index):
         name = queue["metadata"]["name"]
         for key, hard in sorted((spec.get("hard") or {}).items()):
             resource = key.removeprefix("requests.")
             flavors = _flavors_with(queue, resource)
             if not flavors or key.startswith("limits."):
                 continue
-            most = sum((Capacity(tree, (flavor, resource)).most(name) for flavor in flavors), Fraction(0))
+            most = sum((books.most((flavor, resource), name) for flavor in flavors), Fraction(0))
             if amount(hard) < most:
                 yield Problem(
                     ("spec", "hard", key),
@@ -76,29 +95,29 @@ def _flavors_with(queue: Body, resource: str) -> list[str]:
     ]
 
 
-def _bounds(body: Body, bodies: Sequence[Body]) -> Found:
+def _bounds(body: Body, index: Index) -> Found:
     """What a LimitRange adds to containers must be covered, or nothing is ever admitted (kueue#4848)."""
-    for queue in _queues_of(body["metadata"].get("namespace", ""), bodies):
+    for queue in _queues_of(body["metadata"].get("namespace", ""), index):
         covered = {
             resource
             for group in queue["spec"].get("resourceGroups") or ()
             for resource in group["coveredResources"]
         }
-        for index, limit in enumerate(body["spec"].get("limits") or ()):
+        for place, limit in enumerate(body["spec"].get("limits") or ()):
             if limit.get("type") != "Container":
                 continue
             # A max without a default becomes the default (core/v1 defaults.go, Kubernetes v1.34).
             for field in ("default", "defaultRequest", "max"):
                 for resource in sorted(set(limit.get(field) or {}) - covered):
                     yield Problem(
-                        ("spec", "limits", index, field, resource),
+                        ("spec", "limits", place, field, resource),
                         f"every container would ask for {resource}, which queue '{queue['metadata']['name']}' does"
                         " not cover: none of its runs would ever be admitted",
                         rule=BOUNDS_RULE,
                     )
 
 
-def _sums(body: Body, tree: Sequence[Member], offered: Offered) -> Found:
+def _sums(body: Body, books: _Books, offered: Offered) -> Found:
     """Promises against nodes; told once, at the last of those who are promised something."""
     for index, group in enumerate(body["spec"].get("resourceGroups") or ()):
         for place, flavor in enumerate(group["flavors"]):
@@ -107,10 +126,9 @@ def _sums(body: Body, tree: Sequence[Member], offered: Offered) -> Found:
                 continue
             for number, item in enumerate(flavor["resources"]):
                 key = (flavor["name"], item["name"])
-                promised = sum((one.nominal.get(key, Fraction(0)) for one in tree), Fraction(0))
+                promised = books.promised.get(key, Fraction(0))
                 there = Fraction(whole[item["name"]].nano, 10**9) if item["name"] in whole else Fraction(0)
-                holders = [one for one in tree if one.nominal.get(key)]
-                if promised > there and holders[-1].name == body["metadata"]["name"]:
+                if promised > there and books.last[key] == (body["kind"], body["metadata"]["name"]):
                     yield Problem(
                         (
                             *("spec", "resourceGroups", index, "flavors", place),

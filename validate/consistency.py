@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from gangplan.validate import runtimes, trainjobs
+from gangplan.validate import bounds, queues, runtimes, trainjobs
 from gangplan.validate.forms import (
     Body,
     Found,
@@ -50,8 +50,16 @@ def problems(body: Body, others: Sequence[Body], versions: SchemaVersions) -> li
         found.append(problem(("metadata", "namespace"), message))
     if kind == "RoleBinding":
         found += _binding(body)
+    elif kind == "ClusterRole":
+        found += _rights(body)
+    elif kind == "LimitRange":
+        found += bounds.limit_range(body)
+    elif kind == "ResourceQuota":
+        found += bounds.resource_quota(body)
     elif kind == "NetworkPolicy":
         found += _network_policy(body["spec"])
+    elif kind in ("ClusterQueue", "Cohort", "ResourceFlavor"):
+        found += queues.alone(body)
     elif kind == "TrainingRuntime":
         found += runtimes.runtime(body, _one("TrainJob", others))
     elif kind == "TrainJob":
@@ -75,7 +83,8 @@ def _metadata(body: Body) -> Found:
                 f"the annotations have {size} bytes; at most {ANNOTATIONS_BYTES} fit",
             )
     generated = metadata.get("generateName")
-    if generated and not is_subdomain(generated.removesuffix("-")):
+    is_free = body["apiVersion"] == "rbac.authorization.k8s.io/v1"  # any text without '/' and '%'
+    if generated and not is_free and not is_subdomain(generated.removesuffix("-")):
         yield problem(("metadata", "generateName"), f"'{generated}' cannot begin a name")
     if metadata.get("ownerReferences"):
         message = "an owner is named by a uid that only the cluster knows: without it the object is collected"
@@ -102,6 +111,18 @@ def _binding(body: Body) -> Found:
     for index, subject in enumerate(body.get("subjects") or ()):
         if subject["kind"] == "ServiceAccount" and not is_subdomain(subject["name"]):
             yield problem(("subjects", index, "name"), f"'{subject['name']}' cannot be a service account")
+
+
+def _rights(body: Body) -> Found:
+    """A rule names groups, resources and verbs, or it is about addresses (rbac validation.go, v1.34)."""
+    for index, rule in enumerate(body.get("rules") or ()):
+        if not rule.get("verbs"):
+            yield problem(("rules", index, "verbs"), "the rule names no verb")
+        if rule.get("nonResourceURLs"):
+            continue
+        for field in ("apiGroups", "resources"):
+            if not rule.get(field):
+                yield problem(("rules", index, field), f"the rule names no {field}")
 
 
 def _network_policy(spec: Body) -> Found:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from gangplan.validate import consistency
+from gangplan.validate import consistency, lifecycle
 from gangplan.validate.schema import SchemaVersions
 from gangplan.validate.schema import problems as schema_problems
 from gangplan.validate.schema_messages import Problem
@@ -21,4 +21,12 @@ def judge(bodies: Sequence[dict[str, Any]], versions: SchemaVersions) -> list[li
     return [
         problems or consistency.problems(body, good, versions)
         for body, problems in zip(bodies, found, strict=True)
+    ]
+
+
+def judge_built(bodies: Sequence[dict[str, Any]], versions: SchemaVersions) -> list[list[Problem]]:
+    """As `judge`, and for objects that servers accept the traps that they set for later."""
+    return [
+        problems or lifecycle.problems(body, bodies, versions)
+        for body, problems in zip(bodies, judge(bodies, versions), strict=True)
     ]

@@ -14,25 +14,49 @@ from gangplan.validate.tree import amount, circle, members
 RULE = "queue-invalid"
 
 
-def problems(body: Body, others: Sequence[Body]) -> list[Problem]:
-    """What is wrong with one object of the platform or a team; `others` is everything on the cluster."""
+def alone(body: Body) -> Found:
+    """What is wrong with a ClusterQueue, Cohort or ResourceFlavor whatever else is on the cluster."""
+    if body["kind"] in ("ClusterQueue", "Cohort"):
+        yield from _groups(body)
+    if body["kind"] == "ClusterQueue":
+        yield from _selector(body)
+    if body["kind"] == "ResourceFlavor":
+        yield from _taints(body)
+
+
+class Index:
+    """Everything on a cluster, by kind and name; namespaced objects by kind, namespace and name too."""
+
+    def __init__(self, bodies: Sequence[Body]) -> None:
+        """Read the objects once: a cluster of five hundred teams has thousands."""
+        self.kinds: dict[str, dict[str, Body]] = {}
+        self.queues_of: dict[str, set[str]] = {}
+        for body in bodies:
+            self.kinds.setdefault(body["kind"], {})[body["metadata"]["name"]] = body
+            if body["kind"] == "LocalQueue":
+                namespace = body["metadata"].get("namespace", "")
+                self.queues_of.setdefault(namespace, set()).add(body["spec"].get("clusterQueue", ""))
+        self.members = members(bodies)
+
+    def names(self, kind: str) -> dict[str, Body]:
+        """The cluster-scoped objects of a kind by name."""
+        return self.kinds.get(kind, {})
+
+
+def problems(body: Body, others: Index) -> list[Problem]:
+    """Where one object of the platform or a team does not meet the others; `others` is all on the cluster."""
     kind = body["kind"]
     if kind == "ClusterQueue":
-        return [*_groups(body), *_references(body, others), *_selector(body), *_labels(body, others)]
+        return [*_references(body, others), *_labels(body, others)]
     if kind == "Cohort":
-        return [*_groups(body), *_parents(body, others), *_flavors(body, others)]
+        return [*_parents(body, others), *_flavors(body, others)]
     if kind == "ResourceFlavor":
-        return [*_taints(body), *_topology(body, others)]
+        return [*_topology(body, others)]
     if kind == "LocalQueue":
         return [*_target(body, others)]
     if kind == "AdmissionCheck":
         return [*_parameters(body, others)]
     return []
-
-
-def names(kind: str, bodies: Sequence[Body]) -> set[str]:
-    """The names of all objects of a kind."""
-    return {body["metadata"]["name"] for body in bodies if body["kind"] == kind}
 
 
 def _groups(body: Body) -> Found:
@@ -72,11 +96,11 @@ def _limits(at: tuple[str | int, ...], item: Body, kind: str) -> Found:
         )
 
 
-def _references(body: Body, others: Sequence[Body]) -> Found:
+def _references(body: Body, others: Index) -> Found:
     spec = body["spec"]
     yield from _flavors(body, others)
     cohort = spec.get("cohortName")
-    if cohort and cohort not in names("Cohort", others):
+    if cohort and cohort not in others.names("Cohort"):
         yield _said(
             ("spec", "cohortName"),
             f"there is no cohort '{cohort}': the queue would be alone in it and could never borrow",
@@ -85,7 +109,7 @@ def _references(body: Body, others: Sequence[Body]) -> Found:
     checks = (spec.get("admissionChecksStrategy") or {}).get("admissionChecks") or ()
     for index, check in enumerate(checks):
         at = ("spec", "admissionChecksStrategy", "admissionChecks", index)
-        if check["name"] not in names("AdmissionCheck", others):
+        if check["name"] not in others.names("AdmissionCheck"):
             yield _said(
                 (*at, "name"), f"there is no admission check '{check['name']}': the queue stays inactive"
             )
@@ -94,8 +118,8 @@ def _references(body: Body, others: Sequence[Body]) -> Found:
                 yield _said((*at, "onFlavors", place), f"flavor '{flavor}' is not one of this queue")
 
 
-def _flavors(body: Body, others: Sequence[Body]) -> Found:
-    known = names("ResourceFlavor", others)
+def _flavors(body: Body, others: Index) -> Found:
+    known = others.names("ResourceFlavor")
     for index, group in enumerate(body["spec"].get("resourceGroups") or ()):
         for place, flavor in enumerate(group["flavors"]):
             if flavor["name"] not in known:
@@ -113,9 +137,9 @@ def _selector(body: Body) -> Found:
         )
 
 
-def _labels(body: Body, others: Sequence[Body]) -> Found:
+def _labels(body: Body, others: Index) -> Found:
     """Flavors of two groups with one label key and two values: pods get either, at random (kueue facts 3.4)."""
-    known = {one["metadata"]["name"]: one for one in others if one["kind"] == "ResourceFlavor"}
+    known = others.names("ResourceFlavor")
     seen: dict[tuple[str, int], str] = {}
     for index, group in enumerate(body["spec"].get("resourceGroups") or ()):
         for place, flavor in enumerate(group["flavors"]):
@@ -138,11 +162,11 @@ def _labels(body: Body, others: Sequence[Body]) -> Found:
                 seen.setdefault((key, index), value)
 
 
-def _parents(body: Body, others: Sequence[Body]) -> Found:
+def _parents(body: Body, others: Index) -> Found:
     name, parent = body["metadata"]["name"], body["spec"].get("parentName")
-    if parent and parent not in names("Cohort", others):
+    if parent and parent not in others.names("Cohort"):
         yield _said(("spec", "parentName"), f"there is no cohort '{parent}'")
-    way = circle(members(others), name)
+    way = circle(others.members, name)
     if way and name == min(way):
         yield _said(
             ("spec", "parentName"),
@@ -159,29 +183,25 @@ def _taints(body: Body) -> Found:
         seen.add(key)
 
 
-def _topology(body: Body, others: Sequence[Body]) -> Found:
+def _topology(body: Body, others: Index) -> Found:
     topology = (body.get("spec") or {}).get("topologyName")
-    if topology and topology not in names("Topology", others):
+    if topology and topology not in others.names("Topology"):
         yield _said(
             ("spec", "topologyName"),
             f"there is no topology '{topology}': queues with this flavor are inactive",
         )
 
 
-def _target(body: Body, others: Sequence[Body]) -> Found:
+def _target(body: Body, others: Index) -> Found:
     target, namespace = body["spec"]["clusterQueue"], body["metadata"].get("namespace", "")
-    queue = next(
-        (one for one in others if one["kind"] == "ClusterQueue" and one["metadata"]["name"] == target), None
-    )
+    queue = others.names("ClusterQueue").get(target)
     if queue is None:
         yield _said(
             ("spec", "clusterQueue"), f"there is no ClusterQueue '{target}': nothing is ever admitted"
         )
         return
     wanted = ((queue["spec"].get("namespaceSelector") or {}).get("matchLabels")) or {}
-    home = next(
-        (one for one in others if one["kind"] == "Namespace" and one["metadata"]["name"] == namespace), None
-    )
+    home = others.names("Namespace").get(namespace)
     labels = {"kubernetes.io/metadata.name": namespace}
     labels |= ((home or {}).get("metadata") or {}).get("labels") or {}
     if any(labels.get(key) != value for key, value in wanted.items()):
@@ -191,9 +211,9 @@ def _target(body: Body, others: Sequence[Body]) -> Found:
         )
 
 
-def _parameters(body: Body, others: Sequence[Body]) -> Found:
+def _parameters(body: Body, others: Index) -> Found:
     parameters = body["spec"].get("parameters")
-    if parameters and parameters["name"] not in names(parameters["kind"], others):
+    if parameters and parameters["name"] not in others.names(parameters["kind"]):
         yield _said(
             ("spec", "parameters", "name"), f"there is no {parameters['kind']} '{parameters['name']}'"
         )

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from gangplan.findings import Severity
+
 Schema = dict[str, Any]
 Step = str | int
 
@@ -29,12 +31,17 @@ SIMPLE_NAME = re.compile(r"[A-Za-z_][-A-Za-z0-9_]*")
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing wrong with an object. `path` leads to the field, or to where a missing one belongs."""
+    """One thing wrong with an object. `path` leads to the field, or to where a missing one belongs.
+
+    `field` names the field of the spec that is to blame (as in `Job.origins`), where a proof knows it.
+    """
 
     path: tuple[Step, ...]
     message: str
     help: str = ""
     rule: str = RULE
+    severity: Severity = Severity.ERROR
+    field: str = ""
 
 
 def in_order(found: Iterable[Problem]) -> list[Problem]:

@@ -60,6 +60,17 @@ def circle(found: Sequence[Member], name: str) -> list[str]:
     return [*way, name] if parents.get(way[-1]) == name else []
 
 
+def root_of(found: Sequence[Member], queue: str) -> str:
+    """The cohort at the top of a queue's tree; `/` and the queue's name where it is in none."""
+    parents = {one.name: one.parent for one in found if one.kind == "Cohort"}
+    name = next(one.parent for one in found if one.kind == "ClusterQueue" and one.name == queue)
+    seen = set()
+    while name and parents.get(name) and name not in seen:
+        seen.add(name)
+        name = parents[name]
+    return name or f"/{queue}"
+
+
 class Capacity:
     """`potentialAvailable` of Kueue for one flavor and resource (resource_node.go, v0.19.2).
 

@@ -19,6 +19,13 @@ JUDGED = frozenset(
     {
         "schema",
         "schema-missing",
+        "never-admitted",
+        "no-flavor",
+        "no-topology",
+        "not-queued",
+        "over-quota",
+        "nodes-too-few",
+        "no-node-fits",
         "object-invalid",
         "kubeconform",
         "bounds-uncovered",
@@ -27,7 +34,19 @@ JUDGED = frozenset(
         "queue-invalid",
         "quota-over-capacity",
         "quota-over-pool",
+        "rights-too-wide",
         "team-share",
+        "pod-security",
+        "runtime-edited",
+        "immutable-changed",
+        "mpi-hosts-unknown",
+        "sync-destroys",
+        "git-owned-field",
+        "ttl-reruns",
+        "gang-deadlock",
+        "network-open",
+        "network-unreachable",
+        "secret-literal",
     }
 )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +45,30 @@ def pages() -> dict[str, str]:
             *(_format_page(kind) for kind in models()),
         ]
     )
+    from gangplan.commands.explain import rules_page  # which asks this module for the fields
+
+    found["rules.md"] = rules_page()
     return found
+
+
+def field_rows() -> Iterator[tuple[str, dict[str, str]]]:
+    """Every field of every format as `TrainingJob.workers` or `Cluster.NodePool.count`, with its facts in words."""
+    for kind in models():
+        schema = schema_of(kind)
+        blocks = {_TITLES[kind]: schema}
+        blocks |= {f"{_TITLES[kind]}.{name}": block for name, block in schema.get("$defs", {}).items()}
+        for title, block in blocks.items():
+            for name, field in block.get("properties", {}).items():
+                yield f"{title}.{name}", _facts(name, field, block, schema)
+
+
+def _facts(name: str, field: dict[str, Any], block: dict[str, Any], schema: dict[str, Any]) -> dict[str, str]:
+    return {
+        "type": _type(field, schema),
+        "default": "required" if name in block.get("required", ()) else _shown(field.get("default")),
+        "example": _shown((field.get("examples") or [""])[0]),
+        "meaning": field.get("description", ""),
+    }
 
 
 def _format_page(kind: str) -> str:
@@ -67,10 +91,9 @@ def _format_page(kind: str) -> str:
 def _table(block: dict[str, Any], schema: dict[str, Any]) -> list[str]:
     rows = ["| field | type | default | example | meaning |", "|---|---|---|---|---|"]
     for name, field in block["properties"].items():
-        default = "required" if name in block.get("required", ()) else _shown(field.get("default"))
-        example = _shown((field.get("examples") or [""])[0])
+        facts = _facts(name, field, block, schema)
         rows.append(
-            f"| `{name}` | {_type(field, schema)} | {default} | {example} | {field.get('description', '')} |"
+            f"| `{name}` | {facts['type']} | {facts['default']} | {facts['example']} | {facts['meaning']} |"
         )
     return [*rows, ""]
 

@@ -29,3 +29,11 @@ EngineName = Annotated[
 Jobs = Annotated[
     int, typer.Option("--jobs", "-j", min=0, help="Worker processes (0: one per core).", metavar="N")
 ]
+Base = Annotated[
+    str | None,
+    typer.Option(
+        "--base",
+        help="Also compare rendered/ with this Git revision: what would a sync from there refuse or leave?",
+        metavar="REVISION",
+    ),
+]

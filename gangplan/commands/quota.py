@@ -45,13 +45,15 @@ def quota(request: Request, usage_file: Path | None, format: str) -> Exit:
     queueless = [name for name, site in sites.items() if not site.queues]
     if len(queueless) == len(names):
         raise UserError("nothing to show: Kueue runs on none of these clusters", "Name another cluster.")
+    if usage is not None:
+        _check_known(usage, next(iter(sites.values())), usage_file)
     holdings = [
-        _holding(workspace.clusters[name], site, usage) for name, site in sites.items() if site.queues
+        holding_of(workspace.clusters[name], site, usage) for name, site in sites.items() if site.queues
     ]
     near = [
         finding
         for holding in holdings
-        for finding in _nearly_used(workspace.clusters[holding.cluster], holding)
+        for finding in nearly_used(workspace.clusters[holding.cluster], holding)
     ]
     if format == "json":
         sys.stdout.write(json.dumps(quota_document(holdings), indent=2) + "\n")
@@ -61,7 +63,26 @@ def quota(request: Request, usage_file: Path | None, format: str) -> Exit:
     return Exit.CLEAN
 
 
-def _holding(cluster: ClusterFile, site: Site, usage: Usage | None) -> Holding:
+def _check_known(usage: Usage, site: Site, file: Path | None) -> None:
+    """A snapshot of another cluster, or from before flavors were renamed, would read as if nothing were used."""
+    queues = {queue.name for queue in site.queues}
+    if not queues & {*usage}:
+        raise UserError(
+            f"{file} is a snapshot of another cluster: it has none of the queues {', '.join(sorted(queues))}",
+            "Take it from the cluster that --cluster names.",
+        )
+    flavors = {flavor.name for flavor in site.flavors}
+    for name in sorted(queues & {*usage}):
+        for flavor, amounts in usage[name].items():
+            if flavor not in flavors and any(amounts.values()):
+                raise UserError(
+                    f"{file}: queue '{name}' uses flavor '{flavor}', which the cluster file no longer has",
+                    f"It has {', '.join(sorted(flavors))}; wait until its runs have ended.",
+                )
+
+
+def holding_of(cluster: ClusterFile, site: Site, usage: Usage | None) -> Holding:
+    """The quotas of a cluster's teams, and what a snapshot says is used of them."""
     pools = cluster.spec.node_pools
     most = most_by_queue(site)
     names = {flavor.name: flavor.pool for flavor in site.flavors}
@@ -76,10 +97,16 @@ def _holding(cluster: ClusterFile, site: Site, usage: Usage | None) -> Holding:
                 used = usage.get(queue.name, {}).get(quota.flavor, {}).get(resource, ZERO)
             rows.append(Row(queue.team, pool, resource, own, most[queue.name][quota.flavor][resource], used))
     offered = {name: (measure(pool), capacity(pool)[measure(pool)]) for name, pool in pools.items()}
-    return Holding(cluster.name, rows, offered)
+    reserves: dict[str, Quantity] = {}
+    for cohort in site.cohorts:
+        for quota in cohort.quotas:
+            resource = measure(pools[names[quota.flavor]])
+            kept = sum((amount.nominal for amount in quota.amounts if amount.resource == resource), ZERO)
+            reserves[resource] = reserves.get(resource, ZERO) + kept
+    return Holding(cluster.name, rows, offered, reserves)
 
 
-def _nearly_used(cluster: ClusterFile, holding: Holding) -> list[Finding]:
+def nearly_used(cluster: ClusterFile, holding: Holding) -> list[Finding]:
     """Teams that use nine tenths of what is theirs, all pools of one resource together (QUO-08)."""
     found = []
     for team in dict.fromkeys(row.team for row in holding.rows):

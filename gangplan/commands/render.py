@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 from gangplan.commands.common import exit_code, plural, print_findings
+from gangplan.commands.since import add_since, check_base, checked_tree
 from gangplan.emit import Outcome
 from gangplan.errors import Exit, UserError
 from gangplan.pipeline import Request, Result, preview
@@ -15,14 +16,21 @@ from gangplan.tools.kustomize import engine
 from gangplan.workspace import RENDERED
 
 
-def render(request: Request, check: bool, output: str | None) -> Exit:
-    """Write the tree, show it, or compare it."""
+def render(request: Request, check: bool, output: str | None, base: str | None = None) -> Exit:
+    """Write the tree, show it, or compare it; with `base`, also with that of a Git revision."""
+    check_base(request, base)
+    if base and not check:
+        raise UserError("--base goes with --check, and with gangplan validate")
     if check and output:
         raise UserError("--check compares with rendered/; it cannot be used with --output")
     if output == "-":
         return _print(request)
     tree = Path(output).absolute() if output else None
     result = run_render(request, tree, check)
+    if base and not result.has_errors:
+        add_since(request, result, base, checked_tree(request, result))
+        print_findings(result.findings)
+        return max(exit_code(result), _report_check(request, result))
     print_findings(result.findings)
     if result.has_errors:
         sys.stderr.write(

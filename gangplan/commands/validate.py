@@ -6,6 +6,7 @@ import datetime
 import sys
 
 from gangplan.commands.common import exit_code, plural, print_findings
+from gangplan.commands.since import add_since, check_base
 from gangplan.errors import Exit, UserError
 from gangplan.findings import Severity, in_order
 from gangplan.pipeline import Request, rendered_aside
@@ -13,11 +14,16 @@ from gangplan.report.json import json_report
 from gangplan.report.text import summary
 from gangplan.resolve.tenant_checks import expired_grants
 from gangplan.second_opinion import second_opinion
+from gangplan.since import tree_of
 from gangplan.workspace import load
 
 
-def validate(request: Request, format: str, fail_on: str, today: str | None = None) -> Exit:
-    """Check everything and print the findings. `today` decides which debug grants are over."""
+def validate(
+    request: Request, format: str, fail_on: str, today: str | None = None, base: str | None = None
+) -> Exit:
+    """Check everything and print the findings. `today` decides which debug grants are over; `base` is a
+    Git revision to compare what is rendered with."""
+    check_base(request, base)
     if format not in ("text", "json"):
         raise UserError(f"there is no format '{format}'", "Formats: text, json.")
     level = next((severity for severity in Severity if severity.word == fail_on), None)
@@ -30,6 +36,8 @@ def validate(request: Request, format: str, fail_on: str, today: str | None = No
             judge, found = second_opinion(request.root, folder)
             engines += [judge] if judge else []
             result.findings = in_order([*result.findings, *found])
+            if base:
+                add_since(request, result, base, tree_of(folder))
         expired = expired_grants(load(request.root)[0], day, request.teams)
         result.findings = in_order([*result.findings, *expired])
     checked = {

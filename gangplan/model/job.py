@@ -37,7 +37,7 @@ class Platform:
     """The facts of one cluster that decide how objects are spelled.
 
     `gang` is what starts all pods of a run together; `kueue` is None unless that is Kueue. `start_wait_s` is
-    how long a run may take until all its pods are ready.
+    how long a run may take until all its pods are ready. `hands_on` tells that runs go to worker clusters.
     """
 
     cluster: str
@@ -53,6 +53,7 @@ class Platform:
     gang: Gang = "kueue"
     mpi_operator: Version | None = None
     start_wait_s: int = 1800
+    hands_on: bool = False
 
     @property
     def has_pod_group(self) -> bool:

@@ -65,13 +65,18 @@ class Component:
     files: dict[str, bytes] = field(default_factory=dict)
 
     def place_of(self, path: Path) -> Location:
-        """The patch that writes at a path of an object or around it; the file when none can be told."""
+        """The patch that writes at a path of an object or around it, else inside; the file when none can be told."""
         pointer = "".join(f"/{str(step).replace('~', '~0').replace('/', '~1')}" for step in path)
         fitting = [
             (len(written), patch.where)
             for patch in self.patches
             for written in patch.paths
             if f"{pointer}/".startswith(f"{written.removesuffix('/-')}/")
+        ] or [
+            (len(written), patch.where)
+            for patch in self.patches
+            for written in patch.paths
+            if pointer and written.startswith(f"{pointer}/")
         ]
         return max(fitting, key=lambda item: item[0])[1] if fitting else Location(self.file, 1, 1)
 
@@ -202,7 +207,12 @@ def _operations(
         return None
     problem = _bad_operations(parsed.value)
     if problem:
-        findings.append(error("overlay-patch", where, problem, "Write a list of {op, path, value}."))
+        help = (
+            "Remove the operation; names and namespaces come from the workspace's own files."
+            if "identity" in problem
+            else "Write a list of {op, path, value}."
+        )
+        findings.append(error("overlay-patch", where, problem, help))
         return None
     operations: list[dict[str, Any]] = parsed.value
     return operations

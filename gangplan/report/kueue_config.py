@@ -33,6 +33,8 @@ def kueue_config(cluster: ClusterFile, kueue: Version) -> str:
     parts.append(_wait_for_pods_ready(cluster, kueue))
     if spec.fair_sharing:
         parts.append(_fair_sharing())
+    if spec.monitoring is not None:
+        parts.append(_metrics())
     parts.append(_namespaces())
     for part in parts:
         for line, why in part:
@@ -106,6 +108,11 @@ def _fair_sharing() -> Lines:
         "  preemptionStrategies: [LessThanOrEqualToFinalShare, LessThanInitialShare]",
         "Required. Take back while the taker's share stays the smaller one; else while it was smaller at the start.",
     )
+
+
+def _metrics() -> Lines:
+    yield "metrics:", "Quota and use per queue as series, which alerts and dashboards read. Off by default."
+    yield "  enableClusterQueueResources: true", ""
 
 
 def _namespaces() -> Lines:

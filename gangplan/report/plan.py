@@ -10,6 +10,8 @@ from gangplan.expand import Run
 from gangplan.model.duration import format_duration
 from gangplan.model.job import Resources
 from gangplan.model.quantity import Quantity
+from gangplan.report.admission import admission_document, admission_words
+from gangplan.report.nodes import node_document, node_words
 
 SHAPE = 1
 
@@ -50,9 +52,11 @@ def _block(run: Run) -> str:
             "queue",
             f"{job.queue or 'none'}, priority {job.priority}, timeout {format_duration(job.timeout_s)}, retries {job.retries}",
         ),
+        ("admission", admission_words(run.verdict)),
+        ("nodes", node_words(run.fit)),
         ("network", job.posture),
     ]
-    lines = "".join(f"  {name:<8} {value}\n" for name, value in rows)
+    lines = "".join(f"  {name:<9} {value}\n" for name, value in rows)
     return f"{job.source} on {run.cluster}: {job.namespace}/{run.name}\n{lines}"
 
 
@@ -119,6 +123,8 @@ def _run(run: Run) -> dict[str, Any]:
         "timeoutSeconds": job.timeout_s,
         "retries": job.retries,
         "posture": job.posture,
+        "admission": admission_document(run.verdict),
+        "nodes": node_document(run.fit),
     }
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from gangplan.model.quantity import ZERO, Quantity
@@ -25,11 +25,18 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Holding:
-    """One cluster: its rows by team, and the capacity of each pool."""
+    """One cluster: its rows by team, the capacity of each pool, what cohorts keep by resource."""
 
     cluster: str
     rows: Sequence[Row]
     pools: dict[str, tuple[str, Quantity]]
+    reserves: dict[str, Quantity] = field(default_factory=dict)
+
+
+def plain(amount: Quantity) -> str:
+    """An amount as people count: 1000 and not 1k, 0.5 and not 500m."""
+    whole, rest = divmod(amount.nano, 1_000_000_000)
+    return str(whole) if not rest else f"{amount.nano / 1_000_000_000:.3f}".rstrip("0").rstrip(".")
 
 
 def percent(used: Quantity, whole: Quantity) -> int:
@@ -54,9 +61,9 @@ def quota_text(holding: Holding) -> str:
 
 
 def _cells(row: Row) -> tuple[str, ...]:
-    used = "-" if row.used is None else row.used.canonical()
+    used = "-" if row.used is None else plain(row.used)
     share = "-" if row.used is None or not row.quota else f"{percent(row.used, row.quota)} %"
-    return (row.team, row.pool, row.resource, row.quota.canonical(), row.most.canonical(), used, share)
+    return (row.team, row.pool, row.resource, plain(row.quota), plain(row.most), used, share)
 
 
 def _sums(holding: Holding) -> list[str]:
@@ -65,13 +72,15 @@ def _sums(holding: Holding) -> list[str]:
     for resource in dict.fromkeys(resource for resource, _ in holding.pools.values()):
         whole = sum((amount for name, amount in holding.pools.values() if name == resource), ZERO)
         rows = [row for row in holding.rows if row.resource == resource]
-        promised = sum((row.quota for row in rows), ZERO)
-        parts = [amount.canonical() for name, amount in holding.pools.values() if name == resource]
+        reserve = holding.reserves.get(resource, ZERO)
+        kept = f", {plain(reserve)} of them cohorts' reserves," if reserve else ""
+        promised = sum((row.quota for row in rows), reserve)
+        parts = [plain(amount) for name, amount in holding.pools.values() if name == resource]
         sum_of = f" = {' + '.join(parts)}" if len(parts) > 1 else ""
-        line = f"{resource}: {promised.canonical()} promised of {whole.canonical()}{sum_of}"
+        line = f"{resource}: {plain(promised)} promised{kept} of {plain(whole)}{sum_of}"
         if any(row.used is not None for row in rows):
             used = sum((row.used for row in rows if row.used is not None), ZERO)
-            line += f", {used.canonical()}/{whole.canonical()} used ({percent(used, whole)} %)"
+            line += f", {plain(used)}/{plain(whole)} used ({percent(used, whole)} %)"
         lines.append(line)
     return lines
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -26,6 +26,7 @@ class Context:
     catalog: ImageCatalog
     findings: list[Finding] = field(default_factory=list)
     origins: dict[str, Origin] = field(default_factory=dict)
+    teams: Mapping[str, TeamFile] = field(default_factory=dict)
 
     def where(self, *path: str | int, key: bool = False) -> Location:
         """The place of a field in the spec."""
@@ -56,6 +57,18 @@ class Context:
             f"{what} '{name}' is not declared for team {self.team.name} or cluster {self.cluster.name}",
             nearest(name, known),
         )
+
+    def near(self, name: str, known: Iterable[str], *blocks: str) -> str:
+        """A help line for an unknown name: whose it is, when another team declares it in one of the blocks of
+        its file, and the nearest one of this team."""
+        owners = [
+            team.name
+            for team in self.teams.values()
+            if team.name != self.team.name and any(name in getattr(team.spec, block) for block in blocks)
+        ]
+        if not owners:
+            return nearest(name, known)
+        return f"It is declared by team {owners[0]}, and a run has only what its own team declares. {nearest(name, known)}"
 
     def choose(self, name: str, built_in: Any) -> Any:
         """The value of a field by the chain spec, profile, team, cluster, built-in; its origin is kept.

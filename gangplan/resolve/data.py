@@ -104,7 +104,7 @@ def _dataset(context: Context, plan: DataPlan, name: str, target: str, workers: 
             "claim-unknown",
             where,
             f"'{name}' is neither a claim nor a connection of team {context.team.name}",
-            nearest(name, known),
+            context.near(name, known, "claims", "connections"),
         )
         return
     if target == "env":
@@ -192,7 +192,7 @@ def _checkpoint(context: Context, plan: DataPlan, workers: int) -> None:
             "claim-unknown",
             where,
             f"'{asked.to}' is neither a claim nor a connection of team {context.team.name}",
-            nearest(asked.to, [*team.claims, *team.connections]),
+            context.near(asked.to, [*team.claims, *team.connections], "claims", "connections"),
         )
         return
     values = {
@@ -214,7 +214,7 @@ def _secrets(context: Context, plan: DataPlan) -> None:
                 "secret-unknown",
                 context.where("secrets", "env", name),
                 f"secret '{secret}' is not declared by team {context.team.name}",
-                nearest(secret, declared),
+                context.near(secret, declared, "secrets"),
             )
         if name in context.spec.spec.env:
             context.error(
@@ -230,7 +230,7 @@ def _secrets(context: Context, plan: DataPlan) -> None:
                 "secret-unknown",
                 context.where("secrets", "files", secret, key=True),
                 f"secret '{secret}' is not declared by team {context.team.name}",
-                nearest(secret, declared),
+                context.near(secret, declared, "secrets"),
             )
         plan.mounts.append(
             Mount(f"secret-{secret}".replace(".", "-")[:63].rstrip("-"), path, secret=secret, read_only=True)

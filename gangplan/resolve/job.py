@@ -23,6 +23,7 @@ from gangplan.resolve.data import DataPlan, resolve_data
 from gangplan.resolve.image import resolve_image
 from gangplan.resolve.limits import (
     check_counts,
+    check_labels,
     check_priority,
     check_spot,
     check_timeout,
@@ -48,14 +49,17 @@ def target_clusters(workspace: Workspace, spec: Spec) -> tuple[tuple[str, ...], 
                 nearest(name, workspace.clusters),
             )
             for index, name in enumerate(spec.spec.clusters)
-            if name not in workspace.clusters
+            if name not in workspace.clusters and name not in workspace.unread
         ]
-        return (() if findings else tuple(dict.fromkeys(spec.spec.clusters))), findings
+        named = tuple(name for name in dict.fromkeys(spec.spec.clusters) if name in workspace.clusters)
+        return (() if findings else named), findings
     if team is None:
         return (), []
     if team.spec.clusters is not None:
         return tuple(name for name in team.spec.clusters if name in workspace.clusters), []
     admitting = [name for name, cluster in workspace.clusters.items() if team.name in cluster.spec.teams]
+    if workspace.unread and len(admitting) != 1:
+        return (), []  # what an unreadable cluster file would have said is not known
     if len(admitting) == 1:
         return tuple(admitting), []
     message = f"team {team.name} may run on {len(admitting)} clusters ({', '.join(admitting) or 'none'}), and neither spec nor team chooses"
@@ -70,7 +74,7 @@ def resolve(workspace: Workspace, spec: Spec, cluster_name: str) -> tuple[Job | 
     team, cluster = workspace.teams.get(spec.source.team), workspace.clusters[cluster_name]
     if team is None or workspace.catalog is None:
         return None, []  # the missing file is reported where it is missing
-    context = Context(spec, team, cluster, workspace.catalog)
+    context = Context(spec, team, cluster, workspace.catalog, teams=workspace.teams)
     if spec.source.team not in cluster.spec.teams:
         message = f"team {team.name} has no queue on cluster {cluster_name}"
         context.error(
@@ -107,6 +111,7 @@ def _resolve(context: Context) -> Job | None:
     priority: str = context.choose("priority", DEFAULT_PRIORITY)
     check_timeout(context, timeout_s)
     check_priority(context, priority)
+    check_labels(context)
     posture = resolve_posture(context)
     if placement is not None:
         check_spot(context, placement.node_pool, retries)

@@ -15,6 +15,21 @@ from gangplan.resolve.backstop import allowed_priorities
 from gangplan.resolve.context import Context
 from gangplan.spec.nodes import NodePool
 
+# Prefixes, and everything below them: objects are found, queued, isolated and pruned by such labels.
+RESERVED_LABELS = (
+    *(
+        "gangplan.dev",
+        "kubernetes.io",
+        "k8s.io",
+        "x-k8s.io",
+        "kubeflow.org",
+        "openshift.io",
+        "argoproj.io",
+        "istio.io",
+    ),
+    *("fluxcd.io", "volcano.sh"),
+)
+
 
 def check_counts(context: Context, workers: int, gpus: int, slots: int) -> None:
     """Workers, GPUs and slots against the cluster's limits and against each other."""
@@ -74,6 +89,20 @@ def check_timeout(context: Context, timeout_s: int) -> None:
             f"timeout is {format_duration(timeout_s)}, longer than 24h",
             "Add extendedTimeout: true.",
         )
+
+
+def check_labels(context: Context) -> None:
+    """Labels that controllers find, queue and count runs by are not the spec's to set."""
+    for key in context.spec.spec.labels:
+        prefix, slash, _ = key.rpartition("/")
+        owner = next((one for one in RESERVED_LABELS if prefix == one or prefix.endswith(f".{one}")), "")
+        if slash and owner:
+            context.error(
+                "label-reserved",
+                context.where("labels", key, key=True),
+                f"labels of {prefix} belong to the platform: a run with '{key}' would pass for something else",
+                f"Use a prefix of your own, such as example.com/{key.rpartition('/')[2]}.",
+            )
 
 
 def check_priority(context: Context, priority: str) -> None:

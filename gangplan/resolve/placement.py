@@ -179,6 +179,7 @@ def _rdma(context: Context, name: str, pool: NodePool) -> tuple[tuple[tuple[str,
     wanted = network.rdma if network else "off"
     if wanted == "off":
         return (), ""
+    context.origins["rdma"] = Origin("spec", context.where("network", "rdma"))
     if pool.rdma is not None:
         return ((pool.rdma.resource, 1),), pool.rdma.network or ""
     where = context.where("network", "rdma")

@@ -43,7 +43,7 @@ def all_shares(cluster: Cluster) -> dict[str, dict[str, Amounts]]:
         for team, queue in teams.items():
             if queue.quota is not None and name in queue.quota:
                 shares[team][name] = amounts_of(queue.quota[name], pool)
-        for team, amounts in _parts_of_rest(pool, _rest(cluster, name), weights).items():
+        for team, amounts in _parts_of_rest(pool, rest_of(cluster, name), weights).items():
             shares[team][name] = amounts
     return shares
 
@@ -60,7 +60,7 @@ def _parts_of_rest(pool: NodePool, rest: Amounts, weights: Mapping[str, int]) ->
     }
 
 
-def _rest(cluster: Cluster, name: str) -> Amounts:
+def rest_of(cluster: Cluster, name: str) -> Amounts:
     """What no stated quota of a team or cohort takes of a pool; never below zero."""
     pool = cluster.node_pools[name]
     stated = [team.quota for team in cluster.teams.values()] + [

@@ -13,7 +13,9 @@ from gangplan.workspace import ClusterFile, TeamFile, Workspace, nearest
 
 PLACEHOLDERS = ("team", "namespace", "secret")
 # Namespaces of the platform: a team's default-deny policy there would cut the cluster off.
-RESERVED = re.compile(r"default|kube-.*|openshift(-.*)?|kueue-system|trainer-system|jobset-system")
+RESERVED = re.compile(
+    r"default|kube-.*|openshift(-.*)?|kueue-system|trainer-system|jobset-system|argocd|flux-system"
+)
 
 
 def check_tenants(workspace: Workspace) -> list[Finding]:
@@ -47,10 +49,13 @@ def expired_grants(workspace: Workspace, today: datetime.date, teams: Collection
 def _namespaces(workspace: Workspace) -> Iterator[Finding]:
     """A namespace is one team's: its roles and quota are."""
     owners: dict[str, str] = {}
+    specs = [cluster.spec for cluster in workspace.clusters.values()]
+    platform = {spec.monitoring.namespace for spec in specs if spec.monitoring}
+    platform |= {spec.dns.namespace for spec in specs if spec.dns}
     for team in workspace.teams.values():
         namespace = team.spec.namespace or team.name
         where = team.document.where(("namespace",))
-        if RESERVED.fullmatch(namespace):
+        if RESERVED.fullmatch(namespace) or namespace in platform:
             message = f"namespace '{namespace}' belongs to the platform; a team cannot have it"
             yield error("namespace-reserved", where, message, "Choose another name for namespace.")
         elif namespace in owners:
@@ -107,6 +112,14 @@ def _claims(team: TeamFile, clusters: list[ClusterFile]) -> Iterator[Finding]:
             where = team.document.where(("claims", name, "size"))
             message = f"claim '{real}' is already made by '{made[real]}'"
             yield error("claim-twice", where, message, "Leave size and storageClass with one of them.")
+        elif any(len(made) == cluster.spec.limits.objects.claims for cluster in clusters):
+            few = min(clusters, key=lambda cluster: cluster.spec.limits.objects.claims)
+            yield error(
+                "claims-too-many",
+                team.document.where(("claims", name), key=True),
+                f"claim '{name}' is one more than the {len(made)} that a namespace of cluster {few.name} may hold",
+                f"Remove a claim, or raise limits.objects.claims in {few.document.file}.",
+            )
         made.setdefault(real, name)
         for cluster in clusters:
             yield from _storage(team, name, claim, cluster)

@@ -153,7 +153,7 @@ class Monitoring(Strict):
     namespace: Name = Field(
         "monitoring",
         description="Namespace for alert rules and dashboards.",
-        examples=["openshift-monitoring"],
+        examples=["monitoring"],
     )
     rule_labels: dict[LabelKey, LabelValue] = Field(
         {},

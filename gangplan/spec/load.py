@@ -196,7 +196,7 @@ def _plain(kind: str, context: dict[str, Any], given: Any, path: Path) -> tuple[
         return f"{name} is {given}, but must be {bound} {context.get('ge', context.get('le'))}", ""
     if kind in ("too_long", "string_too_long"):
         return (
-            f"{name} has {context.get('actual_length', len(given))} entries or characters; at most {context['max_length']} are allowed",
+            f"{name} has {len(given)} {'characters' if isinstance(given, str) else 'entries'}; at most {context['max_length']} are allowed",
             "Shorten it.",
         )
     if kind in ("too_short", "string_too_short"):

@@ -67,8 +67,11 @@ def test_the_quota_has_its_keys_in_order_and_as_kubernetes_writes_them(root: Pat
         ("requests.cpu", parse_cpu("0.5")),
     )
     bodies = quota(tenant(root, hard=hard, bounds=None, forbidden_priorities=()))
-    (body,) = bodies
+    body, priorities = bodies
     assert (body["kind"], body["metadata"]["name"]) == ("ResourceQuota", "training")
+    # The priorities that the cluster keeps for itself are nobody's.
+    (kept,) = priorities["spec"]["scopeSelector"]["matchExpressions"]
+    assert kept["values"] == ["system-cluster-critical", "system-node-critical"]
     assert list(body["spec"]["hard"].items()) == [
         ("count/trainjobs.trainer.kubeflow.org", "500"),
         ("pods", "250"),
@@ -90,7 +93,10 @@ def test_forbidden_priorities_may_have_no_pod(root: Path) -> None:
                 {
                     "scopeName": "PriorityClass",
                     "operator": "In",
-                    "values": ["training-high", "training-critical"],
+                    "values": [
+                        *("system-cluster-critical", "system-node-critical"),
+                        *("training-high", "training-critical"),
+                    ],
                 }
             ]
         },

@@ -28,6 +28,7 @@ def test_budget(image: str, workers: int, more: str, budget: int, root: Path) ->
     spec = workspaces.SPEC.replace("image: openmpi", f"image: {image}").replace(
         "workers: 4", f"workers: {workers}"
     )
+    write(root, {"overlays/lab/cluster.yaml": workspaces.WIDE_CLUSTER})
     for length, code in ((budget, Exit.CLEAN), (budget + 1, Exit.INPUT)):
         write(root, {"specs/nlp/filings.yaml": f"{spec}{more}\nname: {'n' * length}\n"})
         outcome = gangplan("plan", "-C", root)

@@ -24,7 +24,7 @@ def job(root: Path, spec: str, team: str = "", cluster: str = "") -> Job:
         {
             "specs/nlp/filings.yaml": HEAD + spec,
             "specs/nlp/team.yaml": workspaces.TEAM + team,
-            "overlays/lab/cluster.yaml": workspaces.CLUSTER + cluster,
+            "overlays/lab/cluster.yaml": workspaces.WIDE_CLUSTER + cluster,
         },
     )
     result = preview(Request(root, engine="serial"))

@@ -60,6 +60,7 @@ def workspace(root: Path) -> Path:
     for team in TEAMS:
         files[f"specs/{team}/team.yaml"] = (
             f"apiVersion: gangplan.dev/v1\nkind: Team\nnamespace: team-{team}\nclusters: [lab]\n"
+            + ("groups: {dataScientists: [cv-scientists]}\n" if team == "cv" else "")
         )
         files[f"specs/{team}/train.yaml"] = SPEC
     return write(root, files)

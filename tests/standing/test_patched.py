@@ -16,6 +16,8 @@ from gangplan.resolve import resolve_site
 from gangplan.resolve.shares import capacity
 from gangplan.source import load_objects
 from gangplan.validate.agreement import judge_standing
+from gangplan.validate.gate import judge
+from gangplan.validate.schema import SchemaVersions
 from gangplan.workspace import load
 from tests.standing.base import workspace
 from tests.workspaces import gangplan, write
@@ -24,6 +26,7 @@ CASES: dict[str, dict[str, Any]] = yaml.safe_load(
     Path(__file__).with_name("patched.yaml").read_text(encoding="utf-8")
 )
 Body = dict[str, Any]
+VERSIONS = SchemaVersions("1.34", "2.3", "0.19", "0.12")
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +55,9 @@ def test_patched(name: str, standing: tuple[list[Body], Any]) -> None:
     target = _find(bodies, place)
     _set(target, path, case.get("to"))
 
-    judged = judge_standing(bodies, offered)
+    # As in gangplan.expand: what objects say together only matters once each is sound.
+    alone = judge(bodies, VERSIONS)
+    judged = alone if any(alone) else judge_standing(bodies, offered)
 
     found = [(body, problem) for body, wrong in zip(bodies, judged, strict=True) for problem in wrong]
     if "finds" not in case:

@@ -114,7 +114,9 @@ def test_an_archive_with_anything_else(
 
 
 @pytest.mark.parametrize(
-    "content", [b"", b"<html>log in first</html>", archive_of(("kustomize", b"x" * 9999))[:60]]
+    "content",
+    [b"", b"<html>log in first</html>", archive_of(("kustomize", b"x" * 9999))[:60]],
+    ids=["nothing", "a-page", "the-first-part"],
 )
 def test_an_archive_that_is_none(content: bytes, tmp_path: Path, path_folder: Path) -> None:
     with pytest.raises(ToolError, match="is not a readable archive"):

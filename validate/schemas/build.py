@@ -191,6 +191,8 @@ def addons_component(text: dict[str, Any]) -> Component:
         for gvk, name in out.kinds.items():
             definitions[name] = as_kind(definitions[name], *gvk.rsplit("/", 1))
             definitions[name]["required"] = sorted({*definitions[name]["required"], "spec"})
+            named = {"name": {"$ref": "#/$defs/shape.dns-subdomain"}}
+            definitions[name]["properties"]["metadata"]["properties"] = named
         out.versions[minor] = definitions
         out.base[minor] = {"kubernetes": ADDONS_KUBERNETES}
     return out

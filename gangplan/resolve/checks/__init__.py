@@ -16,10 +16,12 @@ def check_site(workspace: Workspace, cluster: ClusterFile) -> list[Finding]:
     notes = Notes(cluster)
     pools.check(notes)
     teams.check(notes)
+    quotas.check(notes)
     if cluster.spec.gang == "kueue":
         cohorts.check(notes)
-        quotas.check(notes)
         workers.check(notes, workspace)
+    else:
+        quotas.check_unused(notes)
     # Amounts mean something only where all names do.
     if not any(finding.severity is Severity.ERROR for finding in notes.findings):
         sums.check(notes, workspace)

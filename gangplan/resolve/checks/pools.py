@@ -9,6 +9,8 @@ from gangplan.spec.nodes import NodePool
 HOSTNAME = "kubernetes.io/hostname"
 # Pairs of flavor and resource in one resource group (ClusterQueue CRD, Kueue v0.19.2).
 MOST_PAIRS = 512
+# An AdmissionCheck's parameters.name (Kueue v0.19.2) without `provision-`.
+MOST_GROWING_NAME = 63 - len("provision-")
 
 
 def check(notes: Notes) -> None:
@@ -44,6 +46,15 @@ def _check_pool(notes: Notes, name: str, pool: NodePool) -> None:
             (*path, "autoscale", "most"),
             f"pool '{name}' may have {pool.autoscale.most} nodes at most, but has {pool.count} now",
             f"Write most: {pool.count} or more.",
+        )
+    if pool.autoscale and len(name) > MOST_GROWING_NAME:
+        notes.error(
+            "pool-name-long",
+            path,
+            f"the name of a pool that grows has at most {MOST_GROWING_NAME} characters, and '{name}' has {len(name)}:"
+            " Kueue's check 'provision-<pool>' has at most 63",
+            "Shorten the name.",
+            key=True,
         )
     seen: set[tuple[str, str]] = set()
     for index, taint in enumerate(pool.taints):

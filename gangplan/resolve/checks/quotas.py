@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gangplan.model.quantity import ZERO
 from gangplan.resolve.checks.notes import Notes, Path
+from gangplan.resolve.quota import rest_of, weight_of
 from gangplan.resolve.shares import amounts_of, capacity, measure
 from gangplan.spec.queues import Preemption, Share, Shares
 
@@ -27,10 +28,29 @@ def check(notes: Notes) -> None:
                 f"team '{name}' has a quota of no pool: none of its runs can ever start",
                 "Name a pool, or remove quota to share what is left.",
             )
+    _check_weights(notes)
+    if notes.spec.gang != "kueue":
+        return
+    for name, team in notes.spec.teams.items():
         if team.preemption is not None:
-            _check_preemption(notes, (*path, "preemption"), team.preemption)
+            _check_preemption(notes, ("teams", name, "preemption"), team.preemption)
     _check_preemption(notes, ("preemption",), notes.spec.preemption)
     _check_queue_names(notes)
+
+
+def _check_weights(notes: Notes) -> None:
+    """What stated quotas leave goes to the other teams by weight: among weights of zero it goes to nobody."""
+    sharing = [name for name, team in notes.spec.teams.items() if team.quota is None]
+    if not sharing or any(weight_of(notes.spec.teams[name]) for name in sharing):
+        return
+    left = [name for name in notes.spec.node_pools if any(rest_of(notes.spec, name).values())]
+    if left:
+        notes.error(
+            "weight-nobody",
+            ("teams", sharing[0], "weight"),
+            f"all teams that share what is left of {', '.join(left)} ({', '.join(sharing)}) weigh 0: nobody gets it",
+            "Give one of them a weight above 0, or state quotas.",
+        )
 
 
 def _check_shares(notes: Notes, path: Path, shares: Shares) -> None:
@@ -154,3 +174,22 @@ def _check_queue_names(notes: Notes) -> None:
                 "Each team has its own; choose another name, or remove the line.",
                 key=team.cluster_queue is None,
             )
+
+
+# What only Kueue reads, of the cluster and of a team.
+_KUEUE_FIELDS = {"cohorts": "cohorts", "multi_kueue": "multiKueue"}
+_KUEUE_TEAM_FIELDS = {"cohort": "cohort", "borrow": "borrow", "lend": "lend", "weight": "weight"}
+
+
+def check_unused(notes: Notes) -> None:
+    """Findings about fields that only Kueue reads, on a cluster whose runs it does not start."""
+    said = f"gang is {notes.spec.gang}, so nothing reads this"
+    help = "Remove it, or set gang: kueue."
+    for field, alias in _KUEUE_FIELDS.items():
+        if getattr(notes.spec, field):
+            notes.warning("kueue-field-unused", (alias,), said, help, key=True)
+    for name, team in notes.spec.teams.items():
+        for field, alias in _KUEUE_TEAM_FIELDS.items():
+            # Weights also share out the pools of which teams state no quota.
+            if getattr(team, field) is not None and not (field == "weight" and team.quota is None):
+                notes.warning("kueue-field-unused", ("teams", name, alias), said, help, key=True)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from gangplan.model.quantity import ZERO, Format, Quantity
+from gangplan.model.quantity import ZERO
 from gangplan.resolve.backstop import caps_of
 from gangplan.resolve.checks.notes import Notes, Path
 from gangplan.resolve.quota import Amounts, all_shares
-from gangplan.resolve.shares import amounts_of, capacity, measure
+from gangplan.resolve.shares import amounts_of, capacity, fraction, measure
 from gangplan.resolve.site import most_by_team, resolve_site
 from gangplan.resolve.tree import most_by_queue
 from gangplan.spec.queues import Shares
@@ -20,6 +20,7 @@ def check(notes: Notes, workspace: Workspace) -> None:
             _check_pool(notes, pool)
         _check_unused(notes, pool)
     _check_caps(notes, workspace)
+    _check_lent_shares(notes)
     if notes.spec.gang == "kueue" and notes.spec.limits.team_share < 100:
         _check_team_share(notes, workspace)
 
@@ -100,13 +101,17 @@ def _check_caps(notes: Notes, workspace: Workspace) -> None:
                 continue
             own = sum((amounts.get(resource, ZERO) for amounts in shares[name].values()), ZERO)
             field = {"cpu": "cpu", "memory": "memory"}.get(resource, "gpus")
+            borrowed = can - own
+            limit = (
+                f", or limit borrow to {(cap - own).canonical()}" if cap >= own and borrowed > ZERO else ""
+            )
             notes.error(
                 "hard-quota-below-queue",
                 ("teams", name, "hardQuota", field),
                 f"the namespace of team '{name}' is capped at {cap.canonical()} {_word(resource)}, but its queue may"
-                f" admit {can.canonical()} ({own.canonical()} of its own and {(can - own).canonical()} borrowed):"
+                f" admit {can.canonical()} ({own.canonical()} of its own and {borrowed.canonical()} borrowed):"
                 " an admitted run would wait for pods for ever",
-                f"Write {can.canonical()} or more, remove the cap, or limit borrow to {max(cap - own, ZERO).canonical()}.",
+                f"Write {can.canonical()} or more{',' if limit else ' or'} remove the cap{limit}.",
             )
 
 
@@ -117,23 +122,49 @@ def _check_team_share(notes: Notes, workspace: Workspace) -> None:
     percent = notes.spec.limits.team_share
     pools = {flavor.name: flavor.pool for flavor in site.flavors}
     for queue in site.queues:
+        own = {
+            quota.flavor: amount.nominal
+            for quota in queue.quotas
+            for amount in quota.amounts
+            if amount.resource == measure(notes.spec.node_pools[pools[quota.flavor]])
+        }
         for flavor, amounts in most[queue.name].items():
             pool = notes.spec.node_pools[pools[flavor]]
             whole = capacity(pool)[measure(pool)]
             can = amounts[measure(pool)]
-            allowed = Quantity(whole.nano * percent // 100, Format.DECIMAL_SI)
+            allowed = fraction(whole, percent, 100, measure(pool))
             if can > allowed:
                 notes.error(
                     "team-share",
-                    _borrow_path(notes, queue.team, pools[flavor]),
+                    _blamed(notes, queue.team, pools[flavor], own[flavor] > allowed),
                     f"team '{queue.team}' can get {can.canonical()} of {whole.canonical()} {_word(measure(pool))} of pool"
                     f" '{pools[flavor]}', more than the {percent} % that limits.teamShare allows",
-                    f"Limit borrow so that quota and borrow together are at most {allowed.canonical()}.",
+                    f"Lower its quota to {allowed.canonical()} or less."
+                    if own[flavor] > allowed
+                    else f"Limit borrow of '{pools[flavor]}' to {(allowed - own[flavor]).canonical()}.",
                 )
 
 
-def _borrow_path(notes: Notes, team: str, pool: str) -> Path:
-    borrow = notes.spec.teams[team].borrow
-    if borrow and pool in borrow:
-        return ("teams", team, "borrow", pool)
-    return ("teams", team, "queue")
+def _blamed(notes: Notes, team: str, pool: str, is_quota: bool) -> Path:
+    """The field that gives a team too much: its quota, else what it may borrow."""
+    field = "quota" if is_quota else "borrow"
+    shares = getattr(notes.spec.teams[team], field)
+    return ("teams", team, field, pool) if shares and pool in shares else ("teams", team, "queue")
+
+
+def _check_lent_shares(notes: Notes) -> None:
+    """A team that states no quota lends no more than its part of what is left."""
+    shares = all_shares(notes.spec)
+    for name, team in notes.spec.teams.items():
+        for pool, lent in (team.lend or {}).items() if team.quota is None else ():
+            resource = measure(notes.spec.node_pools[pool])
+            most = shares[name][pool][resource]
+            if amounts_of(lent, notes.spec.node_pools[pool])[resource] > most:
+                notes.error(
+                    "lend-over-quota",
+                    ("teams", name, "lend", pool),
+                    f"the team lends more of pool '{pool}' than its part of what is left, {most.canonical()}"
+                    f" {_word(resource)}",
+                    "Lower it to that, or remove it to lend all.",
+                    key=True,
+                )

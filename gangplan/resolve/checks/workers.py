@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from gangplan.resolve.checks.notes import Notes
-from gangplan.workspace import Workspace
+from gangplan.resolve.checks.notes import Notes, Path
+from gangplan.workspace import ClusterFile, Workspace
 
 
 def check(notes: Notes, workspace: Workspace) -> None:
@@ -30,6 +30,7 @@ def check(notes: Notes, workspace: Workspace) -> None:
         worker = workspace.clusters.get(name)
         if worker is None:
             continue  # a cluster of somebody else's workspace
+        _check_pools(notes, name, worker, path)
         for team, queue in spec.teams.items():
             there = worker.spec.teams.get(team)
             if there is None or there.queue != queue.queue:
@@ -41,3 +42,26 @@ def check(notes: Notes, workspace: Workspace) -> None:
                     f"Add {team}: {{queue: {queue.queue}}} to the teams of {name}.",
                     key=True,
                 )
+
+
+def _check_pools(notes: Notes, name: str, worker: ClusterFile, path: Path) -> None:
+    """A run carries the node labels, tolerations and topology of this cluster's pool to the other one."""
+    for pool, here in notes.spec.node_pools.items():
+        there = worker.spec.node_pools.get(pool)
+        if there is None:
+            found = "is not there"
+        elif dict(there.labels) != dict(here.labels):
+            found = "has other labels there"
+        elif set(there.taints) - set(here.taints):
+            found = "has taints there that runs do not tolerate"
+        elif there.topology != here.topology:
+            found = "is not placed by topology in the same way there"
+        else:
+            continue
+        notes.warning(
+            "multikueue-pool",
+            path,
+            f"pool '{pool}' {found}: runs for it never start on {name}",
+            f"Describe pool '{pool}' alike in both files, or let teams have no quota of it here.",
+            key=True,
+        )

@@ -7,9 +7,15 @@ import sys
 import time
 from pathlib import Path
 
+from tests.e2e.admission import ask as asked
+from tests.e2e.admission import recording, stories
+from tests.e2e.admission import report as compare
 from tests.e2e.fidelity import ask, report
 from tests.lab import build, profiles
 from tests.lab.lab import Lab
+
+#: A question about admission, or a story, takes as long as so many questions about objects.
+OF_OBJECTS, OF_STORIES = 20, 100
 
 
 def main() -> int:
@@ -18,6 +24,14 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, default=2000, help="0: every value of values.yaml once")
     parser.add_argument("--profile", default=profiles.DEFAULT)
+    parser.add_argument(
+        "--what",
+        choices=("objects", "admission", "stories", "all"),
+        default="all",
+        help="objects: is it accepted; admission: does the run get in, and do its pods find nodes;"
+        " stories: who is admitted and preempted when many share",
+    )
+    parser.add_argument("--record", type=Path, help="where the answers about admission are kept")
     parser.add_argument("--output", type=Path, help="where the counts and counterexamples are written (YAML)")
     parser.add_argument("--shrink", type=int, default=20, help="how many causes get a smaller spec")
     arguments = parser.parse_args()
@@ -26,6 +40,20 @@ def main() -> int:
     if trouble:
         print(f"fidelity: the lab can't be built: {trouble}", file=sys.stderr)
         return 3
+    failures = 0
+    if arguments.what in ("objects", "all"):
+        failures += _objects(arguments, profile)
+    if arguments.what in ("admission", "all"):
+        count = arguments.count if arguments.what == "admission" else max(1, arguments.count // OF_OBJECTS)
+        failures += _admission(profile, arguments.seed, count, arguments.record)
+    if arguments.what in ("stories", "all"):
+        count = arguments.count if arguments.what == "stories" else max(1, arguments.count // OF_STORIES)
+        failures += _stories(profile, arguments.seed, count)
+    return 1 if failures else 0
+
+
+def _objects(arguments: argparse.Namespace, profile: profiles.Profile) -> int:
+    """Is this object accepted?"""
     began = time.monotonic()
     with Lab(profile) as lab:
         result = ask.run(lab.client, profile, arguments.seed, arguments.count, say=_progress)
@@ -41,7 +69,28 @@ def main() -> int:
         cases = [ask.as_case(one, f"disagreement-{number}", profile) for number, one in enumerate(found, 1)]
         report.write(arguments.output, result, cases)
         print(f"written to {arguments.output}")
-    return 1 if groups else 0
+    return len(groups)
+
+
+def _admission(profile: profiles.Profile, seed: int, count: int, record: Path | None) -> int:
+    """Is this run admitted, with which flavors, and do its pods find nodes?"""
+    began = time.monotonic()
+    with asked.plane(profile) as plane:
+        answers, troubles = asked.ask(plane, profile, seed, count, say=_progress)
+    result = compare.compared(answers)
+    title = f"{profile.name} ({profile.versions()}), seed {seed}, {time.monotonic() - began:.0f} s"
+    print("\n".join(compare.lines(result, title, troubles)))
+    if record:
+        recording.write(record, answers)
+    return len(result.open) + len(troubles)
+
+
+def _stories(profile: profiles.Profile, seed: int, count: int) -> int:
+    """Who is admitted, who is preempted, when several runs share the queues of a cohort?"""
+    began = time.monotonic()
+    told = stories.tell(profile, seed, count, say=_progress)
+    print("\n".join(stories.lines(told, f"{profile.name}, seed {seed}, {time.monotonic() - began:.0f} s")))
+    return sum(not one.agrees for one in told)
 
 
 def _progress(text: str) -> None:

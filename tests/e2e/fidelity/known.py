@@ -28,6 +28,38 @@ class Known:
 GANGPLAN, SERVER = "gangplan", "control plane"
 KNOWN: tuple[Known, ...] = (
     Known(
+        name="label-of-an-alert",
+        refuses=GANGPLAN,
+        says=r"letters, digits and '_', not starting with a digit",
+        cause="the CRD takes any key; Prometheus before 3.0 refuses the whole rule file",
+        right=GANGPLAN,
+        kind="PrometheusRule",
+    ),
+    Known(
+        name="rule-of-nothing",
+        refuses=GANGPLAN,
+        says=r"either a record, .* or an alert",
+        cause="the CRD takes a rule without record and alert, or with both; Prometheus refuses the rule file",
+        right=GANGPLAN,
+        kind="PrometheusRule",
+    ),
+    Known(
+        name="quantity-with-spaces",
+        refuses=GANGPLAN,
+        says=r"is the text ' |is the text '[^']* '; expected: a quantity",
+        cause="a built-in kind trims spaces around an amount, and Git shows drift",
+        right=GANGPLAN,
+        kind="LimitRange",
+    ),
+    Known(
+        name="expression-as-number",
+        refuses=GANGPLAN,
+        says=r"expr is the (number|truth value)",
+        cause="the CRD takes a number for a constant; it is an expression that was forgotten",
+        right=GANGPLAN,
+        kind="PrometheusRule",
+    ),
+    Known(
         name="null",
         refuses=GANGPLAN,
         says=r"is empty \(null\)",

@@ -270,7 +270,7 @@ def mutate(random: Random, body: Object) -> tuple[str, Edits]:
     own = [one for one in TABLE if body["kind"] in one.kinds]
     general = [one for one in TABLE if not one.kinds]
     while True:
-        chosen = random.choice(own if random.random() < 0.65 else general)
+        chosen = random.choice(own if own and random.random() < 0.65 else general)
         edits = chosen.make(random, body)
         if edits and any(edit.drop or _differs(at(body, edit.at), edit.put) for edit in edits):
             return chosen.name, edits

@@ -1,0 +1,93 @@
+"""Runs against a snapshot of what is in use: admitted now, or waiting, and for what (`gangplan plan --usage`)."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+
+from gangplan.commands.quota import holding_of, nearly_used
+from gangplan.commands.standing import built_world
+from gangplan.errors import UserError
+from gangplan.findings import Finding
+from gangplan.model.quantity import Quantity
+from gangplan.pipeline import Request, Result
+from gangplan.report.now import Now
+from gangplan.resolve import resolve_site
+from gangplan.source import load_objects
+from gangplan.usage import read_usage
+from gangplan.validate.admission import Usage, Verdict, judge
+from gangplan.validate.tree import Key, members, root_of
+from gangplan.validate.world import World
+from gangplan.workspace import load
+
+NANO = 10**9
+
+
+def against(request: Request, result: Result, snapshot: Path) -> tuple[list[Now], list[Finding]]:
+    """What Kueue would say of each run now, each alone, and warnings for teams near their quota.
+
+    Raises UserError where the snapshot cannot be read, or the request is of several clusters.
+    """
+    workspace, _ = load(request.root)
+    names = request.clusters or tuple(workspace.clusters)
+    if len(names) != 1:
+        raise UserError(
+            f"a snapshot is of one cluster, and there are {len(names)}", "Name it with --cluster NAME."
+        )
+    cluster, read = names[0], read_usage(snapshot)
+    usage: Usage = {
+        queue: {
+            flavor: {name: Fraction(amount.nano, NANO) for name, amount in amounts.items()}
+            for flavor, amounts in flavors.items()
+        }
+        for queue, flavors in read.items()
+    }
+    world = built_world(request, cluster, result)
+    found = []
+    for run in sorted(result.runs, key=lambda run: run.unit.job.source):
+        if not run.unit.job.is_archived:
+            bodies = list(load_objects(result.texts[run.path]))
+            verdict, idle = judge(world, bodies, usage), judge(world, bodies)
+            name = f"{run.unit.job.team}/{run.unit.job.name}"
+            found.append(Now(name, run.name, verdict, *_givers(world, idle, verdict, usage)))
+    file = workspace.clusters[cluster]
+    site = resolve_site(workspace, cluster)
+    near = nearly_used(file, holding_of(file, site, read)) if site.queues else []
+    return found, near
+
+
+def _givers(
+    world: World, idle: Verdict, now: Verdict, usage: Usage
+) -> tuple[tuple[str, ...], dict[Key, Quantity]]:
+    """For a run that waits for its own quota: queues that borrow of the same and can be made to give it back.
+
+    Also what its queue has left of its own, by flavor and resource.
+    """
+    if now.outcome != "queue":
+        return (), {}
+    tree = members(world.standing)
+    own = next(one for one in tree if one.kind == "ClusterQueue" and one.name == now.queue)
+    wanted: dict[Key, Fraction] = {}
+    for podset, flavors in idle.assignment.items():
+        count, each = idle.requests[podset]
+        for resource, flavor in flavors.items():
+            wanted[flavor, resource] = wanted.get((flavor, resource), Fraction(0)) + count * each[resource]
+
+    def used(queue: str, key: Key) -> Fraction:
+        return usage.get(queue, {}).get(key[0], {}).get(key[1], Fraction(0))
+
+    left = {key: own.nominal.get(key, Fraction(0)) - used(own.name, key) for key in wanted}
+    rest = {key: Quantity(int(max(amount, Fraction(0)) * NANO)) for key, amount in left.items()}
+    body = world.find("ClusterQueue", own.name) or {}
+    policy = ((body.get("spec") or {}).get("preemption") or {}).get("reclaimWithinCohort") or "Never"
+    if policy == "Never" or any(left[key] < amount for key, amount in wanted.items()):
+        return (), rest
+    givers = [
+        one.name
+        for one in tree
+        if one.kind == "ClusterQueue"
+        and one.name != own.name
+        and root_of(tree, one.name) == root_of(tree, own.name)
+        and any(used(one.name, key) > one.nominal.get(key, Fraction(0)) for key in wanted)
+    ]
+    return tuple(givers), rest

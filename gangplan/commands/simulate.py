@@ -1,0 +1,115 @@
+"""`gangplan simulate`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from gangplan import expand
+from gangplan.commands.common import exit_code, print_findings
+from gangplan.commands.standing import built_world
+from gangplan.errors import Exit, UserError
+from gangplan.pipeline import Request, Result, preview
+from gangplan.report.simulate import simulate_document, simulate_text
+from gangplan.resolve.platform import resolve_platform
+from gangplan.simulate import Run, run_of, setup_of, simulate
+from gangplan.simulate.day import (
+    ARRIVALS_HELP,
+    DURATIONS_HELP,
+    arrivals_of,
+    check_used,
+    duration_of,
+    read_lines,
+)
+from gangplan.simulate.outcome import Outcome, outcome_of
+from gangplan.source import load_objects
+from gangplan.validate.world import World
+from gangplan.workspace import load, nearest
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """Files and the seed of `gangplan simulate`."""
+
+    durations: Path | None
+    arrivals: Path | None
+    seed: int
+    format: str
+
+
+def run_simulation(request: Request, options: Options) -> Exit:
+    """Print what would come of the runs of a cluster."""
+    if options.format not in ("text", "json"):
+        raise UserError(f"there is no format '{options.format}'", "Formats: text, json.")
+    cluster = _cluster(request)
+    result = preview(request)
+    if result.has_errors:
+        print_findings(result.findings)
+        return exit_code(result)
+    world = built_world(request, cluster, result)
+    runs, never = _runs(world, result, options)
+    if not runs and not never:
+        raise UserError(f"nothing to simulate: no run of {cluster} waits in a queue of Kueue")
+    setup = setup_of(world)
+    engine = simulate(setup, runs)
+    outcome = outcome_of(engine, runs)
+    walls = _without_borrowing(world, runs)
+    if options.format == "json":
+        document = simulate_document(cluster, outcome, walls, never, engine.events)
+        sys.stdout.write(json.dumps(document, indent=2) + "\n")
+    else:
+        sys.stdout.write(simulate_text(cluster, outcome, walls, never))
+    return Exit.CLEAN
+
+
+def _without_borrowing(world: World, runs: list[Run]) -> Outcome | None:
+    """The same runs where no team uses what another one leaves idle."""
+    setup = setup_of(world)
+    if not any(queue.parent for queue in setup.queues):
+        return None
+    return outcome_of(simulate(setup.without_borrowing(), runs), runs)
+
+
+def _cluster(request: Request) -> str:
+    workspace, _ = load(request.root)
+    if len(request.clusters) != 1:
+        if len(workspace.clusters) == 1:
+            return next(iter(workspace.clusters))
+        raise UserError(
+            f"a simulation is of one cluster, and there are {len(workspace.clusters)}",
+            "Name it with --cluster NAME.",
+        )
+    name = request.clusters[0]
+    if name not in workspace.clusters:
+        raise UserError(f"there is no cluster '{name}'", nearest(name, workspace.clusters))
+    if resolve_platform(workspace.clusters[name]).kueue is None:
+        raise UserError(f"nothing to simulate: Kueue does not run on {name}", "Name another cluster.")
+    return name
+
+
+def _runs(world: World, result: Result, options: Options) -> tuple[list[Run], list[str]]:
+    """The runs as often as they arrive, and the jobs that can never be admitted."""
+    planned = {f"{run.unit.job.team}/{run.unit.job.name}": run for run in _active(result)}
+    durations = read_lines(options.durations, DURATIONS_HELP) if options.durations else {}
+    arrivals = read_lines(options.arrivals, ARRIVALS_HELP) if options.arrivals else None
+    for lines, path in ((durations, options.durations), (arrivals, options.arrivals)):
+        if lines and path:
+            check_used(lines, list(planned), path)
+    runs, never = [], []
+    for name, one in sorted(planned.items()):
+        job = one.unit.job
+        bodies = list(load_objects(result.texts[one.path]))
+        run = run_of(world, bodies, name, duration=duration_of(durations, name, job.timeout_s), team=job.team)
+        if run is None:
+            never.append(name)
+            continue
+        for number, arrival in enumerate(arrivals_of(arrivals, name, options.seed)):
+            title = name if not number else f"{name}#{number + 1}"
+            runs.append(replace(run, name=title, arrival=arrival))
+    return sorted(runs, key=lambda run: (run.arrival, run.name)), never
+
+
+def _active(result: Result) -> list[expand.Run]:
+    return [run for run in result.runs if not run.unit.job.is_archived]

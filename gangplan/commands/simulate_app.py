@@ -1,0 +1,41 @@
+"""The flags of `gangplan simulate`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from gangplan.commands.flags import Clusters, EngineName, Jobs, Specs, Teams, Workspace
+
+
+def simulate(
+    specs: Specs = None,
+    workspace: Workspace = None,
+    cluster: Clusters = None,
+    team: Teams = None,
+    durations: Annotated[
+        Path | None,
+        typer.Option(
+            "--durations", help="How long jobs run (YAML); without it, half of their timeout.", metavar="FILE"
+        ),
+    ] = None,
+    arrivals: Annotated[
+        Path | None,
+        typer.Option("--arrivals", help="When jobs come (YAML); without it, all at once.", metavar="FILE"),
+    ] = None,
+    seed: Annotated[int, typer.Option("--seed", help="Seed of arrivals that are drawn.", metavar="N")] = 1,
+    format: Annotated[str, typer.Option("--format", help="text or json.", metavar="NAME")] = "text",
+    engine: EngineName = "auto",
+    jobs: Jobs = 0,
+) -> None:
+    """Play the queue of a cluster through: waits, preemptions, utilisation over time, per team."""
+    from gangplan.commands.common import request
+    from gangplan.commands.simulate import Options, run_simulation
+
+    raise typer.Exit(
+        run_simulation(
+            request(workspace, cluster, team, specs, engine, jobs), Options(durations, arrivals, seed, format)
+        )
+    )

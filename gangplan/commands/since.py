@@ -1,0 +1,30 @@
+"""`--base REVISION`: what a sync from a Git revision to today's tree would meet."""
+
+from __future__ import annotations
+
+from gangplan.emit import Outcome
+from gangplan.errors import UserError
+from gangplan.findings import in_order
+from gangplan.pipeline import Request, Result
+from gangplan.since import Tree, findings_since, tree_of
+from gangplan.workspace import RENDERED, load
+
+
+def check_base(request: Request, base: str | None) -> None:
+    """Raise UserError where a comparison would not be whole: a spec left out is not a run removed."""
+    if base and (request.teams or request.specs):
+        raise UserError("--base compares whole clusters", "Leave --team and the names of specs out.")
+
+
+def add_since(request: Request, result: Result, base: str, today: Tree) -> None:
+    """Add the findings between a revision and a tree to those of a result."""
+    workspace, _ = load(request.root)
+    found = findings_since(workspace, base, today, request.clusters)
+    result.findings = in_order([*result.findings, *found])
+
+
+def checked_tree(request: Request, result: Result) -> Tree:
+    """The tree as a render would leave it, after `render --check`: what stands there, and what would change."""
+    tree = tree_of(request.root / RENDERED) | result.texts
+    gone = {change.path for change in result.changes if change.outcome is Outcome.REMOVED}
+    return {path: text for path, text in tree.items() if path not in gone}

@@ -1,0 +1,71 @@
+"""Runs in, who may talk to whom out: a table per run for people, the same as data for machines."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from gangplan.expand import Run
+from gangplan.validate.network.flows import Flow
+
+SHAPE = 1
+_HEAD = ("from", "to", "ports", "verdict", "by")
+
+
+def network_text(runs: Sequence[Run]) -> str:
+    """A block per run: every pair that matters, open or closed, and the policies that say so."""
+    return "\n".join(_block(run) for run in runs)
+
+
+def network_document(runs: Sequence[Run]) -> dict[str, Any]:
+    """The same as data."""
+    return {"version": SHAPE, "runs": [_facts(run) for run in runs]}
+
+
+def _block(run: Run) -> str:
+    job = run.unit.job
+    rows = [_HEAD, *(_row(run, flow) for flow in run.flows)]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(_HEAD) - 1)]
+    lines = [
+        "  " + "  ".join([*(row[at].ljust(width) for at, width in enumerate(widths)), row[-1]]).rstrip()
+        for row in rows
+    ]
+    if not run.flows:
+        lines = ["  not judged: see the findings"]
+    head = f"{job.source} on {run.cluster}: {job.namespace}/{run.name} (*), posture {job.posture}"
+    return "".join(f"{line}\n" for line in [head, *lines])
+
+
+def _row(run: Run, flow: Flow) -> tuple[str, ...]:
+    sent, taken = (
+        ", ".join(name.replace(run.unit.run_name, "*") for name in names)
+        for names in (flow.sent_by, flow.taken_by)
+    )
+    by = "; ".join(part for part in (sent and f"out: {sent}", taken and f"in: {taken}", flow.note) if part)
+    row = (flow.source, flow.target, flow.ports, flow.verdict, by)
+    return tuple(text.replace(run.unit.run_name, run.name) for text in row)
+
+
+def _facts(run: Run) -> dict[str, Any]:
+    def named(texts: Sequence[str]) -> list[str]:
+        return [text.replace(run.unit.run_name, run.name) for text in texts]
+
+    return {
+        "spec": run.unit.job.source,
+        "cluster": run.cluster,
+        "namespace": run.unit.job.namespace,
+        "name": run.name,
+        "posture": run.unit.job.posture,
+        "flows": [
+            {
+                "from": flow.source,
+                "to": flow.target,
+                "ports": flow.ports,
+                "verdict": flow.verdict,
+                "sentBy": named(flow.sent_by),
+                "takenBy": named(flow.taken_by),
+                "note": flow.note,
+            }
+            for flow in run.flows
+        ],
+    }

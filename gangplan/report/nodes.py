@@ -1,0 +1,56 @@
+"""Where the pods of a run find nodes: as a sentence for people, as data for machines."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gangplan.validate.fit import Fit
+
+NAMES = {"node": "workers", "launcher": "launcher"}
+TAILS = {"sure": "", "possible": " (if they are packed tightly)", "no": "", "unknown": " (not judged)"}
+
+
+def node_words(fit: Fit | None) -> str:
+    """`16 workers need 4 nodes of a100, launcher on cpu`; why not, where pods are left."""
+    if fit is None:
+        return "none: the run is not admitted"
+    said = ", ".join(_set(fit, name) for name in fit.wanted)
+    missing = f": {fit.reasons[0]}" if fit.reasons else ""
+    tail = " (found by search)" if fit.fits and fit.sure is None else TAILS[fit.verdict]
+    return f"{said}{tail}{missing}"
+
+
+def _set(fit: Fit, name: str) -> str:
+    """One pod set: how many of its pods on how many nodes of which pools."""
+    wanted, placed = fit.wanted[name], fit.placements.get(name, {})
+    found = sum(placed.values())
+    called = NAMES.get(name, f"pods of {name}")
+    if not found:
+        return f"{called}: no node" if wanted == 1 else f"none of {wanted} {called}"
+    if wanted == 1:
+        return f"{called.removesuffix('s')} on {next(iter(placed))}"
+    where = " and ".join(_pool(pool, fit.nodes[name][pool]) for pool in placed)
+    share = f"{wanted} {called}" if found == wanted else f"only {found} of {wanted} {called}"
+    return f"{share} {'need' if found == wanted else 'fit on'} {where}"
+
+
+def _pool(pool: str, nodes: int) -> str:
+    return f"{nodes} node{'' if nodes == 1 else 's'} of {pool}"
+
+
+def node_document(fit: Fit | None) -> dict[str, Any] | None:
+    """The same as data: verdict sure, possible, unknown or no; pods and nodes by pod set and pool.
+
+    `sure` are the pods that run whatever kube-scheduler chooses, null where that is not known.
+    """
+    if fit is None:
+        return None
+    return {
+        "verdict": fit.verdict,
+        "pods": fit.pods,
+        "bound": fit.bound,
+        "sure": fit.sure,
+        "placements": {name: dict(pools) for name, pools in fit.placements.items()},
+        "nodes": {name: dict(pools) for name, pools in fit.nodes.items()},
+        "reasons": list(fit.reasons),
+    }

@@ -1,0 +1,85 @@
+"""Runs against a snapshot of what is in use, as text for people and as data for machines."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from gangplan.model.quantity import Quantity
+from gangplan.validate.admission import Verdict
+
+# Kueue's own sentence (flavorassigner.go, v0.15.2 to v0.19.2).
+MORE = re.compile(r"insufficient unused quota for (\S+) in flavor (\S+), (\S+) more needed")
+WORDS = {"admit": "admitted now", "queue": "waits", "never": "never admitted"}
+
+
+@dataclass(frozen=True, slots=True)
+class Now:
+    """One run now. `givers` are queues that would have to give back what is its own; `left` is what its queue
+    has left of its own quota, by flavor and resource."""
+
+    name: str
+    run: str
+    verdict: Verdict
+    givers: tuple[str, ...]
+    left: Mapping[tuple[str, str], Quantity]
+
+
+def now_text(snapshot: str, runs: Sequence[Now]) -> str:
+    """A line per run."""
+    lines = [f"with what {snapshot} says is in use, each run alone:"]
+    for one in runs:
+        lines.append(f"  {one.name}: {_said(one)}")
+    return "\n".join(lines) + "\n"
+
+
+def _said(one: Now) -> str:
+    verdict = one.verdict
+    if not verdict.queue:
+        return "starts at once, it waits in no queue"
+    said = WORDS[verdict.outcome]
+    if verdict.outcome == "admit":
+        borrowed = ", ".join(
+            f"{Quantity(int(amount * 10**9)).canonical()} {resource} of {flavor}"
+            for (flavor, resource), amount in sorted(verdict.borrowed.items())
+        )
+        return said + (f", borrows {borrowed}" if borrowed else "")
+    missing = MORE.findall(verdict.message)
+    if missing:
+        said += " for " + " and ".join(f"{more} more {name} of {flavor}" for name, flavor, more in missing)
+        said += "".join(
+            f" ({one.left[flavor, name].canonical()} of its queue's own left)"
+            for name, flavor, _ in missing[:1]
+            if (flavor, name) in one.left
+        )
+    else:
+        said += f": {verdict.message}"
+    if one.givers:
+        said += f"; its own quota is lent out: runs of {', '.join(one.givers)} give way"
+    return said
+
+
+def now_document(runs: Sequence[Now]) -> list[dict[str, Any]]:
+    """The same as data; quantities are canonical texts."""
+    return [
+        {
+            "job": one.name,
+            "run": one.run,
+            "queue": one.verdict.queue,
+            "outcome": one.verdict.outcome,
+            "reason": one.verdict.reason,
+            "message": one.verdict.message,
+            "borrowed": {
+                f"{flavor}/{resource}": Quantity(int(amount * 10**9)).canonical()
+                for (flavor, resource), amount in sorted(one.verdict.borrowed.items())
+            },
+            "left": {
+                f"{flavor}/{resource}": amount.canonical()
+                for (flavor, resource), amount in sorted(one.left.items())
+            },
+            "gives_way": list(one.givers),
+        }
+        for one in runs
+    ]

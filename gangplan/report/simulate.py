@@ -1,0 +1,112 @@
+"""A simulated queue as text for people and as data for machines."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from gangplan.simulate.model import Event
+from gangplan.simulate.outcome import Outcome, Tally
+
+SHAPE = 1
+BARS = " ▁▂▃▄▅▆▇█"
+
+
+def simulate_text(cluster: str, outcome: Outcome, walls: Outcome | None, never: Sequence[str]) -> str:
+    """A table of teams, utilisation over time, and what else should be known."""
+    total = outcome.total
+    header = ("team", "runs", "admitted", "preempted", "mean wait", "longest", "lost work", "makespan")
+    table = [header, *(_row(team, tally) for team, tally in outcome.teams.items()), _row("all", total)]
+    widths = [max(len(line[column]) for line in table) for column in range(len(header))]
+    lines = [cluster]
+    for line in table:
+        cells = [cell.rjust(width) for cell, width in zip(line[1:], widths[1:], strict=True)]
+        lines.append("  " + "  ".join([line[0].ljust(widths[0]), *cells]).rstrip())
+    lines.append(
+        f"  {outcome.resource}: {_percent(outcome.mean)} of {_amount(outcome)} used over {hours(total.makespan)}"
+        f", at most {_percent(outcome.peak)}"
+    )
+    lines.append(f"  |{''.join(_bar(part) for part in outcome.used)}|")
+    if walls is not None:
+        lines.append(
+            f"  without borrowing: {_percent(walls.mean)} over {hours(walls.total.makespan)}, mean wait"
+            f" {hours(walls.total.mean_wait)}{_stuck(walls)}"
+        )
+    lines += [f"  {name} can never be admitted and is left out" for name in never]
+    lines += [
+        f"  {name} is never admitted: it waits behind or beside others to the end" for name in outcome.waiting
+    ]
+    if outcome.endless:
+        lines.append(f"  take each other's place again and again: {', '.join(outcome.endless)}")
+    return "\n".join(lines) + "\n"
+
+
+def _stuck(outcome: Outcome) -> str:
+    count = len(outcome.waiting)
+    return f"; {count} {'run' if count == 1 else 'runs'} would never start" if count else ""
+
+
+def _amount(outcome: Outcome) -> str:
+    return str(outcome.capacity // 1000 if outcome.resource == "cpu" else outcome.capacity)
+
+
+def _row(team: str, tally: Tally) -> tuple[str, ...]:
+    return (
+        team,
+        str(tally.runs),
+        str(tally.admissions),
+        str(tally.preemptions),
+        hours(tally.mean_wait),
+        hours(max(tally.waits, default=0.0)),
+        hours(tally.lost),
+        hours(tally.makespan),
+    )
+
+
+def hours(seconds: float) -> str:
+    """`0`, `25m`, `6.5h`."""
+    if seconds < 60:
+        return "0" if not round(seconds) else f"{round(seconds)}s"
+    return f"{round(seconds / 60)}m" if seconds < 5400 else f"{seconds / 3600:.1f}h"
+
+
+def _percent(part: float) -> str:
+    return f"{100 * part:.0f} %"
+
+
+def _bar(part: float) -> str:
+    return BARS[min(len(BARS) - 1, round(part * (len(BARS) - 1)))]
+
+
+def simulate_document(
+    cluster: str, outcome: Outcome, walls: Outcome | None, never: Sequence[str], events: Sequence[Event]
+) -> dict[str, Any]:
+    """The same as data. Times are seconds, parts are between 0 and 1."""
+    return {
+        "version": SHAPE,
+        "cluster": cluster,
+        "resource": outcome.resource,
+        "utilisation": {"mean": outcome.mean, "peak": outcome.peak, "over_time": list(outcome.used)},
+        "total": _tally(outcome.total),
+        "teams": {team: _tally(tally) for team, tally in outcome.teams.items()},
+        "without_borrowing": None
+        if walls is None
+        else {"utilisation": walls.mean, "total": _tally(walls.total), "never_started": list(walls.waiting)},
+        "never": list(never),
+        "waiting": list(outcome.waiting),
+        "endless": list(outcome.endless),
+        "events": [{"time": event.time, "what": event.what, "run": event.run} for event in events],
+    }
+
+
+def _tally(tally: Tally) -> dict[str, Any]:
+    return {
+        "runs": tally.runs,
+        "admissions": tally.admissions,
+        "preemptions": tally.preemptions,
+        "mean_wait": tally.mean_wait,
+        "longest_wait": max(tally.waits, default=0.0),
+        "lost": tally.lost,
+        "makespan": tally.makespan,
+        "unfinished": tally.unfinished,
+    }

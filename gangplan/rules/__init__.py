@@ -1,0 +1,91 @@
+"""Every rule that a finding can name: the one source of `gangplan explain` and of docs/rules.md.
+
+The rules stand in the YAML files beside this module, one mapping from id to page per file; the first lines of
+core.yaml tell how to add one. tests/rules/ holds the files against the code and runs every example.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from gangplan.errors import InternalError
+from gangplan.source import load_objects
+
+SEVERITIES = ("error", "warning", "note")
+HEADERS = {
+    "patch": "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\npatches:\n",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A small workspace made wrong, and made right again.
+
+    In the file `place`, the text `old` becomes `before` or `after` (without `old` they are put at the end,
+    with `whole` they are the file; None leaves the file out). `place` "patch" is the list of patches of the
+    cluster's overlay. The rest is the same on both sides: `base` names the workspace, `changes` are
+    further (file, old, new), `files` further files, `run` the command, `rest` the other rules that the
+    mistake breaks.
+    """
+
+    place: str
+    before: str | None
+    after: str | None
+    old: str = ""
+    whole: bool = False
+    base: str = "small"
+    run: str = "validate"
+    changes: tuple[tuple[str, str, str], ...] = ()
+    files: Mapping[str, str] = field(default_factory=dict)
+    rest: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One rule: how bad a breach is, what is wrong in a line, why it matters, what to do."""
+
+    id: str
+    topic: str
+    severity: str
+    title: str
+    why: str
+    fix: str
+    example: Example | None = None
+    untested: str = ""
+
+
+@cache
+def rules() -> dict[str, Rule]:
+    """All rules by id, in the order of their files. Raises InternalError for a file that is no registry."""
+    found: dict[str, Rule] = {}
+    for file in sorted(
+        Path(__file__).parent.glob("*.yaml"), key=lambda path: (path.stem != "core", path.stem)
+    ):
+        (pages,) = load_objects(file.read_text(encoding="utf-8"))
+        for name, page in pages.items():
+            if name in found:
+                raise InternalError(f"rule {name} is in {found[name].topic}.yaml and in {file.name}")
+            found[name] = _rule(name, file.stem, page)
+    return found
+
+
+def _rule(name: str, topic: str, page: dict[str, Any]) -> Rule:
+    shown = dict(page)
+    example = shown.pop("example", None)
+    try:
+        return Rule(name, topic, **shown, example=_example(example) if example else None)
+    except TypeError as wrong:
+        raise InternalError(f"rule {name} in {topic}.yaml: {wrong}") from None
+
+
+def _example(written: dict[str, Any]) -> Example:
+    values = {
+        "place" if key == "in" else "changes" if key == "with" else key: written[key] for key in written
+    }
+    values["changes"] = tuple((file, old, new) for file, old, new in values.get("changes", ()))
+    values["rest"] = tuple(values.get("rest", ()))
+    return Example(**values)

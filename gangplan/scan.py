@@ -1,0 +1,87 @@
+"""Secrets in the files of a workspace, and in files that stand in rendered/ without being ours.
+
+What is rendered comes from these files alone, so a rendered file of ours holds no secret that they do not.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from gangplan.emit import source_of
+from gangplan.findings import Finding, Location, error
+from gangplan.validate.secrets import RULE, Secret, masked, secrets_in, stored_secrets
+from gangplan.workspace import OVERLAYS, RENDERED, SPECS
+
+FOLDERS = (SPECS, OVERLAYS, "images")
+_MOST_BYTES = 1 << 20  # as much as a file of a workspace may have (source.Limits)
+
+
+def scan(root: Path, covers: Callable[[str], bool]) -> tuple[list[Finding], set[str]]:
+    """One error per secret, at its line and column, and the secrets themselves (for `without`).
+
+    `covers` says which files are meant, by their path from the root. Files that cannot be read are left out.
+    """
+    findings, values = [], set()
+    for file, text in _texts(root, FOLDERS):
+        if covers(file):
+            for secret in secrets_in(text):
+                findings.append(_finding(file, text, secret))
+                values.add(_value(text, secret))
+    for file, text in _texts(root, (RENDERED,)):
+        for secret in secrets_in(text):
+            findings.append(_finding(file, text, secret))
+        if stored_secrets(text):
+            message = "a Secret stands in Git: base64 hides nothing, and everybody who reads Git reads it"
+            help = "Remove the file, revoke what it holds, and declare the secret in team.yaml."
+            findings.append(error(RULE, Location(file, 1, 1), message, help))
+    return findings, values
+
+
+def without(findings: Iterable[Finding], values: set[str]) -> list[Finding]:
+    """The findings, with every secret in their texts shortened."""
+    out = []
+    for finding in findings:
+        message, help = finding.message, finding.help
+        for value in values:
+            message, help = message.replace(value, masked(value)), help.replace(value, masked(value))
+        out.append(replace(finding, message=message, help=help))
+    return out
+
+
+def _finding(file: str, text: str, secret: Secret) -> Finding:
+    line, column = secret.place(text)
+    holder = f"{secret.name} holds" if secret.name else "this is"
+    where = secret.name if secret.name.isidentifier() else "NAME"
+    help = (
+        f"Revoke it, and take it from a secret: secrets: {{env: {{{where}: SECRET/KEY}}}}."
+        if file.startswith(f"{SPECS}/")
+        else "Revoke it, and refer to a Secret of the cluster by its name."
+    )
+    return error(RULE, Location(file, line, column), f"{holder} {secret.what}: {secret.shown}", help)
+
+
+def _value(text: str, secret: Secret) -> str:
+    return text[secret.offset : secret.offset + secret.length]
+
+
+def _texts(root: Path, folders: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Path and text of every file that is text; rendered files of ours and links aside."""
+    for folder in folders:
+        for parent, names, files in os.walk(root / folder):
+            names.sort()
+            for name in sorted(files):
+                path = Path(parent) / name
+                is_ours = folder == RENDERED and source_of(path) is not None
+                if is_ours or path.is_symlink() or not path.is_file():
+                    continue
+                try:
+                    if path.stat().st_size > _MOST_BYTES:
+                        continue
+                    data = path.read_bytes()
+                except OSError:
+                    continue  # told where the file is read
+                if b"\0" not in data:
+                    yield path.relative_to(root).as_posix(), data.decode("utf-8", "replace")

@@ -1,0 +1,21 @@
+"""The queue played through time: who is admitted when, who gives way, how much is used.
+
+A discrete-event simulation of Kueue's scheduler (docs/simulation.md) over runs with given durations.
+Topology and nodes are left out: quota alone decides here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from gangplan.simulate.engine import Engine, simulate
+from gangplan.simulate.model import Event, Podset, Queue, Run, Setup
+from gangplan.simulate.read import run_of, setup_of
+from gangplan.validate.world import World
+
+__all__ = ["Engine", "Event", "Podset", "Queue", "Run", "Setup", "order", "run_of", "setup_of", "simulate"]
+
+
+def order(world: World, runs: Iterable[Run]) -> list[Event]:
+    """Everything that happens to runs on a cluster, in order: admitted, preempted, finished."""
+    return simulate(setup_of(world), runs).events

@@ -1,0 +1,141 @@
+"""Classical preemption: runs give way by priority, and those that borrow to whoever lent.
+
+Written after pkg/scheduler/preemption/{preemption.go,classical} of Kueue v0.19.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from gangplan.simulate.attempt import Attempt, fill_back, restore
+from gangplan.simulate.model import NEVER
+from gangplan.simulate.state import Holding
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    holding: Holding
+    common: int  # the lowest cohort above both queues; -1 in the own queue
+    without_borrowing: bool = False
+
+
+def classical_targets(attempt: Attempt) -> list[Holding]:
+    """The runs that would be preempted; empty when nothing helps."""
+    rules = attempt.state.queue(attempt.queue).preemption
+    near, far = _others(attempt)
+    own = [
+        _Candidate(one, -1)
+        for one in attempt.state.holdings[attempt.queue].values()
+        if attempt.may_take(one, rules.within)
+    ]
+    for group in (near, far, own):
+        group.sort(key=lambda candidate: attempt.order(candidate.holding))
+    forbidden = rules.borrow == NEVER
+    tree = attempt.state.tree
+    is_under = all(tree.nominal[attempt.queue][key] > tree.usage[attempt.queue][key] for key in attempt.needs)
+    ways: tuple[bool, ...]
+    if not (near or far) or (forbidden and not is_under):
+        ways = (True,)
+    elif forbidden and not near:
+        ways = (False, True)
+    else:
+        ways = (True, False)
+    for borrowing in ways:
+        chosen = _choose(attempt, [*near, *far, *own], borrowing)
+        if chosen:
+            return chosen
+    return []
+
+
+def _choose(attempt: Attempt, candidates: list[_Candidate], borrowing: bool) -> list[Holding]:
+    tree = attempt.state.tree
+    chosen: list[Holding] = []
+    for candidate in candidates:
+        if not _is_valid(attempt, candidate, borrowing):
+            continue
+        tree.remove(candidate.holding.queue, candidate.holding.usage)
+        chosen.append(candidate.holding)
+        if attempt.fits(borrowing):
+            chosen = fill_back(attempt, chosen, borrowing)
+            restore(attempt, chosen)
+            return chosen
+    restore(attempt, chosen)
+    return []
+
+
+def _is_valid(attempt: Attempt, candidate: _Candidate, borrowing: bool) -> bool:
+    """Whether a candidate's queue (and its cohorts, up to the common one) still holds more than its own."""
+    queue = candidate.holding.queue
+    if queue == attempt.queue:
+        return True
+    if borrowing and candidate.without_borrowing:
+        return False
+    tree = attempt.state.tree
+    if tree.is_within(queue, attempt.needs):
+        return False
+    for node in tree.above(queue):
+        if node == candidate.common:
+            break
+        if tree.is_within(node, attempt.needs):
+            return False
+    return True
+
+
+def _others(attempt: Attempt) -> tuple[list[_Candidate], list[_Candidate]]:
+    """Candidates of other queues: those that use quota nearer to the run than to them, and the rest."""
+    near: list[_Candidate] = []
+    far: list[_Candidate] = []
+    state, tree = attempt.state, attempt.state.tree
+    rules = state.queue(attempt.queue).preemption
+    if tree.parent[attempt.queue] < 0 or rules.reclaim == NEVER:
+        return near, far
+    has_right, rest = tree.fits_own(attempt.queue, attempt.usage)
+    done = -1
+    for cohort in tree.above(attempt.queue):
+        into = near if has_right else far
+        _collect(attempt, cohort, cohort, done, _binds(attempt, has_right), into)
+        fits, rest = tree.fits_own(cohort, rest)
+        has_right = has_right or fits
+        done = cohort
+    return near, far
+
+
+def _binds(attempt: Attempt, has_right: bool) -> Callable[[Holding], bool]:
+    """Whether a candidate may only go if the run then borrows nothing."""
+    rules, mine = attempt.state.queue(attempt.queue).preemption, attempt.asking.run.priority
+
+    def binds(one: Holding) -> bool:
+        if has_right:
+            return False
+        if rules.borrow == NEVER or one.run.priority >= mine:
+            return True
+        return rules.threshold is not None and one.run.priority > rules.threshold
+
+    return binds
+
+
+def _collect(
+    attempt: Attempt,
+    cohort: int,
+    common: int,
+    done: int,
+    binds: Callable[[Holding], bool],
+    into: list[_Candidate],
+) -> None:
+    """All candidates below a cohort, without the subtree that is done and without those within their
+    quota.
+    """
+    state, tree = attempt.state, attempt.state.tree
+    policy = state.queue(attempt.queue).preemption.reclaim
+    for child in tree.children[cohort]:
+        if child in (done, attempt.queue) or tree.is_within(child, attempt.needs):
+            continue
+        if child >= tree.count:
+            _collect(attempt, child, common, done, binds, into)
+            continue
+        into += [
+            _Candidate(one, common, binds(one))
+            for one in state.holdings[child].values()
+            if attempt.may_take(one, policy)
+        ]

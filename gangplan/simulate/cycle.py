@@ -1,0 +1,200 @@
+"""One cycle of the scheduler: the head of every queue is looked at, in the order that Kueue takes.
+
+Written after pkg/scheduler/{scheduler.go,fair_sharing_iterator.go} of Kueue v0.19.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from gangplan.simulate.fair import OWN_FIRST
+from gangplan.simulate.flavors import KEEPS_PROGRESS, Assignment, assign
+from gangplan.simulate.pending import Pending
+from gangplan.simulate.preemption import targets
+from gangplan.simulate.state import Asking, Holding, State
+from gangplan.simulate.tree import Rank
+
+
+@dataclass(slots=True, eq=False)
+class _Entry:
+    """A head with what was found for it."""
+
+    asking: Asking
+    found: Assignment
+    targets: list[Holding]
+
+
+@dataclass(slots=True)
+class Cycle:
+    """What came of a cycle. `is_news`: another one may find something else; `is_maybe`: it might."""
+
+    admitted: list[tuple[Asking, dict[int, int]]] = field(default_factory=list)
+    preempted: list[Holding] = field(default_factory=list)
+    is_news: bool = False
+    is_maybe: bool = False
+
+
+def run_cycle(state: State, queues: list[Pending]) -> Cycle:
+    """Look at every head once. Admitted runs are taken from their queues and counted in the tree.
+
+    Preempted ones are only named: they hold their quota until their pods are gone.
+    """
+    state.cycle += 1
+    result = Cycle()
+    heads = [head for pending in queues if (head := pending.head()) is not None]
+    entries = [_nominate(state, asking) for asking in heads]
+    reserved: list[tuple[int, dict[int, int]]] = []
+    order = _fair_order(state, entries) if state.setup.fair_sharing else _classical_order(entries)
+    for entry in order:
+        _process(state, queues[entry.asking.queue], entry, result, reserved)
+    for queue, usage in reserved:
+        state.tree.remove(queue, usage)
+    return result
+
+
+def _nominate(state: State, asking: Asking) -> _Entry:
+    if _is_hopeless(state, asking):
+        return _Entry(asking, Assignment(fits=False, is_possible=False), [])
+    found = assign(state, asking)
+    asking.tried, asking.tried_in = tuple(found.tried), state.cycle
+    asking.tried_at = state.generation[asking.queue]
+    if found.fits or not found.is_possible:
+        return _Entry(asking, found, [])
+    return _Entry(asking, found, targets(state, asking, found.usage, found.needs))
+
+
+def _is_hopeless(state: State, asking: Asking) -> bool:
+    """Whether it can be told without a search that a run has to wait, and keeps nothing free meanwhile.
+
+    That is when nobody could give way to it, and some podset fits no flavor even without the others.
+    """
+    tree, queue = state.tree, asking.queue
+    if tree.parent[queue] >= 0 and state.queue(queue).preemption.reclaim != "Any":
+        return False
+    for groups in asking.plan:
+        for flavors in groups:
+            if not any(
+                all(amount <= tree.available(queue, key) for key, amount in asked) for asked in flavors
+            ):
+                return not state.has_candidates(asking)
+    return False
+
+
+def _process(
+    state: State, pending: Pending, entry: _Entry, result: Cycle, reserved: list[tuple[int, dict[int, int]]]
+) -> None:
+    asking, found = entry.asking, entry.found
+    if not found.is_possible:
+        _requeue(pending, entry, result)
+        return
+    if not found.fits and not entry.targets:
+        if state.queue(asking.queue).preemption.reclaim != "Any":
+            kept = _kept(state, entry)
+            state.tree.add(asking.queue, kept)
+            reserved.append((asking.queue, kept))
+        _requeue(pending, entry, result)
+        return
+    going = {id(one): one for one in (*result.preempted, *entry.targets)}
+    is_taken = len(going) < len(result.preempted) + len(entry.targets)
+    if is_taken or not _fits_without(state, entry, list(going.values())):
+        # Another one was faster; Kueue tries again at once.
+        result.is_maybe = True
+        if state.setup.kueue < KEEPS_PROGRESS:
+            asking.tried = None
+        return
+    state.tree.add(asking.queue, found.usage)
+    result.is_news = True
+    asking.tried = None
+    if found.fits:
+        pending.take(asking)
+        result.admitted.append((asking, found.usage))
+        return
+    reserved.append((asking.queue, found.usage))
+    result.preempted += entry.targets
+    pending.preempts(asking)
+
+
+def _requeue(pending: Pending, entry: _Entry, result: Cycle) -> None:
+    if entry.found.has_pending_flavors:
+        result.is_maybe = True
+    elif pending.block(entry.asking):
+        result.is_news = True
+
+
+def _fits_without(state: State, entry: _Entry, gone: list[Holding]) -> bool:
+    for one in gone:
+        state.tree.remove(one.queue, one.usage)
+    fits = state.tree.fits(entry.asking.queue, entry.found.usage)
+    for one in gone:
+        state.tree.add(one.queue, one.usage)
+    return fits
+
+
+def _kept(state: State, entry: _Entry) -> dict[int, int]:
+    """What is kept free for a run that waits and cannot take anything back: others must not overtake it."""
+    tree, queue = state.tree, entry.asking.queue
+    kept = {}
+    for key, amount in entry.found.usage.items():
+        free = tree.nominal[queue][key] - tree.usage[queue][key]
+        limit = tree.limit[queue][key]
+        if entry.found.borrowing:
+            kept[key] = amount if limit is None else min(amount, free + limit)
+        else:
+            kept[key] = max(0, min(amount, free))
+    return kept
+
+
+def _classical_order(entries: list[_Entry]) -> Iterator[_Entry]:
+    """Without borrowing first, then by priority, then by time."""
+    yield from sorted(entries, key=lambda entry: (entry.found.borrowing, *entry.asking.order))
+
+
+def _fair_order(state: State, entries: list[_Entry]) -> Iterator[_Entry]:
+    """Of each tree the entry whose queue and cohorts would have the smallest share, found anew every time."""
+    left = {entry.asking.queue: entry for entry in entries}
+    tree = state.tree
+    while left:
+        queue = next(iter(left))
+        root = tree.root(queue)
+        if root != queue:
+            winner = _tournament(state, root, left, _ranks(state, root, left))
+            queue = winner.asking.queue if winner else queue
+        yield left.pop(queue)
+
+
+Ranks = dict[tuple[int, int], tuple[bool, Rank]]  # cohort, queue -> whether it borrows, share
+
+
+def _ranks(state: State, root: int, left: dict[int, _Entry]) -> Ranks:
+    """The share of each node on the way up, as if its entry were admitted."""
+    tree, ranks = state.tree, {}
+    own_first = state.setup.kueue >= OWN_FIRST
+    for queue, entry in left.items():
+        if tree.root(queue) != root:
+            continue
+        usage = entry.found.usage
+        tree.add(queue, usage)
+        below = queue
+        for cohort in tree.above(queue):
+            share = tree.share(below)
+            borrows = own_first and any(usage.get(key, 0) > 0 for key in share.borrowed)
+            ranks[cohort, queue] = (borrows, share.rank)
+            below = cohort
+        tree.remove(queue, usage)
+    return ranks
+
+
+def _tournament(state: State, cohort: int, left: dict[int, _Entry], ranks: Ranks) -> _Entry | None:
+    tree = state.tree
+    best: _Entry | None = None
+    children = tree.children[cohort]
+    deep = [_tournament(state, child, left, ranks) for child in children if child >= tree.count]
+    for entry in (*deep, *(left.get(child) for child in children if child < tree.count)):
+        if entry is not None and (best is None or _key(cohort, entry, ranks) < _key(cohort, best, ranks)):
+            best = entry
+    return best
+
+
+def _key(cohort: int, entry: _Entry, ranks: Ranks) -> tuple[object, ...]:
+    return (*ranks[cohort, entry.asking.queue], *entry.asking.order)

@@ -1,0 +1,139 @@
+"""Events in order of time: runs arrive, are admitted, give way, finish.
+
+Between two events the scheduler runs until it finds nothing more to do. What is simplified: a preempted run
+gives its quota back at once (Kueue waits until its pods are gone), and runs that wait are tried again at
+once when quota comes free (Kueue collects such news for a second).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from heapq import heapify, heappop, heappush
+from math import floor
+
+from gangplan.simulate.cycle import run_cycle
+from gangplan.simulate.model import Event, Run, Setup
+from gangplan.simulate.pending import Pending
+from gangplan.simulate.state import Asking, Holding, Plan, State, plan_of, shape_of
+
+# How often a run may lose its place at one moment. Beyond, runs take each other's place for ever: a real
+# queue does that too, only slower.
+MOST_TURNS = 20
+FINISH, ARRIVE = 0, 1
+
+
+class Engine:
+    """A simulation in progress."""
+
+    def __init__(self, setup: Setup, runs: Iterable[Run]) -> None:
+        """Nothing has happened yet. Every run must name a queue of the setup."""
+        self.state = State(setup)
+        self.pending = [Pending(queue.is_strict) for queue in setup.queues]
+        self.events: list[Event] = []
+        self.lost: dict[str, float] = {}  # run -> seconds of work that were done in vain
+        self.endless: set[str] = set()
+        self._numbers = {queue.name: number for number, queue in enumerate(setup.queues)}
+        self._future: list[tuple[float, int, int, Asking | Holding]] = []
+        self._admissions = 0
+        groups = [group for queue in setup.queues for group in queue.groups]
+        # A search for flavors that was interrupted goes on in the next cycle, so a few without news are no
+        # end.
+        self._patience = 2 + max((len(group.flavors) for group in groups), default=0)
+        self._plans: dict[tuple[int, tuple[object, ...]], Plan] = {}
+        for number, run in enumerate(runs):
+            self._future.append((run.arrival, ARRIVE, number, self._asking(run, number)))
+        heapify(self._future)
+
+    def _asking(self, run: Run, number: int) -> Asking:
+        queue, shape = self._numbers[run.queue], shape_of(run)
+        if (queue, shape) not in self._plans:
+            self._plans[queue, shape] = plan_of(self.state.tree, self.state.queue(queue), run)
+        return Asking(run, queue, number, run.duration, shape, self._plans[queue, shape])
+
+    def submit(self, run: Run, number: int) -> None:
+        """A run comes now; `settle` lets the scheduler look at it."""
+        asking = self._asking(run, number)
+        self.pending[asking.queue].push(asking)
+
+    def run(self) -> None:
+        """Until nothing is to come."""
+        while self._future:
+            self.step()
+
+    def step(self) -> float:
+        """Everything of the next moment at which something happens; that moment."""
+        now = self._future[0][0]
+        while self._future and self._future[0][0] == now:
+            _, _, _, what = heappop(self._future)
+            if isinstance(what, Asking):
+                self.pending[what.queue].push(what)
+            elif self.state.holdings[what.queue].get(what.asking.number) is what:
+                self.finish(what, now)
+        self.settle(now)
+        return now
+
+    def finish(self, holding: Holding, now: float) -> None:
+        """A run is done."""
+        self.state.release(holding)
+        self._retry(holding.queue)
+        self.events.append(Event(now, "finished", holding.run.name))
+
+    def settle(self, now: float) -> None:
+        """Cycles until one changes nothing, or until the same runs only take each other's place."""
+        idle, freed = 0, set[int]()
+        gone: Counter[str] = Counter()
+        while True:
+            cycle = run_cycle(self.state, self.pending)
+            for asking, usage in cycle.admitted:
+                self._admit(asking, usage, now)
+            for holding in cycle.preempted:
+                self._preempt(holding, now)
+                freed.add(holding.queue)
+                gone[holding.run.name] += 1
+            if cycle.preempted and max(gone.values()) > MOST_TURNS:
+                self.endless.update(name for name, turns in gone.items() if turns > 1)
+                return
+            idle = 0 if cycle.is_news else idle + 1
+            if cycle.is_news or (cycle.is_maybe and idle < self._patience):
+                continue
+            if not freed:
+                return
+            for queue in freed:
+                self._retry(queue)
+            freed.clear()
+
+    def _admit(self, asking: Asking, usage: dict[int, int], now: float) -> None:
+        self._admissions += 1
+        holding = Holding(asking, usage, now, self._admissions)
+        self.state.hold(holding)
+        self.events.append(Event(now, "admitted", asking.run.name))
+        heappush(self._future, (now + asking.rest, FINISH, self._admissions, holding))
+
+    def _preempt(self, holding: Holding, now: float) -> None:
+        self.state.release(holding)
+        run, asking, done = holding.run, holding.asking, now - holding.since
+        kept = 0.0
+        if run.checkpoint is not None:
+            kept = done if not run.checkpoint else floor(done / run.checkpoint) * run.checkpoint
+        asking.rest -= kept
+        self.lost[run.name] = self.lost.get(run.name, 0.0) + done - kept
+        self.pending[asking.queue].push(asking)
+        self.events.append(Event(now, "preempted", run.name))
+
+    def _retry(self, queue: int) -> None:
+        """Quota came free: whoever waits in the same tree of cohorts is tried again."""
+        tree = self.state.tree
+        for other in tree.queues_below(tree.root(queue)):
+            self.pending[other].retry()
+
+    def waiting(self) -> list[Run]:
+        """The runs that still wait, queue by queue."""
+        return [asking.run for pending in self.pending for asking in pending.all()]
+
+
+def simulate(setup: Setup, runs: Iterable[Run]) -> Engine:
+    """Run a simulation to its end. The same input gives the same events."""
+    engine = Engine(setup, runs)
+    engine.run()
+    return engine

@@ -1,0 +1,178 @@
+"""Preemption and order of admission with fair sharing.
+
+Written after pkg/scheduler/preemption/fairsharing, preemption.go and fair_sharing_iterator.go of Kueue
+v0.19.2. Two of the rules (own quota first) are there since v0.17 (gates FairSharingPreemptWithinNominal and
+FairSharingPrioritizeNonBorrowing, on by default).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gangplan.simulate.attempt import Attempt, fill_back, restore
+from gangplan.simulate.model import NEVER
+from gangplan.simulate.state import Holding
+from gangplan.simulate.tree import LEAST, Rank
+
+OWN_FIRST = (0, 17)
+
+
+def fair_targets(attempt: Attempt) -> list[Holding]:
+    """The runs that would be preempted; empty when nothing helps."""
+    candidates = sorted(_candidates(attempt), key=attempt.order)
+    if not candidates:
+        return []
+    tree, strategies = attempt.state.tree, attempt.state.setup.strategies
+    tree.add(attempt.queue, attempt.usage)
+    fits, chosen, retry = _first(attempt, candidates, strategies[0])
+    if not fits and len(strategies) > 1:
+        fits = _second(attempt, retry, chosen)
+    tree.remove(attempt.queue, attempt.usage)
+    if not fits:
+        restore(attempt, chosen)
+        return []
+    chosen = fill_back(attempt, chosen, True)
+    restore(attempt, chosen)
+    return chosen
+
+
+def _candidates(attempt: Attempt) -> Iterator[Holding]:
+    state, tree, queue = attempt.state, attempt.state.tree, attempt.queue
+    rules = state.queue(queue).preemption
+    for one in state.holdings[queue].values():
+        if attempt.may_take(one, rules.within):
+            yield one
+    if tree.parent[queue] < 0 or rules.reclaim == NEVER:
+        return
+    for other in tree.queues_below(tree.root(queue)):
+        if other != queue and any(tree.is_over(other, key) for key in attempt.needs):
+            yield from (one for one in state.holdings[other].values() if attempt.may_take(one, rules.reclaim))
+
+
+def _fits(attempt: Attempt) -> bool:
+    """Whether the run fits; its usage is counted while shares are compared."""
+    tree = attempt.state.tree
+    tree.remove(attempt.queue, attempt.usage)
+    fits = attempt.fits(True)
+    tree.add(attempt.queue, attempt.usage)
+    return fits
+
+
+def _first(
+    attempt: Attempt, candidates: list[Holding], strategy: str
+) -> tuple[bool, list[Holding], list[Holding]]:
+    tree, queue = attempt.state.tree, attempt.queue
+    ordering = _Ordering(attempt, candidates)
+    chosen: list[Holding] = []
+    retry: list[Holding] = []
+    has_right = attempt.state.setup.kueue >= OWN_FIRST and not any(
+        tree.is_over(queue, key) for key in attempt.needs
+    )
+    for other in ordering.queues():
+        if other == queue or has_right:
+            one = ordering.pop(other)
+            tree.remove(one.queue, one.usage)
+            chosen.append(one)
+            if _fits(attempt):
+                return True, chosen, []
+            continue
+        mine, theirs = ordering.shares(other)
+        while ordering.waiting[other]:
+            one = ordering.pop(other)
+            if strategy == "LessThanInitialShare":
+                passes = mine < theirs
+            else:
+                tree.remove(one.queue, one.usage)
+                passes = mine <= ordering.shares(other)[1]
+                tree.add(one.queue, one.usage)
+            if not passes:
+                retry.append(one)
+                continue
+            tree.remove(one.queue, one.usage)
+            chosen.append(one)
+            if _fits(attempt):
+                return True, chosen, []
+            break
+    return False, chosen, retry
+
+
+def _second(attempt: Attempt, retry: list[Holding], chosen: list[Holding]) -> bool:
+    """Rule S2-b: at most one more run of each queue, where the taker's share was the smaller one."""
+    tree = attempt.state.tree
+    ordering = _Ordering(attempt, retry)
+    for other in ordering.queues():
+        mine, theirs = ordering.shares(other)
+        one = ordering.pop(other)
+        if mine < theirs:
+            tree.remove(one.queue, one.usage)
+            chosen.append(one)
+            if _fits(attempt):
+                return True
+        ordering.dropped.add(other)
+    return False
+
+
+class _Ordering:
+    """Queues to take from, the one with the largest share first, looked for anew after every step."""
+
+    def __init__(self, attempt: Attempt, candidates: list[Holding]) -> None:
+        self._attempt, self._tree = attempt, attempt.state.tree
+        self._way = set(self._tree.above(attempt.queue))
+        self.waiting: dict[int, list[Holding]] = {}
+        for one in candidates:
+            self.waiting.setdefault(one.queue, []).append(one)
+        self.dropped: set[int] = set()
+
+    def pop(self, queue: int) -> Holding:
+        return self.waiting[queue].pop(0)
+
+    def queues(self) -> Iterator[int]:
+        queue = self._attempt.queue
+        root = self._tree.root(queue)
+        if root == queue:
+            while queue not in self.dropped and self.waiting.get(queue):
+                yield queue
+            return
+        while root not in self.dropped:
+            found = self._next(root)
+            if found >= 0:
+                yield found
+
+    def _next(self, cohort: int) -> int:
+        """The next queue below a cohort; -1 when this step only found that some place has none."""
+        tree, children = self._tree, self._tree.children[cohort]
+        best, best_rank = -1, LEAST
+        for queue in (one for one in children if one < tree.count and one not in self.dropped):
+            share = tree.share(queue)
+            if (not share.is_borrowing and queue != self._attempt.queue) or not self.waiting.get(queue):
+                self.dropped.add(queue)
+            elif share.rank > best_rank or (
+                best >= 0 and share.rank == best_rank and self._goes(queue, best)
+            ):
+                best, best_rank = queue, share.rank
+        deep, deep_rank = -1, LEAST
+        for child in (one for one in children if one >= tree.count and one not in self.dropped):
+            share = tree.share(child)
+            if not share.is_borrowing and child not in self._way:
+                self.dropped.add(child)
+            elif share.rank >= deep_rank:
+                deep, deep_rank = child, share.rank
+        if best < 0 and deep < 0:
+            self.dropped.add(cohort)
+            return -1
+        return self._next(deep) if deep >= 0 and deep_rank >= best_rank else best
+
+    def _goes(self, queue: int, other: int) -> bool:
+        order = self._attempt.order
+        return order(self.waiting[queue][0]) < order(self.waiting[other][0])
+
+    def shares(self, other: int) -> tuple[Rank, Rank]:
+        """The shares of the two sides, each just below the lowest cohort that is above both queues."""
+        common = next(node for node in self._tree.above(other) if node in self._way)
+        return self._below(self._attempt.queue, common), self._below(other, common)
+
+    def _below(self, queue: int, common: int) -> Rank:
+        node = queue
+        while self._tree.parent[node] != common:
+            node = self._tree.parent[node]
+        return self._tree.share(node).rank

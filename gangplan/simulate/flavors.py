@@ -1,0 +1,220 @@
+"""Which flavors a run gets, and whether it fits now, after preemption, or never.
+
+Written after pkg/scheduler/flavorassigner/flavorassigner.go of Kueue v0.19.2 (topology is left out).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import IntEnum
+from math import inf
+
+from gangplan.simulate.model import Fungibility, Group, Podset
+from gangplan.simulate.preemption import targets
+from gangplan.simulate.state import Asking, State, Tried
+
+# No flavor preserved between cycles before this minor of Kueue (gate FlavorFungibilityPreserveScanProgress).
+KEEPS_PROGRESS = (0, 19)
+
+
+class Mode(IntEnum):
+    """How well a flavor suits; a larger one suits better."""
+
+    NO_FIT = 0
+    NO_CANDIDATES = 1
+    PREEMPT = 2
+    RECLAIM = 3
+    FIT = 4
+
+
+Suits = tuple[Mode, float]  # and how far up the tree must be borrowed
+WORST: Suits = (Mode.NO_FIT, inf)
+
+
+@dataclass(slots=True)
+class Assignment:
+    """Flavors for a run. `needs` are the flavors and resources for which something must be preempted."""
+
+    usage: dict[int, int] = field(default_factory=dict)
+    needs: set[int] = field(default_factory=set)
+    borrowing: int = 0
+    fits: bool = True
+    is_possible: bool = True
+    tried: list[tuple[int, ...]] = field(default_factory=list)
+
+    @property
+    def has_pending_flavors(self) -> bool:
+        """Whether the search stopped before the last flavor of some group."""
+        return any(index != -1 for row in self.tried for index in row)
+
+
+@dataclass(slots=True)
+class _Choice:
+    """A flavor for the resources of one group: (resource, key, amount, mode, height of borrowing)."""
+
+    flavor: str
+    parts: list[tuple[int, int, Mode, int]]
+    tried: int = -1
+
+
+def assign(state: State, asking: Asking) -> Assignment:
+    """The flavors of all podsets, in order; each sees what those before it take."""
+    found, queue = Assignment(), state.queue(asking.queue)
+    start = _start(state, asking)
+    for place, podset in enumerate(asking.run.podsets):
+        amounts = {name: amount for name, amount in podset.amounts.items() if amount}
+        if any("pods" in group.resources for group in queue.groups):
+            amounts["pods"] = podset.count
+        choices, row = _groups(
+            state, asking, podset, amounts, found, start[place] if start and place < len(start) else None
+        )
+        for choice in choices or ():
+            for key, amount, mode, height in choice.parts:
+                found.usage[key] = found.usage.get(key, 0) + amount
+                found.borrowing = max(found.borrowing, height)
+                if mode is not Mode.FIT:
+                    found.fits = False
+                    found.needs.add(key)
+        found.tried.append(row)
+        if choices is None:
+            found.fits = found.is_possible = False
+            break
+    return found
+
+
+def _start(state: State, asking: Asking) -> Tried | None:
+    """Where the search goes on, if it was interrupted and nothing changed since."""
+    if asking.tried is None:
+        return None
+    is_fresh = state.setup.kueue >= KEEPS_PROGRESS and state.cycle - asking.tried_in <= 1
+    if not is_fresh and state.generation[asking.queue] > asking.tried_at:
+        asking.tried = None
+    return asking.tried
+
+
+def _groups(
+    state: State,
+    asking: Asking,
+    podset: Podset,
+    amounts: dict[str, int],
+    so_far: Assignment,
+    start: tuple[int, ...] | None,
+) -> tuple[list[_Choice] | None, tuple[int, ...]]:
+    """A choice per group that the podset needs, or None when one has none."""
+    groups = state.queue(asking.queue).groups
+    choices: list[_Choice] = []
+    row = [-1] * len(groups)
+    if any(all(name not in group.resources for group in groups) for name in amounts):
+        return None, tuple(row)
+    for place, group in enumerate(groups):
+        wanted = {name: amounts[name] for name in group.resources if name in amounts}
+        if not wanted:
+            continue
+        first = start[place] + 1 if start and place < len(start) else 0
+        choice = _choose(state, asking, podset, group, wanted, so_far, first)
+        if choice is None:
+            return None, tuple([-1] * len(groups))
+        choices.append(choice)
+        row[place] = choice.tried
+    return choices, tuple(row)
+
+
+def _choose(
+    state: State,
+    asking: Asking,
+    podset: Podset,
+    group: Group,
+    wanted: dict[str, int],
+    so_far: Assignment,
+    first: int,
+) -> _Choice | None:
+    """The first flavor that is good enough, else the best."""
+    rules = state.queue(asking.queue).fungibility
+    best, best_suits, attempted = None, WORST, -1
+    for place in range(first, len(group.flavors)):
+        attempted = place
+        flavor = group.flavors[place]
+        if podset.flavors is not None and flavor not in podset.flavors:
+            continue
+        choice, suits = _try(state, asking, flavor, wanted, so_far, rules)
+        if not _goes_on(suits, rules):
+            best, best_suits = choice, suits
+            break
+        if _is_preferred(suits, best_suits, rules):
+            best, best_suits = choice, suits
+    if best is None or best_suits[0] is Mode.NO_FIT:
+        return None
+    best.tried = -1 if attempted == len(group.flavors) - 1 else attempted
+    return best
+
+
+def _try(
+    state: State,
+    asking: Asking,
+    flavor: str,
+    wanted: dict[str, int],
+    so_far: Assignment,
+    rules: Fungibility,
+) -> tuple[_Choice, Suits]:
+    """One flavor for all resources of a group: it suits as well as its worst resource."""
+    choice, worst = _Choice(flavor, []), (Mode.FIT, 0.0)
+    for resource, amount in wanted.items():
+        key = state.tree.index[flavor, resource]
+        mode, height = _fits_quota(state, asking, key, so_far.usage.get(key, 0) + amount)
+        if _is_preferred(worst, (mode, height), rules):
+            worst = (mode, height)
+        if worst[0] is Mode.NO_FIT:
+            break
+        choice.parts.append((key, amount, mode, height))
+    return choice, worst
+
+
+def _fits_quota(state: State, asking: Asking, key: int, amount: int) -> tuple[Mode, int]:
+    tree, queue = state.tree, asking.queue
+    if amount > tree.potential[queue][key]:
+        return Mode.NO_FIT, 0
+    height, may_reclaim = tree.reach(queue, key, amount)
+    if amount <= tree.available(queue, key):
+        return Mode.FIT, height
+    rules, is_fair = state.queue(queue).preemption, state.setup.fair_sharing
+    while_borrowing = rules.borrow != "Never" or (is_fair and rules.reclaim != "Never")
+    if tree.nominal[queue][key] >= amount or may_reclaim or while_borrowing:
+        return _after_preemption(state, asking, key, amount)
+    return Mode.NO_FIT, height
+
+
+def _after_preemption(state: State, asking: Asking, key: int, amount: int) -> tuple[Mode, int]:
+    """What preemption could do for one flavor and resource alone."""
+    tree, queue = state.tree, asking.queue
+    found = targets(state, asking, {key: amount}, {key})
+    if not found:
+        return Mode.NO_CANDIDATES, tree.reach(queue, key, amount)[0]
+    for one in found:
+        tree.remove(one.queue, one.usage)
+    height = tree.reach(queue, key, amount)[0]
+    for one in found:
+        tree.add(one.queue, one.usage)
+    is_own = any(one.queue == queue for one in found)
+    return (Mode.PREEMPT if is_own else Mode.RECLAIM), height
+
+
+def _goes_on(suits: Suits, rules: Fungibility) -> bool:
+    mode, height = suits
+    if mode in (Mode.NO_FIT, Mode.NO_CANDIDATES):
+        return True
+    if mode in (Mode.PREEMPT, Mode.RECLAIM) and rules.when_preempt == "TryNextFlavor":
+        return True
+    return height > 0 and rules.when_borrow == "TryNextFlavor"
+
+
+def _is_preferred(one: Suits, other: Suits, rules: Fungibility) -> bool:
+    if one[0] is Mode.NO_FIT:
+        return False
+    if other[0] is Mode.NO_FIT:
+        return True
+    hopeless = one[0] is Mode.NO_CANDIDATES, other[0] is Mode.NO_CANDIDATES
+    if hopeless[0] != hopeless[1]:
+        return not hopeless[0]
+    if rules.preference == "PreemptionOverBorrowing":
+        return (-one[1], one[0]) > (-other[1], other[0])
+    return (one[0], -one[1]) > (other[0], -other[1])

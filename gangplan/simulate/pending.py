@@ -1,0 +1,87 @@
+"""The runs that wait in one queue, and which of them is its head.
+
+Written after pkg/cache/queue/cluster_queue.go of Kueue v0.19.2. A run that cannot be admitted blocks all
+runs of its shape until quota comes free (scheduling equivalence, since v0.18; before, each was tried and
+failed alike).
+"""
+
+from __future__ import annotations
+
+from heapq import heappop, heappush
+
+from gangplan.simulate.state import Asking
+
+Shape = tuple[object, ...]
+Entry = tuple[tuple[int, float, int], Asking]
+
+
+class Pending:
+    """Waiting runs by shape. In a strict queue nothing is ever blocked: its first run keeps all others
+    waiting.
+    """
+
+    def __init__(self, is_strict: bool) -> None:
+        """An empty queue."""
+        self.is_strict = is_strict
+        self._blocked: set[Shape] = set()
+        self._waiting: dict[Shape, list[Entry]] = {}
+        self._preempting: Asking | None = None
+        # The first run of each shape, in order, and how many of them are known to be blocked.
+        self._firsts: list[Entry] | None = None
+        self._passed = 0
+
+    def push(self, asking: Asking) -> None:
+        """A run comes, or comes back."""
+        entries = self._waiting.setdefault(asking.shape, [])
+        heappush(entries, (asking.order, asking))
+        if entries[0][1] is asking:
+            self._firsts = None
+
+    def head(self) -> Asking | None:
+        """The run to look at now. One that waits for those it preempted stays in front."""
+        if self._preempting is not None and self._preempting.shape not in self._blocked:
+            return self._preempting
+        if self._firsts is None:
+            self._firsts, self._passed = sorted(entries[0] for entries in self._waiting.values()), 0
+        while self._passed < len(self._firsts):
+            asking = self._firsts[self._passed][1]
+            if asking.shape not in self._blocked:
+                return asking
+            self._passed += 1
+        return None
+
+    def retry(self) -> None:
+        """Quota came free: nothing is blocked any more."""
+        self._blocked.clear()
+        self._passed = 0
+
+    def take(self, asking: Asking) -> None:
+        """A run leaves: it was admitted."""
+        self._firsts = None
+        entries = self._waiting[asking.shape]
+        if entries[0][1] is asking:
+            heappop(entries)
+        else:
+            entries[:] = sorted(entry for entry in entries if entry[1] is not asking)
+        if not entries:
+            del self._waiting[asking.shape]
+        if self._preempting is asking:
+            self._preempting = None
+
+    def block(self, asking: Asking) -> bool:
+        """No run of this shape can be admitted for now; whether that is news."""
+        if self.is_strict:
+            return False
+        is_news = asking.shape not in self._blocked
+        self._blocked.add(asking.shape)
+        return is_news
+
+    def preempts(self, asking: Asking) -> None:
+        """A run waits for others to give way."""
+        self._preempting = None if self.is_strict else asking
+
+    def all(self) -> list[Asking]:
+        """Every waiting run, in order."""
+        return [
+            asking for _, asking in sorted(entry for entries in self._waiting.values() for entry in entries)
+        ]

@@ -1,0 +1,19 @@
+"""Which runs would give way so that another one fits, by the cluster's rule."""
+
+from __future__ import annotations
+
+from gangplan.simulate.attempt import Attempt
+from gangplan.simulate.classical import classical_targets
+from gangplan.simulate.fair import fair_targets
+from gangplan.simulate.state import Asking, Holding, State
+
+
+def targets(state: State, asking: Asking, usage: dict[int, int], needs: set[int]) -> list[Holding]:
+    """The runs that would be preempted so that `usage` fits; empty when nothing helps.
+
+    `needs` are the flavors and resources of which there is not enough.
+    """
+    if not state.has_candidates(asking):
+        return []
+    attempt = Attempt(state, asking, usage, needs)
+    return fair_targets(attempt) if state.setup.fair_sharing else classical_targets(attempt)

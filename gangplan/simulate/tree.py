@@ -1,0 +1,228 @@
+"""The tree of queues and cohorts with what is used of it: Kueue's arithmetic of quota.
+
+Written after pkg/cache/scheduler/{resource_node,fair_sharing,clusterqueue_snapshot}.go and
+pkg/scheduler/preemption/classical/hierarchical_preemption.go of Kueue v0.19.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from gangplan.simulate.model import Key, Member, Setup
+
+# A share of what can be lent: (1, ratio) for a borrower of weight zero, else (0, ratio / weight). Larger
+# takes more.
+Rank = tuple[int, float]
+LEAST: Rank = (0, -1.0)
+Usage = Mapping[int, int]  # index of a flavor and resource -> amount
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """The dominant resource share of a node, and the flavors and resources that it borrows."""
+
+    rank: Rank
+    borrowed: tuple[int, ...]
+
+    @property
+    def is_borrowing(self) -> bool:
+        """Whether it holds more than its own of anything."""
+        return bool(self.borrowed)
+
+
+class Tree:
+    """Nodes are numbers: queues first, in the order of `Setup.queues`; then cohorts. The parent of a root
+    is -1.
+
+    Flavors with their resources are numbers too (`keys`). A cohort that is only named exists all the same.
+    """
+
+    def __init__(self, setup: Setup) -> None:
+        """Read the quotas. Cohorts must not stand in a circle."""
+        members: list[Member] = [*setup.queues, *setup.cohorts]
+        named = {one.name for one in setup.cohorts}
+        for one in list(members):
+            if one.parent and one.parent not in named:
+                named.add(one.parent)
+                members.append(Member(one.parent, "", {}, {}, {}))
+        self.count = len(setup.queues)
+        cohorts = {one.name: self.count + place for place, one in enumerate(members[self.count :])}
+        found = {key: None for one in members for key in (*one.nominal, *one.borrowing, *one.lending)}
+        self.keys: list[Key] = list(found)
+        self.index = {key: place for place, key in enumerate(self.keys)}
+        self.parent = [cohorts[one.parent] if one.parent else -1 for one in members]
+        self.children: list[list[int]] = [[] for _ in members]
+        for node, above in enumerate(self.parent):
+            if above >= 0:
+                self.children[above].append(node)
+        self.weight = [one.weight for one in members]
+        self.nominal = [[one.nominal.get(key, 0) for key in self.keys] for one in members]
+        self.limit = [[one.borrowing.get(key) for key in self.keys] for one in members]
+        self._lending = [[one.lending.get(key) for key in self.keys] for one in members]
+        self.usage = [[0] * len(self.keys) for _ in members]
+        self._measure()
+
+    def _measure(self) -> None:
+        """What follows from the quotas alone."""
+        size = range(len(self.keys))
+        self.subtree = [list(row) for row in self.nominal]
+        self.local = [[0] * len(self.keys) for _ in self.nominal]
+        self.height = [0] * len(self.parent)
+        for node in reversed(list(self._downwards())):
+            below = self.children[node]
+            for key in size:
+                self.subtree[node][key] += sum(self.subtree[one][key] - self.local[one][key] for one in below)
+                lending = self._lending[node][key]
+                if lending is not None:
+                    self.local[node][key] = max(0, self.subtree[node][key] - lending)
+            if node >= self.count and below:
+                self.height[node] = 1 + max(self.height[one] for one in below)
+        self.potential = [list(row) for row in self.subtree]
+        for node in self._downwards():
+            above = self.parent[node]
+            if above < 0:
+                continue
+            for key in size:
+                most, limit = self.local[node][key] + self.potential[above][key], self.limit[node][key]
+                self.potential[node][key] = (
+                    most if limit is None else min(most, self.subtree[node][key] + limit)
+                )
+        self.lendable = [self._by_resource(row) for row in self.potential]
+
+    def _by_resource(self, row: list[int]) -> dict[str, int]:
+        total: dict[str, int] = {}
+        for (_, resource), amount in zip(self.keys, row, strict=True):
+            total[resource] = total.get(resource, 0) + amount
+        return total
+
+    def _downwards(self) -> Iterator[int]:
+        """Every node, parents before children."""
+        waiting = [node for node, above in enumerate(self.parent) if above < 0]
+        while waiting:
+            node = waiting.pop()
+            yield node
+            waiting += self.children[node]
+
+    # --- places in the tree -----------------------------------------------------------------------------
+
+    def above(self, node: int) -> Iterator[int]:
+        """The cohorts from a node's own up to the root."""
+        while (node := self.parent[node]) >= 0:
+            yield node
+
+    def root(self, node: int) -> int:
+        """The root of a node's tree, which may be the node."""
+        while self.parent[node] >= 0:
+            node = self.parent[node]
+        return node
+
+    def queues_below(self, node: int) -> Iterator[int]:
+        """All queues of a subtree."""
+        if node < self.count:
+            yield node
+        for child in self.children[node]:
+            yield from self.queues_below(child)
+
+    # --- what is used -----------------------------------------------------------------------------------
+
+    def add(self, queue: int, usage: Usage) -> None:
+        """Count usage at a queue, and what it does not keep for itself at its cohorts."""
+        for key, amount in usage.items():
+            node = queue
+            while True:
+                row = self.usage[node]
+                free = self.local[node][key] - row[key]
+                row[key] += amount
+                if self.parent[node] < 0:
+                    break
+                if free > 0:
+                    if amount <= free:
+                        break
+                    amount -= free
+                node = self.parent[node]
+
+    def remove(self, queue: int, usage: Usage) -> None:
+        """The opposite of `add`."""
+        for key, amount in usage.items():
+            node = queue
+            while True:
+                row = self.usage[node]
+                stored = row[key] - self.local[node][key]
+                row[key] -= amount
+                if stored <= 0 or self.parent[node] < 0:
+                    break
+                amount = min(amount, stored)
+                node = self.parent[node]
+
+    def available(self, queue: int, key: int) -> int:
+        """What a queue can still take; never below zero."""
+        return max(0, self._available(queue, key))
+
+    def _available(self, node: int, key: int) -> int:
+        used, above = self.usage[node][key], self.parent[node]
+        if above < 0:
+            return self.subtree[node][key] - used
+        given, limit, local = self._available(above, key), self.limit[node][key], self.local[node][key]
+        if limit is not None:
+            given = min(self.subtree[node][key] - local - max(0, used - local) + limit, given)
+        return max(0, local - used) + given
+
+    def fits(self, queue: int, usage: Usage) -> bool:
+        """Whether usage could be added now."""
+        return all(amount <= self.available(queue, key) for key, amount in usage.items())
+
+    def is_over(self, node: int, key: int, more: int = 0) -> bool:
+        """Whether a node holds (or would, with `more`) beyond its own: a queue's nominal, a cohort's
+        subtree.
+        """
+        return self.usage[node][key] + more > self.subtree[node][key]
+
+    def is_within(self, node: int, keys: Iterable[int]) -> bool:
+        """Whether a node holds no more than its own of all of these."""
+        own, used = self.subtree[node], self.usage[node]
+        return all(used[key] <= own[key] for key in keys)
+
+    def fits_own(self, node: int, asked: Usage) -> tuple[bool, dict[int, int]]:
+        """Whether a node's own quota holds more usage, and what its parent would be asked for."""
+        own, used, local = self.subtree[node], self.usage[node], self.local[node]
+        does = all(own[key] >= used[key] + amount for key, amount in asked.items())
+        rest = {key: max(0, amount - max(0, local[key] - used[key])) for key, amount in asked.items()}
+        return does, rest
+
+    def reach(self, queue: int, key: int, amount: int) -> tuple[int, bool]:
+        """Height of the smallest subtree whose own quota holds `amount` more, and whether it is not the whole
+        tree. Height 0 is the queue itself: nothing is borrowed."""
+        if not self.is_over(queue, key, amount) or self.parent[queue] < 0:
+            return 0, self.parent[queue] >= 0
+        amount -= max(0, self.local[queue][key] - self.usage[queue][key])
+        top = queue
+        for top in self.above(queue):
+            if not self.is_over(top, key, amount):
+                return self.height[top], self.parent[top] >= 0
+            amount -= max(0, self.local[top][key] - self.usage[top][key])
+        return self.height[top], False
+
+    # --- fair sharing -----------------------------------------------------------------------------------
+
+    def share(self, node: int) -> Share:
+        """The dominant resource share: what is borrowed, of what its parent can lend, by weight."""
+        above = self.parent[node]
+        if above < 0:
+            return Share((0, 0.0), ())
+        own, used = self.subtree[node], self.usage[node]
+        borrowed = tuple(key for key in range(len(own)) if used[key] > own[key])
+        if not borrowed:
+            return Share((0, 0.0), ())
+        total: dict[str, int] = {}
+        for key in borrowed:
+            resource = self.keys[key][1]
+            total[resource] = total.get(resource, 0) + used[key] - own[key]
+        lendable, ratio = self.lendable[above], 0.0
+        for resource, amount in total.items():
+            if lendable[resource] > 0:
+                ratio = max(ratio, float(amount) * 1000.0 / float(lendable[resource]))
+        weight = self.weight[node]
+        if ratio and not weight:
+            return Share((1, ratio), borrowed)
+        return Share((0, ratio / weight if ratio else 0.0), borrowed)

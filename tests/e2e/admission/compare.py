@@ -1,0 +1,224 @@
+"""What gangplan says of a run in a world beside what was seen: the differences, and the causes known."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from gangplan.validate.admission import Verdict, judge
+from gangplan.validate.fit.admitted import admitted_fit
+from gangplan.validate.fit.model import Fit
+from gangplan.validate.forms import amount
+from gangplan.validate.gate import judge as gate
+from gangplan.validate.schema_messages import dotted
+from gangplan.validate.world import World
+from tests.e2e.admission.recording import Answer, Seen
+
+Object = dict[str, Any]
+NO_WORKLOAD = "NoWorkload"
+#: Reasons of a Kueue without finer ones (before 0.19, or without UnadmittedWorkloadsObservability).
+COARSE = ("Pending", "Inadmissible")
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What gangplan says: the gate's refusal, the solver's verdict, and how an admitted run's pods fit."""
+
+    refusal: str
+    verdict: Verdict
+    fit: Fit | None = None
+
+    @property
+    def admits(self) -> bool:
+        """Whether the solver lets the run in."""
+        return self.verdict.outcome == "admit"
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A difference whose cause was found.
+
+    `said` and `seen` are looked for in the words of the two sides, `mistake` in that of the world; `holds` is
+    what the world and the assignment must be like.
+    """
+
+    name: str
+    what: str
+    said: str
+    seen: str
+    cause: str
+    mistake: str = ""
+    holds: Callable[[Answer], bool] | None = None
+
+
+def _clashes(answer: Answer) -> bool:
+    """Whether a pod set got flavors that want different values of one node label."""
+    for flavors in answer.seen.assignment.values():
+        seen: dict[str, str] = {}
+        for name in set(flavors.values()):
+            body = answer.world.find("ResourceFlavor", name) or {}
+            for key, value in ((body.get("spec") or {}).get("nodeLabels") or {}).items():
+                if seen.setdefault(key, value) != value:
+                    return True
+    return False
+
+
+KNOWN: tuple[Known, ...] = (
+    Known(
+        name="no-condition-at-all",
+        what="reason",
+        said=r"unavailable in ClusterQueue",
+        seen=r"^ pending :",
+        cause="Kueue 0.19.2 with UnadmittedWorkloadsObservability has no reason for a resource that no group"
+        " covers; the API server refuses its condition ('conditions[0].reason ... at least 1 chars long')",
+    ),
+    Known(
+        name="reason-overwritten",
+        what="reason",
+        said=r"never Misconfigured: resources (validation failed|didn't satisfy)",
+        seen=r"^ pending PendingEvaluation:",
+        cause="Kueue 0.19.2 judges the requests with a LimitRange's defaults in its scheduler and without"
+        " them in its workload controller, which then overwrites the condition (workload_controller.go)",
+    ),
+    *(
+        Known(
+            name="check-of-another-controller",
+            what=what,
+            said=r"",
+            seen=r"^ pending (Suspended|Inadmissible): ClusterQueue .* is inactive",
+            cause="a queue is inactive until the controller of its admission check reports it; a workspace"
+            " does not say which controllers run, so gangplan takes it that they do",
+            mistake="check_without_controller",
+        )
+        for what in ("outcome", "reason")
+    ),
+    Known(
+        name="circle-closed-later",
+        what="reason",
+        said=r"never Suspended: ClusterQueue .* is inactive",
+        seen=r"^ pending (PendingEvaluation|Misconfigured):",
+        cause="queues that stood before their cohorts came to form a circle still call themselves active, so"
+        " Kueue's workload controller overwrites the scheduler's 'is inactive'; never admitted all the same",
+        mistake="circle",
+    ),
+    Known(
+        name="labels-of-two-groups",
+        what="fit",
+        said=r"",
+        seen=r"",
+        cause="flavors of two resource groups want different values of one node label: Kueue gives the pods"
+        " either, at random (podset.FromAssignment goes over a Go map); gangplan refuses such a queue",
+        holds=_clashes,
+    ),
+)
+
+
+def say(world: World, bodies: Sequence[Object]) -> Said:
+    """Ask gangplan: the gate, as the pipeline does, and then the solvers, whatever the gate said."""
+    refusal = ""
+    for body, problems in zip(bodies, gate(bodies, world.versions), strict=True):
+        if problems and not refusal:
+            refusal = f"{body['kind']}: {dotted(problems[0].path)}: {problems[0].message}"
+    verdict = judge(world, bodies)
+    return Said(refusal, verdict, admitted_fit(world, bodies) if verdict.outcome == "admit" else None)
+
+
+def differences(said: Said, seen: Seen) -> list[tuple[str, str]]:
+    """Where the two sides differ: (what, both sides in words).
+
+    An object that the gate refuses is refused by a server sooner or later: at once, or when pods are made.
+    """
+    is_refused = seen.outcome in ("refused", "silent")
+    if said.refusal and (is_refused or not seen.fits):
+        said = Said("", said.verdict) if not is_refused else said
+        if is_refused:
+            return []
+    both = f"gangplan {_words(said)}; Kueue {seen.outcome} {seen.reason}: {seen.message}"
+    if said.admits != (seen.outcome == "admitted"):
+        return [("outcome", both)]
+    if said.admits:
+        return [*_assignment(said.verdict, seen), *_requests(said.verdict, seen), *_fit(said, seen)]
+    if (said.verdict.reason == NO_WORKLOAD) != is_refused:
+        return [("reason", both)]
+    if seen.outcome == "pending" and seen.reason not in (*COARSE, said.verdict.reason):
+        return [("reason", both)]
+    if seen.outcome == "pending" and plain(said.verdict.message) != plain(seen.message):
+        return [("words", f"gangplan: {said.verdict.message}\n      Kueue:    {seen.message}")]
+    return []
+
+
+def plain(message: str) -> str:
+    """A message without what Kueue cuts off, and without the order of podsets' reasons."""
+    return message.removesuffix(" ...").strip()
+
+
+def _words(said: Said) -> str:
+    if said.refusal:
+        return f"refuses: {said.refusal}"
+    return f"{said.verdict.outcome} {said.verdict.reason}: {said.verdict.message}"
+
+
+def _assignment(verdict: Verdict, seen: Seen) -> list[tuple[str, str]]:
+    mine = {name: dict(flavors) for name, flavors in verdict.assignment.items()}
+    theirs = {name: dict(flavors) for name, flavors in seen.assignment.items()}
+    return [] if mine == theirs else [("assignment", f"gangplan {mine}; Kueue {theirs}")]
+
+
+def _requests(verdict: Verdict, seen: Seen) -> list[tuple[str, str]]:
+    """Pods, and what Kueue charges for them."""
+    mine = {name: (count, _total(count, one)) for name, (count, one) in verdict.requests.items()}
+    theirs = {
+        name: (count, {key: Fraction(amount(text).nano, 10**9) for key, text in seen.requests[name].items()})
+        for name, count in seen.counts.items()
+    }
+    charged = {
+        name: (count, {key: value for key, value in total.items() if key in theirs.get(name, (0, {}))[1]})
+        for name, (count, total) in mine.items()
+    }
+    return [] if charged == theirs else [("requests", f"gangplan {mine}; Kueue {theirs}")]
+
+
+def _total(count: int, one: Any) -> dict[str, Fraction]:
+    found = {name: value * count for name, value in one.items()}
+    return {**found, "pods": Fraction(count)}
+
+
+def _fit(said: Said, seen: Seen) -> list[tuple[str, str]]:
+    """Node fit promises all pods, or at most so many, or that it depends on the scheduler's choice.
+
+    Where pods are left over, only the most is compared: a launcher that waits for workers which never run is
+    not even made, while gangplan tells how many pods there is room for.
+    """
+    fit = said.fit
+    if fit is None:
+        return []
+    is_less = fit.verdict == "sure" and not seen.fits
+    is_more = fit.is_exact and seen.bound > fit.bound
+    if not is_less and not is_more:
+        return []
+    mine = f"gangplan: {fit.verdict}, {fit.sure} to {fit.bound} of {fit.pods} {'; '.join(fit.reasons)}"
+    return [("fit", f"{mine}; Kueue admitted, scheduler bound {seen.bound} of {seen.pods} {seen.unbound}")]
+
+
+def known(what: str, text: str, answer: Answer, table: Sequence[Known] = KNOWN) -> Known | None:
+    """The cause of a difference, where it is in the table."""
+    mine, _, theirs = text.partition("Kueue")
+    for one in table:
+        if (
+            one.what == what
+            and re.search(one.said, mine)
+            and re.search(one.seen, theirs)
+            and one.mistake in ("", answer.mistake)
+            and (one.holds is None or one.holds(answer))
+        ):
+            return one
+    return None
+
+
+def opened(answer: Answer) -> list[tuple[str, str]]:
+    """The differences of an answer that nobody explained."""
+    found = differences(say(answer.world, answer.bodies), answer.seen)
+    return [(what, text) for what, text in found if known(what, text, answer) is None]

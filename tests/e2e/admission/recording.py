@@ -1,0 +1,128 @@
+"""Questions with the answers of a real Kueue, kept in a file: asked again of gangplan without a lab."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from gangplan.validate.schema import SchemaVersions
+from gangplan.validate.world import NodeGroup, Taint, World
+
+Object = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What became of a run: `outcome` is admitted, pending, refused (at once) or silent (no Workload)."""
+
+    outcome: str
+    reason: str = ""
+    message: str = ""
+    assignment: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    counts: Mapping[str, int] = field(default_factory=dict)
+    requests: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # of the whole pod set
+    bound: int = 0
+    pods: int = 0
+    unbound: str = ""
+
+    @property
+    def fits(self) -> bool:
+        """Whether every pod got a node."""
+        return self.outcome == "admitted" and self.bound == self.pods
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One question, by name, and what the control plane of some versions did."""
+
+    name: str
+    profile: str
+    world: World
+    bodies: tuple[Object, ...]
+    seen: Seen
+    edits: tuple[str, ...] = ()
+    mistake: str = ""
+
+
+def write(path: Path, answers: Iterable[Answer]) -> None:
+    """One line per world and one per question; the same answers give the same bytes."""
+    lines, told = [], set()
+    for one in answers:
+        key = (one.profile, one.world.cluster)
+        if key not in told:
+            told.add(key)
+            lines.append({"profile": one.profile, "mistake": one.mistake, "world": _plain(one.world)})
+        lines.append(
+            {
+                "name": one.name,
+                "profile": one.profile,
+                "world": one.world.cluster,
+                "edits": list(one.edits),
+                "bodies": list(one.bodies),
+                "seen": asdict(one.seen),
+            }
+        )
+    text = "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines)
+    path.write_bytes(gzip.compress(text.encode(), 9, mtime=0))
+
+
+def read(path: Path) -> Iterator[Answer]:
+    """The answers of a file, in its order."""
+    worlds: dict[tuple[str, str], tuple[World, str]] = {}
+    for text in gzip.decompress(path.read_bytes()).decode().splitlines():
+        line = json.loads(text)
+        if "seen" not in line:
+            world = _world(line["world"])
+            worlds[line["profile"], world.cluster] = world, line["mistake"]
+            continue
+        world, mistake = worlds[line["profile"], line["world"]]
+        yield Answer(
+            line["name"],
+            line["profile"],
+            world,
+            tuple(line["bodies"]),
+            Seen(**line["seen"]),
+            tuple(line["edits"]),
+            mistake,
+        )
+
+
+def _plain(world: World) -> Object:
+    return {
+        "cluster": world.cluster,
+        "versions": asdict(world.versions),
+        "standing": list(world.standing),
+        "fair_sharing": world.fair_sharing,
+        "nodes": [
+            {
+                "name": group.name,
+                "count": group.count,
+                "labels": dict(group.labels),
+                "taints": [asdict(taint) for taint in group.taints],
+                "free": {name: str(value) for name, value in group.free.items()},
+                "domains": [list(domain) for domain in group.domains],
+            }
+            for group in world.nodes
+        ],
+    }
+
+
+def _world(plain: Object) -> World:
+    groups = tuple(
+        NodeGroup(
+            group["name"],
+            group["count"],
+            group["labels"],
+            tuple(Taint(**taint) for taint in group["taints"]),
+            {name: Fraction(value) for name, value in group["free"].items()},
+            tuple((level, nodes) for level, nodes in group["domains"]),
+        )
+        for group in plain["nodes"]
+    )
+    versions = SchemaVersions(**plain["versions"])
+    return World(plain["cluster"], versions, tuple(plain["standing"]), groups, plain["fair_sharing"])

@@ -1,0 +1,68 @@
+"""The platform of every example is what the API server would keep: accepted without a warning, unchanged."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from gangplan.source import load_objects
+from tests.e2e.drift import drift
+from tests.e2e.story import ROOT
+from tests.lab import fixtures
+from tests.lab.lab import Lab
+
+pytestmark = pytest.mark.e2e
+EXAMPLES = ROOT / "tests/examples"
+
+
+def line(version: str) -> str:
+    """`0.19` of `0.19.2`."""
+    return ".".join(version.split(".")[:2])
+
+
+def trees() -> list[Path]:
+    """The rendered tree of each cluster of each example whose Kueue and Trainer the lab has."""
+    profile = fixtures.chosen()
+    found = []
+    for tree in sorted(EXAMPLES.glob("*/expected/*")):
+        file = tree.parents[1] / "input/overlays" / tree.name / "cluster.yaml"
+        versions = yaml.safe_load(file.read_text())["versions"]
+        same = [
+            line(versions.get(name, "0.0")) == line(getattr(profile, name)) for name in ("kueue", "trainer")
+        ]
+        if all(same):
+            found.append(tree)
+    return found
+
+
+def test_platforms_are_kept_as_they_are(lab: Lab) -> None:
+    found: dict[str, list[str]] = {}
+    kinds: set[str] = set()
+    for tree in trees():
+        for body in _cluster_scoped(tree):
+            kinds.add(body["kind"])
+            answer = lab.client.apply(body, dry_run=True)
+            lines = [*answer.warnings, *drift(body, answer.object)]
+            if lines:
+                found[f"{tree.parents[1].name}/{tree.name}: {body['kind']}/{body['metadata']['name']}"] = (
+                    lines
+                )
+    assert not found
+    if fixtures.chosen().name == "new":
+        assert {
+            *("AdmissionCheck", "ClusterQueue", "Cohort", "MultiKueueCluster", "MultiKueueConfig"),
+            *("ProvisioningRequestConfig", "ResourceFlavor", "Topology", "PriorityClass", "ClusterRole"),
+            "WorkloadPriorityClass",
+        } <= kinds
+
+
+def _cluster_scoped(tree: Path) -> list[dict[str, Any]]:
+    return [
+        body
+        for path in sorted((tree / "platform").glob("*.yaml"))
+        for body in load_objects(path.read_text())
+        if "namespace" not in body["metadata"]
+    ]

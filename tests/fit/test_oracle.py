@@ -1,0 +1,89 @@
+"""Node fit against an exhaustive search: as many pods at best, and as many at worst, on small worlds."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gangplan.validate.fit import Fit, fit_pods
+from gangplan.validate.fit.fits import fit_pods as fit_again
+from gangplan.validate.fit.reduce import Reducer
+from gangplan.validate.fit.search import search
+from gangplan.validate.fit.solve import solve
+from tests.fit.oracle import Case, Oracle, pods_of, random_case
+
+
+def small(seed: int) -> Case:
+    """A world that an exhaustive search gets through."""
+    chance = random.Random(seed)
+    return random_case(chance, nodes=2, pods=3, kinds=chance.choice((1, 2, 2, 3)))
+
+
+def disagreement(case: Case) -> str:
+    """What the solver says and the oracle refutes; empty when they agree."""
+    fit = fit_pods(case.world, pods_of(case))
+    most, least = Oracle(case).bounds()
+    if fit.bound > most:
+        return f"{fit.bound} placed, at most {most} can be"
+    if fit.is_exact and fit.bound != most:
+        return f"{fit.bound} said to be the most, {most} can be placed"
+    if fit.sure is not None and fit.sure != least:
+        return f"{fit.sure} said to be sure, a dead end has {least}"
+    # What is counted is searched as well.
+    found = search(Reducer(case.world, pods_of(case)).question())
+    if found.sure is not None and (found.bound, found.sure) != (most, least):
+        return f"searched {found.sure} to {found.bound}, it is {least} to {most}"
+    return ""
+
+
+@pytest.mark.parametrize("part", range(8))
+def test_small_worlds_are_answered_as_an_exhaustive_search_does(part: int) -> None:
+    for seed in range(part * 100, part * 100 + 100):
+        case = small(seed)
+        assert not disagreement(case), case
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.integers(800, 2**32))
+def test_other_small_worlds_too(seed: int) -> None:
+    assert not disagreement(small(seed))
+
+
+def test_the_random_worlds_are_of_all_kinds() -> None:
+    """Otherwise the property above would show little."""
+    found: Counter[str] = Counter()
+    for seed in range(400):
+        case = small(seed)
+        fit = fit_pods(case.world, pods_of(case))
+        found[fit.verdict] += 1
+        found["partly"] += 0 < fit.bound < fit.pods
+    assert found["sure"] > 60, found
+    assert found["possible"] > 3, found
+    assert found["no"] > 60, found
+    assert found["partly"] > 30, found
+    assert found["unknown"] < 20, found
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.integers(0, 2**32))
+def test_counting_and_search_agree(seed: int) -> None:
+    """Two ways to one answer, on pools of dozens of nodes where the search can still end."""
+    chance = random.Random(seed)
+    case = random_case(chance, nodes=8, pods=6, kinds=chance.choice((1, 2)))
+    question = Reducer(case.world, pods_of(case)).question()
+    counted, searched = solve(question), search(question, budget=1500)
+    assert searched.bound <= counted.bound or not counted.is_most
+    if searched.sure is not None:
+        assert (counted.bound, counted.sure) == (searched.bound, searched.sure)
+
+
+def test_an_answer_does_not_depend_on_what_was_asked_before() -> None:
+    for seed in range(40):
+        case = random_case(random.Random(seed))
+        first: Fit = fit_pods(case.world, pods_of(case))
+        solve.cache_clear()
+        assert fit_again(case.world, pods_of(case)) == first

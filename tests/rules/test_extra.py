@@ -1,0 +1,54 @@
+"""Rules whose example would be too long for a page, and pages that point to the tests of others."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from gangplan.errors import Exit
+from gangplan.rules import Rule, rules
+from tests.standing.base import CLUSTER, workspace
+from tests.workspaces import REPOSITORY, gangplan, write
+
+UNTESTED = [rule for rule in rules().values() if rule.untested]
+
+
+@pytest.mark.parametrize("rule", UNTESTED, ids=lambda rule: rule.id)
+def test_another_test_has_it(rule: Rule) -> None:
+    """The file that the page names tests this rule."""
+    named = re.search(r"tests/[a-z_/]+\.(py|yaml)", rule.untested)
+    assert named, "name the file that tests it"
+    text = (REPOSITORY / named[0]).read_text(encoding="utf-8")
+    words = {"kubeconform": "verdict", "schema-missing": "RULE_MISSING"}
+    assert rule.id in text or words.get(rule.id, rule.id) in text
+
+
+def test_few_pages_have_no_example() -> None:
+    assert len(UNTESTED) <= 15
+
+
+def test_no_cluster(root: Path) -> None:
+    shutil.rmtree(root / "overlays/lab")
+    outcome = gangplan("validate", "-C", root)
+    assert ("overlays", "workspace-empty") in outcome.errors()
+    assert outcome.code == Exit.INPUT
+
+
+@pytest.mark.parametrize(("kinds", "refused"), [(6, False), (7, True)])
+def test_pools_too_many(kinds: int, refused: bool, tmp_path: Path) -> None:
+    """64 pools with cpu, memory and some kinds of GPU slices: at most 512 pairs of flavor and resource."""
+    root = workspace(tmp_path)
+    pools = "".join(
+        f"  p{number}: {{count: 1, cpu: 60, memory: 240Gi, labels: {{pool: p{number}}},"
+        f" gpu: {{model: m{number}, count: 7, resource: example.com/slice-{number % kinds}}}}}\n"
+        for number in range(64)
+    )
+    before, rest = CLUSTER.split("  cpu: {count", 1)
+    text = before + pools + rest[rest.index("topology:\n  -") :]
+    write(root, {"overlays/lab/cluster.yaml": text})
+    rules_found = {shown.rule for shown in gangplan("validate", "-C", root, "--engine", "serial").findings}
+    assert rules_found >= {"pool-unknown"}  # quotas of pools that are gone
+    assert ("pools-too-many" in rules_found) == refused

@@ -1,0 +1,156 @@
+"""`--base REVISION`: what a sync from a commit to today's tree would refuse or leave behind."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from gangplan.errors import Exit
+from gangplan.validate.schema import SchemaVersions
+from gangplan.validate.transition import transition
+from tests import workspaces
+from tests.rules.worlds import commit
+from tests.workspaces import gangplan, gangplan_process
+
+NEW = SchemaVersions("1.34", "2.3", "0.19", "0.12")
+CASES: dict[str, dict[str, Any]] = yaml.safe_load(
+    Path(__file__).with_name("transitions.yaml").read_text(encoding="utf-8")
+)
+
+
+def versions(case: dict[str, Any]) -> SchemaVersions:
+    """Those of the case; the newest where it says nothing."""
+    return SchemaVersions("1.34", case.get("trainer", "2.3"), case.get("kueue", "0.19"), "0.12")
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_transition(name: str) -> None:
+    case = CASES[name]
+    found = transition(case["before"], case["after"], versions(case))
+    told = [(one.problem.rule, ".".join(map(str, one.problem.path))) for one in found]
+    assert told == [tuple(line.split(" ", 1)) if " " in line else (line, "") for line in case["finds"]]
+    assert all(one.problem.message and one.problem.help for one in found)
+
+
+def test_nothing_changed_is_nothing_found() -> None:
+    for case in CASES.values():
+        for side in ("before", "after"):
+            assert transition(case[side], case[side], NEW) == []
+
+
+# With Git
+
+
+@pytest.fixture
+def committed(root: Path) -> Path:
+    """The small workspace, rendered and committed."""
+    workspaces.render(root)
+    commit(root)
+    return root
+
+
+def since(root: Path, *flags: str) -> Any:
+    """What a validation against the commit says."""
+    return gangplan("validate", "-C", root, "--base", "HEAD", *flags)
+
+
+def test_a_clean_tree(committed: Path) -> None:
+    outcome = since(committed)
+    assert (outcome.findings, outcome.code) == ([], Exit.CLEAN)
+
+
+def test_a_runtime_edited_by_hand(committed: Path) -> None:
+    """The commit has another text under the name that is rendered today."""
+    (path,) = (committed / "rendered/lab/runs/nlp").glob("*.yaml")
+    path.write_text(
+        path.read_text().replace("terminationGracePeriodSeconds: 60", "terminationGracePeriodSeconds: 30")
+    )
+    subprocess.run(["git", "-C", committed, "add", "-A"], check=True)
+    subprocess.run(
+        ["git", "-C", committed, "-c", "user.name=t", "-c", "user.email=t@e", "commit", "-qm", "edit"],
+        check=True,
+    )
+    outcome = since(committed)
+    assert outcome.errors() == [("specs/nlp/filings.yaml:1:1", "runtime-edited")]
+    assert outcome.code == Exit.FINDINGS
+    assert "replicatedJobs" in outcome.err
+    checked = gangplan("render", "-C", committed, "--check", "--base", "HEAD")
+    assert checked.errors() == outcome.errors()
+    assert checked.code == Exit.FINDINGS
+
+
+def test_a_committed_conflict(committed: Path) -> None:
+    (path,) = (committed / "rendered/lab/runs/nlp").glob("*.yaml")
+    text = path.read_text()
+    path.write_text("<<<<<<< ours\n" + text)
+    subprocess.run(
+        ["git", "-C", committed, "-c", "user.name=t", "-c", "user.email=t@e", "commit", "-qam", "conflict"],
+        check=True,
+    )
+    path.write_text(text)
+    outcome = since(committed)
+    assert [shown.rule for shown in outcome.findings] == ["base-unreadable"]
+
+
+def test_a_workspace_inside_a_repository(tmp_path: Path) -> None:
+    """The workspace is a folder of a larger repository."""
+    root = workspaces.stock(tmp_path / "training")
+    workspaces.render(root)
+    commit(tmp_path)
+    (root / "specs/nlp/filings.yaml").rename(root / "specs/nlp/other.yaml")
+    outcome = since(root)
+    assert [shown.rule for shown in outcome.findings] == ["run-removed"]
+
+
+def test_render_check(committed: Path) -> None:
+    spec = committed / "specs/nlp/filings.yaml"
+    spec.write_text(spec.read_text().replace("workers: 4", "workers: 8"))
+    outcome = gangplan("render", "-C", committed, "--check", "--base", "HEAD")
+    assert [shown.rule for shown in outcome.findings] == ["run-replaced"]
+    assert outcome.code == Exit.FINDINGS  # stale
+    workspaces.render(committed)
+    again = gangplan("render", "-C", committed, "--check", "--base", "HEAD")
+    assert [shown.rule for shown in again.findings] == ["run-replaced"]
+    assert again.code == Exit.CLEAN
+
+
+def test_a_revision_before_anything_was_rendered(root: Path) -> None:
+    commit(root)
+    assert since(root).code == Exit.CLEAN
+
+
+@pytest.mark.parametrize("revision", ["no-such-branch", "HEAD~7", "-x", "--help", "a b", "HEAD:specs"])
+def test_an_unknown_revision(revision: str, committed: Path) -> None:
+    outcome = gangplan("validate", "-C", committed, f"--base={revision}")
+    assert outcome.code == Exit.INPUT
+    assert f"Git knows no revision '{revision}'" in outcome.err
+
+
+def test_outside_of_git(root: Path) -> None:
+    outcome = gangplan("validate", "-C", root, "--base", "HEAD")
+    assert outcome.code == Exit.ENVIRONMENT
+    assert "clone of the repository" in outcome.err
+
+
+def test_without_git(committed: Path, tmp_path: Path) -> None:
+    (tmp_path / "bin").mkdir()
+    env = {"PATH": str(tmp_path / "bin"), "HOME": os.environ["HOME"]}
+    outcome = gangplan_process("validate", "-C", committed, "--base", "HEAD", env=env)
+    assert outcome.code == Exit.ENVIRONMENT
+    assert "Install git" in outcome.err
+
+
+@pytest.mark.parametrize("flags", [["--team", "nlp"], ["specs/nlp/filings.yaml"]])
+def test_only_whole_clusters(flags: list[str], committed: Path) -> None:
+    outcome = since(committed, *flags)
+    assert outcome.code == Exit.INPUT
+    assert "whole clusters" in outcome.err
+
+
+def test_base_of_a_render_goes_with_check(committed: Path) -> None:
+    assert gangplan("render", "-C", committed, "--base", "HEAD").code == Exit.INPUT

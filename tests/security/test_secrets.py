@@ -1,0 +1,160 @@
+"""Secrets in files: each form and name is found and never shown; what only looks alike passes."""
+
+from __future__ import annotations
+
+import random
+import string
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gangplan.errors import Exit
+from gangplan.validate.secrets import entropy, masked, secrets_in
+from tests import workspaces
+from tests.workspaces import REPOSITORY, gangplan
+
+CASES: list[dict[str, Any]] = yaml.safe_load(
+    Path(__file__).with_name("secrets.yaml").read_text(encoding="utf-8")
+)
+TOKEN = "hf_" + "abcdefghijABCDEFGHIJabcdefghijABCD"
+
+
+def text_of(case: dict[str, Any]) -> str:
+    """The text with its two parts joined; a line break before `|` belongs to YAML's own."""
+    head, bar, tail = case["text"].rpartition("|")
+    return f"{head}{tail}" if bar else tail
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["case"])
+def test_case(case: dict[str, Any]) -> None:
+    text = text_of(case)
+    found = secrets_in(text)
+    if "is" not in case:
+        assert found == []
+        return
+    assert [one.what for one in found] == [case["is"]]
+    line, column = found[0].place(text)
+    assert line == case.get("line", 1)
+    assert column == case.get("column", column)
+    secret = text[found[0].offset :][: found[0].length]
+    assert len(secret) >= 6
+    # Never more of it than four characters.
+    assert secret[:5] not in found[0].shown
+    assert str(len(secret)) in found[0].shown
+
+
+def test_there_are_near_misses() -> None:
+    assert sum("is" not in case for case in CASES) >= 25
+    assert sum("is" in case for case in CASES) >= 22
+
+
+def test_no_file_of_the_repository_has_one() -> None:
+    checked = 0
+    for folder in ("specs", "overlays", "images", "rendered", "tests/examples", "docs"):
+        for path in (REPOSITORY / folder).rglob("*"):
+            # docs/rules.md shows what a secret looks like.
+            if path.is_file() and path.suffix in (".yaml", ".md", ".json") and path.name != "rules.md":
+                assert secrets_in(path.read_text(encoding="utf-8")) == [], path
+                checked += 1
+    assert checked > 100
+
+
+@given(st.text(alphabet="ghp_hf-sk:=@/ \"'nameKEYTOKENvalue{}\n", max_size=200))
+@settings(max_examples=300, deadline=None)
+def test_any_text_is_read(text: str) -> None:
+    for one in secrets_in(text):
+        assert 0 <= one.offset < len(text)
+        assert one.length > 0
+
+
+def test_random_tokens_are_found_by_name() -> None:
+    source = random.Random(11)
+    missed = 0
+    for _ in range(500):
+        value = "".join(source.choices(string.ascii_letters + string.digits, k=24))
+        missed += not secrets_in(f"env: {{API_KEY: {value}}}")
+    # Now and then chance writes words.
+    assert missed <= 5
+
+
+@pytest.mark.parametrize(
+    "text", ["token ", "key: x", "name: ", "PASSWORD=", "a:b@", "http://a:", "eyJ", "-----BEGIN "]
+)
+def test_time_grows_with_length_alone(text: str) -> None:
+    def seconds(size: int) -> float:
+        start = time.process_time()
+        secrets_in(text * (size // len(text)))
+        return time.process_time() - start
+
+    assert seconds(400_000) < 40 * max(seconds(40_000), 0.01)
+
+
+@pytest.mark.parametrize("value", ["a" * 50_000, "Ab" * 50_000, "a-" * 50_000, "aB1" * 30_000, "AB" * 50_000])
+def test_a_long_value_is_judged_fast(value: str) -> None:
+    start = time.process_time()
+    secrets_in(f"API_KEY: {value}!")
+    assert time.process_time() - start < 2
+
+
+def test_entropy() -> None:
+    assert entropy("aaaa") == 0
+    assert entropy("abcd") == 2
+    assert masked("abc").startswith("... (3")
+
+
+# In a workspace
+
+
+@pytest.mark.parametrize(
+    ("file", "place"),
+    [
+        ("specs/nlp/filings.yaml", "9:17"),
+        ("specs/nlp/team.yaml", "13:28"),
+        ("overlays/lab/cluster.yaml", "17:17"),
+    ],
+)
+def test_in_a_workspace(file: str, place: str, root: Path) -> None:
+    line = f"env: {{HF_TOKEN: {TOKEN}}}\n"
+    line = f"defaults: {{env: {{HF_TOKEN: {TOKEN}}}}}\n" if "team" in file else line
+    (root / file).write_text((root / file).read_text() + line)
+    for command in ("validate", "render", "plan"):
+        outcome = gangplan(command, "-C", root)
+        assert (outcome.errors(), outcome.code) == ([(f"{file}:{place}", "secret-literal")], Exit.FINDINGS)
+        assert TOKEN[:5] not in outcome.err
+        assert "hf_a... (37 characters)" in outcome.err
+        assert outcome.findings[0].help
+    assert not (root / "rendered").exists()
+
+
+def test_no_other_finding_repeats_it(root: Path) -> None:
+    spec = root / "specs/nlp/filings.yaml"
+    spec.write_text(spec.read_text().replace("workers: 4", f"workers: {TOKEN}"))
+    outcome = gangplan("validate", "-C", root)
+    assert ("specs/nlp/filings.yaml:5:10", "spec-type") in outcome.errors()
+    assert ("specs/nlp/filings.yaml:5:10", "secret-literal") in outcome.errors()
+    assert TOKEN[:12] not in outcome.err + outcome.out
+
+
+def test_in_a_file_beside_a_patch(root: Path) -> None:
+    workspaces.write(root, {"overlays/lab/tls.pem": "-----BEGIN " + "PRIVATE KEY-----\nMIIE\n"})
+    outcome = gangplan("validate", "-C", root)
+    assert outcome.errors() == [("overlays/lab/tls.pem:1:1", "secret-literal")]
+
+
+def test_a_secret_that_somebody_put_into_rendered(root: Path) -> None:
+    workspaces.render(root)
+    text = "apiVersion: v1\nkind: Secret\nmetadata: {name: a}\ndata: {a: Yg==}\n"
+    workspaces.write(root, {"rendered/lab/mine.yaml": text})
+    outcome = gangplan("validate", "-C", root)
+    assert outcome.errors() == [("rendered/lab/mine.yaml:1:1", "secret-literal")]
+
+
+def test_only_the_specs_that_are_asked_for(root: Path) -> None:
+    workspaces.write(root, {"specs/nlp/other.yaml": workspaces.SPEC + f"env: {{HF_TOKEN: {TOKEN}}}\n"})
+    assert gangplan("validate", "-C", root, "specs/nlp/filings.yaml").code == Exit.CLEAN
+    assert gangplan("validate", "-C", root, "specs/nlp/other.yaml").code == Exit.FINDINGS

@@ -1,0 +1,181 @@
+"""What holds for every simulation, whatever the queues and runs."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gangplan.simulate.engine import Engine, simulate
+from gangplan.simulate.model import Group, Podset, Preemption, Queue, Run, Setup
+from gangplan.simulate.outcome import outcome_of
+
+POLICIES = ("Never", "LowerPriority", "Any")
+KEY = ("default", "gpu")
+
+
+@st.composite
+def setups(draw: st.DrawFn) -> Setup:
+    queues = []
+    for name in ("one", "two", "three")[: draw(st.integers(1, 3))]:
+        nominal, in_cohort = draw(st.integers(0, 8)), draw(st.booleans())
+        limits = [
+            {KEY: draw(st.integers(0, nominal))} if in_cohort and draw(st.booleans()) else {}
+            for _ in range(2)
+        ]
+        rules = Preemption(draw(st.sampled_from(("Never", "LowerPriority"))), draw(st.sampled_from(POLICIES)))
+        queues.append(
+            Queue(
+                name,
+                "all" if in_cohort else "",
+                {KEY: nominal},
+                *limits,
+                float(draw(st.integers(0, 3))),
+                (Group(("gpu",), ("default",)),),
+                draw(st.booleans()),
+                rules,
+            )
+        )
+    return Setup(tuple(queues), (), draw(st.booleans()))
+
+
+@st.composite
+def runs(draw: st.DrawFn, setup: Setup, most: int = 12) -> list[Run]:
+    return [
+        Run(
+            f"run{number}",
+            draw(st.sampled_from([queue.name for queue in setup.queues])),
+            (Podset("node", 1, {"gpu": draw(st.integers(1, 6))}),),
+            draw(st.sampled_from((0, 10, 20))),
+            float(draw(st.integers(1, 20))),
+            float(draw(st.integers(0, 30))),
+            draw(st.sampled_from((None, 0.0, 3.0))),
+        )
+        for number in range(draw(st.integers(1, most)))
+    ]
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> tuple[Setup, list[Run]]:
+    setup = draw(setups())
+    return setup, draw(runs(setup))
+
+
+def check_quota(engine: Engine) -> None:
+    """Nobody holds more than there is, and the tree counts exactly what is held."""
+    tree = engine.state.tree
+    held = [Counter[int]() for _ in engine.state.setup.queues]
+    for queue, rows in enumerate(engine.state.holdings):
+        for one in rows.values():
+            held[queue].update(one.usage)
+    for queue, counted in enumerate(held):
+        for key in range(len(tree.keys)):
+            assert tree.usage[queue][key] == counted[key]
+            assert counted[key] <= tree.potential[queue][key]
+    for key in range(len(tree.keys)):
+        total = sum(tree.nominal[node][key] for node in range(len(tree.parent)))
+        assert sum(counted[key] for counted in held) <= total
+
+
+@settings(max_examples=300, deadline=None)
+@given(cases())
+def test_quota_holds_at_every_moment(case: tuple[Setup, list[Run]]) -> None:
+    engine = Engine(*case)
+    while engine._future:
+        engine.step()
+        check_quota(engine)
+
+
+@settings(max_examples=150, deadline=None)
+@given(cases())
+def test_the_same_comes_of_the_same(case: tuple[Setup, list[Run]]) -> None:
+    assert simulate(*case).events == simulate(*case).events
+
+
+@settings(max_examples=300, deadline=None)
+@given(cases())
+def test_every_run_starts_waits_and_ends_as_runs_do(case: tuple[Setup, list[Run]]) -> None:
+    """Admitted and stopped by turns, in order of time; in the end finished, or waiting and held by nobody."""
+    setup, all_runs = case
+    engine = simulate(setup, all_runs)
+    assert [event.time for event in engine.events] == sorted(event.time for event in engine.events)
+    waiting = {run.name for run in engine.waiting()}
+    for run in all_runs:
+        told = [event for event in engine.events if event.run == run.name]
+        assert all(event.what == "admitted" for event in told[::2])
+        assert all(event.what == "preempted" for event in told[1:-1:2])
+        ends = bool(told) and told[-1].what == "finished"
+        assert ends != (run.name in waiting)
+        if ends:
+            spans = zip(told[::2], told[1::2], strict=True)
+            worked = sum(end.time - start.time for start, end in spans)
+            assert abs(worked - run.duration - engine.lost.get(run.name, 0.0)) < 1e-6
+
+
+@settings(max_examples=200, deadline=None)
+@given(cases())
+def test_nobody_waits_who_would_fit(case: tuple[Setup, list[Run]]) -> None:
+    """After every moment no waiting run fits that is not behind another one in a strict queue."""
+    engine = Engine(*case)
+    while engine._future:
+        now = engine.step()
+        for pending in engine.pending:
+            for asking in pending.all()[: 1 if pending.is_strict else None]:
+                usage = {0: asking.run.podsets[0].amounts["gpu"]}
+                free = engine.state.tree.fits(asking.queue, usage)
+                # A run that waits and cannot take its quota back keeps room free that others may not have.
+                keeps = any(queue.preemption.reclaim != "Any" for queue in case[0].queues)
+                assert not free or keeps or asking.run.name in engine.endless, (now, asking.run)
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(1, 6), st.integers(1, 20)), min_size=1, max_size=12), st.integers(6, 12)
+)
+def test_one_run_at_a_time_is_never_slower_with_more(sizes: list[tuple[int, int]], capacity: int) -> None:
+    """A strict queue with more quota starts no run later (without preemption, all there from the start)."""
+
+    def starts(quota: int) -> dict[str, float]:
+        queue = Queue("one", "", {KEY: quota}, {}, {}, 1.0, (Group(("gpu",), ("default",)),), is_strict=True)
+        found = [
+            Run(f"run{number}", "one", (Podset("node", 1, {"gpu": size}),), 0, float(length))
+            for number, (size, length) in enumerate(sizes)
+        ]
+        events = simulate(Setup((queue,), (), False), found).events
+        return {event.run: event.time for event in events if event.what == "admitted"}
+
+    less, more = starts(capacity), starts(capacity + 3)
+    assert all(more[name] <= less[name] for name in less)
+
+
+def test_more_is_not_always_faster_where_small_runs_pass_big_ones() -> None:
+    """Graham's anomaly: where runs pass each other, one GPU more can make the whole take longer.
+
+    With 5, the last run slips in at 4 and the third starts at 9; with 6, the third fits at 4, and the last
+    waits.
+    """
+
+    def makespan(quota: int) -> float:
+        queue = Queue("one", "", {KEY: quota}, {}, {}, 1.0, (Group(("gpu",), ("default",)),))
+        found = [
+            Run(f"run{number}", "one", (Podset("node", 1, {"gpu": size}),), 0, float(length))
+            for number, (size, length) in enumerate([(3, 9), (2, 4), (3, 7), (2, 8)])
+        ]
+        return simulate(Setup((queue,), (), False), found).events[-1].time
+
+    assert (makespan(5), makespan(6)) == (16, 17)
+
+
+@settings(max_examples=150, deadline=None)
+@given(cases())
+def test_utilisation_is_the_work_done(case: tuple[Setup, list[Run]]) -> None:
+    setup, all_runs = case
+    engine = simulate(setup, all_runs)
+    outcome = outcome_of(engine, all_runs)
+    if not outcome.used or outcome.waiting:
+        return
+    sizes = {run.name: run.podsets[0].amounts["gpu"] for run in all_runs}
+    work = sum(sizes[run.name] * (run.duration + engine.lost.get(run.name, 0.0)) for run in all_runs)
+    assert abs(outcome.mean * outcome.capacity * outcome.total.makespan - work) < 1e-6 * max(1.0, work)
+    assert 0 <= outcome.mean <= outcome.peak <= 1 + 1e-9

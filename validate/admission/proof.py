@@ -1,0 +1,214 @@
+"""The proof: a run that Kueue would never admit is an error at the field of the spec that is to blame."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from copy import deepcopy
+from dataclasses import replace
+from fractions import Fraction
+
+from gangplan.model.quantity import Format, Quantity
+from gangplan.validate import queues
+from gangplan.validate.admission.matching import has_all
+from gangplan.validate.admission.model import (
+    CPU,
+    EXCEEDS,
+    NO_FLAVOR,
+    TOPOLOGY,
+    Shortage,
+    Verdict,
+    counted,
+    shown,
+)
+from gangplan.validate.admission.podsets import job_of, pod_sets
+from gangplan.validate.admission.refusals import PRIORITY, QUEUE
+from gangplan.validate.admission.solver import judge, version_of
+from gangplan.validate.admission.standing import read
+from gangplan.validate.forms import Body
+from gangplan.validate.schema_messages import Problem
+from gangplan.validate.world import Run, World
+
+OVER_QUOTA, NO_FIT_FLAVOR, NO_DOMAIN = "over-quota", "no-flavor", "no-topology"
+NEVER, UNQUEUED = "never-admitted", "not-queued"
+WORKERS: tuple[str | int, ...] = ("spec", "trainer", "numNodes")
+# The object that is to blame -> the field of the spec, and the place in the TrainJob, that name it.
+BLAMED: dict[str, tuple[str, tuple[str | int, ...]]] = {
+    "LocalQueue": ("queue", ("metadata", "labels", QUEUE)),
+    "ClusterQueue": ("queue", ("metadata", "labels", QUEUE)),
+    "WorkloadPriorityClass": ("priority", ("metadata", "labels", PRIORITY)),
+}
+
+
+def admission(world: World, run: Run) -> Iterator[tuple[int, Problem]]:
+    """A run that is never admitted, or that passes by the queue of a cluster that has Kueue."""
+    found = job_of(run.bodies)
+    if found is None or version_of(world) is None:
+        return
+    verdict = judge(world, run.bodies)
+    if verdict.outcome == "admit":
+        if not verdict.queue:
+            yield found[0], _unqueued(world, found[1])
+        return
+    if _is_told(world, verdict):
+        return
+    if verdict.cause not in (EXCEEDS, NO_FLAVOR, TOPOLOGY):
+        field, path = BLAMED.get(verdict.about, ("", ()))
+        message = f"the run is never admitted: {verdict.cause_message}"
+        yield found[0], Problem(path, message, _help_of(verdict), NEVER, field=field)
+        return
+    verdict = aimed(world, run.bodies, verdict)
+    field, most = _most_workers(world, run, verdict)
+    yield (
+        found[0],
+        Problem(
+            WORKERS,
+            f"{_sentence(verdict)} Kueue would say: {verdict.cause_message}",
+            _smallest_change(world, run, verdict, most),
+            OVER_QUOTA
+            if verdict.cause == EXCEEDS
+            else NO_FIT_FLAVOR
+            if verdict.cause == NO_FLAVOR
+            else NO_DOMAIN,
+            field=field,
+        ),
+    )
+
+
+def _unqueued(world: World, job: Body) -> Problem:
+    namespace = job["metadata"].get("namespace") or ""
+    names = [body["metadata"]["name"] for body in world.of_kind("LocalQueue", namespace)]
+    message = "the run names no queue, so Kueue lets it start at once, beside every quota"
+    listed = f" of the queues {', '.join(names)}" if names else ""
+    help = f"Keep the label {QUEUE} with one{listed}."
+    return Problem(("metadata", "labels", QUEUE), message, help, UNQUEUED, field="queue")
+
+
+def _is_told(world: World, verdict: Verdict) -> bool:
+    """Whether the queue, or what it refers to, has a finding of its own: then its runs do not repeat it."""
+    if verdict.about != "ClusterQueue" or not verdict.queue:
+        return False
+    standing = read(world)
+    index = queues.Index(world.standing)
+    return any(
+        any(queues.alone(body)) or bool(queues.problems(body, index))
+        for body in standing.around(verdict.queue)
+    )
+
+
+def aimed(world: World, bodies: Sequence[Body], verdict: Verdict) -> Verdict:
+    """The verdict as far as it is about the flavors that the pods name by a label, where they name one.
+
+    A flavor without labels takes any pod as far as Kueue sees, and has nothing to do with what was meant.
+    """
+    pods = next((one for one in pod_sets(bodies, world.standing) if one.name == verdict.failed), None)
+    selector = (pods.spec.get("nodeSelector") or {}) if pods else {}
+    meant = {
+        body["metadata"]["name"]
+        for body in world.of_kind("ResourceFlavor")
+        if (labels := (body.get("spec") or {}).get("nodeLabels")) and has_all(labels, selector)
+    }
+    shortages = tuple(one for one in verdict.shortages if one.flavor in meant)
+    mismatches = {flavor: why for flavor, why in verdict.mismatches.items() if flavor in meant}
+    if verdict.cause == EXCEEDS and (shortages or mismatches):
+        cause = EXCEEDS if shortages else NO_FLAVOR
+        return replace(verdict, cause=cause, shortages=shortages, mismatches=mismatches)
+    return verdict
+
+
+def _help_of(verdict: Verdict) -> str:
+    if verdict.about in ("LocalQueue", "ClusterQueue"):
+        return "Ask the cluster's owner: the queue is made by overlays/<cluster>/ and the team's file."
+    if verdict.about:
+        return f"Let the {verdict.about} exist on the cluster before the run, or name another."
+    return "Correct what the message names in the spec, or the patch of the overlay that put it there."
+
+
+def _sentence(verdict: Verdict) -> str:
+    """What is wrong, in the words of the founding documents where it is about quota."""
+    if verdict.cause == TOPOLOGY:
+        return "No place in the cluster's topology is large enough."
+    if verdict.cause == NO_FLAVOR:
+        why = ", ".join(sorted(verdict.mismatches.values()))
+        return f"No flavor of queue '{verdict.queue}' takes the run's pods{': ' + why if why else ''}."
+    short = _worst(verdict.shortages)
+    asked, most = _amount(short.resource, short.requested), _amount(short.resource, short.most)
+    if _is_gpu(short.resource):
+        return f"Requested {asked} GPUs, but project quota is {most}. Contact admin or reduce workers."
+    if short.resource == CPU:
+        return (
+            f"Job requires {asked} CPU cores, but project quota is {most} cores."
+            " Request quota increase or reduce workers."
+        )
+    return (
+        f"Job requires {asked} of {short.resource}, but project quota is {most}."
+        " Request quota increase or reduce workers."
+    )
+
+
+def _is_gpu(resource: str) -> bool:
+    name = resource.partition("/")[2]
+    return name == "gpu" or name.startswith(("mig-", "gpu."))
+
+
+def _worst(shortages: Sequence[Shortage]) -> Shortage:
+    """GPUs before cores before memory, in the flavor that has the most of it."""
+
+    def rank(one: Shortage) -> tuple[int, Fraction]:
+        order = 0 if _is_gpu(one.resource) else 1 if one.resource == CPU else 2
+        return order, -one.most
+
+    return min(shortages, key=rank)
+
+
+def _amount(resource: str, value: Fraction) -> str:
+    if resource == CPU and value.denominator == 1:
+        return str(value)
+    if resource == "memory" and value.denominator == 1:
+        return Quantity.of(int(value), Format.BINARY_SI).canonical()
+    return shown(resource, counted(resource, value))
+
+
+def _most_workers(world: World, run: Run, verdict: Verdict) -> tuple[str, int]:
+    """The field to blame and the largest number of workers that is admitted; 0 where there is none."""
+    low, high = 0, run.unit.layout.workers
+    while high - low > 1:
+        middle = (low + high) // 2
+        if judge(world, with_workers(run.bodies, middle)).outcome == "admit":
+            low = middle
+        else:
+            high = middle
+    if low:
+        return "workers", low
+    if verdict.cause == NO_FLAVOR:
+        return "nodePool", 0
+    resource = _worst(verdict.shortages).resource if verdict.shortages else ""
+    return {"": "workers", "cpu": "cpu", "memory": "memory"}.get(resource, "gpus"), 0
+
+
+def with_workers(bodies: Sequence[Body], workers: int) -> list[Body]:
+    """The run with another number of workers."""
+    out = []
+    for body in bodies:
+        if body["kind"] == "TrainJob":
+            body = deepcopy(body)
+            body["spec"].setdefault("trainer", {})["numNodes"] = workers
+        out.append(body)
+    return out
+
+
+def _smallest_change(world: World, run: Run, verdict: Verdict, most: int) -> str:
+    workers = run.unit.layout.workers
+    if most:
+        return f"Use at most {most} workers (not {workers}): that many are admitted on an idle cluster."
+    if verdict.cause == NO_FLAVOR:
+        return "Choose a node pool that the team has quota on, or correct the queue's flavors in the overlay."
+    one = judge(world, with_workers(run.bodies, 1))
+    if one.shortages:
+        short = _worst(one.shortages)
+        return (
+            f"Fewer workers do not help: even one needs {_amount(short.resource, short.requested)} of"
+            f" {short.resource}, and at most {_amount(short.resource, short.most)} can ever be had."
+        )
+    return (
+        "Fewer workers do not help: even one finds no place. Choose a wider topology level or another pool."
+    )

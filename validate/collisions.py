@@ -1,0 +1,154 @@
+"""What only all runs of a cluster together show: runs that hold each other up, runs that lose their place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import combinations
+
+from gangplan.validate.contention import Demand, shown
+from gangplan.validate.world import NodeGroup
+
+# Pairs are looked at among so many of the largest runs of a pool; more would only name other victims.
+MOST_RUNS = 40
+
+
+@dataclass(frozen=True, slots=True)
+class HoldUp:
+    """Runs (by name) of which each has some of its pods, and none gets the next: (pods it has, pods it
+    needs).
+    """
+
+    pools: tuple[str, ...]
+    placed: Mapping[str, tuple[int, int]]
+    resource: str
+    wanted: Fraction
+    there: Fraction
+
+    @property
+    def message(self) -> str:
+        """The finding's text, without the cluster."""
+        parts = [f"{name} with {have} of {need} pods" for name, (have, need) in self.placed.items()]
+        return (
+            f"runs can hold each other up in {' and '.join(self.pools)}: together they want"
+            f" {shown(self.wanted)}"
+            f" {self.resource} of {shown(self.there)}, and nothing starts all pods of a run together, so"
+            f" that each"
+            f" could wait for the other's for ever ({', '.join(parts)})"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Ousted:
+    """A run that another one of its queue would throw out, because both do not fit."""
+
+    run: str
+    by: str
+    resource: str
+    wanted: Fraction
+    most: Fraction
+
+
+def hold_ups(nodes: Sequence[NodeGroup], demands: Mapping[str, Demand]) -> list[HoldUp]:
+    """For each pool the smallest set of runs found that can block each other; every one is a real placement.
+
+    Pairs are tried, the largest runs first; then all runs of the pool at once. Finding none is no proof.
+    """
+    by_pools: dict[tuple[str, ...], dict[str, Demand]] = {}
+    for name, demand in demands.items():
+        if not demand.is_gang and demand.count > 1 and demand.groups:
+            by_pools.setdefault(demand.groups, {})[name] = demand
+    found = []
+    for pools, runs in sorted(by_pools.items()):
+        groups = [group for group in nodes if group.name in pools]
+        runs = {name: one for name, one in runs.items() if _fits_alone(groups, one)}
+        names = sorted(runs, key=lambda name: (-runs[name].count, name))[:MOST_RUNS]
+        sets = [*combinations(names, 2), *([tuple(names)] if len(names) > 2 else [])]
+        for chosen in sets:
+            placed = _block(groups, [runs[name] for name in chosen])
+            if placed is not None:
+                found.append(_hold_up(pools, groups, {name: runs[name] for name in chosen}, placed))
+                break
+    return found
+
+
+def _hold_up(
+    pools: tuple[str, ...], groups: Sequence[NodeGroup], runs: Mapping[str, Demand], placed: list[int]
+) -> HoldUp:
+    devices = [name for one in runs.values() for name in one.each if name not in ("cpu", "memory")]
+    resource = devices[0] if devices else "cpu"
+    wanted = sum((one.count * one.each.get(resource, Fraction(0)) for one in runs.values()), Fraction(0))
+    there = sum((group.count * group.free.get(resource, Fraction(0)) for group in groups), Fraction(0))
+    has = {name: (have, one.count) for (name, one), have in zip(runs.items(), placed, strict=True)}
+    return HoldUp(pools, has, resource, wanted, there)
+
+
+def _nodes(groups: Sequence[NodeGroup]) -> list[dict[str, Fraction]]:
+    return [dict(group.free) for group in groups for _ in range(group.count)]
+
+
+def _place(nodes: list[dict[str, Fraction]], each: Mapping[str, Fraction], start: int = 0) -> int:
+    """Put a pod on the first node that holds it; the node's number, or -1."""
+    for number in range(start, len(nodes)):
+        free = nodes[number]
+        if all(free.get(name, Fraction(0)) >= amount for name, amount in each.items()):
+            for name, amount in each.items():
+                if amount:
+                    free[name] -= amount
+            return number
+    return -1
+
+
+def _fits_alone(groups: Sequence[NodeGroup], one: Demand) -> bool:
+    nodes, at = _nodes(groups), 0
+    for _ in range(one.count):
+        at = _place(nodes, one.each, at)
+        if at < 0:
+            return False
+    return True
+
+
+def _block(groups: Sequence[NodeGroup], runs: Sequence[Demand]) -> list[int] | None:
+    """Pods of each run, placed in turns, such that every run lacks some and no next one fits; None if
+    none.
+    """
+    nodes, placed, starts = _nodes(groups), [0] * len(runs), [0] * len(runs)
+    has_moved = True
+    while has_moved:
+        has_moved = False
+        for number, one in enumerate(runs):
+            if placed[number] < one.count - 1 and starts[number] >= 0:
+                starts[number] = _place(nodes, one.each, starts[number])
+                if starts[number] >= 0:
+                    placed[number] += 1
+                    has_moved = True
+    if any(_place(nodes, one.each) >= 0 for one in runs):
+        return None
+    return placed
+
+
+def ousted(demands: Mapping[str, Demand]) -> Iterator[Ousted]:
+    """Runs without checkpoint that a committed run of higher priority throws out: their queue cannot hold
+    both.
+    """
+    for name, one in demands.items():
+        if one.resumes or one.borrows or not one.gives_way:
+            continue  # a borrower was told already
+        rivals = [
+            (other.priority, rival, clash)
+            for rival, other in demands.items()
+            if other.queue == one.queue and other.priority > one.priority and (clash := _clash(one, other))
+        ]
+        if rivals:
+            _, rival, (resource, wanted, most) = max(rivals)
+            yield Ousted(name, rival, resource, wanted, most)
+
+
+def _clash(one: Demand, other: Demand) -> tuple[str, Fraction, Fraction] | None:
+    for key, amount in (one.usage or {}).items():
+        total = amount + (other.usage or {}).get(key, Fraction(0))
+        most = (one.most or {})[key]
+        if total > most and total > amount:
+            return key[1], total, most
+    return None

@@ -1,0 +1,45 @@
+"""The pods of a run as they are once Kueue has admitted it, and whether they find nodes.
+
+Kueue gives an admitted pod set the labels of its flavors as node selector, and their tolerations
+(pkg/podset/podset.go FromAssignment, Kueue v0.19.2). What it would not admit has no pods.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from gangplan.validate.admission import Verdict, judge
+from gangplan.validate.fit.fits import fit_pods
+from gangplan.validate.fit.model import Fit
+from gangplan.validate.fit.pods import Pods, pods_of
+from gangplan.validate.forms import Body
+from gangplan.validate.world import World
+
+
+def admitted_pods(world: World, bodies: Sequence[Body], verdict: Verdict | None = None) -> list[Pods] | None:
+    """The pods of a run on an idle cluster, by pod set; None when Kueue never admits it.
+
+    `verdict` is Kueue's, where the caller has it already.
+    """
+    verdict = verdict or judge(world, bodies)
+    if verdict.outcome == "never":
+        return None
+    return [_on_flavors(world, one, verdict.assignment.get(one.name, {})) for one in pods_of(world, bodies)]
+
+
+def admitted_fit(world: World, bodies: Sequence[Body], verdict: Verdict | None = None) -> Fit | None:
+    """Whether the pods of an admitted run find nodes; None when Kueue never admits it."""
+    pods = admitted_pods(world, bodies, verdict)
+    return None if pods is None else fit_pods(world, pods)
+
+
+def _on_flavors(world: World, one: Pods, assigned: Mapping[str, str]) -> Pods:
+    """The pods with what their flavors add. On a flavor with topology, Kueue itself chooses the nodes."""
+    spec, placed = dict(one.spec), one.is_placed
+    for name in sorted(set(assigned.values())):
+        flavor = ((world.find("ResourceFlavor", name) or {}).get("spec")) or {}
+        spec["nodeSelector"] = {**(spec.get("nodeSelector") or {}), **(flavor.get("nodeLabels") or {})}
+        spec["tolerations"] = [*(spec.get("tolerations") or ()), *(flavor.get("tolerations") or ())]
+        placed = placed or bool(flavor.get("topologyName"))
+    return replace(one, spec=spec, is_placed=placed)

@@ -1,0 +1,30 @@
+"""Reachability: a run's pods reach each other, the DNS and the declared endpoints, and nobody else anything.
+
+Proved from the built NetworkPolicies, symbolically: label sets, port intervals and address ranges, never
+samples of them. Not seen here: AdminNetworkPolicy and the policies of a CNI's own kinds, which gangplan does
+not render; traffic between a pod and its own node, which NetworkPolicy never closes (networking/v1); whether
+address ranges also cover pods, which CNIs answer differently.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gangplan.validate.network.beyond import beyond_policy
+from gangplan.validate.network.closed import unreachable
+from gangplan.validate.network.leaks import leaking
+from gangplan.validate.network.scene import scene_of
+from gangplan.validate.schema_messages import Problem
+from gangplan.validate.world import Run, World
+
+__all__ = ["reachability"]
+
+
+def reachability(world: World, run: Run) -> Iterator[tuple[int, Problem]]:
+    """What the policies close that must be open, open that must be closed, or cannot see at all."""
+    scene = scene_of(world, run)
+    if scene is None:
+        return
+    yield from unreachable(scene)
+    yield from leaking(scene)
+    yield from beyond_policy(scene)

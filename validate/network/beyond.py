@@ -1,0 +1,63 @@
+"""Traffic of a run that no NetworkPolicy sees: the node's own network, RDMA devices, secondary networks."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from gangplan.findings import Severity
+from gangplan.validate.network.pods import Role
+from gangplan.validate.network.scene import Scene
+from gangplan.validate.schema_messages import Problem, Step
+
+OPEN_RULE, RDMA_RULE = "network-open", "rdma-bypasses-policy"
+# Multus reads it (k8s.v1.cni.cncf.io, v4); every network named there is an interface beside the cluster's.
+NETWORKS = "k8s.v1.cni.cncf.io/networks"
+# Names that device plugins give to RDMA and SR-IOV devices: rdma/hca, rdma/ib, nvidia.com/roce,
+# openshift.io/sriov-ib, vpc.amazonaws.com/efa.
+DEVICE = re.compile(r"(^rdma/|rdma|roce|infiniband|sriov|/efa$|/hca)", re.IGNORECASE)
+
+
+def beyond_policy(scene: Scene) -> Iterator[tuple[int, Problem]]:
+    """An error for pods on the node's network, one warning for a run with a fabric of its own."""
+    for role in scene.roles:
+        if role.template["spec"].get("hostNetwork"):
+            yield (
+                scene.runtime,
+                Problem(
+                    (*role.path, "spec", "hostNetwork"),
+                    f"{role.title} use the network of their node: no NetworkPolicy applies to them",
+                    "Remove hostNetwork.",
+                    OPEN_RULE,
+                    field="posture",
+                ),
+            )
+    found = [(role, path, what) for role in scene.roles for path, what in fabrics(role)]
+    if found:
+        what = ", ".join(dict.fromkeys(words for _, _, words in found))
+        titles = " and ".join(dict.fromkeys(role.title for role, _, _ in found))
+        yield (
+            scene.runtime,
+            Problem(
+                found[0][1],
+                f"{titles} use {what}: NetworkPolicy does not see that traffic, so nothing here keeps other"
+                " runs on the same fabric away",
+                "Keep teams apart on the fabric itself (partition keys, VLANs), or set rdma: off.",
+                RDMA_RULE,
+                Severity.WARNING,
+                field="rdma",
+            ),
+        )
+
+
+def fabrics(role: Role) -> Iterator[tuple[tuple[Step, ...], str]]:
+    """The secondary networks and RDMA devices of a role: where they are written, and in words."""
+    annotations = (role.template.get("metadata") or {}).get("annotations") or {}
+    if annotations.get(NETWORKS):
+        yield (*role.path, "metadata", "annotations", NETWORKS), f"network {annotations[NETWORKS]}"
+    for at, container in enumerate(role.template["spec"]["containers"]):
+        resources = container.get("resources") or {}
+        for name in sorted({**(resources.get("limits") or {}), **(resources.get("requests") or {})}):
+            if DEVICE.search(name):
+                kind = "limits" if name in (resources.get("limits") or {}) else "requests"
+                yield (*role.path, "spec", "containers", at, "resources", kind, name), f"device {name}"

@@ -1,0 +1,115 @@
+"""Connections that a run needs and its policies do not allow: one problem per object that is to blame."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from gangplan.validate.network.pods import RUN_LABEL
+from gangplan.validate.network.policy import Direction, Pods, Policy
+from gangplan.validate.network.ranges import Ports, Region, region_minus
+from gangplan.validate.network.relation import address_grants, closing, one_side
+from gangplan.validate.network.scene import Need, Scene
+from gangplan.validate.schema_messages import Problem
+
+RULE = "network-unreachable"
+MOST = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """A need that is not met: in words, the side that closes it, and who closes it there."""
+
+    words: str
+    direction: Direction
+    closers: tuple[Policy, ...]
+    fix: str
+
+
+def unreachable(scene: Scene) -> Iterator[tuple[int, Problem]]:
+    """Everything that the run needs and cannot reach."""
+    by_place: dict[int, list[Missing]] = {}
+    for missing in (*_inside(scene), *_outside(scene)):
+        own = [one.index for one in missing.closers if one.index >= 0]
+        by_place.setdefault(own[0] if own else scene.train_job, []).append(missing)
+    for index, found in sorted(by_place.items()):
+        yield index, _problem(found, scene, index)
+
+
+def _problem(found: list[Missing], scene: Scene, index: int) -> Problem:
+    shown = "; ".join(dict.fromkeys(one.words for one in found[:MOST]))
+    more = f" and {len(found) - MOST} more connections" if len(found) > MOST else ""
+    names = list(dict.fromkeys(f"'{one.name}'" for missing in found for one in missing.closers))
+    closers = f"NetworkPolicy {', '.join(names)} " + ("closes" if len(names) == 1 else "close")
+    helps = list(dict.fromkeys(one.fix for one in found))
+    return Problem(
+        ("spec", found[0].direction) if index != scene.train_job else (),
+        f"{shown}{more}: {closers} this, and no policy opens it",
+        f"Open {'; '.join(helps[:2])}{', and so on' if len(helps) > 2 else ''}.",
+        RULE,
+        field="posture",
+    )
+
+
+def _inside(scene: Scene) -> Iterator[Missing]:
+    for need in scene.needs():
+        out = one_side(
+            scene.policies.get(need.source.namespace, ()), "egress", need.source, need.target, sure=True
+        )
+        into = one_side(
+            scene.policies.get(need.target.namespace, ()), "ingress", need.target, need.source, sure=True
+        )
+        if lacks := need.ports - out:
+            yield _missing(scene, need, "egress", lacks)
+        elif lacks := need.ports - into:
+            yield _missing(scene, need, "ingress", lacks)
+
+
+def _missing(scene: Scene, need: Need, direction: Direction, lacks: Ports) -> Missing:
+    subject, other = need.source, need.target
+    if direction == "ingress":
+        subject, other = other, subject
+    closers = _closers(scene, direction, subject)
+    way = "to" if direction == "egress" else "from"
+    fix = f"{direction} of the {subject.title} on {lacks} {way} {_who(scene, other)}"
+    words = f"{need.source.title} cannot reach {need.target.title} on {lacks} ({need.why})"
+    return Missing(words, direction, closers, fix)
+
+
+def _closers(scene: Scene, direction: Direction, subject: Pods) -> tuple[Policy, ...]:
+    """The policies that close a direction, the run's own first."""
+    found = closing(scene.policies.get(subject.namespace, ()), direction, subject, sure=True)
+    return tuple(sorted(found, key=lambda one: one.index < 0))
+
+
+def _who(scene: Scene, pods: Pods) -> str:
+    if pods is scene.dns:
+        dns = scene.run.unit.job.platform.dns
+        labels = ", ".join(f"{key}: {value}" for key, value in dns.labels)
+        return f"pods with {labels} in namespace '{dns.namespace}'"
+    if pods.namespace == scene.namespace:
+        return f"pods with {RUN_LABEL}: {scene.name}"
+    return pods.title
+
+
+def _outside(scene: Scene) -> Iterator[Missing]:
+    """Declared egress, told once for all pods that miss the same."""
+    declared = scene.declared
+    told: dict[Region, list[Pods]] = {}
+    for pods in scene.pods if declared else ():
+        opened = tuple(
+            (addresses, grant.ports)
+            for addresses, grant in address_grants(scene.own, "egress", pods, sure=True)
+        )
+        if lacks := region_minus(declared, opened):
+            told.setdefault(lacks, []).append(pods)
+    for lacks, sources in told.items():
+        where = "; ".join(f"{addresses} on {ports}" for addresses, ports in lacks[:MOST])
+        closers = _closers(scene, "egress", sources[0])
+        titles = " and ".join(pods.title for pods in sources)
+        yield Missing(
+            f"{titles} cannot reach {where} (declared egress)",
+            "egress",
+            closers,
+            f"egress to {where}",
+        )

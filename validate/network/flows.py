@@ -1,0 +1,183 @@
+"""The connections of a run as rows: from, to, ports, verdict, and which policies say so."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeVar
+
+from gangplan.validate.network.beyond import fabrics
+from gangplan.validate.network.leaks import unasked_addresses, unasked_openings
+from gangplan.validate.network.policy import DIRECTIONS, Direction, Pods, Policy
+from gangplan.validate.network.ranges import EVERY_PORT, NO_PORT, Ports, Region, region_minus
+from gangplan.validate.network.relation import Grant, address_grants, closing, grants, reach
+from gangplan.validate.network.scene import Scene, scene_of
+from gangplan.validate.world import Run, World
+
+# unknown: it depends on labels that only the cluster knows; unseen: no NetworkPolicy applies to it.
+Verdict = Literal["allowed", "denied", "unknown", "unseen"]
+EVERYONE = "all pods"
+Found = TypeVar("Found", bound=Hashable)
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """One row. `sent_by` and `taken_by` are the policies that allow it at its source and its target, or for a
+    denied row those that close it; empty where none does."""
+
+    source: str
+    target: str
+    ports: str
+    verdict: Verdict
+    sent_by: tuple[str, ...] = ()
+    taken_by: tuple[str, ...] = ()
+    note: str = ""
+
+
+def flows(world: World, run: Run) -> tuple[Flow, ...]:
+    """All rows of a run; none for one without a TrainJob."""
+    scene = scene_of(world, run)
+    if scene is None:
+        return ()
+    return (*_inside(scene), *_dns(scene), *_declared(scene), *_outside(scene), *_beyond(scene))
+
+
+def _inside(scene: Scene) -> Iterator[Flow]:
+    for _, one, _, two in scene.pairs():
+        yield from _between(scene, one, two, one.title)
+
+
+def _between(scene: Scene, one: Pods, two: Pods, title: str) -> Iterator[Flow]:
+    """What is allowed, what depends, and the rest that is denied."""
+    sure, maybe = (reach(scene.policies, one, two, sure=sure) for sure in (True, False))
+    source, target = (scene.policies.get(pods.namespace, ()) for pods in (one, two))
+    if sure:
+        sent = _names(grants(source, "egress", one, two, sure=True), sure)
+        taken = _names(grants(target, "ingress", two, one, sure=True), sure)
+        yield Flow(title, two.title, str(sure), "allowed", sent, taken)
+    if depends := maybe - sure:
+        yield Flow(title, two.title, str(depends), "unknown")
+    if rest := EVERY_PORT - maybe:
+        out, into = _closers(source, "egress", one), _closers(target, "ingress", two)
+        yield Flow(title, two.title, str(rest), "denied", out, into)
+
+
+def _names(found: Iterable[Grant], ports: Ports) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(one.policy.name for one in found if one.policy and one.ports & ports))
+
+
+def _closers(policies: Sequence[Policy], direction: Direction, *pods: Pods) -> tuple[str, ...]:
+    """The policies that close a direction of all of these pods."""
+    found = [closing(policies, direction, one, sure=False) for one in pods]
+    return tuple(one.name for one in found[0] if all(one in others for others in found[1:]))
+
+
+def _grouped(scene: Scene, ask: Callable[[Pods], Found]) -> Iterator[tuple[str, list[Pods], Found]]:
+    """The pods of the run by what a question finds for them: title, pods, the answer."""
+    answers: dict[Found, list[Pods]] = {}
+    every = list(scene.pods)
+    for pods in every:
+        answers.setdefault(ask(pods), []).append(pods)
+    for found, group in answers.items():
+        title = EVERYONE if len(group) == len(every) else " and ".join(pods.title for pods in group)
+        yield title, group, found
+
+
+def _dns(scene: Scene) -> Iterator[Flow]:
+    """Only the ports that DNS is asked on; the rest goes with all other pods."""
+
+    def ask(pods: Pods) -> tuple[Ports, tuple[str, ...]]:
+        reached = reach(scene.policies, pods, scene.dns) & scene.dns_ports
+        return reached, _names(grants(scene.own, "egress", pods, scene.dns, sure=True), reached)
+
+    for title, group, (reached, sent) in _grouped(scene, ask):
+        if reached:
+            yield Flow(title, scene.dns.title, str(reached), "allowed", sent)
+        if lacks := scene.dns_ports - reached:
+            closed = _closers(scene.own, "egress", *group)
+            yield Flow(title, scene.dns.title, str(lacks), "denied", closed)
+
+
+def _declared(scene: Scene) -> Iterator[Flow]:
+    for target, (addresses, ports) in zip(scene.run.unit.job.egress, scene.declared, strict=True):
+        one: Region = ((addresses, ports),)
+
+        def ask(pods: Pods, wanted: Region = one) -> tuple[Region, tuple[str, ...]]:
+            found = list(address_grants(scene.own, "egress", pods, sure=True))
+            lacks = region_minus(wanted, tuple((inside, grant.ports) for inside, grant in found))
+            useful = (grant for inside, grant in found if inside & wanted[0][0])
+            return lacks, _names(useful, wanted[0][1])
+
+        for title, group, (lacks, sent) in _grouped(scene, ask):
+            if lacks != one:
+                yield Flow(title, f"{target.name} ({addresses})", str(ports), "allowed", sent)
+            for missing, closed in lacks:
+                by = _closers(scene.own, "egress", *group)
+                yield Flow(title, f"{target.name} ({missing})", str(closed), "denied", by)
+
+
+def _outside(scene: Scene) -> Iterator[Flow]:
+    """Everyone else: pods beside the run, pods of other namespaces, addresses that nothing declares."""
+    for direction in DIRECTIONS:
+        for stranger in (scene.beside, scene.others):
+            yield from _strangers(scene, direction, stranger)
+        yield from _addresses(scene, direction)
+
+
+def _strangers(scene: Scene, direction: Direction, stranger: Pods) -> Iterator[Flow]:
+    def ask(pods: Pods) -> tuple[Ports, tuple[str, ...]]:
+        found = list(unasked_openings(scene, pods, direction, stranger))
+        if found and stranger is scene.others:
+            found = [one for part in scene.each for one in unasked_openings(scene, pods, direction, part)]
+        return _sum(found), _names(found, EVERY_PORT)
+
+    beside = stranger.title + (" (but DNS)" if stranger is scene.others and direction == "egress" else "")
+    for title, group, (opened, by) in _grouped(scene, ask):
+        if opened:
+            yield _directed(direction, title, beside, opened, "allowed", by)
+        if rest := EVERY_PORT - opened:
+            yield _directed(direction, title, beside, rest, "denied", _closers(scene.own, direction, *group))
+
+
+def _addresses(scene: Scene, direction: Direction) -> Iterator[Flow]:
+    def ask(pods: Pods) -> tuple[Region, tuple[str, ...]]:
+        found = list(unasked_addresses(scene, pods, direction))
+        region = tuple(part for rest, _ in found for part in rest)
+        return region, _names((one for _, one in found), EVERY_PORT)
+
+    other = "any other address" if direction == "egress" and scene.declared else "any address"
+    for title, group, (region, by) in _grouped(scene, ask):
+        for inside, ports in region:
+            yield _directed(direction, title, str(inside), ports, "allowed", by)
+        if not region:
+            yield _directed(
+                direction, title, other, EVERY_PORT, "denied", _closers(scene.own, direction, *group)
+            )
+
+
+def _directed(
+    direction: Direction, title: str, other: str, ports: Ports, verdict: Verdict, names: tuple[str, ...]
+) -> Flow:
+    """A row in the direction of the traffic."""
+    if direction == "egress":
+        return Flow(title, other, str(ports), verdict, sent_by=names)
+    return Flow(other, title, str(ports), verdict, taken_by=names)
+
+
+def _sum(found: Iterable[Grant]) -> Ports:
+    total = NO_PORT
+    for grant in found:
+        total |= grant.ports
+    return total
+
+
+def _beyond(scene: Scene) -> Iterator[Flow]:
+    note = "probes of the kubelet: NetworkPolicy never closes a pod to its own node"
+    yield Flow("the pod's own node", EVERYONE, "every port", "allowed", note=note)
+    for role in scene.roles:
+        if role.template["spec"].get("hostNetwork"):
+            note = "hostNetwork: no NetworkPolicy applies"
+            yield Flow(role.title, "anyone", "every port", "unseen", note=note)
+        for _, what in fabrics(role):
+            note = "NetworkPolicy does not see this traffic"
+            yield Flow(role.title, what, "all", "unseen", note=note)

@@ -1,0 +1,201 @@
+"""Connections that nothing asks for and the policies allow: one problem per rule that opens too much.
+
+Outsiders are judged at the run's own side alone: no policy of theirs is needed to keep them out. Inside the
+run both sides are known, and both must allow a connection before it counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from gangplan.validate.network.labels import one_of, said
+from gangplan.validate.network.policy import DIRECTIONS, Direction, Peer, Pods, Policy
+from gangplan.validate.network.ranges import NO_PORT, Ports, Region, region_minus
+from gangplan.validate.network.relation import (
+    NAME,
+    Grant,
+    Opening,
+    address_grants,
+    grants,
+    openings,
+    reach,
+)
+from gangplan.validate.network.scene import Scene
+from gangplan.validate.schema_messages import Problem, Step
+
+RULE = "network-open"
+MOST = 4
+Key = tuple[int, Direction, str, int]  # object, direction, policy ("" where nothing closes), rule
+
+
+@dataclass(slots=True)
+class Leak:
+    """What one rule opens too far."""
+
+    subjects: list[str] = field(default_factory=list)
+    outsiders: list[str] = field(default_factory=list)
+    ports: Ports = NO_PORT
+
+    def add(self, subject: str, outsider: str, ports: Ports) -> None:
+        """One more part of it."""
+        if subject not in self.subjects:
+            self.subjects.append(subject)
+        if outsider not in self.outsiders:
+            self.outsiders.append(outsider)
+        self.ports |= ports
+
+
+def leaking(scene: Scene) -> Iterator[tuple[int, Problem]]:
+    """Everything that is open beyond the posture and the declared egress."""
+    leaks: dict[Key, Leak] = {}
+    for pods in scene.pods:
+        for direction in DIRECTIONS:
+            _to_pods(scene, pods, direction, leaks)
+            _to_addresses(scene, pods, direction, leaks)
+    for key, leak in sorted(leaks.items(), key=lambda item: item[0]):
+        yield key[0], _problem(key, leak, scene)
+    yield from _inside(scene)
+
+
+def unasked_openings(scene: Scene, pods: Pods, direction: Direction, stranger: Pods) -> Iterator[Grant]:
+    """What the side of `pods` opens to a group of strangers, without the DNS that it may ask."""
+    for opening in openings(scene.own, direction, pods, stranger):
+        ports = _beyond_dns(scene, opening) if direction == "egress" else opening.grant.ports
+        if ports:
+            yield Grant(ports, opening.grant.policy, opening.grant.rule)
+
+
+def _beyond_dns(scene: Scene, opening: Opening) -> Ports:
+    """The ports of an opening that go anywhere but to the DNS pods' own ports."""
+    dns = scene.run.unit.job.platform.dns
+    home = {NAME: one_of(dns.namespace)}
+    labels = {key: one_of(value) for key, value in dns.labels}
+    ports = opening.grant.ports
+    if any(True for _ in opening.home.without(home)) or any(True for _ in opening.labels.without(labels)):
+        return ports
+    return ports - scene.dns_ports
+
+
+def _to_pods(scene: Scene, pods: Pods, direction: Direction, leaks: dict[Key, Leak]) -> None:
+    for grant in unasked_openings(scene, pods, direction, scene.beside):
+        _leak(scene, pods, direction, grant, leaks).add(pods.title, scene.beside.title, grant.ports)
+    if not any(True for _ in unasked_openings(scene, pods, direction, scene.others)):
+        return
+    open_to: dict[Key, list[tuple[Pods, Grant]]] = {}
+    each = scene.each
+    for stranger in each:
+        for grant in unasked_openings(scene, pods, direction, stranger):
+            open_to.setdefault(_key(scene, pods, direction, grant), []).append((stranger, grant))
+    for found in open_to.values():
+        titles = list(dict.fromkeys(stranger.title for stranger, _ in found))
+        if len(titles) == len(each):
+            titles = [scene.others.title]
+        for title in titles:
+            for _, grant in found:
+                _leak(scene, pods, direction, grant, leaks).add(pods.title, title, grant.ports)
+
+
+def _to_addresses(scene: Scene, pods: Pods, direction: Direction, leaks: dict[Key, Leak]) -> None:
+    for rest, grant in unasked_addresses(scene, pods, direction):
+        for addresses, ports in rest[:MOST]:
+            _leak(scene, pods, direction, grant, leaks).add(pods.title, str(addresses), ports)
+
+
+def unasked_addresses(scene: Scene, pods: Pods, direction: Direction) -> Iterator[tuple[Region, Grant]]:
+    """Addresses that are open and not declared; on the way in none ever is."""
+    declared = scene.declared if direction == "egress" else ()
+    for addresses, grant in address_grants(scene.own, direction, pods, sure=False):
+        if rest := region_minus(((addresses, grant.ports),), declared):
+            yield rest, grant
+
+
+def _key(scene: Scene, pods: Pods, direction: Direction, grant: Grant) -> Key:
+    if grant.policy is None or grant.rule is None:
+        own = [one.index for one in scene.own if one.index >= 0 and pods.labels.always(one.selects)]
+        return (own[0] if own else scene.train_job, direction, "", -1)
+    index = grant.policy.index
+    return (index if index >= 0 else scene.train_job, direction, grant.policy.name, grant.rule.at)
+
+
+def _leak(scene: Scene, pods: Pods, direction: Direction, grant: Grant, leaks: dict[Key, Leak]) -> Leak:
+    return leaks.setdefault(_key(scene, pods, direction, grant), Leak())
+
+
+def _problem(key: Key, leak: Leak, scene: Scene) -> Problem:
+    index, direction, name, rule = key
+    verb = "accept connections from" if direction == "ingress" else "can connect to"
+    shown = ", ".join(leak.outsiders[:MOST])
+    if len(leak.outsiders) > MOST:
+        shown += f" and {len(leak.outsiders) - MOST} more"
+    path: tuple[Step, ...] = ()
+    if not name:
+        cause = f"no NetworkPolicy closes {direction} of these pods"
+        fix = f"Let policyTypes of a policy that selects them name {direction.capitalize()}."
+        path = ("spec", "policyTypes") if index != scene.train_job else ()
+    else:
+        cause = f"{direction} rule {rule + 1} of NetworkPolicy '{name}' opens it{_peers(scene, key)}"
+        fix = "Narrow that rule to pods of the run" + (
+            ", the cluster's DNS or declared egress." if direction == "egress" else "."
+        )
+        path = ("spec", direction, rule) if index != scene.train_job else ()
+    subjects = " and ".join(leak.subjects)
+    return Problem(path, f"{subjects} {verb} {shown} on {leak.ports}: {cause}", fix, RULE, field="posture")
+
+
+def _peers(scene: Scene, key: Key) -> str:
+    """The pods that a rule names, where it narrows them."""
+    index, direction, name, at = key
+    for one in scene.own:
+        rules = one.rules(direction) or ()
+        if one.name != name or (one.index >= 0) != (index != scene.train_job) or at >= len(rules):
+            continue
+        words = [words for peer in rules[at].peers or () if (words := _words(peer))]
+        return f" ({'; '.join(words)})" if words else ""
+    return ""
+
+
+def _words(peer: Peer) -> str:
+    pods = said(peer.pods)
+    homes = said(peer.namespaces or {})
+    parts = [f"pods with {pods}" if pods else "", f"namespaces with {homes}" if homes else ""]
+    return " in ".join(part for part in parts if part)
+
+
+def _inside(scene: Scene) -> Iterator[tuple[int, Problem]]:
+    """Ports inside the run that a narrow posture keeps closed; told once."""
+    found: list[str] = []
+    blamed: tuple[Policy, Direction, int] | None = None
+    for source, one, target, two in scene.pairs():
+        extra = reach(scene.policies, one, two, sure=False) - scene.permitted(source, target)
+        if not extra:
+            continue
+        found.append(f"{one.title} -> {two.title} on {extra}")
+        blamed = blamed or _opener(scene, one, two, extra)
+    if not found:
+        return
+    posture = scene.run.unit.job.posture
+    index, cause = scene.train_job, "no NetworkPolicy closes it"
+    path: tuple[Step, ...] = ()
+    if blamed:
+        policy, direction, rule = blamed
+        cause = f"{direction} rule {rule + 1} of NetworkPolicy '{policy.name}' opens it"
+        if policy.index >= 0:
+            index, path = policy.index, ("spec", direction, rule)
+    shown = "; ".join(found[:MOST]) + (f" and {len(found) - MOST} more" if len(found) > MOST else "")
+    message = (
+        f"posture {posture} opens TCP 1024-65535, and SSH only from launcher to workers, but {shown}: {cause}"
+    )
+    help = "Take these ports out of the rule, or set posture: default."
+    yield index, Problem(path, message, help, RULE, field="posture")
+
+
+def _opener(scene: Scene, one: Pods, two: Pods, extra: Ports) -> tuple[Policy, Direction, int] | None:
+    """The first rule that opens it: one of the run's own before one that stands on the cluster."""
+    found = []
+    for direction, subject, other in (("ingress", two, one), ("egress", one, two)):
+        for grant in grants(scene.own, direction, subject, other, sure=False):  # type: ignore[arg-type]
+            if grant.policy and grant.rule and grant.ports & extra:
+                found.append((grant.policy, direction, grant.rule.at))
+    found.sort(key=lambda item: item[0].index < 0)
+    return found[0] if found else None  # type: ignore[return-value]

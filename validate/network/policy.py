@@ -1,0 +1,130 @@
+"""NetworkPolicy objects as values (networking.k8s.io/v1, Kubernetes v1.34 types.go and defaults.go)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from gangplan.validate.forms import Body, range_of
+from gangplan.validate.network.labels import Labels, Selector, selector
+from gangplan.validate.network.ranges import EVERY_PORT, NO_PORT, Addresses, Ports, Spans
+
+Direction = Literal["ingress", "egress"]
+DIRECTIONS: tuple[Direction, Direction] = ("ingress", "egress")
+Named = Mapping[tuple[str, str], Spans]  # (protocol, port name) -> numbers
+
+
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """Pods (of the policy's namespace when `namespaces` is None), or with `addresses` an address range."""
+
+    pods: Selector
+    namespaces: Selector | None = None
+    addresses: Addresses | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """What one entry opens: any of the peers (None: everyone) on the ports and the named ports."""
+
+    peers: tuple[Peer, ...] | None
+    ports: Ports
+    names: tuple[tuple[str, str], ...] = ()
+    at: int = 0
+
+    def opened(self, named: Named) -> Ports:
+        """Its ports on pods whose named ports are known."""
+        found = self.ports
+        for name in self.names:
+            for first, last in named.get(name, ()):
+                found |= Ports.of(name[0], first, last)
+        return found
+
+    def opened_at_most(self) -> Ports:
+        """Its ports on pods that may call any of their ports by those names."""
+        found = self.ports
+        for protocol, _ in self.names:
+            found |= Ports.of(protocol)
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """A policy. None as a direction's rules: it says nothing of that direction; no rules: it closes it.
+
+    `index` is the place among the objects of the run, -1 for one that stands on the cluster.
+    """
+
+    name: str
+    namespace: str
+    selects: Selector
+    ingress: tuple[Rule, ...] | None
+    egress: tuple[Rule, ...] | None
+    index: int = -1
+
+    def rules(self, direction: Direction) -> tuple[Rule, ...] | None:
+        """The rules of a direction."""
+        return self.ingress if direction == "ingress" else self.egress
+
+
+@dataclass(frozen=True, slots=True)
+class Pods:
+    """Pods that no policy tells apart: where they are, their labels, their named ports.
+
+    `named` is None where the pods are not known well enough to say. `count` is 0 where it is not known.
+    """
+
+    title: str
+    namespace: str
+    home: Labels
+    labels: Labels
+    named: Named | None = None
+    count: int = 0
+
+
+def policy(body: Body, index: int = -1) -> Policy:
+    """A NetworkPolicy that fits its schema and the rules."""
+    spec = body["spec"]
+    types = spec.get("policyTypes")
+    if not types:  # SetDefaults_NetworkPolicy
+        types = ["Ingress", "Egress"] if spec.get("egress") else ["Ingress"]
+    metadata = body["metadata"]
+    return Policy(
+        metadata["name"],
+        metadata.get("namespace", ""),
+        selector(spec.get("podSelector")),
+        _rules(spec.get("ingress"), "from") if "Ingress" in types else None,
+        _rules(spec.get("egress"), "to") if "Egress" in types else None,
+        index,
+    )
+
+
+def _rules(entries: list[Body] | None, side: str) -> tuple[Rule, ...]:
+    return tuple(_rule(entry, side, at) for at, entry in enumerate(entries or ()))
+
+
+def _rule(entry: Body, side: str, at: int) -> Rule:
+    peers = tuple(_peer(peer) for peer in entry.get(side) or ()) or None
+    ports, names = NO_PORT, []
+    if not entry.get("ports"):
+        ports = EVERY_PORT
+    for port in entry.get("ports") or ():
+        protocol, number = port.get("protocol") or "TCP", port.get("port")
+        if isinstance(number, str):
+            names.append((protocol, number))
+        elif number is None:
+            ports |= Ports.of(protocol)
+        else:
+            ports |= Ports.of(protocol, number, port.get("endPort") or number)
+    return Rule(peers, ports, tuple(names), at)
+
+
+def _peer(peer: Body) -> Peer:
+    block = peer.get("ipBlock")
+    if block:
+        whole = range_of(block["cidr"])
+        parts = [part for text in block.get("except") or () if (part := range_of(text)) is not None]
+        return Peer({}, addresses=Addresses.of(whole, parts) if whole is not None else Addresses())
+    namespaces = peer.get("namespaceSelector")
+    return Peer(selector(peer.get("podSelector")), None if namespaces is None else selector(namespaces))

@@ -1,0 +1,181 @@
+"""Sets of whole numbers as intervals, and what stands on them: ports by protocol, addresses by family.
+
+Everything is symbolic: a range is one interval however many numbers it holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, summarize_address_range
+
+# Sorted, disjoint and not touching intervals; both ends belong to them.
+Spans = tuple[tuple[int, int], ...]
+Network = IPv4Network | IPv6Network
+
+PROTOCOLS = ("TCP", "UDP", "SCTP")
+FIRST_PORT, LAST_PORT = 1, 65535
+
+
+def spans(pairs: Iterable[tuple[int, int]]) -> Spans:
+    """Any intervals as Spans; empty ones (first > last) are dropped."""
+    out: list[tuple[int, int]] = []
+    for first, last in sorted(pair for pair in pairs if pair[0] <= pair[1]):
+        if out and first <= out[-1][1] + 1:
+            out[-1] = (out[-1][0], max(out[-1][1], last))
+        else:
+            out.append((first, last))
+    return tuple(out)
+
+
+def meet(one: Spans, two: Spans) -> Spans:
+    """The numbers in both."""
+    found, left, right = [], 0, 0
+    while left < len(one) and right < len(two):
+        first, last = max(one[left][0], two[right][0]), min(one[left][1], two[right][1])
+        if first <= last:
+            found.append((first, last))
+        if one[left][1] < two[right][1]:
+            left += 1
+        else:
+            right += 1
+    return tuple(found)
+
+
+def minus(one: Spans, two: Spans) -> Spans:
+    """The numbers of `one` that are not in `two`."""
+    out = []
+    for first, last in one:
+        at = first
+        for begin, end in two:
+            if end < at or begin > last:
+                continue
+            if begin > at:
+                out.append((at, begin - 1))
+            at = end + 1
+        if at <= last:
+            out.append((at, last))
+    return tuple(out)
+
+
+@dataclass(frozen=True, slots=True)
+class Ports:
+    """Ports 1 to 65535 of TCP, UDP and SCTP, in this order: what the API knows (networking/v1, v1.34)."""
+
+    by_protocol: tuple[Spans, Spans, Spans] = ((), (), ())
+
+    @classmethod
+    def of(cls, protocol: str, first: int = FIRST_PORT, last: int = LAST_PORT) -> Ports:
+        """One range of one protocol, all its ports when no range is given."""
+        empty: list[Spans] = [(), (), ()]
+        empty[PROTOCOLS.index(protocol)] = spans([(first, last)])
+        return cls((empty[0], empty[1], empty[2]))
+
+    def __or__(self, other: Ports) -> Ports:
+        """Ports of either."""
+        if not self or self == other:
+            return other
+        tcp, udp, sctp = (spans([*a, *b]) for a, b in zip(self.by_protocol, other.by_protocol, strict=True))
+        return Ports((tcp, udp, sctp))
+
+    def __and__(self, other: Ports) -> Ports:
+        """Ports of both."""
+        tcp, udp, sctp = (meet(a, b) for a, b in zip(self.by_protocol, other.by_protocol, strict=True))
+        return Ports((tcp, udp, sctp))
+
+    def __sub__(self, other: Ports) -> Ports:
+        """Ports of the first that the second has not."""
+        tcp, udp, sctp = (minus(a, b) for a, b in zip(self.by_protocol, other.by_protocol, strict=True))
+        return Ports((tcp, udp, sctp))
+
+    def __bool__(self) -> bool:
+        """Whether there is any port."""
+        return any(self.by_protocol)
+
+    def has(self, protocol: str, port: int) -> bool:
+        """Whether one port is among them."""
+        return any(first <= port <= last for first, last in self.by_protocol[PROTOCOLS.index(protocol)])
+
+    def __str__(self) -> str:
+        """`TCP 1024-2221, 2223-65535; UDP 53`, `every port`."""
+        if self == EVERY_PORT:
+            return "every port"
+        parts = []
+        for protocol, found in zip(PROTOCOLS, self.by_protocol, strict=True):
+            if found == ((FIRST_PORT, LAST_PORT),):
+                parts.append(f"all of {protocol}")
+            elif found:
+                ranges = (str(first) if first == last else f"{first}-{last}" for first, last in found)
+                parts.append(f"{protocol} {', '.join(ranges)}")
+        return "; ".join(parts) or "no port"
+
+
+NO_PORT = Ports()
+EVERY_PORT = Ports((((FIRST_PORT, LAST_PORT),),) * 3)
+
+
+@dataclass(frozen=True, slots=True)
+class Addresses:
+    """IPv4 and IPv6 addresses as numbers."""
+
+    v4: Spans = ()
+    v6: Spans = ()
+
+    @classmethod
+    def of(cls, network: Network, without: Sequence[Network] = ()) -> Addresses:
+        """A range without some parts of it."""
+        whole = _span(network)
+        rest = minus(whole, spans(pair for part in without for pair in _span(part)))
+        return cls(v4=rest) if network.version == 4 else cls(v6=rest)
+
+    def __and__(self, other: Addresses) -> Addresses:
+        """Addresses of both."""
+        return Addresses(meet(self.v4, other.v4), meet(self.v6, other.v6))
+
+    def __sub__(self, other: Addresses) -> Addresses:
+        """Addresses of the first that the second has not."""
+        return Addresses(minus(self.v4, other.v4), minus(self.v6, other.v6))
+
+    def __bool__(self) -> bool:
+        """Whether there is any address."""
+        return bool(self.v4 or self.v6)
+
+    def networks(self) -> Iterator[Network]:
+        """The same as the fewest CIDR ranges."""
+        for first, last in self.v4:
+            yield from summarize_address_range(IPv4Address(first), IPv4Address(last))
+        for first, last in self.v6:
+            yield from summarize_address_range(IPv6Address(first), IPv6Address(last))
+
+    def __str__(self) -> str:
+        """Up to four ranges; `any address` for all of IPv4 with or without all of IPv6."""
+        if self.v4 == EVERY_ADDRESS.v4 and self.v6 in ((), EVERY_ADDRESS.v6):
+            return "any address" if self.v6 else "any IPv4 address"
+        found = [str(network) for network in self.networks()]
+        more = f" and {len(found) - 4} more ranges" if len(found) > 4 else ""
+        return ", ".join(found[:4]) + more or "no address"
+
+
+def _span(network: Network) -> Spans:
+    return ((int(network.network_address), int(network.broadcast_address)),)
+
+
+EVERY_ADDRESS = Addresses(((0, 2**32 - 1),), ((0, 2**128 - 1),))
+
+# Addresses with the ports that may be reached there; the whole is their union.
+Region = tuple[tuple[Addresses, Ports], ...]
+
+
+def region_minus(one: Region, two: Region) -> Region:
+    """What the first region holds and the second does not."""
+    pieces = list(one)
+    for taken, ports in two:
+        left = []
+        for addresses, opened in pieces:
+            outside, rest = addresses - taken, opened - ports
+            if outside:
+                left.append((outside, opened))
+            if rest and (inside := addresses & taken):
+                left.append((inside, rest))
+        pieces = left
+    return tuple(pieces)

@@ -1,0 +1,198 @@
+"""Who may talk to whom: the union of policies, both directions, for known pods, for strangers and addresses.
+
+Semantics of networking.k8s.io/v1 (Kubernetes v1.34, types.go): policies only add; pods that no policy selects
+in a direction are open there; traffic needs egress at its source and ingress at its destination. What a
+policy says of a pod's own node (kubelet probes) and of a pod to itself has no effect.
+
+Two views, because labels may be known in part: `sure` is what is allowed whatever is not known, the other is
+what may be allowed. For fully known pods they are the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from gangplan.validate.network.labels import ANY_LABELS, ANYTHING, Labels, exactly, one_of
+from gangplan.validate.network.policy import DIRECTIONS, Direction, Peer, Pods, Policy, Rule
+from gangplan.validate.network.ranges import EVERY_ADDRESS, EVERY_PORT, NO_PORT, Addresses, Ports
+
+NAME = "kubernetes.io/metadata.name"  # the API server puts it on every namespace
+Policies = Mapping[str, Sequence[Policy]]  # by namespace
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """What one rule opens; no rule: the direction is open because no policy closes it."""
+
+    ports: Ports
+    policy: Policy | None = None
+    rule: Rule | None = None
+
+
+def closing(policies: Sequence[Policy], direction: Direction, subject: Pods, sure: bool) -> list[Policy]:
+    """The policies that close a direction of these pods; with `sure` also those that only may."""
+    selects = subject.labels.maybe if sure else subject.labels.always
+    return [one for one in policies if one.rules(direction) is not None and selects(one.selects)]
+
+
+def grants(
+    policies: Sequence[Policy], direction: Direction, subject: Pods, other: Pods, sure: bool
+) -> Iterator[Grant]:
+    """What each rule at the side of `subject` opens towards `other`."""
+    if not closing(policies, direction, subject, sure):
+        yield Grant(EVERY_PORT)
+        return
+    target = subject if direction == "ingress" else other
+    selects = subject.labels.always if sure else subject.labels.maybe
+    for one in policies:
+        rules = one.rules(direction)
+        if not rules or not selects(one.selects):
+            continue
+        for rule in rules:
+            if rule.peers is None or any(_takes(peer, one.namespace, other, sure) for peer in rule.peers):
+                ports = _ports(rule, target, sure)
+                if ports:
+                    yield Grant(ports, one, rule)
+
+
+def _ports(rule: Rule, target: Pods, sure: bool) -> Ports:
+    if target.named is not None:
+        return rule.opened(target.named)
+    return rule.ports if sure else rule.opened_at_most()
+
+
+def _takes(peer: Peer, namespace: str, other: Pods, sure: bool) -> bool:
+    if peer.addresses is not None:
+        return False
+    if peer.namespaces is None:
+        if other.namespace != namespace:
+            return False
+    elif not (other.home.always if sure else other.home.maybe)(peer.namespaces):
+        return False
+    return (other.labels.always if sure else other.labels.maybe)(peer.pods)
+
+
+def one_side(
+    policies: Sequence[Policy], direction: Direction, subject: Pods, other: Pods, sure: bool
+) -> Ports:
+    """The ports that the policies of `subject` allow in one direction."""
+    found = NO_PORT
+    for grant in grants(policies, direction, subject, other, sure):
+        found |= grant.ports
+    return found
+
+
+def reach(policies: Policies, source: Pods, target: Pods, sure: bool = True) -> Ports:
+    """The ports on which `source` can open connections to `target`, another pod."""
+    out = one_side(policies.get(source.namespace, ()), "egress", source, target, sure)
+    return out & one_side(policies.get(target.namespace, ()), "ingress", target, source, sure) if out else out
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """Pods outside that one rule opens to: their namespace's labels, their own, the ports."""
+
+    grant: Grant
+    stranger: Pods
+    home: Labels
+    labels: Labels
+
+
+def openings(
+    policies: Sequence[Policy], direction: Direction, subject: Pods, stranger: Pods
+) -> Iterator[Opening]:
+    """Every part of the strangers that the side of `subject` may be open to, rule by rule.
+
+    Only this side is asked. What the strangers' own policies say does not count: not all of them are known,
+    and any other policy may add to them.
+    """
+    if not closing(policies, direction, subject, sure=False):
+        yield Opening(Grant(EVERY_PORT), stranger, stranger.home, stranger.labels)
+        return
+    target = subject if direction == "ingress" else stranger
+    for one in policies:
+        rules = one.rules(direction)
+        if not rules or not subject.labels.maybe(one.selects):
+            continue
+        for rule in rules:
+            grant = Grant(_ports(rule, target, sure=False), one, rule)
+            if not grant.ports:
+                continue
+            for peer in rule.peers or (Peer({}, {}),):
+                if _takes(peer, one.namespace, stranger, sure=False):
+                    home = stranger.home.narrowed(peer.namespaces or {})
+                    yield Opening(grant, stranger, home, stranger.labels.narrowed(peer.pods))
+
+
+def address_grants(
+    policies: Sequence[Policy], direction: Direction, subject: Pods, sure: bool
+) -> Iterator[tuple[Addresses, Grant]]:
+    """What is open towards addresses outside the cluster. Named ports mean nothing there on the way out."""
+    if not closing(policies, direction, subject, sure):
+        yield EVERY_ADDRESS, Grant(EVERY_PORT)
+        return
+    selects = subject.labels.always if sure else subject.labels.maybe
+    for one in policies:
+        rules = one.rules(direction)
+        if not rules or not selects(one.selects):
+            continue
+        for rule in rules:
+            ports = rule.ports if direction == "egress" else _ports(rule, subject, sure)
+            for addresses in _addresses(rule) if ports else ():
+                yield addresses, Grant(ports, one, rule)
+
+
+def _addresses(rule: Rule) -> Iterator[Addresses]:
+    if rule.peers is None:
+        yield EVERY_ADDRESS
+    for peer in rule.peers or ():
+        if peer.addresses is not None:
+            yield peer.addresses
+
+
+def strangers(namespace: str, own: str, value: str, homes: Mapping[str, Mapping[str, str]]) -> list[Pods]:
+    """All pods but those of a namespace with the label `own` = `value`, in parts.
+
+    First those beside them, then those of each other namespace that is known (`homes`: name to labels), last
+    those of all namespaces that are not.
+    """
+    found = [beside(namespace, home_of(namespace, homes), own, value)]
+    for name in sorted(homes):
+        if name != namespace:
+            home = home_of(name, homes)
+            found.append(Pods(f"pods of namespace '{name}'", name, home, ANY_LABELS))
+    unknown = Labels({NAME: ~one_of(namespace, *homes)}, ANYTHING)
+    found.append(Pods("pods of namespaces that are no team's", "", unknown, ANY_LABELS))
+    return found
+
+
+def beside(namespace: str, home: Labels, own: str, value: str) -> Pods:
+    """All pods of a namespace but those with the label `own` = `value`."""
+    labels = Labels({own: ~one_of(value)}, ANYTHING)
+    return Pods(f"other pods of namespace '{namespace}'", namespace, home, labels)
+
+
+def elsewhere(namespace: str) -> Pods:
+    """All pods of all other namespaces at once: more than there can be, and quick to look at."""
+    return Pods("pods of other namespaces", "", Labels({NAME: ~one_of(namespace)}, rest=ANYTHING), ANY_LABELS)
+
+
+def home_of(name: str, homes: Mapping[str, Mapping[str, str]]) -> Labels:
+    """The labels of a namespace; of one that is not known only its name is."""
+    if name in homes:
+        return exactly({**homes[name], NAME: name})
+    return Labels({NAME: one_of(name)}, ANYTHING)
+
+
+def mentioned(policies: Sequence[Policy]) -> Mapping[str, frozenset[str]]:
+    """Every pod label that a selector of these policies looks at, with the values that it names."""
+    found: dict[str, frozenset[str]] = {}
+    for one in policies:
+        selectors = [one.selects]
+        for direction in DIRECTIONS:
+            selectors += [peer.pods for rule in one.rules(direction) or () for peer in rule.peers or ()]
+        for asked in selectors:
+            for key, wanted in asked.items():
+                found[key] = found.get(key, frozenset()) | wanted.listed
+    return found

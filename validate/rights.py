@@ -1,0 +1,72 @@
+"""What a patch must not take away: least privilege of roles, and the isolation of namespaces.
+
+The generator keeps to this; a cluster's overlay is written by hand and reviewed by people.
+"""
+
+from __future__ import annotations
+
+from gangplan.validate.forms import Body, Found
+from gangplan.validate.queues import Index
+from gangplan.validate.schema_messages import Problem
+
+RULE = "rights-too-wide"
+ESCALATING = frozenset({"bind", "escalate", "impersonate"})
+# Groups that hold everybody, or everybody who logged in (Kubernetes: pkg/apiserver user.go).
+EVERYBODY = frozenset(
+    {"system:authenticated", "system:unauthenticated", "system:masters", "system:serviceaccounts"}
+)
+# What OpenShift itself defines and training needs: MPI runs as the image's own user.
+FOREIGN_ROLES = frozenset({"system:openshift:scc:nonroot-v2"})
+
+
+def problems(body: Body, index: Index) -> list[Problem]:
+    """What is too wide in a role, a binding, a namespace or a service account."""
+    kind = body["kind"]
+    if kind in ("ClusterRole", "Role"):
+        return list(_role(body))
+    if kind == "RoleBinding":
+        return list(_binding(body, index))
+    if kind == "Namespace":
+        return list(_namespace(body))
+    if kind == "ServiceAccount" and body.get("automountServiceAccountToken") is not False:
+        said = "training pods would carry a token for the API server"
+        return [Problem(("automountServiceAccountToken",), said, "Leave it false.", RULE)]
+    return []
+
+
+def _role(body: Body) -> Found:
+    for place, rule in enumerate(body.get("rules") or ()):
+        for field in ("apiGroups", "resources", "verbs"):
+            if "*" in (rule.get(field) or ()):
+                yield _said(("rules", place, field), "a wildcard grants what nobody has looked at yet")
+        for verb in sorted(ESCALATING & set(rule.get("verbs") or ())):
+            yield _said(("rules", place, "verbs"), f"verb '{verb}' lets its holders give themselves more")
+        if "secrets" in (rule.get("resources") or ()) and "" in (rule.get("apiGroups") or ()):
+            yield _said(("rules", place, "resources"), "secrets are read by pods, not by people")
+
+
+def _binding(body: Body, index: Index) -> Found:
+    role = body["roleRef"]
+    if role["kind"] == "ClusterRole" and role["name"] not in {*index.names("ClusterRole"), *FOREIGN_ROLES}:
+        yield _said(("roleRef", "name"), f"ClusterRole '{role['name']}' is not one that gangplan renders")
+    for place, subject in enumerate(body.get("subjects") or ()):
+        if subject["kind"] == "Group" and (
+            subject["name"] in EVERYBODY or subject["name"].startswith("system:serviceaccounts")
+        ):
+            yield _said(("subjects", place, "name"), f"group '{subject['name']}' is everybody, or nearly")
+        home = body["metadata"].get("namespace")
+        if subject["kind"] == "ServiceAccount" and subject.get("namespace") != home:
+            yield _said(("subjects", place, "namespace"), "the service account is of another namespace")
+
+
+def _namespace(body: Body) -> Found:
+    labels = body["metadata"].get("labels") or {}
+    key = "pod-security.kubernetes.io/enforce"
+    if labels.get(key) != "restricted":
+        found = labels.get(key)
+        said = f"pod security is '{found}'" if found else "no pod security is enforced"
+        yield _said(("metadata", "labels", key), f"{said}; teams' namespaces enforce restricted")
+
+
+def _said(path: tuple[str | int, ...], message: str) -> Problem:
+    return Problem(path, message, "", RULE)

@@ -1,0 +1,192 @@
+"""Secrets that stand in a text as they are: found by their form, by their name, or by both; never repeated.
+
+Whatever is told of a secret is its first four characters and its length. Forms are those that the issuers
+publish for secret scanning: AWS, GitHub, GitLab, Hugging Face, Slack, OpenAI, Anthropic, Google, npm,
+DigitalOcean, Weights & Biases, JSON Web Tokens (RFC 7519), PEM (RFC 7468).
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+RULE = "secret-literal"
+SHOWN = 4
+
+# What it is -> its form. A form starts with a text that hardly anything else starts with.
+FORMS = {
+    "an AWS access key": r"\bA(?:KI|SI)A[0-9A-Z]{16}\b",
+    "a GitHub token": r"\b(?:gh[pousr]_[A-Za-z0-9]{30,255}|github_pat_[A-Za-z0-9_]{30,255})\b",
+    "a GitLab token": r"\bgl(?:pat|ptt|rt|dt)-[A-Za-z0-9_-]{20,}",
+    "a Hugging Face token": r"\b(?:hf|api_org)_[A-Za-z0-9]{30,}\b",
+    "a Slack token": r"\bxox[abeoprs]-[A-Za-z0-9-]{10,}",
+    "an API key": r"\bsk-(?=[A-Za-z0-9_-]*[0-9])[A-Za-z0-9_-]{20,}",
+    "a Google API key": r"\bAIza[0-9A-Za-z_-]{35}",
+    "an npm token": r"\bnpm_[A-Za-z0-9]{36}\b",
+    "a DigitalOcean token": r"\bdo[opr]_v1_[0-9a-f]{64}\b",
+    "a JSON Web Token": r"\beyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]*",
+    "a private key": r"-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----",
+}
+# A text without any of these holds no form: looking for them costs a hundredth of the patterns.
+STARTS = (
+    *("AKIA", "ASIA", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "glptt-", "glrt-"),
+    *("gldt-", "hf_", "api_org_", "xox", "sk-", "AIza", "npm_", "_v1_", "eyJ", "PRIVATE KEY"),
+)
+_FORM = re.compile("|".join(f"({form})" for form in FORMS.values()))
+_KINDS = tuple(FORMS)
+_URL = re.compile(r"\b[a-z][a-z0-9+.-]*://[^\s/:@'\"]*:([^\s/@'\"]+)@")
+# NAME: value, NAME=value, --name=value, and `name: NAME` with `value: ...` after it.
+_WORD = r"(?:\"(?P<{0}q>[^\"\n]+)\"|'(?P<{0}s>[^'\n]+)'|(?P<{0}p>[^\s,{{}}\[\]'\"#][^\s,{{}}\[\]'\"]*))"
+_PAIR = re.compile(r"(?P<name>[A-Za-z][A-Za-z0-9_.-]*)['\"]?(?:[ \t]*:[ \t]+|=)" + _WORD.format("a"))
+_ENTRY = re.compile(
+    r"\bname:[ \t]+['\"]?(?P<name>[A-Za-z_][A-Za-z0-9_]*)['\"]?,?\s+value:[ \t]+" + _WORD.format("a")
+)
+# Where such a name may be: the pair is only looked for around these words.
+_HINT = re.compile(
+    r"[Pp][Aa][Ss][Ss][WwPp]|[Tt][Oo][Kk][Ee][Nn]|[Ss][Ee][Cc][Rr][Ee][Tt]|[Cc][Rr][Ee][Dd]|[Kk][Ee][Yy]"
+)
+_NAME_BEFORE = re.compile(r"[A-Za-z0-9_.-]*\Z")
+_LONGEST_NAME = 128
+_STORED = re.compile(r"^kind:[ \t]+Secret[ \t]*$", re.MULTILINE)
+
+# Words of a name that say what its value is. PWD is a folder, TOKENS and TOKENIZER are about language.
+CERTAIN = frozenset({"PASSWORD", "PASSWD", "PASSPHRASE"})
+LIKELY = frozenset({"TOKEN", "SECRET", "CREDENTIAL", "CREDENTIALS", "KEY", "APIKEY"})
+_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+_LEAST, _LEAST_CERTAIN = 16, 6
+# Bits per character: random hexadecimal text has 3.2 to 3.9 at 20 to 64 characters, words below 3.
+_BITS = 3.0
+
+_REFERENCE = re.compile(r"\$\{[^}]*\}|\$\([^)]*\)|\$[A-Za-z_]\w*|\{[a-z]+\}|<[^>]*>|\{\{.*")
+_DIGEST = re.compile(r"(?:.*@)?sha(?:256|512):[0-9a-f]+|(?:SHA256|MD5):\S+")
+_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+_PATH = re.compile(r"(?:/|\./|\.\./|~/|[a-z0-9+.-]+://)\S*")
+# Words as people write them, joined: team-nlp-s3, TopologyAwareScheduling, created_at, AWS_ACCESS_KEY.
+_SEGMENT = r"(?:[A-Z]?[a-z]{2,}+|[A-Z]{2,}+(?![a-z])|[a-z])*+[0-9]{0,8}+"
+_NAME = re.compile(rf"{_SEGMENT}(?:[-_./:]{_SEGMENT})*+")
+# SECRET/KEY, as a spec names a secret.
+_SECRET_KEY = re.compile(r"[a-z0-9][-a-z0-9.]*/[A-Za-z0-9_.-]+")
+_PLAIN = frozenset({"true", "false", "null", "none", "yes", "no", "required", "optional", "changeme"})
+
+
+@dataclass(frozen=True, slots=True)
+class Secret:
+    """A secret in a text: where it starts (offset in characters), what it is, and how it may be shown."""
+
+    offset: int
+    what: str
+    name: str
+    shown: str
+    length: int
+
+    def place(self, text: str) -> tuple[int, int]:
+        """Line and column, both from 1."""
+        before = text[: self.offset]
+        return before.count("\n") + 1, self.offset - before.rfind("\n")
+
+
+def secrets_in(text: str) -> list[Secret]:
+    """Every secret of a text in its order, each once; linear in the length of the text."""
+    found: dict[int, Secret] = {}
+    for secret in (*_by_form(text), *_by_url(text), *_by_name(text)):
+        # The same characters can have a form, a name, and a place in an address: told once, by form.
+        if not any(one.offset <= secret.offset < one.offset + one.length for one in found.values()):
+            found.setdefault(secret.offset, secret)
+    return [found[offset] for offset in sorted(found)]
+
+
+def masked(value: str) -> str:
+    """`hf_a... (37 characters)`: all that may be told of a secret."""
+    return f"{value[: min(SHOWN, len(value) // 4)]}... ({len(value)} characters)"
+
+
+def _by_form(text: str) -> Iterator[Secret]:
+    if not any(start in text for start in STARTS):
+        return
+    for match in _FORM.finditer(text):
+        what = _KINDS[(match.lastindex or 1) - 1]
+        value = match.group()
+        yield Secret(match.start(), what, _named(text, match.start()), masked(value), len(value))
+
+
+def _named(text: str, offset: int) -> str:
+    """The name that a value on the same line has."""
+    line = text[text.rfind("\n", 0, offset) + 1 : offset]
+    names = re.findall(r"([A-Za-z_][A-Za-z0-9_.-]*)['\"]?\s*[:=]", line)
+    return names[-1] if names else ""
+
+
+def _by_url(text: str) -> Iterator[Secret]:
+    if "@" not in text or "://" not in text:
+        return
+    for match in _URL.finditer(text):
+        if not _REFERENCE.fullmatch(match.group(1)):
+            value = match.group(1)
+            yield Secret(match.start(1), "a password in an address", "", masked(value), len(value))
+
+
+def _by_name(text: str) -> Iterator[Secret]:
+    for match in _pairs(text):
+        certainty = _certainty(match["name"])
+        if not certainty:
+            continue
+        group = next(name for name in ("aq", "as", "ap") if match[name] is not None)
+        if looks_secret(match[group], certainty):
+            # `.` and `-` belong to names of options and settings: --db-password=..., spring.password=...
+            name = match["name"].strip("-")
+            value = match[group]
+            yield Secret(match.start(group), "what looks like a secret", name, masked(value), len(value))
+
+
+def _pairs(text: str) -> Iterator[re.Match[str]]:
+    """Names that may mean a secret, with their values."""
+    end = 0
+    for hint in _HINT.finditer(text):
+        if hint.start() < end:
+            continue
+        before = text[max(end, hint.start() - _LONGEST_NAME) : hint.start()]
+        written = _NAME_BEFORE.search(before)
+        start = hint.start() - len(written[0].lstrip("-_.0123456789") if written else "")
+        entry = text.rfind("name:", max(end, start - 8), start)
+        found = _PAIR.match(text, start) or (_ENTRY.match(text, entry) if entry >= 0 else None)
+        if found:
+            end = found.end()
+            yield found
+
+
+def _certainty(name: str) -> int:
+    """2 where a name can only mean a secret, 1 where it may, 0 where it does not."""
+    words = [word.upper() for word in _WORDS.findall(name)]
+    if CERTAIN & {*words}:
+        return 2
+    # KEY and TOKEN describe many things (cacheKeyPrefix, tokenCount): the last word must say it.
+    return 1 if words and (words[-1] in LIKELY or words[-2:] == ["KEY", "ID"]) else 0
+
+
+def looks_secret(value: str, certainty: int) -> bool:
+    """Whether a value under such a name is a secret itself, not a reference, a path, a number or a word."""
+    if value.lower() in _PLAIN or any(
+        form.fullmatch(value) for form in (_REFERENCE, _DIGEST, _UUID, _PATH, _SECRET_KEY)
+    ):
+        return False
+    if certainty == 2:
+        return len(value) >= _LEAST_CERTAIN
+    if len(value) < _LEAST or _NAME.fullmatch(value) or " " in value:
+        return False
+    has_digit = any(char.isdigit() for char in value)
+    has_both = value.lower() != value and value.upper() != value
+    return (has_digit or has_both) and not value.isdigit() and entropy(value) >= _BITS
+
+
+def entropy(value: str) -> float:
+    """Shannon's, in bits per character."""
+    counts = Counter(value)
+    return -sum(count / len(value) * math.log2(count / len(value)) for count in counts.values())
+
+
+def stored_secrets(text: str) -> bool:
+    """Whether a manifest is a Secret: base64 hides nothing."""
+    return _STORED.search(text) is not None

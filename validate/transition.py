@@ -1,0 +1,215 @@
+"""From one state of a cluster to the next: what a sync would refuse, and what it would leave behind.
+
+Sources: CRDs and webhooks of Kubeflow Trainer 2.1 to 2.3 and Kueue 0.15 to 0.19 (`self == oldSelf`),
+core/validation and rbac/validation of Kubernetes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from gangplan.findings import Severity
+from gangplan.validate.forms import Body, Path
+from gangplan.validate.schema import SchemaVersions, minor_key
+from gangplan.validate.schema_messages import Problem, dotted
+
+REMOVED, REPLACED, EDITED = "run-removed", "run-replaced", "runtime-edited"
+IMMUTABLE, QUEUE = "immutable-changed", "queue-removed"
+JOB = "gangplan.dev/job"
+QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
+HOOK = "argocd.argoproj.io/hook"
+
+Key = tuple[str, str, str]  # kind, namespace, name
+# Fields that no update may change, by kind.
+FIXED: dict[str, tuple[Path, ...]] = {
+    "AdmissionCheck": (("spec", "controllerName"),),
+    "LocalQueue": (("spec", "clusterQueue"),),
+    "PersistentVolumeClaim": (
+        ("spec", "accessModes"),
+        ("spec", "storageClassName"),
+        ("spec", "volumeMode"),
+        ("spec", "volumeName"),
+    ),
+    "ResourceQuota": (("spec", "scopes"), ("spec", "scopeSelector")),
+    "RoleBinding": (("roleRef",),),
+    "Topology": (("spec", "levels"),),
+}
+# Since Trainer 2.2 (trainer#3157); before, a change was taken and the JobSet refused it.
+FIXED_RUN: tuple[Path, ...] = tuple(
+    ("spec", name) for name in ("runtimeRef", "initializer", "trainer", "activeDeadlineSeconds", "managedBy")
+)
+FIXED_BY_TOPOLOGY: tuple[Path, ...] = (
+    ("spec", "nodeLabels"),
+    ("spec", "tolerations"),
+    ("spec", "topologyName"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A problem of the way from one state to the next: the object's key, and what is wrong with it."""
+
+    key: Key
+    problem: Problem
+
+
+def transition(before: Sequence[Body], after: Sequence[Body], versions: SchemaVersions) -> list[Step]:
+    """What a sync from one state of a cluster to the next would meet. Objects must be unique by key.
+
+    `versions` are those of the cluster after the step. Neither state needs to be valid.
+    """
+    old, new = _by_key(before), _by_key(after)
+    found = [
+        Step(key, problem)
+        for key, body in new.items()
+        if key in old
+        for problem in _changed(old[key], body, versions)
+    ]
+    found += _runs(old, new)
+    return [*found, *_queues(old, new)]
+
+
+def _by_key(bodies: Sequence[Body]) -> dict[Key, Body]:
+    return {
+        (body.get("kind", ""), _meta(body).get("namespace") or "", _meta(body).get("name") or ""): body
+        for body in bodies
+    }
+
+
+def _meta(body: Body) -> Body:
+    metadata: Body = body.get("metadata") or {}
+    return metadata
+
+
+# --- changed in place ----------------------------------------------------------------------------------
+
+
+def _changed(old: Body, new: Body, versions: SchemaVersions) -> Iterator[Problem]:
+    kind = new["kind"]
+    if kind == "TrainingRuntime":
+        if old.get("spec") != new.get("spec"):
+            at = _first_difference(old.get("spec"), new.get("spec"), ("spec",))
+            yield Problem(
+                at,
+                f"{dotted(at)} of the runtime changed under its old name: Trainer reads the runtime of a"
+                " waiting or restarted run again, and refuses or mixes it",
+                "Let it have a new name: change the spec or raise run:, and render.",
+                EDITED,
+            )
+        return
+    for path in _fixed(old, kind, versions):
+        if _at(old, path) != _at(new, path):
+            yield Problem(
+                path,
+                f"{dotted(path)} cannot change under one name: the sync fails with 'field is immutable'",
+                _cure(kind),
+                IMMUTABLE,
+            )
+    if kind == "TrainJob" and not _is_archived(old) and not _is_archived(new):
+        yield from _queue_label(old, new)
+
+
+def _fixed(old: Body, kind: str, versions: SchemaVersions) -> tuple[Path, ...]:
+    if kind == "TrainJob":
+        return FIXED_RUN if minor_key(versions.trainer or "0") >= (2, 2) else (("spec", "managedBy"),)
+    if kind == "ResourceFlavor" and (old.get("spec") or {}).get("topologyName"):
+        # Kueue 0.16 and older fix the whole spec of a flavor with topology.
+        return FIXED_BY_TOPOLOGY if minor_key(versions.kueue or "0") > (0, 16) else (("spec",),)
+    return FIXED.get(kind, ())
+
+
+def _cure(kind: str) -> str:
+    if kind == "TrainJob":
+        return "Raise run: in the spec, so that the run gets a new name, and render."
+    if kind == "PersistentVolumeClaim":
+        return "Declare another claim, and copy the data."
+    return "Give it a new name, move what uses it, and remove the old one in a later commit."
+
+
+def _queue_label(old: Body, new: Body) -> Iterator[Problem]:
+    """Kueue's webhook refuses another queue for a run that is not suspended."""
+    was, now = ((_meta(body).get("labels") or {}).get(QUEUE_LABEL) for body in (old, new))
+    if was != now:
+        yield Problem(
+            ("metadata", "labels", QUEUE_LABEL),
+            f"the run moves from queue '{was}' to '{now}', which Kueue refuses once it is admitted",
+            "Wait until the run is over, or raise run: in the spec and render.",
+            IMMUTABLE,
+        )
+
+
+def _at(body: Any, path: Path) -> Any:
+    for step in path:
+        body = (body or {}).get(step)
+    return body
+
+
+def _first_difference(old: Any, new: Any, path: Path) -> Path:
+    """The deepest path that holds every difference on its way."""
+    while isinstance(old, dict) and isinstance(new, dict):
+        keys = [key for key in {**old, **new} if old.get(key) != new.get(key)]
+        if len(keys) != 1:
+            break
+        old, new, path = old.get(keys[0]), new.get(keys[0]), (*path, keys[0])
+    return path
+
+
+# --- removed -------------------------------------------------------------------------------------------
+
+
+def _is_archived(run: Body) -> bool:
+    return bool((_meta(run).get("annotations") or {}).get(HOOK) == "Skip")
+
+
+def _runs(old: Mapping[Key, Body], new: Mapping[Key, Body]) -> Iterator[Step]:
+    """Runs that leave Git without having been archived: they go on, and nobody sees them any more."""
+    jobs = {_job(key, body) for key, body in new.items() if key[0] == "TrainJob"}
+    for key, body in old.items():
+        if key[0] != "TrainJob" or key in new or _is_archived(body):
+            continue
+        if _job(key, body) in jobs:
+            message = f"run {key[2]} leaves Git for a newer run of its job; if it is not over, both run"
+            help = f"If it still runs: kubectl delete trainjob {key[2]} -n {key[1]}."
+            yield Step(key, Problem((), message, help, REPLACED, Severity.NOTE))
+        else:
+            message = f"run {key[2]} leaves Git, but was not archived: if it is not over, it goes on unseen"
+            help = "Set state: archived in its spec first, and remove the spec once the run is over."
+            yield Step(key, Problem((), message, help, REMOVED, Severity.WARNING))
+
+
+def _job(key: Key, body: Body) -> tuple[str, str]:
+    return key[1], str((_meta(body).get("labels") or {}).get(JOB, key[2]))
+
+
+def _queues(old: Mapping[Key, Body], new: Mapping[Key, Body]) -> Iterator[Step]:
+    """Queues and flavors that go while runs of theirs may hold quota: their deletion blocks (kueue 5.5)."""
+    for key, body in old.items():
+        if key in new or key[0] not in ("ClusterQueue", "LocalQueue", "ResourceFlavor"):
+            continue
+        runs = sorted(name for name, queues in _users(old).items() if key in queues)
+        if runs:
+            shown = ", ".join(runs[:3]) + (f" and {len(runs) - 3} more" if len(runs) > 3 else "")
+            message = f"{key[0]} {body['metadata']['name']} goes while runs use it ({shown}): " + (
+                "waiting runs are never admitted" if key[0] == "LocalQueue" else "its deletion blocks"
+            )
+            help = "Drain it first: stopPolicy HoldAndDrain in one commit, its removal in a later one."
+            yield Step(key, Problem((), message, help, QUEUE, Severity.WARNING))
+
+
+def _users(bodies: Mapping[Key, Body]) -> dict[str, set[Key]]:
+    """Each run that is not archived, with the queues and flavors behind it."""
+    found: dict[str, set[Key]] = {}
+    for key, body in bodies.items():
+        queue = (_meta(body).get("labels") or {}).get(QUEUE_LABEL)
+        if key[0] != "TrainJob" or not queue or _is_archived(body):
+            continue
+        local: Key = ("LocalQueue", key[1], str(queue))
+        target: Key = ("ClusterQueue", "", str(_at(bodies.get(local), ("spec", "clusterQueue")) or ""))
+        groups = _at(bodies.get(target), ("spec", "resourceGroups")) or ()
+        flavors = {
+            ("ResourceFlavor", "", str(flavor["name"])) for group in groups for flavor in group["flavors"]
+        }
+        found[key[2]] = {local, target, *flavors}
+    return found
