@@ -126,7 +126,7 @@ def test_interrupt_ends_the_whole_group(tmp_path: Path) -> None:
     with subprocess.Popen([sys.executable, "-c", script], stderr=subprocess.PIPE) as ours:
         started = pids(tmp_path)
         ours.send_signal(signal.SIGINT)
-        _, stderr = ours.communicate(timeout=10)
+        _, stderr = ours.communicate(timeout=60)
     assert b"KeyboardInterrupt" in stderr
     assert all(gone(pid) for pid in started)
 
