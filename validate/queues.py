@@ -21,6 +21,9 @@ def alone(body: Body) -> Found:
     if body["kind"] == "ClusterQueue":
         yield from _selector(body)
     if body["kind"] == "ResourceFlavor":
+        if not body.get("spec"):
+            # Kueue's webhook writes the object anew, and an empty spec becomes null (seen with v0.19.2).
+            yield _said(("spec",), "an empty spec is refused; name a label of the nodes")
         yield from _taints(body)
 
 

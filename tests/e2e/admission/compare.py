@@ -143,9 +143,11 @@ def differences(said: Said, seen: Seen) -> list[tuple[str, str]]:
         return [*_assignment(said.verdict, seen), *_requests(said.verdict, seen), *_fit(said, seen)]
     if (said.verdict.reason == NO_WORKLOAD) != is_refused:
         return [("reason", both)]
-    if seen.outcome == "pending" and seen.reason not in (*COARSE, said.verdict.reason):
+    turns = seen.turns or ((seen.reason, seen.message),)
+    if seen.outcome == "pending" and not {reason for reason, _ in turns} & {*COARSE, said.verdict.reason}:
         return [("reason", both)]
-    if seen.outcome == "pending" and plain(said.verdict.message) != plain(seen.message):
+    mine = {plain(said.verdict.message), plain(said.verdict.cause_message)}
+    if seen.outcome == "pending" and not mine & {plain(message) for _, message in turns}:
         return [("words", f"gangplan: {said.verdict.message}\n      Kueue:    {seen.message}")]
     return []
 

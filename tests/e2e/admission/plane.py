@@ -22,6 +22,8 @@ UNSEEN = re.compile(r"must be created before the TrainJob|vtrainjob\.kb\.io.*run
 #: Seconds: until a refusal counts as Trainer's cache being late; what must stay as it is to be final; how
 #: long a Workload may still come after a complaint; how long Kueue may think, or pods take to be made.
 CACHE, SETTLED, NO_WORKLOAD, SLOW = 3.0, 1.0, 2.0, 30.0
+#: After so many changes, Kueue changes its words for ever: it tries the head of a strict queue without end.
+TURNS = 12
 #: Reasons that are not the last word (Kueue 0.19 with UnadmittedWorkloadsObservability).
 PASSING = ("PendingEvaluation", "WaitingForPreemptedWorkloads", "WaitingForPodsReady")
 #: Kinds that a scene is made of, in the order in which they are taken away.
@@ -156,8 +158,9 @@ class Plane:
             time.sleep(EVERY / 2)
 
     def _decided(self, question: Question) -> Seen:
-        """Wait for Kueue's last word."""
-        began, since, said = time.monotonic(), time.monotonic(), ""
+        """Wait for Kueue's last word: what does not change any more, or what it says in turns."""
+        began = since = time.monotonic()
+        words: list[tuple[str, str]] = [("", "")]
         while True:
             workload = self.watcher.workload(question.entry.namespace, question.name)
             complaint = self.watcher.complaint(question.name)
@@ -168,13 +171,16 @@ class Plane:
             if workload is not None:
                 if condition(workload, "Admitted") == "True":
                     return self._placed(question, workload)
-                reason, message = reserved(workload)
-                if (text := f"{reason} {message}") != said:
-                    since, said = time.monotonic(), text
+                if (now := reserved(workload)) != words[-1]:
+                    since = time.monotonic()
+                    words.append(now)
+                reason, message = now
                 unwritten = not reason and self.watcher.is_unwritten(workload["metadata"]["name"])
                 is_final = unwritten or (bool(reason) and reason not in PASSING)
                 if time.monotonic() - since > (self.patience * SETTLED if is_final else SLOW):
                     return Seen("pending", reason, message)
+                if len(words) > TURNS:
+                    return Seen("pending", reason, message, turns=tuple(dict.fromkeys(words[1:])))
             time.sleep(EVERY / 2)
 
     # --- pods ------------------------------------------------------------------------------------------

@@ -29,6 +29,7 @@ class Seen:
     bound: int = 0
     pods: int = 0
     unbound: str = ""
+    turns: tuple[tuple[str, str], ...] = ()  # reasons and messages that follow each other for ever
 
     @property
     def fits(self) -> bool:
@@ -86,7 +87,7 @@ def read(path: Path) -> Iterator[Answer]:
             line["profile"],
             world,
             tuple(line["bodies"]),
-            Seen(**line["seen"]),
+            Seen(**{**line["seen"], "turns": tuple(map(tuple, line["seen"].get("turns", ())))}),
             tuple(line["edits"]),
             mistake,
         )

@@ -28,6 +28,21 @@ class Known:
 GANGPLAN, SERVER = "gangplan", "control plane"
 KNOWN: tuple[Known, ...] = (
     Known(
+        name="pod-security",
+        refuses=SERVER,
+        says=r"violates PodSecurity",
+        cause="told by the proof of that name, which knows the namespace; the gate sees one object",
+        right=SERVER,
+    ),
+    Known(
+        name="generate-name",
+        refuses=GANGPLAN,
+        says=r"cannot begin a name",
+        cause="the server does not look at the prefix of a custom resource; nothing in Git has one",
+        right=GANGPLAN,
+        at=r"metadata\.generateName",
+    ),
+    Known(
         name="label-of-an-alert",
         refuses=GANGPLAN,
         says=r"letters, digits and '_', not starting with a digit",
