@@ -22,7 +22,7 @@ def alone(body: Body) -> Found:
         yield from _selector(body)
     if body["kind"] == "ResourceFlavor":
         if not body.get("spec"):
-            # Kueue's webhook writes the object anew, and an empty spec becomes null (seen with v0.19.2).
+            # Applied over a spec with fields it becomes null, which the API server refuses (seen with v0.19.2).
             yield _said(("spec",), "an empty spec is refused; name a label of the nodes")
         yield from _taints(body)
 

@@ -28,6 +28,14 @@ class Known:
 GANGPLAN, SERVER = "gangplan", "control plane"
 KNOWN: tuple[Known, ...] = (
     Known(
+        name="flavor-of-nothing",
+        refuses=GANGPLAN,
+        says=r"an empty spec is refused",
+        cause="taken when the flavor is new; refused as null when an earlier spec had fields",
+        right=GANGPLAN,
+        kind="ResourceFlavor",
+    ),
+    Known(
         name="pod-security",
         refuses=SERVER,
         says=r"violates PodSecurity",
