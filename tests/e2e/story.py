@@ -48,6 +48,8 @@ class Chapter:
     runs: list[tuple[Run, list[Object]]]
     answers: list[tuple[Object, Answer]] = field(default_factory=list)
     seen: list[Seen] = field(default_factory=list)
+    left: list[tuple[Object, Object]] = field(default_factory=list)
+    """Each emitted object and what the server held once the last run had finished."""
 
     def apply(self, body: Object) -> None:
         """Ask first (dry run), then do; both strict, both answers kept."""
@@ -87,6 +89,8 @@ def tell(lab: Lab, name: str) -> Chapter:
     _prepare(chapter, workspace)
     for run, bodies in chapter.runs:
         _play(chapter, run, bodies)
+    # Read now: later modules put clusters of their own into the same lab, and roles are cluster-wide.
+    chapter.left = [(body, _live(lab, body)) for body in emitted(chapter)]
     return chapter
 
 
@@ -183,6 +187,11 @@ def _workload(lab: Lab, run: Run) -> Object:
         for item in lab.client.list("Workload", run.unit.job.namespace)
         if item["metadata"]["name"].startswith(f"trainjob-{run.name}")
     )
+
+
+def _live(lab: Lab, body: Object) -> Object:
+    metadata = body["metadata"]
+    return lab.client.get(body["kind"], metadata["name"], metadata.get("namespace"))
 
 
 def emitted(chapter: Chapter) -> Iterator[Object]:
