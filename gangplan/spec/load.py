@@ -10,7 +10,8 @@ from pydantic import BaseModel, ValidationError
 
 from gangplan.findings import Finding, error
 from gangplan.source import Document, Path
-from gangplan.spec.words import FORMS, RESERVED, SYNONYMS
+from gangplan.spec.phrases import dotted, kind_of, plain, show
+from gangplan.spec.words import KINDS, RESERVED, SYNONYMS
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -23,7 +24,7 @@ _TEXT_PARENTS: frozenset[Path] = frozenset(
 def parse(model: type[M], document: Document) -> tuple[M | None, list[Finding]]:
     """The typed value of `document`, or every finding about it. Never raises on bad input."""
     if not isinstance(document.value, dict):
-        what = _kind_of(document.value)
+        what = kind_of(document.value)
         return None, [
             error(
                 "spec-type",
@@ -39,9 +40,12 @@ def parse(model: type[M], document: Document) -> tuple[M | None, list[Finding]]:
 
 
 def _causes(raised: ValidationError) -> list[Any]:
-    """pydantic's errors without those that only follow from another: a list whose entry is wrong is also
-    called too short."""
+    """pydantic's errors without those that only follow from another: a file of another kind has other fields,
+    and a list whose entry is wrong is also called too short."""
     items = raised.errors(include_url=False)
+    other = [item for item in items if item["loc"] == ("kind",) and item["type"] == "literal_error"]
+    if other:
+        return other
     places = [item["loc"] for item in items]
     return [
         item
@@ -76,15 +80,15 @@ def _finding(model: type[BaseModel], document: Document, item: Any) -> Finding:
         return error(
             "spec-missing-field",
             document.where(path[:-1]),
-            f"'{_dotted(path)}' is missing",
+            f"'{dotted(path)}' is missing",
             _example(model, path),
         )
     if "message" in context and "help" in context:
         where = _inside(document, path, context["message"])
-        return error("spec-value", where, f"{_dotted(path)}: {context['message']}", context["help"])
+        return error("spec-value", where, f"{dotted(path)}: {context['message']}", context["help"])
     if kind == "literal_error":
         return _choice(model, document, path, item)
-    message, help = _plain(kind, context, item["input"], path)
+    message, help = plain(kind, context, item["input"], path)
     if help.startswith("Quote it"):
         help = f'Quote it: "{document.text(path)}".'  # as written: 007, not 7
     rule = "spec-type" if kind.endswith("_type") else "spec-value"
@@ -117,19 +121,12 @@ def _path(document: Document, loc: tuple[Any, ...]) -> Path:
     return tuple(path)
 
 
-def _dotted(path: Path) -> str:
-    text = ""
-    for step in path:
-        text += f"[{step}]" if isinstance(step, int) else (f".{step}" if text else str(step))
-    return text or "the file"
-
-
 def _unknown(model: type[BaseModel], document: Document, path: Path) -> Finding:
     """An unknown field, with the nearest known name."""
     word = str(path[-1])
     known = sorted(_fields(model, path[:-1]))
     where = document.where(path, key=True)
-    place = f" in {_dotted(path[:-1])}" if len(path) > 1 else ""
+    place = f" in {dotted(path[:-1])}" if len(path) > 1 else ""
     if len(path) == 1 and word in RESERVED:
         return error("spec-unknown-field", where, f"'{word}' cannot be used: {RESERVED[word]}", "Remove it.")
     synonym = SYNONYMS.get(word.lower(), "")
@@ -158,6 +155,13 @@ def _choice(model: type[BaseModel], document: Document, path: Path, item: Any) -
         if text
     ]
     given = item["input"]
+    if path == ("kind",) and given in KINDS:
+        return error(
+            "spec-value",
+            document.where(path),
+            f"kind is '{given}': {KINDS[given]}",
+            f"Write kind: {allowed[0]}.",
+        )
     near = difflib.get_close_matches(str(given).lower(), [word.lower() for word in allowed], n=1, cutoff=0.5)
     guess = next((word for word in allowed if near and word.lower() == near[0]), "")
     hint = f"; did you mean '{guess}'?" if guess else ""
@@ -165,7 +169,7 @@ def _choice(model: type[BaseModel], document: Document, path: Path, item: Any) -
     return error(
         "spec-value",
         document.where(path),
-        f"{_dotted(path)} is {_show(given)}, but must be {one_of}{hint}",
+        f"{dotted(path)} is {show(given)}, but must be {one_of}{hint}",
         f"Write {guess or allowed[0]}."
         if isinstance(path[-1], int)
         else f"Write {path[-1]}: {guess or allowed[0]}.",
@@ -174,64 +178,7 @@ def _choice(model: type[BaseModel], document: Document, path: Path, item: Any) -
 
 def _bad_key(path: Path, item: Any) -> str:
     key = path[-1] if path else ""
-    return f"{_dotted(path[:-1])}: '{key}' is not a valid name here ({_plain(item['type'], item.get('ctx', {}), key, path)[0].split(': ')[-1]})"
-
-
-def _plain(kind: str, context: dict[str, Any], given: Any, path: Path) -> tuple[str, str]:
-    """Message and help for pydantic's own error types."""
-    name = _dotted(path)
-    expected = {
-        "int_type": "a whole number", "string_type": "text", "bool_type": "true or false", "dict_type": "fields (name: value)",
-        "model_type": "fields (name: value)", "tuple_type": "a list", "list_type": "a list", "int_from_float": "a whole number",
-        "model_attributes_type": "fields (name: value)",
-    }.get(kind)  # fmt: skip
-    if expected:
-        quote = (
-            f'Quote it: "{given}".' if expected == "text" and isinstance(given, (int, float, bool)) else ""
-        )
-        verb = "were" if expected.startswith("fields") else "was"
-        return f"{name} is {_show(given)}; {expected} {verb} expected", quote
-    if kind in ("greater_than_equal", "less_than_equal"):
-        bound = "at least" if kind.startswith("greater") else "at most"
-        return f"{name} is {given}, but must be {bound} {context.get('ge', context.get('le'))}", ""
-    if kind in ("too_long", "string_too_long"):
-        return (
-            f"{name} has {len(given)} {'characters' if isinstance(given, str) else 'entries'}; at most {context['max_length']} are allowed",
-            "Shorten it.",
-        )
-    if kind in ("too_short", "string_too_short"):
-        return f"{name} is empty; at least {context['min_length']} is needed", ""
-    if kind == "string_pattern_mismatch":
-        return (
-            f"{name} is {_show(given)}, which does not have the right form{_form(context['pattern'])}",
-            "",
-        )
-    return f"{name}: {kind.replace('_', ' ')} ({_show(given)})", ""
-
-
-def _form(pattern: str) -> str:
-    words = FORMS.get(pattern)
-    return f" ({words})" if words else ""
-
-
-def _show(value: Any) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if value is None:
-        return "empty"
-    if isinstance(value, str):
-        return f"'{value}'" if len(value) <= 60 else f"'{value[:57]}...'"
-    if isinstance(value, (dict, list, tuple)):
-        return _kind_of(value)
-    return f"the number {value}"
-
-
-def _kind_of(value: Any) -> str:
-    if isinstance(value, dict):
-        return "fields"
-    if isinstance(value, (list, tuple)):
-        return "a list"
-    return "nothing" if value is None else "a single value"
+    return f"{dotted(path[:-1])}: '{key}' is not a valid name here ({plain(item['type'], item.get('ctx', {}), key, path)[0].split(': ')[-1]})"
 
 
 def _example(model: type[BaseModel], path: Path) -> str:

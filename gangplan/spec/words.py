@@ -15,9 +15,11 @@ RESERVED = {
     "schedule": "schedules are not part of this version",
     "elastic": "a run keeps its number of workers; elastic training is not supported",
     "suspend": "Kueue owns suspend; set state: archived to keep a run from being applied",
-    "backend": "every run is a TrainJob in this version",
+    "backend": "every run is a TrainJob, which needs no MPI operator; MPIJobs are not part of this version",
+    "preempt": "a run takes the place of others by its priority alone; write priority: high where the team may",
     "expert": "raw patches are not part of this version; use overlays/<cluster>/kustomization.yaml",
 }
+KINDS = {"Sweep": "sweeps are not part of this version"}
 
 # Patterns in words; where none is known, the field's example has to do.
 FORMS = {
