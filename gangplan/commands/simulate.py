@@ -102,8 +102,9 @@ def _runs(world: World, result: Result, options: Options) -> tuple[list[Run], li
         job = one.unit.job
         bodies = list(load_objects(result.texts[one.path]))
         run = run_of(world, bodies, name, duration=duration_of(durations, name, job.timeout_s), team=job.team)
-        if run is None:
+        if run is None or run.is_hopeless:
             never.append(name)
+        if run is None:
             continue
         for number, arrival in enumerate(arrivals_of(arrivals, name, options.seed)):
             title = name if not number else f"{name}#{number + 1}"

@@ -32,13 +32,21 @@ def simulate_text(cluster: str, outcome: Outcome, walls: Outcome | None, never: 
             f"  without borrowing: {_percent(walls.mean)} over {hours(walls.total.makespan)}, mean wait"
             f" {hours(walls.total.mean_wait)}{_stuck(walls)}"
         )
-    lines += [f"  {name} can never be admitted and is left out" for name in never]
+    lines += [f"  {name} can never be admitted and {_while_waiting(name, outcome)}" for name in never]
     lines += [
-        f"  {name} is never admitted: it waits behind or beside others to the end" for name in outcome.waiting
+        f"  {name} is never admitted: it waits behind or beside others to the end"
+        for name in outcome.waiting
+        if name.partition("#")[0] not in never
     ]
     if outcome.endless:
         lines.append(f"  take each other's place again and again: {', '.join(outcome.endless)}")
     return "\n".join(lines) + "\n"
+
+
+def _while_waiting(name: str, outcome: Outcome) -> str:
+    """What becomes of a run that is never admitted: in a strict queue it is in everybody's way."""
+    is_head = name in outcome.waiting
+    return "keeps all runs behind it in its StrictFIFO queue waiting" if is_head else "is left out"
 
 
 def _stuck(outcome: Outcome) -> str:

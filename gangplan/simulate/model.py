@@ -129,6 +129,11 @@ class Run:
     checkpoint: float | None = None
     team: str = ""
 
+    @property
+    def is_hopeless(self) -> bool:
+        """Whether some of its pods fit no flavor at all, so that it waits for ever."""
+        return any(one.flavors is not None and not one.flavors for one in self.podsets)
+
 
 @dataclass(frozen=True, slots=True)
 class Event:

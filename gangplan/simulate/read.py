@@ -18,9 +18,10 @@ from gangplan.simulate.model import (
     Setup,
     kueue_units,
 )
-from gangplan.validate.admission import judge
+from gangplan.validate.admission import Verdict, judge
 from gangplan.validate.admission.domains import flavor_of
 from gangplan.validate.admission.matching import fits_flavor, untolerated
+from gangplan.validate.admission.model import NO_WORKLOAD
 from gangplan.validate.admission.podsets import job_of, pod_sets
 from gangplan.validate.contention import can_resume, priority_of
 from gangplan.validate.forms import Body
@@ -103,18 +104,41 @@ def run_of(
     arrival: float = 0.0,
     team: str = "",
 ) -> Run | None:
-    """A run as its built objects ask for quota; None where Kueue does not queue it or can never admit it."""
+    """A run as its built objects ask for quota; None where Kueue does not queue it or can never admit it.
+
+    A strict queue keeps everything behind a run that can never be admitted waiting: that run comes too, and
+    `is_hopeless`.
+    """
     found = job_of(bodies)
     verdict = judge(world, bodies)
-    if found is None or verdict.outcome == "never" or not verdict.queue:
+    if found is None or not verdict.queue or (verdict.outcome == "never" and not _blocks(world, verdict)):
         return None
-    requests = verdict.requests
+    requests, none = verdict.requests, frozenset[str]()
     podsets = tuple(
-        Podset(one.name, one.count, _together(*requests[one.name]), _flavors(world, one.spec))
+        Podset(
+            one.name,
+            one.count,
+            _together(*requests[one.name]),
+            none if verdict.outcome == "never" else _flavors(world, one.spec),
+        )
         for one in pod_sets(bodies, world.standing)
     )
     checkpoint = 0.0 if can_resume(bodies) else None
     return Run(name, verdict.queue, podsets, priority_of(world, bodies), duration, arrival, checkpoint, team)
+
+
+def _blocks(world: World, verdict: Verdict) -> bool:
+    """Whether a run that is never admitted stays the head of its queue.
+
+    In a strict queue every run does that Kueue tried, unless its namespace is not the queue's
+    (pkg/cache/queue/cluster_queue.go RequeueIfNotPresent, v0.15.2 to v0.19.2); an inactive queue tries none.
+    """
+    queue = next(
+        (body for body in world.of_kind("ClusterQueue") if body["metadata"]["name"] == verdict.queue), {}
+    )
+    is_strict = (queue.get("spec") or {}).get("queueingStrategy") == "StrictFIFO"
+    is_tried = verdict.about != "ClusterQueue" and verdict.reason != NO_WORKLOAD
+    return is_strict and is_tried and any(each for _, each in verdict.requests.values())
 
 
 def _together(count: int, each: Mapping[str, Fraction]) -> dict[str, int]:

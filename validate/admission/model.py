@@ -72,6 +72,16 @@ class Verdict:
     about: str = ""  # kind of the object that is to blame, where it is not the run
 
 
+def left_over(verdict: Verdict) -> dict[str, int]:
+    """Pods of each pod set that Kueue admits without a place in the topology: what no whole slice holds."""
+    found = {}
+    for name, places in verdict.placement.items():
+        rest = verdict.requests[name][0] - sum(places.values())
+        if rest > 0:
+            found[name] = rest
+    return found
+
+
 @dataclass(frozen=True, slots=True)
 class PodSet:
     """Pods of one shape: how many, their pod template, and the index of the object that it stands in."""

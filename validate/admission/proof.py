@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from copy import deepcopy
 from dataclasses import replace
@@ -9,6 +10,7 @@ from fractions import Fraction
 
 from gangplan.model.quantity import Format, Quantity
 from gangplan.validate import queues
+from gangplan.validate.admission.annotations import SIZE
 from gangplan.validate.admission.matching import has_all
 from gangplan.validate.admission.model import (
     CPU,
@@ -18,6 +20,7 @@ from gangplan.validate.admission.model import (
     Shortage,
     Verdict,
     counted,
+    left_over,
     shown,
 )
 from gangplan.validate.admission.podsets import job_of, pod_sets
@@ -48,11 +51,13 @@ def admission(world: World, run: Run) -> Iterator[tuple[int, Problem]]:
     if verdict.outcome == "admit":
         if not verdict.queue:
             yield found[0], _unqueued(world, found[1])
+        for name, rest in left_over(verdict).items():
+            yield found[0], _sliced(world, run, name, verdict.requests[name][0], rest)
         return
     if _is_told(world, verdict):
         return
     if verdict.cause not in (EXCEEDS, NO_FLAVOR, TOPOLOGY):
-        field, path = BLAMED.get(verdict.about, ("", ()))
+        field, path = BLAMED.get(verdict.about, (_named(world, run, verdict.cause_message), ()))
         message = f"the run is never admitted: {verdict.cause_message}"
         yield found[0], Problem(path, message, _help_of(verdict), NEVER, field=field)
         return
@@ -72,6 +77,30 @@ def admission(world: World, run: Run) -> Iterator[tuple[int, Problem]]:
             field=field,
         ),
     )
+
+
+def _named(world: World, run: Run, message: str) -> str:
+    """The field of the spec behind the pods and the resource that Kueue's message names; empty for none."""
+    match = re.search(r'podSets\[([0-9]+)\].*\["?(cpu|memory)"?\]', message)
+    sets = pod_sets(run.bodies, world.standing)
+    if match is None or int(match[1]) >= len(sets):
+        return ""
+    is_launcher = sets[int(match[1])].name == "launcher" and not run.unit.job.launcher_runs_ranks
+    return f"launcher.{match[2]}" if is_launcher else match[2]
+
+
+def _sliced(world: World, run: Run, name: str, count: int, rest: int) -> Problem:
+    """Pods beyond the last whole slice: Kueue admits the run and never lets them go to a node."""
+    one = next(each for each in pod_sets(run.bodies, world.standing) if each.name == name)
+    size = int(one.annotations.get(SIZE) or 0)
+    slices = f"slices of {size} pods ({SIZE})" if size else "slices"
+    message = (
+        f"Kueue places pods in {slices}: it admits the run, and of {count} pods of '{name}' {rest} never"
+        " get a node"
+    )
+    divided = f"{count - rest} or {count - rest + size} pods" if size else f"{count - rest} pods"
+    help = f"Use {divided} of '{name}', or a slice size that divides {count}."
+    return Problem(WORKERS, message, help, NO_DOMAIN, field="workers")
 
 
 def _unqueued(world: World, job: Body) -> Problem:

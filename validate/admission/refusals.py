@@ -150,12 +150,14 @@ def queue_of(job: Body, local: str, standing: Standing) -> Queue:
     return queue
 
 
-def check_namespace(job: Body, queue: Queue, standing: Standing) -> None:
+def check_namespace(job: Body, queue: Queue, standing: Standing, kueue: tuple[int, int]) -> None:
     """Raise `NeverError` where the queue does not take runs of the namespace."""
     name = job["metadata"].get("namespace") or ""
     body = standing.find("Namespace", name)
     given = (body["metadata"].get("labels") or {}) if body else {}
     labels = {"kubernetes.io/metadata.name": name, **given}
     if not selects((queue.body.get("spec") or {}).get("namespaceSelector"), labels):
-        message = "workload namespace doesn't match ClusterQueue selector"
+        # Kueue writes it with a capital up to v0.18 (pkg/scheduler/scheduler.go nominate).
+        subject = "Workload" if kueue < (0, 19) else "workload"
+        message = f"{subject} namespace doesn't match ClusterQueue selector"
         raise NeverError(MISCONFIGURED, message, "ClusterQueue")

@@ -55,7 +55,7 @@ def judge(world: World, bodies: Sequence[Body], usage: Usage | None = None) -> V
         if queue.inactive:
             message = f"ClusterQueue {queue.name} is inactive"
             raise NeverError(SUSPENDED, message, "ClusterQueue", queue.inactive)
-        refusals.check_namespace(job, queue, standing)
+        refusals.check_namespace(job, queue, standing, kueue)
         check([one.pods for one in wanted], standing.ranges(job["metadata"].get("namespace") or ""))
     except NeverError as no:
         why = f"{no.message}: {no.detail}" if no.detail else no.message

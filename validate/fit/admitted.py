@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from gangplan.validate.admission import Verdict, judge
+from gangplan.validate.admission.model import left_over
 from gangplan.validate.fit.fits import fit_pods
 from gangplan.validate.fit.model import Fit
 from gangplan.validate.fit.pods import Pods, pods_of
@@ -30,8 +31,35 @@ def admitted_pods(world: World, bodies: Sequence[Body], verdict: Verdict | None 
 
 def admitted_fit(world: World, bodies: Sequence[Body], verdict: Verdict | None = None) -> Fit | None:
     """Whether the pods of an admitted run find nodes; None when Kueue never admits it."""
+    verdict = verdict or judge(world, bodies)
     pods = admitted_pods(world, bodies, verdict)
-    return None if pods is None else fit_pods(world, pods)
+    return None if pods is None else _without_place(fit_pods(world, pods), verdict)
+
+
+def _without_place(fit: Fit, verdict: Verdict) -> Fit:
+    """Less the pods that Kueue has no place for: they keep its scheduling gate for ever.
+
+    Kueue places whole slices and says nothing of the rest (pkg/cache/scheduler/tas_flavor_snapshot.go divides
+    the number of pods by the size of a slice, v0.15.2 to v0.19.2). Its ungater frees only pods with a place.
+    """
+    placements, gated = dict(fit.placements), 0
+    for name, rest in left_over(verdict).items():
+        placed = dict(placements.get(name, {}))
+        for group in sorted(placed, reverse=True):
+            gone = min(placed[group], max(0, sum(placed.values()) - (fit.wanted[name] - rest)))
+            placed[group] -= gone
+        placements[name], gated = placed, gated + rest
+    if not gated:
+        return fit
+    most = fit.pods - gated
+    who = "1 pod keeps" if gated == 1 else f"{gated} pods keep"
+    return replace(
+        fit,
+        bound=min(fit.bound, most),
+        sure=None if fit.sure is None else min(fit.sure, most),
+        placements=placements,
+        reasons=(*fit.reasons, f"{who} Kueue's scheduling gate: it places whole slices only"),
+    )
 
 
 def _on_flavors(world: World, one: Pods, assigned: Mapping[str, str]) -> Pods:

@@ -119,7 +119,7 @@ class Case:
 
     def _field(self, one: Pods, resource: str) -> str:
         if one.name != "node" and not self.run.unit.job.launcher_runs_ranks:
-            return "launcher"
+            return f"launcher.{resource}" if resource in WORDS else "launcher"
         return resource if resource in WORDS else "gpus"
 
     def _shown_count(self, one: Pods, number: int) -> str:

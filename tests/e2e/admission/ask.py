@@ -8,7 +8,7 @@ import traceback
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from random import Random
 from types import MappingProxyType
 from typing import Any
@@ -53,71 +53,89 @@ def plane(profile: Profile, extra: Mapping[str, Any] = MappingProxyType({})) -> 
             watcher.close()
 
 
+@dataclass(frozen=True, slots=True)
+class Which:
+    """Which questions: the seed, how many in all, how many at most in each world."""
+
+    seed: int
+    count: int
+    each: int = RUNS
+
+
 def ask(
-    plane: Plane, profile: Profile, seed: int, count: int, say: Callable[[str], None] = lambda _: None
+    plane: Plane, profile: Profile, which: Which, say: Callable[[str], None] = lambda _: None
 ) -> tuple[list[Answer], list[str]]:
-    """Answers to `count` questions by seed, in their order, and the troubles of the harness itself."""
-    shapes = runs.rendered(profile)
-    answers: dict[int, list[Answer]] = {}
-    troubles: list[str] = []
+    """Answers to the questions in their order, and the troubles of the harness itself."""
+    asker = _Asker(plane, profile, which, runs.rendered(profile))
     began = time.monotonic()
 
     def world(number: int) -> None:
-        try:
-            answers[number] = _world(plane, profile, shapes, (seed, number, count), troubles)
-        except Exception:  # noqa: BLE001  one world's trouble is told and does not end the others
-            troubles.append(f"world {seed}/{number}: {traceback.format_exc(limit=-2)}")
-        done = sum(map(len, answers.values()))
-        say(f"{done} questions in {time.monotonic() - began:.0f} s, {len(troubles)} troubles")
+        asker.world(number)
+        done = sum(map(len, asker.answers.values()))
+        say(f"{done} questions in {time.monotonic() - began:.0f} s, {len(asker.troubles)} troubles")
 
     with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
-        list(pool.map(world, range(-(-count // RUNS))))
-    return list(itertools.chain.from_iterable(answers[number] for number in sorted(answers))), troubles
+        list(pool.map(world, range(-(-which.count // which.each))))
+    ordered = (asker.answers[number] for number in sorted(asker.answers))
+    return list(itertools.chain.from_iterable(ordered)), asker.troubles
 
 
-def _world(
-    plane: Plane,
-    profile: Profile,
-    shapes: dict[str, list[runs.Object]],
-    which: tuple[int, int, int],
-    troubles: list[str],
-) -> list[Answer]:
-    """Set one world up, ask its questions (of seed, number, count), take it away."""
-    seed, number, count = which
-    scene, questions = _drawn(profile, shapes, f"w{number}", Random(f"{seed}/{number}"), number)
-    found = []
-    plane.build(scene)
-    try:
-        for question in questions[: count - number * RUNS]:
+@dataclass(frozen=True, slots=True)
+class _Asker:
+    """Many worlds of one lab, several at a time."""
+
+    plane: Plane
+    profile: Profile
+    which: Which
+    shapes: dict[str, list[runs.Object]]
+    answers: dict[int, list[Answer]] = field(default_factory=dict)  # by world
+    troubles: list[str] = field(default_factory=list)
+
+    def world(self, number: int) -> None:
+        """One world; once more, under another name, after trouble. Trouble is told, other worlds go on."""
+        for name in (f"w{self.which.seed}-{number}", f"w{self.which.seed}-{number}b"):
             try:
-                answer = _answer(plane, profile, f"{seed}/{question.name}", question)
-                if compare.opened(answer):
-                    # A busy machine may show what is not the last word: asked once more, with more patience.
-                    patient = replace(plane, patience=PATIENT)
-                    answer = _answer(patient, profile, f"{seed}/{question.name}", question)
-            except TooLateError as late:
-                troubles.append(f"{seed}/{question.name}: {late}")
-                continue
-            found.append(answer)
-    finally:
-        plane.raze(scene)
-    return found
+                self.answers[number] = self._asked(name, number)
+            except Exception:  # noqa: BLE001  also what nobody thought of must not end the other worlds
+                trouble = f"world {self.which.seed}/{number}: {traceback.format_exc(limit=-2)}"
+            else:
+                return
+        self.troubles.append(trouble)
 
+    def _asked(self, name: str, number: int) -> list[Answer]:
+        """Set a world up, ask its questions, take it away."""
+        which = self.which
+        count = min(which.each, which.count - number * which.each)
+        scene, questions = self._drawn(name, number)
+        try:
+            self.plane.build(scene)
+            return [self._answered(f"{which.seed}/{one.name}", one) for one in questions[:count]]
+        finally:
+            self.plane.raze(scene)
 
-def _answer(plane: Plane, profile: Profile, name: str, question: Question) -> Answer:
-    """One question, asked once."""
-    scene = question.scene
-    world, bodies = scene.world(versions_of(profile)), tuple(question.judged)
-    seen = plane.ask(question)
-    return Answer(name, profile.name, world, bodies, seen, tuple(question.edits), scene.mistake)
+    def _drawn(self, name: str, number: int) -> tuple[Scene, list[Question]]:
+        """Every third world is a workspace rendered in whole; the others are drawn object by object."""
+        random = Random(f"{self.which.seed}/{number}")
+        if number % 3 == 2:
+            return sites.draw(name, random, self.profile, self.which.each)
+        scene = scenes.draw(name, random)
+        mistakes.make(scene)
+        return scene, [runs.draw(scene, self.shapes, f"{name}-r{index}") for index in range(self.which.each)]
 
+    def _answered(self, name: str, question: Question) -> Answer:
+        """One question; asked once more, with patience, where a busy machine may not have said its last."""
+        try:
+            answer = self._answer(self.plane, name, question)
+            if not compare.opened(answer):
+                return answer
+        except TooLateError:
+            pass
+        answer = self._answer(replace(self.plane, patience=PATIENT), name, question)
+        return replace(answer, asked=2)
 
-def _drawn(
-    profile: Profile, shapes: dict[str, list[runs.Object]], name: str, random: Random, number: int
-) -> tuple[Scene, list[Question]]:
-    """Every third world is a workspace rendered in whole; the others are drawn object by object."""
-    if number % 3 == 2:
-        return sites.draw(name, random, profile, RUNS)
-    scene = scenes.draw(name, random)
-    mistakes.make(scene)
-    return scene, [runs.draw(scene, shapes, f"{name}-r{index}") for index in range(RUNS)]
+    def _answer(self, plane: Plane, name: str, question: Question) -> Answer:
+        """One question, asked once."""
+        scene = question.scene
+        world, bodies = scene.world(versions_of(self.profile)), tuple(question.judged)
+        seen = plane.ask(question)
+        return Answer(name, self.profile.name, world, bodies, seen, tuple(question.edits), scene.mistake)

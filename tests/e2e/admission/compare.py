@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 import re
+from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
 from gangplan.validate.admission import Verdict, judge
+from gangplan.validate.admission.solver import version_of
 from gangplan.validate.fit.admitted import admitted_fit
 from gangplan.validate.fit.model import Fit
 from gangplan.validate.forms import amount
@@ -21,6 +24,13 @@ Object = dict[str, Any]
 NO_WORKLOAD = "NoWorkload"
 #: Reasons of a Kueue without finer ones (before 0.19, or without UnadmittedWorkloadsObservability).
 COARSE = ("Pending", "Inadmissible")
+#: Kueue from this version on tells every resource that a flavor lacks.
+TELLS_ALL = (0, 19)
+LACKING = re.compile(
+    r"insufficient (?:unused )?quota for \S+ in flavor (?P<flavor>[^,; ]+), (?:\S+ more needed"
+    r"|previously considered podsets requests \(\w+\) \+ current podset request \(\w+\)"
+    r" > maximum capacity \(\w+\))"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +40,7 @@ class Said:
     refusal: str
     verdict: Verdict
     fit: Fit | None = None
+    kueue: tuple[int, int] = TELLS_ALL
 
     @property
     def admits(self) -> bool:
@@ -88,12 +99,12 @@ KNOWN: tuple[Known, ...] = (
             name="check-of-another-controller",
             what=what,
             said=r"",
-            seen=r"^ pending (Suspended|Inadmissible): ClusterQueue .* is inactive",
+            seen=r"^( pending (Suspended|Inadmissible)|): +ClusterQueue .* is inactive",
             cause="a queue is inactive until the controller of its admission check reports it; a workspace"
             " does not say which controllers run, so gangplan takes it that they do",
             mistake="check_without_controller",
         )
-        for what in ("outcome", "reason")
+        for what in ("outcome", "reason", "words")
     ),
     Known(
         name="circle-closed-later",
@@ -103,6 +114,14 @@ KNOWN: tuple[Known, ...] = (
         cause="queues that stood before their cohorts came to form a circle still call themselves active, so"
         " Kueue's workload controller overwrites the scheduler's 'is inactive'; never admitted all the same",
         mistake="circle",
+    ),
+    Known(
+        name="pod-security",
+        what="fit",
+        said=r"",
+        seen=r"is forbidden: violates PodSecurity",
+        cause="the namespace's pod security standard refuses the pods of a patched runtime, when a Job makes"
+        " them; neither Kueue nor node fit looks at it: policies do",
     ),
     Known(
         name="labels-of-two-groups",
@@ -123,7 +142,8 @@ def say(world: World, bodies: Sequence[Object]) -> Said:
         if problems and not refusal:
             refusal = f"{body['kind']}: {dotted(problems[0].path)}: {problems[0].message}"
     verdict = judge(world, bodies)
-    return Said(refusal, verdict, admitted_fit(world, bodies) if verdict.outcome == "admit" else None)
+    fit = admitted_fit(world, bodies) if verdict.outcome == "admit" else None
+    return Said(refusal, verdict, fit, version_of(world) or TELLS_ALL)
 
 
 def differences(said: Said, seen: Seen) -> list[tuple[str, str]]:
@@ -132,10 +152,11 @@ def differences(said: Said, seen: Seen) -> list[tuple[str, str]]:
     An object that the gate refuses is refused by a server sooner or later: at once, or when pods are made.
     """
     is_refused = seen.outcome in ("refused", "silent")
-    if said.refusal and (is_refused or not seen.fits):
-        said = Said("", said.verdict) if not is_refused else said
-        if is_refused:
-            return []
+    if said.refusal and is_refused:
+        return []
+    if said.refusal and seen.fits:
+        return [("gate", f"gangplan {_words(said)}; Kueue admitted it, all {seen.pods} pods have a node")]
+    said = replace(said, refusal="", fit=None) if said.refusal else said
     both = f"gangplan {_words(said)}; Kueue {seen.outcome} {seen.reason}: {seen.message}"
     if said.admits != (seen.outcome == "admitted"):
         return [("outcome", both)]
@@ -146,8 +167,10 @@ def differences(said: Said, seen: Seen) -> list[tuple[str, str]]:
     turns = seen.turns or ((seen.reason, seen.message),)
     if seen.outcome == "pending" and not {reason for reason, _ in turns} & {*COARSE, said.verdict.reason}:
         return [("reason", both)]
-    mine = {plain(said.verdict.message), plain(said.verdict.cause_message)}
-    if seen.outcome == "pending" and not mine & {plain(message) for _, message in turns}:
+    mine = [plain(said.verdict.message), plain(said.verdict.cause_message)]
+    alike = is_less if said.kueue < TELLS_ALL else str.__eq__
+    pairs = itertools.product((plain(message) for _, message in turns), mine)
+    if seen.outcome == "pending" and not any(alike(one, each) for one, each in pairs):
         return [("words", f"gangplan: {said.verdict.message}\n      Kueue:    {seen.message}")]
     return []
 
@@ -155,6 +178,18 @@ def differences(said: Said, seen: Seen) -> list[tuple[str, str]]:
 def plain(message: str) -> str:
     """A message without what Kueue cuts off, and without the order of podsets' reasons."""
     return message.removesuffix(" ...").strip()
+
+
+def is_less(theirs: str, mine: str) -> bool:
+    """Whether a message is ours with fewer lacking resources, some of every flavor.
+
+    Kueue up to v0.18 stops at the first resource that a flavor lacks, in the order of a Go map, which is
+    another one each time (flavorassigner.go findFlavorForPodSets); v0.19 and gangplan tell all.
+    """
+    flavors = [{found["flavor"] for found in LACKING.finditer(text)} for text in (mine, theirs)]
+    lacks = [Counter(found[0] for found in LACKING.finditer(text)) for text in (mine, theirs)]
+    rest = [LACKING.sub("", text).replace(", ", "") for text in (mine, theirs)]
+    return rest[0] == rest[1] and flavors[0] == flavors[1] and lacks[1] <= lacks[0]
 
 
 def _words(said: Said) -> str:

@@ -19,6 +19,8 @@ from tests.lab.lab import Lab
 Object = dict[str, Any]
 #: Trainer looks into a cache of its own for the runtime of a run.
 UNSEEN = re.compile(r"must be created before the TrainJob|vtrainjob\.kb\.io.*runtime '.*' not found")
+#: Kueue too: its complaint of a runtime that is there passes.
+UNREAD = re.compile(r"runtime '.*' not found")
 #: Seconds: until a refusal counts as Trainer's cache being late; what must stay as it is to be final; how
 #: long a Workload may still come after a complaint; how long Kueue may think, or pods take to be made.
 CACHE, SETTLED, NO_WORKLOAD, SLOW = 3.0, 1.0, 2.0, 30.0
@@ -122,6 +124,7 @@ class Plane:
 
     def submit(self, question: Question) -> str:
         """Apply the objects of a run; the words of the server if it refuses one for good."""
+        self.watcher.forget(question.name)
         for body in question.judged:
             deadline = time.monotonic() + CACHE
             while True:
@@ -164,7 +167,7 @@ class Plane:
         while True:
             workload = self.watcher.workload(question.entry.namespace, question.name)
             complaint = self.watcher.complaint(question.name)
-            if workload is None and time.monotonic() - began > (NO_WORKLOAD if complaint else PATIENCE):
+            if workload is None and time.monotonic() - began > self._awaited(question, complaint):
                 if complaint:
                     return Seen("silent", "", complaint)
                 raise TooLateError(f"{question.name}: neither Workload nor complaint")
@@ -182,6 +185,13 @@ class Plane:
                 if len(words) > TURNS:
                     return Seen("pending", reason, message, turns=tuple(dict.fromkeys(words[1:])))
             time.sleep(EVERY / 2)
+
+    def _awaited(self, question: Question, complaint: str) -> float:
+        """Seconds that a Workload may take to come, where Kueue complained and where it did not."""
+        if not complaint:
+            return PATIENCE
+        is_late = question.is_synced_whole and UNREAD.search(complaint)
+        return self.patience * (SLOW if is_late else NO_WORKLOAD)
 
     # --- pods ------------------------------------------------------------------------------------------
 

@@ -48,15 +48,21 @@ class Answer:
     seen: Seen
     edits: tuple[str, ...] = ()
     mistake: str = ""
+    asked: int = 1  # how often, until both sides agreed or patience ended
+
+    @property
+    def place(self) -> tuple[str, str, str]:
+        """Which world it was asked in: profile, seed, world."""
+        return self.profile, self.name.partition("/")[0], self.world.cluster
 
 
 def write(path: Path, answers: Iterable[Answer]) -> None:
-    """One line per world and one per question; the same answers give the same bytes."""
-    lines, told = [], set()
+    """One line per world, then one per question in it; the same answers give the same bytes."""
+    lines: list[Object] = []
+    place = ("", "", "")
     for one in answers:
-        key = (one.profile, one.world.cluster)
-        if key not in told:
-            told.add(key)
+        if one.place != place:
+            place = one.place
             lines.append({"profile": one.profile, "mistake": one.mistake, "world": _plain(one.world)})
         lines.append(
             {
@@ -64,6 +70,7 @@ def write(path: Path, answers: Iterable[Answer]) -> None:
                 "profile": one.profile,
                 "world": one.world.cluster,
                 "edits": list(one.edits),
+                "asked": one.asked,
                 "bodies": list(one.bodies),
                 "seen": asdict(one.seen),
             }
@@ -74,14 +81,11 @@ def write(path: Path, answers: Iterable[Answer]) -> None:
 
 def read(path: Path) -> Iterator[Answer]:
     """The answers of a file, in its order."""
-    worlds: dict[tuple[str, str], tuple[World, str]] = {}
-    for text in gzip.decompress(path.read_bytes()).decode().splitlines():
-        line = json.loads(text)
+    lines = map(json.loads, gzip.decompress(path.read_bytes()).decode().splitlines())
+    for line in lines:
         if "seen" not in line:
-            world = _world(line["world"])
-            worlds[line["profile"], world.cluster] = world, line["mistake"]
+            world, mistake = _world(line["world"]), line["mistake"]
             continue
-        world, mistake = worlds[line["profile"], line["world"]]
         yield Answer(
             line["name"],
             line["profile"],
@@ -90,6 +94,7 @@ def read(path: Path) -> Iterator[Answer]:
             Seen(**{**line["seen"], "turns": tuple(map(tuple, line["seen"].get("turns", ())))}),
             tuple(line["edits"]),
             mistake,
+            line.get("asked", 1),
         )
 
 

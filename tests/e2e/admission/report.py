@@ -28,10 +28,12 @@ class Open:
 
 @dataclass(slots=True)
 class Compared:
-    """How many questions, and how the answers compare."""
+    """How many questions in how many worlds, and how the answers compare."""
 
     asked: int = 0
+    worlds: set[tuple[str, str, str]] = field(default_factory=set)
     agree: int = 0
+    twice: int = 0  # asked again, with more patience
     seconds: float = 0.0  # of gangplan's side
     known: Counter[Known] = field(default_factory=Counter)
     open: list[Open] = field(default_factory=list)
@@ -43,6 +45,8 @@ class Compared:
         said: Said = say(answer.world, answer.bodies)
         self.seconds += time.perf_counter() - began
         self.asked += 1
+        self.worlds.add(answer.place)
+        self.twice += answer.asked > 1
         seen = answer.seen
         pods = "" if seen.outcome != "admitted" else ", all pods bound" if seen.fits else ", pods left over"
         self.seen[f"{seen.outcome} {seen.reason}".strip() + pods] += 1
@@ -67,10 +71,11 @@ def lines(result: Compared, title: str, troubles: Sequence[str] = ()) -> list[st
     """The report for people."""
     open_names = {(one.answer.profile, one.answer.name) for one in result.open}
     rest = result.asked - result.agree - len(open_names)
-    counts = f"asked {result.asked}, agree {result.agree}, known {rest}, open {len(open_names)}"
+    counts = f"asked {result.asked} in {len(result.worlds)} worlds"
+    counts += f", agree {result.agree}, known {rest}, open {len(open_names)}"
     out = [
         f"will this run be admitted, and where do its pods go? {title}",
-        f"  {counts}; gangplan's side took {result.seconds:.2f} s",
+        f"  {counts}; {result.twice} asked twice; gangplan's side took {result.seconds:.2f} s",
         "  what Kueue and the scheduler did:",
     ]
     out += [f"    {count:5} {what}" for what, count in result.seen.most_common()]

@@ -132,3 +132,7 @@ class Watcher:
     def complaint(self, run: str) -> str:
         """What Kueue last complained of about a TrainJob."""
         return self._complaints.get(run, "")
+
+    def forget(self, run: str) -> None:
+        """Nobody complained yet: a TrainJob of this name is about to come."""
+        self._complaints.pop(run, None)

@@ -1,0 +1,161 @@
+"""gangplan says of runs what a real Kueue and a real scheduler did with them: answers kept from the lab."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from tests.e2e.admission import compare, mistakes, recording, report, runs, scenes, sites, stories
+from tests.e2e.admission.compare import differences, say
+from tests.e2e.admission.recording import Answer
+from tests.e2e.admission.scene import GPU, Scene
+from tests.lab import profiles
+
+FILES = sorted((Path(__file__).parents[1] / "e2e" / "admission" / "answers").glob("*.json.gz"))
+NEW = profiles.find("new")
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda path: path.name.removesuffix(".json.gz"))
+def test_kept_answers(file: Path) -> None:
+    """Each question of the file is answered as the control plane answered it, or the cause is known."""
+    result = report.compared(recording.read(file))
+
+    assert not result.open, "\n".join(report.lines(result, file.name))
+    assert result.asked >= 300
+    admitted = sum(count for what, count in result.seen.items() if what.startswith("admitted"))
+    assert result.asked // 5 <= admitted <= result.asked * 4 // 5
+    assert result.agree >= result.asked * 9 // 10
+
+
+def test_there_are_answers_of_two_versions() -> None:
+    assert len({next(recording.read(file)).profile for file in FILES}) >= 2
+
+
+def _admitted() -> Answer:
+    return next(one for file in FILES for one in recording.read(file) if one.seen.fits and one.seen.pods > 1)
+
+
+def test_what_differs_is_noticed() -> None:
+    """Each part of an answer is compared: changed, it is a difference of its own kind."""
+    answer = _admitted()
+    said, seen = say(answer.world, answer.bodies), answer.seen
+    assert not differences(said, seen)
+
+    name = next(iter(seen.assignment))
+    elsewhere = {**seen.assignment, name: dict.fromkeys(seen.assignment[name], "elsewhere")}
+    more = dict.fromkeys(seen.requests[name], "1000")
+    wrong = {
+        "outcome": replace(seen, outcome="pending", reason="ExceedsMaxQuota"),
+        "assignment": replace(seen, assignment=elsewhere),
+        "requests": replace(seen, requests={**seen.requests, name: more}),
+        "fit": replace(seen, bound=seen.bound - 1),
+    }
+    assert {what: [kind for kind, _ in differences(said, one)] for what, one in wrong.items()} == {
+        what: [what] for what in wrong
+    }
+
+
+def test_reasons_and_words_are_compared() -> None:
+    answer = next(
+        one for file in FILES for one in recording.read(file) if one.seen.reason == "ExceedsMaxQuota"
+    )
+    said, seen = say(answer.world, answer.bodies), answer.seen
+    assert not differences(said, seen)
+    assert [kind for kind, _ in differences(said, replace(seen, reason="Misconfigured"))] == ["reason"]
+    assert [kind for kind, _ in differences(said, replace(seen, message="something else"))] == ["words"]
+
+
+def test_older_versions_may_tell_fewer_of_the_lacking_resources() -> None:
+    """Some of each flavor, nothing else: another amount, another flavor and a repeated word differ."""
+    start = "couldn't assign flavors to pod set node: "
+    most = ", previously considered podsets requests (0) + current podset request (9) > maximum capacity (4)"
+    cpu, gpu = (f"insufficient quota for {name} in flavor a{most}" for name in ("cpu", GPU))
+    other = f"insufficient quota for cpu in flavor b{most}"
+    mismatch = "untolerated taint {spot true NoSchedule <nil>} in flavor c"
+    mine = f"{start}{cpu}, {gpu}, {other}, {mismatch}"
+
+    assert compare.is_less(mine, mine)
+    assert compare.is_less(f"{start}{gpu}, {other}, {mismatch}", mine)
+    assert not compare.is_less(f"{start}{cpu}, {gpu}, {mismatch}", mine)
+    assert not compare.is_less(f"{start}{gpu}, {other}", mine)
+    assert not compare.is_less(f"{start}{gpu.replace('9', '8')}, {other}, {mismatch}", mine)
+    assert not compare.is_less(f"{start}{gpu}, {gpu}, {other}, {mismatch}", mine)
+    assert not compare.is_less(f"{start}{cpu}", f"{start}{gpu}")
+
+
+def test_a_refusal_of_what_runs_is_a_difference() -> None:
+    answer = _admitted()
+    said = say(answer.world, answer.bodies)
+    assert [kind for kind, _ in differences(replace(said, refusal="no"), answer.seen)] == ["gate"]
+    assert not differences(replace(said, refusal="no"), replace(answer.seen, outcome="refused"))
+
+
+def test_answers_of_several_seeds_share_a_file(tmp_path: Path) -> None:
+    """Worlds of two seeds have the same names, and are not mixed up."""
+    kept = list(itertools.islice(recording.read(FILES[0]), 40))
+    later = [replace(one, name=f"again/{one.name.partition('/')[2]}") for one in kept]
+    mixed = [one for pair in zip(kept, reversed(later), strict=True) for one in pair]
+    recording.write(tmp_path / "mixed.json.gz", mixed)
+    assert list(recording.read(tmp_path / "mixed.json.gz")) == mixed
+    assert len(report.compared(mixed).worlds) == 2 * len(report.compared(kept).worlds)
+
+
+def _told(*seen: tuple[str, str]) -> stories.Told:
+    """A story of which Kueue tells other things from its third step on: admitted, and preempted."""
+    steps = [stories.Step(name) for name in ("a", "b", "c")]
+    mine = [("a", ""), ("ab", ""), ("ac", "b")]
+    sides = [
+        [stories.State(frozenset(admitted), frozenset(gone)) for admitted, gone in side]
+        for side in (mine, seen)
+    ]
+    return stories.Told("s", False, steps, *sides)
+
+
+def test_only_runs_of_one_moment_are_chance() -> None:
+    assert not _told(("a", ""), ("ab", ""), ("bc", "a")).is_chance  # a came earlier
+    together = _told(("", ""), ("ab", ""), ("bc", "a"))
+    together.simulated[0] = together.seen[0]
+    assert together.is_chance
+    assert not together.agrees
+    late = _told(("", ""), ("ab", ""), ("ab", ""))
+    late.simulated[0] = late.seen[0]
+    assert not late.is_chance
+    assert not _told(("a", ""), ("ab", ""), ("ac", "b")).is_chance  # nothing differs
+
+
+def _drawn(seed: str) -> Scene:
+    scene = scenes.draw("w1", Random(seed))
+    mistakes.make(scene)
+    return scene
+
+
+def test_scenes_come_from_their_seed_and_keep_to_themselves() -> None:
+    """The same seed gives the same world; nothing that is not in a namespace could meet another world's."""
+    shapes = runs.rendered(NEW)
+    for number in range(30):
+        one, other = _drawn(f"s/{number}"), _drawn(f"s/{number}")
+        assert one.standing == other.standing
+        assert one.groups == other.groups
+        assert runs.draw(one, shapes, "w1-r0").bodies == runs.draw(other, shapes, "w1-r0").bodies
+        for body in one.standing:
+            metadata = body["metadata"]
+            assert metadata.get("namespace", metadata["name"]).startswith("w1-")
+
+
+def test_whole_workspaces_keep_to_themselves_too() -> None:
+    scene, questions = sites.draw("w2", Random("site"), NEW, 4)
+    assert questions
+    for body in scene.standing:
+        metadata = body["metadata"]
+        name = metadata.get("namespace", metadata["name"])
+        assert name.startswith("w2-") or body["kind"] == "Topology"
+    assert all(one.name.startswith("w2-") for one in questions)
+
+
+def test_every_mistake_can_be_made() -> None:
+    made = {_drawn(f"m/{number}").mistake for number in range(400)}
+    assert made == {"", *mistakes.MISTAKES}
