@@ -15,6 +15,7 @@ from pathlib import Path
 
 from benchmarks import peers
 from benchmarks.measure import Figure, command, gangplan, repeat
+from benchmarks.validation import validation
 from benchmarks.workspace import CLUSTERS, write_workspace
 
 SEED = 1
@@ -45,6 +46,7 @@ def main() -> int:
 def _sections(folder: Path, specs: int, times: int) -> Iterator[tuple[str, list[Figure]]]:
     """Title and figures of each section; the first figure is what the others are compared with."""
     yield "Start", _start()
+    yield "validate of the sample workspace", validation(times)
     workspace = folder / "main"
     files = write_workspace(workspace, specs, SEED)
     yield "One spec from cold, schema check and overlay included", _cold(workspace, files[0])

@@ -12,9 +12,26 @@ from typing import Annotated
 import typer
 
 from gangplan import __version__
-from gangplan.commands import cluster_app, simulate_app
+from gangplan.commands import cluster_app, policy_app, schema_app, simulate_app
 from gangplan.commands import tools as tools_command
-from gangplan.commands.flags import Base, Clusters, EngineName, Jobs, Specs, Teams, Workspace
+from gangplan.commands.flags import (
+    Asked,
+    Base,
+    Clusters,
+    Color,
+    DryRun,
+    EngineName,
+    FailOn,
+    Fix,
+    FixPlatform,
+    Formats,
+    Jobs,
+    KeepRuns,
+    Specs,
+    Teams,
+    Today,
+    Workspace,
+)
 from gangplan.errors import Exit, GangplanError, InternalError
 
 app = typer.Typer(
@@ -25,6 +42,8 @@ app = typer.Typer(
     help="Short training-job specs in Git become everything a GPU cluster needs to run them, proved before sync.",
 )
 app.add_typer(cluster_app.app, name="cluster")
+app.add_typer(policy_app.app, name="policy")
+app.add_typer(schema_app.app, name="schema")
 app.add_typer(tools_command.app, name="tools")
 app.command()(simulate_app.simulate)
 
@@ -63,10 +82,9 @@ def render(
             "--output", "-o", help="Another folder than rendered/, or - for standard output.", metavar="DIR|-"
         ),
     ] = None,
-    keep_runs: Annotated[
-        bool,
-        typer.Option("--keep-runs", help="Keep runs whose spec did not change as they were rendered."),
-    ] = False,
+    keep_runs: KeepRuns = False,
+    formats: Formats = None,
+    color: Color = "auto",
     base: Base = None,
     engine: EngineName = "auto",
     jobs: Jobs = 0,
@@ -75,9 +93,8 @@ def render(
     from gangplan.commands.common import request
     from gangplan.commands.render import render as command
 
-    raise typer.Exit(
-        command(request(workspace, cluster, team, specs, engine, jobs, keep_runs), check, output, base)
-    )
+    asked = request(workspace, cluster, team, specs, engine, jobs, keep_runs)
+    raise typer.Exit(command(asked, check, output, base, formats, color))
 
 
 @app.command()
@@ -86,29 +103,24 @@ def validate(
     workspace: Workspace = None,
     cluster: Clusters = None,
     team: Teams = None,
-    format: Annotated[str, typer.Option("--format", help="text or json.", metavar="NAME")] = "text",
-    fail_on: Annotated[
-        str,
-        typer.Option(
-            "--fail-on", help="Lowest severity that makes exit 1: error, warning or note.", metavar="NAME"
-        ),
-    ] = "error",
-    today: Annotated[
-        str | None,
-        typer.Option(
-            "--today", help="Judge debug grants as of this day (default: today).", metavar="YYYY-MM-DD"
-        ),
-    ] = None,
+    formats: Formats = None,
+    color: Color = "auto",
+    fail_on: FailOn = "error",
+    today: Today = None,
     base: Base = None,
+    fix: Fix = False,
+    dry_run: DryRun = False,
+    fix_platform: FixPlatform = False,
     engine: EngineName = "auto",
     jobs: Jobs = 0,
 ) -> None:
-    """Check specs and everything they expand to, without writing."""
+    """Check specs and everything they expand to; nothing is written, but with --fix."""
     from gangplan.commands.common import request
+    from gangplan.commands.fix import fixing
     from gangplan.commands.validate import validate as command
 
     asked = request(workspace, cluster, team, specs, engine, jobs)
-    raise typer.Exit(command(asked, format, fail_on, today, base))
+    raise typer.Exit(command(asked, formats, fail_on, today, base, color, fixing(fix, dry_run, fix_platform)))
 
 
 @app.command()
@@ -143,35 +155,15 @@ def plan(
 
 @app.command()
 def why(
-    spec: Annotated[str, typer.Argument(help="A spec file.", metavar="SPEC")],
+    what: Asked,
     workspace: Workspace = None,
     cluster: Clusters = None,
 ) -> None:
-    """Show where each value of a job comes from: spec, profile, team, cluster or built-in."""
+    """Show where each value of a job comes from, what made a rendered line, or what a written one became."""
     from gangplan.commands.common import request
     from gangplan.commands.why import why as command
 
-    raise typer.Exit(command(request(workspace, cluster, None, [spec], "serial", 1)))
-
-
-schema_app = typer.Typer(
-    rich_markup_mode=None,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    no_args_is_help=True,
-    help="The file formats as JSON Schema.",
-)
-app.add_typer(schema_app, name="schema")
-
-
-@schema_app.command("print")
-def schema_print(
-    kind: Annotated[str, typer.Argument(help="spec, team, cluster or catalog.", metavar="KIND")],
-) -> None:
-    """Print the JSON Schema of a file format, for editors and other tools."""
-    from gangplan.commands.schema import print_schema
-
-    raise typer.Exit(print_schema(kind))
+    raise typer.Exit(command(request(workspace, cluster, None, None, "serial", 1), what))
 
 
 gitops_app = typer.Typer(

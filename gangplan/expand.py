@@ -5,28 +5,34 @@ A worker reads the workspace once; its tasks are lists of spec files. Nothing he
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
-from gangplan.emit import Change, EarlierRun, EarlierRuns, Stage, header_lines
+from gangplan.emit import Change, EarlierRuns, Stage, header_lines, renamed
 from gangplan.errors import InternalError
-from gangplan.findings import Finding, Location, Severity, error, note, warning
+from gangplan.findings import Finding, Location, error
 from gangplan.gates import check_objects, check_standing, prove_run, versions_of
 from gangplan.generators import platform_objects, run_objects, tenant_objects
-from gangplan.objects import Body, dump, dump_all
+from gangplan.model.site import Site, Tenant
+from gangplan.objects import Body, dump_all
 from gangplan.overlay import Builder, PatchError, load_component
 from gangplan.plan import Unit, plan_unit
-from gangplan.plan.names import run_name
+from gangplan.plan.names import content_hash, run_name
+from gangplan.plan.sources import sources_of
+from gangplan.policing import Police, police_findings, police_of
 from gangplan.resolve import resolve, resolve_site, resolve_tenants, target_clusters
 from gangplan.resolve.upgrade import Pairs, with_versions
+from gangplan.trace import Standing, Tracer, joined, standing_tracer, tracer_of
 from gangplan.validate.admission import Verdict, judge
 from gangplan.validate.contention import Demand, demand_of
+from gangplan.validate.crdrules.registry import read as read_crds
 from gangplan.validate.fit import Fit, admitted_fit
 from gangplan.validate.network.flows import Flow, flows
 from gangplan.validate.world import Run as Judged
 from gangplan.validate.world import World, world_of
+from gangplan.waivers import Subject, excuse, excuse_standing, unmarked
 from gangplan.workspace import RENDERED, Spec, SpecFile, Workspace, load, load_spec
 
 
@@ -69,6 +75,8 @@ class Expanded:
     demands: list[tuple[str, str, Location, Demand]] = field(default_factory=list)  # cluster, job, place
     texts: dict[str, str] = field(default_factory=dict)
     objects: int = 0
+    active: int = 0  # runs that are not archived
+    policies: set[str] = field(default_factory=set)  # those that judged
 
 
 @dataclass(slots=True)
@@ -80,6 +88,8 @@ class Worker:
     builders: dict[str, Builder]
     earlier: EarlierRuns
     worlds: dict[str, World] = field(default_factory=dict)
+    plain: dict[str, World] = field(default_factory=dict)  # the same without any patch
+    police: dict[str, Police] = field(default_factory=dict)
 
 
 _worker: list[Worker] = []
@@ -89,6 +99,7 @@ def set_up(options: Options) -> None:
     """Read the workspace for this worker. Its findings were reported by the process that started the work."""
     workspace = with_versions(load(options.root)[0], options.versions, options.clusters)
     builders = {name: Builder(load_component(options.root, name)[0]) for name in workspace.clusters}
+    read_crds(options.root, workspace.clusters)
     _worker[:] = [Worker(options, workspace, builders, EarlierRuns(options.root / RENDERED))]
 
 
@@ -111,30 +122,38 @@ def expand_cluster(cluster: str, teams: Sequence[str] = ()) -> Expanded:
     """
     worker, result = _current(), Expanded()
     site = resolve_site(worker.workspace, cluster)
-    parts: list[tuple[str, str, list[Body]]] = []
+    parts: list[tuple[str, Site | Tenant, list[Body]]] = []
     if not teams:
-        parts.append((f"{cluster}/platform/platform.yaml", site.source, platform_objects(site)))
-    for tenant in resolve_tenants(worker.workspace, cluster):
+        parts.append((f"{cluster}/platform/platform.yaml", site, platform_objects(site)))
+    tenants = resolve_tenants(worker.workspace, cluster)
+    for tenant in tenants:
         if not teams or tenant.team in teams:
             path = f"{cluster}/tenants/{tenant.team}/tenant.yaml"
-            parts.append((path, tenant.source, tenant_objects(tenant)))
+            parts.append((path, tenant, tenant_objects(tenant)))
     built = _build(worker, cluster, [bodies for _, _, bodies in parts], result)
     wrong: list[Finding] = []
-    for (path, source, before), bodies in zip(parts, built, strict=True):
-        builder = worker.builders[cluster]
-        wrong += check_objects(bodies, before, site.platform, Location(source), builder)
+    builder, tracers = worker.builders[cluster], []
+    for (path, owner, before), bodies in zip(parts, built, strict=True):
+        standing = Standing(worker.workspace, cluster, site, owner, tuple(before))
+        tracers.append((standing_tracer(standing, bodies, builder.component), len(bodies)))
+        wrong += check_objects(bodies, before, site.platform, tracers[-1][0], builder)
         if bodies:
-            _put(worker, result, path, dump_all(bodies, header_lines(source)))
+            _put(worker, result, path, dump_all(bodies, header_lines(owner.source)))
         result.objects += len(bodies)
     result.findings += wrong
     if not teams and not wrong:
         flat = [
             [body for group in groups for body in group] for groups in (built, [part[2] for part in parts])
         ]
-        sources = [Location(source) for _, source, bodies in parts for _ in bodies]
         spec = worker.workspace.clusters[cluster].spec
-        component = worker.builders[cluster].component
-        result.findings += check_standing(spec, site, flat[0], flat[1], sources, component)
+        result.findings += check_standing(spec, site, flat[0], flat[1], joined(tracers), builder.component)
+    if not wrong:
+        waived = [getattr(owner, "waived", ()) for _, owner, _ in parts]
+        bare = [unmarked(body, own) for own, bodies in zip(waived, built, strict=True) for body in bodies]
+        tracer = joined(tracers)
+        result.findings += _policies(worker, cluster, bare, tracer, result, result.findings)
+    owners = {tenant.namespace: tenant.team for tenant in tenants}
+    result.findings = excuse_standing(result.findings, worker.workspace.waivers, cluster, owners)
     return result
 
 
@@ -147,7 +166,26 @@ def _world(worker: Worker, cluster: str) -> World:
         standing = [body for bodies in built for body in bodies]
         spec = worker.workspace.clusters[cluster].spec
         worker.worlds[cluster] = world_of(cluster, spec, versions_of(site.platform), standing)
+        generated = tuple(body for bodies in groups for body in bodies)
+        worker.plain[cluster] = replace(worker.worlds[cluster], standing=generated)
     return worker.worlds[cluster]
+
+
+def _policies(
+    worker: Worker,
+    cluster: str,
+    bodies: Sequence[Body],
+    tracer: Tracer,
+    result: Expanded,
+    others: Sequence[Finding],
+) -> list[Finding]:
+    """What the cluster's policies say of objects, beside what was found about them."""
+    if cluster not in worker.police:
+        standing = _world(worker, cluster).standing
+        worker.police[cluster] = police_of(worker.workspace, cluster, standing)
+    police = worker.police[cluster]
+    result.policies |= police.names
+    return police_findings(police, bodies, tracer, others) if police else []
 
 
 def _current() -> Worker:
@@ -173,7 +211,7 @@ def _plan(worker: Worker, file: SpecFile, result: Expanded) -> Iterable[tuple[st
         result.findings += findings
         if job is None:
             continue
-        unit, findings = plan_unit(job, spec)
+        unit, findings = plan_unit(job, spec, sources_of(worker.workspace, spec, cluster))
         result.findings += findings
         if unit is not None:
             place = spec.document.where(("name",)) if spec.spec.name else Location(file.file, 1, 1)
@@ -186,13 +224,20 @@ def _render_runs(worker: Worker, cluster: str, units: list[tuple[Unit, Spec]], r
     groups = [run_objects(unit) for unit, _ in units]
     for (unit, _), before, bodies in zip(units, groups, _build(worker, cluster, groups, result), strict=True):
         where = Location(unit.job.source, 1, 1)
-        wrong = check_objects(bodies, before, unit.job.platform, where, worker.builders[cluster])
+        subject, waivers, begin = Subject.of(unit.job), worker.workspace.waivers, len(result.findings)
+        builder = worker.builders[cluster]
+        tracer = tracer_of(unit, bodies, builder.component, before)
+        wrong = check_objects(bodies, before, unit.job.platform, tracer, builder)
         result.findings += wrong
-        is_sound = not any(finding.severity is Severity.ERROR for finding in wrong)
+        is_sound = not any(finding.is_error for finding in excuse(wrong, waivers, subject))
         if is_sound:
-            result.findings += prove_run(
-                _world(worker, cluster), unit, bodies, before, worker.builders[cluster].component
-            )
+            world, component = _world(worker, cluster), builder.component
+            plain = partial(worker.plain.__getitem__, cluster)
+            result.findings += prove_run(world, unit, bodies, before, component, plain)
+            mine = [one for one in result.findings if one.where.file == unit.job.source]
+            others = [*mine, *result.findings[begin:]]
+            bare = [unmarked(body, unit.job.waived) for body in bodies]
+            result.findings += _policies(worker, cluster, bare, tracer, result, others)
             demand = demand_of(_world(worker, cluster), bodies)
             if demand is not None and not unit.job.is_archived:
                 origin = unit.job.origins.get("workers")
@@ -203,11 +248,13 @@ def _render_runs(worker: Worker, cluster: str, units: list[tuple[Unit, Spec]], r
         path = f"{cluster}/runs/{unit.job.team}/{name}.yaml"
         earlier = worker.earlier.find(path, unit.job.name, unit.job.spec_hash)
         if earlier is not None:
-            result.findings.append(_renamed(unit, cluster, earlier, name, worker.options.keep_runs))
+            result.findings.append(renamed(unit.job.source, cluster, earlier, name, worker.options.keep_runs))
             if worker.options.keep_runs:
                 path, text = earlier.path, earlier.text
+        result.findings[begin:] = excuse(result.findings[begin:], waivers, subject)
         _put(worker, result, path, text)
         result.objects += len(bodies)
+        result.active += not unit.job.is_archived
         if worker.options.keeps_texts:
             verdict = judge(_world(worker, cluster), bodies) if is_sound else None
             found = _flows(worker, cluster, unit, bodies) if is_sound else ()
@@ -220,26 +267,6 @@ def _flows(worker: Worker, cluster: str, unit: Unit, bodies: list[Body]) -> tupl
     if not worker.options.with_flows:
         return ()
     return flows(_world(worker, cluster), Judged(unit, tuple(bodies)))
-
-
-def _renamed(unit: Unit, cluster: str, earlier: EarlierRun, name: str, is_kept: bool) -> Finding:
-    """The spec is what it was, but its run is another one: the cluster, the image or gangplan changed."""
-    where = Location(unit.job.source, 1, 1)
-    old = earlier.path.rpartition("/")[2].removesuffix(".yaml")
-    if is_kept:
-        return note(
-            "run-kept",
-            where,
-            f"run {old} on {cluster} is kept as it was rendered; rendered today it would be {name}",
-            "Raise run: in the spec to run with today's platform.",
-        )
-    message = (
-        f"the spec did not change, but its run on {cluster} did ({old} is now {name}): "
-        "it trains again when this is synced"
-    )
-    return warning(
-        "run-renamed", where, message, "To keep runs as they were rendered: gangplan render --keep-runs."
-    )
 
 
 def _build(worker: Worker, cluster: str, groups: list[list[Body]], result: Expanded) -> list[list[Body]]:
@@ -259,16 +286,3 @@ def _put(worker: Worker, result: Expanded, path: str, text: str) -> None:
         result.changes.append(worker.options.stage.put(path, text))
     if worker.options.keeps_texts:
         result.texts[path] = text
-
-
-def content_hash(bodies: Sequence[Body], run: int) -> str:
-    """The hash in a run's name: everything that must not change while it runs, and the run number.
-
-    That is the whole runtime and what Trainer makes immutable in the TrainJob (2.2 and later: runtimeRef,
-    trainer, activeDeadlineSeconds). Metadata and network policies may change without a new run.
-    """
-    digest = hashlib.sha256(f"run {run}\n".encode())
-    for body in bodies:
-        if body["kind"] in ("TrainingRuntime", "TrainJob"):
-            digest.update(dump({"kind": body["kind"], "spec": body["spec"]}).encode())
-    return digest.hexdigest()

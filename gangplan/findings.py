@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
 
 
@@ -35,12 +35,43 @@ class Location:
 
 
 @dataclass(frozen=True, slots=True)
+class Fix:
+    """A mechanical repair: one stretch of one file, and the text that takes its place.
+
+    Lines and columns start at 1 and count code points as YAML does (a line ends at LF, CR LF or CR; a byte
+    order mark counts for nothing). The end is the first place behind the stretch.
+    """
+
+    file: str
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+    replacement: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Waived:
+    """The waiver that excuses a finding: its file and line, its last day (as 2027-01-31), reason, approver.
+
+    One that is over excuses nothing any more: the finding is shown with it and counts.
+    """
+
+    where: Location
+    until: str
+    reason: str
+    approver: str
+    is_over: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Finding:
     """One problem.
 
     `rule` is a stable kebab-case id; `where` the place in a user's file that is to blame;
     `object_ref` and `path` name the rendered object and its field when one is involved;
-    `help` is one sentence that can be followed or pasted.
+    `help` is one sentence that can be followed or pasted; `waiver` excuses it; `fix` repairs it.
     """
 
     rule: str
@@ -50,6 +81,18 @@ class Finding:
     help: str = ""
     object_ref: str = ""
     path: str = ""
+    waiver: Waived | None = None
+    fix: Fix | None = field(default=None, compare=False)
+
+    @property
+    def counts(self) -> bool:
+        """Whether it stands: no waiver that still holds excuses it."""
+        return self.waiver is None or self.waiver.is_over
+
+    @property
+    def is_error(self) -> bool:
+        """Whether it is an error that stands."""
+        return self.severity is Severity.ERROR and self.counts
 
     @property
     def sort_key(self) -> tuple[str, int, int, str, str, str]:
@@ -80,10 +123,13 @@ def note(rule: str, where: Location, message: str, help: str = "") -> Finding:
 
 
 def in_order(findings: Iterable[Finding]) -> list[Finding]:
-    """The findings sorted and without exact repeats (one cause is reported once)."""
-    return sorted(set(findings), key=lambda finding: finding.sort_key)
+    """The findings sorted and without exact repeats (one cause is reported once).
+
+    Where one place breaks a rule twice and only one breach is waived, the one that counts comes first.
+    """
+    return sorted(dict.fromkeys(findings), key=lambda finding: (finding.sort_key, not finding.counts))
 
 
 def worst(findings: Iterable[Finding]) -> Severity | None:
-    """The highest severity present, or None when there is none."""
-    return max((finding.severity for finding in findings), default=None)
+    """The highest severity among findings that count, or None when there is none."""
+    return max((finding.severity for finding in findings if finding.counts), default=None)

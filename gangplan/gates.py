@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
+from gangplan.blame import culprit, key_of, keys, patched_place
 from gangplan.findings import Finding, Location, note, warning
 from gangplan.model.job import Platform
 from gangplan.model.site import Site
-from gangplan.objects import Body, ref_of
+from gangplan.objects import Body, Path, ref_of
 from gangplan.overlay import Builder, Component
 from gangplan.plan import Unit
 from gangplan.plan.names import PLACEHOLDER
 from gangplan.resolve.shares import capacity
 from gangplan.spec.cluster import Cluster
 from gangplan.spec.nodes import NodePool
+from gangplan.trace import Tracer, trace_field, tracer_of
 from gangplan.validate.agreement import judge_standing
 from gangplan.validate.collisions import hold_ups, ousted
 from gangplan.validate.contention import HELP as CHECKPOINT_HELP
 from gangplan.validate.contention import RULE as NO_CHECKPOINT
 from gangplan.validate.contention import Demand, shown
+from gangplan.validate.crdrules.registry import of as crds_of
 from gangplan.validate.gate import judge_built
 from gangplan.validate.proofs import prove
 from gangplan.validate.schema import SchemaVersions
@@ -33,6 +36,7 @@ def versions_of(platform: Platform) -> SchemaVersions:
         trainer=platform.trainer.line,
         kueue=platform.kueue.line if platform.kueue else None,
         jobset=platform.jobset.line,
+        crds=crds_of(platform.cluster),
     )
 
 
@@ -41,7 +45,7 @@ def check_standing(
     site: Site,
     built: list[Body],
     before: list[Body],
-    sources: list[Location],
+    tracer: Tracer,
     component: Component,
 ) -> list[Finding]:
     """What the objects of a cluster say together: names that meet, quotas, caps and bounds that agree."""
@@ -52,41 +56,53 @@ def check_standing(
     own = judge_standing(before, None if spec.overcommit else offered)
     return [
         finding
-        for body, wrong, generated, where in zip(built, judged, own, sources, strict=True)
-        for finding in _findings_of(body, wrong, generated, where, component)
+        for index, (body, wrong, generated) in enumerate(zip(built, judged, own, strict=True))
+        for finding in _findings_of(index, body, wrong, generated, tracer, component)
     ]
 
 
 def prove_run(
-    world: World, unit: Unit, bodies: list[Body], before: list[Body], component: Component
+    world: World,
+    unit: Unit,
+    bodies: list[Body],
+    before: list[Body],
+    component: Component,
+    plain: Callable[[], World] | None = None,
 ) -> list[Finding]:
     """What the proofs say of a run whose objects are sound: at the field of the spec that is to blame.
 
-    A problem that the generated objects (`before`) do not have stands at the patch that made it.
+    A problem that the generated objects (`before`) do not have stands at the patch that made it; so does one
+    that they do not have where nothing is patched (`plain`), at the patch of the object that spoils the run.
     """
-    found: list[Finding] = []
     proved = prove(world, Run(unit, tuple(bodies)))
-    own = None
-    if proved and component.patches:
-        own = {(problem.rule, problem.path) for _, problem in prove(world, Run(unit, tuple(before)))}
+    if not proved:
+        return []
+    tracer = tracer_of(unit, bodies, component, before)
+    own = keys(world, unit, before) if component.patches else None
+    bare = own if own is None or plain is None else keys(plain(), unit, before)
+    found: list[Finding] = []
     for index, problem in proved:
-        origin = unit.job.origins.get(problem.field)
-        where = origin.where if origin and origin.where else Location(unit.job.source, 1, 1)
-        if own is not None and (problem.rule, problem.path) not in own:
-            where = component.place_of(problem.path)
-        about = str(ref_of(bodies[index])).replace(f"-{PLACEHOLDER}", "")
-        found.append(
-            Finding(
-                problem.rule,
-                problem.severity,
-                where,
-                problem.message.replace(f"-{PLACEHOLDER}", ""),
-                problem.help.replace(f"-{PLACEHOLDER}", ""),
-                about,
-                dotted(problem.path),
-            )
-        )
+        traced = trace_field(unit, problem.field) or tracer(index, problem.path)
+        where, about, path = traced.where, str(ref_of(bodies[index])), problem.path
+        if own is not None and key_of(problem) not in own:
+            where = component.place_of(problem.path, bodies[index])
+            if where == Location(component.file, 1, 1):  # another object than the patched one suffers
+                where = patched_place(world, unit, bodies, before, key_of(problem), component)
+        elif bare is not None and plain is not None and key_of(problem) not in bare:
+            blamed = culprit(world, plain(), unit, before, key_of(problem), component)
+            if blamed is not None:
+                body, path, where = blamed
+                about = f"{body['kind']}/{body['metadata']['name']}"  # told once, not for every team
+        found.append(_proved(problem, where, about, path))
     return found
+
+
+def _proved(problem: Problem, where: Location, about: str, path: Path) -> Finding:
+    """A problem of a run as a finding; the hash of the run's name is not known yet."""
+    message, help, ref = (
+        text.replace(f"-{PLACEHOLDER}", "") for text in (problem.message, problem.help, about)
+    )
+    return Finding(problem.rule, problem.severity, where, message, help, ref, dotted(path))
 
 
 def check_together(
@@ -113,11 +129,11 @@ def check_together(
 
 
 def check_objects(
-    bodies: Sequence[Body], before: Sequence[Body], platform: Platform, where: Location, builder: Builder
+    bodies: Sequence[Body], before: Sequence[Body], platform: Platform, tracer: Tracer, builder: Builder
 ) -> list[Finding]:
     """The gate: each built object against the schema of its kind and the rules, at the cluster's versions.
 
-    A problem that the generated object did not have is the overlay's.
+    A problem that the generated object did not have is the overlay's; `tracer` knows where any other is from.
     """
     versions = versions_of(platform)
     judged = judge_built(bodies, versions)
@@ -126,21 +142,28 @@ def check_objects(
     own = judge_built(before, versions)
     return [
         finding
-        for built, wrong, generated in zip(bodies, judged, own, strict=True)
-        for finding in _findings_of(built, wrong, generated, where, builder.component)
+        for index, (built, wrong, generated) in enumerate(zip(bodies, judged, own, strict=True))
+        for finding in _findings_of(index, built, wrong, generated, tracer, builder.component)
     ]
 
 
 def _findings_of(
-    built: Body, wrong: list[Problem], generated: list[Problem], where: Location, component: Component
+    index: int,
+    built: Body,
+    wrong: list[Problem],
+    generated: list[Problem],
+    tracer: Tracer,
+    component: Component,
 ) -> list[Finding]:
-    """The problems of one object as findings: at the patch that made them, else at the object's source."""
+    """The problems of one object as findings: at the patch that made them, else at what the field is from."""
     inherited = {problem.path for problem in generated}
     return [
         Finding(
             problem.rule,
             problem.severity,
-            where if problem.path in inherited else component.place_of(problem.path),
+            tracer(index, problem.path).where
+            if problem.path in inherited
+            else component.place_of(problem.path, built),
             problem.message,
             problem.help or ("" if problem.path in inherited else "Correct the patch."),
             str(ref_of(built)).replace(f"-{PLACEHOLDER}", ""),

@@ -9,25 +9,32 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from gangplan import expand
+from gangplan.blame import without_echoes
 from gangplan.emit import Change, Outcome, Stage
 from gangplan.emit.lock import locked
 from gangplan.engines import pick
 from gangplan.expand import Expanded, Options, Run
-from gangplan.findings import Finding, Location, Severity, error, in_order
+from gangplan.findings import Finding, Location, error, in_order
 from gangplan.gates import check_together
 from gangplan.overlay import load_component
+from gangplan.policing import check_policies
 from gangplan.resolve.checks import check_site
 from gangplan.resolve.compat import check_versions
 from gangplan.resolve.platform import resolve_platform
+from gangplan.resolve.scans import check_scans
 from gangplan.resolve.tenant_checks import check_tenants
 from gangplan.resolve.upgrade import Pairs, with_versions
-from gangplan.scan import scan, without
+from gangplan.resolve.waiver_checks import check_waivers, known_policies
+from gangplan.scan import scan, untold, without
 from gangplan.scope import Scope, select
 from gangplan.validate.contention import Demand
+from gangplan.validate.crdrules.registry import read as read_crds
+from gangplan.waivers import Subject, excuse, excuse_by_file
 from gangplan.workspace import OVERLAYS, RENDERED, SPECS, SpecFile, Workspace, load, load_spec
 
 # Specs per task: enough to make a kustomize start worth while, few enough to keep all workers busy.
 CHUNK = 50
+IMPORT_AGAIN = "Take it in again: gangplan schema import FILE."
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +62,14 @@ class Result:
     texts: dict[str, str] = field(default_factory=dict)
     specs: int = 0
     objects: int = 0
+    files: tuple[str, ...] = ()  # the specs, by their files
+    active: int = 0  # runs that are not archived
+    policies: set[str] = field(default_factory=set)  # those that judged
 
     @property
     def has_errors(self) -> bool:
         """Whether any finding is an error."""
-        return any(finding.severity is Severity.ERROR for finding in self.findings)
+        return any(finding.is_error for finding in self.findings)
 
     @property
     def differences(self) -> list[Change]:
@@ -116,12 +126,20 @@ def _staged(root: Path, tree: Path) -> Iterator[Stage]:
 
 def platform_findings(root: Path, workspace: Workspace) -> list[Finding]:
     """What is wrong with clusters and teams before any spec is looked at."""
-    findings: list[Finding] = []
+    findings = [
+        error("crd-unreadable", Location(file, 1, 1), f"the file holds no CRD: {why}", IMPORT_AGAIN)
+        for file, why in read_crds(root, workspace.clusters)
+    ]
     for name, cluster in workspace.clusters.items():
         findings += load_component(root, name)[1]
         findings += check_versions(cluster, resolve_platform(cluster))
         findings += check_site(workspace, cluster)
-    return [*findings, *check_tenants(workspace)]
+    findings += check_scans(root)
+    findings = excuse_by_file([*findings, *check_tenants(workspace)], workspace.waivers)
+    findings += check_policies(workspace)
+    if workspace.waivers:
+        findings += check_waivers(workspace, known_policies(root))
+    return findings
 
 
 def _expand(request: Request, stage: Stage | None, keeps_texts: bool) -> tuple[Result, Scope]:
@@ -135,7 +153,7 @@ def _expand(request: Request, stage: Stage | None, keeps_texts: bool) -> tuple[R
         result = Result([*findings, *specs], specs=len(workspace.spec_files))
         return _with_secrets(request.root, result, Scope()), Scope()
     scope, files = select(workspace, request.clusters, request.teams, request.specs, Path.cwd())
-    result = Result(list(findings), specs=len(files))
+    result = Result(list(findings), specs=len(files), files=tuple(file.file for file in files))
     closed = closed_clusters(workspace, findings)
     _Collector(workspace, scope, result, closed).collect(request, files, stage, keeps_texts)
     return _with_secrets(request.root, result, scope), scope
@@ -146,7 +164,7 @@ def closed_clusters(workspace: Workspace, findings: list[Finding]) -> frozenset[
 
     Nothing is written as long as there is any error, but every problem is told in one run.
     """
-    files = {finding.where.file for finding in findings if finding.severity is Severity.ERROR}
+    files = {finding.where.file for finding in findings if finding.is_error}
     parts = [file.split("/") for file in files]
     broken = {part[1] for part in parts if part[0] == OVERLAYS and len(part) > 1}
     teams = {part[1] for part in parts if part[0] == SPECS and part[2:] == ["team.yaml"]}
@@ -157,7 +175,7 @@ def closed_clusters(workspace: Workspace, findings: list[Finding]) -> frozenset[
 def _with_secrets(root: Path, result: Result, scope: Scope) -> Result:
     """The findings in order, with those about secrets; no other finding repeats a secret."""
     found, values = scan(root, scope.reads)
-    result.findings = in_order([*without(result.findings, values), *found])
+    result.findings = in_order([*untold(without(result.findings, values), found), *found])
     return result
 
 
@@ -196,6 +214,7 @@ class _Collector:
             for cluster in sorted(set(request.clusters or self.workspace.clusters) - self.closed):
                 self._take(expand.expand_cluster(cluster, self.scope.teams))
         self._check_together()
+        self.result.findings = without_echoes(self.result.findings)
         if self.scope.is_whole and not self.result.has_errors:
             self._check_patches()
 
@@ -205,6 +224,8 @@ class _Collector:
         self.result.runs += outcome.runs
         self.result.texts |= outcome.texts
         self.result.objects += outcome.objects
+        self.result.active += outcome.active
+        self.result.policies |= outcome.policies
         for cluster, indexes in outcome.matched.items():
             self.matched.setdefault(cluster, set()).update(indexes)
         for cluster, job, place, demand in outcome.demands:
@@ -225,7 +246,11 @@ class _Collector:
         """Runs that stand in each other's way, cluster by cluster."""
         for cluster, demands in sorted(self.demands.items()):
             pools = self.workspace.clusters[cluster].spec.node_pools
-            self.result.findings += check_together(cluster, pools, demands)
+            named = {place: name.split("/") for name, (place, _) in demands.items()}
+            for finding in check_together(cluster, pools, demands):
+                team, job = named[finding.where]
+                subject = Subject(cluster, team, job)
+                self.result.findings += excuse([finding], self.workspace.waivers, subject)
 
     def _check_patches(self) -> None:
         """A patch that matches nothing is a mistake: kustomize would pass it in silence."""

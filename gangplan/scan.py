@@ -12,6 +12,7 @@ from pathlib import Path
 
 from gangplan.emit import source_of
 from gangplan.findings import Finding, Location, error
+from gangplan.rules import rules
 from gangplan.validate.secrets import RULE, Secret, masked, secrets_in, stored_secrets
 from gangplan.workspace import OVERLAYS, RENDERED, SPECS
 
@@ -44,11 +45,23 @@ def without(findings: Iterable[Finding], values: set[str]) -> list[Finding]:
     """The findings, with every secret in their texts shortened."""
     out = []
     for finding in findings:
-        message, help = finding.message, finding.help
+        message, help, fix = finding.message, finding.help, finding.fix
         for value in values:
             message, help = message.replace(value, masked(value)), help.replace(value, masked(value))
-        out.append(replace(finding, message=message, help=help))
+            if fix is not None and (value in fix.replacement or value in fix.why):
+                fix = None  # it would show the secret, and a secret is not mended by spelling
+        out.append(replace(finding, message=message, help=help, fix=fix))
     return out
+
+
+def untold(findings: Iterable[Finding], secrets: Iterable[Finding]) -> list[Finding]:
+    """The findings without those of policies that say of a secret what was found already, at its place."""
+    places = {one.where for one in secrets}
+    return [
+        one
+        for one in findings
+        if one.where not in places or one.rule not in rules() or RULE not in rules()[one.rule].told_by
+    ]
 
 
 def _finding(file: str, text: str, secret: Secret) -> Finding:

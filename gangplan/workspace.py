@@ -16,6 +16,7 @@ from gangplan.spec.cluster import Cluster
 from gangplan.spec.job import TrainingJob
 from gangplan.spec.load import M, parse
 from gangplan.spec.team import Team
+from gangplan.spec.waiver_files import WaiverFile, load_waivers
 
 SPECS, OVERLAYS, CATALOG, RENDERED = "specs", "overlays", "images/catalog.yaml", "rendered"
 
@@ -71,6 +72,7 @@ class Workspace:
     catalog_document: Document | None = None
     spec_files: tuple[SpecFile, ...] = ()
     unread: frozenset[str] = frozenset()  # clusters whose file could not be read
+    waivers: tuple[WaiverFile, ...] = ()
 
 
 def find_root(start: Path) -> Path:
@@ -94,8 +96,8 @@ def load(root: Path) -> tuple[Workspace, list[Finding]]:
     # A file that cannot be read is reported once, not again wherever it is named.
     known = set(_folders(root / OVERLAYS))
     _check_references(clusters, teams, known, set(_folders(root / SPECS)), findings)
-    unread = frozenset(known - set(clusters))
-    return Workspace(root, clusters, teams, catalog, catalog_document, spec_files, unread), findings
+    unread, waivers = frozenset(known - set(clusters)), load_waivers(root, findings)
+    return Workspace(root, clusters, teams, catalog, catalog_document, spec_files, unread, waivers), findings
 
 
 def load_spec(root: Path, source: SpecFile) -> tuple[Spec | None, list[Finding]]:

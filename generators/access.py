@@ -35,7 +35,7 @@ def access(tenant: Tenant) -> list[Body]:
         bodies += _binding(tenant, role, role, sorted(set(groups[role])))
     for grant in tenant.debuggers:
         more = {"reason": grant.reason, "until": grant.until}
-        bodies += _binding(tenant, _grant_name(grant), DEBUGGER, [grant.group], **more)
+        bodies += _binding(tenant, grant_name(grant), DEBUGGER, [grant.group], **more)
     return bodies
 
 
@@ -51,7 +51,7 @@ def _binding(tenant: Tenant, name: str, role: str, groups: list[str], **annotati
     return objects_of("tenant/rolebinding.yaml.j2", values)
 
 
-def _grant_name(grant: DebugGrant) -> str:
+def grant_name(grant: DebugGrant) -> str:
     """A name per grant: a group may have several, and its own name may be none of Kubernetes."""
     digest = hashlib.sha256(f"{grant.group}\n{grant.reason}".encode()).hexdigest()[:8]
     return f"{DEBUGGER}-{grant.until}-{digest}"

@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from gangplan.model.job import Job
 from gangplan.model.site import Tenant
 from gangplan.objects import Body
 from gangplan.plan import Unit
 from gangplan.source import load_blocks
 from gangplan.template import render_yaml
+from gangplan.waivers import mark_labels
 
 PREFIX = "gangplan.dev/"
 Pairs = tuple[tuple[str, str], ...]
@@ -36,7 +38,16 @@ def run_labels(unit: Unit) -> Pairs:
     }
     if job.cost_centre:
         labels[f"{PREFIX}cost-centre"] = job.cost_centre
+    labels |= mark_labels(job.waived)
+    labels |= regime_labels(job.regimes)
+    if job.residency:
+        labels[f"{PREFIX}residency"] = job.residency
     return tuple(sorted(labels.items()))
+
+
+def regime_labels(regimes: tuple[str, ...]) -> dict[str, str]:
+    """The labels by which the policies of a regime find what falls under it."""
+    return {f"{PREFIX}{regime}": "true" for regime in regimes}
 
 
 def run_annotations(unit: Unit, wave: int) -> Pairs:
@@ -48,7 +59,21 @@ def run_annotations(unit: Unit, wave: int) -> Pairs:
         annotations[f"{PREFIX}description"] = job.description
     if job.is_archived:
         annotations |= dict(ARCHIVED)
+    annotations |= _evidence(job)
     return tuple(sorted(annotations.items()))
+
+
+def _evidence(job: Job) -> dict[str, str]:
+    """What policies hold a run to and no other field tells: its data sets with their regions, and that its
+    long timeout was asked for."""
+    found = {}
+    if job.is_extended:
+        found[f"{PREFIX}extended-timeout"] = "true"
+    if job.datasets:
+        found[f"{PREFIX}datasets"] = ",".join(job.datasets)
+    if job.data_regions:
+        found[f"{PREFIX}data-regions"] = ",".join(f"{name}={region}" for name, region in job.data_regions)
+    return found
 
 
 def tenant_labels(tenant: Tenant) -> Pairs:
@@ -56,6 +81,7 @@ def tenant_labels(tenant: Tenant) -> Pairs:
     labels = {"app.kubernetes.io/managed-by": "gangplan", f"{PREFIX}team": tenant.team}
     if tenant.cost_centre:
         labels[f"{PREFIX}cost-centre"] = tenant.cost_centre
+    labels |= mark_labels(tenant.waived)
     return tuple(sorted(labels.items()))
 
 

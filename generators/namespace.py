@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gangplan.generators.common import Pairs, objects_of, tenant_annotations, tenant_labels
+from gangplan.generators.common import Pairs, objects_of, regime_labels, tenant_annotations, tenant_labels
 from gangplan.model.site import Tenant
 from gangplan.objects import Body
 
@@ -31,7 +31,7 @@ def _labels(tenant: Tenant) -> Pairs:
     """Those of a tenant; on OpenShift also what makes the namespace a project of its AI dashboard, and what
     its build of Kueue wants: that one leaves namespaces without the label alone (Red Hat build of Kueue,
     "Labeling namespaces")."""
-    labels = dict(tenant_labels(tenant))
+    labels = dict(tenant_labels(tenant)) | regime_labels(tenant.regimes)
     if tenant.platform.openshift is not None:
         labels["opendatahub.io/dashboard"] = "true"
         if tenant.platform.kueue is not None:

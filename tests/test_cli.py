@@ -175,6 +175,9 @@ def test_json_of_validate(root: Path) -> None:
     assert outcome.err == ""
     assert document["version"] == 1
     (finding,) = document["findings"]
+    assert re.fullmatch("[0-9a-f]{32}", finding.pop("fingerprint"))
+    fix = finding.pop("fix")
+    assert fix is None or fix["replacement"] in ("32Gi", "32G")
     assert finding == {
         "rule": "spec-value",
         "severity": "error",
@@ -185,6 +188,7 @@ def test_json_of_validate(root: Path) -> None:
         "path": "",
         "message": "memory: '32GB' is not an amount that Kubernetes reads",
         "help": "did you mean 32Gi or 32G?",
+        "waiver": None,
     }
 
 

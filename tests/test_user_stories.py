@@ -208,7 +208,7 @@ CASES = [
         "US-09 a patch",
         "risk",
         job("openmpi", "workers: 8", "cpu: 8"),
-        4,
+        8,
         "schema",
         ("Intel", "OpenMPI"),
         patch=PATCHES,

@@ -1,4 +1,4 @@
-"""The gate that every object passes: its schema first, then the rules about what its parts say together."""
+"""The gate that every object passes: its schema, then what its parts say together, then its CRD's rules."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from gangplan.validate import consistency, lifecycle
+from gangplan.validate.crdrules.check import problems as crd_problems
 from gangplan.validate.schema import SchemaVersions
 from gangplan.validate.schema import problems as schema_problems
 from gangplan.validate.schema_messages import Problem
@@ -19,7 +20,7 @@ def judge(bodies: Sequence[dict[str, Any]], versions: SchemaVersions) -> list[li
     found = [schema_problems(body, versions) for body in bodies]
     good = [body for body, problems in zip(bodies, found, strict=True) if not problems]
     return [
-        problems or consistency.problems(body, good, versions)
+        problems or consistency.problems(body, good, versions) or crd_problems(body, versions)
         for body, problems in zip(bodies, found, strict=True)
     ]
 

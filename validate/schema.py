@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from gangplan.validate import schema_messages as words
 from gangplan.validate.schema_lists import has_repeats, keyed_lists, repeats
@@ -32,6 +32,13 @@ COMPONENT_OF_GROUP = {
 ADDONS = "1"
 
 
+class Crds(Protocol):
+    """Kinds of CRDs that a workspace took in (crdrules/registry.py)."""
+
+    def engine(self, api_version: str, kind: str) -> ImportedEngine | None:
+        """What checks objects of a kind; None for a kind that was not taken in."""
+
+
 @dataclass(frozen=True, slots=True)
 class SchemaVersions:
     """The minors of one cluster (`1.34`, `2.3`, `0.19`, `0.12`); None where a component is not installed.
@@ -43,6 +50,7 @@ class SchemaVersions:
     trainer: str | None = None
     kueue: str | None = None
     jobset: str | None = None
+    crds: Crds | None = None  # kinds that the workspace took in
 
     def minor(self, component: str) -> str | None:
         """The minor of a component by its name."""
@@ -92,6 +100,20 @@ class Engine:
             return problem
         help = f"{self.component} {', '.join(minors)} has this field, {self.minor} does not"
         return replace(problem, help=help)
+
+
+class ImportedEngine(Engine):
+    """The compiled schema of a kind that the workspace took in."""
+
+    def __init__(self, schema: Schema) -> None:
+        import jsonschema_rs
+
+        self.schema = schema
+        self._validator = jsonschema_rs.Draft202012Validator(schema)
+        self._keyed = keyed_lists(schema, {}, {})
+
+    def _other_minor(self, problem: Problem, schema_path: list[str | int]) -> Problem:
+        return problem
 
 
 def at(value: Any, path: tuple[str | int, ...]) -> Any:
@@ -168,6 +190,9 @@ def engine_for(versions: SchemaVersions, api_version: str, kind: str) -> Engine 
         return words.not_installed(api_version, kind, component)
     if minor not in content["versions"]:
         return words.unknown_version(api_version, kind, component, minor, content["versions"])
+    imported = versions.crds.engine(api_version, kind) if versions.crds else None
+    if f"{api_version}/{kind}" not in content["kinds"] and imported is not None:
+        return imported
     if f"{api_version}/{kind}" not in content["kinds"]:
         return words.unknown_kind(api_version, kind, component, minor, content["kinds"])
     return _engine(component, minor, f"{api_version}/{kind}")

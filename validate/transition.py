@@ -7,10 +7,11 @@ core/validation and rbac/validation of Kubernetes.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from gangplan.findings import Severity
+from gangplan.validate.crdrules.check import changed as crd_changed
 from gangplan.validate.forms import Body, Path
 from gangplan.validate.schema import SchemaVersions, minor_key
 from gangplan.validate.schema_messages import Problem, dotted
@@ -107,6 +108,10 @@ def _changed(old: Body, new: Body, versions: SchemaVersions) -> Iterator[Problem
                 _cure(kind),
                 IMMUTABLE,
             )
+    told = _fixed(old, kind, versions)
+    for problem in crd_changed(old, new, versions):
+        if not any(problem.path[: len(path)] == path for path in told):
+            yield replace(problem, help=problem.help or _cure(kind))
     if kind == "TrainJob" and not _is_archived(old) and not _is_archived(new):
         yield from _queue_label(old, new)
 

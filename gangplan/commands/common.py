@@ -6,11 +6,13 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TextIO
 
 from gangplan.errors import Exit, UserError
 from gangplan.findings import Finding, Severity, worst
 from gangplan.pipeline import Request, Result
-from gangplan.report.text import text_report
+from gangplan.report.text import Line, text_report
+from gangplan.waivers import is_policy
 from gangplan.workspace import find_root
 
 # Findings of these rules mean that the input was understood and judged; all other errors mean that a file
@@ -30,6 +32,8 @@ JUDGED = frozenset(
         "kubeconform",
         "bounds-uncovered",
         "grant-expired",
+        "waiver-expired",
+        "waiver-too-long",
         "hard-quota-below-queue",
         "queue-invalid",
         "quota-over-capacity",
@@ -78,19 +82,35 @@ def request(
     )
 
 
-def print_findings(findings: Sequence[Finding]) -> None:
-    """Findings to standard error, coloured on a terminal unless NO_COLOR is set."""
-    colour = sys.stderr.isatty() and not os.environ.get("NO_COLOR")
-    sys.stderr.write(text_report(findings, colour))
+def print_findings(findings: Sequence[Finding], colour: bool | None = None, line: Line | None = None) -> None:
+    """Findings to standard error, coloured on a terminal unless told otherwise; `line` adds source lines."""
+    colour = wants_colour(sys.stderr) if colour is None else colour
+    sys.stderr.write(text_report(findings, colour, line))
+
+
+def wants_colour(stream: TextIO, flag: str = "auto") -> bool:
+    """Whether to colour: the flag, else NO_COLOR (no-color.org), else FORCE_COLOR, else whether it is a terminal."""
+    if flag != "auto":
+        return flag == "always"
+    if os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("FORCE_COLOR", "0") not in ("", "0"):
+        return True
+    return stream.isatty() and os.environ.get("TERM") != "dumb"
 
 
 def exit_code(result: Result, fail_on: Severity = Severity.ERROR) -> Exit:
     """0 clean, 1 findings at or above `fail_on`, 2 when input could not be understood."""
-    errors = [finding for finding in result.findings if finding.severity is Severity.ERROR]
-    if any(finding.rule not in JUDGED for finding in errors):
+    errors = [finding for finding in result.findings if finding.is_error]
+    if not all(_is_judged(finding) for finding in errors):
         return Exit.INPUT
     level = worst(result.findings)
     return Exit.FINDINGS if level is not None and level >= fail_on else Exit.CLEAN
+
+
+def _is_judged(finding: Finding) -> bool:
+    """Whether what it is about was understood: a policy judged it, or a waiver once excused it, too."""
+    return finding.rule in JUDGED or finding.waiver is not None or is_policy(finding.rule)
 
 
 def plural(count: int, word: str) -> str:

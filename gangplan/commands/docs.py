@@ -8,10 +8,17 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from gangplan.commands.schema import models, schema_of
+from gangplan.commands.policy_docs import policies_page
+from gangplan.commands.schema import FINDINGS, models, schema_of
 from gangplan.errors import Exit
 
-_TITLES = {"spec": "TrainingJob", "team": "Team", "cluster": "Cluster", "catalog": "ImageCatalog"}
+_TITLES = {
+    "spec": "TrainingJob",
+    "team": "Team",
+    "cluster": "Cluster",
+    "catalog": "ImageCatalog",
+    "waiver": "Waiver",
+}
 
 
 def write_docs(folder: Path, check: bool) -> Exit:
@@ -34,7 +41,7 @@ def pages() -> dict[str, str]:
     """Every generated page by its path."""
     found = {
         f"schema/{kind}.json": json.dumps(schema_of(kind), indent=2, ensure_ascii=False) + "\n"
-        for kind in models()
+        for kind in [*models(), FINDINGS]
     }
     found["spec.md"] = "\n".join(
         [
@@ -48,6 +55,7 @@ def pages() -> dict[str, str]:
     from gangplan.commands.explain import rules_page  # which asks this module for the fields
 
     found["rules.md"] = rules_page()
+    found["policies.md"] = policies_page()
     return found
 
 
@@ -59,16 +67,25 @@ def field_rows() -> Iterator[tuple[str, dict[str, str]]]:
         blocks |= {f"{_TITLES[kind]}.{name}": block for name, block in schema.get("$defs", {}).items()}
         for title, block in blocks.items():
             for name, field in block.get("properties", {}).items():
-                yield f"{title}.{name}", _facts(name, field, block, schema)
+                yield f"{title}.{name}", facts_of(name, field, block, schema)
 
 
-def _facts(name: str, field: dict[str, Any], block: dict[str, Any], schema: dict[str, Any]) -> dict[str, str]:
+def facts_of(
+    name: str, field: dict[str, Any], block: dict[str, Any], schema: dict[str, Any]
+) -> dict[str, str]:
     return {
         "type": _type(field, schema),
         "default": "required" if name in block.get("required", ()) else _shown(field.get("default")),
         "example": _shown((field.get("examples") or [""])[0]),
-        "meaning": field.get("description", ""),
+        # pydantic leaves a description out that the block repeats.
+        "meaning": field.get("description") or _block(field, schema).get("description", ""),
     }
+
+
+def _block(field: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any]:
+    """The block that a field holds, empty for a plain value."""
+    found: dict[str, Any] = schema.get("$defs", {}).get(field.get("$ref", "").rsplit("/", 1)[-1], {})
+    return found
 
 
 def _format_page(kind: str) -> str:
@@ -91,7 +108,7 @@ def _format_page(kind: str) -> str:
 def _table(block: dict[str, Any], schema: dict[str, Any]) -> list[str]:
     rows = ["| field | type | default | example | meaning |", "|---|---|---|---|---|"]
     for name, field in block["properties"].items():
-        facts = _facts(name, field, block, schema)
+        facts = facts_of(name, field, block, schema)
         rows.append(
             f"| `{name}` | {facts['type']} | {facts['default']} | {facts['example']} | {facts['meaning']} |"
         )
@@ -120,11 +137,9 @@ def _type(field: dict[str, Any], schema: dict[str, Any]) -> str:
     if field.get("type") == "array":
         return f"list of {_type(field.get('items', {}), schema)}"
     if field.get("type") == "object":
-        return (
-            f"map of {_type(field.get('additionalProperties', {}), schema)}"
-            if isinstance(field.get("additionalProperties"), dict)
-            else "map"
-        )
+        values = [field.get("additionalProperties"), *field.get("patternProperties", {}).values()]
+        value = next((one for one in values if isinstance(one, dict)), None)
+        return f"map of {_type(value, schema)}" if value is not None else "map"
     if isinstance(field.get("type"), list):
         return "text or number"
     return {"string": "text", "integer": "whole number", "boolean": "true or false"}.get(

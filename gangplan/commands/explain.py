@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import sys
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
-from gangplan.commands.docs import field_rows
+from gangplan.commands.fields import FILES, Field, known_names, lookup, rules_about
 from gangplan.errors import Exit, UserError
-from gangplan.rules import Example, Rule, rules
+from gangplan.rules import Example, Rule, built_in, rules
 from gangplan.workspace import nearest
 
 WIDTH = 100
+# More fields of one name than this are listed by their paths.
+MOST_PAGES = 3
+_FACTS = ("type", "default", "example")
 
 
 def explain(name: str | None) -> Exit:
@@ -25,12 +28,32 @@ def explain(name: str | None) -> Exit:
     if name in known:
         sys.stdout.write(rule_text(known[name]))
         return Exit.CLEAN
-    rows = list(_fields(name))
-    if not rows:
-        names = [*known, *(path for path, _ in field_rows())]
+    found = lookup(name)
+    if not found:
+        names = [*known, *known_names()]
         raise UserError(f"there is no rule and no field '{name}'", nearest(name, names))
-    sys.stdout.write("\n".join(rows))
+    sys.stdout.write(fields_text(found))
     return Exit.CLEAN
+
+
+def fields_text(found: Sequence[Field]) -> str:
+    """The page of the first field, of all when they are few, and the paths of the others."""
+    shown = found if len(found) <= MOST_PAGES else found[:1]
+    text = "\n".join(field_text(one) for one in shown)
+    rest = found[len(shown) :]
+    if rest:
+        text += "\nalso:\n" + "".join(f"  {one.name}\n" for one in rest)
+    return text
+
+
+def field_text(field: Field) -> str:
+    """The page of a field for a terminal."""
+    lines = [f"{field.name} ({FILES[field.kind]})", "", _filled(field.facts["meaning"]), ""]
+    lines += [f"{what}: {_plain(field.facts[what])}" for what in _FACTS if field.facts[what]]
+    lines += [_listed("fields", field.inner)] if field.inner else []
+    about = [rule.id for rule in rules_about(field)]
+    lines += [_listed("rules", about)] if about else []
+    return "\n".join(lines) + "\n"
 
 
 def rule_text(rule: Rule) -> str:
@@ -44,16 +67,17 @@ def rule_text(rule: Rule) -> str:
 
 
 def rules_page() -> str:
-    """docs/rules.md: every rule, by topic."""
+    """docs/rules.md: every built-in rule, by topic; policies have a page of their own (policy_docs.py)."""
     lines = [
         "# Rules",
         "",
         "Generated from `gangplan/rules/` by `make docs`; `gangplan explain RULE` prints one page. Every example",
-        "is run by the tests: the first form breaks exactly this rule, the second does not.",
+        "is run by the tests: the first form breaks exactly this rule, the second does not. Policies are in",
+        "[policies.md](policies.md).",
         "",
     ]
     topic = ""
-    for rule in rules().values():
+    for rule in built_in().values():
         if rule.topic != topic:
             topic = rule.topic
             lines += [f"## {topic.replace('-', ' ').capitalize()}", ""]
@@ -88,10 +112,17 @@ def _sides(example: Example) -> Iterator[tuple[str, str]]:
             yield f"{side}, in {file}:", text.rstrip("\n")
 
 
-def _fields(name: str) -> Iterator[str]:
-    """Each field of that name or path, with what docs/spec.md says of it."""
-    for path, facts in field_rows():
-        if name in (path, path.rpartition(".")[2], path.partition(".")[2]):
-            lines = [path, "", _filled(facts["meaning"]), ""]
-            lines += [f"{what}: {facts[what]}" for what in ("type", "default", "example") if facts[what]]
-            yield "\n".join(lines) + "\n"
+def _listed(what: str, names: Iterable[str]) -> str:
+    """`fields: a, b, c`, further lines below the first name."""
+    return textwrap.fill(
+        ", ".join(names),
+        WIDTH,
+        initial_indent=f"{what}: ",
+        subsequent_indent=" " * (len(what) + 2),
+        break_on_hyphens=False,
+    )
+
+
+def _plain(text: str) -> str:
+    """A cell of docs/spec.md without its Markdown."""
+    return text.replace("\\|", "|").replace("`", "")

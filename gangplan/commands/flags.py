@@ -19,6 +19,12 @@ Clusters = Annotated[
 Teams = Annotated[
     list[str] | None, typer.Option("--team", help="Only this team; may be repeated.", metavar="NAME")
 ]
+Asked = Annotated[
+    str,
+    typer.Argument(
+        help="A spec, or a line of any file, such as rendered/...:LINE.", metavar="SPEC|FILE:LINE"
+    ),
+]
 Specs = Annotated[
     list[str] | None,
     typer.Argument(help="Spec files, folders or patterns (default: all).", metavar="[SPEC]..."),
@@ -36,4 +42,41 @@ Base = Annotated[
         help="Also compare rendered/ with this Git revision: what would a sync from there refuse or leave?",
         metavar="REVISION",
     ),
+]
+Formats = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--format",
+        help="text, json, sarif, junit, github, gitlab or markdown; FORMAT=FILE writes a file; may be repeated.",
+        metavar="FORMAT[=FILE]",
+    ),
+]
+Color = Annotated[
+    str,
+    typer.Option("--color", help="Colour findings: auto (on a terminal), always or never.", metavar="WHEN"),
+]
+FailOn = Annotated[
+    str,
+    typer.Option(
+        "--fail-on", help="Lowest severity that makes exit 1: error, warning or note.", metavar="NAME"
+    ),
+]
+Today = Annotated[
+    str | None,
+    typer.Option(
+        "--today",
+        help="Judge debug grants and waivers as of this day (default: today).",
+        metavar="YYYY-MM-DD",
+    ),
+]
+Fix = Annotated[
+    bool, typer.Option("--fix", help="Make the mechanical repairs first, and show the difference.")
+]
+DryRun = Annotated[bool, typer.Option("--dry-run", "--diff", help="With --fix: only show the difference.")]
+FixPlatform = Annotated[
+    bool,
+    typer.Option("--fix-platform", help="As --fix, also in overlays/, images/ and policies/waivers/."),
+]
+KeepRuns = Annotated[
+    bool, typer.Option("--keep-runs", help="Keep runs whose spec did not change as they were rendered.")
 ]

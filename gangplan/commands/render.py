@@ -3,52 +3,91 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TextIO
 
-from gangplan.commands.common import exit_code, plural, print_findings
+from gangplan.commands.common import exit_code, plural
+from gangplan.commands.reports import Outputs, outputs, publish, repository_folder
 from gangplan.commands.since import add_since, check_base, checked_tree
 from gangplan.emit import Outcome
 from gangplan.errors import Exit, UserError
 from gangplan.pipeline import Request, Result, preview
 from gangplan.pipeline import render as run_render
 from gangplan.report.difference import difference
+from gangplan.report.model import Report
 from gangplan.tools.kustomize import engine
 from gangplan.workspace import RENDERED
 
 
-def render(request: Request, check: bool, output: str | None, base: str | None = None) -> Exit:
+def render(
+    request: Request,
+    check: bool,
+    output: str | None,
+    base: str | None = None,
+    formats: Sequence[str] | None = None,
+    colour: str = "auto",
+) -> Exit:
     """Write the tree, show it, or compare it; with `base`, also with that of a Git revision."""
     check_base(request, base)
     if base and not check:
         raise UserError("--base goes with --check, and with gangplan validate")
     if check and output:
         raise UserError("--check compares with rendered/; it cannot be used with --output")
+    wanted = outputs(formats, request.root, colour)
     if output == "-":
-        return _print(request)
+        return _print(request, wanted)
     tree = Path(output).absolute() if output else None
     result = run_render(request, tree, check)
     if base and not result.has_errors:
         add_since(request, result, base, checked_tree(request, result))
-        print_findings(result.findings)
-        return max(exit_code(result), _report_check(request, result))
-    print_findings(result.findings)
+        _publish(request, result, wanted)
+        return max(exit_code(result), _report_check(request, result, wanted.words))
+    _publish(request, result, wanted)
     if result.has_errors:
         sys.stderr.write(
-            f"nothing was written: {plural(sum(1 for f in result.findings if f.severity.word == 'error'), 'error')}\n"
+            f"nothing was written: {plural(sum(1 for f in result.findings if f.is_error), 'error')}\n"
         )
         return exit_code(result)
-    return _report_check(request, result) if check else _report(result, output or RENDERED)
+    if check:
+        return _report_check(request, result, wanted.words)
+    return _report(result, output or RENDERED, wanted.words)
 
 
-def _print(request: Request) -> Exit:
+def _print(request: Request, wanted: Outputs) -> Exit:
+    if wanted.machine:
+        raise UserError(
+            "manifests and a report cannot both have standard output",
+            "Give a file to the report: --format FORMAT=FILE.",
+        )
     result = preview(request)
-    print_findings(result.findings)
+    _publish(request, result, wanted)
     if not result.has_errors:
         sys.stdout.write("---\n".join(result.texts[path] for path in sorted(result.texts)))
     return exit_code(result)
 
 
-def _report(result: Result, folder: str) -> Exit:
+def _publish(request: Request, result: Result, wanted: Outputs) -> None:
+    """The findings in every format that is wanted; what became of the files is in the JSON document."""
+    files = {
+        outcome.value: [change.path for change in result.changes if change.outcome is outcome]
+        for outcome in Outcome
+        if not result.has_errors  # then nothing was written
+    }
+    checked = {"specs": result.specs, "objects": result.objects}
+    report = Report(
+        tuple(result.findings),
+        checked,
+        ("embedded validator",),
+        result.files,
+        repository_folder(request.root),
+        command="render",
+        facts={"files": files},
+    )
+    publish(report, wanted, request.root, with_summary=False)
+
+
+def _report(result: Result, folder: str, words: TextIO) -> Exit:
     counts = {
         outcome: sum(1 for change in result.changes if change.outcome is outcome) for outcome in Outcome
     }
@@ -57,22 +96,22 @@ def _report(result: Result, folder: str) -> Exit:
         1 for change in result.changes if "/runs/" in change.path and change.outcome is not Outcome.REMOVED
     )
     builder = engine()
-    sys.stdout.write(
+    words.write(
         f"{plural(runs, 'run')} of {plural(result.specs, 'spec')}, {plural(result.objects, 'object')} in {folder}/: {', '.join(parts)} files "
         f"({builder.label if builder else 'no overlay engine'}, embedded validator)\n"
     )
     return exit_code(result)
 
 
-def _report_check(request: Request, result: Result) -> Exit:
+def _report_check(request: Request, result: Result, words: TextIO) -> Exit:
     if not result.differences:
-        sys.stdout.write(
+        words.write(
             f"{RENDERED}/ is fresh: {plural(len(result.changes), 'file')} of {plural(result.specs, 'spec')}\n"
         )
         return exit_code(result)
     for change in result.differences:
-        sys.stdout.write(difference(request.root / RENDERED, change, result.texts.get(change.path, "")))
-    sys.stdout.write(
+        words.write(difference(request.root / RENDERED, change, result.texts.get(change.path, "")))
+    words.write(
         f"{RENDERED}/ is stale: {plural(len(result.differences), 'file')} differ; run `gangplan render` and commit\n"
     )
     return Exit.FINDINGS

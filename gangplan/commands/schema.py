@@ -7,9 +7,14 @@ import sys
 from typing import Any
 
 from gangplan.errors import Exit, UserError
+from gangplan.report.findings_schema import findings_schema
 from gangplan.spec.base import Strict
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
+
+
+# Not a file that people write, but the document of `--format json`.
+FINDINGS = "findings"
 
 
 def models() -> dict[str, type[Strict]]:
@@ -18,15 +23,18 @@ def models() -> dict[str, type[Strict]]:
     from gangplan.spec.cluster import Cluster
     from gangplan.spec.job import TrainingJob
     from gangplan.spec.team import Team
+    from gangplan.spec.waiver import Waiver
 
-    return {"spec": TrainingJob, "team": Team, "cluster": Cluster, "catalog": ImageCatalog}
+    return {"spec": TrainingJob, "team": Team, "cluster": Cluster, "catalog": ImageCatalog, "waiver": Waiver}
 
 
 def schema_of(kind: str) -> dict[str, Any]:
     """The JSON Schema of a file format, as editors use it. Raises UserError for an unknown one."""
     known = models()
+    if kind == FINDINGS:
+        return {"$schema": DRAFT, "title": "Findings", **findings_schema()}
     if kind not in known:
-        raise UserError(f"there is no file format '{kind}'", f"Formats: {', '.join(known)}.")
+        raise UserError(f"there is no file format '{kind}'", f"Formats: {', '.join([*known, FINDINGS])}.")
     schema: dict[str, Any] = _untitled(known[kind].model_json_schema(by_alias=True))
     return {"$schema": DRAFT, "title": known[kind].__name__, **schema}
 

@@ -4,32 +4,43 @@ from __future__ import annotations
 
 import datetime
 import sys
+from collections.abc import Sequence
 
-from gangplan.commands.common import exit_code, plural, print_findings
+from gangplan.commands.common import exit_code, plural
+from gangplan.commands.fix import Fixing, fix_files, with_image_fixes
+from gangplan.commands.reports import outputs, publish, repository_folder
 from gangplan.commands.since import add_since, check_base
 from gangplan.errors import Exit, UserError
 from gangplan.findings import Severity, in_order
-from gangplan.pipeline import Request, rendered_aside
-from gangplan.report.json import json_report
-from gangplan.report.text import summary
+from gangplan.pipeline import Request, Result, rendered_aside
+from gangplan.report.model import Report
 from gangplan.resolve.tenant_checks import expired_grants
+from gangplan.resolve.waiver_checks import judge_waivers
 from gangplan.second_opinion import second_opinion
 from gangplan.since import tree_of
 from gangplan.workspace import load
 
 
 def validate(
-    request: Request, format: str, fail_on: str, today: str | None = None, base: str | None = None
+    request: Request,
+    formats: Sequence[str] | None,
+    fail_on: str,
+    today: str | None = None,
+    base: str | None = None,
+    colour: str = "auto",
+    fixing: Fixing | None = None,
 ) -> Exit:
-    """Check everything and print the findings. `today` decides which debug grants are over; `base` is a
-    Git revision to compare what is rendered with."""
+    """Check everything and report the findings, after fixing what is to be fixed. `today` decides which debug
+    grants and waivers are over; `base` is a Git revision to compare what is rendered with. Raises UserError
+    when nothing was checked."""
     check_base(request, base)
-    if format not in ("text", "json"):
-        raise UserError(f"there is no format '{format}'", "Formats: text, json.")
+    wanted = outputs(formats, request.root, colour)
     level = next((severity for severity in Severity if severity.word == fail_on), None)
     if level is None:
         raise UserError(f"there is no severity '{fail_on}'", "Severities: error, warning, note.")
     day = _day(today)
+    if fixing is not None:
+        fix_files(request, fixing, wanted.words, sys.stderr)
     with rendered_aside(request) as (result, folder):
         engines = ["embedded validator"]
         if not result.has_errors:
@@ -38,21 +49,45 @@ def validate(
             result.findings = in_order([*result.findings, *found])
             if base:
                 add_since(request, result, base, tree_of(folder))
-        expired = expired_grants(load(request.root)[0], day, request.teams)
-        result.findings = in_order([*result.findings, *expired])
+        workspace = load(request.root)[0]
+        expired = expired_grants(workspace, day, request.teams)
+        is_whole = not (request.clusters or request.teams or request.specs or result.has_errors)
+        judged = judge_waivers(workspace, result.findings, day, is_whole)
+        result.findings = with_image_fixes(request.root, in_order([*judged, *expired]))
+    if not base:
+        check_something(request, result)
+    publish(report_of(request, result, engines, level), wanted, request.root)
+    return exit_code(result, level)
+
+
+def check_something(request: Request, result: Result) -> None:
+    """Raise UserError where nothing was checked, or nothing that would ever run: that is never a success."""
+    if result.has_errors:
+        return
+    if not result.objects:
+        where = f" on cluster {', '.join(request.clusters)}" if request.clusters else " on any cluster"
+        raise UserError(
+            f"nothing was checked: none of {plural(result.specs, 'spec')} runs{where}",
+            "Name other specs or clusters, or add the cluster to the team or the spec.",
+        )
+    if result.specs and not result.active:
+        named = "the spec is" if result.specs == 1 else f"all {result.specs} specs are"
+        raise UserError(
+            f"nothing was checked that would run: {named} archived",
+            "Name other specs, or remove state: archived from one that is to run.",
+        )
+
+
+def report_of(request: Request, result: Result, engines: Sequence[str], level: Severity) -> Report:
+    """What a run found, as the reports tell it."""
     checked = {
         "specs": result.specs,
         "runs": sum(1 for change in result.changes if "/runs/" in change.path),
         "objects": result.objects,
+        **({"policies": len(result.policies)} if result.policies else {}),
     }
-    if format == "json":
-        sys.stdout.write(json_report(result.findings, {"checked": checked, "engines": engines}))
-    else:
-        print_findings(result.findings)
-        sys.stdout.write(
-            f"checked {plural(checked['specs'], 'spec')}, {plural(checked['runs'], 'run')}, {plural(checked['objects'], 'object')} ({' and '.join(engines)}): {summary(result.findings)}\n"
-        )
-    return exit_code(result, level)
+    folder = repository_folder(request.root)
+    return Report(tuple(result.findings), checked, tuple(engines), result.files, folder, level)
 
 
 def _day(text: str | None) -> datetime.date:

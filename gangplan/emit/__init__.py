@@ -1,7 +1,17 @@
 """Texts in, a rendered tree out: staged, compared, swapped in whole, never half written."""
 
-from gangplan.emit.earlier import EarlierRun, EarlierRuns
+from gangplan.emit.earlier import EarlierRun, EarlierRuns, renamed
 from gangplan.emit.header import MARK, header_lines, source_of
 from gangplan.emit.tree import Change, Outcome, Stage
 
-__all__ = ["MARK", "Change", "EarlierRun", "EarlierRuns", "Outcome", "Stage", "header_lines", "source_of"]
+__all__ = [
+    "MARK",
+    "Change",
+    "EarlierRun",
+    "EarlierRuns",
+    "Outcome",
+    "Stage",
+    "header_lines",
+    "renamed",
+    "source_of",
+]

@@ -7,6 +7,8 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from gangplan.findings import Finding, Location, note, warning
+
 # On the TrainJob: the hash of what the user wrote, so that a change of platform or templates can be told
 # from a change of the spec.
 SPEC_HASH = "gangplan.dev/spec-hash"
@@ -58,3 +60,23 @@ class EarlierRuns:
                     jobs.setdefault(match.group(1), []).append(name)
             self._folders[folder] = jobs
         return self._folders[folder]
+
+
+def renamed(source: str, cluster: str, earlier: EarlierRun, name: str, is_kept: bool) -> Finding:
+    """The spec is what it was, but its run is another one: the cluster, the image or gangplan changed."""
+    where = Location(source, 1, 1)
+    old = earlier.path.rpartition("/")[2].removesuffix(".yaml")
+    if is_kept:
+        return note(
+            "run-kept",
+            where,
+            f"run {old} on {cluster} is kept as it was rendered; rendered today it would be {name}",
+            "Raise run: in the spec to run with today's platform.",
+        )
+    message = (
+        f"the spec did not change, but its run on {cluster} did ({old} is now {name}): "
+        "it trains again when this is synced"
+    )
+    return warning(
+        "run-renamed", where, message, "To keep runs as they were rendered: gangplan render --keep-runs."
+    )

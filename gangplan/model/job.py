@@ -202,6 +202,12 @@ class Job:
     spec_hash: str
     run: int
     is_archived: bool
+    waived: tuple[str, ...] = ()  # policies that a server must not hold against it
+    regimes: tuple[str, ...] = ()
+    residency: str = ""
+    datasets: tuple[str, ...] = ()  # of a job with a regime or a residency
+    data_regions: tuple[tuple[str, str], ...] = ()
+    is_extended: bool = False  # whether it may take longer than a plain run
     origins: dict[str, Origin] = field(default_factory=dict, compare=False, repr=False)
 
     @property

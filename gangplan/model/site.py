@@ -227,3 +227,5 @@ class Tenant:
     claims: tuple[ClaimToMake, ...] = ()
     store: Store | None = None
     is_gitops_only: bool = False
+    waived: tuple[str, ...] = ()  # policies that a server must not hold against its objects
+    regimes: tuple[str, ...] = ()

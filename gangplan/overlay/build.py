@@ -87,7 +87,7 @@ class Builder:
                     raise PatchError(
                         f"the patch replaces {path}, which {ref_of(body).kind} objects do not have",
                         "Use op: add, or correct the path.",
-                        patch.where,
+                        patch.where_of(path),
                     )
 
     def _needs_values(self, body: Body) -> bool:
@@ -135,7 +135,12 @@ class Builder:
     def _refused(self, cause: str) -> PatchError:
         """kustomize's complaint at the patch whose path it names."""
         where = next(
-            (patch.where for patch in self.component.patches for path in patch.paths if f"'{path}'" in cause),
+            (
+                patch.where_of(path)
+                for patch in self.component.patches
+                for path in patch.paths
+                if f"'{path}'" in cause
+            ),
             Location(self.component.file, 1, 1),
         )
         help = "Check the patch's paths against a file in rendered/."

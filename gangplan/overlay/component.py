@@ -9,21 +9,18 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, field
 from pathlib import Path as FilePath
-from typing import Any
 
 from gangplan.findings import Finding, Location, error
+from gangplan.objects import Body
+from gangplan.overlay.operations import Operation, Text, place_in, problem_of
 from gangplan.overlay.target import Target, TargetError, parse_target
 from gangplan.source import Document, Path, load, load_file
 from gangplan.workspace import OVERLAYS
 
 API_VERSION, KIND = "kustomize.config.k8s.io/v1alpha1", "Component"
 _KNOWN = {"apiVersion", "kind", "patches"}
-_OPS = {"add", "remove", "replace", "move", "copy", "test"}
 # Operations whose outcome hangs on what stands in the object, beyond the keys on their own path.
 _LOOKING = ("test", "copy", "move")
-_IDENTITY = ("/apiVersion", "/kind", "/metadata/name", "/metadata/namespace")
-# Whole maps that hold what references, queues and gangplan itself rely on.
-_HOLDING = ("", "/", "/metadata", "/metadata/annotations", "/metadata/labels")
 _REASONS = {
     "namespace": "it also stamps a namespace on cluster-scoped objects",
     "namePrefix": "it renames runs but not the references to them",
@@ -46,6 +43,7 @@ class Patch:
     """One entry of `patches`: what it is aimed at, whether its outcome hangs on values, and its line.
 
     `replaced` are the paths that must exist before; `added` those that the patch may bring; `paths` are all.
+    `operations` know where each of them is written.
     """
 
     target: Target
@@ -54,6 +52,11 @@ class Patch:
     added: tuple[str, ...]
     where: Location
     paths: tuple[str, ...] = ()
+    operations: tuple[Operation, ...] = ()
+
+    def where_of(self, path: str) -> Location:
+        """The place of the operation with that path."""
+        return next((one.where() for one in self.operations if one.path == path), self.where)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,21 +67,23 @@ class Component:
     patches: tuple[Patch, ...] = ()
     files: dict[str, bytes] = field(default_factory=dict)
 
-    def place_of(self, path: Path) -> Location:
-        """The patch that writes at a path of an object or around it, else inside; the file when none can be told."""
+    def place_of(self, path: Path, body: Body | None = None) -> Location:
+        """What a patch writes at a path of an object or around it, else inside; the file when none can be told.
+
+        With `body`, only patches that are aimed at it count. Of several the last wins, as in kustomize.
+        """
         pointer = "".join(f"/{str(step).replace('~', '~0').replace('/', '~1')}" for step in path)
-        fitting = [
-            (len(written), patch.where)
-            for patch in self.patches
-            for written in patch.paths
-            if f"{pointer}/".startswith(f"{written.removesuffix('/-')}/")
-        ] or [
-            (len(written), patch.where)
-            for patch in self.patches
-            for written in patch.paths
-            if pointer and written.startswith(f"{pointer}/")
+        patches = [patch for patch in self.patches if body is None or patch.target.matches(body)]
+        operations = [operation for patch in patches for operation in patch.operations]
+        around = [one for one in operations if f"{pointer}/".startswith(f"{one.path.removesuffix('/-')}/")]
+        if around:
+            best = max(enumerate(around), key=lambda item: (len(item[1].path), item[0]))[1]
+            return best.where_written(pointer)
+        # Of the object as a whole only what is aimed at it can be told.
+        inside = [
+            one for one in operations if (pointer or body is not None) and one.path.startswith(f"{pointer}/")
         ]
-        return max(fitting, key=lambda item: item[0])[1] if fitting else Location(self.file, 1, 1)
+        return inside[-1].where_written(inside[-1].path) if inside else Location(self.file, 1, 1)
 
 
 def load_component(root: FilePath, cluster: str) -> tuple[Component, list[Finding]]:
@@ -163,9 +168,10 @@ def _patch(
             )
         )
         return None
-    operations = _operations(folder, document, index, files, findings)
-    if operations is None:
+    text = _text(folder, document, index, files, findings)
+    if text is None:
         return None
+    operations = text.document.value
     return Patch(
         target,
         any(operation["op"] in _LOOKING for operation in operations),
@@ -173,25 +179,36 @@ def _patch(
         tuple(operation["path"] for operation in operations if operation["op"] in ("add", "move", "copy")),
         document.where(at),
         tuple(operation["path"] for operation in operations),
+        tuple(Operation(one["op"], one["path"], number, text) for number, one in enumerate(operations)),
     )
 
 
-def _operations(
+def _text(
     folder: FilePath, document: Document, index: int, files: dict[str, bytes], findings: list[Finding]
-) -> list[dict[str, Any]] | None:
+) -> Text | None:
     """The operations of a patch, inline or in a file of the same folder."""
     entry, at = document.value["patches"][index], ("patches", index)
     inline, path = entry.get("patch"), entry.get("path")
+    text = None
     if isinstance(inline, str) and path is None:
-        where, (parsed, found) = document.where((*at, "patch")), load(inline.encode(), document.file)
+        parsed, found = load(inline.encode(), document.file)
+        at_text = (*at, "patch")
         found = [
-            error(item.rule, where, f"the patch is not YAML: {item.message}", item.help) for item in found
+            error(
+                item.rule,
+                place_in(document, at_text, inline, item.where),
+                f"the patch is not YAML: {item.message}",
+                item.help,
+            )
+            for item in found
         ]
+        text = Text(parsed, document, at_text, inline) if parsed else None
     elif isinstance(path, str) and inline is None and path == os.path.basename(path):
         file = f"{os.path.dirname(document.file)}/{path}"
-        where, (parsed, found) = Location(file, 1, 1), load_file(folder / path, file)
+        parsed, found = load_file(folder / path, file)
         if parsed is not None:
             files[path] = (folder / path).read_bytes()
+            text = Text(parsed)
     else:
         findings.append(
             error(
@@ -203,45 +220,17 @@ def _operations(
         )
         return None
     findings.extend(found)
-    if parsed is None:
-        return None
-    problem = _bad_operations(parsed.value)
+    return text if text is not None and _is_right(text, findings) else None
+
+
+def _is_right(text: Text, findings: list[Finding]) -> bool:
+    """Whether the operations can be handed to kustomize; else a finding says why not."""
+    problem, place = problem_of(text.document.value)
     if problem:
         help = (
             "Remove the operation; names and namespaces come from the workspace's own files."
             if "identity" in problem
             else "Write a list of {op, path, value}."
         )
-        findings.append(error("overlay-patch", where, problem, help))
-        return None
-    operations: list[dict[str, Any]] = parsed.value
-    return operations
-
-
-def _bad_operations(value: Any) -> str:
-    if isinstance(value, dict):
-        return "this is a strategic merge; on custom resources it replaces whole lists"
-    if not isinstance(value, list) or not value:
-        return "this is not a list of operations"
-    for operation in value:
-        if (
-            not isinstance(operation, dict)
-            or operation.get("op") not in _OPS
-            or not isinstance(operation.get("path"), str)
-        ):
-            return f"each operation needs an op ({', '.join(sorted(_OPS))}) and a path"
-        op, source = operation["op"], operation.get("from")
-        if op in ("copy", "move") and f"{operation['path']}/".startswith(f"{source}/"):
-            return f"'{source}' cannot be put into itself"
-        for path in (source, operation["path"] if op != "test" else None):
-            if op == "copy" and path == source:
-                if path in _HOLDING and path != "/metadata/labels":
-                    return (
-                        f"'{path}' cannot be copied: kustomize keeps notes of its own there while it builds"
-                    )
-                continue  # only read
-            if path in _IDENTITY:
-                return f"{path} is the object's identity, which references rely on"
-            if path in _HOLDING:
-                return f"'{path}' holds the object's identity or the labels that it is queued and found by; patch a key inside it"
-    return ""
+        findings.append(error("overlay-patch", text.where(place), problem, help))
+    return not problem

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Sequence
+
+from gangplan.objects import Body, dump
 from gangplan.plan.layout import Layout
 
 HASH_LENGTH = 8
@@ -27,3 +31,16 @@ def name_budget(layout: Layout, uses_mpi: bool) -> int:
 def run_name(job: str, digest: str) -> str:
     """<job>-<first eight hexadecimal digits of the content's hash>."""
     return f"{job}-{digest[:HASH_LENGTH]}"
+
+
+def content_hash(bodies: Sequence[Body], run: int) -> str:
+    """The hash in a run's name: everything that must not change while it runs, and the run number.
+
+    That is the whole runtime and what Trainer makes immutable in the TrainJob (2.2 and later: runtimeRef,
+    trainer, activeDeadlineSeconds). Metadata and network policies may change without a new run.
+    """
+    digest = hashlib.sha256(f"run {run}\n".encode())
+    for body in bodies:
+        if body["kind"] in ("TrainingRuntime", "TrainJob"):
+            digest.update(dump({"kind": body["kind"], "spec": body["spec"]}).encode())
+    return digest.hexdigest()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from gangplan.findings import Finding, Location, error
 from gangplan.model.job import EnvVar, Job
@@ -10,6 +10,7 @@ from gangplan.plan.command import MPI_LAUNCHERS, OTHER_LAUNCHERS, Final, final_c
 from gangplan.plan.environment import launcher_env, worker_env
 from gangplan.plan.layout import Layout, layout_of
 from gangplan.plan.names import HASH_LENGTH, PLACEHOLDER, name_budget
+from gangplan.plan.sources import Sources
 from gangplan.workspace import Spec
 
 SHELLS = frozenset({"sh", "bash", "dash", "zsh"})
@@ -28,11 +29,15 @@ class Launch:
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """One run on one cluster. `run_name` ends in a placeholder until the content's hash is known."""
+    """One run on one cluster. `run_name` ends in a placeholder until the content's hash is known.
+
+    `sources` are the files behind it; None for a unit from another process.
+    """
 
     job: Job
     layout: Layout
     launch: Launch
+    sources: Sources | None = field(default=None, compare=False, repr=False)
 
     @property
     def run_name(self) -> str:
@@ -40,8 +45,11 @@ class Unit:
         return f"{self.job.name}-{PLACEHOLDER}"
 
 
-def plan_unit(job: Job, spec: Spec) -> tuple[Unit | None, list[Finding]]:
-    """The unit of a job, or why it cannot be: name too long, rank counts that disagree."""
+def plan_unit(job: Job, spec: Spec, sources: Sources | None = None) -> tuple[Unit | None, list[Finding]]:
+    """The unit of a job, or why it cannot be: name too long, rank counts that disagree.
+
+    `sources` are kept for tracing what is rendered.
+    """
     layout = layout_of(job)
     final = final_command(job)
     findings = [
@@ -52,7 +60,7 @@ def plan_unit(job: Job, spec: Spec) -> tuple[Unit | None, list[Finding]]:
     if findings:
         return None, findings
     launch = Launch(final.argv, final.launcher, final.is_wrapped, launcher_env(job), worker_env(job))
-    return Unit(job, layout, launch), []
+    return Unit(job, layout, launch, sources), []
 
 
 def _check_name(job: Job, layout: Layout, spec: Spec) -> list[Finding]:

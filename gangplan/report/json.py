@@ -1,12 +1,16 @@
-"""Findings for machines: one JSON document with a versioned shape."""
+"""Findings for machines: one JSON document with a versioned shape (`gangplan schema print findings`)."""
 
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gangplan.findings import Finding
+from gangplan.findings import Finding, Fix, Location, Severity, Waived
+from gangplan.report.changes import Change, changes
+from gangplan.report.escape import whole
+from gangplan.report.model import Entry, Report, entries, is_waived
 
 # Raised when a field changes its meaning or goes; new fields may come without notice.
 SHAPE = 1
@@ -14,19 +18,82 @@ SHAPE = 1
 
 def json_report(findings: Sequence[Finding], facts: Mapping[str, Any]) -> str:
     """The findings and a few facts of the run (`checked`, engines) as JSON with a line end."""
-    document = {"version": SHAPE, **facts, "findings": [_as_dict(finding) for finding in findings]}
-    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+    return json.dumps(document({**facts, **findings_part(findings)}), indent=2, ensure_ascii=False) + "\n"
 
 
-def _as_dict(finding: Finding) -> dict[str, Any]:
+def report_json(report: Report) -> str:
+    """A report with all that it knows."""
+    facts = {
+        "command": report.command,
+        "folder": whole(report.folder),
+        "failOn": report.fail_on.word,
+        "checked": dict(report.checked),
+        "engines": list(report.engines),
+        **report.facts,
+    }
+    return json_report(report.findings, facts)
+
+
+def document(content: Mapping[str, Any]) -> dict[str, Any]:
+    """The content behind the number of its shape."""
+    return {"version": SHAPE, **content}
+
+
+def findings_part(findings: Sequence[Finding]) -> dict[str, Any]:
+    """The keys that every document with findings has: counts, what to do first, and the findings."""
+    counts = Counter("waived" if is_waived(one) else one.severity.word for one in findings)
+    words = [*(severity.word for severity in reversed(Severity)), "waived"]
     return {
-        "rule": finding.rule,
+        "counts": {word: counts[word] for word in words},
+        "changes": [_change(change) for change in changes(findings)],
+        "findings": [_as_dict(entry) for entry in entries(findings)],
+    }
+
+
+def _as_dict(entry: Entry) -> dict[str, Any]:
+    finding = entry.finding
+    return {
+        "rule": whole(finding.rule),
         "severity": finding.severity.word,
-        "file": finding.where.file,
-        "line": finding.where.line,
-        "column": finding.where.column,
-        "object": finding.object_ref,
-        "path": finding.path,
-        "message": finding.message,
-        "help": finding.help,
+        **_place(finding.where),
+        "object": whole(finding.object_ref),
+        "path": whole(finding.path),
+        "message": whole(finding.message),
+        "help": whole(finding.help),
+        "waiver": _waiver(finding.waiver) if finding.waiver else None,
+        "fix": _fix(finding.fix) if finding.fix else None,
+        "fingerprint": entry.fingerprint,
+    }
+
+
+def _waiver(waiver: Waived) -> dict[str, Any]:
+    return {
+        **_place(waiver.where),
+        "until": waiver.until,
+        "reason": whole(waiver.reason),
+        "approver": whole(waiver.approver),
+        "over": waiver.is_over,
+    }
+
+
+def _fix(fix: Fix) -> dict[str, Any]:
+    return {
+        **_place(Location(fix.file, fix.line, fix.column)),
+        "endLine": fix.end_line,
+        "endColumn": fix.end_column,
+        "replacement": whole(fix.replacement),
+        "why": whole(fix.why),
+    }
+
+
+def _place(where: Location) -> dict[str, Any]:
+    return {"file": whole(where.file), "line": where.line, "column": where.column}
+
+
+def _change(change: Change) -> dict[str, Any]:
+    return {
+        "rule": whole(change.rule),
+        "help": whole(change.help),
+        "findings": change.findings,
+        "places": [_place(where) for where in change.places],
     }

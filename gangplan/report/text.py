@@ -1,35 +1,90 @@
-"""Findings for people: one line each with place, rule and what is wrong, and a line that helps."""
+"""Findings for people: one line each with place, rule and what is wrong, and a line that helps.
+
+A line starts with `file:line:column:`, which editors and terminals jump to. Files that hold errors come first;
+within a file findings stand in the order of its lines.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from gangplan.findings import Finding, Severity
+from gangplan.findings import Finding, Location, Severity, in_order, worst
+from gangplan.report.changes import changes
+from gangplan.report.escape import log_line
+from gangplan.report.model import Report, checked_words, count_words, title, waiver_words
+
+# The source line of a place, or None where there is none to show.
+Line = Callable[[Location], "str | None"]
 
 _COLOURS = {Severity.ERROR: "31", Severity.WARNING: "33", Severity.NOTE: "36"}
+_DIM = "2"
+# An excerpt shows this much of its line, so that the caret stays below it.
+_WIDEST = 140
 
 
-def text_report(findings: Sequence[Finding], colour: bool = False) -> str:
-    """All findings, in their order; empty for none."""
-    return "".join(f"{_lines(finding, colour)}\n" for finding in findings)
+def text_report(findings: Sequence[Finding], colour: bool = False, line: Line | None = None) -> str:
+    """All findings by file, an empty line between files; empty for none. `line` adds excerpts."""
+    files: dict[str, list[Finding]] = {}
+    for finding in in_order(findings):
+        files.setdefault(finding.where.file, []).append(finding)
+    groups = sorted(files.values(), key=_rank)
+    return "\n".join("".join(f"{_lines(one, colour, line)}\n" for one in group) for group in groups)
+
+
+def whole_text(report: Report, colour: bool = False, line: Line | None = None) -> str:
+    """Findings, the changes to make first, and the summary."""
+    return (
+        text_report(report.findings, colour, line)
+        + first_steps(report.findings)
+        + f"{checked_words(report)}\n"
+    )
+
+
+def first_steps(findings: Sequence[Finding]) -> str:
+    """A line per change that resolves several findings, behind an empty line; empty where none does."""
+    lines = [
+        f"{change.words}: {log_line(str(change.places[0]))}"
+        f"{' and others' if len(change.places) > 1 else ''}: {log_line(change.help)}\n"
+        for change in changes(findings)
+    ]
+    return "".join(["\n", *lines]) if lines else ""
 
 
 def summary(findings: Sequence[Finding]) -> str:
     """How many of each severity: "2 errors, 1 warning"."""
-    counts = [
-        (sum(1 for finding in findings if finding.severity is severity), severity.word)
-        for severity in reversed(Severity)
-    ]
-    parts = [f"{count} {word}{'' if count == 1 else 's'}" for count, word in counts if count]
-    return ", ".join(parts) or "no findings"
+    return count_words(findings)
 
 
-def _lines(finding: Finding, colour: bool) -> str:
-    level = f"{finding.severity.word}[{finding.rule}]"
+def _rank(group: list[Finding]) -> tuple[int, str]:
+    level = worst(group)
+    return (-level if level is not None else 1, group[0].where.file)
+
+
+def _lines(finding: Finding, colour: bool, line: Line | None) -> str:
+    level = log_line(f"{finding.severity.word}[{finding.rule}]")
     if colour:
-        level = f"\033[1;{_COLOURS[finding.severity]}m{level}\033[0m"
-    subject = f"{finding.object_ref}: " if finding.object_ref else ""
-    lines = [f"{finding.where}: {level} {subject}{finding.message}"]
+        level = _painted(level, f"1;{_COLOURS[finding.severity]}")
+    lines = [f"{log_line(str(finding.where))}: {level} {log_line(title(finding))}"]
+    if line is not None:
+        lines += _excerpt(finding.where, line(finding.where), colour)
     if finding.help:
-        lines.append(f"  help: {finding.help}")
+        lines.append(f"  help: {log_line(finding.help)}")
+    if finding.waiver is not None:
+        lines.append(f"  {log_line(waiver_words(finding))}")
     return "\n".join(lines)
+
+
+def _excerpt(where: Location, text: str | None, colour: bool) -> list[str]:
+    """The line at fault and a caret below the column."""
+    if text is None or not where.column or where.column > _WIDEST:
+        return []
+    shown = text.replace("\t", " ")[:_WIDEST].rstrip()
+    if where.column > len(shown) + 1 or log_line(shown) != shown:
+        return []  # characters that do not show, or take more than their place, would move the caret
+    gutter = f"{where.line:>5} | "
+    lines = [f"{gutter}{shown}", f"{' ' * (len(gutter) - 2)}| {' ' * (where.column - 1)}^"]
+    return [_painted(one, _DIM) for one in lines] if colour else lines
+
+
+def _painted(text: str, code: str) -> str:
+    return f"\033[{code}m{text}\033[0m"

@@ -46,7 +46,7 @@ class DataPlan:
 
     mounts: list[Mount] = field(default_factory=list)
     env: dict[str, EnvVar] = field(default_factory=dict)
-    egress: set[str] = field(default_factory=set)
+    egress: dict[str, Location] = field(default_factory=dict)  # endpoint -> where it is asked for
     connection: str = ""
 
 
@@ -142,7 +142,9 @@ def _s3_env(context: Context, plan: DataPlan, name: str, connection: Connection,
     These tools know one address and one pair of keys, so all connections of a run must agree on them.
     """
     address = f"s3://{connection.bucket}/{connection.prefix}".rstrip("/")
-    plan.egress.add(connection.egress)
+    written = context.team.document.value["connections"][name].get("egress")
+    place = context.team.document.where(("connections", name, "egress")) if written else where
+    plan.egress.setdefault(connection.egress, place)
     plan.connection = plan.connection or name
     other = context.team.spec.connections[plan.connection]
     if (other.endpoint, other.secret, other.region) != (

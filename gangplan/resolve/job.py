@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+from dataclasses import replace
 from typing import Any
 
-from gangplan.findings import Finding, Severity, error
+from gangplan.findings import Finding, error
 from gangplan.model.job import Image, Job, Origin, Pool, Resources
 from gangplan.model.profiles import (
     DEFAULT_CPU,
@@ -16,8 +17,10 @@ from gangplan.model.profiles import (
     DEFAULT_RETRIES,
     DEFAULT_TIMEOUT_S,
     DEFAULT_WORKERS,
+    PLAIN_TIMEOUT_S,
     launcher_size,
 )
+from gangplan.resolve.compliance import resolve_compliance
 from gangplan.resolve.context import Context
 from gangplan.resolve.data import DataPlan, resolve_data
 from gangplan.resolve.image import resolve_image
@@ -34,6 +37,7 @@ from gangplan.resolve.placement import Placement, Shape, resolve_placement
 from gangplan.resolve.platform import resolve_platform
 from gangplan.resolve.tenant import SERVICE_ACCOUNT
 from gangplan.spec.job import Launcher, Mpi, TrainingJob
+from gangplan.waivers import Subject, excuse, marks
 from gangplan.workspace import Spec, Workspace, nearest
 
 
@@ -85,9 +89,13 @@ def resolve(workspace: Workspace, spec: Spec, cluster_name: str) -> tuple[Job | 
         )
         return None, context.findings
     job = _resolve(context)
-    if any(finding.severity is Severity.ERROR for finding in context.findings):
+    if job is None:
         return None, context.findings
-    return job, context.findings
+    subject = Subject.of(job)
+    findings = excuse(context.findings, workspace.waivers, subject)
+    if any(finding.is_error for finding in findings):
+        return None, findings
+    return replace(job, waived=marks(workspace.waivers, subject)), findings
 
 
 def _resolve(context: Context) -> Job | None:
@@ -117,6 +125,7 @@ def _resolve(context: Context) -> Job | None:
         check_spot(context, placement.node_pool, retries)
     data = resolve_data(context, image, workers)
     egress = resolve_egress(context, data.egress, posture)
+    compliance = resolve_compliance(context)
     if image is None or placement is None:
         return None  # after everything that can be said without them
     runs_ranks = _runs_ranks(context, image, workers)
@@ -140,6 +149,11 @@ def _resolve(context: Context) -> Job | None:
         priority=priority,
         timeout_s=timeout_s,
         retries=retries,
+        is_extended=timeout_s > PLAIN_TIMEOUT_S,
+        regimes=compliance.regimes,
+        residency=compliance.residency,
+        datasets=compliance.datasets,
+        data_regions=compliance.regions,
     )
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
+from gangplan.findings import Location
 from gangplan.model.duration import format_duration
 from gangplan.model.job import Egress, Origin, Posture
 from gangplan.model.profiles import (
@@ -49,7 +52,8 @@ def check_counts(context: Context, workers: int, gpus: int, slots: int) -> None:
             f"{workers} workers: start-up and network load grow with every worker above {MANY_WORKERS}",
             "Prefer more GPUs per worker where nodes have them.",
         )
-    if workers == 1:
+    launcher = context.spec.spec.launcher
+    if workers == 1 and not (launcher and launcher.runs_ranks):  # which needs two, and says so
         context.note(
             "workers-one", where, "one worker: nothing is distributed", "Raise workers, or ignore this."
         )
@@ -142,14 +146,16 @@ def check_spot(context: Context, pool: NodePool, retries: int) -> None:
         )
 
 
-def resolve_egress(context: Context, needed: set[str], posture: str) -> tuple[Egress, ...]:
-    """The endpoints that the spec, its defaults and its connections ask for, by the cluster's addresses."""
+def resolve_egress(context: Context, needed: Mapping[str, Location], posture: str) -> tuple[Egress, ...]:
+    """The endpoints that the spec, its defaults and its connections ask for, by the cluster's addresses.
+
+    `needed` are those of connections, each with the place that asks for it.
+    """
     network, offered = context.spec.spec.network, context.cluster.spec.egress
     asked = network.egress if network and network.egress else context.choose("egress", ())
     rules: list[Egress] = []
     for name in sorted({*asked, *needed}):
-        index = network.egress.index(name) if network and name in network.egress else None
-        where = context.where("network", "egress", index) if index is not None else context.where("data")
+        where = _asked_at(context, name, asked) if name in asked else needed[name]
         if name not in offered:
             message = f"cluster {context.cluster.name} offers no endpoint '{name}'"
             known = ", ".join(sorted(offered)) or "none"
@@ -166,6 +172,17 @@ def resolve_egress(context: Context, needed: set[str], posture: str) -> tuple[Eg
             continue
         rules.extend(Egress(name, target.cidr, target.excluding, target.ports) for target in offered[name])
     return tuple(rules)
+
+
+def _asked_at(context: Context, name: str, asked: Sequence[str]) -> Location:
+    """The entry of a list of endpoints that names one: the spec's, the team's or the cluster's default."""
+    index = asked.index(name)
+    network = context.spec.spec.network
+    if network and network.egress:
+        return context.where("network", "egress", index)
+    layer = context.origins["egress"].layer
+    source = context.team if layer.startswith("team ") else context.cluster
+    return source.document.where(("defaults", "egress", index))
 
 
 def resolve_posture(context: Context) -> Posture:

@@ -9,6 +9,7 @@ from gangplan.resolve.platform import resolve_platform
 from gangplan.resolve.site import most_by_team
 from gangplan.spec.cluster import Cluster
 from gangplan.spec.team import Team
+from gangplan.waivers import Subject, marks
 from gangplan.workspace import Workspace
 
 # The service account that every training pod runs as; it has no token and no rights.
@@ -47,6 +48,8 @@ def resolve_tenants(workspace: Workspace, cluster_name: str) -> list[Tenant]:
                 claims=_claims(cluster.spec, team.spec),
                 store=_store(cluster.spec, team.spec, name),
                 is_gitops_only=cluster.spec.gitops_only,
+                regimes=tuple(sorted(set(team.spec.compliance))),
+                waived=marks(workspace.waivers, Subject(cluster_name, name)),
             )
         )
     return tenants

@@ -1,7 +1,8 @@
 """Every rule that a finding can name: the one source of `gangplan explain` and of docs/rules.md.
 
 The rules stand in the YAML files beside this module, one mapping from id to page per file; the first lines of
-core.yaml tell how to add one. tests/rules/ holds the files against the code and runs every example.
+core.yaml tell how to add one. tests/rules/ holds the files against the code and runs every example. The pages
+of policies stand in the pack.yaml of their packs, and in docs/policies.md.
 """
 
 from __future__ import annotations
@@ -12,10 +13,16 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from gangplan import policies
 from gangplan.errors import InternalError
 from gangplan.source import load_objects
 
 SEVERITIES = ("error", "warning", "note")
+# What a breach of a policy is told as, by its validationActions.
+ACTIONS = {"Deny": "error", "Warn": "warning", "Audit": "note"}
+# The packs, and how the topic of a policy's page begins.
+PACKS = Path(str(policies.__file__)).parent
+POLICIES = "policies of "
 HEADERS = {
     "patch": "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\npatches:\n",
 }
@@ -46,7 +53,11 @@ class Example:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One rule: how bad a breach is, what is wrong in a line, why it matters, what to do."""
+    """One rule: how bad a breach is, what is wrong in a line, why it matters, what to do.
+
+    `waivable`: whether a waiver may excuse a breach; None is yes for a policy and no for a built-in rule,
+    because most of these tell of runs that would not work.
+    """
 
     id: str
     topic: str
@@ -56,11 +67,27 @@ class Rule:
     fix: str
     example: Example | None = None
     untested: str = ""
+    waivable: bool | None = None
+    told_by: tuple[str, ...] = ()  # of a policy: built-in rules that tell the same cause
 
 
 @cache
 def rules() -> dict[str, Rule]:
-    """All rules by id, in the order of their files. Raises InternalError for a file that is no registry."""
+    """All rules by id: the built-in ones in the order of their files, then the policies by pack. Raises
+    InternalError for a file that is no registry."""
+    found = dict(built_in())
+    for file in sorted(PACKS.glob("*/pack.yaml")):
+        (pack,) = load_objects(file.read_text(encoding="utf-8"))
+        for name, page in pack["policies"].items():
+            if name in found:
+                raise InternalError(f"policy {name} of pack {file.parent.name} has the name of another rule")
+            found[name] = _policy(name, file.parent.name, page)
+    return found
+
+
+@cache
+def built_in() -> dict[str, Rule]:
+    """The rules that gangplan itself tells of, in the order of their files."""
     found: dict[str, Rule] = {}
     for file in sorted(
         Path(__file__).parent.glob("*.yaml"), key=lambda path: (path.stem != "core", path.stem)
@@ -71,6 +98,23 @@ def rules() -> dict[str, Rule]:
                 raise InternalError(f"rule {name} is in {found[name].topic}.yaml and in {file.name}")
             found[name] = _rule(name, file.stem, page)
     return found
+
+
+def _policy(name: str, pack: str, page: dict[str, Any]) -> Rule:
+    """The page of a policy; its examples are the case files beside it."""
+    severity = ACTIONS[page.get("action", "Deny")]
+    cases = f"policies/{pack}/tests/{name}.*.yaml are its examples; `gangplan policy test` runs them."
+    return Rule(
+        id=name,
+        topic=f"{POLICIES}{pack}",
+        severity=severity,
+        title=page["title"],
+        why=page["why"],
+        fix=page["fix"],
+        untested=cases,
+        waivable=page.get("waivable", True),
+        told_by=tuple(page.get("told_by", ())),
+    )
 
 
 def _rule(name: str, topic: str, page: dict[str, Any]) -> Rule:

@@ -8,5 +8,16 @@ from gangplan.source.blocks import load_blocks
 from gangplan.source.document import Document, Limits, Path, load
 from gangplan.source.files import load_file
 from gangplan.source.manifests import ManifestError, load_objects
+from gangplan.source.several import load_several
 
-__all__ = ["Document", "Limits", "ManifestError", "Path", "load", "load_blocks", "load_file", "load_objects"]
+__all__ = [
+    "Document",
+    "Limits",
+    "ManifestError",
+    "Path",
+    "load",
+    "load_blocks",
+    "load_file",
+    "load_objects",
+    "load_several",
+]

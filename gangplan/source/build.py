@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
-from gangplan.findings import Finding, Location, error
+from gangplan.findings import Finding, Fix, Location, error
+from gangplan.source.mend import in_quotes, mend
 from gangplan.source.parser import MappingNode, Node, ScalarNode, SequenceNode, is_plain
 from gangplan.source.scalars import WORDS, NotFiniteError, plain, tagged
 
@@ -28,6 +30,7 @@ class Builder:
         # libyaml drops a tag that is only "!", which Kubernetes reads as !!str: look for it in the text.
         self._bare_tags = text if "!" in text else ""
         self._file = file
+        self._text = text
         self._max_depth = max_depth
         self._max_entries = max_entries
         self._left = max_entries
@@ -115,7 +118,10 @@ class Builder:
         else:
             kind = _kind(name.value)
             help = f'quote it: "{name.value}"' if name.value else "write the key before the ':'"
-            self._report("yaml-key-type", name, f"the key {name.value!r} is read as {kind}", help)
+            message = f"the key {name.value!r} is read as {kind}"
+            why = f"{name.value} without quotes is {kind}"
+            fix = mend(self._file, self._text, name, in_quotes(name.value), why) if is_plain(name) else None
+            self._report("yaml-key-type", name, message, help, fix if kind != "nothing" else None)
 
     def _duplicate(self, node: Node, name: Node) -> None:
         first = next(other for other, _ in node.value if other.value == name.value)
@@ -148,8 +154,8 @@ class Builder:
             message = "aliases such as '*name' repeat too much, or repeat what they stand in"
             self._report("yaml-alias-bomb", root, message, "write the values out")
 
-    def _report(self, rule: str, node: Node, message: str, help: str) -> None:
-        finding = error(rule, self._location(node), message, help)
+    def _report(self, rule: str, node: Node, message: str, help: str, fix: Fix | None = None) -> None:
+        finding = replace(error(rule, self._location(node), message, help), fix=fix)
         if finding not in self.findings:  # an alias can show the same mistake again
             self.findings.append(finding)
 

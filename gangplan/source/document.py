@@ -11,8 +11,10 @@ from typing import Any
 
 import yaml
 
-from gangplan.findings import Finding, Location, error
+from gangplan.findings import Finding, Fix, Location, error
 from gangplan.source.build import Builder, too_deep
+from gangplan.source.inside import place_inside
+from gangplan.source.mend import as_before, mend
 from gangplan.source.parser import DepthError, MappingNode, Node, ScalarNode, SequenceNode, parse_one
 from gangplan.source.syntax import reword
 
@@ -69,6 +71,24 @@ class Document:
         """Whether the value at `path` is a quoted or block scalar, that is, text and nothing else."""
         _, node, found = self._find(path)
         return found and isinstance(node, ScalarNode) and bool(node.style)
+
+    def inside(self, path: Path, offset: int) -> Location:
+        """The place of the character at `offset` (code points) of the text at `path`; else of the value."""
+        _, node, found = self._find(path)
+        if not found or not isinstance(node, ScalarNode):
+            return self.where(path)
+        return Location(self.file, *place_inside(self._text, node, offset))
+
+    def fix(self, path: Path, replacement: str, why: str, key: bool = False) -> Fix | None:
+        """The fix that replaces the scalar at `path`, or its key, as it is to be written; see `mend`."""
+        name, node, found = self._find(path)
+        part = name if key else node
+        return mend(self.file, self._text, part, replacement, why) if found and part is not None else None
+
+    def like(self, path: Path, text: str) -> str | None:
+        """How to write another value at `path` in the manner of the one there; see `as_before`."""
+        _, node, found = self._find(path)
+        return as_before(node, text) if found else None
 
     def _find(self, path: Path) -> tuple[Node | None, Node, bool]:
         """The key (None for the root and list entries) and the node at `path`; whether all of it exists."""

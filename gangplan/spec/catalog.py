@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from gangplan.spec.base import ApiVersion, MountPath, Name, Strict
-from gangplan.spec.job import Framework, MpiFamily
+from gangplan.spec.job import Framework, MpiFamily, Regime
 
 Digest = Annotated[str, Field(pattern=r"^sha256:[0-9a-f]{64}$")]
 # A registry host is required: an unqualified name means another image on another cluster.
@@ -110,6 +110,12 @@ class Image(Strict):
     )
     ssh: ImageSsh = Field(ImageSsh(), description="The SSH server inside.", examples=[{"port": 2222}])
     user: ImageUser = Field(ImageUser(), description="The user inside.", examples=[{"uid": 1000}])
+    fips: bool = Field(
+        False, description="Whether it is built for FIPS mode: validated cryptography only.", examples=[True]
+    )
+    approved: tuple[Regime, ...] = Field(
+        (), max_length=16, description="Regimes that this build is approved for.", examples=[["hipaa"]]
+    )
     cuda: str | None = Field(None, max_length=32, description="CUDA version inside.", examples=["12.8"])
     clusters: dict[Name, ImageOnCluster] = Field(
         {},

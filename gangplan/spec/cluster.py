@@ -180,6 +180,44 @@ class ObjectLimits(Strict):
     claims: int = Field(50, ge=0, le=10_000, description="PersistentVolumeClaims.", examples=[50])
 
 
+# A parameter of a policy: text, a number, a truth value, or a list of texts.
+PolicyParam = str | int | bool | tuple[str, ...]
+PolicyAction = Literal["Deny", "Warn", "Audit"]
+
+
+class Policies(Strict):
+    """Which policy packs hold on the cluster, and how."""
+
+    packs: tuple[Name, ...] = Field(
+        (),
+        max_length=64,
+        description="Packs by name; docs/policies.md lists those that come with gangplan.",
+        examples=[["baseline", "restricted", "images"]],
+    )
+    actions: dict[Name, PolicyAction] = Field(
+        {},
+        max_length=256,
+        description="What a breach of a policy leads to, where it is not what the pack says: Deny (error), Warn (warning), Audit (note).",
+        examples=[{"image-scan": "Warn"}],
+    )
+    params: dict[Name, dict[str, PolicyParam]] = Field(
+        {},
+        max_length=256,
+        description="Parameters of policies, in place of the pack's.",
+        examples=[{"run-deadline": {"seconds": 43200}}],
+    )
+
+
+class Retention(Strict):
+    """How long the cluster keeps what tells of runs."""
+
+    audit: DurationSeconds | None = Field(
+        None,
+        description="Audit log of the API server; omitted: not stated, and regimes refuse the cluster.",
+        examples=["90d"],
+    )
+
+
 class Limits(Strict):
     """What no spec on this cluster may exceed."""
 
@@ -242,6 +280,17 @@ class Cluster(Strict):
         (), max_length=32, description="What the cluster is certified for.", examples=[["hipaa", "iso-27001"]]
     )
     fips: bool = Field(False, description="Whether nodes run in FIPS mode.", examples=[True])
+    network_encrypted: bool = Field(
+        False,
+        description="Whether traffic between pods is encrypted (IPsec or WireGuard of the network plugin).",
+        examples=[True],
+    )
+    retention: Retention = Field(
+        Retention(), description="How long records are kept.", examples=[{"audit": "90d"}]
+    )
+    policies: Policies = Field(
+        Policies(), description="Policies that hold here.", examples=[{"packs": ["baseline", "restricted"]}]
+    )
     gang: Literal["kueue", "volcano", "coscheduling", "none"] = Field(
         "kueue",
         description="What starts all pods of a run together; none is for dev clusters.",

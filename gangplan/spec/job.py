@@ -27,6 +27,7 @@ Priority = Literal["low", "normal", "high", "critical"]
 Posture = Literal["default", "restricted", "isolated"]
 Framework = Literal["mpi", "torch", "horovod", "deepspeed"]
 MpiFamily = Literal["OpenMPI", "IntelMPI", "MPICH"]
+Regime = Literal["hipaa", "gdpr", "fedramp", "pci-dss", "sox"]
 
 Command = Annotated[
     tuple[str, ...],
@@ -307,6 +308,17 @@ class TrainingJob(Strict):
     )
     retries: int | None = Field(
         None, ge=0, le=3, description="Restarts of the whole run after a failure; omitted: 0.", examples=[1]
+    )
+    compliance: tuple[Regime, ...] = Field(
+        (),
+        max_length=8,
+        description="Regimes that the data falls under, beside the team's; the cluster must enforce each by its pack.",
+        examples=[["hipaa"]],
+    )
+    residency: Name | None = Field(
+        None,
+        description="Where the data must stay: eu, or the beginning of a region's name; clusters and buckets elsewhere are refused.",
+        examples=["eu"],
     )
     labels: dict[LabelKey, LabelValue] = Field(
         {},

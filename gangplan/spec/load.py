@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import difflib
 import types
+from dataclasses import replace
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
-from gangplan.findings import Finding, error
+from gangplan.findings import Finding, Fix, error
 from gangplan.source import Document, Path
 from gangplan.spec.phrases import dotted, kind_of, plain, show
+from gangplan.spec.repair import repair
 from gangplan.spec.words import KINDS, RESERVED, SYNONYMS
 
 M = TypeVar("M", bound=BaseModel)
@@ -36,7 +38,15 @@ def parse(model: type[M], document: Document) -> tuple[M | None, list[Finding]]:
     try:
         return model.model_validate(_as_written(document.value, document, ())), []
     except ValidationError as raised:
-        return None, [_finding(model, document, item) for item in _causes(raised)]
+        return None, [
+            replace(_finding(model, document, item), fix=_repair(model, document, item))
+            for item in _causes(raised)
+        ]
+
+
+def _repair(model: type[BaseModel], document: Document, item: Any) -> Fix | None:
+    path = _path(document, item["loc"])
+    return repair(document, path, item, lambda: _fields(model, path[:-1]))
 
 
 def _causes(raised: ValidationError) -> list[Any]:

@@ -114,6 +114,11 @@ class NodePool(Strict):
         description="Taints of this pool's nodes.",
         examples=[[{"key": "nvidia.com/gpu", "effect": "NoSchedule"}]],
     )
+    location: Literal["on-prem", "cloud"] | None = Field(
+        None,
+        description="Where the pool stands, if not where the cluster does; then its labels must select it.",
+        examples=["cloud"],
+    )
     capacity: Literal["on-demand", "spot"] = Field(
         "on-demand", description="Whether nodes can be taken away.", examples=["spot"]
     )

@@ -18,7 +18,7 @@ from gangplan.spec.base import (
     Text,
     helpful,
 )
-from gangplan.spec.job import Posture, Priority
+from gangplan.spec.job import Posture, Priority, Regime
 
 GroupName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][-A-Za-z0-9_.@/=, ]*$", max_length=253)]
 AccessMode = Literal["ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany", "ReadWriteOncePod"]
@@ -75,6 +75,11 @@ class Claim(Strict):
         description="How many nodes may mount it, as Kubernetes writes it.", examples=[["ReadWriteMany"]]
     )
     read_only: bool = Field(False, description="Mount it read-only.", examples=[True])
+    encrypted: bool = Field(
+        False,
+        description="Whether its data is encrypted at rest; of a claim to be made the storage class says it.",
+        examples=[True],
+    )
     size: Memory | None = Field(
         None,
         description="Size of a claim that gangplan is to make; omitted: the claim exists already.",
@@ -182,6 +187,12 @@ class Team(Strict):
         max_length=32,
         description="Who may open a shell in pods, and until when.",
         examples=[[{"group": "nlp-on-call", "until": "2026-12-31", "reason": "Hang in all-reduce"}]],
+    )
+    compliance: tuple[Regime, ...] = Field(
+        (),
+        max_length=8,
+        description="Regimes that all data of the team falls under; every cluster of the team must enforce each by its pack.",
+        examples=[["hipaa"]],
     )
     clusters: Annotated[tuple[Name, ...], Field(min_length=1, max_length=32)] | None = Field(
         None, description="Clusters a spec runs on when it names none.", examples=[["onprem-a100"]]

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from gangplan.errors import Exit
-from gangplan.rules import Rule, rules
+from gangplan.rules import Rule, built_in
 from tests.standing.base import CLUSTER, workspace
 from tests.workspaces import REPOSITORY, gangplan, write
 
-UNTESTED = [rule for rule in rules().values() if rule.untested]
+UNTESTED = [rule for rule in built_in().values() if rule.untested]
 
 
 @pytest.mark.parametrize("rule", UNTESTED, ids=lambda rule: rule.id)

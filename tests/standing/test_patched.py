@@ -112,6 +112,6 @@ patches:
     root = write(workspace(tmp_path), {"overlays/lab/kustomization.yaml": patch})
     outcome = gangplan("render", "-C", root)
     assert outcome.code == Exit.FINDINGS
-    assert outcome.errors() == [("overlays/lab/kustomization.yaml:4:3", "hard-quota-below-queue")]
+    assert outcome.errors() == [("overlays/lab/kustomization.yaml:8:14", "hard-quota-below-queue")]
     assert "ResourceQuota/team-cv/training" in outcome.err
     assert not (root / "rendered").exists()

@@ -86,6 +86,8 @@ def _check_overlaps(notes: Notes) -> None:
     """A pod that is sent to one pool must not land in another: its quota would be spent on the wrong nodes."""
     pools = notes.spec.node_pools
     for name, pool in pools.items():
+        if pool.topology and not pool.labels:
+            continue  # is told as pool-labels-missing, and has no labels to tell apart
         for other, there in pools.items():
             if name == other or not _can_land(pool, there) or not _differ(pool, there):
                 continue

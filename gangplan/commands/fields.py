@@ -1,0 +1,143 @@
+"""Every field of every file format by its path, with its facts, what is inside it, and the rules about it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from gangplan.commands.docs import facts_of
+from gangplan.commands.schema import models, schema_of
+from gangplan.rules import Rule, rules
+
+# Where the files of a format stand; the names that people may put before a field of it.
+FILES = {
+    "spec": "specs/<team>/<job>.yaml",
+    "team": "specs/<team>/team.yaml",
+    "cluster": "overlays/<cluster>/cluster.yaml",
+    "catalog": "images/catalog.yaml",
+    "waiver": "policies/waivers/<name>.yaml",
+}
+_OTHER_NAMES = {"job": "spec"}
+_DEEPEST = 8
+# An example that writes more keys than this is a whole file, not a change of one field.
+_FEW_KEYS = 4
+_KEY = re.compile(r"""(?:^|[{,\s\[-])["']?([A-Za-z_]\w*)["']?\s*:""", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One field: its path from the top of its file (names of maps left out), the block it stands in, its facts.
+
+    `facts` are type, default, example and meaning in words, as docs/spec.md has them; `inner` the fields of the
+    block that it holds.
+    """
+
+    kind: str
+    path: tuple[str, ...]
+    block: str
+    facts: dict[str, str]
+    inner: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """`cluster.nodePools.gpu`: what `gangplan explain` takes."""
+        return ".".join((self.kind, *self.path))
+
+    @property
+    def names(self) -> set[str]:
+        """Everything that means this field, in small letters."""
+        own, title = self.path[-1], models()[self.kind].__name__
+        tail = ".".join(self.path)
+        every = {
+            self.name,
+            tail,
+            own,
+            f"{self.block}.{own}",
+            f"{title}.{self.block}.{own}",
+            f"{title}.{tail}",
+        }
+        every |= {f"{other}.{tail}" for other, kind in _OTHER_NAMES.items() if kind == self.kind}
+        return {name.lower() for name in every}
+
+
+def all_fields() -> list[Field]:
+    """Every field, the formats in their order, each file from the top."""
+    return [found for kind in models() for found in _walk(kind, schema_of(kind))]
+
+
+def lookup(name: str) -> list[Field]:
+    """The fields that a name means: those at exactly that path before all that only end so."""
+    wanted = name.strip().lower().removeprefix("<").removesuffix(">")
+    found = [one for one in all_fields() if wanted in one.names]
+    return sorted(found, key=lambda one: (wanted not in (one.name.lower(), ".".join(one.path).lower()),))
+
+
+def known_names() -> list[str]:
+    """What a suggestion can name."""
+    return [name for one in all_fields() for name in (one.name, ".".join(one.path))]
+
+
+def rules_about(wanted: Field) -> list[Rule]:
+    """The rules whose page speaks of the field: its example changes it, or its title or fix names it."""
+    return [rule for rule in rules().values() if _speaks(rule, wanted)]
+
+
+def _walk(kind: str, schema: dict[str, Any]) -> Iterator[Field]:
+    yield from _fields(kind, (), models()[kind].__name__, schema, schema)
+
+
+def _fields(
+    kind: str, path: tuple[str, ...], block_name: str, block: dict[str, Any], schema: dict[str, Any]
+) -> Iterator[Field]:
+    for name, value in block.get("properties", {}).items():
+        target = _block_of(value, schema)
+        inner = schema["$defs"][target].get("properties", {}) if target else {}
+        here = (*path, name)
+        yield Field(kind, here, block_name, facts_of(name, value, block, schema), tuple(inner))
+        if target and len(here) < _DEEPEST:
+            yield from _fields(kind, here, target, schema["$defs"][target], schema)
+
+
+def _block_of(value: dict[str, Any], schema: dict[str, Any]) -> str:
+    """The block that a field holds, by itself, in a list or under names; empty for plain values."""
+    if "$ref" in value:
+        name = str(value["$ref"].rsplit("/", 1)[-1])
+        return name if "properties" in schema["$defs"][name] else ""
+    nested = [*value.get("anyOf", ()), value.get("items"), value.get("additionalProperties")]
+    nested += value.get("patternProperties", {}).values()
+    return next((found for one in nested if isinstance(one, dict) and (found := _block_of(one, schema))), "")
+
+
+def _speaks(rule: Rule, wanted: Field) -> bool:
+    name = wanted.path[-1]
+    is_here = rule.example is not None and _kind_of(rule.example.place) == wanted.kind
+    if is_here and rule.example and not rule.id.startswith("yaml-"):  # those are about any key
+        keys = _changed_keys(rule.example.before or "", rule.example.after or "")
+        if name in keys and len(keys) <= _FEW_KEYS:
+            return True
+    # `memory` alone may mean anything; `memory:` and `nodePools` mean a field.
+    end = "(?![\\w-])" if name != name.lower() else ":"
+    is_named = re.search(rf"(?<![\w.-]){re.escape(name)}{end}", f"{rule.title} {rule.fix}") is not None
+    return is_named and (is_here or name != name.lower())
+
+
+def _changed_keys(before: str, after: str) -> set[str]:
+    """The keys on lines that only one of two texts has."""
+    old, new = before.splitlines(), after.splitlines()
+    lines = [line for line in old if line not in new] + [line for line in new if line not in old]
+    return set(_KEY.findall("\n".join(lines)))
+
+
+def _kind_of(place: str) -> str:
+    """The format of a file by where it stands; empty for none of ours."""
+    if place.endswith("/team.yaml"):
+        return "team"
+    if place.startswith("specs/"):
+        return "spec"
+    if place.endswith("/cluster.yaml"):
+        return "cluster"
+    if place.startswith("policies/waivers/"):
+        return "waiver"
+    return "catalog" if place == "images/catalog.yaml" else ""

@@ -1,0 +1,148 @@
+"""`gangplan policy list|test|export`."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from gangplan.commands.common import plural, print_findings
+from gangplan.errors import Exit, UserError
+from gangplan.findings import Finding, Severity, in_order
+from gangplan.objects import dump_all
+from gangplan.packs.choose import chosen
+from gangplan.packs.read import find, names
+from gangplan.pipeline import Request
+from gangplan.policing import check_policies, own_sources
+from gangplan.policy_cases import judge_cases, suites
+from gangplan.policy_export import exported
+from gangplan.resolve.facts import facts
+from gangplan.validate.policy.model import POLICY
+from gangplan.workspace import Workspace, load, nearest
+
+
+def _loaded(request: Request) -> tuple[Workspace, list[Finding]]:
+    """The workspace; UserError for a cluster that it does not have."""
+    workspace, findings = load(request.root)
+    for name in request.clusters:
+        if name not in workspace.clusters:
+            raise UserError(f"there is no cluster '{name}'", nearest(name, workspace.clusters))
+    return workspace, findings
+
+
+def show(request: Request, format: str) -> Exit:
+    """Print every policy: its pack, its title, and its action per cluster."""
+    if format not in ("text", "json"):
+        raise UserError(f"there is no format '{format}'", "Formats: text, json.")
+    workspace, findings = _loaded(request)
+    clusters = list(request.clusters or sorted(workspace.clusters))
+    actions: dict[str, dict[str, str]] = {}
+    for cluster in clusters:
+        taken, wrong = chosen(workspace.root, workspace.clusters[cluster], facts(workspace, cluster))
+        findings = [*findings, *wrong]
+        for one in taken:
+            actions.setdefault(one.policy, {})[cluster] = one.action
+    rows = _rows(workspace, clusters, actions)
+    if format == "json":
+        sys.stdout.write(json.dumps(rows, indent=2, ensure_ascii=False) + "\n")
+    else:
+        sys.stdout.write(_table(rows, clusters))
+    print_findings(in_order(findings))
+    return Exit.INPUT if any(one.severity is Severity.ERROR for one in findings) else Exit.CLEAN
+
+
+def _rows(
+    workspace: Workspace, clusters: Sequence[str], actions: dict[str, dict[str, str]]
+) -> list[dict[str, object]]:
+    rows: list[dict[str, object]] = []
+    for name in names(workspace.root):
+        folder, _ = find(workspace.root, name)
+        for policy, page in folder.pack.policies.items() if folder else ():
+            on = actions.get(policy, {})
+            rows.append({"policy": policy, "pack": name, "title": page.title, "actions": on})
+    for source in own_sources(workspace.root)[0]:
+        if source.body.get("kind") == POLICY:
+            policy = str((source.body.get("metadata") or {}).get("name"))
+            rows.append({"policy": policy, "pack": "", "title": source.file, "actions": {}})
+    return rows
+
+
+def _table(rows: Sequence[dict[str, object]], clusters: Sequence[str]) -> str:
+    """Columns: policy, pack, one per cluster, what it is about."""
+    header = ["policy", "pack", *clusters, ""]
+    table = [header]
+    for row in rows:
+        on = row["actions"]
+        assert isinstance(on, dict)
+        own = row["pack"] == ""
+        cells = ["own" if own else on.get(cluster, "-") for cluster in clusters]
+        table.append([str(row["policy"]), "(own)" if own else str(row["pack"]), *cells, str(row["title"])])
+    widths = [max(len(line[column]) for line in table) for column in range(len(header) - 1)]
+    return "".join(
+        "  ".join(f"{cell:<{width}}" for cell, width in zip(line, [*widths, 0], strict=True)).rstrip() + "\n"
+        for line in table
+    )
+
+
+def test(request: Request, wanted: Sequence[str]) -> Exit:
+    """Judge the cases of packs and policies. UserError where nothing was checked."""
+    workspace, _ = _loaded(request)
+    found = suites(workspace.root)
+    known = {name for suite in found for name in (suite.pack, *suite.policies)} - {""}
+    for name in wanted:
+        if name not in known:
+            raise UserError(f"there is no pack or policy '{name}'", nearest(name, known))
+    findings: list[Finding] = []
+    cases = policies = 0
+    for suite in found:
+        chosen_names = (
+            set(suite.policies) if not wanted or suite.pack in wanted else set(suite.policies) & set(wanted)
+        )
+        if chosen_names:
+            policies += len(chosen_names)
+            count, wrong = judge_cases(suite, chosen_names)
+            cases += count
+            findings += wrong
+    if not policies:
+        raise UserError(
+            "nothing was checked: there is no policy", "Write policies/<pack>/pack.yaml and its policies."
+        )
+    findings = in_order(findings)
+    print_findings(findings)
+    failed = sum(one.severity is Severity.ERROR for one in findings)
+    said = f"{failed} failed" if failed else "all as they should be"
+    sys.stdout.write(f"checked {_policies(policies)}, {plural(cases, 'case')}: {said}\n")
+    return Exit.FINDINGS if failed else Exit.CLEAN
+
+
+def _policies(count: int) -> str:
+    return f"{count} {'policy' if count == 1 else 'policies'}"
+
+
+def export(request: Request, cluster: str, output: str) -> Exit:
+    """Write the objects of a cluster's policies. Nothing is written when anything is wrong with them."""
+    workspace, findings = _loaded(request)
+    findings = in_order([*findings, *check_policies(workspace, (cluster,))])
+    print_findings(findings)
+    if any(one.severity is Severity.ERROR for one in findings):
+        return Exit.INPUT
+    bodies = exported(workspace, cluster)
+    if not bodies:
+        where = workspace.clusters[cluster].document.file
+        raise UserError(
+            f"cluster '{cluster}' has no policies", f"Name packs in {where}: policies: {{packs: [baseline]}}."
+        )
+    header = (f"policies of cluster {cluster}, made by gangplan policy export; apply the whole file",)
+    text = dump_all(bodies, header)
+    if output == "-":
+        sys.stdout.write(text)
+        return Exit.CLEAN
+    path = Path(output)
+    if not path.parent.is_dir():
+        raise UserError(f"the folder {path.parent} does not exist", "Make it first, or name another file.")
+    fresh = path.with_name(f".{path.name}.{os.getpid()}")
+    fresh.write_text(text, encoding="utf-8")
+    fresh.replace(path)
+    return Exit.CLEAN

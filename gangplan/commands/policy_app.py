@@ -1,0 +1,60 @@
+"""`gangplan policy`: its commands and their flags. What they do stands in commands/policy.py."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from gangplan.commands.flags import Clusters, Workspace
+
+app = typer.Typer(
+    rich_markup_mode=None,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    no_args_is_help=True,
+    help="Policies: which hold where, whether they do what their cases say, and as objects for a cluster.",
+)
+
+
+@app.command("list")
+def policy_list(
+    workspace: Workspace = None,
+    cluster: Clusters = None,
+    format: Annotated[str, typer.Option("--format", help="text or json.", metavar="NAME")] = "text",
+) -> None:
+    """Show every policy, the pack it is from, and what a breach leads to on each cluster."""
+    from gangplan.commands.common import request
+    from gangplan.commands.policy import show
+
+    raise typer.Exit(show(request(workspace, cluster, None, None, "serial", 1), format))
+
+
+@app.command("test")
+def policy_test(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(help="Packs or policies (default: all).", metavar="[PACK|POLICY]..."),
+    ] = None,
+    workspace: Workspace = None,
+) -> None:
+    """Judge the cases that stand beside each policy: what it must let through, and what it must refuse."""
+    from gangplan.commands.common import request
+    from gangplan.commands.policy import test
+
+    raise typer.Exit(test(request(workspace, None, None, None, "serial", 1), tuple(names or ())))
+
+
+@app.command("export")
+def policy_export(
+    cluster: Annotated[str, typer.Option("--cluster", help="The cluster.", metavar="NAME")],
+    workspace: Workspace = None,
+    output: Annotated[
+        str, typer.Option("--output", "-o", help="A file, or - for standard output.", metavar="FILE|-")
+    ] = "-",
+) -> None:
+    """Write the policies of a cluster with their bindings and parameters, ready to be applied."""
+    from gangplan.commands.common import request
+    from gangplan.commands.policy import export
+
+    raise typer.Exit(export(request(workspace, (cluster,), None, None, "serial", 1), cluster, output))

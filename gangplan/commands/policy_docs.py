@@ -1,0 +1,118 @@
+"""docs/policies.md: every policy pack, what it is for, and each of its policies with parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from gangplan.rules import PACKS, rules
+from gangplan.source import load_objects
+
+INTRODUCTION = """\
+# Policies
+
+Generated from the packs in `policies/` by `make docs`.
+
+A policy is a plain Kubernetes ValidatingAdmissionPolicy, and is judged twice: by `gangplan validate` in the pull
+request, at the line of the spec, and by the API server of the cluster, to which `gangplan policy export` brings
+the same files. `gangplan explain POLICY` prints what this page says of one.
+
+## Which policies hold where
+
+A cluster lists its packs; nothing holds without being listed.
+
+```yaml
+# overlays/<cluster>/cluster.yaml
+policies:
+  packs: [baseline, restricted, images, hipaa]
+  actions: {image-scan: Warn}            # Deny (error), Warn (warning) or Audit (note) instead of the pack's
+  params: {run-deadline: {seconds: 43200}}   # instead of the pack's numbers and lists
+```
+
+Most packs hold for every namespace of a team (label `gangplan.dev/team`). The packs of a regime hold for what
+falls under it: a team says `compliance: [hipaa]` in team.yaml for all of its data, a spec for its own job. Both
+become a label, and the bindings select by it. The pack `residency` holds for specs with `residency: eu`. A spec
+or team that asks for a regime on a cluster without its pack is refused (`compliance-not-enforced`): what nobody
+enforces is not kept.
+
+Numbers and lists stand in parameters, never in expressions: a ConfigMap `gangplan-<policy>` in the namespace
+`gangplan-policies`. What only the cluster's file knows (its region, storage classes that encrypt, the image
+catalog) is filled in for each cluster; below such a parameter is written as *fact*.
+
+A waiver excuses single jobs until a day: [waivers.md](waivers.md). Case files in `policies/<pack>/tests/` show
+what each policy lets through and refuses; `gangplan policy test` runs them.
+
+What the API server sees and a rendered file does not, is judged there alone: policies about pods judge what
+webhooks and controllers made of them, too. On an update only a changed `spec` is judged again, so that a policy
+that comes later does not keep a running object from ending.
+"""
+
+
+def policies_page() -> str:
+    """The page. Packs and policies stand in the order of their files."""
+    lines = [INTRODUCTION, "## Packs", "", "| pack | policies | for |", "|---|---|---|"]
+    packs = dict(_packs())
+    for name, pack in packs.items():
+        count = len(pack["policies"])
+        also = [f"all of {needed}" for needed in pack.get("needs", ())]
+        also += [f"{len(pack['uses'])} of others"] if pack.get("uses") else []
+        lines.append(f"| [{name}](#{name}) | {' + '.join([str(count), *also])} | {pack['title']} |")
+    for name, pack in packs.items():
+        lines += ["", *_pack(name, pack)]
+    return "\n".join(lines) + "\n"
+
+
+def _packs() -> Iterator[tuple[str, dict[str, Any]]]:
+    for file in sorted(PACKS.glob("*/pack.yaml")):
+        (pack,) = load_objects(file.read_text(encoding="utf-8"))
+        yield file.parent.name, pack
+
+
+def _pack(name: str, pack: dict[str, Any]) -> Iterator[str]:
+    scope = pack.get("scope", "teams")
+    yield from (f"## {name}", "", pack["title"], "", pack["why"], "")
+    holds = "every namespace of a team" if scope == "teams" else f"what bears `gangplan.dev/{scope['label']}`"
+    yield from (f"Holds for {holds}.", "")
+    if pack.get("needs"):
+        yield from (f"Switches on {' and '.join(pack['needs'])}, too.", "")
+    if pack.get("uses"):
+        yield "Uses policies of other packs: " + ", ".join(_used(pack["uses"])) + "."
+        yield ""
+    for policy, page in pack["policies"].items():
+        yield from _policy(name, policy, page)
+
+
+def _used(uses: dict[str, Any]) -> Iterator[str]:
+    for policy, params in uses.items():
+        more = ", ".join(f"{key}: {_value(value)}" for key, value in params.items())
+        yield f"[{policy}](#{policy})" + (f" ({more})" if more else "")
+
+
+def _policy(pack: str, name: str, page: dict[str, Any]) -> Iterator[str]:
+    yield from (f"### {name}", "", f"{rules()[name].severity.capitalize()}. {page['title']}", "")
+    yield from (page["why"], "", f"**Fix.** {page['fix']}", "")
+    if page.get("params"):
+        yield "Parameters: " + ", ".join(f"`{k}` {_value(v)}" for k, v in page["params"].items()) + "."
+        yield ""
+    if page.get("told_by"):
+        told = ", ".join(f"`{rule}`" for rule in page["told_by"])
+        yield from (f"Where {told} tells the same in a pull request, only that is told.", "")
+    cases = sorted(_cases(PACKS / pack / "tests", name))
+    yield f"Cases: {', '.join(cases)}."
+    yield ""
+
+
+def _cases(folder: Path, policy: str) -> Iterator[str]:
+    for file in folder.glob(f"{policy}.*.yaml"):
+        _, case, verdict, _ = file.name.split(".")
+        yield f"{case} ({verdict})"
+
+
+def _value(value: Any) -> str:
+    """A parameter's value for readers."""
+    if isinstance(value, dict):
+        return f"*fact* {value['fact']}"
+    if isinstance(value, list):
+        return f"`[{', '.join(map(str, value))}]`"
+    return f"`{str(value).lower() if isinstance(value, bool) else value}`"

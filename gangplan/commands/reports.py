@@ -1,0 +1,185 @@
+"""`--format`: which reports are wanted and where they go, and the writing of them."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TextIO
+
+from gangplan.commands.common import print_findings, wants_colour
+from gangplan.commands.excerpts import excerpts
+from gangplan.errors import ToolError, UserError
+from gangplan.report.github import MOST_SUMMARY_BYTES, github_report, step_summary
+from gangplan.report.gitlab import gitlab_report
+from gangplan.report.json import report_json
+from gangplan.report.junit import junit_report
+from gangplan.report.markdown import markdown_report
+from gangplan.report.model import Report, checked_words
+from gangplan.report.sarif import sarif_report
+from gangplan.report.text import first_steps, whole_text
+from gangplan.workspace import RENDERED, nearest
+
+_MAKERS: dict[str, Callable[[Report], str]] = {
+    "text": whole_text,
+    "json": report_json,
+    "sarif": sarif_report,
+    "junit": junit_report,
+    "github": github_report,
+    "gitlab": gitlab_report,
+    "markdown": markdown_report,
+}
+FORMATS = tuple(_MAKERS)
+# What stands in these folders of a workspace is input, or written by render alone.
+_NOT_FOR_REPORTS = ("specs", "overlays", "images", "policies", RENDERED)
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """One report: its format, and the file it goes to (None: standard output)."""
+
+    format: str
+    file: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Outputs:
+    """All reports of a command."""
+
+    wanted: tuple[Output, ...]
+    colour: str = "auto"
+
+    @property
+    def text(self) -> bool:
+        """Whether findings are shown to whoever started the command."""
+        return Output("text") in self.wanted
+
+    @property
+    def machine(self) -> bool:
+        """Whether standard output belongs to a program that reads it."""
+        return any(one.file is None and one.format != "text" for one in self.wanted)
+
+    @property
+    def words(self) -> TextIO:
+        """Where a command says what it did."""
+        return sys.stderr if self.machine else sys.stdout
+
+
+def outputs(values: Sequence[str] | None, root: Path, colour: str = "auto") -> Outputs:
+    """The reports that `--format FORMAT` and `--format FORMAT=FILE` ask for; text for none.
+
+    Raises UserError, before any work, for an unknown format, for two that want standard output, and for a file
+    that cannot be written or belongs to the workspace's own.
+    """
+    if colour not in ("auto", "always", "never"):
+        raise UserError(f"--color {colour} is not known", "Write --color auto, always or never.")
+    wanted = tuple(_output(value, root) for value in values or ["text"])
+    on_stdout = [one.format for one in wanted if one.file is None and one.format != "text"]
+    if len(on_stdout) > 1:
+        message = f"{' and '.join(on_stdout)} cannot both have standard output"
+        raise UserError(message, f"Give a file to one of them: --format {on_stdout[0]}=FILE.")
+    # A device such as /dev/null takes any number.
+    files = [one.file for one in wanted if one.file and (one.file.is_file() or not one.file.exists())]
+    twice = next((file for file in files if files.count(file) > 1), None)
+    if twice is not None:
+        raise UserError(f"two reports would go to {twice.name}", "Give each of them a file of its own.")
+    return Outputs(wanted, colour)
+
+
+def publish(report: Report, wanted: Outputs, root: Path, with_summary: bool = True) -> None:
+    """Write every report. Raises ToolError where the machine refuses to; files are whole or as they were.
+
+    Without `with_summary` the command says itself what it did.
+    """
+    for output in wanted.wanted:
+        if output.file is not None:
+            _write(output.file, _MAKERS[output.format](report))
+        elif output.format != "text":
+            sys.stdout.write(_MAKERS[output.format](report))
+    if wanted.text:
+        colour = wants_colour(sys.stderr, wanted.colour)
+        is_watched = colour or sys.stderr.isatty()
+        print_findings(report.findings, colour, excerpts(root, report.findings) if is_watched else None)
+        sys.stderr.write(first_steps(report.findings))
+    if with_summary and (wanted.text or not wanted.machine):
+        # Where all went to files, one line still says how it ended.
+        stream = wanted.words if wanted.text else sys.stderr
+        stream.write(f"{checked_words(report)}\n")
+    if any(output.format == "github" for output in wanted.wanted):
+        _add_summary(report)
+
+
+def repository_folder(root: Path) -> str:
+    """Where a workspace stands in its Git repository, as `Report.folder`; empty outside of one."""
+    for top in (root, *root.parents):
+        if (top / ".git").exists():
+            path = root.relative_to(top).as_posix()
+            return "" if path == "." else path
+    return ""
+
+
+def _output(value: str, root: Path) -> Output:
+    format, equals, name = value.partition("=")
+    if format not in FORMATS:
+        help = f"{nearest(format, FORMATS)} Write --format FORMAT, or --format FORMAT=FILE."
+        raise UserError(f"there is no format '{format}'", help)
+    if not equals or name == "-":
+        return Output(format)
+    if not name:
+        raise UserError(f"--format {value} names no file", f"Write --format {format}={format}.out.")
+    file = Path(name).absolute()
+    _check_file(file, name, root)
+    return Output(format, file)
+
+
+def _check_file(file: Path, name: str, root: Path) -> None:
+    """Refuse what cannot be written, and what must not be."""
+    if file.is_dir():
+        raise UserError(f"the report cannot be written: {name} is a folder", f"Name a file: {name}/report.")
+    if not file.parent.is_dir():
+        raise UserError(
+            f"the report cannot be written: there is no folder {Path(name).parent}",
+            f"Make it first: mkdir -p {Path(name).parent}.",
+        )
+    target = file.resolve()
+    inside = target.relative_to(root).parts[:1] if target.is_relative_to(root) else ()
+    if inside and inside[0] in _NOT_FOR_REPORTS:
+        raise UserError(
+            f"the report cannot be written to {name}: {inside[0]}/ holds what is checked",
+            "Name a file in another folder.",
+        )
+    if not os.access(target if target.exists() else target.parent, os.W_OK):
+        raise UserError(f"the report cannot be written: {name} may not be changed", "Name another file.")
+
+
+def _write(file: Path, text: str) -> None:
+    """A file as a whole or not at all; a pipe or a device is written as it is."""
+    target = file.resolve()
+    data = text.encode("utf-8", "backslashreplace")
+    try:
+        if target.exists() and not target.is_file():
+            target.write_bytes(data)
+            return
+        aside = target.with_name(f".{target.name}.{os.getpid()}.gangplan")
+        try:
+            aside.write_bytes(data)
+            os.replace(aside, target)
+        finally:
+            aside.unlink(missing_ok=True)
+    except OSError as bad:
+        raise ToolError(f"the report {file.name} was not written: {bad.strerror}") from None
+
+
+def _add_summary(report: Report) -> None:
+    """The step's summary on GitHub: its runner names a file for it that earlier steps' tools may have begun."""
+    name = os.environ.get("GITHUB_STEP_SUMMARY")
+    if not name:
+        return
+    try:
+        with Path(name).open("ab") as file:
+            room = MOST_SUMMARY_BYTES - file.tell()
+            file.write(step_summary(report, room).encode("utf-8", "backslashreplace"))
+    except OSError as bad:
+        raise ToolError(f"the step's summary was not written: {bad.strerror}") from None

@@ -1,0 +1,45 @@
+"""`gangplan schema`: its commands and their flags."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from gangplan.commands.flags import Workspace
+
+app = typer.Typer(
+    rich_markup_mode=None,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    no_args_is_help=True,
+    help="The file formats as JSON Schema, and the kinds of your clusters.",
+)
+
+
+@app.command("print")
+def schema_print(
+    kind: Annotated[str, typer.Argument(help="spec, team, cluster, catalog or findings.", metavar="KIND")],
+) -> None:
+    """Print the JSON Schema of a file format, for editors and other tools."""
+    from gangplan.commands.schema import print_schema
+
+    raise typer.Exit(print_schema(kind))
+
+
+@app.command("import")
+def schema_import(
+    files: Annotated[
+        list[Path], typer.Argument(help="Files with CRDs: kubectl get crd -o yaml.", metavar="FILE...")
+    ],
+    workspace: Workspace = None,
+    cluster: Annotated[
+        str | None, typer.Option("--cluster", help="For this cluster alone (default: all).", metavar="NAME")
+    ] = None,
+) -> None:
+    """Take CRDs into the workspace: objects of their kinds are checked by their schemas and rules."""
+    from gangplan.commands.common import request
+    from gangplan.commands.schema_import import import_crds
+
+    raise typer.Exit(import_crds(request(workspace, None, None, None, "serial", 1), files, cluster))

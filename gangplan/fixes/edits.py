@@ -1,0 +1,58 @@
+"""Fixes applied to the text of a file. What no fix names stays as it is, to the byte."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from gangplan.errors import InternalError
+from gangplan.findings import Fix
+
+# YAML's line breaks, as far as a file that loads can hold them (source.document forbids the others).
+_BREAK = re.compile(r"\r\n|\n|\r")
+
+
+def apply(text: str, fixes: Iterable[Fix]) -> str:
+    """The text with every fix made. The same fix twice is one. Raises InternalError when two overlap or one
+    names a place that the text does not have."""
+    starts = _starts(text)
+    spans = sorted({(_offset(text, starts, fix), fix.replacement) for fix in fixes})
+    out, end = [], 0
+    for (first, last), replacement in spans:
+        if first < end:
+            raise InternalError("two fixes change the same text")
+        out += [text[end:first], replacement]
+        end = last
+    return "".join([*out, text[end:]])
+
+
+def apart(text: str, fixes: Sequence[Fix]) -> tuple[list[Fix], list[Fix]]:
+    """The fixes that touch no other, in order, and those that overlap with another: which of those is meant,
+    nobody can say, so none of them is made."""
+    starts = _starts(text)
+    once = {(_offset(text, starts, fix), fix.replacement): fix for fix in fixes}
+    spans = sorted(once)
+    clash: set[int] = set()
+    reach, widest = -1, -1  # the furthest end so far, and whose it is
+    for index, ((first, last), _) in enumerate(spans):
+        if first < reach:
+            clash |= {index, widest}
+        if last > reach:
+            reach, widest = last, index
+    kept = [once[span] for index, span in enumerate(spans) if index not in clash]
+    return kept, [once[span] for index, span in enumerate(spans) if index in clash]
+
+
+def _starts(text: str) -> list[int]:
+    return [0, *(match.end() for match in _BREAK.finditer(text))]
+
+
+def _offset(text: str, starts: list[int], fix: Fix) -> tuple[int, int]:
+    """Where the stretch of a fix begins and ends in the text."""
+    if not (1 <= fix.line <= fix.end_line <= len(starts)):
+        raise InternalError(f"{fix.file} has no line {fix.end_line}")
+    first = starts[fix.line - 1] + fix.column - 1
+    last = starts[fix.end_line - 1] + fix.end_column - 1
+    if not 0 <= first <= last <= len(text):
+        raise InternalError(f"{fix.file}:{fix.line}:{fix.column} is no stretch of text")
+    return first, last

@@ -1,0 +1,70 @@
+"""Images written out, and the catalog's word for them: its name in specs, its digest in patches."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from gangplan.findings import Fix
+from gangplan.resolve.image import mirrored
+from gangplan.source import Document, Path
+from gangplan.spec.catalog import Image, ImageCatalog
+from gangplan.spec.cluster import Cluster
+
+# Where specs and team files name an image.
+_PLACES: tuple[Path, ...] = (("image",), ("defaults", "image"))
+# What may stand before and behind an image: not a part of a longer name.
+_BEFORE, _BEHIND = r"(?<![\w./:@-])", r"(?![\w.:/@-])"
+
+
+def names(document: Document, catalog: ImageCatalog) -> Iterator[Fix]:
+    """A fix for each image that is written with the tag or digest of an entry: the entry's name.
+
+    The name stands for the digest, and the cluster's own mirror is found by it. A tag that the catalog does
+    not have is another image, and a repository alone is any.
+    """
+    for path in _PLACES:
+        written = document.text(path)
+        name = name_of(written, catalog) if written else None
+        text = document.like(path, name) if name and name != written else None
+        fix = document.fix(path, text, f"the catalog pins {written} as {name}") if text else None
+        if fix is not None:
+            yield fix
+
+
+def name_of(written: str, catalog: ImageCatalog) -> str | None:
+    """The only entry of the catalog that a reference names exactly; None for none or several."""
+    found = [name for name, image in catalog.images.items() if written in set(_spellings(name, image))]
+    return found[0] if len(found) == 1 else None
+
+
+def _spellings(name: str, image: Image) -> Iterator[str]:
+    places = {image.repository, *(own.repository for own in image.clusters.values() if own.repository)}
+    for place in (name, *places):
+        if image.tag:
+            yield f"{place}:{image.tag}"
+            yield f"{place}:{image.tag}@{image.digest}"
+        yield f"{place}@{image.digest}"
+
+
+def digests(file: str, text: str, cluster: str, facts: Cluster, catalog: ImageCatalog) -> Iterator[Fix]:
+    """A fix for each image with a tag of the catalog in a cluster's patches: the digest in the tag's place.
+
+    Patches are text inside text, so they are searched as text; comments are left alone.
+    """
+    pinned: dict[str, set[str]] = {}
+    for image in catalog.images.values():
+        own = image.clusters.get(cluster)
+        digest = own.digest if own and own.digest else image.digest
+        for place in {image.repository, mirrored(image.repository, facts), own.repository if own else None}:
+            if place and image.tag:
+                pinned.setdefault(f"{place}:{image.tag}", set()).add(f"{place}@{digest}")
+    for number, line in enumerate(re.split(r"\r\n|\n|\r", text), 1):
+        code = re.split(r"(?:^|\s)#", line, maxsplit=1)[0]
+        for tagged, references in pinned.items():
+            if len(references) != 1:
+                continue
+            (reference,) = references
+            for match in re.finditer(f"{_BEFORE}{re.escape(tagged)}{_BEHIND}", code):
+                why = f"the catalog pins {tagged}"
+                yield Fix(file, number, match.start() + 1, number, match.end() + 1, reference, why)

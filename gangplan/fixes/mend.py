@@ -1,0 +1,109 @@
+"""One file, mended: every certain fix, again and again until none is left, and proof that it is no worse."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from pydantic import BaseModel
+
+from gangplan.findings import Finding, Fix
+from gangplan.fixes.edits import apart, apply
+from gangplan.fixes.spelling import spellings
+from gangplan.source import Document, load
+from gangplan.spec.load import parse
+
+_BOM = b"\xef\xbb\xbf"
+# One fix can uncover another: a key in quotes lets the file load, then its fields are looked at. Three rounds
+# do in practice; the bound only keeps a mistake of ours from going on for ever.
+_ROUNDS = 20
+
+# What else can be mended in a document that loads, such as images by the catalog.
+More = Callable[[Document], Iterable[Fix]]
+
+
+@dataclass(frozen=True, slots=True)
+class Mended:
+    """A file before and after.
+
+    `fixes` were made, in the order of the rounds; `refused` were not, because they overlap or would leave the
+    file worse. Lines and columns of a fix are those of the text it was made in.
+    """
+
+    file: str
+    before: bytes
+    after: bytes
+    fixes: tuple[Fix, ...] = ()
+    refused: tuple[Fix, ...] = ()
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether there is anything to write."""
+        return self.before != self.after
+
+
+@dataclass(frozen=True, slots=True)
+class _State:
+    """A file as it was read: its findings by how far it got, and its value when it is valid."""
+
+    document: Document | None
+    value: BaseModel | None
+    findings: tuple[Finding, ...]
+
+    @property
+    def rank(self) -> tuple[int, int]:
+        """Worse is larger: complaints about the YAML weigh more than those about fields, which they hide."""
+        return (len(self.findings), 0) if self.document is None else (0, len(self.findings))
+
+
+def mend(file: str, data: bytes, model: type[BaseModel], more: More | None = None) -> Mended:
+    """Mend one file of a format. Never raises on bad input: what cannot be read or mended stays as it is."""
+    done: list[Fix] = []
+    refused: list[Fix] = []
+    state, current = _read(file, data, model), data
+    for _ in range(_ROUNDS):
+        wanted = [fix for fix in _wanted(state, more) if fix not in refused]
+        text = current.removeprefix(_BOM).decode() if wanted else ""
+        kept, clashing = apart(text, wanted)
+        refused += clashing
+        # Each alone first: of several together one could hide what another breaks.
+        harmful = [fix for fix in kept if _step(file, current, text, [fix], state, model) is None]
+        refused += harmful
+        kept = [fix for fix in kept if fix not in harmful]
+        step = _step(file, current, text, kept, state, model) if kept else None
+        if step is None and kept:
+            kept = kept[:1]
+            step = _step(file, current, text, kept, state, model)
+        if step is None:
+            break
+        state, current = step
+        done += kept
+    return Mended(file, data, current, tuple(done), tuple(refused))
+
+
+def _step(
+    file: str, data: bytes, text: str, fixes: list[Fix], before: _State, model: type[BaseModel]
+) -> tuple[_State, bytes] | None:
+    """The file with some fixes made; None if it is worse, or no longer says the same."""
+    after = (_BOM if data.startswith(_BOM) else b"") + apply(text, fixes).encode()
+    state = _read(file, after, model)
+    if state.rank > before.rank or (before.value is not None and state.value != before.value):
+        return None
+    return (state, after) if after != data else None
+
+
+def _read(file: str, data: bytes, model: type[BaseModel]) -> _State:
+    document, findings = load(data, file)
+    if document is None:
+        return _State(None, None, tuple(findings))
+    value, findings = parse(model, document)
+    return _State(document, value, tuple(findings))
+
+
+def _wanted(state: _State, more: More | None) -> list[Fix]:
+    fixes = [finding.fix for finding in state.findings if finding.fix is not None]
+    if state.document is not None and more is not None:
+        fixes += more(state.document)
+    if state.document is not None and state.value is not None:
+        fixes += spellings(state.document, state.value)
+    return fixes

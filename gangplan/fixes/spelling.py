@@ -1,0 +1,61 @@
+"""A typed file in, amounts that are right but not in the form that Kubernetes keeps, out as fixes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, get_args
+
+from pydantic import BaseModel, PlainValidator
+
+from gangplan.findings import Fix
+from gangplan.model.quantity import Quantity
+from gangplan.source import Document, Path
+from gangplan.spec.base import Cpu, Memory
+
+# What marks a field as an amount of cores or bytes; a weight is a Quantity too, but written as a number.
+_AMOUNTS = frozenset(
+    meta.func for kind in (Cpu, Memory) for meta in get_args(kind)[1:] if isinstance(meta, PlainValidator)
+)
+
+
+def spellings(document: Document, value: BaseModel) -> Iterator[Fix]:
+    """A fix for each amount that Kubernetes would write otherwise: 1000m is 1, 0.5Gi is 512Mi, 1024Mi is 1Gi.
+
+    The canonical form is that of k8s.io/apimachinery (model.quantity); the amount is the same.
+    """
+    for path, amount in _amounts(value, ()):
+        written, canonical = document.text(path), amount.canonical()
+        text = document.like(path, canonical) if written not in (None, canonical) else None
+        why = f"{written} is {canonical} in the form that Kubernetes keeps"
+        fix = document.fix(path, text, why) if text else None
+        if fix is not None:
+            yield fix
+
+
+def _amounts(value: BaseModel, path: Path) -> Iterator[tuple[Path, Quantity]]:
+    for name in sorted(value.model_fields_set):
+        field = type(value).model_fields[name]
+        inner = getattr(value, name)
+        is_amount = any(_is_amount(part) for part in (*field.metadata, field.annotation))
+        yield from _below(inner, (*path, field.alias or name), is_amount)
+
+
+def _below(value: Any, path: Path, is_amount: bool) -> Iterator[tuple[Path, Quantity]]:
+    if isinstance(value, BaseModel):
+        yield from _amounts(value, path)
+    elif isinstance(value, Quantity) and is_amount:
+        yield path, value
+    elif isinstance(value, dict):
+        for key, inner in value.items():
+            yield from _below(inner, (*path, key), is_amount)
+    elif isinstance(value, tuple):
+        for index, inner in enumerate(value):
+            yield from _below(inner, (*path, index), is_amount)
+
+
+def _is_amount(annotation: Any) -> bool:
+    """Whether an annotation, or a part of it, is that of cores or bytes."""
+    if isinstance(annotation, PlainValidator):
+        return annotation.func in _AMOUNTS
+    parts = (*getattr(annotation, "__metadata__", ()), *get_args(annotation))
+    return any(_is_amount(part) for part in parts)

@@ -1,0 +1,76 @@
+"""A mended file into its place: whole or not at all, and only where it belongs to the workspace."""
+
+from __future__ import annotations
+
+import os
+import stat
+import tempfile
+from pathlib import Path
+
+from gangplan.fixes.mend import Mended
+
+# As much as a file of a workspace may have (source.Limits).
+_MOST_BYTES = 1 << 20
+
+
+def read(root: Path, file: str) -> bytes | None:
+    """The bytes of a file that could be mended; None for one that is missing, a link, or too large."""
+    if _unfit(root, file, for_writing=False):
+        return None
+    try:
+        with open(root / file, "rb") as stream:
+            data = stream.read(_MOST_BYTES + 1)
+    except OSError:
+        return None  # told where the file is read
+    return data if len(data) <= _MOST_BYTES else None
+
+
+def write(root: Path, mended: Mended) -> str:
+    """Put the new bytes in the file's place. The empty text, or the reason why it was not written.
+
+    Never follows a link, never leaves the workspace, never overwrites what somebody changed meanwhile; mode
+    and name stay. A reader sees the old file or the new one.
+    """
+    path = root / mended.file
+    reason = _unfit(root, mended.file)
+    if reason:
+        return reason
+    try:
+        status = os.lstat(path)
+        if path.read_bytes() != mended.before:
+            return "the file was changed meanwhile"
+        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".gangplan", dir=path.parent)
+        try:
+            with open(handle, "wb") as stream:
+                stream.write(mended.after)
+                stream.flush()
+                os.fsync(stream.fileno())
+            os.chmod(name, stat.S_IMODE(status.st_mode))
+            os.replace(name, path)
+        except BaseException:
+            os.unlink(name)
+            raise
+    except OSError as failed:
+        return f"the file cannot be written: {failed.strerror}"
+    return ""
+
+
+def _unfit(root: Path, file: str, for_writing: bool = True) -> str:
+    """Why a file must not be written: outside of the workspace, a link or behind one, no regular file."""
+    parts = file.split("/")
+    if os.path.isabs(file) or ".." in parts or "" in parts:
+        return "it stands outside of the workspace"
+    place = root
+    for index, part in enumerate(parts):
+        place = place / part
+        try:
+            mode = os.lstat(place).st_mode
+        except OSError as failed:
+            return f"the file cannot be read: {failed.strerror}"
+        if stat.S_ISLNK(mode):
+            return "it is a link" if index == len(parts) - 1 else f"{part}/ is a link"
+    if not stat.S_ISREG(mode):
+        return "it is not a file"
+    if for_writing and not os.access(place, os.W_OK):
+        return "it may not be changed (read-only)"
+    return ""

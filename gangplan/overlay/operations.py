@@ -1,0 +1,125 @@
+"""The operations of one JSON6902 patch: read, checked, and each known by its place in its file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from gangplan.findings import Location
+from gangplan.source import Document, Path
+
+OPS = {"add", "remove", "replace", "move", "copy", "test"}
+_IDENTITY = ("/apiVersion", "/kind", "/metadata/name", "/metadata/namespace")
+# Whole maps that hold what references, queues and gangplan itself rely on.
+_HOLDING = ("", "/", "/metadata", "/metadata/annotations", "/metadata/labels")
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A document of operations: a file of its own, or the text at `at` of the kustomization `outer`."""
+
+    document: Document
+    outer: Document | None = None
+    at: Path = ()
+    inline: str = ""
+
+    def where(self, path: Path) -> Location:
+        """The place of a part of the operations, in the file that people edit."""
+        return self.placed(self.document.where(path))
+
+    def placed(self, inner: Location) -> Location:
+        """A place in the text as one in the file."""
+        if self.outer is None:
+            return inner
+        return place_in(self.outer, self.at, self.inline, inner)
+
+
+def place_in(outer: Document, at: Path, inline: str, inner: Location) -> Location:
+    """A place in a text that stands in a document, as a place in that document's file."""
+    lines = inline.split("\n")
+    if not 0 < inner.line <= len(lines):
+        return outer.where(at)
+    offset = sum(len(line) + 1 for line in lines[: inner.line - 1]) + max(inner.column - 1, 0)
+    return outer.inside(at, offset)
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One operation: what it does at which JSON pointer, and the `index` among those of its text."""
+
+    op: str
+    path: str
+    index: int
+    text: Text
+
+    def where(self) -> Location:
+        """The place of its path."""
+        return self.text.where((self.index, "path"))
+
+    def where_written(self, pointer: str) -> Location:
+        """The place of what it writes at a pointer at or below its path; its path if nothing is."""
+        operation = self.text.document.value[self.index]
+        if "value" not in operation:
+            return self.where()
+        steps = pointer[len(self.path.removesuffix("/-")) :].split("/")[1:]
+        way: list[str | int] = [self.index, "value"]
+        inside = operation["value"]
+        for step in steps[1:] if self.path.endswith("/-") else steps:
+            key: str | int = step.replace("~1", "/").replace("~0", "~")
+            if isinstance(inside, list) and str(key).isdigit() and int(key) < len(inside):
+                key = int(key)
+            elif not isinstance(inside, dict) or key not in inside:
+                break
+            inside = inside[key]
+            way.append(key)
+        return self.text.where(tuple(way))
+
+
+def problem_of(value: Any) -> tuple[str, Path]:
+    """What is wrong with the operations of a patch, and where in them; an empty text when they are right."""
+    if isinstance(value, dict):
+        return "this is a strategic merge; on custom resources it replaces whole lists", ()
+    if not isinstance(value, list) or not value:
+        return "this is not a list of operations", ()
+    for index, operation in enumerate(value):
+        if (
+            not isinstance(operation, dict)
+            or operation.get("op") not in OPS
+            or not isinstance(operation.get("path"), str)
+        ):
+            return f"each operation needs an op ({', '.join(sorted(OPS))}) and a path", _wrong(
+                index, operation
+            )
+        if found := _forbidden(operation):
+            return found[0], (index, found[1])
+    return "", ()
+
+
+def _wrong(index: int, operation: Any) -> Path:
+    """The part of an operation that is none."""
+    if not isinstance(operation, dict):
+        return (index,)
+    if operation.get("op") not in OPS:
+        return (index, "op")
+    return (index, "path")
+
+
+def _forbidden(operation: dict[str, Any]) -> tuple[str, str] | None:
+    """Why an operation would break what others rely on, and the field that says so."""
+    op, source = operation["op"], operation.get("from")
+    if op in ("copy", "move") and f"{operation['path']}/".startswith(f"{source}/"):
+        return f"'{source}' cannot be put into itself", "path"
+    for field, path in (("from", source), ("path", operation["path"] if op != "test" else None)):
+        if op == "copy" and path == source:
+            if path in _HOLDING and path != "/metadata/labels":
+                return (
+                    f"'{path}' cannot be copied: kustomize keeps notes of its own there while it builds",
+                    field,
+                )
+            continue  # only read
+        if path in _IDENTITY:
+            return f"{path} is the object's identity, which references rely on", field
+        if path in _HOLDING:
+            held = "the object's identity or the labels that it is queued and found by"
+            return f"'{path}' holds {held}; patch a key inside it", field
+    return None

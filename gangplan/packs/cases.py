@@ -1,0 +1,81 @@
+"""The case files of policies: objects that a policy must let through or refuse, with the words it must use.
+
+They stand in `tests/` beside the policies, named <policy>.<case>.allow.yaml or <policy>.<case>.deny.yaml.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field
+
+from gangplan.findings import Finding, Location, error
+from gangplan.packs.model import Params
+from gangplan.source import Document, load_file
+from gangplan.spec.base import Strict
+from gangplan.spec.load import parse
+
+RULE = "policy-case"
+NAME = re.compile(r"(?P<policy>[a-z0-9][-a-z0-9]*)\.(?P<case>[-a-zA-Z0-9_]+)\.(?P<verdict>allow|deny)\.yaml")
+
+
+class CaseFile(Strict):
+    """A case as it is written."""
+
+    object: dict[str, Any] = Field(description="The object, as it is rendered.")
+    namespace: dict[str, Any] | None = Field(None, description="Its Namespace; omitted: one of a team.")
+    params: Params = Field({}, description="Parameters in place of the defaults.")
+    old_object: dict[str, Any] | None = Field(None, description="What it was before; then it is an update.")
+    message: str = Field("", description="What a refusal must say, or a part of it.")
+    matches: bool = Field(True, description="False: no rule of the policy is about the object.")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Case:
+    """A case: which policy, whether it must refuse, and what is sent."""
+
+    policy: str
+    name: str
+    denies: bool
+    file: CaseFile
+    document: Document
+    params: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def where(self) -> Location:
+        """Its file."""
+        return Location(self.document.file, 1, 1)
+
+
+def cases_in(folder: Path, shown: str) -> tuple[list[Case], list[Finding]]:
+    """The cases of a folder in the order of their names; `shown` is the folder's name in findings."""
+    found: list[Case] = []
+    findings: list[Finding] = []
+    for path in sorted(folder.glob("*.yaml")):
+        name = NAME.fullmatch(path.name)
+        if name is None:
+            where = Location(f"{shown}/{path.name}", 1, 1)
+            help = "Name it <policy>.<case>.allow.yaml or <policy>.<case>.deny.yaml."
+            findings.append(error(RULE, where, "the name does not say which policy must do what", help))
+            continue
+        document, wrong = load_file(path, f"{shown}/{path.name}")
+        findings += wrong
+        if document is None:
+            continue
+        file, wrong = parse(CaseFile, document)
+        findings += wrong
+        if file is None or wrong:
+            continue
+        denies = name["verdict"] == "deny"
+        if denies and not file.message:
+            help = "Add message: with what the user must read."
+            findings.append(
+                error(RULE, document.where(()), "a refusal without a message is not checked", help)
+            )
+            continue
+        found.append(Case(name["policy"], name["case"], denies, file, document, file.params))
+    return found, findings

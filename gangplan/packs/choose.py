@@ -1,0 +1,164 @@
+"""Which policies apply to a cluster, with which parameters and actions: those of its packs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from gangplan.errors import InternalError
+from gangplan.findings import Finding, error
+from gangplan.packs.model import Fact, PackPolicy, Params
+from gangplan.packs.read import PackFolder, Source, find, names
+from gangplan.workspace import ClusterFile, nearest
+
+RULE = "policy-unknown"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Chosen:
+    """A policy that applies. `name` is that of its bindings and parameters: <policy>, or <policy>-<pack>.
+
+    `label` is the label that it asks for, empty for all teams; `params` are texts, as a ConfigMap holds them.
+    """
+
+    policy: str
+    name: str
+    page: PackPolicy
+    source: Source
+    action: str
+    label: str = ""
+    params: Mapping[str, str] = field(default_factory=dict)
+
+
+def chosen(root: Path, cluster: ClusterFile, facts: Mapping[str, str]) -> tuple[list[Chosen], list[Finding]]:
+    """The policies of a cluster in the order of their names, and what its file says that no pack has."""
+    folders, findings = _folders(root, cluster)
+    choice = _Choice(root, cluster, facts, {folder.name: folder for folder in folders})
+    found: dict[str, Chosen] = {}
+    for folder in sorted(folders, key=lambda one: bool(one.pack.label)):  # packs of all teams first
+        for one in choice.of(folder, found):
+            found[one.name] = one
+    on = {one.policy for one in found.values()}
+    return [found[name] for name in sorted(found)], [*findings, *_unknown(cluster, on, found)]
+
+
+def _folders(root: Path, cluster: ClusterFile) -> tuple[list[PackFolder], list[Finding]]:
+    """The packs that a cluster names, and those they need."""
+    found: dict[str, PackFolder] = {}
+    findings: list[Finding] = []
+    todo = [(name, ("policies", "packs", index)) for index, name in enumerate(cluster.spec.policies.packs)]
+    while todo:
+        name, path = todo.pop(0)
+        if name in found:
+            continue
+        folder, wrong = find(root, name)
+        findings += wrong
+        if folder is None:
+            if not wrong:
+                where = cluster.document.where(path)
+                findings.append(
+                    error(RULE, where, f"there is no policy pack '{name}'", nearest(name, names(root)))
+                )
+            continue
+        found[name] = folder
+        todo += [(needed, path) for needed in folder.pack.needs]
+    return list(found.values()), findings
+
+
+@dataclass(frozen=True, slots=True)
+class _Choice:
+    """What one cluster chooses from."""
+
+    root: Path
+    cluster: ClusterFile
+    facts: Mapping[str, str]
+    folders: Mapping[str, PackFolder]
+
+    def of(self, folder: PackFolder, before: Mapping[str, Chosen]) -> Iterator[Chosen]:
+        """What a pack adds to those chosen before."""
+        label = folder.pack.label
+        for name, page in folder.pack.policies.items():
+            if name in folder.policies and name not in before:
+                params = {**page.params, **self._own(name)}
+                yield self._chosen(name, name, page, folder.policies[name], params, label)
+        for name, params in folder.pack.uses.items():
+            yield from self._used(folder, name, params, before)
+
+    def _used(
+        self, folder: PackFolder, name: str, params: Params, before: Mapping[str, Chosen]
+    ) -> Iterator[Chosen]:
+        """A policy of another pack that this one switches on."""
+        home = self._home(name)
+        page, source = home.pack.policies[name], home.policies[name]
+        plain = {**page.params, **self._own(name)}
+        wanted = {**plain, **params}
+        label, base = folder.pack.label, before.get(name)
+        if not label:
+            if base is None or (params and not base.label):
+                yield self._chosen(name, name, page, source, wanted, "")
+            return
+        one = self._chosen(name, f"{name}-{folder.name}", page, source, wanted, label)
+        same = base is not None and dict(base.params) == dict(one.params)
+        if same and base is not None and not base.label and base.action == one.action:
+            return
+        yield one
+
+    def _home(self, name: str) -> PackFolder:
+        """The pack that a policy belongs to."""
+        for folder in self.folders.values():
+            if name in folder.policies:
+                return folder
+        for pack in names(self.root):
+            other, _ = find(self.root, pack)
+            if other is not None and name in other.policies:
+                return other
+        raise InternalError(f"a pack uses policy '{name}', which no pack has")
+
+    def _chosen(
+        self, policy: str, name: str, page: PackPolicy, source: Source, params: Mapping[str, Any], label: str
+    ) -> Chosen:
+        action = self.cluster.spec.policies.actions.get(policy, page.action)
+        texts = {key: self._text(value) for key, value in params.items()}
+        return Chosen(policy, name, page, source, action, label, texts)
+
+    def _own(self, policy: str) -> Mapping[str, Any]:
+        """What the cluster's file says of a policy's parameters."""
+        own: Mapping[str, Any] = self.cluster.spec.policies.params.get(policy, {})
+        return own
+
+    def _text(self, value: Any) -> str:
+        """A parameter as a ConfigMap holds it."""
+        if isinstance(value, Fact):
+            if value.fact not in self.facts:
+                raise InternalError(f"a policy pack asks for the fact '{value.fact}', which nobody provides")
+            return self.facts[value.fact]
+        return text_of(value)
+
+
+def text_of(value: Any) -> str:
+    """A number, truth, text or list as text: `24`, `true`, `a,b`."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (list, tuple)):
+        return ",".join(map(text_of, value))
+    return str(value)
+
+
+def _unknown(cluster: ClusterFile, on: set[str], found: Mapping[str, Chosen]) -> Iterator[Finding]:
+    """Policies and parameters of a cluster's file that no policy of its packs has."""
+    settings = cluster.spec.policies
+    for part, keys in (("actions", settings.actions), ("params", settings.params)):
+        for name in keys:
+            if name not in on:
+                where = cluster.document.where(("policies", part, name), key=True)
+                message = f"no pack of this cluster has a policy '{name}'"
+                yield error(RULE, where, message, nearest(name, on))
+    for name, params in settings.params.items():
+        known = {key for one in found.values() if one.policy == name for key in one.page.params}
+        for key in params:
+            if name in on and key not in known:
+                where = cluster.document.where(("policies", "params", name, key), key=True)
+                message = f"policy '{name}' has no parameter '{key}'"
+                yield error(RULE, where, message, nearest(key, known))

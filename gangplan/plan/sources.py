@@ -1,0 +1,35 @@
+"""The files behind a unit, for tracing what was made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from gangplan.source import Document
+from gangplan.workspace import ClusterFile, Spec, TeamFile, Workspace
+
+
+def _nothing() -> None:
+    """What is left of sources in another process."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """The files that a job was resolved from, for as long as it stays in its process.
+
+    Documents are large beside the jobs made from them: a pickled unit has none.
+    """
+
+    spec: Spec
+    team: TeamFile
+    cluster: ClusterFile
+    catalog_document: Document
+
+    def __reduce__(self) -> tuple[Callable[[], None], tuple[()]]:
+        return _nothing, ()
+
+
+def sources_of(workspace: Workspace, spec: Spec, cluster: str) -> Sources | None:
+    """The files behind a unit of a spec on a cluster; None where one is missing."""
+    catalog, team = workspace.catalog_document, workspace.teams.get(spec.source.team)
+    return Sources(spec, team, workspace.clusters[cluster], catalog) if catalog and team else None

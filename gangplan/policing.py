@@ -1,0 +1,174 @@
+"""The policies of a workspace in; what they say of rendered objects, at the field to blame, out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from gangplan.findings import Finding, Location, Severity
+from gangplan.gates import versions_of
+from gangplan.objects import Body, ref_of
+from gangplan.packs.choose import Chosen, chosen
+from gangplan.packs.objects import cluster_objects
+from gangplan.packs.read import POLICIES, Source, own_files
+from gangplan.plan.names import PLACEHOLDER
+from gangplan.resolve.facts import facts
+from gangplan.resolve.platform import resolve_platform
+from gangplan.source import Document, load_several
+from gangplan.trace import Tracer
+from gangplan.validate.crdrules.registry import of as crds_of
+from gangplan.validate.policy.judge import Bench, Violation, namespaces_of
+from gangplan.validate.policy.kinds import Kinds
+from gangplan.validate.policy.model import Written
+from gangplan.validate.policy.read import Reading, read
+from gangplan.validate.schema import SchemaVersions
+from gangplan.validate.schema_messages import dotted
+from gangplan.workspace import Workspace
+
+UNDECIDED = "policy-undecided"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Police:
+    """What judges the objects of one cluster. `pages` are the policies of packs, by their names."""
+
+    bench: Bench
+    pages: Mapping[str, Chosen] = field(default_factory=dict)
+
+    def __bool__(self) -> bool:
+        """Whether there is any policy."""
+        return bool(self.bench.policies)
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The policies that judge."""
+        return frozenset(one.policy.name for one in self.bench.policies)
+
+
+def policy_sources(
+    workspace: Workspace, cluster: str
+) -> tuple[list[Source], dict[str, Chosen], list[Finding]]:
+    """The objects that judge on a cluster, of packs and the workspace's own, and the pages of the packs."""
+    file = workspace.clusters[cluster]
+    own, findings = own_sources(workspace.root)
+    taken: list[Chosen] = []
+    if file.spec.policies.packs or file.spec.policies.actions or file.spec.policies.params:
+        taken, more = chosen(workspace.root, file, facts(workspace, cluster))
+        findings = [*findings, *more]
+    sources = [*cluster_objects(taken, file.document.file), *own]
+    return sources, {one.policy: one for one in taken}, findings
+
+
+def own_sources(root: Path) -> tuple[list[Source], list[Finding]]:
+    """The objects in policies/*.yaml, which hold on every cluster."""
+    sources: list[Source] = []
+    findings: list[Finding] = []
+    for path in own_files(root):
+        name = f"{POLICIES}/{path.name}"
+        documents, wrong = load_several(path.read_bytes(), name)
+        findings += wrong
+        sources += [Source(_body(document), document, name) for document in documents]
+    return sources, findings
+
+
+def _body(document: Document) -> Body:
+    return document.value if isinstance(document.value, dict) else {}
+
+
+def check_policies(workspace: Workspace, clusters: Iterable[str] = ()) -> list[Finding]:
+    """What is wrong with the policies of clusters (default: all), before anything is judged by them."""
+    findings: list[Finding] = []
+    for cluster in clusters or workspace.clusters:
+        sources, _, wrong = policy_sources(workspace, cluster)
+        findings += wrong
+        findings += _troubles(_read(sources, _versions(workspace, cluster)))
+    return findings
+
+
+def _versions(workspace: Workspace, cluster: str) -> SchemaVersions:
+    return versions_of(resolve_platform(workspace.clusters[cluster]))
+
+
+def _read(sources: Iterable[Source], versions: SchemaVersions) -> Reading:
+    return read([Written(one.body, one.document, one.file, one.is_shipped) for one in sources], versions)
+
+
+def _troubles(reading: Reading) -> Iterator[Finding]:
+    for one in reading.troubles:
+        yield Finding(one.rule, one.severity, one.where, one.message, one.help)
+
+
+def police_of(
+    workspace: Workspace, cluster: str, standing: Sequence[Body], kinds: Kinds | None = None
+) -> Police:
+    """The policies of a cluster with what stands on it. `check_policies` tells what is wrong with them."""
+    sources, pages, _ = policy_sources(workspace, cluster)
+    versions = _versions(workspace, cluster)
+    reading = _read(sources, versions)
+    if not reading.policies:
+        return Police(Bench(versions, (), ()))
+    crds = crds_of(cluster)
+    namespaces = namespaces_of([*standing, *reading.others], versions)
+    bench = Bench(
+        versions,
+        reading.policies,
+        reading.bindings,
+        [*reading.others, *standing],
+        namespaces,
+        kinds or Kinds(crds.resources if crds else {}),
+    )
+    return Police(bench, pages)
+
+
+def police_findings(
+    police: Police, bodies: Sequence[Body], tracer: Tracer, others: Iterable[Finding] = ()
+) -> list[Finding]:
+    """What the policies say of objects, each cause once; `others` are findings about the same objects.
+
+    Where a rule of gangplan has told a cause already (`told_by` of a pack), the policy keeps quiet.
+    """
+    told = {finding.rule for finding in others}
+    found: dict[tuple[str, Location, str], Finding] = {}
+    for violation in _once(police.bench.judge(bodies)):
+        page = police.pages.get(violation.policy.name)
+        if page is not None and told & set(page.page.told_by):
+            continue
+        finding = _finding(violation, bodies[violation.index], tracer, page)
+        found.setdefault((finding.rule, finding.where, finding.message), finding)
+    return list(found.values())
+
+
+def _once(violations: Sequence[Violation]) -> Iterator[Violation]:
+    """Without the same validation of the same object by another binding: the worst is told."""
+    worst: dict[tuple[int, str, int, str], Violation] = {}
+    for one in violations:
+        key = one.index, one.policy.name, one.validation, "" if one.validation >= 0 else one.message
+        if key not in worst or one.severity > worst[key].severity:
+            worst[key] = one
+    yield from worst.values()
+
+
+def _finding(violation: Violation, body: Body, tracer: Tracer, page: Chosen | None) -> Finding:
+    path = violation.paths[0] if violation.paths else ()
+    name = violation.policy.name
+    where = tracer(violation.index, path).where
+    home = violation.policy.written.where()
+    help = page.page.fix if page else f"Follow the policy in {home}, or change it."
+    if violation.is_undecided:
+        help = f"Judge it in the cluster, or write policy '{name}' so that Git is enough."
+    elif violation.is_error:
+        help = f"The policy could not be evaluated: correct the object, or guard the field in {home}."
+    return Finding(
+        UNDECIDED if violation.is_undecided else name,
+        Severity.WARNING if violation.is_undecided else violation.severity,
+        where,
+        _plain(violation.message),
+        help,
+        _plain(str(ref_of(body))),
+        dotted(path),
+    )
+
+
+def _plain(text: str) -> str:
+    return text.replace(f"-{PLACEHOLDER}", "")

@@ -1,0 +1,90 @@
+"""Texts of users made safe for what reads a report: terminals, XML, Markdown, workflow commands, URIs.
+
+Messages repeat what stands in files, so any of them may hold a line end, an escape sequence of a terminal, a tag,
+or a command of a CI runner. Each function takes any text and returns one that its reader shows as it is.
+"""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import quote
+
+# Control characters of ASCII and of Latin-1, characters that turn the writing direction or cannot be seen,
+# the line ends of Unicode, and halves of a surrogate pair, which no encoding can write.
+_UNSEEN = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
+    "\ud800-\udfff\U000e0000-\U000e007f]"
+)
+_SURROGATE = re.compile("[\ud800-\udfff]")
+# What XML 1.0 cannot hold even escaped (section 2.2, Char), of what `visible` leaves.
+_NO_XML = re.compile("[\ufffe\uffff]")
+# Old commands of GitHub's runner (`##[group]`) and of Azure's (`##vso[...]`) count anywhere in a line.
+_LOG_COMMAND = re.compile(r"##(\w*)\[")
+# Everything that Markdown or GitHub's additions to it (mentions, numbers of issues, formulas, links, emoji) may read.
+_MARKDOWN = re.compile(r"[\\`*_\[\]<>#|~@&$^]|:(?=//|(?:100|1234|[\w+-]*[A-Za-z+-][\w+-]*):)|(?<=[wW])\.")
+# GitHub looks for mentions, issues and emoji after entities were resolved: only a space without width stops it.
+_PARTED = frozenset("@#:")
+_LINK = re.compile(r"\[(?=[^\[\]]*\]\()")
+
+
+def visible(text: str) -> str:
+    r"""One line without control characters: `\n`, `\x1b` and `\u202e` stand for what cannot be seen."""
+    return _UNSEEN.sub(_named, text)
+
+
+def log_line(text: str) -> str:
+    """One line for a terminal or the log of a CI job: what `visible` gives, and nothing that a runner obeys."""
+    return _LOG_COMMAND.sub(r"##\1\\[", visible(text))
+
+
+def whole(text: str) -> str:
+    """The text as UTF-8 can hold it: JSON escapes everything else itself."""
+    return _SURROGATE.sub(_named, text)
+
+
+def xml(text: str) -> str:
+    """One line that XML 1.0 can hold; `<`, `&` and quotes are the writer's business."""
+    return _NO_XML.sub(_named, visible(text))
+
+
+def markdown(text: str) -> str:
+    """One line that Markdown shows as it is: whatever it could read becomes a numbered entity."""
+    return _MARKDOWN.sub(_entity, visible(text))
+
+
+def command_data(text: str) -> str:
+    """The message of a GitHub workflow command (actions/toolkit, core/src/command.ts: escapeData)."""
+    shown = "\n".join(map(visible, text.split("\n")))
+    return shown.replace("%", "%25").replace("\n", "%0A")
+
+
+def command_property(text: str) -> str:
+    """A property of a GitHub workflow command (the same file: escapeProperty)."""
+    return command_data(visible(text)).replace(":", "%3A").replace(",", "%2C")
+
+
+def uri(path: str) -> str:
+    """A path with forward slashes as a relative URI reference (RFC 3986); bytes that are no UTF-8 stay bytes."""
+    try:
+        return quote(path, safe="/-._~", errors="surrogateescape")
+    except UnicodeEncodeError:
+        return quote(whole(path), safe="/-._~")
+
+
+def sarif_text(text: str) -> str:
+    """A SARIF message: `[a](b)` would be a link (SARIF 2.1.0, 3.11.6)."""
+    return _LINK.sub(r"\\[", whole(text))
+
+
+def _named(found: re.Match[str]) -> str:
+    char = found[0]
+    short = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}.get(char)
+    if short:
+        return short
+    code = ord(char)
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def _entity(found: re.Match[str]) -> str:
+    char = found[0]
+    return f"&#{ord(char)};" + ("&#8203;" if char in _PARTED else "")

@@ -1,0 +1,58 @@
+"""Findings as GitHub annotations: workflow commands in the log of a step, the worst first.
+
+GitHub shows 10 errors, 10 warnings and 10 notices of a step and drops the rest without a word (actions/toolkit,
+docs/problem-matchers.md, "Limitations"). So the worst ten of each level become commands, and the last notice
+says how many there are beyond them; the step's summary (`step_summary`) holds them all.
+"""
+
+from __future__ import annotations
+
+from gangplan.findings import Severity
+from gangplan.report.escape import command_data, command_property, log_line
+from gangplan.report.markdown import markdown_report
+from gangplan.report.model import Entry, Report, checked_words, is_waived, title, worst_first
+
+MOST_OF_A_LEVEL = 10
+# A step's summary may have 1024 KiB in all (docs.github.com, "Workflow commands", step isolation and limits).
+MOST_SUMMARY_BYTES = 1024 * 1024
+
+_COMMAND = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "notice"}
+
+
+def github_report(report: Report) -> str:
+    """Workflow commands for the worst findings, then one line that counts the others, then the summary.
+
+    Waived findings are not annotated; the summary counts them.
+    """
+    found = [entry for entry in worst_first(report.entries) if not is_waived(entry.finding)]
+    shown: list[Entry] = []
+    for severity in reversed(Severity):
+        level = [entry for entry in found if entry.finding.severity is severity]
+        # One notice is kept for the line that counts.
+        most = MOST_OF_A_LEVEL - (severity is Severity.NOTE)
+        shown += level[:most]
+    lines = [_annotation(report, entry) for entry in shown]
+    more = len(found) - len(shown)
+    if more:
+        what = f"{more} more finding{'' if more == 1 else 's'}"
+        text = f"{what}: see the summary of this step, or run gangplan {report.command}"
+        lines.append(f"::notice title=gangplan::{command_data(text)}")
+    return "".join(f"{line}\n" for line in [*lines, log_line(checked_words(report))])
+
+
+def step_summary(report: Report, room: int = MOST_SUMMARY_BYTES) -> str:
+    """All findings as Markdown in at most `room` bytes, for the file that GITHUB_STEP_SUMMARY names."""
+    return markdown_report(report, room)
+
+
+def _annotation(report: Report, entry: Entry) -> str:
+    finding = entry.finding
+    where = finding.where
+    line = max(where.line, 1)
+    properties = {"file": report.path(where.file), "line": str(line), "endLine": str(line)}
+    if where.column:
+        properties["col"] = str(where.column)
+    properties["title"] = finding.rule
+    written = ",".join(f"{name}={command_property(value)}" for name, value in properties.items())
+    text = title(finding) + (f"\n{finding.help}" if finding.help else "")
+    return f"::{_COMMAND[finding.severity]} {written}::{command_data(text)}"

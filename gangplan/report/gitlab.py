@@ -1,0 +1,36 @@
+"""Findings as GitLab code quality: one JSON array, `[]` for none (docs.gitlab.com, Code Quality, 2026)."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from gangplan.findings import Severity
+from gangplan.report.escape import visible, whole
+from gangplan.report.model import Entry, Report, is_waived, title, waiver_words, worst_first
+
+# GitLab knows info, minor, major, critical and blocker.
+_SEVERITY = {Severity.ERROR: "critical", Severity.WARNING: "minor", Severity.NOTE: "info"}
+
+
+def gitlab_report(report: Report) -> str:
+    """The report as an array, worst first. A waived finding is `info` and says so: GitLab has no word for it."""
+    found = [_quality(report, entry) for entry in worst_first(report.entries)]
+    return json.dumps(found, indent=2, ensure_ascii=False) + "\n"
+
+
+def _quality(report: Report, entry: Entry) -> dict[str, Any]:
+    finding = entry.finding
+    waived = f" ({waiver_words(finding)})" if is_waived(finding) else ""
+    help = f". {finding.help}" if finding.help else ""
+    return {
+        "description": visible(f"{title(finding)}{waived}{help}"),
+        "check_name": whole(finding.rule),
+        "fingerprint": entry.fingerprint,
+        "severity": "info" if waived else _SEVERITY[finding.severity],
+        # Lines count from 1; a finding about a whole file stands at its first.
+        "location": {
+            "path": whole(report.path(finding.where.file)),
+            "lines": {"begin": max(finding.where.line, 1)},
+        },
+    }

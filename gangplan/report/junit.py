@@ -1,0 +1,80 @@
+"""Findings as JUnit XML, which every CI system shows: a suite per file, a case per finding, a case per clean file."""
+
+from __future__ import annotations
+
+from collections import Counter
+from xml.etree import ElementTree
+
+from gangplan.report.escape import xml
+from gangplan.report.model import Entry, Report, checked_words, is_waived, title, waiver_words
+
+# Jenkins shows names in a column; the whole text stands inside the case.
+_LONGEST_NAME = 200
+
+
+def junit_report(report: Report) -> str:
+    """The report as `testsuites`. Findings at or above `fail_on` fail, waived ones are skipped, the others pass
+    and say in their output what was found. Times are 0: a report has no clock."""
+    files: dict[str, list[Entry]] = {file: [] for file in report.files}
+    for entry in report.entries:
+        files.setdefault(entry.finding.where.file, []).append(entry)
+    root = ElementTree.Element("testsuites", name="gangplan")
+    for file in sorted(files):
+        root.append(_suite(report, file, files[file]))
+    if not files:  # a platform before its first spec, all clean
+        root.append(_suite(report, "workspace", []))
+    for key in ("tests", "failures", "errors", "skipped"):
+        root.set(key, str(sum(int(suite.get(key, "0")) for suite in root)))
+    root.set("time", "0")
+    ElementTree.indent(root)
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(root, encoding="unicode") + "\n"
+
+
+def _suite(report: Report, file: str, found: list[Entry]) -> ElementTree.Element:
+    suite = ElementTree.Element("testsuite", name=xml(report.path(file)))
+    seen: Counter[str] = Counter()
+    for entry in found:
+        suite.append(_case(report, entry, seen))
+    if not found:
+        attributes = {"classname": _class(report.path(file)), "name": "no findings", "time": "0"}
+        case = ElementTree.SubElement(suite, "testcase", attributes)
+        ElementTree.SubElement(case, "system-out").text = xml(checked_words(report))
+    counts = Counter(child.tag for case in suite for child in case)
+    suite.set("tests", str(len(suite)))
+    suite.set("failures", str(counts["failure"]))
+    suite.set("errors", "0")
+    suite.set("skipped", str(counts["skipped"]))
+    suite.set("time", "0")
+    return suite
+
+
+def _case(report: Report, entry: Entry, seen: Counter[str]) -> ElementTree.Element:
+    finding = entry.finding
+    name = f"{finding.rule}: {title(finding)}"
+    name = xml(name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 3]}...")
+    seen[name] += 1
+    file = report.path(finding.where.file)
+    attributes = {
+        "classname": _class(file),
+        "name": name if seen[name] == 1 else f"{name} ({seen[name]})",
+        "file": xml(file),
+        "line": str(max(finding.where.line, 1)),
+        "time": "0",
+    }
+    case = ElementTree.Element("testcase", attributes)
+    lines = [f"{report.path(str(finding.where))}: {finding.severity.word}[{finding.rule}] {title(finding)}"]
+    lines += [f"help: {finding.help}"] if finding.help else []
+    text = "\n".join(map(xml, lines))
+    if is_waived(finding):
+        ElementTree.SubElement(case, "skipped", message=xml(waiver_words(finding)))
+    elif finding.severity >= report.fail_on:
+        failure = ElementTree.SubElement(case, "failure", message=xml(title(finding)), type=xml(finding.rule))
+        failure.text = text
+        return case
+    ElementTree.SubElement(case, "system-out").text = text
+    return case
+
+
+def _class(path: str) -> str:
+    """The path as CI systems group by: `specs/nlp/filings.yaml` is `specs.nlp.filings`."""
+    return xml(path.removesuffix(".yaml").replace(".", "_").replace("/", "."))

@@ -1,0 +1,125 @@
+"""Findings as Markdown: the comment on a pull request, and the summary of a CI step.
+
+Grouped by severity and file, with what to do first at the top. A comment on GitHub holds 65 536 characters;
+what does not fit is counted, never cut in the middle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gangplan.findings import Severity
+from gangplan.report.changes import changes
+from gangplan.report.escape import markdown
+from gangplan.report.model import Entry, Report, checked_words, is_waived, title, waiver_words, worst_first
+
+MOST_BYTES = 65_536
+# By this line a bot finds its own comment, to replace it instead of adding one more.
+MARKER = "<!-- gangplan -->"
+# A section with more findings than this is folded.
+_OPEN = 10
+_ROOM_FOR_THE_REST = 200
+
+
+def markdown_report(report: Report, most: int = MOST_BYTES) -> str:
+    """The report in at most `most` bytes of UTF-8, and so in as many characters."""
+    found = worst_first(report.entries)
+    lines = [MARKER, f"### gangplan: {_verdict(report)}", "", markdown(checked_words(report)), ""]
+    lines += _first_steps(report)
+    size = sum(_size(line) for line in lines)
+    left = 0
+    for section in _sections(found):
+        head, rows, tail = _section(report, section)
+        frame = sum(_size(line) for line in [*head, *tail])
+        kept: list[str] = []
+        for block in rows:
+            needs = sum(_size(line) for line in block)
+            if left or size + frame + needs + _ROOM_FOR_THE_REST > most:
+                left += 1
+                continue
+            kept += block
+            size += needs
+        if kept:
+            lines += [*head, *kept, *tail]
+            size += frame
+    if left:
+        lines += [f"**{left} more** do not fit here; the log of the job has them all.", ""]
+    return "\n".join(lines).rstrip("\n") + "\n"
+
+
+def _size(line: str) -> int:
+    return len(line.encode("utf-8")) + 1
+
+
+def _verdict(report: Report) -> str:
+    counted = [finding for finding in report.findings if not is_waived(finding)]
+    if any(finding.severity >= report.fail_on for finding in counted):
+        return "not yet"
+    return "fine, with remarks" if counted else "all fine"
+
+
+def _first_steps(report: Report) -> list[str]:
+    lines = []
+    for change in changes(report.findings):
+        place = markdown(report.path(str(change.places[0])))
+        others = f" and {len(change.places) - 1} more" if len(change.places) > 1 else ""
+        lines.append(f"1. **{change.words}**: {place}{others}: {markdown(change.help)}")
+    return ["**First**", "", *lines, ""] if lines else []
+
+
+def _sections(found: list[Entry]) -> Iterator[list[Entry]]:
+    """The findings of each severity, and at the end those that are waived."""
+    for severity in reversed(Severity):
+        of_it = [one for one in found if one.finding.severity is severity and not is_waived(one.finding)]
+        if of_it:
+            yield of_it
+    waived = [one for one in found if is_waived(one.finding)]
+    if waived:
+        yield waived
+
+
+def _section(report: Report, section: list[Entry]) -> tuple[list[str], list[list[str]], list[str]]:
+    """Head, a block of lines per finding, tail. The first finding of a file brings the file's line."""
+    first = section[0].finding
+    word = (
+        "waived"
+        if is_waived(first)
+        else f"{first.severity.word}s"
+        if len(section) > 1
+        else first.severity.word
+    )
+    opened = " open" if len(section) <= _OPEN and not is_waived(first) else ""
+    head = [f"<details{opened}><summary>{len(section)} {word}</summary>", ""]
+    blocks: list[list[str]] = []
+    file = None
+    for entry in section:
+        block = []
+        if entry.finding.where.file != file:
+            block += (
+                ["", f"**{markdown(report.path(entry.finding.where.file))}**", ""]
+                if file is not None
+                else [
+                    f"**{markdown(report.path(entry.finding.where.file))}**",
+                    "",
+                ]
+            )
+            file = entry.finding.where.file
+        blocks.append([*block, *_row(entry)])
+    return head, blocks, ["", "</details>", ""]
+
+
+def _row(entry: Entry) -> list[str]:
+    finding = entry.finding
+    where = finding.where
+    place = f"{where.line}:{where.column} " if where.line else ""
+    lines = [f"- {place}`{_code(finding.rule)}` {markdown(title(finding))}"]
+    if finding.help:
+        lines.append(f"  <br>{markdown(finding.help)}")
+    if is_waived(finding):
+        lines.append(f"  <br>*{markdown(waiver_words(finding))}*")
+    return lines
+
+
+def _code(rule: str) -> str:
+    """A rule's name inside backquotes; names of rules have none, but a policy's file may try."""
+    return "".join(char for char in rule if char.isalnum() or char in "-._/")

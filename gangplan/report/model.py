@@ -1,0 +1,131 @@
+"""A report: the findings of a run with what was checked, in the order and with the names that every format uses."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from gangplan.findings import Finding, Severity, in_order
+
+# A digest or the hash in the name of a run, and any number: they change while the problem stays.
+_HASH = re.compile(r"\b(?=[a-f]*[0-9])[0-9a-f]{6,}\b")
+_NUMBER = re.compile(r"[0-9]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A finding and its fingerprint: 32 hexadecimal digits, no two alike in one report."""
+
+    finding: Finding
+    fingerprint: str
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What a run found.
+
+    `checked` counts what was looked at, by the words of the summary (`specs`, `runs`, `objects`, ...); `files`
+    are the spec files among it, by their paths from the workspace; `folder` is where the workspace stands in
+    its repository, without slashes at its ends and empty at the top: CI systems count paths from there. `facts`
+    are more keys of the JSON document.
+    """
+
+    findings: tuple[Finding, ...]
+    checked: Mapping[str, int] = field(default_factory=dict)
+    engines: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+    folder: str = ""
+    fail_on: Severity = Severity.ERROR
+    command: str = "validate"
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+    def path(self, file: str) -> str:
+        """A file of the workspace as its repository names it."""
+        return f"{self.folder}/{file}" if self.folder else file
+
+    @property
+    def entries(self) -> list[Entry]:
+        """The findings in order (file, line, rule), each with its fingerprint."""
+        return entries(self.findings)
+
+
+def entries(findings: Iterable[Finding]) -> list[Entry]:
+    """The findings in their order, without repeats, each with its fingerprint.
+
+    A fingerprint is made of the rule, the file and either the object with its field or the message without its
+    numbers, never of the line: it stays when lines move. The second and further findings that agree in all
+    of these count themselves.
+    """
+    seen: Counter[str] = Counter()
+    found = []
+    for finding in in_order(findings):
+        about = f"{finding.object_ref}\0{finding.path}" if finding.path else _skeleton(finding)
+        key = f"{finding.rule}\0{finding.where.file}\0{about}"
+        seen[key] += 1
+        text = key if seen[key] == 1 else f"{key}\0{seen[key]}"
+        digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+        found.append(Entry(finding, digest[:32]))
+    return found
+
+
+def _skeleton(finding: Finding) -> str:
+    text = f"{finding.object_ref}\0{finding.message}"
+    return _NUMBER.sub("0", _HASH.sub("#", text))
+
+
+def worst_first(found: Sequence[Entry]) -> list[Entry]:
+    """Errors, then warnings, then notes, waived ones at the end; each in the order of the report."""
+    return sorted(found, key=lambda entry: (is_waived(entry.finding), -entry.finding.severity))
+
+
+def is_waived(finding: Finding) -> bool:
+    """Whether a waiver covers the finding: it is shown, and fails nothing."""
+    return not finding.counts
+
+
+def waiver_words(finding: Finding) -> str:
+    """`waived until 2027-01-31: reason (policies/waivers/a.yaml:3:1)`; empty without a waiver."""
+    waiver = finding.waiver
+    if waiver is None:
+        return ""
+    until = f"until {waiver.until}, which is over" if waiver.is_over else f"until {waiver.until}"
+    return f"waived {until}: {waiver.reason} ({waiver.where})"
+
+
+def title(finding: Finding) -> str:
+    """The message with the object that it is about."""
+    return f"{finding.object_ref}: {finding.message}" if finding.object_ref else finding.message
+
+
+def count_words(findings: Iterable[Finding]) -> str:
+    """How many of each severity, waived ones beside them: `2 errors, 1 warning, 1 waived`, `no findings`."""
+    listed = list(findings)
+    counts = Counter(finding.severity for finding in listed if not is_waived(finding))
+    parts = [
+        f"{counts[severity]} {severity.word}{'' if counts[severity] == 1 else 's'}"
+        for severity in reversed(Severity)
+        if counts[severity]
+    ]
+    rest = [
+        f"{count} {word}"
+        for count, word in (
+            (sum(map(is_waived, listed)), "waived"),
+            (sum(one.fix is not None for one in listed), "fixable with --fix"),
+        )
+        if count
+    ]
+    return ", ".join([*(parts or ["no findings"]), *rest])
+
+
+def checked_words(report: Report) -> str:
+    """What was checked, by whom and what came of it, in a line: the summary of every format."""
+    parts = [
+        f"{count} {word.removesuffix('ies') + 'y' if count == 1 and word.endswith('ies') else word.removesuffix('s') if count == 1 else word}"
+        for word, count in report.checked.items()
+    ]
+    judges = f" ({' and '.join(report.engines)})" if report.engines else ""
+    return f"checked {', '.join(parts)}{judges}: {count_words(report.findings)}"

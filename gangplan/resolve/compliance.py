@@ -1,0 +1,77 @@
+"""Regimes and residency: what a job's data falls under, and whether its cluster holds runs against that at all."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gangplan.findings import Location
+from gangplan.model.job import Origin
+from gangplan.resolve.context import Context
+
+RULE = "compliance-not-enforced"
+# The pack that holds runs with a residency to it.
+RESIDENCY = "residency"
+Pairs = tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Compliance:
+    """What a job's data falls under: regimes, sorted, and a residency ("" for none).
+
+    `datasets` are the claims and connections that it reads and writes, `regions` those of the connections
+    ("" where team.yaml states none); both are empty where no regime asks for them.
+    """
+
+    regimes: tuple[str, ...] = ()
+    residency: str = ""
+    datasets: tuple[str, ...] = ()
+    regions: Pairs = ()
+
+
+def resolve_compliance(context: Context) -> Compliance:
+    """The regimes of the spec and of its team. A cluster that does not list the pack of one is refused:
+    a rule that nobody enforces is not kept."""
+    spec, team = context.spec.spec, context.team
+    asked: dict[str, Location] = {}
+    for index, regime in enumerate(team.spec.compliance):
+        asked[regime] = team.document.where(("compliance", index))
+    for index, regime in enumerate(spec.compliance):
+        asked[regime] = context.where("compliance", index)
+    if spec.residency:
+        context.origins["residency"] = Origin("spec", context.where("residency"))
+    if spec.compliance:
+        context.origins["compliance"] = Origin("spec", context.where("compliance"))
+    elif team.spec.compliance:
+        where = team.document.where(("compliance",))
+        context.origins["compliance"] = Origin(f"team {team.name}", where)
+    for name in sorted(asked):
+        _enforced(context, name, asked[name], f"the data falls under {name}")
+    if spec.residency:
+        _enforced(context, RESIDENCY, context.where("residency"), f"the data must stay in {spec.residency}")
+    if not asked and not spec.residency:
+        return Compliance()
+    names = _datasets(context)
+    connections = team.spec.connections
+    regions = tuple((name, connections[name].region or "") for name in names if name in connections)
+    return Compliance(tuple(sorted(asked)), spec.residency or "", names, regions)
+
+
+def _datasets(context: Context) -> tuple[str, ...]:
+    """The claims and connections that the spec names, sorted."""
+    spec = context.spec.spec
+    checkpoint = (spec.checkpoint.to,) if spec.checkpoint else ()
+    return tuple(sorted({*spec.data, *checkpoint}))
+
+
+def _enforced(context: Context, pack: str, where: Location, why: str) -> None:
+    cluster = context.cluster
+    if pack in cluster.spec.policies.packs:
+        return
+    own = f"policies: {{packs: [{pack}]}} in its file"
+    context.error(
+        RULE,
+        where,
+        f"{why}, but cluster {cluster.name} does not hold runs to that: its policy packs are"
+        f" {', '.join(cluster.spec.policies.packs) or 'none'}",
+        f"Choose a cluster with the pack {pack}, or ask its owner for {own}.",
+    )

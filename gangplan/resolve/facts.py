@@ -1,0 +1,162 @@
+"""Facts of a cluster that policies are given as parameters: texts, as a ConfigMap holds them.
+
+A list is joined by commas. An empty text is a fact that nobody stated; policies take it for the worse.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import get_args
+
+from gangplan.model.job import Platform
+from gangplan.resolve.backstop import allowed_priorities
+from gangplan.resolve.image import reference
+from gangplan.resolve.platform import resolve_platform
+from gangplan.resolve.scans import scan_results
+from gangplan.spec.cluster import Cluster
+from gangplan.spec.job import Regime
+from gangplan.spec.team import Claim, Team
+from gangplan.waivers import policies_of
+from gangplan.workspace import TeamFile, Workspace
+
+REGIMES: tuple[str, ...] = get_args(Regime)
+# Regimes whose packs use the policy storage-encrypted.
+ENCRYPTING = frozenset({"hipaa", "gdpr", "fedramp", "pci-dss"})
+# Access modes by which many nodes mount a claim.
+SHARED = frozenset({"ReadWriteMany", "ReadOnlyMany"})
+
+
+def facts(workspace: Workspace, cluster_name: str) -> dict[str, str]:
+    """Every fact of a cluster by the name that pack.yaml files use (`{fact: NAME}`)."""
+    cluster = workspace.clusters[cluster_name]
+    spec, platform = cluster.spec, resolve_platform(cluster)
+    teams = {name: workspace.teams[name] for name in sorted(spec.teams) if name in workspace.teams}
+    return {
+        "cluster": cluster_name,
+        "deadlineKind": _deadline_kind(platform),
+        **_stated(spec),
+        **_storage(spec, teams),
+        **_images(workspace, cluster_name),
+        **_priorities(spec, teams),
+        "scans": ",".join(f"{one.digest}={one.critical}/{one.high}" for one in scan_results(workspace.root)),
+        "waivers": _list(_granted(workspace, cluster_name, teams)),
+    }
+
+
+def _stated(spec: Cluster) -> dict[str, str]:
+    """What the cluster's file says in so many words."""
+    audit, egress = spec.retention.audit, spec.egress
+    return {
+        "region": spec.region,
+        "location": spec.location,
+        "environment": spec.environment,
+        "fips": _truth(spec.fips),
+        "networkEncrypted": _truth(spec.network_encrypted),
+        "certifications": _list(spec.certifications),
+        "auditDays": "" if audit is None else str(audit // 86_400),
+        "registries": _list(spec.registries),
+        "internet": _truth("internet" in egress),
+        "egressRanges": _list(target.cidr for targets in egress.values() for target in targets),
+        "ownPools": _own_pools(spec),
+    }
+
+
+def _own_pools(spec: Cluster) -> str:
+    """Of a cluster with rented pools: the labels of each pool of its own, joined by `&`; else empty."""
+    places = {name: pool.location or spec.location for name, pool in spec.node_pools.items()}
+    if set(places.values()) != {"on-prem", "cloud"}:
+        return ""
+    own = [pool.labels for name, pool in spec.node_pools.items() if places[name] == "on-prem" and pool.labels]
+    # A name that no node has: no pool of its own can be told from the rented ones.
+    return _list("&".join(f"{key}={labels[key]}" for key in sorted(labels)) for labels in own) or "none=none"
+
+
+def _deadline_kind(platform: Platform) -> str:
+    """The kind that holds a run's deadline: TrainJob since Trainer 2.2, before its TrainingRuntime."""
+    return "TrainJob" if platform.trainer.at_least(2, 2) else "TrainingRuntime"
+
+
+def _storage(spec: Cluster, teams: Mapping[str, TeamFile]) -> dict[str, str]:
+    """Storage classes that encrypt, and claims as NAMESPACE/NAME: those known to be encrypted, and those that
+    one node at a time can mount."""
+    claims = [
+        (f"{team.spec.namespace or name}/{claim.claim_name or alias}", claim, team.spec)
+        for name, team in teams.items()
+        for alias, claim in team.spec.claims.items()
+    ]
+    return {
+        "encryptedClasses": _list(name for name, one in spec.storage_classes.items() if one.encrypted),
+        "encryptedClaims": _list(place for place, claim, team in claims if _is_encrypted(claim, team, spec)),
+        "singleClaims": _list(place for place, claim, _ in claims if _is_single(claim)),
+    }
+
+
+def _is_encrypted(claim: Claim, team: Team, spec: Cluster) -> bool:
+    """Whether runs need not ask: the team says so, the class of a claim to be made does, or such a claim is
+    refused where it is made, because the whole team falls under a regime that asks for encryption."""
+    if not claim.size or claim.encrypted:
+        return claim.encrypted
+    classes = spec.storage_classes
+    default = next((name for name, one in classes.items() if one.default), "")
+    chosen = classes.get(claim.storage_class or default)
+    return (chosen is not None and chosen.encrypted) or bool(ENCRYPTING & set(team.compliance))
+
+
+def _is_single(claim: Claim) -> bool:
+    return not SHARED & set(claim.access_modes)
+
+
+def _images(workspace: Workspace, cluster_name: str) -> dict[str, str]:
+    """The catalog's images as this cluster pulls them: all, those for FIPS mode, those approved by regime."""
+    images = workspace.catalog.images if workspace.catalog else {}
+    cluster = workspace.clusters[cluster_name].spec
+    pulled = {name: reference(image, cluster, cluster_name) for name, image in images.items()}
+    found = {
+        "catalogImages": _list(pulled.values()),
+        "fipsImages": _list(pulled[name] for name, image in images.items() if image.fips),
+    }
+    for regime in REGIMES:
+        approved = (pulled[name] for name, image in images.items() if regime in image.approved)
+        found[f"approved-{regime}"] = _list(approved)
+    return found
+
+
+def _priorities(spec: Cluster, teams: Mapping[str, TeamFile]) -> dict[str, str]:
+    """The priority classes of the cluster, and by NAMESPACE=CLASS/CLASS those of each team."""
+    own = {
+        team.spec.namespace or name: "/".join(
+            f"training-{word}" for word in allowed_priorities(spec, spec.teams[name])
+        )
+        for name, team in teams.items()
+    }
+    return {
+        "priorities": ",".join(f"training-{word}" for word in spec.limits.priorities),
+        "teamPriorities": _list(f"{namespace}={classes}" for namespace, classes in own.items()),
+    }
+
+
+def _granted(workspace: Workspace, cluster_name: str, teams: Mapping[str, TeamFile]) -> Iterable[str]:
+    """The waivers that hold here, each as a regular expression over NAMESPACE/JOB/RULE (RE2)."""
+    for waiver in workspace.waivers:
+        scope = waiver.spec.scope
+        if scope.cluster and not re.fullmatch(_regex(scope.cluster), cluster_name):
+            continue
+        for name, team in teams.items():
+            if scope.team is None or re.fullmatch(_regex(scope.team), name):
+                job = ".*" if scope.job is None else _regex(scope.job)
+                for policy in policies_of(waiver.spec.rule):
+                    yield f"^{re.escape(team.spec.namespace or name)}/{job}/{policy}$"
+
+
+def _regex(pattern: str) -> str:
+    """A pattern with * and ? as a regular expression."""
+    return "".join({"*": "[^/]*", "?": "[^/]"}.get(char, re.escape(char)) for char in pattern)
+
+
+def _truth(value: bool) -> str:
+    return "true" if value else "false"
+
+
+def _list(values: Iterable[str]) -> str:
+    return ",".join(sorted(set(values)))

@@ -1,0 +1,93 @@
+"""Reports of image scanners below images/scans/: how many critical and high vulnerabilities each image has.
+
+Read are the JSON reports of Trivy (`trivy image --format json`, SchemaVersion 2: Metadata.RepoDigests,
+Results[].Vulnerabilities[].Severity) and of Clair v4 (`clairctl report --out json`: manifest_hash,
+vulnerabilities{}.normalized_severity, package_vulnerabilities).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from gangplan.findings import Finding, Location, error
+
+SCANS = "images/scans"
+RULE = "scan-unreadable"
+DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
+HELP = "Write the report with `trivy image --format json IMAGE@DIGEST` or `clairctl report --out json IMAGE`."
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Scan:
+    """What a scanner found in the image of a digest: different vulnerabilities, counted once each."""
+
+    digest: str
+    critical: int
+    high: int
+
+
+def scan_results(root: Path) -> tuple[Scan, ...]:
+    """The images of all reports that can be read, by digest; of several reports of one image the worst."""
+    worst: dict[str, Scan] = {}
+    for scan in _read(root)[0]:
+        known = worst.get(scan.digest)
+        if known is None or (scan.critical, scan.high) > (known.critical, known.high):
+            worst[scan.digest] = scan
+    return tuple(worst[digest] for digest in sorted(worst))
+
+
+def check_scans(root: Path) -> list[Finding]:
+    """The reports that say nothing about an image: evidence that cannot be read is none."""
+    return list(_read(root)[1])
+
+
+def _read(root: Path) -> tuple[list[Scan], list[Finding]]:
+    scans: list[Scan] = []
+    wrong: list[Finding] = []
+    for path in sorted((root / SCANS).glob("*.json")):
+        found, problem = _report(path, path.stat().st_mtime_ns)
+        scans += found
+        if problem:
+            wrong.append(error(RULE, Location(f"{SCANS}/{path.name}", 1, 1), problem, HELP))
+    return scans, wrong
+
+
+@cache
+def _report(path: Path, _changed_ns: int) -> tuple[tuple[Scan, ...], str]:
+    """What one report says, and what is wrong with it; read once as long as the file does not change."""
+    try:
+        report = json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError) as problem:
+        return (), f"the report is not JSON: {problem}"
+    found = tuple(_scans(report)) if isinstance(report, dict) else ()
+    return found, "" if found else "no image with a digest is in the report, so it is no evidence for any"
+
+
+def _scans(report: dict[str, Any]) -> Iterator[Scan]:
+    """One entry per digest that the report is about."""
+    if "SchemaVersion" in report:  # Trivy leaves Results out when there are none
+        metadata = report.get("Metadata") or {}
+        texts = [str(report.get("ArtifactName", "")), *map(str, metadata.get("RepoDigests") or ())]
+        severities = {
+            str(one.get("VulnerabilityID")): str(one.get("Severity"))
+            for result in report.get("Results") or ()
+            for one in result.get("Vulnerabilities") or ()
+        }
+    elif isinstance(report.get("vulnerabilities"), dict):
+        texts = [str(report.get("manifest_hash", ""))]
+        severities = {
+            str(one.get("name")): str(one.get("normalized_severity"))
+            for one in report["vulnerabilities"].values()
+        }
+    else:
+        return
+    count = Counter(severity.upper() for severity in severities.values())
+    for digest in sorted({digest for text in texts for digest in DIGEST.findall(text)}):
+        yield Scan(digest, count["CRITICAL"], count["HIGH"])

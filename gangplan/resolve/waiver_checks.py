@@ -1,0 +1,129 @@
+"""Waivers held against the workspace and against the calendar: what they name, and whether they still hold."""
+
+from __future__ import annotations
+
+import datetime
+import fnmatch
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import gangplan.policies
+from gangplan.findings import Finding, Location, error, note, warning
+from gangplan.objects import ref_of
+from gangplan.rules import rules
+from gangplan.source import ManifestError, load_objects
+from gangplan.spec.waiver_files import WaiverFile
+from gangplan.waivers import may_be_waived
+from gangplan.workspace import Workspace, nearest
+
+# A waiver is for a time, not a change of the rule: at most a year (with its leap day) ahead, and a month's
+# notice before it ends.
+LONGEST = datetime.timedelta(days=366)
+NOTICE = datetime.timedelta(days=30)
+_PACKS = Path(gangplan.policies.__path__[0])
+
+
+def check_waivers(workspace: Workspace, policies: Collection[str]) -> list[Finding]:
+    """Waivers that name what is not there, or what nobody can waive. `policies` are the ids of all policies."""
+    return [
+        finding
+        for waiver in workspace.waivers
+        for finding in (*_rule(waiver, policies), *_scope(waiver, workspace))
+    ]
+
+
+def known_policies(root: Path) -> set[str]:
+    """Ids of the policies that come with gangplan and of those of the workspace: the files
+    policies/<pack>/<policy>.yaml, and every ValidatingAdmissionPolicy in policies/*.yaml."""
+    own = root / "policies"
+    packs = [path for folder in (_PACKS, own) for path in folder.glob("*/*.yaml")]
+    known = {path.stem for path in packs if path.parent.name != "waivers" and path.stem != "pack"}
+    for path in sorted(own.glob("*.yaml")):
+        try:
+            bodies = load_objects(path.read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError, ManifestError):
+            continue  # told where the file is read
+        known |= {ref_of(body).name for body in bodies if body.get("kind") == "ValidatingAdmissionPolicy"}
+    return known
+
+
+def _rule(waiver: WaiverFile, policies: Collection[str]) -> Iterator[Finding]:
+    name = waiver.spec.rule
+    page = rules().get(name)
+    if page is None and name not in policies:
+        known = {*policies, *(rule for rule, one in rules().items() if may_be_waived(one))}
+        message = f"there is no rule or policy '{name}'"
+        yield error("waiver-rule-unknown", waiver.where, message, nearest(name, known))
+    elif page is not None and not may_be_waived(page):
+        message = f"rule '{name}' cannot be waived: {_lower(page.title)}"
+        help = f"Remove the waiver, and follow the rule: {_lower(page.fix)}"
+        yield error("waiver-not-allowed", waiver.where, message, help)
+
+
+def _lower(sentence: str) -> str:
+    """A sentence behind a colon, on one line."""
+    text = " ".join(sentence.split())
+    return text[:1].lower() + text[1:]
+
+
+def _scope(waiver: WaiverFile, workspace: Workspace) -> Iterator[Finding]:
+    """Clusters and teams that do not exist. A job may come later: a waiver for none is told as unused."""
+    scope = waiver.spec.scope
+    known = {"cluster": {*workspace.clusters, *workspace.unread}, "team": {*workspace.teams}}
+    for what, pattern in (("cluster", scope.cluster), ("team", scope.team)):
+        if pattern is None or any(fnmatch.fnmatchcase(name, pattern) for name in known[what]):
+            continue
+        verb = "fits" if set(pattern) & set("*?") else "is"
+        message = f"no {what} {verb} '{pattern}': the waiver is for nobody"
+        yield error(
+            "waiver-scope", waiver.document.where(("scope", what)), message, nearest(pattern, known[what])
+        )
+
+
+def judge_waivers(
+    workspace: Workspace, findings: Iterable[Finding], today: datetime.date, is_whole: bool
+) -> list[Finding]:
+    """The findings as of a day: those whose waiver is over count again, and each waiver is judged itself.
+
+    `is_whole` says that everything was judged, so that a waiver without a finding is not needed.
+    """
+    found = [_as_of(finding, today) for finding in findings]
+    uses = Counter(one.waiver.where for one in found if one.waiver is not None)
+    for waiver in workspace.waivers:
+        found += _judged(waiver, uses[waiver.where], today, is_whole)
+    return found
+
+
+def _as_of(finding: Finding, today: datetime.date) -> Finding:
+    waiver = finding.waiver
+    if waiver is None or datetime.date.fromisoformat(waiver.until) >= today:
+        return finding
+    return replace(finding, waiver=replace(waiver, is_over=True))
+
+
+def _judged(waiver: WaiverFile, uses: int, today: datetime.date, is_whole: bool) -> Iterator[Finding]:
+    rule, ends = waiver.spec.rule, datetime.date.fromisoformat(waiver.spec.expires)
+    where: Location = waiver.document.where(("expires",))
+    if ends < today:
+        again = f"; it excused {_count(uses)}" if uses else ""
+        message = f"the waiver of {rule} ended on {ends}, and today is {today}{again}"
+        help = "Follow the rule and remove the file, or have it approved anew with a later day."
+        yield error("waiver-expired", where, message, help)
+        return
+    if ends - today > LONGEST:
+        message = f"the waiver of {rule} lasts {(ends - today).days} days; a year is the most"
+        yield error("waiver-too-long", where, message, f"Write expires: {today + LONGEST} or earlier.")
+    elif ends - today <= NOTICE:
+        days = (ends - today).days
+        when = "today" if not days else f"in {days} day{'' if days == 1 else 's'}, on {ends}"
+        message = f"the waiver of {rule} ends {when}; it excuses {_count(uses)}"
+        yield warning("waiver-ends-soon", where, message, "Follow the rule before, or have it approved anew.")
+    elif is_whole and not uses:
+        message = f"the waiver of {rule} excuses nothing: no finding of that rule is in its scope"
+        yield note("waiver-unused", waiver.where, message, "Remove the file, or correct its scope or limit.")
+
+
+def _count(uses: int) -> str:
+    return f"{uses} finding{'' if uses == 1 else 's'}" if uses else "nothing"

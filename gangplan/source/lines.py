@@ -1,0 +1,48 @@
+"""Lines of a YAML text in; the fields that stand on them out, and the other way round."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gangplan.source.document import Path
+from gangplan.source.parser import MappingNode, Node, ScalarNode, SequenceNode, parse_one
+
+
+def paths_at(text: str, line: int) -> list[Path]:
+    """The fields of one document that begin on a line (from 1), or that go on there; none for a blank line.
+
+    Of a field and the parts of it that begin on the same line only the parts are told.
+    """
+    entries = list(_entries(parse_one(text)))
+    begin = [path for path, start, _, _ in entries if start == line]
+    if begin:
+        return [
+            path for path in begin if not any(other[: len(path)] == path for other in begin if other != path)
+        ]
+    return [path for path, start, end, is_text in entries if is_text and start < line <= end][-1:]
+
+
+def lines_of(text: str) -> dict[Path, int]:
+    """The line (from 1) where each field of one document begins."""
+    return {path: start for path, start, _, _ in _entries(parse_one(text))}
+
+
+def _entries(node: Node | None, path: Path = ()) -> Iterator[tuple[Path, int, int, bool]]:
+    """Every field: its path, its first and last line, and whether it is a scalar."""
+    if isinstance(node, MappingNode):
+        for key, value in node.value:
+            if isinstance(key, ScalarNode):
+                inner = (*path, key.value)
+                yield inner, key.start_mark.line + 1, _last(value), isinstance(value, ScalarNode)
+                yield from _entries(value, inner)
+    elif isinstance(node, SequenceNode):
+        for index, value in enumerate(node.value):
+            inner = (*path, index)
+            yield inner, value.start_mark.line + 1, _last(value), isinstance(value, ScalarNode)
+            yield from _entries(value, inner)
+
+
+def _last(node: Node) -> int:
+    """The last line of a value: a block ends where the next token begins."""
+    end = node.end_mark
+    return int(end.line + (1 if end.column else 0))

@@ -1,0 +1,50 @@
+"""One YAML file with several documents in; each as a document of its own that knows its lines in the file."""
+
+from __future__ import annotations
+
+import yaml
+
+from gangplan.findings import Finding
+from gangplan.source.document import Document, Limits, load
+
+
+def load_several(
+    data: bytes, file: str, limits: Limits | None = None
+) -> tuple[list[Document], list[Finding]]:
+    """The documents of a file in their order, empty ones left out, or the findings of those that do not load.
+
+    Each document is read by `load`: strictly, and with its places in the whole file. Never raises.
+    """
+    starts = _starts(data)
+    if len(starts) < 2:
+        document, findings = load(data, file, limits)
+        return ([document] if document else []), findings
+    lines = data.decode().removeprefix("\ufeff").split("\n")
+    documents: list[Document] = []
+    problems: list[Finding] = []
+    for start, end in zip(starts, [*starts[1:], len(lines)], strict=True):
+        # Only its own lines are left of the others, so that every place is one of the file.
+        own = [line if start <= number < end else "" for number, line in enumerate(lines)]
+        text = "\n".join(own)
+        if not any(line.strip() and not line.lstrip().startswith(("#", "---")) for line in own):
+            continue
+        document, findings = load(text.encode(), file, limits)
+        problems += findings
+        if document is not None:
+            documents.append(document)
+    return documents, problems
+
+
+def _starts(data: bytes) -> list[int]:
+    """The line where each document begins (its `---`, if it has one); empty where the text can't be read."""
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    try:
+        text = data.decode().removeprefix("\ufeff")
+        marks = [
+            event.start_mark.line
+            for event in yaml.parse(text, loader)
+            if isinstance(event, yaml.DocumentStartEvent) and event.start_mark is not None
+        ]
+    except (UnicodeDecodeError, yaml.YAMLError, RecursionError):
+        return []
+    return [0, *marks[1:]]

@@ -1,0 +1,136 @@
+"""A pydantic error in; the one mechanical repair that cannot be meant otherwise out, or none.
+
+A repair changes how a thing is written, never what is asked for: the spelling of a field's name, quotes around
+a text, the unit that the message proposes for one that Kubernetes does not know.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection
+from typing import Any
+
+from gangplan.findings import Fix
+from gangplan.source import Document, Path
+from gangplan.source.mend import in_quotes
+
+# Names of other tools that stand for exactly one of our fields, with the same kind of value. What could be
+# meant in two ways (nodes, replicas, namespace) is only asked for in the message.
+OLD_NAMES = {
+    "mem": "memory",
+    "ram": "memory",
+    "cpus": "cpu",
+    "cores": "cpu",
+    "cmd": "command",
+    "environment": "env",
+}
+_PROPOSED = re.compile(r"did you mean ([^ ?]+)(?: or [^ ?]+)?\?", re.IGNORECASE)
+_WHOLE = re.compile(r"0|-?[1-9][0-9]*", re.ASCII)
+
+
+def repair(document: Document, path: Path, item: Any, known: Callable[[], Collection[str]]) -> Fix | None:
+    """The repair for one of pydantic's errors at `path`; `known` gives the fields that may stand there."""
+    kind, context = item["type"], item.get("ctx", {})
+    if not path or "[key]" in item["loc"]:
+        return None
+    if kind == "extra_forbidden":
+        return _rename(document, path, known())
+    if kind == "string_type":
+        return _quote(document, path, item["input"])
+    if kind in ("int_type", "bool_type"):
+        return _unquote(document, path, item["input"], kind)
+    if kind == "literal_error":
+        return _case(document, path, item)
+    if kind in ("quantity", "duration"):
+        return _unit(document, path, str(context.get("help", "")))
+    return None
+
+
+def _rename(document: Document, path: Path, known: Collection[str]) -> Fix | None:
+    """The only field that differs from the word by its case, dashes and underscores, or by one slip."""
+    word = str(path[-1])
+    siblings = _at(document.value, path[:-1])
+    meant = {name for name in known if _bare(name) == _bare(word)}
+    meant = meant or {name for name in known if is_one_slip(word, name)}
+    meant = meant or {OLD_NAMES.get(word.lower(), "")} & set(known)
+    if len(meant) != 1 or not isinstance(siblings, dict):
+        return None
+    (name,) = meant
+    if name in siblings:
+        return None  # then both would be there
+    return document.fix(path, name, f"the field is called {name}, not {word}", key=True)
+
+
+def _bare(name: str) -> str:
+    return name.lower().replace("_", "").replace("-", "")
+
+
+def is_one_slip(word: str, other: str) -> bool:
+    """Whether one letter added, left out, replaced, or swapped with its neighbour makes the other word.
+
+    Words of two letters or fewer are never close: one slip makes anything of them.
+    """
+    if word == other or abs(len(word) - len(other)) > 1 or min(len(word), len(other)) < 3:
+        return False
+    short, long = sorted((word, other), key=len)
+    start = next(
+        (at for at, (one, two) in enumerate(zip(short, long, strict=False)) if one != two), len(short)
+    )
+    if len(short) != len(long):
+        return short[start:] == long[start + 1 :]
+    rest = short[start + 1 :] == long[start + 1 :]
+    swapped = (
+        short[start : start + 2] == long[start : start + 2][::-1] and short[start + 2 :] == long[start + 2 :]
+    )
+    return rest or swapped
+
+
+def _quote(document: Document, path: Path, given: Any) -> Fix | None:
+    """Quotes for a text that YAML reads as a truth value or a number. An empty value is not a text."""
+    written = document.text(path)
+    if not isinstance(given, (bool, int, float)) or not written or re.search(r"[\"\\\s]", written):
+        return None
+    read = str(given).lower() if isinstance(given, bool) else f"the number {given}"
+    return document.fix(path, in_quotes(written), f"{written} without quotes is {read}, and a text is wanted")
+
+
+def _unquote(document: Document, path: Path, given: Any, kind: str) -> Fix | None:
+    """No quotes around a plain number or truth value where one is wanted."""
+    if not isinstance(given, str) or not document.is_quoted(path):
+        return None
+    if kind == "int_type" and _WHOLE.fullmatch(given):
+        return document.fix(path, given, f"in quotes {given} is a text, and a number is wanted")
+    if kind == "bool_type" and given in ("true", "false"):
+        return document.fix(path, given, f"in quotes {given} is a text, and true or false is wanted")
+    return None
+
+
+def _case(document: Document, path: Path, item: Any) -> Fix | None:
+    """The one allowed word that differs from what is written only by its case."""
+    given, expected = item["input"], str(item.get("ctx", {}).get("expected", ""))
+    words = {word for word in re.findall(r"'([^']*)'", expected) if word.lower() == str(given).lower()}
+    if not isinstance(given, str) or len(words) != 1:
+        return None
+    (word,) = words
+    written = document.like(path, word)
+    return document.fix(path, written, f"it is written {word}") if written else None
+
+
+def _unit(document: Document, path: Path, help: str) -> Fix | None:
+    """The amount that the message proposes, if a unit was written: one without any is not guessed at."""
+    proposed, given = _PROPOSED.search(help), document.text(path)
+    if proposed is None or given is None or not re.search(r"[A-Za-z]", given):
+        return None
+    written = document.like(path, proposed[1])
+    return document.fix(path, written, f"{given} is not an amount that Kubernetes reads") if written else None
+
+
+def _at(value: Any, path: Path) -> Any:
+    for step in path:
+        if not isinstance(value, (dict, list)):
+            return None
+        try:
+            value = value[step]  # type: ignore[index]
+        except (KeyError, IndexError, TypeError):
+            return None
+    return value

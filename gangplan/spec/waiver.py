@@ -1,0 +1,104 @@
+"""Waiver: one rule that need not hold for some runs, why, by whose leave, and until when.
+
+Stands in policies/waivers/<name>.yaml, which belongs to the platform and not to the team that asks.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field
+
+from gangplan.spec.base import ApiVersion, Cpu, DurationSeconds, Memory, Strict, helpful
+from gangplan.spec.team import Day
+
+# A name, or a pattern in which '*' stands for any characters and '?' for one.
+NamePattern = Annotated[str, Field(pattern=r"^[a-z?*][-a-z0-9?*]*$", max_length=63)]
+RuleName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9]*(-[a-z0-9]+)*$", max_length=56)]
+# What fits: a reason that says less than this says nothing.
+SHORTEST_REASON = 10
+
+
+def _reason(text: str) -> str:
+    if len(text.strip()) < SHORTEST_REASON:
+        raise helpful(
+            "reason",
+            f"'{text}' is no reason",
+            "Say in a sentence why the rule cannot be kept: reason: The vendor's image cannot be rebuilt before May.",
+        )
+    return text
+
+
+def _approver(text: str) -> str:
+    if not text.strip():
+        raise helpful("approver", "nobody approved it", "Name who did: approver: ml-platform@example.com.")
+    return text
+
+
+class WaiverScope(Strict):
+    """For whom. What is left out is not narrowed; at least one of the three narrows it."""
+
+    cluster: NamePattern | None = Field(
+        None, description="Cluster, or a pattern with * and ?.", examples=["onprem-*"]
+    )
+    team: NamePattern | None = Field(None, description="Team, or a pattern with * and ?.", examples=["nlp"])
+    job: NamePattern | None = Field(
+        None,
+        description="Job by its name, or a pattern with * and ?; omitted: every job, and what the team itself has.",
+        examples=["llm-*"],
+    )
+
+
+class WaiverLimit(Strict):
+    """How far the waiver goes. A run that asks for more than any of these is not excused."""
+
+    timeout: DurationSeconds | None = Field(None, description="Longest timeout.", examples=["14d"])
+    workers: Annotated[int, Field(ge=1, le=500)] | None = Field(
+        None, description="Most workers.", examples=[200]
+    )
+    gpus: Annotated[int, Field(ge=0, le=16)] | None = Field(
+        None, description="Most GPUs per worker.", examples=[8]
+    )
+    cpu: Cpu | None = Field(None, description="Most CPU cores per worker.", examples=[64])
+    memory: Memory | None = Field(None, description="Most memory per worker.", examples=["512Gi"])
+    retries: Annotated[int, Field(ge=0, le=3)] | None = Field(None, description="Most retries.", examples=[1])
+
+
+def _scope(scope: WaiverScope) -> WaiverScope:
+    narrow = [one for one in (scope.cluster, scope.team, scope.job) if one and one.strip("*")]
+    if not narrow:
+        raise helpful(
+            "scope",
+            "the waiver is for every run of every team",
+            "Name a cluster, team or job: scope: {team: nlp}. To relax a policy for a whole cluster, set policies.actions in its cluster.yaml.",
+        )
+    return scope
+
+
+class Waiver(Strict):
+    """One rule or policy that is waived for some runs until a day. Only the platform's owners merge it."""
+
+    api_version: ApiVersion = Field(description="Version of this file format.", examples=["gangplan.dev/v1"])
+    kind: Literal["Waiver"] = Field(description="Kind of this file.", examples=["Waiver"])
+    rule: RuleName = Field(
+        description="Rule or policy by its id, as findings show it in brackets.", examples=["image-digest"]
+    )
+    scope: Annotated[WaiverScope, AfterValidator(_scope)] = Field(
+        description="For which cluster, team and job.", examples=[{"team": "nlp", "job": "llm-*"}]
+    )
+    reason: Annotated[str, Field(max_length=1024), AfterValidator(_reason)] = Field(
+        description="Why the rule cannot be kept; shown wherever the waiver is used.",
+        examples=["The vendor's image cannot be rebuilt before May."],
+    )
+    approver: Annotated[str, Field(max_length=253), AfterValidator(_approver)] = Field(
+        description="Who allowed it.", examples=["ml-platform@example.com"]
+    )
+    expires: Day = Field(
+        description="Last day, at most a year away; later the check fails until the waiver is renewed or removed.",
+        examples=["2027-01-31"],
+    )
+    limit: WaiverLimit | None = Field(
+        None,
+        description="How far it goes; a run that asks for more is not excused.",
+        examples=[{"timeout": "14d"}],
+    )

@@ -1,0 +1,61 @@
+"""policies/waivers/*.yaml in, waivers and findings out."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from gangplan.findings import Finding, Location, error
+from gangplan.source import Document, load_file
+from gangplan.spec.load import parse
+from gangplan.spec.waiver import Waiver
+
+WAIVERS = "policies/waivers"
+
+
+@dataclass(frozen=True, slots=True)
+class WaiverFile:
+    """One policies/waivers/<name>.yaml."""
+
+    name: str
+    spec: Waiver
+    document: Document
+
+    @property
+    def where(self) -> Location:
+        """The line that names the rule."""
+        return self.document.where(("rule",))
+
+
+def load_waivers(root: Path, findings: list[Finding]) -> tuple[WaiverFile, ...]:
+    """All waivers of a workspace, by file name; what is wrong with a file goes to `findings`.
+
+    A link or a file with another ending is refused: a waiver that nobody reads excuses nothing, and its
+    author would not know.
+    """
+    folder = root / WAIVERS
+    if not folder.is_dir():
+        return ()
+    waivers = []
+    for name in sorted(os.listdir(folder)):
+        stem, ending = os.path.splitext(name)
+        file = f"{WAIVERS}/{name}"
+        if name.startswith(".") or ending.lower() not in (".yaml", ".yml"):
+            continue
+        if ending != ".yaml":
+            message, help = f"the file ends in {ending} and would be ignored", f"Rename it to {stem}.yaml."
+            findings.append(error("spec-file-name", Location(file), message, help))
+            continue
+        if (folder / name).is_symlink():
+            message, help = "a link; waivers are plain files", "Replace the link by the file."
+            findings.append(error("file-unreadable", Location(file), message, help))
+            continue
+        document, found = load_file(folder / name, file)
+        findings += found
+        if document is not None:
+            spec, found = parse(Waiver, document)
+            findings += found
+            if spec is not None:
+                waivers.append(WaiverFile(stem, spec, document))
+    return tuple(waivers)

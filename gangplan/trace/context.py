@@ -1,0 +1,170 @@
+"""What a trace of a run works on: the unit and the files that it was resolved from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from gangplan.model.job import Job
+from gangplan.plan import Unit
+from gangplan.trace.cause import Cause, Path, asides
+from gangplan.trace.files import Files, own
+
+# Where a resolved value is written in a spec, when not at the top under its own name (resolve/).
+IN_SPEC: dict[str, Path] = {
+    "posture": ("network", "posture"),
+    "egress": ("network", "egress"),
+    "gpuModel": ("gpu", "model"),
+    "nodePool": ("placement", "nodePool"),
+    "rdma": ("network", "rdma"),
+}
+# What decides which node pool is the first where a worker fits (resolve/placement.py).
+FIT: tuple[Path, ...] = (
+    *(("gpu", "model"), ("gpu", "mig"), ("placement", "capacity")),
+    ("placement", "nodePool"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """A unit and its files."""
+
+    unit: Unit
+    files: Files
+
+    @property
+    def job(self) -> Job:
+        """The unit's job."""
+        return self.unit.job
+
+    def spec(self, *path: str | int, because: str = "", key: bool = False) -> Cause:
+        """A field of the spec."""
+        return self.files.cause("spec", *path, because=because, key=key)
+
+    def team(self, *path: str | int, because: str = "", key: bool = False) -> Cause:
+        """A field of the team's file."""
+        return self.files.cause("team", *path, because=because, key=key)
+
+    def cluster(self, *path: str | int, because: str = "", key: bool = False) -> Cause:
+        """A field of the cluster's file."""
+        return self.files.cause("cluster", *path, because=because, key=key)
+
+    def image(self, *path: str | int, because: str = "") -> Cause:
+        """A field of the image's entry in the catalog."""
+        return self.files.cause("catalog", "images", self.job.image.name, *path, because=because)
+
+    def chosen(self, name: str) -> list[Cause]:
+        """The value of a field by the chain spec, profile, team, cluster, built-in (resolve/context.py)."""
+        place = IN_SPEC.get(name, (name,))
+        layer = self.job.origins[name].layer if name in self.job.origins else "built-in"
+        says = f"{name} in the spec"
+        if layer == "spec":
+            return [self.spec(*place, because=says)]
+        if layer.startswith("profile"):
+            words = f"{name} comes with {layer}; the spec could say otherwise"
+            return [self.spec("profile", because=words), self.spec(*place, because=says).aside()]
+        if layer.startswith(("team ", "cluster ")):
+            role, words = layer.split(" ")[0], f"default of {layer}: {name}"
+            found = self.files.cause(role, "defaults", name, because=words)
+            nearer = [self.spec(*place, because=f"{name} is not in the spec"), self.spec("profile")]
+            return [found, *asides(nearer)]
+        words = f"{name} is gangplan's default: neither spec, profile, team nor cluster says otherwise"
+        others = [self.spec("profile", because="a profile would set it"), *self._defaults(name)]
+        return [self.spec(*place, because=words), *asides(others)]
+
+    def _defaults(self, name: str) -> list[Cause]:
+        says = f"a default for {name} could stand here"
+        return [self.files.cause(role, "defaults", name, because=says) for role in ("team", "cluster")]
+
+    def workers(self) -> list[Cause]:
+        """The number of workers."""
+        return self.chosen("workers")
+
+    def slots(self) -> list[Cause]:
+        """Ranks per worker: stated, else one per GPU."""
+        if self.files.has("spec", "slots"):
+            return [self.spec("slots")]
+        return [*self.chosen("gpus"), self.spec("slots", because="slots is not in the spec").aside()]
+
+    def ranks(self) -> list[Cause]:
+        """Workers times slots."""
+        return [*self.workers(), *self.slots()]
+
+    def framework(self) -> list[Cause]:
+        """How a plain command is started: by the spec, else as the image's entry says."""
+        by_image = [self.image("framework"), *self.chosen("image")]
+        if self.files.has("spec", "framework"):
+            return [self.spec("framework"), *asides(by_image)]
+        return [*by_image, self.spec("framework", because="framework is not in the spec").aside()]
+
+    def mpi(self) -> list[Cause]:
+        """Which MPI the image holds."""
+        return [
+            self.image("mpi", "implementation"),
+            self.image("mpi", "version"),
+            *asides(self.chosen("image")),
+        ]
+
+    def of_image(self, *path: str) -> list[Cause]:
+        """A fact of the image, and the choice of the image."""
+        return [self.image(*path), *asides(self.chosen("image"))]
+
+    def named(self) -> list[Cause]:
+        """The job's name: stated, else that of its file."""
+        if self.files.has("spec", "name"):
+            return [self.spec("name")]
+        return [self.spec("name", because=f"the job is named after its file {self.job.source}")]
+
+    def run_name(self) -> list[Cause]:
+        """A run's name: the job's, and a hash of everything that must not change while it runs."""
+        hashed = "the last eight letters are a hash of all that must not change while the run runs"
+        return [*self.named(), self.spec("run", because="another number is another run").aside(), own(hashed)]
+
+    def namespace(self) -> list[Cause]:
+        """The team's namespace."""
+        team = self.job.team
+        words = "" if self.files.has("team", "namespace") else f"the namespace is named after team {team}"
+        return [self.team("namespace", because=words)]
+
+    def team_name(self) -> list[Cause]:
+        """The team: the folder that the spec stands in."""
+        words = f"the spec stands in specs/{self.job.team}/"
+        return [self.spec("team", because=words)]
+
+    def queue(self) -> list[Cause]:
+        """The team's LocalQueue (or Volcano's queue)."""
+        return [self.cluster("teams", self.job.team, "queue"), self.gang().aside()]
+
+    def gang(self) -> Cause:
+        """What starts the pods of a run together."""
+        return self.cluster("gang")
+
+    def pool(self, name: str) -> list[Cause]:
+        """Why pods go to a pool, as causes that do not show."""
+        role = "nodePool"
+        origin = self.job.origins.get(role)
+        causes = [self.cluster("nodePools", name, because=f"node pool {name}", key=True)]
+        if origin and origin.layer == "spec" and name == self.job.worker_pool.name:
+            causes.insert(0, self.spec("placement", "nodePool"))
+        for field in ("gpus", "gpuModel", "cpu", "memory"):
+            causes += self.chosen(field)
+        causes += [self.spec(*path, because=f"{path[-1]} would choose among the pools") for path in FIT]
+        causes.append(self.cluster("teams", self.job.team, "quota", because="pools that the team may use"))
+        causes.append(self.cluster("nodePools", because="the first of these pools that fits", key=True))
+        return asides(causes)
+
+    def value(self, role: str, *path: str | int) -> Any:
+        """What a file says."""
+        return self.files.value(role, *path)
+
+
+@dataclass(frozen=True, slots=True)
+class RunContext(Context):
+    """A unit, its files, and one of its objects as generated."""
+
+    body: Any
+
+
+def constant(template: str, what: str = "every run") -> list[Cause]:
+    """What a template says, whatever the files say."""
+    return [own(f"gangplan writes it for {what} (templates/{template})")]

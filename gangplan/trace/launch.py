@@ -1,0 +1,220 @@
+"""Words of the final command and variables of the environment: where each comes from."""
+
+from __future__ import annotations
+
+from gangplan.plan.command import HOSTFILE
+from gangplan.trace.cause import Cause, asides
+from gangplan.trace.context import Context
+from gangplan.trace.files import own
+
+PROXIES = {"HTTP_PROXY": "http", "HTTPS_PROXY": "https", "NO_PROXY": "noProxy"}
+TRANSPORT = frozenset({"OMPI_MCA_btl", "OMPI_MCA_pml", "FI_PROVIDER", "UCX_TLS", "NCCL_IB_DISABLE"})
+PLACEHOLDERS = ("{ranks}", "{workers}", "{slots}")
+S3 = {
+    "AWS_ENDPOINT_URL": ("endpoint",),
+    "AWS_REGION": ("region",),
+    "S3_URL": ("bucket", "prefix"),
+    "AWS_ACCESS_KEY_ID": ("secret",),
+    "AWS_SECRET_ACCESS_KEY": ("secret",),
+}
+
+
+def word(context: Context, index: int) -> list[Cause]:
+    """One word of the final command (plan/command.py)."""
+    job, argv = context.job, context.unit.launch.argv
+    tail = _own_words(context)
+    if index >= len(argv) - tail:
+        return _command(context, len(job.command) - (len(argv) - index))
+    if index == 0 and not context.unit.launch.is_wrapped:
+        return _command(context, 0)
+    before = argv[index - 1] if index else ""
+    if index == 0 or job.image.framework == "torch":
+        return [
+            own("gangplan starts the command on every rank"),
+            *asides(context.framework()),
+            _first(context),
+        ]
+    return _option(context, before, argv[index], index)
+
+
+def _own_words(context: Context) -> int:
+    """How many words at the end are the spec's own."""
+    count, launch = len(context.job.command), context.unit.launch
+    if launch.is_wrapped and (context.job.image.framework != "torch" or launch.argv[1:2] == ("--no-python",)):
+        return count
+    return count - 1
+
+
+def _first(context: Context) -> Cause:
+    is_list = isinstance(context.value("spec", "command"), list)
+    return context.spec(*(("command", 0) if is_list else ("command",))).aside()
+
+
+def _command(context: Context, index: int) -> list[Cause]:
+    """A word as the spec has it; counts are filled in."""
+    written = context.value("spec", "command")
+    path = ("command", index) if isinstance(written, list) else ("command",)
+    causes = [context.spec(*path)]
+    for mark, of in zip(PLACEHOLDERS, (context.ranks, context.workers, context.slots), strict=True):
+        if mark in context.job.command[index]:
+            causes += of()
+    return causes
+
+
+def _option(context: Context, before: str, here: str, index: int) -> list[Cause]:
+    """A word that gangplan adds to an MPI launcher."""
+    around = [*asides(context.framework()), *asides(context.mpi()), _first(context)]
+    flags = context.job.mpi_flags
+    start = len(context.unit.launch.argv) - len(context.job.command) - len(flags)
+    if context.unit.launch.is_wrapped and index >= start and flags:
+        return [context.spec("mpi", "flags", index - start), *around]
+    if before in ("-np", "-n"):
+        return [*context.ranks(), *around]
+    if before == "-ppn":
+        return [*context.slots(), *around]
+    if before in ("--bind-to", "-bind-to"):
+        return [context.spec("mpi", "bindTo"), *around]
+    if before == "--map-by":
+        return [context.spec("mpi", "mapBy"), *around]
+    if before == "--ssh-port":
+        return [*context.of_image("ssh", "port"), *around]
+    if before == "-x":
+        return [*_forwarded(context, here), *around]
+    if here == "-x":
+        return [own("what follows is a variable for all ranks"), *asides(_after(context, index)), *around]
+    if here == "-bind-to":
+        around.append(context.spec("mpi", "bindTo").aside())
+    return [own("gangplan adds it, so that every rank starts where it belongs"), *around]
+
+
+def _after(context: Context, index: int) -> list[Cause]:
+    """What decides about the variable that an option is followed by."""
+    return _forwarded(context, context.unit.launch.argv[index + 1])
+
+
+def _forwarded(context: Context, name: str) -> list[Cause]:
+    words = f"Open MPI hands {name} to the workers only when told"
+    if name in ("PATH", "LD_LIBRARY_PATH"):
+        return [own(words)]
+    return [own(words), *asides(variable(context, name, "launcher"))]
+
+
+def variable(context: Context, name: str, role: str) -> list[Cause]:
+    """One environment variable by name (plan/environment.py, then resolve/data.py)."""
+    launch = context.unit.launch
+    variables = launch.launcher_env if role == "launcher" else launch.worker_env
+    value = next((one for one in variables if one.name == name), None)
+    if value is not None and value not in context.job.env:
+        return _of_launch(context, name)
+    return _of_job(context, name)
+
+
+def _of_launch(context: Context, name: str) -> list[Cause]:
+    around = asides([*context.framework(), *context.mpi()])
+    if name in TRANSPORT:
+        asked = context.spec("network", "transport")
+        return [
+            own(f"{asked.because} keeps traffic on TCP"),
+            asked.aside(),
+            *around,
+            *asides(context.chosen("gpus")),
+        ]
+    if name == "I_MPI_PERHOST":
+        return [*context.slots(), *around]
+    if name == "I_MPI_PIN":
+        return [own("ranks are not bound to cores"), context.spec("mpi", "bindTo").aside(), *around]
+    if name.endswith("no_tree_spawn"):
+        why = own("only the launcher may open SSH sessions in this network posture")
+        return [why, *asides(context.chosen("posture")), *around]
+    return [own("what this MPI needs to find its hosts, beyond what Trainer sets"), *around]
+
+
+def _of_job(context: Context, name: str) -> list[Cause]:
+    """The nearest to the spec wins, name by name; a missing one could be set in any layer."""
+    files = context.files
+    if files.has("spec", "secrets", "env", name):
+        return [context.spec("secrets", "env", name)]
+    if name.startswith("CHECKPOINT_") and files.has("spec", "checkpoint"):
+        return _checkpoint(context, name)
+    for role, path in (("spec", ("env",)), ("team", ("defaults", "env")), ("cluster", ("defaults", "env"))):
+        if files.has(role, *path, name):
+            return [files.cause(role, *path, name), *_nearer(context, role, name)]
+    if files.has("cluster", "env", name):
+        return [context.cluster("env", name), *_nearer(context, "cluster", name)]
+    if name.upper() in PROXIES and files.has("cluster", "proxy"):
+        return _proxy(context, PROXIES[name.upper()])
+    if name in S3 and (found := _connection(context)):
+        return _s3(context, found, S3[name])
+    return [context.spec("env", name, because=f"env in the spec could set {name}")]
+
+
+def _nearer(context: Context, role: str, name: str) -> list[Cause]:
+    """Places that would win over the one that holds."""
+    found = [] if role == "spec" else [context.spec("env", name, because="env in the spec would win")]
+    if role == "cluster":
+        found.append(context.team("defaults", "env", name, because="the team's default would win"))
+    return asides(found)
+
+
+def _proxy(context: Context, field: str) -> list[Cause]:
+    found = [context.cluster("proxy", field)]
+    return [*found, context.cluster("domain")] if field == "noProxy" else found
+
+
+def _connection(context: Context) -> tuple[str, Cause] | None:
+    """The connection whose address and keys the environment holds, and who asked for it."""
+    for name, target in (context.value("spec", "data") or {}).items():
+        if target == "env" and context.files.has("team", "connections", name):
+            return name, context.spec("data", name, key=True)
+    to = context.value("spec", "checkpoint", "to")
+    if to and context.files.has("team", "connections", to):
+        return to, context.spec("checkpoint", "to")
+    return None
+
+
+def _s3(context: Context, found: tuple[str, Cause], fields: tuple[str, ...]) -> list[Cause]:
+    name, asked = found
+    return [*(context.team("connections", name, field) for field in fields), asked.aside()]
+
+
+def _checkpoint(context: Context, name: str) -> list[Cause]:
+    if name == "CHECKPOINT_INTERVAL":
+        return [context.spec("checkpoint", "everySteps")]
+    if name == "CHECKPOINT_RESUME":
+        return [context.spec("checkpoint", "resume")]
+    to = context.value("spec", "checkpoint", "to")
+    asked = context.spec("checkpoint", "to")
+    if context.files.has("team", "connections", to):
+        place = [context.team("connections", to, field) for field in ("bucket", "prefix")]
+    else:
+        place = [context.spec("checkpoint", "path")]
+    return [*place, asked.aside(), *context.named()]
+
+
+def argument(context: Context, role: str, index: int) -> list[Cause]:
+    """One word of a container's args: the final command for the launcher, the SSH server's for workers."""
+    if role == "launcher":
+        return word(context, index)
+    if index == 2:
+        return [*context.of_image("ssh", "config"), *asides(context.framework())]
+    return [
+        own("workers run an SSH server, which the launcher starts ranks through"),
+        *asides(context.framework()),
+    ]
+
+
+def program(context: Context, role: str, index: int) -> list[Cause]:
+    """One word of a container's command."""
+    if not context.job.uses_mpi:
+        return word(context, index)
+    if role == "worker":
+        return [*context.of_image("ssh", "server"), *asides(context.framework())]
+    if index != 2:
+        return [own("the launcher waits for its workers, then hands over to the command")]
+    script = own(f"the launch script: it waits until all hosts of {HOSTFILE} answer")
+    wait = [context.cluster("podsReadyTimeout")] if context.job.platform.has_pod_group else []
+    names = [cause for one in context.job.env for cause in _of_job(context, one.name)]
+    carried = asides(names) if context.unit.launch.program == "deepspeed" else []
+    around = asides([*context.mpi(), *context.framework(), context.gang(), _first(context)])
+    setup = [context.image("mpi", "setup")] if context.job.image.mpi else []
+    return [script, *context.workers(), *setup, *wait, *carried, *around]

@@ -1,0 +1,129 @@
+"""Names, labels and annotations of a run's objects and pods: where each comes from."""
+
+from __future__ import annotations
+
+from gangplan.trace.cause import Cause, Path, asides
+from gangplan.trace.context import Context, constant
+from gangplan.trace.files import own
+
+PREFIX = "gangplan.dev/"
+QUEUE, PRIORITY = "kueue.x-k8s.io/queue-name", "kueue.x-k8s.io/priority-class"
+
+
+def name(context: Context, stars: Path) -> list[Cause]:
+    """metadata.name of a run's object."""
+    return context.run_name()
+
+
+def namespace(context: Context, stars: Path) -> list[Cause]:
+    """metadata.namespace."""
+    return context.namespace()
+
+
+def label(context: Context, stars: Path) -> list[Cause]:
+    """One label of an object, a JobSet, a Job or a pod."""
+    key = str(stars[-1])
+    if context.files.has("spec", "labels", key):
+        return [context.spec("labels", key)]
+    if key.startswith(PREFIX):
+        return _ours(context, key.removeprefix(PREFIX))
+    if key == QUEUE:
+        return context.queue()
+    if key == PRIORITY:
+        return [*context.chosen("priority"), context.gang().aside()]
+    if key == "trainer.kubeflow.org/framework":
+        return context.framework()
+    if key in ("training.openshift.io/mpijob", "jobset.sigs.k8s.io/jobset-name"):
+        return context.run_name()
+    if key == "trainer.kubeflow.org/trainjob-ancestor-step":
+        return [*constant("runtime.yaml.j2"), *asides(context.framework())]
+    if key in _CONSTANT:
+        return [own(_CONSTANT[key])]
+    return [context.spec("labels", key, because="labels in the spec go to every object of the run")]
+
+
+_CONSTANT = {
+    "app.kubernetes.io/managed-by": "gangplan marks all that it renders",
+    "sidecar.istio.io/inject": "a sidecar that outlives the program would keep the run from ever completing",
+    "training.openshift.io/mpijob-role": "the role of the pod, for the platform's log and cost tools",
+    "jobset.sigs.k8s.io/replicatedjob-name": "gangplan tells workers from the launcher by it",
+}
+
+
+def _ours(context: Context, key: str) -> list[Cause]:
+    if key == "job":
+        return context.named()
+    if key == "run":
+        return context.run_name()
+    if key == "team":
+        return context.team_name()
+    if key == "cost-centre":
+        return [context.team("costCentre")]
+    if key == "role":
+        return [own("the role of the pod: launcher or worker")]
+    return _compliance(context, key)
+
+
+def _compliance(context: Context, key: str) -> list[Cause]:
+    """A compliance regime (`gangplan.dev/hipaa: "true"`): listed in the spec or the team's file."""
+    for role in ("spec", "team"):
+        listed = context.value(role, "compliance")
+        if isinstance(listed, list) and key in listed:
+            return [context.files.cause(role, "compliance", listed.index(key))]
+    return [context.spec("compliance", because="compliance in the spec or the team's file sets it")]
+
+
+def annotation(context: Context, stars: Path) -> list[Cause]:
+    """One annotation of a run's object."""
+    key = str(stars[-1])
+    if key == f"{PREFIX}description":
+        return [context.spec("description")]
+    if key == f"{PREFIX}source":
+        return [context.spec(because=f"the spec is {context.job.source}")]
+    if key == f"{PREFIX}spec-hash":
+        return [context.spec(because="a hash of what the spec says, its description and state aside")]
+    if key in ("argocd.argoproj.io/hook", "kustomize.toolkit.fluxcd.io/ssa"):
+        return [context.spec("state")]
+    if key.startswith("argocd.argoproj.io/"):
+        return [own("what Argo CD may do with a run: the same for every run")]
+    return constant("runtime.yaml.j2")
+
+
+def group_annotation(context: Context, stars: Path) -> list[Cause]:
+    """An annotation of the JobSet: the queue of Volcano."""
+    return [context.cluster("teams", context.job.team, "queue"), context.gang().aside()]
+
+
+def pod_annotation(context: Context, stars: Path) -> list[Cause]:
+    """One annotation of a pod."""
+    key = str(stars[-1])
+    if key == "openshift.io/required-scc":
+        return [
+            context.cluster("versions", "openshift").aside(),
+            own("OpenShift: images run as their own user"),
+        ]
+    if key == "k8s.v1.cni.cncf.io/networks":
+        pool = context.job.worker_pool.name
+        network = context.cluster("nodePools", pool, "rdma", "network")
+        return [network, context.spec("network", "rdma").aside(), *context.pool(pool)]
+    if key.startswith("kueue.x-k8s.io/podset-"):
+        return _topology(context, key)
+    return [own("moving a pod of a run to save a node would end the run")]
+
+
+def _topology(context: Context, key: str) -> list[Cause]:
+    pool = context.job.worker_pool.name
+    around = [
+        context.cluster("nodePools", pool, "topology").aside(),
+        *context.pool(pool),
+        context.gang().aside(),
+        *asides([context.spec("placement", "topology", kind) for kind in ("required", "preferred")]),
+    ]
+    for kind in ("required", "preferred"):
+        level = context.value("spec", "placement", "topology", kind)
+        if level and key.endswith(f"{kind}-topology"):
+            levels = context.value("cluster", "topology") or []
+            index = next((at for at, one in enumerate(levels) if one.get("name") == level), 0)
+            asked = context.spec("placement", "topology", kind)
+            return [asked, context.cluster("topology", index, "label"), *around]
+    return [own("Kueue admits pods to a pool with topology only if they ask for a place in it"), *around]

@@ -1,0 +1,83 @@
+"""Rules of a run's NetworkPolicies: where each part comes from (generators/network.py)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gangplan.generators.network import policies_of
+from gangplan.trace.cause import Cause, Path, asides
+from gangplan.trace.context import RunContext
+from gangplan.trace.files import own
+
+
+def rule(run: RunContext, stars: Path) -> list[Cause]:
+    """A part of a rule: for the run itself, the cluster's DNS, or an endpoint."""
+    direction, number, *rest = stars
+    around = asides([*run.chosen("posture"), *run.framework()])
+    names = [policy.name for policy in policies_of(run.unit)]
+    is_main = run.body["metadata"]["name"] == names[0]
+    if is_main and direction == "egress" and number == 1:
+        return _dns(run, rest)
+    if is_main and direction == "egress" and int(number) >= 2:
+        return _endpoint(run, int(number) - 2, rest)
+    if rest and rest[-1] == "jobset.sigs.k8s.io/jobset-name":
+        return [*run.run_name(), *around]
+    if rest and rest[-1] in ("port", "endPort") and run.job.uses_mpi and _is_by_ssh(run, is_main, rest):
+        return [*run.of_image("ssh", "port"), *around]
+    return [own("pods of one run may talk to each other, as far as the posture allows"), *around]
+
+
+def _is_by_ssh(run: RunContext, is_main: bool, rest: list[str | int]) -> bool:
+    """Whether a port of a rule inside the run is, or is next to, that of SSH."""
+    return not is_main or (rest[-2], rest[-1]) in ((0, "endPort"), (1, "port"))
+
+
+def _dns(run: RunContext, rest: list[str | int]) -> list[Cause]:
+    return dns_causes(run, rest)
+
+
+def dns_causes(context: Any, rest: list[str | int]) -> list[Cause]:
+    """A part of the rule that opens DNS: the cluster's own, else that of Kubernetes or OpenShift."""
+    stated = context.cluster("dns")
+    if not stated.is_written:
+        kind = "OpenShift" if context.files.has("cluster", "versions", "openshift") else "Kubernetes"
+        openshift = context.cluster("versions", "openshift").aside()
+        return [own(f"where {kind} runs its DNS pods"), stated.aside(), openshift]
+    if "namespaceSelector" in rest:
+        return [context.cluster("dns", "namespace")]
+    if "podSelector" in rest:
+        return [context.cluster("dns", "labels", str(rest[-1])), stated.aside()]
+    if rest[-1] == "port":
+        return [context.cluster("dns", "ports", int(rest[-2]) // 2), stated.aside()]
+    return [own("DNS is asked by UDP, and by TCP for long answers"), context.cluster("dns", "ports").aside()]
+
+
+def _endpoint(run: RunContext, number: int, rest: list[str | int]) -> list[Cause]:
+    """A part of the rule that opens a declared endpoint, and who asked for it."""
+    name = run.job.egress[number].name
+    first = next(at for at, one in enumerate(run.job.egress) if one.name == name)
+    field: Path = ("egress", name, number - first)
+    asked = asides(_asked(run, name))
+    if rest[-1:] == ["cidr"]:
+        return [run.cluster(*field, "cidr"), *asked]
+    if "except" in rest:
+        return [run.cluster(*field, "excluding", *rest[rest.index("except") + 1 :]), *asked]
+    if rest[-1:] == ["port"]:
+        return [run.cluster(*field, "ports", rest[-2]), *asked]
+    return [own(f"endpoint {name} is reached by TCP"), run.cluster(*field).aside(), *asked]
+
+
+def _asked(run: RunContext, name: str) -> list[Cause]:
+    """Who wants an endpoint: the spec, a default, or a connection."""
+    listed = run.value("spec", "network", "egress") or []
+    found = [run.spec("network", "egress", listed.index(name))] if name in listed else []
+    if not listed:
+        found += run.chosen("egress")
+    wanted = [*(run.value("spec", "data") or {}), run.value("spec", "checkpoint", "to")]
+    for one in wanted:
+        connection = run.value("team", "connections", one) if one else None
+        if isinstance(connection, dict) and connection.get("egress", "s3") == name:
+            is_data = one in (run.value("spec", "data") or {})
+            found.append(run.spec("data", one, key=True) if is_data else run.spec("checkpoint", "to"))
+            found.append(run.team("connections", one, "egress"))
+    return [*found, run.spec("network", "egress")]

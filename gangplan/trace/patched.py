@@ -1,0 +1,81 @@
+"""Built objects against generated ones: which part of an object a patch of the overlay brought."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gangplan.objects import Body
+from gangplan.overlay import Component
+from gangplan.trace.cause import Cause, Path
+
+# What tells the entries of a list apart, in the order of preference.
+NAMES = ("name", "mountPath", "key", "nodeLabel", "group")
+
+
+def generated_path(before: Any, built: Any, path: Path) -> Path | None:
+    """The path that a part of the built object has in the generated one; None when a patch decided it.
+
+    A part that is in neither stays where it is. List entries are found by their place, else by what they are.
+    """
+    way: list[str | int] = []
+    for step in path:
+        if isinstance(built, list) and isinstance(step, int) and step < len(built):
+            entry = built[step]
+            place = _counterpart(before if isinstance(before, list) else [], built, step)
+            if place is None:
+                return None
+            way.append(place)
+            before, built = before[place], entry
+        else:
+            way.append(step)
+            built_has = isinstance(built, dict) and step in built
+            before_has = isinstance(before, dict) and step in before
+            if built_has != before_has:
+                return None
+            before = before[step] if before_has else None
+            built = built[step] if built_has else None
+    is_leaf = not isinstance(built, dict | list) or not built
+    return None if (is_leaf and before != built) else tuple(way)
+
+
+def _counterpart(before: list[Any], built: list[Any], index: int) -> int | None:
+    entry = built[index]
+    same = before[index] if index < len(before) else None
+    if len(before) == len(built) and _is_same(same, entry):
+        return index
+    for place, one in enumerate(before):
+        if one == entry:
+            return place
+    for name in NAMES:
+        for place, one in enumerate(before):
+            if (
+                isinstance(one, dict)
+                and isinstance(entry, dict)
+                and name in entry
+                and one.get(name) == entry[name]
+            ):
+                return place
+    return (
+        index
+        if len(before) == len(built) and isinstance(same, type(entry)) and isinstance(entry, dict)
+        else None
+    )
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    """Whether two entries are one: equal, or mappings of the same name."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        return all(one.get(name) == other.get(name) for name in NAMES)
+    return bool(one == other)
+
+
+def patch_causes(component: Component, body: Body, path: Path) -> list[Cause]:
+    """The patch that made a part of an object what it is."""
+    where = component.place_of(path, body)
+    pointer = "/".join(("", *map(str, path)))
+    return [Cause(where, f"a patch of the overlay writes {pointer}", where.file, ())]
+
+
+def is_touched(component: Component, body: Body) -> bool:
+    """Whether any patch is aimed at the object."""
+    return any(patch.target.matches(body) for patch in component.patches)

@@ -1,0 +1,47 @@
+"""What a trace of a standing object works on: the object, the cluster, its team where it has one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from gangplan.model.site import Site, Tenant
+from gangplan.trace.cause import Cause
+from gangplan.trace.files import Files
+from gangplan.workspace import Workspace
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """One object that stands on a cluster, as generated, and the files that it is made from.
+
+    `tenant` is None for an object of the platform.
+    """
+
+    workspace: Workspace
+    name: str
+    site: Site
+    tenant: Tenant | None
+    files: Files
+    body: Any
+
+    def cluster(self, *path: str | int, because: str = "", key: bool = False) -> Cause:
+        """A field of the cluster's file."""
+        return self.files.cause("cluster", *path, because=because, key=key)
+
+    def team(self, *path: str | int, because: str = "", key: bool = False) -> Cause:
+        """A field of the tenant's own file."""
+        return self.files.cause("team", *path, because=because, key=key)
+
+    def team_of(self, team: str, *path: str | int, because: str = "") -> Cause:
+        """A field of the file of any team."""
+        files = Files(team=self.workspace.teams[team].document)
+        return files.cause("team", *path, because=because)
+
+    def value(self, role: str, *path: str | int) -> Any:
+        """What a file says."""
+        return self.files.value(role, *path)
+
+    def gang(self) -> Cause:
+        """What starts the pods of a run together, as a cause that does not show."""
+        return self.cluster("gang").aside()

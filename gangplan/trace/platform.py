@@ -1,0 +1,275 @@
+"""Fields of a cluster's own objects: where each comes from (generators of PLATFORM_GENERATORS)."""
+
+from __future__ import annotations
+
+from gangplan.trace.cause import Cause, Path, asides
+from gangplan.trace.files import own
+from gangplan.trace.flavors import (
+    anything,
+    flavor_causes,
+    flavor_name,
+    level,
+    node_label,
+    pool_of,
+    taint,
+    topology_name,
+    topology_of,
+)
+from gangplan.trace.monitoring import dashboard, monitoring, rules
+from gangplan.trace.place import Place
+from gangplan.trace.quotas import limit_causes, nominal_causes
+from gangplan.trace.table import Table
+
+
+def _annotation(place: Place, stars: Path) -> list[Cause]:
+    if str(stars[-1]) == "gangplan.dev/source":
+        return [place.cluster(because=f"the cluster's file is {place.site.source}")]
+    if str(stars[-1]) == "gangplan.dev/inputs":
+        return [own("the exporters without which these rules say nothing"), place.gang()]
+    return [own("the same for every cluster")]
+
+
+def _label(place: Place, stars: Path) -> list[Cause]:
+    key, field = str(stars[-1]), {"PrometheusRule": "ruleLabels", "ConfigMap": "dashboardLabels"}
+    kind = field.get(place.body["kind"], "")
+    if kind and key != "app.kubernetes.io/managed-by":
+        return [place.cluster("monitoring", kind, key)]
+    return [own("gangplan writes it for every cluster")]
+
+
+def _priority(place: Place, stars: Path) -> list[Cause]:
+    name = place.body["metadata"]["name"].removeprefix("training-")
+    listed = place.value("cluster", "limits", "priorities") or []
+    at = (listed.index(name),) if name in listed else ()
+    words = "" if at else "the priorities that every cluster has unless it lists its own"
+    return [place.cluster("limits", "priorities", *at, because=words), place.gang()]
+
+
+def _preemption(place: Place, stars: Path) -> list[Cause]:
+    return [own("where Kueue decides, pods never preempt by themselves"), place.gang()]
+
+
+def _rights(place: Place, stars: Path) -> list[Cause]:
+    versions = [place.cluster("versions", one).aside() for one in ("mpiOperator", "kueue")]
+    return [
+        own("what a persona may do: the same for every cluster with these components"),
+        *versions,
+        place.gang(),
+    ]
+
+
+def _holder(place: Place) -> Path:
+    """The team or cohort behind a queue or a Cohort."""
+    name = place.body["metadata"]["name"]
+    if place.body["kind"] == "Cohort":
+        return ("cohorts", name)
+    return ("teams", next((one.team for one in place.site.queues if one.name == name), name))
+
+
+def _queue_name(place: Place, stars: Path) -> list[Cause]:
+    return [place.cluster(*_holder(place), "clusterQueue"), place.gang()]
+
+
+def _cohort_name(place: Place, stars: Path) -> list[Cause]:
+    name = place.body["metadata"]["name"]
+    words = (
+        ""
+        if place.files.has("cluster", "cohorts")
+        else "the one cohort that there is unless the file has its own"
+    )
+    return [place.cluster("cohorts", name, because=words or f"cohort {name}", key=True), place.gang()]
+
+
+def _parent(place: Place, stars: Path) -> list[Cause]:
+    return [place.cluster(*_holder(place), "parent")]
+
+
+def _cohort(place: Place, stars: Path) -> list[Cause]:
+    return [place.cluster(*_holder(place), "cohort"), place.cluster("cohorts").aside()]
+
+
+def _home(place: Place, stars: Path) -> list[Cause]:
+    team = str(_holder(place)[1])
+    stated = place.team_of(team, "namespace")
+    return [
+        stated if stated.is_written else place.team_of(team, "namespace", because=f"named after team {team}")
+    ]
+
+
+def _preempt(place: Place, stars: Path) -> list[Cause]:
+    field = "borrowWithinCohort" if stars[0] == "borrowWithinCohort" else str(stars[0])
+    holder = _holder(place)
+    if place.files.has("cluster", *holder, "preemption"):
+        return [place.cluster(*holder, "preemption", field), place.cluster("preemption", field).aside()]
+    return [place.cluster("preemption", field), place.cluster(*holder, "preemption").aside()]
+
+
+def _weight(place: Place, stars: Path) -> list[Cause]:
+    return [place.cluster(*_holder(place), "weight")]
+
+
+def _checks(place: Place, stars: Path) -> list[Cause]:
+    pools = place.value("cluster", "nodePools") or {}
+    growing = [place.cluster("nodePools", pool, "autoscale") for pool in pools]
+    holder = place.cluster(*_holder(place), "quota")
+    flavor = _flavor_of_check(place, stars)
+    why = own("checks for pools that grow, and for handing runs to worker clusters")
+    return [why, *asides([*growing, place.cluster("multiKueue"), holder, *flavor])]
+
+
+def _flavor_of_check(place: Place, stars: Path) -> list[Cause]:
+    if "onFlavors" not in stars:
+        return []
+    strategy = place.body["spec"]["admissionChecksStrategy"]["admissionChecks"]
+    return flavor_causes(place, strategy[stars[0]]["onFlavors"][stars[-1]])
+
+
+def _covered(place: Place, stars: Path) -> list[Cause]:
+    pools = place.value("cluster", "nodePools") or {}
+    devices = [place.cluster("nodePools", one, kind, "resource") for one in pools for kind in ("gpu", "rdma")]
+    return [own("every resource that some pool of the cluster offers"), *asides(devices)]
+
+
+def _flavors_of(place: Place, stars: Path) -> tuple[str, str]:
+    """Flavor and resource of a quota's path."""
+    flavor = place.body["spec"]["resourceGroups"][0]["flavors"][stars[0]]
+    resource = flavor["resources"][stars[1]]["name"] if len(stars) > 1 else ""
+    return flavor["name"], resource
+
+
+def _quota_flavor(place: Place, stars: Path) -> list[Cause]:
+    name, _ = _flavors_of(place, stars)
+    quota = place.cluster(*_holder(place), "quota").aside()
+    return [*flavor_causes(place, name), quota]
+
+
+def _nominal(place: Place, stars: Path) -> list[Cause]:
+    name, resource = _flavors_of(place, stars)
+    return nominal_causes(place, _holder(place), pool_of(place, name), resource)
+
+
+def _borrow(place: Place, stars: Path) -> list[Cause]:
+    name, resource = _flavors_of(place, stars)
+    return limit_causes(place, _holder(place), "borrow", pool_of(place, name), resource)
+
+
+def _lend(place: Place, stars: Path) -> list[Cause]:
+    name, resource = _flavors_of(place, stars)
+    return limit_causes(place, _holder(place), "lend", pool_of(place, name), resource)
+
+
+def _autoscale(place: Place, *path: str | int) -> Cause:
+    pool = place.body["metadata"]["name"].removeprefix("provision-")
+    return place.cluster("nodePools", pool, "autoscale", *path)
+
+
+def _class(place: Place, stars: Path) -> list[Cause]:
+    return [_autoscale(place, "provisioningClass")]
+
+
+def _parameter(place: Place, stars: Path) -> list[Cause]:
+    return [_autoscale(place, "parameters", *stars)]
+
+
+def _managed(place: Place, stars: Path) -> list[Cause]:
+    pool = place.body["metadata"]["name"].removeprefix("provision-")
+    return [place.cluster("nodePools", pool, "gpu", "resource")]
+
+
+def _check(place: Place, stars: Path) -> list[Cause]:
+    name = place.body["metadata"]["name"]
+    if name.startswith("provision-"):
+        return [own("a check of this name asks for nodes of a pool that grows"), _autoscale(place).aside()]
+    return [own("a check of this name hands runs to worker clusters"), place.cluster("multiKueue").aside()]
+
+
+def _kubeconfig(place: Place, stars: Path) -> list[Cause]:
+    return [place.cluster("multiKueue", "clusters", place.body["metadata"]["name"], "kubeconfigSecret")]
+
+
+def _worker(place: Place, stars: Path) -> list[Cause]:
+    if place.body["kind"] == "MultiKueueConfig" and stars:
+        name = place.body["spec"]["clusters"][stars[0]]
+    else:
+        name = place.body["metadata"]["name"]
+    return [place.cluster("multiKueue", "clusters", name, because=f"worker cluster {name}", key=True)]
+
+
+def _rest(place: Place, stars: Path) -> list[Cause]:
+    return [own(f"gangplan writes it for every cluster ({place.body['kind']})"), *_made(place)]
+
+
+def _made(place: Place) -> list[Cause]:
+    """What makes an object of this kind be there at all."""
+    kind = place.body["kind"]
+    if kind in ("PrometheusRule", "ConfigMap"):
+        return [place.cluster("monitoring").aside()]
+    return [] if kind in ("PriorityClass", "ClusterRole") else [place.gang()]
+
+
+_META = (("metadata labels *", _label), ("metadata annotations *", _annotation))
+_QUOTAS = (
+    ("spec resourceGroups 0 coveredResources *", _covered),
+    ("spec resourceGroups 0 flavors * name", _quota_flavor),
+    ("spec resourceGroups 0 flavors * resources * nominalQuota", _nominal),
+    ("spec resourceGroups 0 flavors * resources * borrowingLimit", _borrow),
+    ("spec resourceGroups 0 flavors * resources * lendingLimit", _lend),
+    ("spec resourceGroups **", _covered),
+)
+_PRIORITY = Table(("metadata name", _priority), *_META, ("preemptionPolicy", _preemption), ("**", _priority))
+PLATFORM: dict[str, Table] = {
+    "PriorityClass": _PRIORITY,
+    "WorkloadPriorityClass": _PRIORITY,
+    "ClusterRole": Table(*_META, ("rules **", _rights), ("**", _rest)),
+    "Topology": Table(
+        ("metadata name", topology_name), *_META, ("spec levels * nodeLabel", level), ("**", _rest)
+    ),
+    "ResourceFlavor": Table(
+        ("metadata name", flavor_name),
+        *_META,
+        ("spec nodeLabels *", node_label),
+        ("spec nodeTaints * *", taint),
+        ("spec topologyName", topology_of),
+        ("spec tolerations **", anything),
+        ("**", _rest),
+    ),
+    "Cohort": Table(
+        ("metadata name", _cohort_name),
+        *_META,
+        ("spec parentName", _parent),
+        ("spec fairSharing weight", _weight),
+        *_QUOTAS,
+        ("**", _rest),
+    ),
+    "ClusterQueue": Table(
+        ("metadata name", _queue_name),
+        *_META,
+        ("spec cohortName", _cohort),
+        ("spec namespaceSelector matchLabels *", _home),
+        ("spec preemption * **", _preempt),
+        ("spec fairSharing weight", _weight),
+        ("spec admissionChecksStrategy admissionChecks **", _checks),
+        *_QUOTAS,
+        ("**", _rest),
+    ),
+    "AdmissionCheck": Table(*_META, ("metadata name", _check), ("spec **", _check), ("**", _rest)),
+    "ProvisioningRequestConfig": Table(
+        *_META,
+        ("metadata name", _check),
+        ("spec provisioningClassName", _class),
+        ("spec parameters *", _parameter),
+        ("spec managedResources *", _managed),
+        ("**", _rest),
+    ),
+    "MultiKueueCluster": Table(
+        ("metadata name", _worker),
+        *_META,
+        ("spec clusterSource kubeConfig location", _kubeconfig),
+        ("**", _rest),
+    ),
+    "MultiKueueConfig": Table(*_META, ("spec clusters *", _worker), ("metadata name", _check), ("**", _rest)),
+    "PrometheusRule": Table(
+        ("metadata namespace", monitoring), *_META, ("spec groups **", rules), ("**", _rest)
+    ),
+    "ConfigMap": Table(("metadata namespace", monitoring), *_META, ("data *", dashboard), ("**", _rest)),
+}

@@ -1,0 +1,102 @@
+"""Quotas, limits and bounds: the fields of a cluster file that each is reckoned from (resolve/quota.py)."""
+
+from __future__ import annotations
+
+from gangplan.trace.cause import Cause, Path, asides
+from gangplan.trace.files import own
+from gangplan.trace.place import Place
+
+MEASURES = ("gpus", "cpu", "memory")
+
+
+def pool_facts(place: Place, pool: str, resource: str) -> list[Cause]:
+    """What decides how much of a resource a pool has: its nodes, and what one of them has."""
+    at: Path = ("nodePools", pool)
+    autoscaled = place.files.has("cluster", *at, "autoscale")
+    nodes = place.cluster(*at, *(("autoscale", "most") if autoscaled else ("count",)))
+    found = [nodes, place.cluster(*at, "gpu", "count").aside()]
+    if resource in ("cpu", "memory"):
+        daemons = place.cluster(*at, "daemons", resource, because="what DaemonSets take of each node")
+        return [*found, place.cluster(*at, resource), daemons]
+    devices = asides([place.cluster(*at, kind, "resource") for kind in ("gpu", "rdma")])
+    for kind, usual in (("gpu", "nvidia.com/gpu"), ("rdma", "")):
+        there = place.value("cluster", *at, kind)
+        if there and (there.get("resource") or usual) == resource:
+            return [*found, place.cluster(*at, kind, "count"), *devices]
+    return [own(f"pool {pool} has no {resource}"), *asides(found), *devices]
+
+
+def share_causes(place: Place, share: Path, pool: str, resource: str) -> list[Cause]:
+    """An amount that a share of a pool comes to; `share` is the path of the share in the cluster's file."""
+    written = place.value("cluster", *share) or {}
+    is_gpu = bool(place.value("cluster", "nodePools", pool, "gpu"))
+    measure = "gpus" if is_gpu else "cpu"
+    found = pool_facts(place, pool, resource)
+    if found[0].where is None:
+        return found  # none of it is there
+    # In proportion: what the pool has of the measure counts too.
+    facts = asides([*found, *pool_facts(place, pool, "cpu")])
+    gpu = place.value("cluster", "nodePools", pool, "gpu", "resource") or "nvidia.com/gpu"
+    own_field = resource if resource in ("cpu", "memory") else "gpus" if resource == gpu else ""
+    if not place.files.has("cluster", *share):
+        return [place.cluster(*share, because="a pool that is left out has none"), *facts]
+    if own_field in written:
+        return [place.cluster(*share, own_field), *facts]
+    words = f"its part of the pool, in proportion to {measure}"
+    stated = [place.cluster(*share, own_field).aside()] if own_field else []
+    return [place.cluster(*share, measure, because=words), *facts, *stated]
+
+
+def nominal_causes(place: Place, holder: Path, pool: str, resource: str) -> list[Cause]:
+    """The nominal quota of a team (`teams`, name) or a cohort (`cohorts`, name) in a pool."""
+    stated = place.cluster(*holder, "quota")
+    if stated.is_written or holder[0] == "cohorts":
+        return share_causes(place, (*holder, "quota", pool), pool, resource)
+    rest = own(f"what stated quotas leave of pool {pool}, shared by weight")
+    facts = [*pool_facts(place, pool, resource), *pool_facts(place, pool, "cpu")]
+    return [rest, *asides(facts), *_sharing(place, pool), stated.aside()]
+
+
+def _sharing(place: Place, pool: str) -> list[Cause]:
+    """All who take a part of a pool, as causes that do not show."""
+    found = []
+    for kind in ("teams", "cohorts"):
+        for name in place.value("cluster", kind) or {}:
+            found += [place.cluster(kind, name, "quota"), place.cluster(kind, name, "weight")]
+            found.append(place.cluster(kind, name, "quota", pool))
+    return asides(found)
+
+
+def limit_causes(place: Place, holder: Path, kind: str, pool: str, resource: str) -> list[Cause]:
+    """A limit on borrowing or lending."""
+    share: Path = (*holder, kind, pool)
+    return [*share_causes(place, share, pool, resource), place.cluster(*holder, kind).aside()]
+
+
+def quota_facts(place: Place, team: str, resource: str) -> list[Cause]:
+    """The most that a team's queue can ever give: all that is shared in its tree of cohorts."""
+    most = own(
+        f"the most {resource} that the queue of team {team} can ever give, with all that it may borrow"
+    )
+    facts = [
+        cause
+        for pool in place.value("cluster", "nodePools") or {}
+        for one in (resource, "cpu")
+        for cause in pool_facts(place, str(pool), one)
+    ]
+    return [most, *asides(facts), place.cluster("teams").aside(), place.cluster("cohorts").aside()]
+
+
+def bound_causes(place: Place, kind: str, resource: str) -> list[Cause]:
+    """A bound of the namespace's LimitRange: the largest node, and for a default no more than that."""
+    pools = place.value("cluster", "nodePools") or {}
+    facts = asides(
+        [
+            place.cluster("nodePools", pool, *field)
+            for pool in pools
+            for field in ((resource,), ("daemons", resource))
+        ]
+    )
+    if kind == "max":
+        return [own(f"no container is larger than the largest node: its {resource} for runs"), *facts]
+    return [own("what a container gets that states nothing: a debug container, never a worker"), *facts]

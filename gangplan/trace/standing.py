@@ -1,0 +1,99 @@
+"""The trace of what stands on a cluster before any run: its platform, and its tenants."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from gangplan.findings import Location
+from gangplan.generators import platform_objects, tenant_objects
+from gangplan.model.site import Site, Tenant
+from gangplan.objects import Body
+from gangplan.overlay import Component
+from gangplan.resolve import resolve_site, resolve_tenants
+from gangplan.trace.cause import Cause, Path, Trace, trace_of
+from gangplan.trace.files import Files
+from gangplan.trace.patched import generated_path, is_touched, patch_causes
+from gangplan.trace.place import Place
+from gangplan.trace.platform import PLATFORM
+from gangplan.trace.table import looked_up
+from gangplan.trace.tenant import TENANT
+from gangplan.trace.tracing import Tracer
+from gangplan.workspace import Workspace
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """The platform of a cluster, or one of its tenants: what it is made from, and its generated objects."""
+
+    workspace: Workspace
+    name: str
+    site: Site
+    owner: Site | Tenant
+    before: tuple[Body, ...]
+
+    @property
+    def tenant(self) -> Tenant | None:
+        """The tenant; None for the platform."""
+        return self.owner if isinstance(self.owner, Tenant) else None
+
+    @property
+    def home(self) -> Location:
+        """The file that it all comes from."""
+        return Location(self.owner.source, 1, 1)
+
+
+def standing_of(workspace: Workspace, cluster: str, team: str = "") -> Standing | None:
+    """The platform of a cluster, or with `team` that tenant; None for a team that is not on it."""
+    site = resolve_site(workspace, cluster)
+    if not team:
+        return Standing(workspace, cluster, site, site, tuple(platform_objects(site)))
+    tenants = (one for one in resolve_tenants(workspace, cluster) if one.team == team)
+    tenant = next(tenants, None)
+    if tenant is None:
+        return None
+    return Standing(workspace, cluster, site, tenant, tuple(tenant_objects(tenant)))
+
+
+def trace_standing(
+    standing: Standing, bodies: Sequence[Body], index: int, path: Path, component: Component
+) -> Trace:
+    """Where a field of a built object of the platform or a tenant comes from; as `trace` for runs."""
+    before, way = standing.before[index], path
+    if component.patches and is_touched(component, before):
+        found = generated_path(before, bodies[index], path)
+        if found is None:
+            return trace_of(patch_causes(component, before, path), standing.home)
+        way = found
+    return trace_of(_causes(standing, before)(way), standing.home)
+
+
+def standing_tracer(standing: Standing, bodies: Sequence[Body], component: Component) -> Tracer:
+    """`trace_standing` for many fields."""
+    return lambda index, path: trace_standing(standing, bodies, index, path, component)
+
+
+def joined(parts: Sequence[tuple[Tracer, int]]) -> Tracer:
+    """One tracer for the objects of several files, one after another; with each the number of its objects."""
+
+    def tracer(index: int, path: Path) -> Trace:
+        for one, count in parts:
+            if index < count:
+                return one(index, path)
+            index -= count
+        raise IndexError(index)
+
+    return tracer
+
+
+def _causes(standing: Standing, before: Body) -> Callable[[Path], list[Cause]]:
+    workspace, tenant = standing.workspace, standing.tenant
+    files = Files(
+        None,
+        workspace.teams[tenant.team].document if tenant else None,
+        workspace.clusters[standing.name].document,
+        workspace.catalog_document,
+    )
+    place = Place(workspace, standing.name, standing.site, tenant, files, before)
+    tables = TENANT if tenant else PLATFORM
+    return looked_up(tables.get(before["kind"]), place, before)

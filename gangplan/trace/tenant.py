@@ -1,0 +1,255 @@
+"""Fields of a tenant's objects: where each comes from (generators of TENANT_GENERATORS)."""
+
+from __future__ import annotations
+
+from gangplan.trace.bindings import binding_name, grant, namespace, role, subject, subject_kind, tenant_of
+from gangplan.trace.cause import Cause, Path
+from gangplan.trace.files import own
+from gangplan.trace.network import dns_causes
+from gangplan.trace.place import Place
+from gangplan.trace.quotas import bound_causes, quota_facts
+from gangplan.trace.table import Table
+
+PREFIX = "gangplan.dev/"
+COUNTS = {
+    "count/trainjobs.trainer.kubeflow.org": "runs",
+    "persistentvolumeclaims": "claims",
+    "pods": "pods",
+}
+
+
+def _label(place: Place, stars: Path) -> list[Cause]:
+    key = str(stars[-1])
+    if key == f"{PREFIX}cost-centre":
+        return [place.team("costCentre")]
+    if key == f"{PREFIX}team":
+        team = tenant_of(place).team
+        return [place.team("name", because=f"the team is that of specs/{team}/"), _on_cluster(place).aside()]
+    if key.startswith("pod-security.kubernetes.io/") and key.endswith("-version"):
+        return [place.cluster("versions", "kubernetes")]
+    if key.startswith("pod-security.kubernetes.io/"):
+        return [own("the namespace of every team enforces the restricted level of pod security")]
+    if key in ("opendatahub.io/dashboard", "kueue.openshift.io/managed"):
+        openshift = place.cluster("versions", "openshift").aside()
+        kueue = [place.cluster("versions", "kueue").aside(), place.gang()] if "kueue" in key else []
+        return [own("OpenShift's dashboard and its Kueue look for it"), openshift, *kueue]
+    if key.startswith(PREFIX):
+        return _compliance(place, key.removeprefix(PREFIX))
+    return [own("gangplan marks all that it renders")]
+
+
+def _compliance(place: Place, key: str) -> list[Cause]:
+    listed = place.value("team", "compliance")
+    if isinstance(listed, list) and key in listed:
+        return [place.team("compliance", listed.index(key))]
+    return [place.team("compliance", because="compliance in the team's file sets it")]
+
+
+def _on_cluster(place: Place) -> Cause:
+    team = tenant_of(place).team
+    return place.cluster("teams", team, because=f"team {team} is on cluster {place.name}", key=True)
+
+
+def _annotation(place: Place, stars: Path) -> list[Cause]:
+    key = str(stars[-1])
+    if key in (f"{PREFIX}contact", f"{PREFIX}description"):
+        return [place.team(key.removeprefix(PREFIX))]
+    if key == f"{PREFIX}source":
+        return [place.team(because=f"the team's file is {tenant_of(place).source}")]
+    if key in (f"{PREFIX}reason", f"{PREFIX}until"):
+        return grant(place, key.removeprefix(PREFIX))
+    if key.startswith("openshift.io/"):
+        openshift = place.cluster("versions", "openshift").aside()
+        return (
+            [place.team("description"), openshift]
+            if key.endswith("description")
+            else [own(f"OpenShift shows the team's name, {tenant_of(place).team}"), openshift]
+        )
+    return [own("what Argo CD may do with a tenant's objects: the same for every team")]
+
+
+def _hard(place: Place, stars: Path) -> list[Cause]:
+    """A bound of the namespace's quota (resolve/backstop.py)."""
+    key = str(stars[0])
+    if key in COUNTS:
+        return [place.cluster("limits", "objects", COUNTS[key])]
+    if not key.startswith("requests."):
+        return [own("training needs no way in from outside the cluster")]
+    resource, team = key.removeprefix("requests."), tenant_of(place).team
+    pools = (place.value("cluster", "nodePools") or {}).values()
+    gpus = {(pool.get("gpu") or {}).get("resource", "nvidia.com/gpu") for pool in pools}
+    field = "gpus" if resource in gpus else resource
+    capped = place.cluster("teams", team, "hardQuota", field)
+    return [capped] if capped.is_written else [*quota_facts(place, team, resource), capped.aside()]
+
+
+def _priorities(place: Place, stars: Path) -> list[Cause]:
+    name = place.body["spec"]["scopeSelector"]["matchExpressions"][0]["values"][stars[-1]]
+    around = [place.cluster("teams", tenant_of(place).team, "priorities").aside()]
+    if str(name).startswith("system-"):
+        return [own("a pod with this priority could evict anybody's")]
+    return [
+        own("runs of the team may not have this priority"),
+        *around,
+        place.cluster("limits", "priorities").aside(),
+    ]
+
+
+def _forbidden(place: Place, stars: Path) -> list[Cause]:
+    return [own("no pod may have the priorities that are listed below")]
+
+
+def _bounds(place: Place, stars: Path) -> list[Cause]:
+    return bound_causes(place, str(stars[-2]), str(stars[-1]))
+
+
+def _dns(place: Place, stars: Path) -> list[Cause]:
+    return dns_causes(place, list(stars))
+
+
+def _pull(place: Place, stars: Path) -> list[Cause]:
+    return [place.team("pullSecrets", stars[0])]
+
+
+def _secret_name(place: Place, stars: Path) -> list[Cause]:
+    return _secret(place, place.body["metadata"]["name"])
+
+
+def _secret(place: Place, name: str) -> list[Cause]:
+    found = []
+    for field in ("secrets", "pullSecrets"):
+        listed = place.value("team", field) or []
+        found += [place.team(field, index) for index, one in enumerate(listed) if one == name]
+    for one, connection in (place.value("team", "connections") or {}).items():
+        if connection.get("secret") == name:
+            found.append(place.team("connections", one, "secret"))
+    return found
+
+
+def _store(place: Place, stars: Path) -> list[Cause]:
+    return [place.cluster("secretStore", str(stars[-1]))]
+
+
+def _refresh(place: Place, stars: Path) -> list[Cause]:
+    return [place.cluster("secretStore", "refresh")]
+
+
+def _key(place: Place, stars: Path) -> list[Cause]:
+    path = str(place.value("cluster", "secretStore", "path") or "")
+    home = namespace(place, stars) if "{namespace}" in path else []
+    return [place.cluster("secretStore", "path"), *_secret_name(place, stars), *home]
+
+
+def _pull_template(place: Place, stars: Path) -> list[Cause]:
+    listed = place.value("team", "pullSecrets") or []
+    name = place.body["metadata"]["name"]
+    index = listed.index(name) if name in listed else 0
+    return [
+        own("a secret for pulling images has a type of its own"),
+        place.team("pullSecrets", index).aside(),
+    ]
+
+
+def _null_bytes(place: Place, stars: Path) -> list[Cause]:
+    return [
+        own("External Secrets 2.3 and later keep it"),
+        place.cluster("versions", "externalSecrets").aside(),
+    ]
+
+
+def _claim_name(place: Place) -> str:
+    """The entry of `claims` that makes this object."""
+    name = place.body["metadata"]["name"]
+    for one, claim in (place.value("team", "claims") or {}).items():
+        if (claim.get("claimName") or one) == name and claim.get("size") is not None:
+            return str(one)
+    return str(name)
+
+
+def _claim_named(place: Place, stars: Path) -> list[Cause]:
+    return [place.team("claims", _claim_name(place), "claimName")]
+
+
+def _mode(place: Place, stars: Path) -> list[Cause]:
+    return [place.team("claims", _claim_name(place), "accessModes", stars[0])]
+
+
+def _size(place: Place, stars: Path) -> list[Cause]:
+    return [place.team("claims", _claim_name(place), "size")]
+
+
+def _class(place: Place, stars: Path) -> list[Cause]:
+    stated = place.team("claims", _claim_name(place), "storageClass")
+    if stated.is_written:
+        return [stated]
+    kinds = place.value("cluster", "storageClasses") or {}
+    default = next((one for one, kind in kinds.items() if kind.get("default")), "")
+    words = f"the cluster's default storage class, {default}"
+    return [place.cluster("storageClasses", default, because=words, key=True), stated.aside()]
+
+
+def _queue(place: Place, stars: Path) -> list[Cause]:
+    return [place.cluster("teams", tenant_of(place).team, "queue"), place.gang()]
+
+
+def _cluster_queue(place: Place, stars: Path) -> list[Cause]:
+    return [place.cluster("teams", tenant_of(place).team, "clusterQueue"), place.gang()]
+
+
+def _rest(place: Place, stars: Path) -> list[Cause]:
+    return [own(f"gangplan writes it for every team ({place.body['kind']})")]
+
+
+_META = (
+    ("metadata namespace", namespace),
+    ("metadata labels *", _label),
+    ("metadata annotations *", _annotation),
+)
+TENANT: dict[str, Table] = {
+    "Namespace": Table(("metadata name", namespace), *_META, ("**", _rest)),
+    "ResourceQuota": Table(
+        *_META,
+        (
+            "spec hard *",
+            lambda place, stars: (_hard if "scopeSelector" not in place.body["spec"] else _forbidden)(
+                place, stars
+            ),
+        ),
+        ("spec scopeSelector matchExpressions 0 values *", _priorities),
+        ("**", _rest),
+    ),
+    "LimitRange": Table(*_META, ("spec limits 0 * *", _bounds), ("**", _rest)),
+    "NetworkPolicy": Table(*_META, ("spec egress 0 **", _dns), ("**", _rest)),
+    "ServiceAccount": Table(*_META, ("imagePullSecrets * name", _pull), ("**", _rest)),
+    "RoleBinding": Table(
+        ("metadata name", binding_name),
+        *_META,
+        ("roleRef name", role),
+        ("subjects * name", subject),
+        ("subjects * namespace", namespace),
+        ("subjects * *", subject_kind),
+        ("**", _rest),
+    ),
+    "ExternalSecret": Table(
+        ("metadata name", _secret_name),
+        *_META,
+        ("spec secretStoreRef *", _store),
+        ("spec refreshInterval", _refresh),
+        ("spec target name", _secret_name),
+        ("spec target template **", _pull_template),
+        ("spec dataFrom 0 extract key", _key),
+        ("spec dataFrom 0 extract nullBytePolicy", _null_bytes),
+        ("**", _rest),
+    ),
+    "PersistentVolumeClaim": Table(
+        ("metadata name", _claim_named),
+        *_META,
+        ("spec accessModes *", _mode),
+        ("spec resources requests storage", _size),
+        ("spec storageClassName", _class),
+        ("**", _rest),
+    ),
+    "LocalQueue": Table(
+        ("metadata name", _queue), *_META, ("spec clusterQueue", _cluster_queue), ("**", _rest)
+    ),
+}

@@ -1,0 +1,94 @@
+"""The trace of a run's rendered fields: patches first, then the tables of generated objects."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from gangplan.findings import Location
+from gangplan.generators import run_objects
+from gangplan.objects import Body
+from gangplan.overlay import Component
+from gangplan.plan import Unit
+from gangplan.trace.cause import Cause, Path, Trace, dotted, trace_of
+from gangplan.trace.context import IN_SPEC, RunContext
+from gangplan.trace.files import Files
+from gangplan.trace.patched import generated_path, is_touched, patch_causes
+from gangplan.trace.run import TABLES
+from gangplan.trace.table import looked_up
+
+# The index of an object and a path in it, to where that field comes from.
+Tracer = Callable[[int, Path], Trace]
+
+
+def trace(unit: Unit, bodies: Sequence[Body], index: int, path: Path, component: Component) -> Trace:
+    """Where a field of a run's built object comes from.
+
+    `bodies` are the built objects of the run, `index` the one in question; `path` leads to a field of it,
+    or to where a missing one belongs. `component` is the cluster's overlay.
+    """
+    return tracer_of(unit, bodies, component)(index, path)
+
+
+def tracer_of(
+    unit: Unit, bodies: Sequence[Body], component: Component, before: Sequence[Body] | None = None
+) -> Tracer:
+    """`trace` for many fields of one run. `before` are the generated objects, where they are at hand."""
+    generated = run_objects(unit) if before is None else before
+    files = files_of(unit)
+    home = Location(unit.job.source, 1, 1)
+
+    def tracer(index: int, path: Path) -> Trace:
+        body = generated[index]
+        found = looked_up(TABLES.get(body["kind"]), RunContext(unit, files, body), body)
+        return traced(body, bodies[index], path, component, found, home)
+
+    return tracer
+
+
+def trace_field(unit: Unit, name: str) -> Trace | None:
+    """Where a resolved field of a job (as in `Job.origins`) comes from; None for a name that is none.
+
+    For what is no field of a rendered object by itself, such as the size of the launcher as a whole.
+    """
+    context = RunContext(unit, files_of(unit), {})
+    home = Location(unit.job.source, 1, 1)
+    if name == "queue":
+        return trace_of(context.queue(), home)
+    part = name.removeprefix("launcher.")
+    if part != name and context.files.has("spec", "launcher", part):
+        return trace_of([context.spec("launcher", part)], home)
+    if name.startswith("launcher"):
+        return trace_of([context.spec("launcher"), *context.workers()], home)
+    origin = unit.job.origins.get(name)
+    if origin is None:
+        return None
+    if origin.where is not None:
+        return Trace(origin.where, f"{name} is from {origin.layer}", dotted(IN_SPEC.get(name, (name,))))
+    return trace_of(context.slots() if name == "slots" else context.chosen(name), home)
+
+
+def files_of(unit: Unit) -> Files:
+    """The documents of a unit; none for one that comes from another process."""
+    sources = unit.sources
+    if sources is None:
+        return Files()
+    return Files(
+        sources.spec.document, sources.team.document, sources.cluster.document, sources.catalog_document
+    )
+
+
+def traced(
+    before: Body,
+    built: Body,
+    path: Path,
+    component: Component,
+    causes_at: Callable[[Path], list[Cause]],
+    home: Location,
+) -> Trace:
+    """The trace of one field: the patch that wrote it, else what the tables say."""
+    way: Path | None = path
+    if component.patches and is_touched(component, before):
+        way = generated_path(before, built, path)
+    if way is None:
+        return trace_of(patch_causes(component, before, path), home)
+    return trace_of(causes_at(way), home)

@@ -1,0 +1,178 @@
+"""Waivers and findings: which finding is excused by which waiver, and the mark that a waived object carries.
+
+A policy is judged twice, here and by the API server. Here its findings are kept and excused; there the
+policies' bindings leave objects with the label `gangplan.dev/waived-<policy>` alone, which only the
+generators set, from these files. Nothing here knows what day it is: rendering must not depend on it, so a
+waiver that is over goes on excusing what is rendered, until `validate` has it renewed or removed.
+"""
+
+from __future__ import annotations
+
+import copy
+import fnmatch
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from gangplan.findings import Finding, Waived
+from gangplan.model.job import Job
+from gangplan.model.quantity import Quantity
+from gangplan.objects import Body
+from gangplan.rules import POLICIES, Rule, rules
+from gangplan.spec.waiver import Waiver
+from gangplan.spec.waiver_files import WaiverFile
+
+# Labels that the bindings of policies leave alone; specs may not set any below gangplan.dev/.
+MARK = "gangplan.dev/waived-"
+
+Waivers = Sequence[WaiverFile]
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What findings are about. Empty: not about one cluster (team, job) alone, so that no waiver for one
+    covers them. `amounts` are what a job asks for, by the names of `WaiverLimit`."""
+
+    cluster: str = ""
+    team: str = ""
+    job: str = ""
+    amounts: Mapping[str, int | Quantity] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, job: Job) -> Subject:
+        """The subject of a job on its cluster."""
+        amounts: dict[str, int | Quantity] = {
+            "timeout": job.timeout_s,
+            "workers": job.workers,
+            "gpus": job.gpus,
+            "cpu": job.resources.cpu,
+            "memory": job.resources.memory,
+            "retries": job.retries,
+        }
+        return cls(job.platform.cluster, job.team, job.name, amounts)
+
+
+def is_policy(rule: str) -> bool:
+    """Whether a rule is a ValidatingAdmissionPolicy, which a server judges as well."""
+    page = rules().get(rule)
+    return page is None or page.topic.startswith(POLICIES)
+
+
+def policies_of(rule: str) -> tuple[str, ...]:
+    """The policies that a waiver of a rule covers: itself, and those that say the same of an object as a
+    built-in rule (`told_by` of their page), which a server would hold against it all the same."""
+    if is_policy(rule):
+        return (rule,)
+    return tuple(name for name, page in rules().items() if rule in page.told_by)
+
+
+def may_be_waived(page: Rule) -> bool:
+    """What the page of a rule says; without a word a policy may be waived and a built-in rule may not."""
+    return page.topic.startswith(POLICIES) if page.waivable is None else page.waivable
+
+
+def excuse(findings: Iterable[Finding], waivers: Waivers, subject: Subject) -> list[Finding]:
+    """The findings about one subject, each with the waiver that covers it, if any."""
+    if not waivers:
+        return list(findings)
+    return [
+        replace(one, waiver=_waived(found))
+        if one.waiver is None and (found := _covering(waivers, one.rule, subject)) is not None
+        else one
+        for one in findings
+    ]
+
+
+def excuse_by_file(findings: Iterable[Finding], waivers: Waivers) -> list[Finding]:
+    """Findings about files of the platform and of teams, each by the cluster or team whose file it is."""
+    return [one for finding in findings for one in excuse([finding], waivers, _owner(finding.where.file))]
+
+
+def excuse_standing(
+    findings: Iterable[Finding], waivers: Waivers, cluster: str, owners: Mapping[str, str]
+) -> list[Finding]:
+    """Findings about objects of a cluster that stand before any run; `owners` are teams by namespace."""
+
+    def subject(finding: Finding) -> Subject:
+        kind, name, *rest = [*finding.object_ref.split("/"), ""]
+        is_spaced = len(rest) > 1 or kind == "Namespace"
+        return Subject(cluster, owners.get(name, "") if is_spaced else "")
+
+    return [one for finding in findings for one in excuse([finding], waivers, subject(finding))]
+
+
+def _owner(file: str) -> Subject:
+    top, name, *rest = [*file.split("/"), "", ""]
+    if top == "overlays" and rest[0]:
+        return Subject(cluster=name)
+    return Subject(team=name) if top == "specs" and rest[0] == "team.yaml" else Subject()
+
+
+def marks(waivers: Waivers, subject: Subject) -> tuple[str, ...]:
+    """The policies that are waived for all of a subject, sorted."""
+    wanted = {policy for one in waivers for policy in policies_of(one.spec.rule)}
+    return tuple(sorted(rule for rule in wanted if _covering(waivers, rule, subject)))
+
+
+def mark_labels(policies: Iterable[str]) -> dict[str, str]:
+    """The labels of an object for which policies are waived."""
+    return {f"{MARK}{policy}": "true" for policy in policies}
+
+
+def unmarked(body: Body, policies: Collection[str]) -> Body:
+    """A copy of an object without these marks, wherever labels stand; the object itself when it has none.
+
+    So a policy is judged as if nothing were waived, and what it finds can be shown with its waiver.
+    """
+    if not policies or MARK not in repr(body):
+        return body
+    bare = copy.deepcopy(body)
+    _strip(bare, {f"{MARK}{policy}" for policy in policies})
+    return bare
+
+
+def _strip(value: Any, labels: set[str]) -> None:
+    if isinstance(value, dict):
+        found = value.get("labels")
+        if isinstance(found, dict):
+            for label in labels & found.keys():
+                del found[label]
+        for inner in value.values():
+            _strip(inner, labels)
+    elif isinstance(value, list):
+        for inner in value:
+            _strip(inner, labels)
+
+
+def _covering(waivers: Waivers, rule: str, subject: Subject) -> WaiverFile | None:
+    """Of the waivers that cover it, the one that lasts longest: a renewed one replaces the old."""
+    page = rules().get(rule)
+    if page is not None and not may_be_waived(page):
+        return None
+    same = {rule, *(page.told_by if page else ())}
+    fitting = [one for one in waivers if one.spec.rule in same and _covers(one.spec, subject)]
+    return max(fitting, key=lambda one: (one.spec.expires, one.name), default=None)
+
+
+def _covers(waiver: Waiver, subject: Subject) -> bool:
+    scope = waiver.scope
+    pairs = ((scope.cluster, subject.cluster), (scope.team, subject.team), (scope.job, subject.job))
+    if any(wanted is not None and not _fits(name, wanted) for wanted, name in pairs):
+        return False
+    if waiver.limit is None:
+        return True
+    limits = {name: getattr(waiver.limit, name) for name in type(waiver.limit).model_fields}
+    return all(
+        name in subject.amounts and subject.amounts[name] <= most
+        for name, most in limits.items()
+        if most is not None
+    )
+
+
+def _fits(name: str, pattern: str) -> bool:
+    return bool(name) and fnmatch.fnmatchcase(name, pattern)
+
+
+def _waived(file: WaiverFile) -> Waived:
+    spec = file.spec
+    return Waived(file.where, spec.expires, " ".join(spec.reason.split()), spec.approver.strip())

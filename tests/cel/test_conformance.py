@@ -1,0 +1,99 @@
+"""The engine as a whole beside recorded answers of a real API server, and the runner that compares them."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gangplan.validate.cel import conformance
+
+HERE = Path(__file__).parent
+GIVEN: dict[str, Any] = json.loads((HERE / "conformance.json").read_text(encoding="utf-8"))
+
+
+def test_the_given_cases_agree() -> None:
+    differences = conformance.run(GIVEN)
+    assert [d for d in differences if not d.reason] == []
+    # The cost of a loop over a map that stops early depends on the order in which Go walks it.
+    assert [d.name for d in differences] == ["two#33"]
+
+
+def test_random_expressions_have_the_recorded_values_errors_and_costs() -> None:
+    data = json.loads(gzip.decompress((HERE / "answers.json.gz").read_bytes()))
+    outcomes = [case["outcome"] for case in data["cases"]]
+    assert len(outcomes) >= 1000
+    assert min(map(outcomes.count, ("value", "runtime-error", "compile-error"))) >= 200
+    assert [d for d in conformance.run(data) if not d.reason] == []
+
+
+WRONG = [
+    ({"expr": "1 + 1", "outcome": "value", "type": "int", "value": 3, "cost": 1}, "wanted 3, got 2"),
+    ({"expr": "1 + 1", "outcome": "value", "type": "uint", "value": 2}, "wanted type uint, got int"),
+    ({"expr": "1 + 1", "outcome": "value", "value": 2, "cost": 7}, "wanted cost 7, got 1"),
+    ({"expr": "1 + 1", "outcome": "compile-error"}, "wanted compile-error, got value"),
+    ({"expr": "1 / 0", "outcome": "value", "value": 1}, "wanted value, got runtime-error (division by zero)"),
+    (
+        {"expr": "1 / 0", "outcome": "runtime-error", "error": "nope"},
+        "wanted error 'nope', got 'division by zero'",
+    ),
+    ({"expr": "nope", "outcome": "value", "value": 1}, "wanted value, got compile-error"),
+    ({"expr": "duration('1s')", "outcome": "value", "value": {"$duration": 5}}, "wanted {'$duration': 5}"),
+    ({"expr": "true", "outcome": "value", "value": 1}, "wanted 1, got True"),
+    ({"expr": "1u", "outcome": "value", "value": {"$uint": "2"}}, "wanted {'$uint': '2'}"),
+    ({"expr": "{1: 'a'}", "outcome": "value", "value": "<map map[2:a]>"}, "wanted '<map map[2:a]>'"),
+    ({"expr": "[1, 2]", "outcome": "value", "value": [2, 1]}, "wanted [2, 1]"),
+]
+
+
+@pytest.mark.parametrize(("case", "text"), WRONG, ids=[text for _, text in WRONG])
+def test_a_wrong_answer_fails(case: dict[str, Any], text: str, tmp_path: Path, capsys: Any) -> None:
+    file = tmp_path / "cases.json"
+    file.write_text(json.dumps({"kubernetes": "1.34", "variables": {}, "cases": [{"name": "n", **case}]}))
+    assert conformance.main([str(file)]) == 1
+    output = capsys.readouterr().out
+    assert output.startswith("0 of 1 passed, 0 deviations, 1 failed\nfailed: n: ")
+    assert text in output
+
+
+def test_the_score_is_printed(capsys: Any) -> None:
+    assert conformance.main([str(HERE / "conformance.json")]) == 0
+    first, second, third = capsys.readouterr().out.splitlines()
+    assert first == "253 of 254 passed, 1 deviations, 0 failed"
+    assert second.startswith("deviation (the API server walks maps in no fixed order): two#33: ")
+    assert third == "    wanted cost 30, got 21"
+
+
+def test_what_the_cluster_knows_is_a_deviation(capsys: Any, tmp_path: Path) -> None:
+    cases = [
+        {
+            "expr": "authorizer.path('/').check('get').allowed()",
+            "outcome": "value",
+            "type": "bool",
+            "value": True,
+        },
+        {"expr": "google.protobuf.Int64Value{value: 1}", "outcome": "value", "value": 1},
+    ]
+    file = tmp_path / "cases.json"
+    variables = {"authorizer": None}
+    file.write_text(json.dumps({"kubernetes": "1.34", "variables": variables, "cases": cases}))
+    assert conformance.main([str(file)]) == 0
+    assert "0 of 2 passed, 2 deviations, 0 failed" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "text", ["{", "{}", '{"kubernetes": "1.34", "cases": []}', '{"kubernetes": "1.99", "cases": []}']
+)
+def test_a_file_that_holds_no_cases_is_no_success(text: str, tmp_path: Path, capsys: Any) -> None:
+    file = tmp_path / "cases.json"
+    file.write_text(text)
+    assert conformance.main([str(file)]) == 2
+    assert str(file) in capsys.readouterr().err
+
+
+def test_the_runner_wants_one_file(capsys: Any) -> None:
+    assert conformance.main([]) == 2
+    assert "usage" in capsys.readouterr().err

@@ -1,0 +1,213 @@
+"""Texts to trees: precedence, macros, constants, positions and limits, as cel-go's parser has them."""
+
+from __future__ import annotations
+
+import pytest
+
+from gangplan.validate.cel import ast
+from gangplan.validate.cel.environment import Environment
+from gangplan.validate.cel.errors import CompileError
+from gangplan.validate.cel.parser import parse
+from gangplan.validate.cel.types import DYN
+from gangplan.validate.cel.values import Uint
+
+
+def written(node: ast.Node) -> str:
+    """A tree as one line, calls with their functions first."""
+    match node:
+        case ast.Literal(value=value):
+            return f"{int(value)}u" if isinstance(value, Uint) else repr(value)
+        case ast.Ident(name=name):
+            return name
+        case ast.Select(operand=operand, field=field, test=test):
+            return f"{written(operand)}.{field}{'?' if test else ''}"
+        case ast.Call(function=function, target=target, arguments=arguments):
+            on = "" if target is None else f"{written(target)} . "
+            return f"{function}({on}{', '.join(map(written, arguments))})"
+        case ast.ListNode(elements=elements, optional=optional):
+            return f"[{', '.join('?' * (i in optional) + written(e) for i, e in enumerate(elements))}]"
+        case ast.MapNode(entries=entries):
+            pairs = (f"{'?' * e.optional}{written(e.key)}: {written(e.value)}" for e in entries)
+            return f"{{{', '.join(pairs)}}}"
+        case ast.Comprehension() as loop:
+            names = f"{loop.variable}{',' * bool(loop.variable2)}{loop.variable2}"
+            parts = map(written, (loop.range, loop.initial, loop.condition, loop.step, loop.result))
+            return f"loop({names}; {'; '.join(parts)})"
+        case ast.Struct(name=name, fields=fields):
+            return f"{name}{{{', '.join(f'{field}: {written(value)}' for field, value, _ in fields)}}}"
+    raise TypeError(type(node))
+
+
+TREES = [
+    ("1 + 2 * 3 - 4", "_-_(_+_(1, _*_(2, 3)), 4)"),
+    ("a < b == c", "_==_(_<_(a, b), c)"),
+    ("a || b && !c", "_||_(a, _&&_(b, !_(c)))"),
+    ("a && b && c && d", "_&&_(_&&_(a, b), _&&_(c, d))"),
+    ("a || b || c", "_||_(_||_(a, b), c)"),
+    ("a ? b : c ? d : e", "_?_:_(a, b, _?_:_(c, d, e))"),
+    ("--1", "1"),
+    ("- 1", "-1"),
+    ("-(1)", "-_(1)"),
+    ("!!!a", "!_(a)"),
+    ("-a.b", "-_(a.b)"),
+    ("1 - -1", "_-_(1, -1)"),
+    ("a -1", "_-_(a, 1)"),
+    ("a in b", "@in(a, b)"),
+    (".a.b", ".a.b"),
+    ("a.if.namespace", "a.if.namespace"),
+    ("a.b(c).d(e, f)", "d(b(a . c) . e, f)"),
+    ("f()", "f()"),
+    ("a.?b.c[?0]", "_[?_](_?._(a, 'b').c, 0)"),
+    ("[1, ?a, b,]", "[1, ?a, b]"),
+    ("[,]", "[]"),
+    ("{'a': 1, ?b: c}", "{'a': 1, ?b: c}"),
+    ("{,}", "{}"),
+    ("a.B{c: 1}", "a.B{c: 1}"),
+    ("has(a.b)", "a.b?"),
+    ("a.has(b)", "has(a . b)"),
+    ("l.all(x, p)", "loop(x; l; True; @not_strictly_false(@result); _&&_(@result, p); @result)"),
+    ("l.exists(x, p)", "loop(x; l; False; @not_strictly_false(!_(@result)); _||_(@result, p); @result)"),
+    ("l.exists_one(x, p)", "loop(x; l; 0; True; _?_:_(p, _+_(@result, 1), @result); _==_(@result, 1))"),
+    ("l.map(x, t)", "loop(x; l; []; True; _+_(@result, [t]); @result)"),
+    ("l.map(x, p, t)", "loop(x; l; []; True; _?_:_(p, _+_(@result, [t]), @result); @result)"),
+    ("l.filter(x, p)", "loop(x; l; []; True; _?_:_(p, _+_(@result, [x]), @result); @result)"),
+    ("l.all(i, v, p)", "loop(i,v; l; True; @not_strictly_false(@result); _&&_(@result, p); @result)"),
+    ("m.transformList(k, v, t)", "loop(k,v; m; []; True; _+_(@result, [t]); @result)"),
+    ("m.transformMap(k, v, t)", "loop(k,v; m; {}; True; cel.@mapInsert(@result, k, t); @result)"),
+    ("m.transformMapEntry(k, v, t)", "loop(k,v; m; {}; True; cel.@mapInsert(@result, t); @result)"),
+    (
+        "o.optMap(x, t)",
+        "_?_:_(hasValue(o . ), optional.of(loop(#unused; []; value(o . ); False; x; t)), optional.none())",
+    ),
+    (
+        "o.optFlatMap(x, t)",
+        "_?_:_(hasValue(o . ), loop(#unused; []; value(o . ); False; x; t), optional.none())",
+    ),
+    (
+        "l.sortBy(x, k)",
+        (
+            "loop(#unused; []; l; False; @__sortBy_input__; @sortByAssociatedKeys(@__sortBy_input__ . "
+            "loop(x; @__sortBy_input__; []; True; _+_(@result, [k]); @result)))"
+        ),
+    ),
+    ("l.map(x)", "map(l . x)"),
+    ("1 // the rest\n+ 2", "_+_(1, 2)"),
+]
+
+
+@pytest.mark.parametrize(("text", "tree"), TREES, ids=[text for text, _ in TREES])
+def test_a_text_is_read_as_the_api_server_reads_it(text: str, tree: str) -> None:
+    assert written(parse(text, 34)) == tree
+
+
+CONSTANTS = [
+    ("0x1F", 31),
+    ("-0x10", -16),
+    ("7u", Uint(7)),
+    ("0xFFU", Uint(255)),
+    ("-9223372036854775808", -(2**63)),
+    (".5", 0.5),
+    ("1e3", 1000.0),
+    ("'\\a\\x41\\u00e9\\U0001F600\\101\\?\\`'", "\aAé😀A?`"),
+    ("r'\\n'", "\\n"),
+    ("'''a'b\r\nc'''", "a'b\nc"),
+    ('"""a""b"""', 'a""b'),
+    ("b'\\xffé\\377'", b"\xff\xc3\xa9\xff"),
+    ("bR'\\x'", b"\\x"),
+    ("null", None),
+    ("true", True),
+]
+
+
+@pytest.mark.parametrize(("text", "value"), CONSTANTS, ids=[text for text, _ in CONSTANTS])
+def test_constants(text: str, value: object) -> None:
+    node = parse(text, 34)
+    assert isinstance(node, ast.Literal)
+    assert (node.value, type(node.value)) == (value, type(value))
+
+
+ERRORS = [
+    ("1 +", 3, "Syntax error: mismatched input '<EOF>' expecting an expression"),
+    ("(1", 2, "Syntax error: mismatched input '<EOF>' expecting ')'"),
+    ("1 2", 2, "Syntax error: mismatched input '2' expecting the end"),
+    ("'abc", 0, "Syntax error: token recognition error at: ''abc'"),
+    ("1 $ 2", 2, "Syntax error: token recognition error at: '$'"),
+    ("a.in", 2, "Syntax error: mismatched input 'in' expecting IDENTIFIER"),
+    ("a ? b", 5, "Syntax error: mismatched input '<EOF>' expecting ':'"),
+    ("f(1,)", 4, "Syntax error: mismatched input ')' expecting an expression"),
+    ("[1,,]", 3, "Syntax error: mismatched input ',' expecting ']'"),
+    ("x + if", 4, "reserved identifier: if"),
+    ("namespace", 0, "reserved identifier: namespace"),
+    ("9223372036854775808", 0, "invalid int literal"),
+    ("18446744073709551616u", 0, "invalid uint literal"),
+    ("1e999", 0, "invalid double literal"),
+    ("'\\ud800'", 0, "invalid unicode code point"),
+    ("b'\\u0041'", 0, "unable to unescape string"),
+    ("has(a)", 4, "invalid argument to has() macro"),
+    ("l.all(1, true)", 6, "argument must be a simple name"),
+    ("l.map(a.b, 1)", 7, "argument is not an identifier"),
+    ("l.all(x, x, true)", 9, "duplicate variable name: x"),
+    ("l.map(__result__, 1)", 6, "iteration variable overwrites accumulator variable"),
+    ("o.optMap(1, 2)", 9, "optMap() variable name must be a simple identifier"),
+    ("{}.sortBy(x, x)", 0, "sortBy can only be applied to a list, identifier, comprehension, call or select"),
+    ("a.`b`", 2, "unsupported syntax: '`'"),
+]
+
+
+@pytest.mark.parametrize(("text", "offset", "message"), ERRORS, ids=[text for text, _, _ in ERRORS])
+def test_what_is_wrong_is_said_at_its_place(text: str, offset: int, message: str) -> None:
+    with pytest.raises(CompileError) as caught:
+        parse(text, 34)
+    (issue,) = caught.value.issues
+    assert (issue.offset, issue.message[: len(message)]) == (offset, message)
+
+
+# The deepest that the API server accepts (k8s.io/apiserver v0.34.4), and how a level is written.
+DEPTHS = {
+    "parentheses": (249, lambda n: "(" * n + "1" + ")" * n),
+    "sum": (250, lambda n: "1" + "+1" * n),
+    "fields": (250, lambda n: "object" + ".a" * n),
+    "loops": (249, lambda n: "object.x" + ".map(x, x)" * n),
+    "choices": (249, lambda n: "true?1:" * n + "2"),
+    "lists": (249, lambda n: "[" * n + "1" + "]" * n),
+    "sums in parentheses": (124, lambda n: "1+(" * n + "1" + ")" * n),
+    "all in one": (83, lambda n: "(1+object.a.b[" * n + "1" + "])" * n),
+}
+
+
+@pytest.mark.parametrize("name", DEPTHS)
+def test_nesting_ends_where_the_api_server_ends_it(name: str) -> None:
+    deepest, text = DEPTHS[name]
+    environment = Environment(minor=34, variables={"object": DYN})
+    environment.check(text(deepest))
+    with pytest.raises(CompileError, match="recursion"):
+        environment.check(text(deepest + 1))
+
+
+def test_a_text_may_have_100_000_code_points() -> None:
+    parse("'" + "é" * 99_998 + "'", 34)
+    with pytest.raises(CompileError, match="size exceeds limit: size: 100001, limit 100000"):
+        parse("'" + "é" * 99_999 + "'", 34)
+
+
+@pytest.mark.parametrize(
+    ("text", "since"),
+    [
+        ("a.?b", 28),
+        ("a[?0]", 28),
+        ("[?a]", 28),
+        ("a.optMap(x, x)", 28),
+        ("a.all(i, v, true)", 32),
+        ("a.transformMap(i, v, v)", 32),
+        ("a.sortBy(x, x)", 34),
+        ("a.`b-c/d.e`", 37),
+    ],
+)
+def test_syntax_and_macros_come_with_their_version(text: str, since: int) -> None:
+    def shape(minor: int) -> str:
+        try:
+            return written(parse(text, minor))
+        except CompileError:
+            return "refused"
+
+    assert shape(since - 1) != shape(since) == shape(37)

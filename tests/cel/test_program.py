@@ -1,0 +1,177 @@
+"""Evaluation: the quick way beside the measured one, budgets, unknowns, variables, memory."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import tracemalloc
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gangplan.validate.cel import admission
+from gangplan.validate.cel.environment import Environment
+from gangplan.validate.cel.errors import BudgetError, CompileError, EvalError, UnknownError
+from gangplan.validate.cel.program import Program
+from gangplan.validate.cel.types import DYN, INT
+from gangplan.validate.cel.values import Uint
+
+HERE = Path(__file__).parent
+ADMISSION = Environment(minor=34, variables=admission.variables(has_params=True))
+GIVEN: dict[str, Any] = json.loads((HERE / "conformance.json").read_text(encoding="utf-8"))
+VARIABLES: dict[str, Any] = GIVEN["variables"]
+
+
+def outcome(evaluate: Any, *arguments: Any) -> str:
+    """What an evaluation ends with, as text."""
+    try:
+        return repr(evaluate(*arguments))
+    except (EvalError, UnknownError) as problem:
+        return f"{type(problem).__name__}: {problem}"
+
+
+def test_the_quick_way_and_the_measured_one_agree() -> None:
+    data = json.loads(gzip.decompress((HERE / "answers.json.gz").read_bytes()))
+    programs = 0
+    for case in data["cases"]:
+        if case["outcome"] == "compile-error":
+            continue
+        program = ADMISSION.compile(case["expr"])
+        measured = outcome(lambda program: program.measure(VARIABLES)[0], program)
+        assert outcome(program.evaluate, VARIABLES) == measured, case["expr"]
+        programs += 1
+    assert programs > 800
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        # An error on one side does not matter when the other decides.
+        "object.nope || true",
+        "!(object.nope && false)",
+        "[dyn(1), dyn('a')].all(x, x + 1 > 5) || true",
+        "[dyn('a'), dyn(1), dyn(9)].exists(x, x > 5)",
+        "!['a', 'b'].all(x, x == 'b' && object.nope)",
+        "{'a': 1, 'b': 2}.exists(k, v, k == 'b' && v == 2)",
+        # Loops inside loops keep their variables apart.
+        "[1, 2].map(x, [10, 20].map(y, x * y)) == [[10, 20], [20, 40]]",
+        "[1, 2].map(x, [x].map(x, x + 1)) == [[2], [3]]",
+        "[[1, 2], [3]].exists(l, l.exists_one(x, x > 2))",
+        "optional.of(2).optMap(x, x * 2).value() == 4",
+        "['b', 'a'].sortBy(x, x)[0] == 'a'",
+        "{'x': 1, 'y': 2}.transformMap(k, v, k == 'x', v * 2) == {'x': 2}",
+        "(true ? {'a': 1} : {'b': 2}).a == 1",
+        "has(object.metadata.name) && !has(object.metadata.name.x)",
+        "object.spec.ports[dyn(1.0)] == 29501",
+        "dyn(1) in [1u, 2u] && dyn(1) in [1.0] && !(dyn(true) in [1])",
+    ],
+)
+def test_holds(expression: str) -> None:
+    program = ADMISSION.compile(expression)
+    assert program.evaluate(VARIABLES) is True
+    assert program.measure(VARIABLES)[0] is True
+
+
+def test_a_budget_ends_an_evaluation() -> None:
+    program = ADMISSION.compile("[1, 2, 3, 4].all(x, x > 0)")
+    value, cost = program.measure({})
+    assert (value, cost) == (True, 21)
+    assert program.measure({}, budget=cost) == (True, cost)
+    with pytest.raises(BudgetError, match="actual cost limit exceeded") as caught:
+        program.measure({}, budget=cost - 1)
+    assert caught.value.cost == cost
+    with pytest.raises(BudgetError):
+        ADMISSION.compile("object.?spec.?ports.orValue([]).all(x, x > 0)").measure(VARIABLES, budget=3)
+
+
+def test_what_the_authorizer_would_say_is_unknown_unless_it_does_not_matter() -> None:
+    check = "authorizer.group('').resource('pods').check('create').allowed()"
+    for text in (check, f"{check} && true", f"object.nope || {check}"):
+        program = ADMISSION.compile(text)
+        assert outcome(program.evaluate, VARIABLES).startswith("UnknownError")
+        assert outcome(program.measure, VARIABLES).startswith("UnknownError")
+    assert ADMISSION.compile(f"{check} || true").evaluate(VARIABLES) is True
+    assert (
+        ADMISSION.compile("authorizer.requestResource.check('get').allowed() && false").evaluate({}) is False
+    )
+
+
+def test_a_conversion_that_can_only_fail_makes_no_program() -> None:
+    for text in ("int('a')", "bool('x')", "object[null]", "'a'.find('(')"):
+        with pytest.raises(CompileError):
+            ADMISSION.compile(text)
+
+
+class Lazy(Mapping[str, Any]):
+    """Variables of a policy: worked out when they are read."""
+
+    def __init__(self, values: dict[str, Any]) -> None:
+        self.values_ = values
+        self.read: list[str] = []
+
+    def __getitem__(self, key: str) -> Any:
+        self.read.append(key)
+        value = self.values_[key]
+        if isinstance(value, Exception):
+            raise value
+        return value
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.values_)
+
+    def __len__(self) -> int:
+        return len(self.values_)
+
+
+def test_variables_may_be_lazy_and_fail_only_where_they_are_used() -> None:
+    types = admission.variables(has_params=False, composed={"a": INT, "b": DYN})
+    environment = Environment(minor=34, variables=types)
+    variables = Lazy({"a": 2, "b": EvalError("b failed")})
+    activation = {"variables": variables, "object": {}}
+    assert environment.compile("variables.a == 2").evaluate(activation) is True
+    assert variables.read == ["a"]
+    program = environment.compile("variables.a == 2 || variables.b == 1")
+    assert program.evaluate(activation) is True
+    assert program.measure(activation) == (True, 3)
+    for program in (environment.compile("variables.b == 1"), environment.compile("has(variables.b) && true")):
+        assert "b failed" in outcome(program.evaluate, activation)
+        assert "b failed" in outcome(program.measure, activation)
+
+
+def test_a_missing_variable_is_an_error_only_where_it_is_read() -> None:
+    program = ADMISSION.compile("object.a == 1 || params.b == 2")
+    assert program.evaluate({"object": {"a": 1}}) is True
+    assert outcome(program.evaluate, {"object": {"a": 2}}) == "EvalError: no such attribute(s): params"
+
+
+def test_types_of_numbers_are_kept() -> None:
+    program = ADMISSION.compile("[dyn(1), dyn(1u), dyn(1.0), dyn(true)]")
+    assert [type(value) for value in program.evaluate({})] == [int, Uint, float, bool]
+    assert ADMISSION.compile("dyn(true) == dyn(1)").evaluate({}) is False
+
+
+def test_evaluating_again_and_again_takes_no_memory() -> None:
+    texts = [
+        "object.spec.trainer.env.all(e, e.name.startsWith('NCCL_') || e.name == 'MASTER')",
+        "quantity(params.data.maxMemory).isGreaterThan(quantity('1Gi'))",
+        "object.nope.deep == 1",
+        "cidr('10.0.0.0/8').containsIP('10.1.2.3')",
+    ]
+    programs = [ADMISSION.compile(text) for text in texts]
+    tracemalloc.start()
+    try:
+        _evaluate(programs, 200)
+        before = tracemalloc.get_traced_memory()[0]
+        _evaluate(programs, 2000)
+        grown = tracemalloc.get_traced_memory()[0] - before
+    finally:
+        tracemalloc.stop()
+    assert grown < 10_000, f"{grown} bytes for 8 000 evaluations"
+
+
+def _evaluate(programs: list[Program], times: int) -> None:
+    for _ in range(times):
+        for program in programs:
+            outcome(program.evaluate, VARIABLES)

@@ -1,0 +1,176 @@
+"""Random objects, judged by gangplan and by the API server."""
+
+from __future__ import annotations
+
+import copy
+import shutil
+import tempfile
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from gangplan.gates import versions_of
+from gangplan.pipeline import Request, preview
+from gangplan.policy_export import exported
+from gangplan.resolve.platform import resolve_platform
+from gangplan.source import load_objects
+from gangplan.validate.defaulting.apply import with_defaults
+from gangplan.validate.policy.judge import Bench, namespaces_of
+from gangplan.validate.policy.model import Written
+from gangplan.validate.policy.read import read
+from gangplan.workspace import load
+from tests.e2e.policies.mutations import mutated
+from tests.e2e.policies.server import Server, same, softened
+from tests.lab.client import ApiError, Client
+
+Object = dict[str, Any]
+ROOT = Path(__file__).parents[3]
+PACKS = "baseline, restricted, images, labels, lifecycle, priorities, network, data"
+REGIMES = "hipaa, gdpr, fedramp, pci-dss, sox, residency"
+KINDS = ("TrainingRuntime", "TrainJob", "NetworkPolicy", "PersistentVolumeClaim", "ConfigMap", "Namespace")
+
+
+@dataclass(slots=True)
+class Result:
+    """Counts, and the disagreements in words."""
+
+    judged: int = 0
+    lost: int = 0
+    refused: int = 0
+    messages: int = 0
+    wrong: list[str] = field(default_factory=list)
+    kinds: Counter[str] = field(default_factory=Counter)
+    policies: Counter[str] = field(default_factory=Counter)
+
+
+def workspace(folder: Path, cluster: str) -> Path:
+    """The sample workspace with every pack on one cluster, and some teams under every regime."""
+    for name in ("specs", "overlays", "images"):
+        shutil.copytree(ROOT / name, folder / name)
+    file = folder / "overlays" / cluster / "cluster.yaml"
+    kept, is_inside = [], False
+    for line in file.read_text().splitlines():
+        is_inside = line.startswith("policies:") or (is_inside and line.startswith((" ", "#")))
+        if not is_inside:
+            kept.append(line)
+    file.write_text("\n".join([*kept, f"policies: {{packs: [{PACKS}, {REGIMES}]}}", ""]))
+    return folder
+
+
+def random_objects(root: Path, cluster: str) -> list[Object]:
+    """What gangplan renders for a cluster."""
+    texts = preview(Request(root, (cluster,), engine="serial", jobs=1)).texts
+    return [body for _, text in sorted(texts.items()) for body in load_objects(text)]
+
+
+def ask(
+    client: Client, cluster: str, seed: int, count: int, say: Callable[[str], None] = lambda _: None
+) -> Result:
+    """Ask about `count` mutated objects of a sample cluster whose versions are the lab's."""
+    result, random, server = Result(), Random(seed), Server(client)
+    with tempfile.TemporaryDirectory(prefix="gangplan-policies-") as folder:
+        root = workspace(Path(folder), cluster)
+        loaded, _ = load(root)
+        versions = versions_of(resolve_platform(loaded.clusters[cluster]))
+        judges = [softened(body) for body in exported(loaded, cluster)]
+        objects = random_objects(root, cluster)
+    spaces = [_regimes(body, index) for index, body in enumerate(objects) if body["kind"] == "Namespace"]
+    reading = read([Written(body) for body in judges], versions)
+    assert not [one for one in reading.troubles if "inert" not in one.rule], reading.troubles
+    bench = Bench(
+        versions, reading.policies, reading.bindings, reading.others, namespaces_of(spaces, versions)
+    )
+    for space in spaces:
+        client.apply(space)
+    server.install(judges)
+    try:
+        chosen = [body for body in objects if body["kind"] in KINDS]
+        for number in range(count):
+            body = mutated(random.choice(chosen), random)
+            body["metadata"]["name"] = f"{str(body['metadata']['name'])[:40]}-{number}"
+            _one(server, bench, body, result)
+            say(f"{result.judged} judged, {len(result.wrong)} disagreements")
+    finally:
+        server.remove()
+    return result
+
+
+def _regimes(body: Object, index: int) -> Object:
+    """Every second namespace is under regimes of compliance."""
+    regimes = ("hipaa", "gdpr", "fedramp", "pci-dss", "sox")
+    marked = copy.deepcopy(body)
+    if index % 2:
+        marked["metadata"]["labels"] |= {f"gangplan.dev/{name}": "true" for name in regimes}
+        marked["metadata"]["labels"]["gangplan.dev/residency"] = "eu"
+    return marked
+
+
+def _one(server: Server, bench: Bench, body: Object, result: Result) -> None:
+    try:
+        answer = server.ask(body)
+    except (ApiError, LookupError, ValueError, TypeError, AttributeError):
+        result.lost += 1
+        return
+    if answer.refusal and not answer.is_judged:
+        result.lost += 1
+        return
+    ours = frozenset(
+        (one.policy.name, one.binding.name, one.message)
+        for one in bench.judge([body])
+        if not one.is_undecided
+    )
+    result.judged += 1
+    result.refused += bool(answer.said)
+    result.messages += len(answer.said)
+    result.kinds[body["kind"]] += 1
+    result.policies.update(name for name, _, _ in answer.said)
+    if not same(ours, answer):
+        only = sorted(ours - answer.said), sorted(answer.said - ours)
+        result.wrong.append(
+            f"{body['kind']}: only we say {only[0]}, only the server says {only[1]}; {answer.refusal[:200]}"
+        )
+
+
+def drift(client: Client, versions: Any, objects: list[Object]) -> list[str]:
+    """Where what the server would store differs from what we judge; names and clocks aside."""
+    found: list[str] = []
+    for body in objects:
+        stored = client.create(body, dry_run=True, strict=False).object
+        ours = with_defaults(body, versions)
+        found += _differences(ours, stored, body["kind"])
+    return found
+
+
+def _differences(ours: Any, theirs: Any, path: str) -> list[str]:
+    if path.endswith(
+        (".metadata.managedFields", ".uid", ".creationTimestamp", ".generation", ".status.qosClass")
+    ):
+        return []
+    if isinstance(ours, dict) and isinstance(theirs, dict):
+        names = sorted({*ours, *theirs})
+        return [
+            one for name in names for one in _differences(ours.get(name), theirs.get(name), f"{path}.{name}")
+        ]
+    if isinstance(ours, list) and isinstance(theirs, list) and len(ours) == len(theirs):
+        return [
+            one
+            for mine, its in zip(ours, theirs, strict=True)
+            for one in _differences(mine, its, f"{path}[]")
+        ]
+    return [] if ours == theirs else [f"{path}: ours {ours!r}, the server's {theirs!r}"]
+
+
+def lines(result: Result, title: str) -> list[str]:
+    """The result in words."""
+    kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(result.kinds.items()))
+    refusals = (
+        f"{result.refused} break a policy, {result.messages} messages of {len(result.policies)} policies"
+    )
+    return [
+        f"policies, {title}: {result.judged} objects judged ({kinds}), {result.lost} refused before",
+        f"  {refusals}; {len(result.wrong)} disagreements",
+        *(f"  {text}" for text in result.wrong[:20]),
+    ]

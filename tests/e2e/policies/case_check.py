@@ -1,0 +1,141 @@
+"""Every case of every policy, judged by the API server: its verdict and its words beside ours."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gangplan.objects import Body
+from gangplan.packs.cases import Case, cases_in
+from gangplan.policy_cases import Suite, bench_of, suites
+from gangplan.policy_export import settled
+from gangplan.validate.policy.model import BINDING
+from tests.e2e.policies.server import Server, same, softened
+from tests.lab.client import ApiError, Client
+
+# A case's object and its binding find each other by this label: warnings of many bindings would be cut short.
+LABEL = "test.example.com/case"
+Said = frozenset[tuple[str, str, str]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sent:
+    """A case with names of its own: its object, what judges it, and what we say."""
+
+    case: Case
+    body: Body
+    namespace: Body
+    judges: tuple[Body, ...]
+    ours: Said
+
+
+def every(root: Path) -> Iterator[Sent]:
+    """All cases of all packs. Each has a binding and parameters of its own, told apart by a label."""
+    for suite in suites(root):
+        for case in cases_in(suite.folder, suite.shown)[0]:
+            yield _sent(suite, case)
+
+
+def _sent(suite: Suite, case: Case) -> Sent:
+    bench, reading = bench_of(suite, case)
+    tag = f"{case.policy}-{case.name}".lower().replace("_", "-")[-60:].strip("-")
+    tag += "-d" if case.denies else "-a"
+    sent = copy.deepcopy(case.file.object)
+    sent["metadata"].setdefault("labels", {})[LABEL] = tag[-63:].lstrip("-")
+    violations = bench.judge([sent])
+    judges: list[Body] = []
+    for body in (*reading.others, *(one.written.body for one in reading.bindings)):
+        mine = softened(settled(copy.deepcopy(body)))
+        mine["metadata"]["name"] = f"{mine['metadata']['name']}-{tag}"[-200:].lstrip("-.")
+        if mine["kind"] == BINDING:
+            mine["spec"]["matchResources"]["objectSelector"]["matchLabels"] = {LABEL: tag[-63:].lstrip("-")}
+        if mine["kind"] == BINDING and "paramRef" in mine["spec"]:
+            mine["spec"]["paramRef"]["name"] = f"{mine['spec']['paramRef']['name']}-{tag}"[-200:].lstrip("-.")
+        judges.append(mine)
+    names = {one.name: f"{one.name}-{tag}"[-200:].lstrip("-.") for one in reading.bindings}
+    ours = frozenset((one.policy.name, names[one.binding.name], one.message) for one in violations)
+    namespace = next(iter(bench.namespaces.values()))
+    return Sent(case, sent, namespace, tuple(judges), ours)
+
+
+def policies(root: Path) -> list[Body]:
+    """Every policy of every pack."""
+    return [settled(one.source.body) for suite in suites(root) for one in suite.policies.values()]
+
+
+def compare(client: Client, root: Path) -> tuple[int, int, list[str]]:
+    """How many cases were judged, how many never reached a policy, and the disagreements in words."""
+    sent = list(every(root))
+    server = Server(client)
+    wrong: list[str] = []
+    judged = lost = 0
+    space = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "gangplan-policies"}}
+    server.install([space, *policies(root)])
+    groups: dict[str, list[Sent]] = {}
+    for one in sent:
+        groups.setdefault(repr(sorted(one.namespace["metadata"].get("labels", {}).items())), []).append(one)
+    try:
+        for group in groups.values():
+            _group(client, server, group, wrong, counts := [0, 0])
+            judged, lost = judged + counts[0], lost + counts[1]
+    finally:
+        server.remove()
+    return judged, lost, wrong
+
+
+def _group(client: Client, server: Server, group: list[Sent], wrong: list[str], counts: list[int]) -> None:
+    """Cases whose namespaces have the same labels."""
+    for name in {one.namespace["metadata"]["name"] for one in group}:
+        meant = next(one.namespace for one in group if one.namespace["metadata"]["name"] == name)
+        plain: dict[str, Any] = {"apiVersion": "v1", "kind": "Namespace", "metadata": meant["metadata"]}
+        if name != "default":
+            client.apply(
+                {
+                    **plain,
+                    "metadata": {
+                        k: v for k, v in meant["metadata"].items() if k in ("name", "labels", "annotations")
+                    },
+                }
+            )
+    judges = [judge for one in group for judge in one.judges]
+    server.install(judge for judge in judges if judge["kind"] != "Namespace")
+    for one in group:
+        mine = {judge["metadata"]["name"] for judge in one.judges}
+        try:
+            answer = server.ask(one.body)
+        except (ApiError, LookupError, ValueError) as error:
+            counts[1] += 1
+            wrong.append(f"{one.case.where.file}: not asked: {error}")
+            continue
+        theirs = frozenset(said for said in answer.said if said[1] in mine)
+        if answer.refusal and not answer.is_judged:
+            counts[1] += 1
+            if one.ours:
+                wrong.append(f"{one.case.where.file}: refused before: {answer.refusal[:200]}")
+            continue
+        counts[0] += 1
+        if not same(one.ours, type(answer)(theirs, answer.refusal, True, answer.is_cut)):
+            said = f"ours {sorted(one.ours)}, the server's {sorted(theirs)} {answer.refusal}"
+            wrong.append(f"{one.case.where.file}: {said}")
+    for judge in reversed(judges):
+        if judge["kind"] == BINDING:
+            client.delete(f"{judge['apiVersion']}/{judge['kind']}", judge["metadata"]["name"])
+    server.settle()
+    for judge in judges:
+        if judge["kind"] == "ConfigMap":
+            client.delete(
+                f"{judge['apiVersion']}/{judge['kind']}",
+                judge["metadata"]["name"],
+                judge["metadata"].get("namespace"),
+            )
+    server.installed = [body for body in server.installed if body not in judges]
+
+
+def main(client: Client, root: Path) -> None:
+    """Print the comparison."""
+    judged, lost, wrong = compare(client, root)
+    print(f"{judged} cases judged, {lost} refused before any policy, {len(wrong)} disagreements")
+    print("\n".join(wrong))

@@ -1,0 +1,52 @@
+"""Everything about policies in one run: for `python -m tests.e2e.fidelity --what policies`."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from gangplan.gates import versions_of
+from gangplan.policy_cases import VERSIONS
+from gangplan.policy_export import exported
+from gangplan.resolve.platform import resolve_platform
+from gangplan.workspace import load
+from tests.e2e import story
+from tests.e2e.policies import ask, broken, case_check, crd_rules
+from tests.lab.client import Client
+from tests.lab.profiles import Profile
+
+
+def has_cases(profile: Profile) -> bool:
+    """Whether the cases are for this profile: they hold fields that older Trainers drop without a word."""
+    return profile.trainer.startswith(f"{VERSIONS.trainer}.")
+
+
+def run(
+    client: Client, profile: Profile, seed: int, count: int, say: Callable[[str], None]
+) -> tuple[int, list[str]]:
+    """How many disagreements there are, and the results in words. Profiles without a sample cluster: none."""
+    cluster = story.cluster_of(profile.trainer, profile.kueue)
+    if cluster is None:
+        return 0, [f"no sample cluster has the versions of profile {profile.name}"]
+    said, wrong = ["cases of policies: they are for another Trainer"], []
+    if has_cases(profile):
+        judged, lost, wrong = case_check.compare(client, ask.ROOT)
+        said = [f"cases of policies: {judged} judged, {lost} not, {len(wrong)} disagreements", *wrong[:20]]
+    objects = ask.ask(client, cluster, seed, count, say)
+    with tempfile.TemporaryDirectory(prefix="gangplan-policies-") as folder:
+        root = ask.workspace(Path(folder), cluster)
+        loaded, _ = load(root)
+        versions = versions_of(resolve_platform(loaded.clusters[cluster]))
+        judges, bodies = exported(loaded, cluster), ask.random_objects(root, cluster)
+    admission = [body for body in judges if body["apiVersion"].startswith("admissionregistration")]
+    mistakes = broken.ask(client, admission, versions, seed, count)
+    rules = crd_rules.ask(client, bodies, versions, seed, count)
+    asked = f"{mistakes.asked} asked, {mistakes.refused} refused, {len(mistakes.wrong)} disagreements"
+    said += [
+        *ask.lines(objects, cluster),
+        f"broken policies: {asked}",
+        *mistakes.wrong[:20],
+        *crd_rules.lines(rules, cluster),
+    ]
+    return len(wrong) + len(objects.wrong) + len(mistakes.wrong) + len(rules.wrong), said

@@ -1,0 +1,172 @@
+"""The API server's side: policies installed with each refusal turned into a warning, objects sent by dry-run.
+
+A refusal ends a request at the first policy that says no; warnings tell all of them, with their words.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import re
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlencode
+
+from gangplan.validate.policy.model import BINDING, POLICY
+from tests.lab.client import ApiError, Client, poll
+
+Object = dict[str, Any]
+SAID = re.compile(
+    r"Validation failed for ValidatingAdmissionPolicy '([^']*)' with binding '([^']*)': (.*)", re.DOTALL
+)
+REFUSED = re.compile(
+    r"ValidatingAdmissionPolicy '([^']*)' (?:with binding '([^']*)' )?denied request: (.*)", re.DOTALL
+)
+# endpoints/filters/warning.go of apiserver v0.34: long answers are cut.
+LONGEST_TEXT, LONGEST_ALL = 256, 4096
+PROBE, KEEPER = "gangplan-probe", "gangplan-keeper"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the server said: the warnings of policies (policy, binding, message), other warnings, a refusal.
+
+    `is_judged` tells whether the request came as far as the policies.
+    """
+
+    said: frozenset[tuple[str, str, str]]
+    refusal: str = ""
+    is_judged: bool = True
+    is_cut: bool = False
+
+
+def softened(body: Object) -> Object:
+    """A binding that warns instead of refusing; any other object as it is."""
+    if body.get("kind") != BINDING:
+        return body
+    soft = copy.deepcopy(body)
+    soft["spec"]["validationActions"] = ["Warn"]
+    return soft
+
+
+@dataclass(slots=True)
+class Server:
+    """A lab's API server with policies in it."""
+
+    client: Client
+    installed: list[Object] = field(default_factory=list)
+    _probes: int = 0
+
+    def install(self, bodies: Iterable[Object]) -> None:
+        """Apply objects and wait until the server judges by all policies among them."""
+        self._keep()
+        for body in bodies:
+            self.client.apply(body)
+            self.installed.append(body)
+        self.settle()
+
+    def _keep(self) -> None:
+        """A policy with parameters that stays bound: once the last one goes, Kubernetes 1.34 stops watching
+        ConfigMaps, and policies that come later find no parameters until the server is restarted."""
+        rule = {
+            "apiGroups": [""],
+            "apiVersions": ["v1"],
+            "operations": ["CREATE"],
+            "resources": ["configmaps"],
+        }
+        spec: Object = {
+            "paramKind": {"apiVersion": "v1", "kind": "ConfigMap"},
+            "matchConstraints": {"resourceRules": [{**rule, "resourceNames": [KEEPER]}]},
+            "validations": [{"expression": "true"}],
+        }
+        api = "admissionregistration.k8s.io/v1"
+        self.client.apply({"apiVersion": api, "kind": POLICY, "metadata": {"name": KEEPER}, "spec": spec})
+        bound = {"policyName": KEEPER, "validationActions": ["Audit"]}
+        self.client.apply({"apiVersion": api, "kind": BINDING, "metadata": {"name": KEEPER}, "spec": bound})
+
+    def settle(self) -> None:
+        """Wait until the server has seen everything: a policy that is made last must speak up."""
+        self._probes += 1
+        name = f"{PROBE}-{self._probes}"
+        rule = {
+            "apiGroups": [""],
+            "apiVersions": ["v1"],
+            "operations": ["CREATE"],
+            "resources": ["configmaps"],
+        }
+        spec: Object = {
+            "failurePolicy": "Fail",
+            "matchConstraints": {"resourceRules": [{**rule, "resourceNames": [name]}]},
+            "validations": [{"expression": "false", "message": "here"}],
+        }
+        binding = {"policyName": name, "validationActions": ["Warn"]}
+        api = "admissionregistration.k8s.io/v1"
+        probes = [
+            {"apiVersion": api, "kind": POLICY, "metadata": {"name": name}, "spec": spec},
+            {"apiVersion": api, "kind": BINDING, "metadata": {"name": name}, "spec": binding},
+        ]
+        for probe in probes:
+            self.client.apply(probe)
+        asked = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": "default"}}
+        poll(lambda: self.ask(asked).said, 30, lambda: "the policies are not in force")
+        for probe in reversed(probes):
+            self.client.delete(str(probe["kind"]), name)
+        # Parameters and namespaces come by other watches.
+        time.sleep(0.5)
+
+    def remove(self) -> None:
+        """Take away what was installed, but namespaces."""
+        for body in reversed(self.installed):
+            if body["kind"] != "Namespace":
+                metadata = body["metadata"]
+                self.client.delete(
+                    f"{body['apiVersion']}/{body['kind']}", metadata["name"], metadata.get("namespace")
+                )
+        self.installed = []
+
+    def ask(self, body: Object) -> Answer:
+        """Create an object by dry-run. ApiError only for what is no answer of admission."""
+        resource = self.client.resource(f"{body['apiVersion']}/{body['kind']}")
+        path = resource.path(body["metadata"].get("namespace") if resource.namespaced else None)
+        query = urlencode({"dryRun": "All", "fieldValidation": "Ignore"})
+        head = {"Authorization": f"Bearer {self.client.token}", "Content-Type": "application/json"}
+        data = json.dumps(body, ensure_ascii=False).encode()
+        response, content = self.client._send("POST", f"{path}?{query}", data, head)
+        texts = [_warning(header) for header in response.headers.get_all("Warning") or ()]
+        said = frozenset((found[1], found[2], found[3]) for text in texts if (found := SAID.fullmatch(text)))
+        is_cut = sum(map(len, texts)) >= LONGEST_ALL or any(len(text) == LONGEST_TEXT for text in texts)
+        if response.status < 400:
+            return Answer(said, is_cut=is_cut)
+        error = ApiError(response.status, json.loads(content))
+        # Before policies come the schema and built-in admission; after them the webhooks that validate.
+        after = "admission webhook" in error.message or REFUSED.search(error.message) is not None
+        return Answer(said, error.message, bool(said) or after, is_cut)
+
+
+def _warning(header: str) -> str:
+    """The text of a Warning header; http.client reads UTF-8 as Latin-1."""
+    text = header.partition('"')[2].removesuffix('"')
+    plain = re.sub(r"\\(.)", r"\1", text)
+    return plain.encode("latin-1", "replace").decode("utf-8", "replace")
+
+
+def same(ours: frozenset[tuple[str, str, str]], answer: Answer) -> bool:
+    """Whether both say the same; where the server cut its words, as far as they go."""
+    if ours == answer.said:
+        return True
+    if not answer.is_cut:
+        return False
+    return all(any(_cut_of(theirs, mine) for mine in ours) for theirs in answer.said) and len(
+        answer.said
+    ) <= len(ours)
+
+
+def _cut_of(theirs: tuple[str, str, str], mine: tuple[str, str, str]) -> bool:
+    return theirs[:2] == mine[:2] and mine[2].startswith(theirs[2])
+
+
+def bodies_of(sources: Sequence[Any]) -> list[Object]:
+    """The objects of some sources."""
+    return [source.body for source in sources]

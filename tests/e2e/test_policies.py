@@ -1,0 +1,138 @@
+"""gangplan and the API server say the same of policies, of objects judged by them, and of rules of CRDs."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from gangplan.gates import versions_of
+from gangplan.objects import Body
+from gangplan.policy_export import exported
+from gangplan.resolve.platform import resolve_platform
+from gangplan.validate.policy.model import BINDING, POLICY
+from gangplan.validate.schema import SchemaVersions
+from gangplan.workspace import load
+from tests.e2e import story
+from tests.e2e.policies import ask, broken, case_check, crd_rules
+from tests.e2e.policies.harness import has_cases
+from tests.e2e.policies.server import Server
+from tests.lab import fixtures
+from tests.lab.client import ApiError
+from tests.lab.lab import Lab
+
+pytestmark = pytest.mark.e2e
+SEED, OBJECTS, BROKEN, RULES = 20, 200, 200, 300
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """The sample cluster of the lab's versions with every pack: its policies as exported, and its objects."""
+
+    cluster: str
+    versions: SchemaVersions
+    policies: list[Body]
+    objects: list[Body]
+
+
+@pytest.fixture(scope="session")
+def sample() -> Iterator[Sample]:
+    profile = fixtures.chosen()
+    name = story.cluster_of(profile.trainer, profile.kueue)
+    if name is None:
+        pytest.skip(f"no sample cluster has the versions of profile {profile.name} ({profile.versions()})")
+    with tempfile.TemporaryDirectory(prefix="gangplan-policies-") as folder:
+        root = ask.workspace(Path(folder), name)
+        loaded, _ = load(root)
+        versions = versions_of(resolve_platform(loaded.clusters[name]))
+        yield Sample(name, versions, exported(loaded, name), ask.random_objects(root, name))
+
+
+def test_the_server_takes_every_policy_as_exported(lab: Lab, sample: Sample) -> None:
+    server = Server(lab.client)
+    server.install(sample.policies)
+    try:
+        for body in sample.policies:
+            metadata = body["metadata"]
+            kind = f"{body['apiVersion']}/{body['kind']}"
+            there = lab.client.get(kind, metadata["name"], metadata.get("namespace"))
+            assert {**body.get("spec", {})} == there.get("spec", {}) or body["kind"] == "Namespace", metadata
+    finally:
+        server.remove()
+    assert sum(body["kind"] == POLICY for body in sample.policies) > 40
+    assert sum(body["kind"] == BINDING for body in sample.policies) > 40
+
+
+def test_defaults_are_those_of_the_server(lab: Lab, sample: Sample) -> None:
+    objects = yaml.safe_load((Path(ask.__file__).parent / "builtin.yaml").read_text(encoding="utf-8"))
+    assert not ask.drift(lab.client, sample.versions, objects)
+
+
+def test_every_case(lab: Lab) -> None:
+    if not has_cases(fixtures.chosen()):
+        pytest.skip("the cases are for another Trainer")
+    judged, lost, wrong = case_check.compare(lab.client, ask.ROOT)
+    assert not wrong, "\n".join(wrong)
+    assert not lost
+    assert judged > 200
+
+
+def test_random_objects(lab: Lab, sample: Sample) -> None:
+    result = ask.ask(lab.client, sample.cluster, SEED, OBJECTS)
+    assert not result.wrong, "\n".join(result.wrong)
+    assert result.judged > OBJECTS / 2
+    assert result.refused > 20
+
+
+def test_broken_policies(lab: Lab, sample: Sample) -> None:
+    bodies = [body for body in sample.policies if body["kind"] in (POLICY, BINDING)]
+    result = broken.ask(lab.client, bodies, sample.versions, SEED, BROKEN)
+    assert not result.wrong, "\n".join(result.wrong)
+    assert result.refused > BROKEN / 2
+
+
+@pytest.mark.parametrize(
+    ("expression", "is_taken"),
+    [
+        ("object.metadata.name.split('-').distinct().size() > 0", False),  # 1.34: new policies may use 1.33
+        ("semver('1.2.3').major() == 1", True),  # 1.33
+        ("object.metadata.name.split('-').all(i, part, i < 9 && part != '')", True),  # 1.32
+    ],
+)
+def test_functions_of_the_minor_before(lab: Lab, expression: str, is_taken: bool) -> None:
+    if not fixtures.chosen().kubernetes.startswith("1.34"):
+        pytest.skip("the table is that of Kubernetes 1.34")
+    rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}
+    spec: dict[str, Any] = {
+        "matchConstraints": {"resourceRules": [rule]},
+        "validations": [{"expression": expression}],
+    }
+    body = {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": POLICY,
+        "metadata": {"name": "minor"},
+        "spec": spec,
+    }
+    try:
+        lab.client.create(body, dry_run=True)
+        taken = True
+    except ApiError:
+        taken = False
+    assert taken == is_taken
+    assert (not broken.ours(body, SchemaVersions("1.34"))) == is_taken
+
+
+def test_rules_of_crds(lab: Lab, sample: Sample) -> None:
+    for body in sample.objects:
+        if body["kind"] == "Namespace":
+            lab.client.apply(body)
+    result = crd_rules.ask(lab.client, sample.objects, sample.versions, SEED, RULES)
+    assert not result.wrong, "\n".join(result.wrong)
+    assert result.judged > RULES / 4
+    assert result.broken > 20
+    assert result.changes > 10

@@ -1,0 +1,119 @@
+"""Waivers at the API server: what gangplan excuses the server lets through, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gangplan.pipeline import Request, preview
+from gangplan.policy_export import exported
+from gangplan.source import load_objects
+from gangplan.workspace import load
+from tests import workspaces
+from tests.e2e.policies.server import Server
+from tests.lab.lab import Lab
+
+pytestmark = pytest.mark.e2e
+Object = dict[str, Any]
+NAMESPACE = "waived-team"
+CLUSTER = workspaces.WIDE_CLUSTER + "policies: {packs: [baseline, lifecycle]}\n"
+TEAM = workspaces.TEAM + f"namespace: {NAMESPACE}\n"
+LONG = workspaces.SPEC + "timeout: 14d\nextendedTimeout: true\n"
+WAIVER = """\
+apiVersion: gangplan.dev/v1
+kind: Waiver
+rule: timeout-over-limit
+scope: {team: nlp, job: filings}
+reason: The solver cannot save its state.
+approver: ml-platform@example.com
+expires: "2027-01-31"
+limit: {timeout: 14d}
+"""
+
+
+@dataclass(frozen=True)
+class World:
+    """The exported policies in force, the rendered objects of two runs of 14 days, of which one is waived."""
+
+    server: Server
+    waived: list[Object]
+    root: Path
+
+
+@pytest.fixture(scope="module")
+def world(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    root = workspaces.stock(tmp_path_factory.mktemp("waivers") / "workspace")
+    workspaces.write(
+        root,
+        {
+            "overlays/lab/cluster.yaml": CLUSTER,
+            "specs/nlp/team.yaml": TEAM,
+            "specs/nlp/filings.yaml": LONG,
+            "policies/waivers/solver.yaml": WAIVER,
+        },
+    )
+    result = preview(Request(root, engine="serial"))
+    assert not result.has_errors, result.findings
+    (text,) = [text for path, text in result.texts.items() if "/runs/" in path]
+    lab.client.apply(
+        {
+            "apiVersion": "v1",
+            "kind": "Namespace",
+            "metadata": {"name": NAMESPACE, "labels": {"gangplan.dev/team": "nlp"}},
+        }
+    )
+    server = Server(lab.client)
+    server.install(exported(load(root)[0], "lab"))
+    try:
+        yield World(server, [body for body in load_objects(text) if body["kind"] != "NetworkPolicy"], root)
+    finally:
+        server.remove()
+        lab.client.delete("Namespace", NAMESPACE)
+
+
+def refusals(world: World, bodies: list[Object]) -> set[str]:
+    """The policies that refuse objects."""
+    texts = [world.server.ask(body).refusal for body in bodies]
+    return {text.split("'")[1] for text in texts if "ValidatingAdmissionPolicy" in text}
+
+
+def relabelled(bodies: list[Object], **labels: str | None) -> list[Object]:
+    """The objects with other labels below gangplan.dev/ (None: without), on themselves and in templates."""
+
+    def change(value: Any) -> Any:
+        if isinstance(value, list):
+            return [change(one) for one in value]
+        if not isinstance(value, dict):
+            return value
+        copy = {key: change(one) for key, one in value.items()}
+        if isinstance(copy.get("labels"), dict):
+            for name, text in labels.items():
+                copy["labels"].pop(f"gangplan.dev/{name.replace('_', '-')}", None)
+                if text is not None:
+                    copy["labels"][f"gangplan.dev/{name.replace('_', '-')}"] = text
+        return copy
+
+    return [change(body) for body in bodies]
+
+
+def test_the_waived_run_is_let_through(world: World) -> None:
+    assert {body["kind"] for body in world.waived} == {"TrainingRuntime", "TrainJob"}
+    assert refusals(world, world.waived) == set()
+
+
+def test_without_the_mark_it_is_refused(world: World) -> None:
+    assert refusals(world, relabelled(world.waived, waived_run_deadline=None)) == {"run-deadline"}
+
+
+def test_the_mark_of_another_run_is_refused(world: World) -> None:
+    """Somebody who may create runs writes the label by hand: the waiver is for another job."""
+    assert refusals(world, relabelled(world.waived, job="other")) == {"waiver-granted"}
+
+
+def test_the_guard_cannot_be_waived_by_a_label(world: World) -> None:
+    forged = relabelled(world.waived, job="other", waived_waiver_granted="true")
+    assert refusals(world, forged) == {"waiver-granted"}

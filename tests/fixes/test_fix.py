@@ -1,0 +1,307 @@
+"""`gangplan validate --fix`: which files it touches, what it shows, and how it writes."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from gangplan.errors import Exit
+from gangplan.fixes import Mended, write
+from gangplan.source import load
+from gangplan.spec.job import TrainingJob
+from gangplan.spec.load import parse
+from tests import workspaces
+from tests.workspaces import Outcome, gangplan
+
+SPEC = "specs/nlp/filings.yaml"
+TEAM = "specs/nlp/team.yaml"
+CLUSTER = "overlays/lab/cluster.yaml"
+CATALOG = "images/catalog.yaml"
+BAD = workspaces.SPEC.replace("workers: 4", 'wokers: "4"  # four').replace("32Gi", "32GB")
+GOOD = workspaces.SPEC.replace("workers: 4", "workers: 4  # four")
+TAGGED = workspaces.CATALOG.replace("\n    digest:", '\n    tag: "1.0"\n    digest:')
+
+
+def fix(root: Path, *flags: str) -> Outcome:
+    """A validation with --fix."""
+    return gangplan("validate", "-C", root, "--engine", "serial", "--fix", *flags)
+
+
+def spec(root: Path, text: str) -> Path:
+    """The workspace with this spec."""
+    return workspaces.write(root, {SPEC: text})
+
+
+def fixed(text: str, old: str, new: str) -> str | None:
+    """The replacement that the finding about a changed spec carries, None for none."""
+    assert old in text
+    document, found = load(text.replace(old, new, 1).encode(), SPEC)
+    if document is not None:
+        _, found = parse(TrainingJob, document)
+    assert len(found) == 1, found
+    return found[0].fix.replacement if found[0].fix else None
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "replacement"),
+    [
+        ("workers: 4", "wrokers: 4", "workers"),
+        ("workers: 4", "worker: 4", "workers"),
+        ("workers: 4", "WORKERS: 4", "workers"),
+        ("workers: 4", "replicas: 4", None),  # another tool's word: told, not assumed
+        ("workers: 4", "wrkrs: 4", None),  # two slips
+        ("memory: 32Gi", "mem: 32Gi", "memory"),
+        ("cpu: 8", "cores: 8", "cpu"),
+        ("cpu: 8", "gpu: 8", None),  # a field of its own: what is wrong is the value
+        ("gpus: 2", "gpusx: 2", "gpus"),
+        ("gpus: 2", "gpuz: 2", None),  # gpu and gpus are both one slip away
+        ("image: openmpi", "image: openmpi\nimages: openmpi", None),  # image is there already
+        ("memory: 32Gi", "memory: 32GB", "32Gi"),
+        ("memory: 32Gi", "memory: '32 gb'", "'32Gi'"),
+        ("memory: 32Gi", "memory: 32", None),  # no unit: nobody knows which
+        ("memory: 32Gi", "memory: lots", None),
+        ("cpu: 8", "cpu: 8cores", "8"),
+        ("gpus: 2", "gpus: '2'", "2"),
+        ("gpus: 2", "gpus: 'two'", None),
+        ("gpus: 2", "gpus: '02'", None),
+        ("gpus: 2", "timeout: 4 hours", "4h"),
+        ("gpus: 2", "timeout: 4", None),
+        ("gpus: 2", "priority: High", "high"),
+        ("gpus: 2", "priority: hihg", None),  # a value is not corrected by its looks
+        ("gpus: 2", "description: on", '"on"'),
+        ("gpus: 2", "description: 08", '"08"'),
+        ("gpus: 2", "description: 1e3", '"1e3"'),
+        ("gpus: 2", "description: y  # yes", '"y"'),
+        ("gpus: 2", "env: {X: ~}", None),  # nothing may well be meant
+        ("gpus: 2", "env: {X: }", None),
+        ("gpus: 2", "description: &name 08", None),  # the anchor would be lost
+        ("gpus: 2", "env: {on: a}", '"on"'),
+        ("gpus: 2", "env: {1e3: a}", '"1e3"'),
+        ("gpus: 2", "env: {~: a}", None),
+        ("gpus: 2", "extendedTimeout: 'true'", "true"),
+        ("gpus: 2", "launcher: {runs_ranks: true}", "runsRanks"),
+    ],
+)
+def test_what_can_be_fixed(old: str, new: str, replacement: str | None) -> None:
+    assert fixed(workspaces.SPEC, old, new) == replacement
+
+
+def test_it_writes_and_shows_the_difference(root: Path) -> None:
+    spec(root, BAD)
+    before = gangplan("validate", "-C", root)
+    assert before.code == Exit.INPUT
+    assert "2 fixable with --fix" in before.out
+    outcome = fix(root)
+    assert outcome.code == Exit.CLEAN, outcome.err
+    assert (root / SPEC).read_text() == GOOD
+    for line in ('-wokers: "4"  # four', "+workers: 4  # four", "-memory: 32GB", "+memory: 32Gi"):
+        assert f"\n{line}\n" in outcome.out
+    assert "fixed 3 places in 1 file" in outcome.out
+    assert [shown.rule for shown in outcome.findings] == []
+    assert "fixed 0 places\n" in fix(root).out
+
+
+def test_the_difference_can_be_applied(root: Path) -> None:
+    """git apply makes of the files before what --fix makes of them, whatever their line ends."""
+    spec(root, BAD.replace("\n", "\r\n").rstrip())
+    outcome = fix(root, "--dry-run")
+    patch = outcome.out.partition("would fix")[0]
+    subprocess.run(["git", "apply", "-"], input=patch.encode(), cwd=root, check=True, capture_output=True)
+    assert (root / SPEC).read_bytes() == GOOD.replace("\n", "\r\n").rstrip().encode()
+
+
+@pytest.mark.parametrize("flag", ["--dry-run", "--diff"])
+def test_a_dry_run_writes_nothing(root: Path, flag: str) -> None:
+    before = workspaces.tree(spec(root, BAD))
+    outcome = fix(root, flag)
+    assert workspaces.tree(root) == before
+    assert "+workers: 4  # four" in outcome.out
+    assert "would fix 3 places in 1 file" in outcome.out
+    assert outcome.code == Exit.INPUT, "the workspace is as it was"
+
+
+def test_a_dry_run_of_nothing(root: Path) -> None:
+    outcome = gangplan("validate", "-C", root, "--dry-run")
+    assert outcome.code == Exit.INPUT
+    assert "--fix --dry-run" in outcome.err
+
+
+def test_the_exit_code_is_that_of_the_fixed_workspace(root: Path) -> None:
+    spec(root, BAD + "timeout: 30d\n")
+    outcome = fix(root)
+    assert outcome.code == Exit.INPUT
+    assert [rule for _, rule in outcome.errors()] == ["timeout-over-limit"]
+    assert "workers: 4  # four" in (root / SPEC).read_text()
+
+
+def test_json_stays_json(root: Path) -> None:
+    spec(root, BAD)
+    shown = json.loads(gangplan("validate", "-C", root, "--format", "json").out)
+    fixes = [one["fix"] for one in shown["findings"] if one["fix"]]
+    assert {one["replacement"] for one in fixes} == {"workers", "32Gi"}
+    assert all((one["file"], one["endLine"]) == (SPEC, one["line"]) for one in fixes)
+    outcome = fix(root, "--format", "json")
+    assert json.loads(outcome.out)["findings"] == []
+    assert "+workers: 4  # four" in outcome.err
+
+
+# Which files
+
+
+def test_only_the_specs_that_are_named(root: Path) -> None:
+    other = "specs/nlp/other.yaml"
+    workspaces.write(root, {SPEC: BAD, other: BAD, TEAM: workspaces.TEAM.replace("secrets:", "secret:")})
+    before = workspaces.tree(root)
+    fix(root, other)
+    after = workspaces.tree(root)
+    assert [file for file in before if before[file] != after[file]] == [other]
+    fix(root)
+    assert (root / SPEC).read_text() == GOOD
+    assert (root / TEAM).read_text() == workspaces.TEAM
+
+
+def test_files_of_the_platform_only_when_asked(root: Path) -> None:
+    cluster = workspaces.CLUSTER.replace("memory: 240Gi", "memory: 240GB").replace("region:", "regoin:")
+    catalog = workspaces.CATALOG.replace("framework: horovod", "frameworks: horovod")
+    workspaces.write(root, {CLUSTER: cluster, CATALOG: catalog})
+    outcome = fix(root)
+    assert (root / CLUSTER).read_text() == cluster
+    assert outcome.code == Exit.INPUT
+    outcome = gangplan("validate", "-C", root, "--fix-platform")
+    assert outcome.code == Exit.CLEAN, outcome.err
+    assert (root / CLUSTER).read_text() == workspaces.CLUSTER
+    assert (root / CATALOG).read_text() == workspaces.CATALOG
+
+
+@pytest.mark.parametrize("written", ["registry.example.com/training/openmpi:1.0", "openmpi:1.0"])
+def test_an_image_by_its_tag_becomes_its_name(root: Path, written: str) -> None:
+    workspaces.write(root, {CATALOG: TAGGED})
+    spec(root, workspaces.SPEC.replace("image: openmpi", f"image: {written}"))
+    assert "1 fixable with --fix" in gangplan("validate", "-C", root).out
+    assert fix(root).code == Exit.CLEAN
+    assert (root / SPEC).read_text() == workspaces.SPEC
+
+
+@pytest.mark.parametrize(
+    "written", ["registry.example.com/training/openmpi", "registry.example.com/training/openmpi:2.0"]
+)
+def test_another_tag_is_another_image(root: Path, written: str) -> None:
+    workspaces.write(root, {CATALOG: TAGGED})
+    spec(root, workspaces.SPEC.replace("image: openmpi", f"image: {written}"))
+    assert "fixed 0 places" in fix(root).out
+
+
+def test_digests_in_patches(root: Path) -> None:
+    """The tag of the catalog gives way to its digest; comments and other images stay."""
+    patch = """\
+apiVersion: kustomize.config.k8s.io/v1alpha1
+kind: Component
+# registry.example.com/training/openmpi:1.0
+patches:
+- target: {kind: TrainingRuntime}
+  patch: |-
+    - op: replace
+      path: /spec/template/spec/replicatedJobs/0/template/spec/template/spec/containers/0/image
+      value: IMAGE
+"""
+    digest = "sha256:1b0f7c64e0a3fe2d1c2d9a4b8a37f1f3f5d3a2b1c0998877665544332211ffee"
+    mirrors = "mirrors: [{source: registry.example.com, mirror: mirror.example.com/all}]\n"
+    file = "overlays/lab/kustomization.yaml"
+    workspaces.write(root, {CATALOG: TAGGED, CLUSTER: workspaces.CLUSTER + mirrors})
+    for image, expected in (
+        ("registry.example.com/training/openmpi:1.0", f"registry.example.com/training/openmpi@{digest}"),
+        ("mirror.example.com/all/training/openmpi:1.0", f"mirror.example.com/all/training/openmpi@{digest}"),
+        ("registry.example.com/training/openmpi:1.0-rc", "registry.example.com/training/openmpi:1.0-rc"),
+        ("eu.registry.example.com/training/openmpi:1.0", "eu.registry.example.com/training/openmpi:1.0"),
+    ):
+        workspaces.write(root, {file: patch.replace("IMAGE", image)})
+        fix(root)
+        assert (root / file).read_text() == patch.replace("IMAGE", image), "a file of the platform"
+        fix(root, "--fix-platform")
+        assert (root / file).read_text() == patch.replace("IMAGE", expected)
+
+
+def test_links_are_not_followed(root: Path, tmp_path: Path) -> None:
+    outside = tmp_path / "team.yaml"
+    outside.write_text(workspaces.TEAM.replace("secrets:", "secret:"))
+    (root / TEAM).unlink()
+    (root / TEAM).symlink_to(outside)
+    before = outside.read_bytes()
+    fix(root)
+    assert outside.read_bytes() == before
+    assert (root / TEAM).is_symlink()
+
+
+def test_a_secret_is_not_shown(root: Path) -> None:
+    secret = "hf_" + "QyZkLmNoPqRsTuVwXyZaBcDeFgHiJkLmNo"
+    spec(root, BAD.replace("32GB", f"32GB\nenv: {{HF_TOKEN: {secret}}}"))
+    outcome = fix(root)
+    assert "+memory: 32Gi" in outcome.out
+    assert secret not in outcome.out + outcome.err
+
+
+# How it writes
+
+
+def mended(file: str = SPEC, before: str = workspaces.SPEC) -> Mended:
+    """A file to be written."""
+    return Mended(file, before.encode(), b"kind: new\n")
+
+
+def test_mode_and_neighbours_stay(root: Path) -> None:
+    (root / SPEC).chmod(0o640)
+    names = sorted(os.listdir((root / SPEC).parent))
+    assert write(root, mended()) == ""
+    assert (root / SPEC).read_bytes() == b"kind: new\n"
+    assert (root / SPEC).stat().st_mode & 0o777 == 0o640
+    assert sorted(os.listdir((root / SPEC).parent)) == names
+
+
+def test_a_file_that_was_changed_meanwhile_stays(root: Path) -> None:
+    assert write(root, mended(before="kind: old\n")) == "the file was changed meanwhile"
+    assert (root / SPEC).read_text() == workspaces.SPEC
+
+
+def test_a_write_that_fails_leaves_the_old_file(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = sorted(os.listdir((root / SPEC).parent))
+
+    def refuse(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", refuse)
+    assert write(root, mended()) == "the file cannot be written: No space left on device"
+    assert (root / SPEC).read_text() == workspaces.SPEC
+    assert sorted(os.listdir((root / SPEC).parent)) == names
+
+
+@pytest.mark.parametrize(
+    ("file", "reason"),
+    [
+        ("../outside.yaml", "outside"),
+        ("specs//nlp/filings.yaml", "outside"),
+        ("specs/nlp/none.yaml", "cannot be read"),
+        ("specs/nlp", "not a file"),
+        ("linked/filings.yaml", "linked/ is a link"),
+        ("specs/nlp/link.yaml", "it is a link"),
+    ],
+)
+def test_where_it_does_not_write(root: Path, file: str, reason: str) -> None:
+    (root / "linked").symlink_to("specs/nlp")
+    (root / "specs/nlp/link.yaml").symlink_to("filings.yaml")
+    (root.parent / "outside.yaml").write_text(workspaces.SPEC)
+    assert reason in write(root, mended(file))
+    assert (root / SPEC).read_text() == workspaces.SPEC
+    assert (root.parent / "outside.yaml").read_text() == workspaces.SPEC
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everything")
+def test_a_file_that_may_not_be_changed(root: Path) -> None:
+    spec(root, BAD)
+    (root / SPEC).chmod(0o444)
+    outcome = fix(root)
+    assert "not fixed: it may not be changed" in outcome.err
+    assert (root / SPEC).read_text() == BAD

@@ -1,0 +1,240 @@
+"""The packs that come with gangplan: complete, told well, and each policy held to its cases."""
+
+from __future__ import annotations
+
+import copy
+import re
+import tempfile
+from collections import Counter
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gangplan.objects import dump_all
+from gangplan.packs.choose import chosen
+from gangplan.packs.objects import cluster_objects
+from gangplan.packs.read import PackFolder, find, names
+from gangplan.policing import check_policies, police_of, policy_sources
+from gangplan.policy_cases import judge_cases, suites
+from gangplan.resolve.facts import ENCRYPTING, REGIMES, facts
+from gangplan.rules import PACKS as FOLDER
+from gangplan.rules import built_in, rules
+from gangplan.source import load_objects
+from gangplan.validate.podsecurity import _pod
+from gangplan.workspace import Workspace, load
+from tests.workspaces import CLUSTER, STOCK, gangplan, rendered, write
+
+NOWHERE = Path("/nonexistent")
+PACKS = names(NOWHERE)
+REQUIRED = {
+    *("baseline", "restricted", "images", "labels", "lifecycle", "priorities", "network", "data"),
+    *("residency", *REGIMES),
+}
+
+
+def pack(name: str) -> PackFolder:
+    """A pack that comes with gangplan and has nothing wrong with it."""
+    folder, findings = find(NOWHERE, name)
+    assert not findings
+    assert folder is not None
+    return folder
+
+
+POLICIES = [(name, policy) for name in PACKS for policy in pack(name).policies]
+
+
+@cache
+def cases(name: str) -> dict[str, Counter[str]]:
+    """Policy -> how many cases allow and deny, and how many are near the line."""
+    found: dict[str, Counter[str]] = {}
+    for file in sorted((FOLDER / name / "tests").iterdir()):
+        policy, case, verdict, ending = file.name.split(".")
+        assert ending == "yaml"
+        found.setdefault(policy, Counter()).update([verdict, "near" if case.startswith("near-") else "plain"])
+    return found
+
+
+def test_no_pack_is_missing() -> None:
+    assert set(PACKS) >= REQUIRED
+    assert len(POLICIES) == len({policy for _, policy in POLICIES}), "a policy stands in one pack"
+    assert len(POLICIES) >= 50
+
+
+@pytest.mark.parametrize(("name", "policy"), POLICIES)
+def test_a_policy_has_cases_on_both_sides_and_near_the_line(name: str, policy: str) -> None:
+    found = cases(name)[policy]
+    assert found["allow"] >= 1
+    assert found["deny"] >= 1
+    assert found["near"] >= 1
+
+
+@pytest.mark.parametrize(("name", "policy"), POLICIES)
+def test_a_policy_fails_closed_and_says_what_it_saw(name: str, policy: str) -> None:
+    folder = pack(name)
+    body, page = folder.policies[policy].body, folder.pack.policies[policy]
+    spec = body["spec"]
+    assert spec["failurePolicy"] == "Fail"
+    assert all(one.get("messageExpression") for one in spec["validations"])
+    assert body["metadata"]["labels"]["gangplan.dev/pack"] == name
+    # Parameters are declared where they are used, and every one of them is.
+    text = dump_all([body])
+    used = set(re.findall(r"params\.data\.([A-Za-z]\w*)", text))
+    assert used <= set(page.params)
+    assert bool(page.params) == ("paramKind" in spec)
+    unused = set(page.params) - used
+    assert not unused or policy in ("data-residency", "bucket-residency"), "those are looked up by their area"
+
+
+@pytest.mark.parametrize(("name", "policy"), POLICIES)
+def test_a_page_names_rules_that_exist(name: str, policy: str) -> None:
+    page = pack(name).pack.policies[policy]
+    assert set(page.told_by) <= set(built_in())
+    assert rules()[policy].title == page.title
+
+
+@pytest.mark.parametrize("suite", suites(NOWHERE), ids=lambda suite: suite.pack)
+def test_every_case_is_decided_as_it_says(suite: Any) -> None:
+    """Verdict and message; the same cases go to a real API server in tests/e2e/test_policies.py."""
+    count, wrong = judge_cases(suite, set(suite.policies))
+    assert count >= 3 * len(suite.policies)
+    assert not [str(finding) for finding in wrong]
+
+
+@cache
+def workspace(kubernetes: str = "1.34.4") -> Workspace:
+    """A workspace, never written, whose cluster lists every pack."""
+    packs = f"policies: {{packs: [{', '.join(PACKS)}]}}\n"
+    root = Path(tempfile.mkdtemp(prefix="gangplan-packs-"))
+    text = CLUSTER.replace('"1.34.4"', f'"{kubernetes}"').replace("region:", f"{packs}region:")
+    loaded, findings = load(write(root, {**STOCK, "overlays/lab/cluster.yaml": text}))
+    assert not findings
+    return loaded
+
+
+def test_all_packs_together() -> None:
+    """Every parameter has a value, every binding its policy and its parameters, and no name comes twice."""
+    sources, _, findings = policy_sources(workspace(), "lab")
+    assert not findings
+    bodies = [source.body for source in sources]
+    seen = Counter((body["kind"], body["metadata"]["name"]) for body in bodies)
+    assert set(seen.values()) == {1}
+    assert {name for kind, name in seen if kind == "ValidatingAdmissionPolicy"} == {
+        one for _, one in POLICIES
+    }
+    for body in bodies:
+        if body["kind"] == "ConfigMap":
+            assert all(isinstance(value, str) for value in body["data"].values())
+        if body["kind"] == "ValidatingAdmissionPolicyBinding":
+            assert ("ValidatingAdmissionPolicy", body["spec"]["policyName"]) in seen
+            param = body["spec"].get("paramRef")
+            assert param is None or ("ConfigMap", param["name"]) in seen
+
+
+# Policies ask for nothing newer, so that one set of files serves every cluster from here on. Below are left:
+# two-variable loops (1.32), semver (1.33) and the new functions of lists (1.34).
+@pytest.mark.parametrize("kubernetes", ["1.31.9", "1.32.9", "1.33.13", "1.34.4", "1.36.3"])
+def test_every_policy_compiles_on_every_kubernetes(kubernetes: str) -> None:
+    assert check_policies(workspace(kubernetes)) == []
+    # What comes with gangplan is trusted at a start, and compiled when it first judges: here it is not.
+    policies = police_of(workspace(kubernetes), "lab", []).bench.policies
+    assert {one.policy.name for one in policies} == {one for _, one in POLICIES}
+    assert [refused for one in policies for refused in one.refused] == []
+
+
+def test_what_a_cluster_is_too_old_for_is_said() -> None:
+    """Address ranges are known from 1.31 on: an API server takes what the minor before it has."""
+    findings = check_policies(workspace("1.30.9"))
+    assert {finding.where.file.split("/")[-1] for finding in findings} == {
+        "network-endpoints.yaml",
+        "network-internet.yaml",
+    }
+
+
+@pytest.mark.parametrize("name", PACKS)
+def test_a_mark_of_a_waiver_is_guarded_wherever_bindings_heed_it(name: str) -> None:
+    """Whoever may create runs can write a label: the guard comes with every pack, and has no way round."""
+    folder = pack(name)
+    assert {"waiver-granted"} <= {*folder.pack.policies, *folder.pack.uses} or "baseline" in folder.pack.needs
+    file = workspace().clusters["lab"]
+    taken, _ = chosen(workspace().root, file, facts(workspace(), "lab"))
+    for source in cluster_objects(taken, "x"):
+        if source.body["kind"] == "ValidatingAdmissionPolicyBinding":
+            policy = source.body["spec"]["policyName"]
+            marked = f"gangplan.dev/waived-{policy}" in dump_all([source.body])
+            assert marked == (policy != "waiver-granted")
+
+
+def test_regimes_that_ask_for_encryption() -> None:
+    """What facts take for granted of a team's claims is what the packs do."""
+    asking = {name for name in REGIMES if "storage-encrypted" in pack(name).pack.uses}
+    assert asking == ENCRYPTING
+    assert all("claims-encrypted" in {**pack(name).pack.uses, **pack(name).policies} for name in asking)
+
+
+def test_a_regime_tightens_what_holds_for_all() -> None:
+    """With other parameters a policy is bound a second time, for what bears the label alone."""
+    file = workspace().clusters["lab"]
+    taken, _ = chosen(workspace().root, file, facts(workspace(), "lab"))
+    by_name = {one.name: one for one in taken}
+    assert by_name["network-posture"].params["floor"] == "default"
+    assert by_name["network-posture-hipaa"].params["floor"] == "isolated"
+    assert by_name["network-posture-hipaa"].label == "hipaa"
+    assert by_name["audit-retention-pci-dss"].params["least"] == "365"
+    names_of = [one.body["metadata"]["name"] for one in cluster_objects(taken, "x")]
+    assert "network-posture-hipaa-object" in names_of
+
+
+def escapes() -> list[tuple[tuple[Any, ...], Any]]:
+    """Changes of a pod that Pod Security restricted refuses: (where, what)."""
+    context = ("containers", 0, "securityContext")
+    return [
+        *(((name,), True) for name in ("hostNetwork", "hostPID", "hostIPC")),
+        (("volumes",), [{"name": "x", "hostPath": {"path": "/"}}]),
+        (("volumes",), [{"name": "x", "nfs": {"server": "a", "path": "/"}}]),
+        ((*context, "privileged"), True),
+        ((*context, "procMount"), "Unmasked"),
+        ((*context, "capabilities"), {"add": ["SYS_ADMIN"], "drop": ["ALL"]}),
+        ((*context, "capabilities"), {"add": ["CHOWN"], "drop": ["ALL"]}),
+        ((*context, "capabilities"), {"drop": ["NET_RAW"]}),
+        ((*context, "allowPrivilegeEscalation"), True),
+        ((*context, "runAsNonRoot"), False),
+        ((*context, "runAsUser"), 0),
+        ((*context, "seccompProfile"), {"type": "Unconfined"}),
+        (("containers", 0, "ports"), [{"containerPort": 80, "hostPort": 80}]),
+        (("securityContext", "runAsUser"), 0),
+        (("securityContext", "seccompProfile"), {"type": "Unconfined"}),
+    ]
+
+
+@cache
+def run_and_police() -> tuple[dict[str, Any], Any]:
+    """A rendered runtime, and what judges it."""
+    root = workspace().root
+    text = (root / "overlays/lab/cluster.yaml").read_text()
+    mild = re.sub(r"policies: .*\n", "policies: {packs: [restricted]}\n", text)
+    (root / "mild").mkdir(exist_ok=True)
+    files = {**STOCK, "overlays/lab/cluster.yaml": mild}
+    home = write(root / "mild", files)
+    assert gangplan("render", "-C", home).code == 0
+    bodies = [body for text in rendered(home).values() for body in load_objects(text)]
+    (runtime,) = [body for body in bodies if body["kind"] == "TrainingRuntime"]
+    return runtime, police_of(load(home)[0], "lab", bodies)
+
+
+@pytest.mark.parametrize(("where", "what"), escapes(), ids=str)
+def test_restricted_refuses_what_pod_security_refuses(where: tuple[Any, ...], what: Any) -> None:
+    runtime, police = run_and_police()
+    assert police.bench.judge([runtime]) == []
+    changed = copy.deepcopy(runtime)
+    spec = changed["spec"]["template"]["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]["spec"]
+    assert not list(_pod((), spec, True))
+    place = spec
+    for key in where[:-1]:
+        place = place[key]
+    place[where[-1]] = what
+    assert list(_pod((), spec, True)), "Pod Security refuses it"
+    violations = police.bench.judge([changed])
+    assert violations
+    assert len(violations) == 1, [one.message for one in violations]

@@ -1,0 +1,163 @@
+"""What the API server refuses in policies and bindings, and where gangplan says so."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+
+from gangplan.findings import Severity
+from gangplan.source import load_several
+from gangplan.validate.policy.model import Written
+from gangplan.validate.policy.read import Reading, read
+from gangplan.validate.schema import SchemaVersions
+
+VERSIONS = SchemaVersions("1.34", "2.3", "0.19", "0.12")
+API = "admissionregistration.k8s.io/v1"
+RULE = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}
+POLICY: dict[str, Any] = {
+    "apiVersion": API,
+    "kind": "ValidatingAdmissionPolicy",
+    "metadata": {"name": "p"},
+    "spec": {
+        "matchConstraints": {"resourceRules": [RULE]},
+        "validations": [{"expression": "true"}],
+    },
+}
+BINDING: dict[str, Any] = {
+    "apiVersion": API,
+    "kind": "ValidatingAdmissionPolicyBinding",
+    "metadata": {"name": "b"},
+    "spec": {"policyName": "p", "validationActions": ["Deny"]},
+}
+PARAM = {"name": "n", "parameterNotFoundAction": "Deny"}
+
+
+def reading(*bodies: dict[str, Any]) -> Reading:
+    return read([Written(body) for body in bodies], VERSIONS)
+
+
+def errors(*bodies: dict[str, Any]) -> list[str]:
+    return [one.message for one in reading(*bodies).troubles if one.severity is Severity.ERROR]
+
+
+def spec(base: dict[str, Any], **changes: Any) -> dict[str, Any]:
+    body = copy.deepcopy(base)
+    body["spec"] |= changes
+    return body
+
+
+def match(**changes: Any) -> dict[str, Any]:
+    return {"matchConstraints": {"resourceRules": [{**RULE, **changes}]}}
+
+
+def test_a_good_pair_has_no_trouble() -> None:
+    assert reading(POLICY, BINDING).troubles == []
+
+
+WRONG = [
+    (spec(POLICY, matchConstraints=None), "matchConstraints"),
+    (spec(POLICY, matchConstraints={"resourceRules": []}), "names no resource"),
+    (spec(POLICY, validations=[]), "there is none"),
+    (spec(POLICY, failurePolicy="Maybe"), "Maybe"),
+    (spec(POLICY, paramKind={"apiVersion": "a/b/c", "kind": "ConfigMap"}), "a/b/c"),
+    (spec(POLICY, paramKind={"apiVersion": "v1", "kind": "Config Map"}), "Config Map"),
+    (spec(POLICY, **match(operations=["*", "CREATE"])), "'*' stands beside"),
+    (spec(POLICY, **match(operations=["PATCH"])), "PATCH"),
+    (spec(POLICY, **match(resources=[])), "resources"),
+    (spec(POLICY, **match(resources=["*/*", "pods"])), "'*/*'"),
+    (spec(POLICY, **match(resources=["pods/*", "pods/log"])), "covered"),
+    (spec(POLICY, **match(scope="Everywhere")), "Everywhere"),
+    (spec(POLICY, **match(resourceNames=["a", "a"])), "twice"),
+    (spec(POLICY, matchConditions=[{"name": f"c{n}", "expression": "true"} for n in range(65)]), "64"),
+    (spec(POLICY, matchConditions=[{"name": "a b", "expression": "true"}]), "'a b'"),
+    (spec(POLICY, matchConditions=[{"name": "c", "expression": "variables.x"}], variables=[]), "variables"),
+    (spec(POLICY, variables=[{"name": "in", "expression": "1"}]), "'in'"),
+    (spec(POLICY, variables=[{"name": "x", "expression": " "}]), "is empty"),
+    (spec(POLICY, validations=[{"expression": "object.spec.hostNetwork"}]), "dyn"),
+    (spec(POLICY, validations=[{"expression": "true", "message": "two\nlines"}]), "several lines"),
+    (spec(POLICY, validations=[{"expression": "true", "message": "  "}]), "only blanks"),
+    (spec(POLICY, validations=[{"expression": "true", "reason": "Because"}]), "Because"),
+    (spec(POLICY, validations=[{"expression": "true", "messageExpression": "1"}]), "string"),
+    (
+        spec(POLICY, validations=[{"expression": "true", "messageExpression": "authorizer.path('/')"}]),
+        "authorizer",
+    ),
+    (spec(POLICY, validations=[{"expression": "params.x == 1"}]), "params"),
+    (spec(POLICY, auditAnnotations=[{"key": "a", "valueExpression": "1"}]), "int"),
+    (spec(POLICY, auditAnnotations=[{"key": "a b", "valueExpression": "'x'"}]), "a b"),
+    (spec(BINDING, validationActions=[]), "validationActions"),
+    (spec(BINDING, validationActions=["Deny", "Warn"]), "exclude each other"),
+    (spec(BINDING, validationActions=["Audit", "Audit"]), "twice"),
+    (spec(BINDING, paramRef={**PARAM, "selector": {}}), "stands beside a selector"),
+    (spec(BINDING, paramRef={"parameterNotFoundAction": "Deny"}), "neither name nor selector"),
+    (spec(BINDING, paramRef={"name": "n"}), "parameterNotFoundAction"),
+    (spec(BINDING, policyName="Not_A_Name"), "Not_A_Name"),
+    (spec(BINDING, matchResources={"matchPolicy": "Loose"}), "Loose"),
+]
+
+
+@pytest.mark.parametrize(("body", "said"), WRONG, ids=[said for _, said in WRONG])
+def test_the_server_would_refuse_it(body: dict[str, Any], said: str) -> None:
+    other = BINDING if body["kind"] == POLICY["kind"] else POLICY
+    found = errors(body, other)
+    assert any(said in one for one in found), found
+
+
+def test_older_api_versions_are_told() -> None:
+    assert "v1beta1" in errors({**POLICY, "apiVersion": "admissionregistration.k8s.io/v1beta1"})[0]
+
+
+def test_two_of_one_name() -> None:
+    assert any("another" in one for one in errors(POLICY, POLICY, BINDING))
+
+
+def test_what_does_nothing_is_a_warning() -> None:
+    alone = reading(POLICY).troubles
+    assert [(one.rule, one.severity) for one in alone] == [("policy-inert", Severity.WARNING)]
+    lost = reading(BINDING).troubles
+    assert [(one.rule, one.severity) for one in lost] == [("policy-inert", Severity.WARNING)]
+
+
+def test_a_newer_function_is_told_with_its_minor() -> None:
+    newer = spec(POLICY, validations=[{"expression": "[1].distinct().size() == 1"}])
+    (trouble,) = [one for one in reading(newer, BINDING).troubles if one.rule == "policy-version"]
+    assert "Kubernetes 1.35 or later" in trouble.message
+    assert "the cluster has 1.34" in trouble.message
+    assert not read([Written(newer), Written(BINDING)], SchemaVersions("1.35")).troubles
+
+
+TEXT = """\
+# comment
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: p}
+spec:
+  matchConstraints:
+    resourceRules:
+    - {apiGroups: [""], apiVersions: [v1], operations: [CREATE], resources: [pods]}
+  validations:
+  - expression: |-
+      has(object.spec) &&
+        objekt.spec.hostNetwork == false
+  - expression: "object.metadata.name == 'a' && nope"
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {name: b}
+spec: {policyName: p, validationActions: [Deny, Warn]}
+"""
+
+
+def test_a_mistake_stands_at_its_character() -> None:
+    documents, findings = load_several(TEXT.encode(), "policies/own.yaml")
+    assert not findings
+    troubles = read([Written(one.value, one) for one in documents], VERSIONS).troubles
+    lines = TEXT.split("\n")
+    places = {
+        (one.where.line, lines[one.where.line - 1][one.where.column - 1 :].split()[0]) for one in troubles
+    }
+    assert (12, "objekt.spec.hostNetwork") in places
+    assert (13, 'nope"') in places
+    assert any(line == 18 for line, _ in places)

@@ -1,0 +1,174 @@
+"""The built-in rules say what the rules of the real CRDs say: at the same places, of random values."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from random import Random
+from typing import Any
+
+import pytest
+
+from gangplan.validate.cel.errors import CompileError
+from gangplan.validate.crdrules.check import changed, problems
+from gangplan.validate.crdrules.facts import rules_of
+from gangplan.validate.crdrules.imported import schema_rules
+from gangplan.validate.crdrules.names import escaped
+from gangplan.validate.crdrules.rules import Compiled, breaches
+from gangplan.validate.schema import SchemaVersions
+from tests.policy.crd_values import WORDS, node, some
+from tests.validate.crd import crds, needs_crds
+
+MINORS = [("trainer", "2.1"), ("trainer", "2.2"), ("trainer", "2.3"), ("jobset", "0.10"), ("jobset", "0.12")]
+MINORS += [("kueue", "0.15"), ("kueue", "0.17"), ("kueue", "0.19")]
+ROUNDS = 150
+
+
+def versions(component: str, minor: str) -> SchemaVersions:
+    """The versions of a cluster with one component at a minor."""
+    known = {"trainer": "2.3", "kueue": "0.19", "jobset": "0.12", component: minor}
+    return SchemaVersions("1.34", known["trainer"], known["kueue"], known["jobset"])
+
+
+def kinds() -> Iterator[tuple[str, str, str, str]]:
+    """Component, minor, apiVersion and kind of every CRD at hand that gangplan writes."""
+    for component, minor in MINORS:
+        for api_version, kind in crds(component, minor):
+            if kind != "Workload":
+                yield component, minor, api_version, kind
+
+
+def places(rules: tuple[Compiled, ...] | list[Compiled]) -> dict[tuple[str, ...], list[Compiled]]:
+    """Rules by their place, those about status left out."""
+    found: dict[tuple[str, ...], list[Compiled]] = {}
+    for one in rules:
+        if one.rule.path[:1] != ("status",):
+            found.setdefault(one.rule.path, []).append(one)
+    return found
+
+
+def wrapped(path: tuple[str, ...], value: Any) -> Any:
+    """An object that holds a value at a place, and nothing else."""
+    for step in reversed(path):
+        value = [value] if step.startswith("[") else {step: value}
+    return value
+
+
+@needs_crds
+@pytest.mark.parametrize("known", list(kinds()), ids="-".join)
+def test_same_places_and_verdicts(known: tuple[str, str, str, str]) -> None:
+    component, minor, api_version, kind = known
+    schema = crds(component, minor)[api_version, kind]
+    theirs = places(schema_rules(schema, 34))
+    ours = places(rules_of(api_version, kind, versions(component, minor)))
+    keyless = {
+        tuple("[]" if step.startswith("[") else step for step in path): rules for path, rules in ours.items()
+    }
+    assert {tuple("[]" if step.startswith("[") else step for step in path) for path in theirs} == set(keyless)
+    random = Random(f"{component}{minor}{kind}")
+    for path, real in theirs.items():
+        fact = keyless[tuple("[]" if step.startswith("[") else step for step in path)]
+        names = {word for one in real for word in re.findall(r"[A-Za-z]+", one.rule.text)}
+        for _ in range(ROUNDS):
+            value, old = (some(node(schema, path), random, names) for _ in range(2))
+            if not path:
+                value["metadata"] = {"name": random.choice(WORDS)}
+            if random.random() < 0.4:
+                old = value
+            both = wrapped(path, value), wrapped(path, old)
+            said = [bool(breaches(rules, *both)) for rules in (real, fact)]
+            assert said[0] == said[1], (path, value, old)
+
+
+@needs_crds
+def test_every_rule_of_a_crd_compiles() -> None:
+    seen = 0
+    for component, minor in MINORS:
+        for schema in crds(component, minor).values():
+            seen += len(schema_rules(schema, 34))
+    assert seen > 200
+
+
+def test_a_rule_is_a_problem_at_its_field() -> None:
+    queue = {
+        "apiVersion": "kueue.x-k8s.io/v1beta2",
+        "kind": "ClusterQueue",
+        "metadata": {"name": "a"},
+        "spec": {
+            "preemption": {"reclaimWithinCohort": "Never", "borrowWithinCohort": {"policy": "LowerPriority"}}
+        },
+    }
+    (found,) = problems(queue, versions("kueue", "0.19"))
+    assert found.path == ("spec", "preemption")
+    assert found.rule == "crd-rule"
+    assert "reclaimWithinCohort" in found.message
+
+
+def test_what_may_not_change() -> None:
+    def check(name: str) -> dict[str, Any]:
+        head = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "AdmissionCheck", "metadata": {"name": "a"}}
+        return {**head, "spec": {"controllerName": name}}
+
+    assert not changed(check("a"), check("a"), versions("kueue", "0.19"))
+    (found,) = changed(check("a"), check("b"), versions("kueue", "0.19"))
+    assert found.path == ("spec", "controllerName")
+
+
+def test_order_of_a_keyed_list_is_no_change() -> None:
+    item = {"type": "object", "properties": {"name": {"type": "string"}, "value": {"type": "string"}}}
+    rule = [{"rule": "self == oldSelf", "message": "fixed"}]
+    keyed = {
+        "type": "array",
+        "x-kubernetes-list-type": "map",
+        "x-kubernetes-list-map-keys": ["name"],
+        "items": item,
+    }
+    rules = schema_rules(
+        {"type": "object", "properties": {"env": {**keyed, "x-kubernetes-validations": rule}}}, 34
+    )
+    one, two = {"name": "a", "value": "1"}, {"name": "b", "value": "2"}
+    assert not breaches(rules, {"env": [one, two]}, {"env": [two, one]})
+    assert breaches(rules, {"env": [one, two]}, {"env": [two, {**one, "value": "3"}]})
+
+
+def test_optional_old_self_message_and_field() -> None:
+    rule = {
+        "rule": "oldSelf.hasValue() || self.size > 0",
+        "optionalOldSelf": True,
+        "messageExpression": "'size is ' + string(self.size)",
+        "fieldPath": ".size",
+        "reason": "FieldValueForbidden",
+    }
+    schema = {
+        "type": "object",
+        "properties": {"size": {"type": "integer"}},
+        "x-kubernetes-validations": [rule],
+    }
+    rules = schema_rules(schema, 34)
+    (found,) = breaches(rules, {"size": 0})
+    assert (found.path, found.message, found.reason) == (("size",), "size is 0", "FieldValueForbidden")
+    assert not breaches(rules, {"size": 0}, {"size": 0})
+
+
+def test_names_that_need_escapes() -> None:
+    assert [escaped(name) for name in ("a-b", "namespace", "a__b", "x.y/z", "9a", "ü")] == [
+        "a__dash__b",
+        "__namespace__",
+        "a__underscores__b",
+        "x__dot__y__slash__z",
+        None,
+        None,
+    ]
+    schema = {
+        "type": "object",
+        "properties": {"max-size": {"type": "integer"}},
+        "x-kubernetes-validations": [{"rule": "self.max__dash__size < 3", "message": "too large"}],
+    }
+    assert breaches(schema_rules(schema, 34), {"max-size": 3})
+    assert not breaches(schema_rules(schema, 34), {"max-size": 2})
+
+
+def test_a_rule_about_an_unknown_field_does_not_compile() -> None:
+    schema = {"type": "object", "properties": {}, "x-kubernetes-validations": [{"rule": "self.nope > 1"}]}
+    with pytest.raises(CompileError, match="undefined field 'nope'"):
+        schema_rules(schema, 34)

@@ -1,0 +1,59 @@
+"""A character of a text is found where it stands in the file, whatever way it is written."""
+
+from __future__ import annotations
+
+import pytest
+
+from gangplan.source import load, load_several
+
+TEXT = """\
+literal: |
+  first && second
+    third
+folded: >-
+  one two
+  three
+
+  four
+plain: a == b
+single: 'it''s here'
+double: "x == \\"y\\" && z"
+long: a
+  b  c
+"""
+
+
+@pytest.mark.parametrize("key", ["literal", "folded", "plain", "single", "double", "long"])
+def test_every_character(key: str) -> None:
+    document, findings = load(TEXT.encode(), "f.yaml")
+    assert document is not None, findings
+    lines = TEXT.split("\n")
+    for offset, character in enumerate(document.value[key]):
+        where = document.inside((key,), offset)
+        found = lines[where.line - 1][where.column - 1 : where.column]
+        # A line break of the value stands at an end of line; a quote may stand behind its backslash.
+        assert (
+            found == character
+            or (character.isspace() and found == "")
+            or (found == "\\" and character == '"')
+        )
+
+
+def test_documents_keep_their_lines() -> None:
+    text = "a: 1\n---\n# nothing\n---\nb: |\n  ---\n  x\n---\nc: [\n"
+    documents, findings = load_several(text.encode(), "f.yaml")
+    assert findings
+    assert not documents
+    documents, findings = load_several(text.replace("[", "2").encode(), "f.yaml")
+    assert not findings
+    assert [(one.value, one.where(()).line) for one in documents] == [
+        ({"a": 1}, 1),
+        ({"b": "---\nx\n"}, 5),
+        ({"c": 2}, 9),
+    ]
+
+
+def test_a_key_twice_is_told_in_the_later_document() -> None:
+    documents, findings = load_several(b"a: 1\n---\nb: 1\nb: 2\n", "f.yaml")
+    assert len(documents) == 1
+    assert [(one.rule, one.where.line) for one in findings] == [("yaml-duplicate-key", 4)]

@@ -1,0 +1,339 @@
+"""Requests, matching, conditions, parameters, messages and the fields to blame: one small policy each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from gangplan.findings import Severity
+from gangplan.validate.policy.judge import Bench, Violation, namespaces_of
+from gangplan.validate.policy.kinds import Kinds, guessed
+from gangplan.validate.policy.model import Written
+from gangplan.validate.policy.read import read
+from gangplan.validate.policy.selectors import selects
+from gangplan.validate.schema import SchemaVersions
+
+VERSIONS = SchemaVersions("1.34", "2.3", "0.19", "0.12")
+API = "admissionregistration.k8s.io/v1"
+Body = dict[str, Any]
+
+
+def namespace(name: str = "nlp", **labels: str) -> Body:
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}}
+
+
+def pod(**spec: Any) -> Body:
+    containers = [{"name": "one", "image": "a@b"}, {"name": "two", "image": "c:latest"}]
+    head = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "p", "namespace": "nlp", "labels": {"app": "x"}},
+    }
+    return {**head, "spec": {"containers": containers, **spec}}
+
+
+def config(name: str, space: str = "nlp", labels: dict[str, str] | None = None, **data: str) -> Body:
+    metadata = {"name": name, "namespace": space, "labels": labels or {}}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
+
+
+def judged(
+    body: Body,
+    expression: str = "false",
+    *,
+    others: tuple[Body, ...] = (),
+    spaces: tuple[Body, ...] = (),
+    binding: Body | None = None,
+    old: Body | None = None,
+    validation: Body | None = None,
+    rule: Body | None = None,
+    **spec: Any,
+) -> list[Violation]:
+    """What one policy says of one object."""
+    rules = {
+        "apiGroups": ["*"],
+        "apiVersions": ["*"],
+        "operations": ["*"],
+        "resources": ["*"],
+        **(rule or {}),
+    }
+    match = {"resourceRules": [rules], **spec.pop("match", {})}
+    policy = {
+        "apiVersion": API,
+        "kind": "ValidatingAdmissionPolicy",
+        "metadata": {"name": "p"},
+        "spec": {
+            "matchConstraints": match,
+            "validations": [{"expression": expression, **(validation or {})}],
+            **spec,
+        },
+    }
+    bound = {"policyName": "p", "validationActions": ["Deny"], **(binding or {})}
+    meta = {
+        "apiVersion": API,
+        "kind": "ValidatingAdmissionPolicyBinding",
+        "metadata": {"name": "b"},
+        "spec": bound,
+    }
+    reading = read([Written(one) for one in (policy, meta, *others)], VERSIONS)
+    assert not reading.troubles, reading.troubles
+    known = namespaces_of(spaces, VERSIONS)
+    bench = Bench(VERSIONS, reading.policies, reading.bindings, reading.others, known)
+    return bench.judge([body], [old] if old else ())
+
+
+def said(*args: Any, **more: Any) -> list[str]:
+    return [one.message for one in judged(*args, **more)]
+
+
+@pytest.mark.parametrize(
+    ("rule", "is_about"),
+    [
+        ({}, True),
+        ({"resources": ["pods"]}, True),
+        ({"resources": ["pods/*"]}, True),
+        ({"resources": ["pods/status"]}, False),
+        ({"resources": ["jobs"]}, False),
+        ({"apiGroups": ["batch"]}, False),
+        ({"apiVersions": ["v2"]}, False),
+        ({"operations": ["UPDATE", "DELETE"]}, False),
+        ({"resourceNames": ["p", "q"]}, True),
+        ({"resourceNames": ["q"]}, False),
+        ({"scope": "Namespaced"}, True),
+        ({"scope": "Cluster"}, False),
+    ],
+)
+def test_rules(rule: Body, is_about: bool) -> None:
+    assert bool(judged(pod(), rule=rule)) == is_about
+
+
+def test_scope_of_a_namespace_is_the_cluster() -> None:
+    assert judged(namespace(), rule={"scope": "Cluster"})
+    assert not judged(namespace(), rule={"scope": "Namespaced"})
+
+
+def test_exclusions_and_selectors() -> None:
+    rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}
+    assert not judged(pod(), match={"excludeResourceRules": [rule]})
+    assert judged(pod(), match={"objectSelector": {"matchLabels": {"app": "x"}}})
+    assert not judged(pod(), match={"objectSelector": {"matchLabels": {"app": "y"}}})
+    selector = {"namespaceSelector": {"matchLabels": {"team": "nlp"}}}
+    assert judged(pod(), match=selector, spaces=(namespace(team="nlp"),))
+    assert not judged(pod(), match=selector, spaces=(namespace(team="vision"),))
+    assert judged(namespace(team="nlp"), match=selector)
+    by_name = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "nlp"}}}
+    assert judged(pod(), match=by_name, spaces=(namespace(),))
+
+
+def test_a_namespace_that_nobody_renders() -> None:
+    (found,) = judged(pod(), match={"namespaceSelector": {"matchLabels": {"team": "nlp"}}})
+    assert found.is_undecided
+    assert "namespace nlp" in found.message
+
+
+def test_another_version_of_the_object() -> None:
+    queue = {
+        "apiVersion": "kueue.x-k8s.io/v1beta2",
+        "kind": "LocalQueue",
+        "metadata": {"name": "q", "namespace": "nlp"},
+    }
+    rule = {"apiGroups": ["kueue.x-k8s.io"], "apiVersions": ["v1beta1"], "resources": ["localqueues"]}
+    (found,) = judged(queue, rule=rule)
+    assert found.is_undecided
+    assert not judged(queue, rule=rule, match={"matchPolicy": "Exact"})
+
+
+def test_policies_are_never_judged() -> None:
+    body = {"apiVersion": API, "kind": "ValidatingAdmissionPolicy", "metadata": {"name": "x"}}
+    assert not judged(body)
+
+
+def test_conditions() -> None:
+    false, true = ({"name": name, "expression": text} for name, text in (("no", "false"), ("yes", "true")))
+    wrong = {"name": "bad", "expression": "object.nope == 1"}
+    assert judged(pod(), matchConditions=[true])
+    assert not judged(pod(), matchConditions=[wrong, false])
+    (found,) = said(pod(), matchConditions=[true, wrong])
+    assert found == "expression 'object.nope == 1' resulted in error: no such key: nope"
+    assert not judged(pod(), matchConditions=[true, wrong], failurePolicy="Ignore")
+    assert judged(
+        pod(), matchConditions=[{"name": "n", "expression": "namespaceObject == null"}], spaces=(namespace(),)
+    )
+
+
+def test_errors_follow_the_failure_policy_and_refusals_do_not() -> None:
+    text = "object.spec.nope == 1"
+    assert said(pod(), text) == [f"expression '{text}' resulted in error: no such key: nope"]
+    assert not judged(pod(), text, failurePolicy="Ignore")
+    assert judged(pod(), "false", failurePolicy="Ignore")
+
+
+@pytest.mark.parametrize(
+    ("validation", "message"),
+    [
+        ({}, "failed expression: false"),
+        ({"message": " plain "}, "plain"),
+        ({"message": "plain", "messageExpression": "'said ' + object.metadata.name"}, "said p"),
+        ({"message": "plain", "messageExpression": "object.nope"}, "plain"),
+        ({"message": "plain", "messageExpression": "'  '"}, "plain"),
+        ({"message": "plain", "messageExpression": "'a\\nb'"}, "plain"),
+        (
+            {"messageExpression": "object.metadata.name + 'x'.replace('x', '" + "y" * 5200 + "')"},
+            "failed expression: false",
+        ),
+    ],
+)
+def test_messages(validation: Body, message: str) -> None:
+    texts = {key: text.replace("object.nope", "string(object.nope)") for key, text in validation.items()}
+    texts = {
+        key: text.replace("object.metadata.name", "string(object.metadata.name)")
+        for key, text in texts.items()
+    }
+    assert said(pod(), validation=texts) == [message]
+
+
+def test_actions_are_severities() -> None:
+    for actions, severity in (
+        (["Deny"], Severity.ERROR),
+        (["Warn", "Audit"], Severity.WARNING),
+        (["Audit"], Severity.NOTE),
+    ):
+        (found,) = judged(pod(), binding={"validationActions": actions})
+        assert found.severity is severity
+
+
+def test_parameters() -> None:
+    kind, text = {"apiVersion": "v1", "kind": "ConfigMap"}, "params.data.most == '1'"
+    ref: Body = {"name": "c", "parameterNotFoundAction": "Deny"}
+
+    def ask(*others: Body, **more: Any) -> list[str]:
+        return said(pod(), text, others=others, binding={"paramRef": {**ref, **more}}, paramKind=kind)
+
+    assert ask(config("c", most="1")) == []
+    assert ask(config("c", most="2")) == [f"failed expression: {text}"]
+    missing = (
+        "failed to configure binding: no params found for policy binding with `Deny` parameterNotFoundAction"
+    )
+    assert ask(config("c", "other", most="1")) == [missing]
+    assert ask(parameterNotFoundAction="Allow") == []
+    assert ask(config("c", "other", most="2"), namespace="other")
+    by_label = {"name": "", "selector": {"matchLabels": {"for": "us"}}}
+    both = config("x", labels={"for": "us"}, most="2"), config("y", labels={"for": "us"}, most="3")
+    assert len(ask(*both, **by_label)) == 2
+    assert said(pod(), "params == null", paramKind=kind) == []
+
+
+def test_a_cluster_scoped_object_needs_a_namespace_for_parameters() -> None:
+    kind = {"apiVersion": "v1", "kind": "ConfigMap"}
+    queue = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ClusterQueue", "metadata": {"name": "q"}}
+    ref = {"paramRef": {"name": "c", "parameterNotFoundAction": "Allow"}}
+    (found,) = said(queue, binding=ref, paramKind=kind)
+    assert "cannot use namespaced paramRef" in found
+
+
+def test_request_and_old_object() -> None:
+    name = "system:serviceaccount:argocd:argocd-application-controller"
+    text = f"request.operation == 'CREATE' && request.userInfo.username == '{name}'"
+    assert not judged(pod(), f"{text} && request.resource.resource == 'pods' && oldObject == null")
+    assert not judged(pod(), "request.namespace == 'nlp' && request.name == 'p' && !request.dryRun")
+    assert not judged(pod(), "request.operation == 'UPDATE' && oldObject.metadata.name == 'p'", old=pod())
+    assert not judged(pod(), "namespaceObject.metadata.labels.team == 'nlp'", spaces=(namespace(team="nlp"),))
+
+
+def test_defaults_come_first() -> None:
+    assert not judged(
+        pod(), "object.spec.containers.all(c, c.imagePullPolicy == 'Always' || c.name == 'one')"
+    )
+    assert not judged(pod(), "object.spec.restartPolicy == 'Always'")
+
+
+def test_variables_are_lazy_and_see_earlier_ones() -> None:
+    variables = [
+        {"name": "images", "expression": "object.spec.containers.map(c, c.image)"},
+        {"name": "count", "expression": "variables.images.size()"},
+        {"name": "bad", "expression": "object.nope"},
+    ]
+    assert not judged(pod(), "variables.count == 2", variables=variables)
+    (found,) = said(pod(), "variables.bad == 1", variables=variables)
+    assert 'composited variable "bad" fails to evaluate: no such key: nope' in found
+
+
+def test_the_budget_ends_everything() -> None:
+    many = {"data": {f"k{n}": "x" * 50 for n in range(400)}}
+    big = {**config("c"), **many}
+    text = "object.data.all(a, object.data.all(b, object.data[a] + object.data[b] != ''))"
+    (found,) = said(big, text)
+    assert "cost limit exceeded" in found
+
+
+def test_who_may_is_not_known_offline() -> None:
+    (found,) = judged(pod(), "authorizer.group('').resource('pods').check('list').allowed()")
+    assert found.is_undecided
+
+
+@pytest.mark.parametrize(
+    ("text", "paths"),
+    [
+        ("object.spec.containers.all(c, !c.image.endsWith(':latest'))", [("spec", "containers", 1, "image")]),
+        ("object.metadata.labels.app == 'y'", [("metadata", "labels", "app")]),
+        (
+            "has(object.spec.hostNetwork) || object.metadata.name == 'q'",
+            [("spec", "hostNetwork"), ("metadata", "name")],
+        ),
+        ("object.metadata.name == 'p' && object.spec.restartPolicy == 'Never'", [("spec", "restartPolicy")]),
+        ("!object.spec.containers.exists(c, c.name == 'two')", [("spec", "containers", 1, "name")]),
+        (
+            "object.spec.containers.filter(c, c.image.contains('latest')).size() == 0",
+            [("spec", "containers", 1, "image")],
+        ),
+        (
+            "object.spec.containers.map(c, c.image).all(i, i.contains('@'))",
+            [("spec", "containers", 1, "image")],
+        ),
+        ("object.?spec.priorityClassName.orValue('') == 'x'", [("spec", "priorityClassName")]),
+        ("object.kind == 'Pod' ? object.metadata.name == 'q' : true", [("metadata", "name")]),
+        ("object.spec.containers[0].image.contains(':')", [("spec", "containers", 0, "image")]),
+    ],
+)
+def test_blame(text: str, paths: list[Any]) -> None:
+    (found,) = judged(pod(), text)
+    assert list(found.paths) == paths
+
+
+def test_blame_goes_through_variables() -> None:
+    variables = [
+        {
+            "name": "containers",
+            "expression": "object.spec.containers + object.spec.?initContainers.orValue([])",
+        },
+        {"name": "bad", "expression": "variables.containers.filter(c, c.image.endsWith(':latest'))"},
+    ]
+    init = [{"name": "init", "image": "d:latest"}]
+    (found,) = judged(pod(initContainers=init), "variables.bad.size() == 0", variables=variables)
+    assert set(found.paths) == {("spec", "containers", 1, "image"), ("spec", "initContainers", 0, "image")}
+
+
+@pytest.mark.parametrize(
+    ("selector", "is_taken"),
+    [
+        ({}, True),
+        ({"matchLabels": {"a": "1"}}, True),
+        ({"matchLabels": {"a": "2"}}, False),
+        ({"matchExpressions": [{"key": "a", "operator": "In", "values": ["1", "2"]}]}, True),
+        ({"matchExpressions": [{"key": "b", "operator": "In", "values": ["1"]}]}, False),
+        ({"matchExpressions": [{"key": "b", "operator": "NotIn", "values": ["1"]}]}, True),
+        ({"matchExpressions": [{"key": "a", "operator": "NotIn", "values": ["1"]}]}, False),
+        ({"matchExpressions": [{"key": "a", "operator": "Exists"}]}, True),
+        ({"matchExpressions": [{"key": "a", "operator": "DoesNotExist"}]}, False),
+    ],
+)
+def test_selectors(selector: Body, is_taken: bool) -> None:
+    assert selects(selector, {"a": "1"}) == is_taken
+
+
+def test_plurals() -> None:
+    words = {"NetworkPolicy": "networkpolicies", "PriorityClass": "priorityclasses", "Endpoints": "endpoints"}
+    assert {kind: guessed(kind) for kind in words} == words
+    assert Kinds({("x.y", "Fish"): ("fish", False)}).find("x.y/v1", "Fish").plural == "fish"
+    assert not Kinds().find("kueue.x-k8s.io/v1beta2", "ClusterQueue").namespaced

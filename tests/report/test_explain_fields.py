@@ -1,0 +1,72 @@
+"""`gangplan explain FIELD`: every field by its path, and by the names that people use for it."""
+
+from __future__ import annotations
+
+import pytest
+
+from gangplan.commands.fields import all_fields, lookup, rules_about
+from gangplan.errors import Exit
+from tests.workspaces import gangplan
+
+FIELDS = all_fields()
+
+
+@pytest.mark.parametrize("kind", ["spec", "team", "cluster", "catalog"])
+def test_every_field_has_a_page(kind: str) -> None:
+    for field in (one for one in FIELDS if one.kind == kind):
+        first, *_ = lookup(field.name)
+        assert first == field
+        assert field.facts["meaning"].endswith(".")
+        assert field.facts["type"]
+
+
+def test_there_are_many() -> None:
+    assert len(FIELDS) > 120
+    assert len({one.name for one in FIELDS}) == len(FIELDS)
+
+
+@pytest.mark.parametrize(
+    ("name", "first", "says"),
+    [
+        ("workers", "spec.workers", "Pods that run ranks"),
+        ("job.workers", "spec.workers", "default:"),
+        ("network.posture", "spec.network.posture", "type: default, restricted, isolated"),
+        ("spec.network", "spec.network", "fields: "),
+        ("cluster.nodePools.gpu", "cluster.nodePools.gpu", "overlays/<cluster>/cluster.yaml"),
+        ("nodepools.gpu.model", "cluster.nodePools.gpu.model", "type: text"),
+        ("team.claims", "team.claims", "specs/<team>/team.yaml"),
+        ("NodePool.count", "cluster.nodePools.count", "default: required"),
+        ("catalog.images.mpi", "catalog.images.mpi", "images/catalog.yaml"),
+    ],
+)
+def test_a_field(name: str, first: str, says: str) -> None:
+    outcome = gangplan("explain", name)
+    assert outcome.code == Exit.CLEAN
+    assert outcome.out.startswith(f"{first} (")
+    assert says in outcome.out or says == "default:"
+
+
+def test_rules_that_speak_of_it() -> None:
+    def about(name: str) -> set[str]:
+        return {rule.id for rule in rules_about(lookup(name)[0])}
+
+    assert {"workers-over-limit", "workers-one"} <= about("spec.workers")
+    assert "priority-unknown" in about("spec.priority")
+    assert "image-unknown" in about("spec.image")
+    assert "spec-value" not in about("spec.workers")
+    assert "workers-one" not in about("cluster.region")
+
+
+@pytest.mark.parametrize(
+    ("typo", "meant"),
+    [
+        ("network.postur", "network.posture"),
+        ("wrokers", "workers"),
+        ("cluster.nodePols.gpu", "cluster.nodePools.gpu"),
+    ],
+)
+def test_a_typo_is_understood(typo: str, meant: str) -> None:
+    outcome = gangplan("explain", typo)
+    assert outcome.code == Exit.INPUT
+    assert f"there is no rule and no field '{typo}'" in outcome.err
+    assert f"Did you mean '{meant}'?" in outcome.err

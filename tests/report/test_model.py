@@ -1,0 +1,86 @@
+"""Fingerprints that stay, findings counted, and the changes that come first."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hypothesis import given, settings
+
+from gangplan.findings import Finding, Location, Severity
+from gangplan.report.changes import changes
+from gangplan.report.model import checked_words, entries
+from gangplan.report.text import text_report
+from tests.report.samples import FINDINGS, WAIVER, all_kinds, finding, report
+
+
+def prints(*findings: Finding) -> list[str]:
+    return [entry.fingerprint for entry in entries(findings)]
+
+
+@settings(max_examples=60, deadline=None)
+@given(FINDINGS)
+def test_fingerprints_are_unique_and_do_not_know_lines(found: list[Finding]) -> None:
+    assert len(set(prints(*found))) == len(prints(*found)) == len(set(found))
+    moved = [replace(one, where=replace(one.where, line=one.where.line + 7)) for one in found]
+    assert prints(*moved) == prints(*found)
+
+
+def test_a_fingerprint_stays_when_numbers_change() -> None:
+    old = finding("run filings-1a2b3c4d wants 12 GPUs, the pool has 8")
+    new = finding("run filings-9f8e7d6c wants 16 GPUs, the pool has 8")
+    assert prints(old) == prints(new)
+    assert prints(old) != prints(finding("run notes-1a2b3c4d wants 12 GPUs, the pool has 8"))
+    assert prints(old) != prints(replace(old, rule="schema"))
+    assert prints(old) != prints(replace(old, where=Location("specs/nlp/other.yaml", 8, 9)))
+
+
+def test_a_field_of_an_object_is_its_fingerprint() -> None:
+    schema = all_kinds()[1]
+    assert prints(schema) == prints(replace(schema, message="said otherwise"))
+    assert prints(schema) != prints(replace(schema, path="spec.other"))
+
+
+def test_one_change_may_resolve_many() -> None:
+    at = Location("overlays/lab/kustomization.yaml", 5, 3)
+    broken = [
+        Finding(
+            "schema", Severity.ERROR, at, "unknown field 'sped'", "Correct the patch.", f"TrainJob/nlp/{name}"
+        )
+        for name in "abcdefghijklmn"
+    ]
+    alike = [
+        finding("too many", Severity.WARNING, "slots-not-gpus", f"specs/nlp/{name}.yaml") for name in "abc"
+    ]
+    waived = [replace(one, waiver=WAIVER, rule="image-digest") for one in alike]
+    first, second = changes([*alike, *broken, *waived, finding("alone")])
+    assert (first.words, first.places) == ("1 change resolves 14 findings", (at,))
+    assert second.words == "the same change in 3 places resolves 3 findings"
+
+
+def test_the_summary_counts_in_words() -> None:
+    assert checked_words(report(*all_kinds())) == (
+        "checked 2 specs, 2 runs, 31 objects, 1 policy (embedded validator): "
+        "4 errors, 2 warnings, 1 note, 1 waived, 1 fixable with --fix"
+    )
+    assert checked_words(report()).endswith(": no findings")
+
+
+def test_text_groups_files_the_worst_first() -> None:
+    found = [
+        finding("a", Severity.NOTE, file="specs/a.yaml"),
+        finding("b", Severity.WARNING, file="specs/b.yaml"),
+        finding("c1", Severity.WARNING, file="specs/c.yaml", line=1),
+        finding("c2", file="specs/c.yaml", line=2),
+    ]
+    lines = text_report(found).splitlines()
+    assert [line.split(":")[0] for line in lines] == [
+        "specs/c.yaml", "  help", "specs/c.yaml", "  help", "",
+        "specs/b.yaml", "  help", "", "specs/a.yaml", "  help",
+    ]  # fmt: skip
+
+
+def test_an_excerpt_points_at_the_column() -> None:
+    text = text_report([finding()], line=lambda where: "memory: 32GB  ")
+    assert text.splitlines()[1:3] == ["    8 | memory: 32GB", "      |         ^"]
+    for hidden in (None, "memory: \x1b[31m", "short"):
+        assert "|" not in text_report([finding()], line=lambda where, shown=hidden: shown)  # type: ignore[misc]

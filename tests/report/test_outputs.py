@@ -1,0 +1,248 @@
+"""`--format` on the command line: several reports at once, whole files, a clean standard output."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from gangplan.commands.reports import FORMATS
+from gangplan.commands.schema import schema_of
+from gangplan.errors import Exit
+from tests import workspaces
+from tests.report import readers
+from tests.workspaces import gangplan, write
+
+BAD = {"specs/nlp/filings.yaml": workspaces.SPEC + "slots: 4\n"}  # a warning
+WRONG = {"specs/nlp/filings.yaml": workspaces.SPEC.replace("32Gi", "32GB")}
+
+
+def test_several_at_once(root: Path, tmp_path: Path) -> None:
+    write(root, WRONG)
+    out = tmp_path / "out.sarif"
+    outcome = gangplan(
+        "validate",
+        "-C",
+        root,
+        "--format",
+        f"sarif={out}",
+        "--format",
+        f"junit={tmp_path}/j.xml",
+        "--format",
+        "text",
+    )
+    assert outcome.code == Exit.INPUT
+    assert [one.rule for one in outcome.findings] == ["spec-value"]
+    assert outcome.out.startswith("checked 1 spec, ")
+    assert [one["ruleId"] for one in readers.sarif(out.read_text())["results"]] == ["spec-value"]
+    assert sum(case.is_failure for case in readers.junit((tmp_path / "j.xml").read_text())) == 1
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["j.xml", "out.sarif", "workspace"]
+
+
+def test_a_program_has_standard_output_for_itself(root: Path) -> None:
+    write(root, WRONG)
+    outcome = gangplan("validate", "-C", root, "--format", "sarif", "--format", "text")
+    assert readers.sarif(outcome.out)["results"]
+    assert "error[spec-value]" in outcome.err
+    assert outcome.err.endswith(": 1 error, 1 fixable with --fix\n") or outcome.err.endswith(": 1 error\n")
+    assert gangplan("validate", "-C", root, "--format", "gitlab").err == ""
+
+
+def test_files_alone_still_say_how_it_ended(root: Path, tmp_path: Path) -> None:
+    outcome = gangplan("validate", "-C", root, "--format", f"json={tmp_path}/a.json")
+    assert (outcome.code, outcome.out) == (Exit.CLEAN, "")
+    assert outcome.err.startswith("checked 1 spec, 1 run, ")
+    jsonschema.validate(json.loads((tmp_path / "a.json").read_text()), schema_of("findings"))
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_a_file_holds_what_standard_output_does(format: str, root: Path, tmp_path: Path) -> None:
+    write(root, BAD)
+    file = tmp_path / "report"
+    file.write_text("older")
+    assert gangplan("validate", "-C", root, "--format", f"{format}={file}").code == Exit.CLEAN
+    shown = gangplan("validate", "-C", root, "--format", format)
+    whole = shown.err + shown.out if format == "text" else shown.out
+    assert file.read_text() == whole
+
+
+@pytest.mark.parametrize(
+    ("formats", "says"),
+    [
+        (["xml"], "there is no format 'xml'"),
+        (["sariff=x"], "there is no format 'sariff'"),
+        (["json="], "--format json= names no file"),
+        (["json", "sarif"], "json and sarif cannot both have standard output"),
+        (["json=a", "sarif=a"], "two reports would go to a"),
+        (["json=nowhere/a"], "there is no folder nowhere"),
+        (["json=."], ". is a folder"),
+        (["json=specs/nlp/team.yaml"], "specs/ holds what is checked"),
+        (["json=rendered-by-link/x"], "rendered/ holds what is checked"),
+    ],
+)
+def test_a_bad_output_ends_before_the_work(
+    formats: list[str], says: str, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (root / "rendered").mkdir()
+    (root / "rendered-by-link").symlink_to(root / "rendered")
+    monkeypatch.chdir(root)
+    monkeypatch.setattr("gangplan.pipeline.load", lambda root: 1 / 0)  # nothing may be read
+    before = workspaces.tree(root)
+    outcome = gangplan("validate", *(word for one in formats for word in ("--format", one)))
+    assert outcome.code == Exit.INPUT
+    assert outcome.err.startswith("fatal: ")
+    assert says in outcome.err
+    assert "\n  help: " in outcome.err
+    assert workspaces.tree(root) == before
+
+
+def test_a_format_nearly_right_is_suggested(root: Path) -> None:
+    assert "Did you mean 'sarif'?" in gangplan("validate", "-C", root, "--format", "sariff").err
+
+
+def test_a_device_and_a_link_are_written_through(root: Path, tmp_path: Path) -> None:
+    (tmp_path / "real").write_text("old")
+    (tmp_path / "link").symlink_to("real")
+    formats = ["--format", "json=/dev/null", "--format", f"gitlab={tmp_path}/link"]
+    assert gangplan("validate", "-C", root, *formats).code == Exit.CLEAN
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "real").read_text() == "[]\n"
+    assert not Path("/dev/null").is_file()
+
+
+def test_a_full_disk_leaves_the_old_file(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "a.json"
+    file.write_text("old")
+
+    replace = os.replace
+
+    def refused(source: Path, target: Path) -> None:
+        if Path(target) == file:
+            raise OSError(28, "No space left on device")
+        replace(source, target)
+
+    monkeypatch.setattr("gangplan.commands.reports.os.replace", refused)
+    outcome = gangplan("validate", "-C", root, "--format", f"json={file}")
+    assert outcome.code == Exit.ENVIRONMENT
+    assert "the report a.json was not written: No space left on device" in outcome.err
+    assert (file.read_text(), sorted(os.listdir(tmp_path))) == ("old", ["a.json", "workspace"])
+
+
+# Paths, summaries
+
+
+def test_paths_start_at_the_repository(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    root = write(workspaces.stock(tmp_path / "ml/jobs"), WRONG)
+    run = readers.sarif(gangplan("validate", "-C", root, "--format", "sarif").out)
+    assert [readers.sarif_file(one) for one in run["results"]] == ["ml/jobs/specs/nlp/filings.yaml"]
+    document = json.loads(gangplan("validate", "-C", root, "--format", "json").out)
+    assert (document["folder"], document["findings"][0]["file"]) == ("ml/jobs", "specs/nlp/filings.yaml")
+
+
+def test_the_summary_of_a_step_is_added(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(root, WRONG)
+    file = tmp_path / "summary.md"
+    file.write_text("# Earlier\n")
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(file))
+    outcome = gangplan("validate", "-C", root, "--format", "github")
+    (shown,) = readers.annotations(outcome.out)
+    assert (shown.name, shown.properties["file"], shown.properties["line"]) == (
+        "error",
+        "specs/nlp/filings.yaml",
+        "8",
+    )
+    assert file.read_text().startswith("# Earlier\n<!-- gangplan -->\n### gangplan: not yet\n")
+    gangplan("validate", "-C", root, "--format", "json")
+    assert file.read_text().count("###") == 1
+
+
+# Colour
+
+
+def test_colour_by_flag_and_environment(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(root, WRONG)
+
+    def is_coloured(*flags: str) -> bool:
+        return "\033[" in gangplan("validate", "-C", root, *flags).err
+
+    assert not is_coloured()
+    assert is_coloured("--color", "always")
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    assert is_coloured()
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert not is_coloured()
+    assert is_coloured("--color", "always")
+    assert gangplan("validate", "-C", root, "--color", "sometimes").code == Exit.INPUT
+
+
+def test_an_excerpt_never_shows_a_secret(root: Path) -> None:
+    token = "hf_" + "QwErTyUiOpAsDfGhJkLzXcVbNmQwErTy" + "Ui"
+    write(root, {"specs/nlp/filings.yaml": workspaces.SPEC + f"env: {{HF_TOKEN: {token}}}\nslots: 4\n"})
+    outcome = gangplan("validate", "-C", root, "--color", "always")
+    assert "secret-literal" in outcome.err
+    assert token not in outcome.err
+    for format in FORMATS:
+        assert token not in gangplan("validate", "-C", root, "--format", format).out
+
+
+# Nothing checked
+
+
+def test_nothing_checked_is_no_success(root: Path) -> None:
+    write(root, {"specs/nlp/other.yaml": workspaces.SPEC + "clusters: [lab]\n"})
+    write(
+        root,
+        {"overlays/far/cluster.yaml": workspaces.CLUSTER.replace("teams:\n  nlp: {queue: training}\n", "")},
+    )
+    outcome = gangplan("validate", "-C", root, "--cluster", "far", "specs/nlp/other.yaml")
+    assert outcome.code == Exit.INPUT
+    assert "nothing was checked" in outcome.err
+    assert "on cluster far" in outcome.err
+
+
+@pytest.mark.parametrize("format", ["text", "json", "sarif", "gitlab"])
+def test_archived_specs_alone_are_no_success(format: str, root: Path) -> None:
+    write(root, {"specs/nlp/filings.yaml": workspaces.SPEC + "state: archived\n"})
+    outcome = gangplan("validate", "-C", root, "--format", format)
+    assert (outcome.code, outcome.out) == (Exit.INPUT, "")
+    assert "nothing was checked that would run: the spec is archived" in outcome.err
+    write(root, {"specs/nlp/active.yaml": workspaces.SPEC})
+    assert gangplan("validate", "-C", root, "--format", format).code == Exit.CLEAN
+    assert gangplan("render", "-C", root).code == Exit.CLEAN
+
+
+# render and plan
+
+
+def test_render_reports_what_it_did(root: Path) -> None:
+    write(root, BAD)
+    outcome = gangplan("render", "-C", root, "--format", "json")
+    document = json.loads(outcome.out)
+    jsonschema.validate(document, schema_of("findings"))
+    assert document["command"] == "render"
+    assert [one["rule"] for one in document["findings"]] == ["slots-not-gpus"]
+    assert sorted(document["files"]["new"]) == sorted(workspaces.rendered(root))
+    assert outcome.err.startswith("1 run of 1 spec")
+    again = json.loads(gangplan("render", "-C", root, "--check", "--format", "json").out)
+    assert sorted(again["files"]["same"]) == sorted(workspaces.rendered(root))
+    both = gangplan("render", "-C", root, "-o", "-", "--format", "json")
+    assert (both.code, both.out) == (Exit.INPUT, "")
+
+
+def test_plan_has_findings_in_its_document(root: Path) -> None:
+    write(root, BAD)
+    outcome = gangplan("plan", "-C", root, "--format", "json")
+    document = json.loads(outcome.out)
+    assert ([one["rule"] for one in document["findings"]], outcome.err) == (["slots-not-gpus"], "")
+    checked = json.loads(gangplan("validate", "-C", root, "--format", "json").out)
+    assert document["findings"] == checked["findings"]
+    assert "warning[slots-not-gpus]" in gangplan("plan", "-C", root).err
+
+
+def test_the_published_schema_is_valid() -> None:
+    outcome = gangplan("schema", "print", "findings")
+    jsonschema.Draft202012Validator.check_schema(json.loads(outcome.out))

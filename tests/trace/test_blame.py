@@ -1,0 +1,62 @@
+"""One mistake, one finding: a patched object that stands on a cluster is blamed once, not once per run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gangplan.pipeline import Request, preview
+from tests.standing import base
+from tests.workspaces import write
+
+HEAD = "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\npatches:\n"
+ALLOW_DNS = """\
+- target: {kind: NetworkPolicy, name: allow-dns}
+  patch: |-
+    - {op: remove, path: /spec/egress/0/to}
+"""
+QUEUE = """\
+- target: {kind: LocalQueue}
+  patch: |-
+    - {op: replace, path: /spec/clusterQueue, value: vision}
+"""
+SECURITY = """\
+- target: {kind: TrainingRuntime, namespace: team-cv}
+  patch: |-
+    - op: replace
+      path: /spec/template/spec/replicatedJobs/0/template/spec/template/spec/securityContext/runAsUser
+      value: 0
+"""
+
+
+def found(root: Path, patches: str, *specs: str) -> list[tuple[str, str, str]]:
+    """Place, rule and object of what is found with some patches; four runs of two teams."""
+    base.workspace(root)
+    write(root, {"specs/cv/second.yaml": base.SPEC, "specs/cv/third.yaml": base.SPEC})
+    write(root, {"overlays/lab/kustomization.yaml": HEAD + patches})
+    asked = tuple(str(root / spec) for spec in specs)
+    result = preview(Request(root, specs=asked, engine="serial"))
+    return [(str(one.where), one.rule, one.object_ref) for one in result.findings]
+
+
+def test_a_standing_policy_is_blamed_once(tmp_path: Path) -> None:
+    """allow-dns without its peers opens every run of every team: one finding, at the patch."""
+    told = found(tmp_path, ALLOW_DNS)
+    assert told == [("overlays/lab/kustomization.yaml:6:26", "network-open", "NetworkPolicy/allow-dns")]
+
+
+@pytest.mark.parametrize("specs", [(), ("specs/cv/train.yaml",)], ids=["all", "one"])
+def test_a_queue_is_blamed_once_per_object(specs: tuple[str, ...], tmp_path: Path) -> None:
+    """The queues of three teams are told; their runs are silent. Asked about one run alone, it speaks."""
+    told = found(tmp_path, QUEUE, *specs)
+    assert {place for place, _, _ in told} == {"overlays/lab/kustomization.yaml:6:54"}
+    rules = sorted(rule for _, rule, _ in told)
+    assert rules == (["never-admitted"] if specs else ["queue-invalid"] * 3)
+
+
+def test_the_patch_of_a_run_is_told_at_its_value(tmp_path: Path) -> None:
+    told = found(tmp_path, SECURITY)
+    assert {(place, rule) for place, rule, _ in told} == {
+        ("overlays/lab/kustomization.yaml:8:14", "pod-security")
+    }

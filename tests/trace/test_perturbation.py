@@ -1,0 +1,101 @@
+"""Traces are true: a changed field changes only rendered fields that name it, and those that name it change.
+
+A few fields of each file by default; GANGPLAN_TRACE=0 tries every field there is, some 400 changes.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from pydantic import BaseModel
+
+from gangplan.errors import UserError
+from gangplan.spec.catalog import ImageCatalog
+from gangplan.spec.cluster import Cluster
+from gangplan.spec.job import TrainingJob
+from gangplan.spec.team import Team
+from gangplan.trace.files import at
+from tests.trace import worlds
+from tests.trace.perturb import Change, Place, by_place, changed, changes, differences, names, rendered, write
+from tests.workspaces import CATALOG
+
+FEW = int(os.environ.get("GANGPLAN_TRACE", "6"))
+SEED = int(os.environ.get("GANGPLAN_SEED", "11"))
+FILES: dict[str, tuple[str, type[BaseModel]]] = {
+    "specs/cv/full.yaml": (worlds.FULL, TrainingJob),
+    "specs/cv/plain.yaml": (worlds.PLAIN, TrainingJob),
+    "specs/cv/torch.yaml": (worlds.TORCH, TrainingJob),
+    "specs/cv/team.yaml": (worlds.TEAM, Team),
+    "overlays/lab/cluster.yaml": (worlds.CLUSTER, Cluster),
+    "images/catalog.yaml": (CATALOG, ImageCatalog),
+}
+
+
+def tried(root: Path, change: Change, document: Any) -> dict[Place, Any] | None:
+    """What is rendered with a change; None where the workspace is not right any more."""
+    write(root, change.file, changed(document, change))
+    try:
+        after = rendered(root, change, ("lab",), "cv" if change.file.endswith("team.yaml") else "")
+    except UserError:  # the file cannot be read
+        return None
+    finally:
+        write(root, change.file, document)
+    return None if after is None else by_place(after)
+
+
+def unnamed(old: dict[Place, Any], new: dict[Place, Any], change: Change) -> tuple[list[Any], set[Any]]:
+    """Fields that a change made different without being named in their trace; and all that are different."""
+    wrong, different = [], set()
+    for place in old.keys() & new.keys():
+        (before, one), (after, other) = old[place], new[place]
+        for was, is_now in differences(before.bodies[one], after.bodies[other]):
+            different.add((place, was))
+            trace = after.tracer(other, is_now) if is_now is not None else before.tracer(one, was)
+            if not names(trace, change):
+                wrong.append((str(change), place[1], is_now or was, trace.because))
+    return wrong, different
+
+
+def unchanged(old: dict[Place, Any], different: set[Any], change: Change) -> list[Any]:
+    """Fields that name the changed one as the only one that shows in them, and are as they were."""
+    found = []
+    for place, (file, index) in old.items():
+        for number, path, value, trace in file.fields():
+            shown = [cause for cause in trace.causes if cause.is_direct and cause.is_written and cause.where]
+            if number != index or len(shown) != 1 or (place, path) in different:
+                continue
+            is_part = str(value).lstrip("v") in str(change.value)  # such as the minor of a version
+            if (shown[0].file, shown[0].field) == (change.file, change.path) and not is_part:
+                found.append((str(change), place[1], path))
+    return found
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_what_changes_is_traced(file: str, tmp_path: Path) -> None:
+    root, (text, model) = worlds.everything(tmp_path), FILES[file]
+    document = yaml.safe_load(text)
+    every = list(changes(file, document, model))
+    chosen = random.Random(f"{SEED} {file}").sample(every, FEW) if FEW else every
+    write(root, file, document)
+    base = rendered(root, Change(file, ("kind",), "x"), ("lab",), "cv" if file.endswith("team.yaml") else "")
+    assert base is not None
+    old = by_place(base)
+    right, wrong, still = 0, [], []
+    for change in chosen:
+        new = tried(root, change, document)
+        if new is None:
+            continue
+        right += 1
+        found, different = unnamed(old, new, change)
+        wrong += found
+        is_word = isinstance(at(document, change.path), str) and change.path == ("command",)
+        if change.value is not None and not is_word and old.keys() == new.keys():
+            still += unchanged(old, different, change)
+    assert not wrong
+    assert not still
+    assert right >= len(chosen) // 4

@@ -1,0 +1,166 @@
+"""A small workspace that uses nearly every field there is, so that each can be changed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.workspaces import CATALOG, write
+
+CLUSTER = """\
+apiVersion: gangplan.dev/v1
+kind: Cluster
+description: Everything at once
+versions: {kubernetes: "1.34.4", trainer: "2.3.0", jobset: "0.12.0", kueue: "0.19.2", gpuOperator: "25.10.0", externalSecrets: "2.3.0", mpiOperator: "0.6.0"}
+region: eu-central
+location: on-prem
+nodePools:
+  cpu: {count: 4, cpu: 60, memory: 240Gi, labels: {pool: cpu}, daemons: {cpu: 2, memory: 8Gi}}
+  a100: {count: 4, cpu: 124, memory: 1900Gi, gpu: {model: a100-80gb, count: 8}, labels: {pool: a100}, taints: [{key: gpu, value: "yes", effect: NoSchedule}], rdma: {resource: rdma/ib, count: 8, network: default/ib}}
+  h100: {count: 8, cpu: 184, memory: 1900Gi, gpu: {model: h100-80gb, count: 8}, labels: {pool: h100}, taints: [{key: gpu, effect: NoSchedule}], topology: true}
+  burst: {count: 1, cpu: 60, memory: 240Gi, labels: {pool: burst}, autoscale: {most: 8, provisioningClass: best-effort-atomic-scale-up.autoscaling.x-k8s.io, parameters: {zone: a}}}
+topology:
+  - {name: block, label: topology.example.com/block, nodes: 8}
+  - {name: rack, label: topology.example.com/rack, nodes: 4}
+  - {name: host, label: kubernetes.io/hostname, nodes: 1}
+storageClasses:
+  fast: {accessModes: [ReadWriteMany, ReadOnlyMany], default: true}
+  slow: {accessModes: [ReadWriteMany, ReadOnlyMany]}
+registries: [registry.example.com, mirror.example.com]
+mirrors:
+  - {source: registry.example.com/training, mirror: mirror.example.com/training}
+dns: {namespace: dns-system, labels: {k8s-app: node-dns}, ports: [53, 5353]}
+egress:
+  s3: [{cidr: 10.40.8.0/24, ports: [443]}, {cidr: 10.41.0.0/16, excluding: [10.41.7.0/24], ports: [443, 9000]}]
+  hub: [{cidr: 10.50.0.0/24, ports: [443]}]
+proxy: {http: "http://proxy.example.com:3128", https: "http://proxy.example.com:3129", noProxy: [10.0.0.0/8]}
+cohorts:
+  company: {}
+  labs: {parent: company, quota: {h100: {gpus: 8}}, borrow: {h100: {gpus: 8}}, lend: {h100: {gpus: 8}}, weight: 2}
+preemption: {withinClusterQueue: LowerPriority, reclaimWithinCohort: Any}
+teams:
+  cv:
+    queue: training
+    cohort: company
+    quota: {cpu: {cpu: 112}, a100: {gpus: 16}, h100: {gpus: 16}, burst: {cpu: 100}}
+    borrow: {h100: {gpus: 8}}
+    lend: {h100: {gpus: 8}}
+    hardQuota: {gpus: 48}
+    weight: 3
+  nlp:
+    queue: training
+    clusterQueue: language
+    cohort: labs
+    quota: {cpu: {cpu: 60, memory: 200Gi}, a100: {gpus: 16}, h100: {gpus: 32}}
+    priorities: [low, normal]
+    preemption: {withinClusterQueue: Never, reclaimWithinCohort: LowerPriority}
+  research:
+    queue: training
+    cohort: labs
+secretStore: {name: vault, path: "kv/{team}/{namespace}/{secret}", refresh: 2h}
+monitoring: {namespace: watch, ruleLabels: {release: prometheus}, dashboardLabels: {grafana_dashboard: "1"}, pending: 2h}
+limits: {workers: 64, objects: {pods: 900, runs: 400, claims: 40}}
+defaults: {cpu: 12, env: {TZ: UTC}}
+env: {SITE: lab}
+"""  # noqa: E501  one line per pool
+TEAM = """\
+apiVersion: gangplan.dev/v1
+kind: Team
+description: Seeing machines
+namespace: team-cv
+contact: cv@example.com
+costCentre: cc-1
+groups:
+  dataScientists: [cv-scientists, shared]
+  mlops: [cv-mlops]
+  admins: [cv-admins]
+  viewers: [auditors]
+debuggers: [{group: cv-on-call, until: "2030-01-31", reason: a hanging launcher}]
+clusters: [lab]
+claims:
+  scans: {accessModes: [ReadOnlyMany, ReadWriteMany], claimName: scans-2026}
+  results: {accessModes: [ReadWriteMany], size: 2Ti, storageClass: slow}
+  scratch: {accessModes: [ReadWriteMany], size: 1Ti}
+connections:
+  bucket: {endpoint: "https://s3.example.com", bucket: pics, prefix: "2026", region: eu-1, secret: s3-keys}
+  shown: {endpoint: "https://s3.example.com", bucket: films, secret: s3-keys, claim: scans}
+secrets: [huggingface, licence]
+pullSecrets: [registry-pull]
+defaults: {memory: 48Gi, priority: low, env: {LOG: info, TZ: CET}, egress: [hub]}
+"""
+FULL = """\
+apiVersion: gangplan.dev/v1
+kind: TrainingJob
+name: full
+description: Everything that a spec can say
+image: openmpi
+command: [python, train.py, --ranks, "{ranks}"]
+workers: 4
+gpus: 4
+slots: 4
+gpu: {model: h100-80gb}
+cpu: 16
+data: {scans: /data, bucket: env}
+env: {SEED: "7", LOG: debug}
+secrets: {env: {HF_TOKEN: huggingface/token}, files: {licence: /opt/licence}}
+checkpoint: {to: results, path: /ckpt, everySteps: 200}
+mpi: {flags: [--mca, btl, tcp], bindTo: core, mapBy: node}
+launcher: {cpu: 3, memory: 6Gi}
+network: {posture: restricted, egress: [s3], transport: tcp}
+placement: {topology: {preferred: rack}, spread: pack}
+timeout: 12h
+retries: 2
+labels: {example.com/project: mapping}
+run: 2
+"""
+PLAIN = """\
+apiVersion: gangplan.dev/v1
+kind: TrainingJob
+image: openmpi4
+command: horovodrun -np {ranks} python train.py
+gpus: 2
+network: {rdma: auto}
+placement: {nodePool: a100}
+checkpoint: {to: bucket}
+"""
+TORCH = """\
+apiVersion: gangplan.dev/v1
+kind: TrainingJob
+profile: small
+image: pytorch
+command: [python, train.py]
+data: {shown: /films}
+placement: {spread: spread}
+"""
+OTHER = "apiVersion: gangplan.dev/v1\nkind: Team\nclusters: [lab]\n"
+PATCHES = """\
+apiVersion: kustomize.config.k8s.io/v1alpha1
+kind: Component
+patches:
+- target: {kind: TrainingRuntime}
+  patch: |-
+    - op: add
+      path: /spec/template/spec/replicatedJobs/0/template/spec/template/spec/containers/0/env/0
+      value: {name: PATCHED, value: first}
+- target: {kind: Namespace}
+  path: labels.yaml
+"""
+LABELS = "- op: add\n  path: /metadata/labels/example.com~1site\n  value: north\n"
+
+
+def everything(root: Path) -> Path:
+    """The workspace: one cluster, three teams, three specs, two patches."""
+    return write(
+        root,
+        {
+            "overlays/lab/cluster.yaml": CLUSTER,
+            "overlays/lab/kustomization.yaml": PATCHES,
+            "overlays/lab/labels.yaml": LABELS,
+            "images/catalog.yaml": CATALOG,
+            "specs/cv/team.yaml": TEAM,
+            "specs/nlp/team.yaml": OTHER,
+            "specs/research/team.yaml": OTHER,
+            "specs/cv/full.yaml": FULL,
+            "specs/cv/plain.yaml": PLAIN,
+            "specs/cv/torch.yaml": TORCH,
+        },
+    )

@@ -1,0 +1,39 @@
+"""What can go wrong with an expression: it does not compile, or it fails on an object."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Issue:
+    """One complaint about an expression. `offset` counts code points from 0."""
+
+    offset: int
+    message: str
+
+
+class CompileError(Exception):
+    """The API server would refuse the expression. `issues` is never empty and in source order."""
+
+    def __init__(self, text: str, issues: tuple[Issue, ...]) -> None:
+        super().__init__("; ".join(issue.message for issue in issues))
+        self.text = text
+        self.issues = issues
+
+
+class EvalError(Exception):
+    """Evaluation ended in a CEL error, in the API server's words (`no such key: nope`).
+
+    `cost` is what was spent until then, where it was measured.
+    """
+
+    cost = 0
+
+
+class BudgetError(EvalError):
+    """The expression used more than its cost budget."""
+
+
+class UnknownError(Exception):
+    """The expression asks what can't be known offline (`authorizer`): neither a value nor an error."""

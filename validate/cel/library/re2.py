@@ -1,0 +1,291 @@
+"""RE2 patterns, as Go 1.24 reads them, written as patterns of Python's `re` that mean the same.
+
+What RE2 lacks (look-around, back references) is refused, in Go's words; what Python reads differently (`$`,
+`\\d`, `\\b`, `{,2}`, flags in the middle) is spelled out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from gangplan.validate.cel.library.classes import (
+    PERL,
+    POSIX,
+    Ranges,
+    category,
+    inverted,
+    is_category,
+    is_script,
+    written,
+)
+from gangplan.validate.cel.library.escapes import ALNUM, fail, read_counts, read_escape
+from gangplan.validate.cel.library.groups import Flags, Group
+
+# Go's limits on the count of a repetition, nested ones multiplied, and on nesting.
+_MOST = 1000
+
+
+def translate(pattern: str) -> tuple[str, str]:
+    """The pattern for `re`, and the script of Unicode that it asks for. Raises `EvalError` where Go does."""
+    reader = _Reader(pattern)
+    return reader.read(), reader.script
+
+
+class _Reader:
+    def __init__(self, pattern: str) -> None:
+        self.pattern = pattern
+        self.at = 0
+        self.script = ""
+        self.flags = Flags()
+        self.groups = [Group(self.flags)]
+
+    def read(self) -> str:
+        last_repeat = -1
+        while self.at < len(self.pattern):
+            start = self.at
+            repeated = self._one(last_repeat)
+            last_repeat = start if repeated else -1
+        if len(self.groups) > 1:
+            raise fail("missing closing )", self.pattern)
+        return self.groups[0].written()
+
+    # What a pattern is made of
+
+    def _one(self, last_repeat: int) -> bool:
+        """Reads one element; whether it was a repetition."""
+        letter = self.pattern[self.at]
+        if letter in "*+?":
+            low, high = {"*": (0, -1), "+": (1, -1), "?": (0, 1)}[letter]
+            return self._repeat(low, high, self.at + 1, letter, last_repeat)
+        if letter == "{":
+            return self._braces(last_repeat)
+        if letter == "(":
+            self._open()
+        elif letter == ")":
+            self._close()
+        elif letter == "|":
+            self.groups[-1].alternatives.append([])
+            self.at += 1
+        elif letter in "^$.":
+            self._add(self._anchor(letter))
+            self.at += 1
+        elif letter == "[":
+            self._class()
+        elif letter == "\\":
+            self._escape()
+        else:
+            self._literal(letter)
+            self.at += 1
+        return False
+
+    def _anchor(self, letter: str) -> str:
+        if letter == ".":
+            return r"[\x00-\U0010ffff]" if self.flags.dot_all else r"[^\n]"
+        if letter == "^":
+            return "(?m:^)" if self.flags.multi_line else r"\A"
+        return "(?m:$)" if self.flags.multi_line else r"\Z"
+
+    def _add(self, text: str, load: int = 1) -> None:
+        self.groups[-1].items.append((text, load))
+
+    def _literal(self, letter: str) -> None:
+        text = letter if letter in ALNUM or ord(letter) >= 0x80 else f"\\x{ord(letter):02x}"
+        self._add(f"(?i:{text})" if self.flags.fold and letter.lower() != letter.upper() else text)
+
+    # Groups
+
+    def _open(self) -> None:
+        if self.pattern.startswith("(?", self.at):
+            self._perl_group()
+            return
+        self._push("(", self.at + 1)
+
+    def _push(self, opening: str, at: int) -> None:
+        if len(self.groups) > _MOST:
+            raise fail("expression nests too deeply", self.pattern)
+        self.groups.append(Group(self.flags, opening))
+        self.at = at
+
+    def _close(self) -> None:
+        if len(self.groups) == 1:
+            raise fail("unexpected )", self.pattern)
+        group = self.groups.pop()
+        self.flags = group.flags
+        self._add(f"(?:{group.written()})", group.load())
+        self.at += 1
+
+    def _perl_group(self) -> None:
+        rest = self.pattern[self.at :]
+        for opening in ("(?P<", "(?<"):
+            if rest.startswith(opening) and len(rest) > len(opening):
+                end = rest.find(">")
+                if end < 0:
+                    raise fail("invalid named capture", rest)
+                name = rest[len(opening) : end]
+                if not name or not set(name) <= ALNUM | {"_"}:
+                    raise fail("invalid named capture", rest[: end + 1])
+                self._push("(", self.at + end + 1)
+                return
+        self._set_flags(rest)
+
+    def _set_flags(self, rest: str) -> None:
+        """`(?i)` and `(?i-s:`."""
+        names = {"i": "fold", "m": "multi_line", "s": "dot_all", "U": "lazy"}
+        flags, value, seen = self.flags, True, False
+        for size, letter in enumerate(rest[2:], start=3):
+            if letter in names:
+                flags = replace(flags, **{names[letter]: value})
+                seen = True
+            elif letter == "-" and value:
+                value, seen = False, False
+            elif letter in ":)" and (value or seen):
+                if letter == ":":
+                    self._push("(?:", self.at + size)
+                else:
+                    self.at += size
+                self.flags = flags
+                return
+            else:
+                raise fail("invalid or unsupported Perl syntax", rest[:size])
+        raise fail("invalid or unsupported Perl syntax", rest)
+
+    # Repetitions
+
+    def _braces(self, last_repeat: int) -> bool:
+        found = read_counts(self.pattern, self.at)
+        if found is None:
+            self._literal("{")
+            self.at += 1
+            return False
+        low, high, end = found
+        if low < 0 or low > _MOST or high > _MOST or 0 <= high < low:
+            raise fail("invalid repeat count", self.pattern[self.at : end])
+        operator = f"{{{low}}}" if low == high else f"{{{low},{high if high >= 0 else ''}}}"
+        return self._repeat(low, high, end, operator, last_repeat)
+
+    def _repeat(self, low: int, high: int, end: int, operator: str, last_repeat: int) -> bool:
+        lazy = self.flags.lazy
+        if self.pattern[end : end + 1] == "?":
+            end, lazy = end + 1, not lazy
+        if last_repeat >= 0:
+            raise fail("invalid nested repetition operator", self.pattern[last_repeat:end])
+        if not self.groups[-1].items:
+            raise fail("missing argument to repetition operator", self.pattern[self.at : end])
+        text, load = self.groups[-1].items.pop()
+        if operator[0] == "{":
+            load = 1 if not high else load * max(high if high > 0 else low, 1)
+            if max(low, high) >= 2 and load > _MOST:
+                raise fail("invalid repeat count", self.pattern[self.at : end])
+        self._add(f"(?:{text}){operator}{'?' if lazy else ''}", load)
+        self.at = end
+        return True
+
+    # Escapes and classes
+
+    def _escape(self) -> None:
+        letter = self.pattern[self.at + 1 : self.at + 2]
+        simple = {"A": r"\A", "z": r"\Z", "b": r"(?a:\b)", "B": r"(?a:(?!\b))"}
+        if letter in simple and letter:
+            self._add(simple[letter])
+            self.at += 2
+        elif letter == "C":
+            raise fail("invalid escape sequence", r"\C")
+        elif letter == "Q":
+            literal, _, _ = self.pattern[self.at + 2 :].partition("\\E")
+            for each in literal:
+                self._literal(each)
+            self.at = min(self.at + 2 + len(literal) + 2, len(self.pattern))
+        else:
+            ranges = self._class_escape()
+            if ranges is not None:
+                self._add(self._folded(written(ranges)))
+            else:
+                self._literal(self._escaped_letter())
+
+    def _folded(self, text: str) -> str:
+        return f"(?i:{text})" if self.flags.fold else text
+
+    def _class_escape(self) -> Ranges | None:
+        """`\\d`, `\\pL` and their kin; None where something else is written."""
+        letter = self.pattern[self.at + 1 : self.at + 2]
+        if not letter or letter not in "dDsSwWpP" or self.pattern[self.at] != "\\":
+            return None
+        if letter in "pP":
+            return self._unicode_class()
+        self.at += 2
+        ranges = PERL[letter.lower()]
+        return ranges if letter.islower() else inverted(ranges)
+
+    def _unicode_class(self) -> Ranges:
+        rest = self.pattern[self.at :]
+        size = min(3, len(rest))
+        name = rest[2:3]
+        if name == "{":
+            size = rest.find("}") + 1
+            if not size:
+                raise fail("invalid character class range", rest)
+            name = rest[3 : size - 1]
+        bare = name.removeprefix("^")
+        if not is_category(bare) and not is_script(bare):
+            raise fail("invalid character class range", rest[:size])
+        self.at += size
+        if is_script(bare):
+            self.script = bare
+            return []
+        ranges = list(category(bare))
+        return inverted(ranges) if (rest[1] == "P") != (bare != name) else ranges
+
+    def _class(self) -> None:
+        whole = self.pattern[self.at :]
+        self.at += 1
+        negated = self.pattern.startswith("^", self.at)
+        self.at += negated
+        ranges: Ranges = []
+        first = True
+        while first or not self.pattern.startswith("]", self.at):
+            first = False
+            ranges += self._class_item(whole)
+        self.at += 1
+        text = written(ranges)
+        if negated:
+            text = "[^" + text[1:]
+        self._add(self._folded(text))
+
+    def _class_item(self, whole: str) -> Ranges:
+        rest = self.pattern[self.at :]
+        if rest.startswith("[:") and ":]" in rest[2:]:
+            return self._named_class(rest[: rest.index(":]", 2) + 2])
+        if rest.startswith("\\"):
+            ranges = self._class_escape()
+            if ranges is not None:
+                return ranges
+        start = self.at
+        low = self._class_letter(whole)
+        if not self.pattern.startswith("-", self.at) or self.pattern[self.at + 1 : self.at + 2] in ("]", ""):
+            return [(low, low)]
+        self.at += 1
+        high = self._class_letter(whole)
+        if high < low:
+            raise fail("invalid character class range", self.pattern[start : self.at])
+        return [(low, high)]
+
+    def _named_class(self, written_name: str) -> Ranges:
+        name = written_name[2:-2]
+        bare = name.removeprefix("^")
+        if bare not in POSIX:
+            raise fail("invalid character class range", written_name)
+        self.at += len(written_name)
+        return POSIX[bare] if bare == name else inverted(POSIX[bare])
+
+    def _class_letter(self, whole: str) -> int:
+        if self.at >= len(self.pattern):
+            raise fail("missing closing ]", whole)
+        if self.pattern[self.at] == "\\":
+            return ord(self._escaped_letter())
+        self.at += 1
+        return ord(self.pattern[self.at - 1])
+
+    def _escaped_letter(self) -> str:
+        start = self.at
+        letter, self.at = read_escape(self.pattern, start)
+        return letter

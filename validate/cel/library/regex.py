@@ -1,0 +1,88 @@
+"""`matches`, `find` and `findAll` with RE2's syntax (k8s.io/apiserver v0.34 `pkg/cel/library/regex.go`).
+
+RE2 takes time linear in the text, Python's `re` may not: patterns come from policies that people review.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import lru_cache
+from typing import NoReturn
+
+from gangplan.validate.cel.errors import EvalError, UnknownError
+from gangplan.validate.cel.library.base import I, Overload, S
+from gangplan.validate.cel.library.escapes import fail
+from gangplan.validate.cel.library.re2 import translate
+from gangplan.validate.cel.operators import NO_OVERLOAD, lacks
+
+Search = Callable[..., re.Match[str] | None]
+
+
+@lru_cache(maxsize=512)
+def compiled(pattern: str) -> Search:
+    """Searches for an RE2 pattern in a text. Raises `EvalError` in Go's words."""
+    try:
+        expression, script = translate(pattern)
+        return _unanswerable(script) if script else re.compile(expression).search
+    except (RecursionError, OverflowError) as problem:
+        raise fail("expression nests too deeply", pattern) from problem
+
+
+def _unanswerable(script: str) -> Search:
+    def search(text: str, start: int = 0) -> NoReturn:
+        raise UnknownError(f"the pattern asks for the script {script}, which can't be looked up offline")
+
+    return search
+
+
+def matches(text: object, pattern: object) -> bool:
+    """`text.matches(pattern)`: anywhere in the text."""
+    if type(text) is not str:
+        raise lacks(text, "matches")
+    if type(pattern) is not str:
+        raise EvalError(NO_OVERLOAD)
+    return compiled(pattern)(text) is not None
+
+
+def find(text: str, pattern: str) -> str:
+    """`text.find(pattern)`: the first match, empty where there is none."""
+    found = _illegal(pattern)(text)
+    return found[0] if found else ""
+
+
+def find_all(text: str, pattern: str, most: int = -1) -> list[str]:
+    """`text.findAll(pattern, most)`: matches that don't overlap; a negative number asks for all."""
+    return all_matches(text, _illegal(pattern), most)
+
+
+def all_matches(text: str, search: Search, most: int) -> list[str]:
+    """What a compiled pattern finds, as Go's `FindAllString`."""
+    found: list[str] = []
+    at, previous = 0, -1
+    while at <= len(text) and (most < 0 or len(found) < most):
+        match = search(text, at)
+        if not match:
+            break
+        start, end = match.span()
+        # Go drops an empty match right behind another, and those before where it searches from.
+        if end != at or start != previous:
+            found.append(match[0])
+        at, previous = (end + 1 if end == at else end), end
+    return found
+
+
+def _illegal(pattern: str) -> Search:
+    try:
+        return compiled(pattern)
+    except EvalError as problem:
+        raise EvalError(f"Illegal regex: {problem}") from problem
+
+
+TABLE = (
+    Overload("matches", "matches", (S, S), matches, guarded=False),
+    Overload("matches_string", "matches", (S, S), matches, guarded=False),
+    Overload("string_find_string", "find", (S, S), find),
+    Overload("string_find_all_string", "findAll", (S, S), find_all),
+    Overload("string_find_all_string_int", "findAll", (S, S, I), find_all),
+)

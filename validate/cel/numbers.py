@@ -1,0 +1,130 @@
+"""Numbers as Go reads and writes them (strconv, fmt; Go 1.24)."""
+
+from __future__ import annotations
+
+import math
+import re
+from decimal import Decimal
+
+INT_MIN, INT_MAX, UINT_MAX = -(2**63), 2**63 - 1, 2**64 - 1
+
+_TRUE = frozenset(("1", "t", "T", "TRUE", "true", "True"))
+_FALSE = frozenset(("0", "f", "F", "FALSE", "false", "False"))
+_SIGNED = re.compile(r"[-+]?[0-9]+", re.ASCII)
+_UNSIGNED = re.compile(r"[0-9]+", re.ASCII)
+_DECIMAL = re.compile(r"[-+]?(?:[0-9]+(?:_[0-9]+)*\.?(?:[0-9]+(?:_[0-9]+)*)?|\.[0-9]+(?:_[0-9]+)*)(?:[eE][-+]?[0-9]+(?:_[0-9]+)*)?", re.ASCII)  # fmt: skip  # noqa: E501
+_HEX = re.compile(r"[-+]?0[xX]_?(?:[0-9a-fA-F_]+\.?[0-9a-fA-F_]*|\.[0-9a-fA-F_]+)[pP][-+]?[0-9]+", re.ASCII)
+_SPECIAL = re.compile(r"nan|[-+]?inf(?:inity)?", re.ASCII | re.IGNORECASE)
+
+
+def parse_bool(text: str) -> bool | None:
+    """`strconv.ParseBool`; None where it fails."""
+    if text in _TRUE:
+        return True
+    return False if text in _FALSE else None
+
+
+def parse_int(text: str) -> int | None:
+    """`strconv.ParseInt` in base 10 with 64 bits; None where it fails."""
+    if not _SIGNED.fullmatch(text) or len(text) > 4000:
+        return None
+    value = int(text)
+    return value if INT_MIN <= value <= INT_MAX else None
+
+
+def parse_uint(text: str) -> int | None:
+    """`strconv.ParseUint` in base 10 with 64 bits; None where it fails."""
+    if not _UNSIGNED.fullmatch(text) or len(text) > 4000:
+        return None
+    value = int(text)
+    return value if value <= UINT_MAX else None
+
+
+def parse_float(text: str) -> float | None:
+    """`strconv.ParseFloat` with 64 bits; None where it fails, out of range included."""
+    if _SPECIAL.fullmatch(text):
+        return float(text)
+    if _HEX.fullmatch(text):
+        try:
+            return float.fromhex(text.replace("_", ""))
+        except OverflowError:
+            return None
+    if not _DECIMAL.fullmatch(text):
+        return None
+    value = float(text.replace("_", ""))
+    return None if math.isinf(value) else value
+
+
+def shortest(value: float) -> str:
+    """`%g` and `%v` of a float64: the fewest digits that read back; with an exponent below 1e-4, from 1e6."""
+    special = _special(value)
+    if special:
+        return special
+    digits, point, sign = _digits(value)
+    exponent = point - 1
+    if exponent < -4 or exponent >= 6:
+        mantissa = digits[0] + ("." + digits[1:] if len(digits) > 1 else "")
+        return f"{sign}{mantissa}e{'-' if exponent < 0 else '+'}{abs(exponent):02d}"
+    return sign + _positional(digits, point)
+
+
+def plain(value: float) -> str:
+    """`strconv.FormatFloat(value, 'f', -1, 64)`: the fewest digits that read back, never an exponent."""
+    special = _special(value)
+    if special:
+        return special
+    digits, point, sign = _digits(value)
+    return sign + _positional(digits, point)
+
+
+def _special(value: float) -> str:
+    if value != value:
+        return "NaN"
+    if math.isinf(value):
+        return "+Inf" if value > 0 else "-Inf"
+    return ""
+
+
+def _digits(value: float) -> tuple[str, int, str]:
+    """The shortest digits, where the point stands among them, and the sign."""
+    parts = Decimal(repr(value)).as_tuple()
+    written = "".join(map(str, parts.digits))
+    assert isinstance(parts.exponent, int)
+    point = len(written) + parts.exponent
+    digits = written.rstrip("0") or "0"
+    return digits, 1 if digits == "0" else point, "-" if parts.sign else ""
+
+
+def _positional(digits: str, point: int) -> str:
+    if point <= 0:
+        return "0." + "0" * -point + digits if digits != "0" else "0"
+    if len(digits) <= point:
+        return digits + "0" * (point - len(digits))
+    return f"{digits[:point]}.{digits[point:]}"
+
+
+# What `strconv.Quote` writes with a letter.
+_SHORT = {7: "\\a", 8: "\\b", 12: "\\f", 10: "\\n", 13: "\\r", 9: "\\t", 11: "\\v", 34: '\\"', 92: "\\\\"}
+
+
+def go_quote(text: str) -> str:
+    """`strconv.Quote` and `%q`: double quotes, escapes for what is not printable."""
+    return '"' + "".join(map(_escaped, text)) + '"'
+
+
+def go_quote_bytes(data: bytes) -> str:
+    """`%q` of bytes that need not be UTF-8."""
+    return go_quote(data.decode(errors="surrogateescape"))
+
+
+def _escaped(letter: str) -> str:
+    code = ord(letter)
+    if code in _SHORT:
+        return _SHORT[code]
+    if letter.isprintable():
+        return letter
+    if 0xDC80 <= code <= 0xDCFF:
+        return f"\\x{code - 0xDC00:02x}"
+    if code < 0x80:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"

@@ -1,0 +1,181 @@
+"""A checked expression as the steps that the API server takes: what cel-go's planner makes of it.
+
+Attributes (`object.spec.replicas`, `a[b].c`) are one step with qualifiers, constant literals and conversions
+of constants are values, `x in [constants]` is a look-up, `or` and `orValue` skip what they don't need. The
+cost of an evaluation depends on all of it. Source: cel-go v0.26 `interpreter/planner.go`, `attributes.go`,
+`decorators.go`, with `OptOptimize` as k8s.io/apiserver v0.34 `pkg/cel/environment/base.go` sets it.
+
+Values live in a frame, a list: the program's variables come first, then those of its loops.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Plan:
+    """A step; `id` is the node's."""
+
+    id: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Constant(Plan):
+    """A value that never changes."""
+
+    value: object
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Field:
+    """A constant qualifier: `.name`, `['name']`, `[0]`; with `test` the last one of `has()`."""
+
+    key: object
+    optional: bool = False
+    test: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Computed:
+    """`[index]` with an index that is evaluated."""
+
+    index: Plan
+    optional: bool = False
+
+
+Qualifier = Field | Computed
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Variable(Plan):
+    """A name and what is selected from it."""
+
+    slot: int
+    name: str
+    qualifiers: tuple[Qualifier, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Relative(Plan):
+    """What is selected from the value of another step."""
+
+    operand: Plan
+    qualifiers: tuple[Qualifier, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Conditional(Plan):
+    """`condition ? yes : no`; what is selected from it is selected from the branches."""
+
+    condition: Plan
+    yes: Attribute
+    no: Attribute
+
+
+Attribute = Variable | Relative | Conditional
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Call(Plan):
+    """A function applied to values. `overload` is empty where only the values decide which one it is.
+
+    `stops` tells that arguments after one that failed are not evaluated (cel-go does so from three on).
+    """
+
+    function: str
+    overload: str
+    call: Callable[..., Any]
+    arguments: tuple[Plan, ...]
+    stops: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Logic(Plan):
+    """`&&` (`absorbing` is False) or `||` (it is True): a side that is `absorbing` decides, errors or not."""
+
+    absorbing: bool
+    terms: tuple[Plan, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fallback(Plan):
+    """`optional.or(other)`, or `optional.orValue(other)` when `unwraps`."""
+
+    optional: Plan
+    other: Plan
+    unwraps: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Membership(Plan):
+    """`value in [constants]`: the constants with their classes."""
+
+    value: Plan
+    members: frozenset[tuple[type, object]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NewList(Plan):
+    """`[a, ?b]`."""
+
+    elements: tuple[Plan, ...]
+    optional: frozenset[int]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NewMap(Plan):
+    """`{key: value, ?key: value}`: key, value, whether it is optional."""
+
+    entries: tuple[tuple[Plan, Plan, bool], ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fold(Plan):
+    """A loop over `range` with one variable, or two when `slot2` is not -1."""
+
+    range: Plan
+    slot: int
+    slot2: int
+    accumulator: int
+    initial: Plan
+    condition: Plan
+    step: Plan
+    result: Plan
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A whole expression: its first step, the frame's size and the variables by slot."""
+
+    root: Plan
+    size: int
+    variables: tuple[tuple[int, str], ...]
+
+
+def _tests(qualifiers: tuple[Qualifier, ...]) -> bool:
+    last = qualifiers[-1] if qualifiers else None
+    return isinstance(last, Field) and last.test
+
+
+def is_test(plan: Any) -> bool:
+    """Whether the whole is `has(...)`; qualifiers of a condition are those of its branches."""
+    while isinstance(plan, Conditional):
+        if not _same_end(plan):
+            return False
+        plan = plan.yes
+    return _tests(plan.qualifiers)
+
+
+def _same_end(plan: Conditional) -> bool:
+    """Whether both branches end with one qualifier, which the whole condition got."""
+    yes, no = _last(plan.yes), _last(plan.no)
+    return yes is not None and yes is no
+
+
+def _last(plan: Any) -> Qualifier | None:
+    while isinstance(plan, Conditional):
+        plan = plan.yes
+    return plan.qualifiers[-1] if plan.qualifiers else None

@@ -1,0 +1,82 @@
+"""Static types of CEL, written as the API server writes them (`list(string)`, `kubernetes.Quantity`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Type:
+    """A type by name with its parameters: `int`, `list(T)`, `map(K, V)`, `optional_type(T)`, `type(T)`."""
+
+    name: str
+    parameters: tuple[Type, ...] = ()
+
+    def __str__(self) -> str:
+        if not self.parameters:
+            return self.name
+        return f"{self.name}({', '.join(map(str, self.parameters))})"
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter(Type):
+    """A type parameter of a generic overload: `<T>`."""
+
+    def __str__(self) -> str:
+        return f"<{self.name}>"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ObjectType(Type):
+    """An object with declared fields: `request`, `namespaceObject`, `variables`, `self` of a CRD rule.
+
+    A field that is not declared is a compile error (`undefined field 'nope'`). Objects are equal by name.
+    """
+
+    fields: Mapping[str, Type] = field(default_factory=dict)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Type) and other.name == self.name and not other.parameters
+
+    def __hash__(self) -> int:
+        return hash((self.name, ()))
+
+
+DYN = Type("dyn")
+ERROR = Type("!error!")
+NULL = Type("null_type")
+BOOL = Type("bool")
+INT = Type("int")
+UINT = Type("uint")
+DOUBLE = Type("double")
+STRING = Type("string")
+BYTES = Type("bytes")
+DURATION = Type("google.protobuf.Duration")
+TIMESTAMP = Type("google.protobuf.Timestamp")
+QUANTITY = Type("kubernetes.Quantity")
+URL = Type("kubernetes.URL")
+SEMVER = Type("kubernetes.Semver")
+NAMED_FORMAT = Type("kubernetes.NamedFormat")
+IP = Type("net.IP")
+CIDR = Type("net.CIDR")
+
+
+def list_of(element: Type) -> Type:
+    """`list(element)`."""
+    return Type("list", (element,))
+
+
+def map_of(key: Type, value: Type) -> Type:
+    """`map(key, value)`."""
+    return Type("map", (key, value))
+
+
+def optional_of(value: Type) -> Type:
+    """`optional_type(value)`."""
+    return Type("optional_type", (value,))
+
+
+def type_of(value: Type) -> Type:
+    """The type of a type: `type(value)`."""
+    return Type("type", (value,))

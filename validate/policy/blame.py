@@ -1,0 +1,159 @@
+"""Which fields of an object made a validation fail: the part of the expression that was false tells."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from gangplan.validate.cel.ast import Call, Comprehension, Ident, ListNode, MapNode, Node, Select
+from gangplan.validate.cel.errors import EvalError, UnknownError
+from gangplan.validate.cel.program import Program
+from gangplan.validate.policy.evaluate import Decision, Scope
+from gangplan.validate.policy.model import Path
+from gangplan.validate.policy.places import Finder, Place, Places
+
+MOST_PATHS = 20
+Values = Mapping[str, Any]
+
+
+def blamed(decision: Decision) -> list[Path]:
+    """The fields that the failing part of a decision's expression looked at, without repeats; at most 20."""
+    if decision.check is None or decision.scope is None:
+        return []
+    judge = _Judge(decision.scope, decision.check.program)
+    try:
+        found = judge.looked(decision.check.program.node, {}, {}, True)
+    except (EvalError, UnknownError, RecursionError):
+        found = []
+    return list(dict.fromkeys(path for path in found if path))[:MOST_PATHS]
+
+
+@dataclass(slots=True)
+class _Judge:
+    """Walks one expression of one evaluation."""
+
+    scope: Scope
+    program: Program
+    finder: Finder = field(init=False)
+    _programs: dict[int, Program] = field(default_factory=dict)  # of a node, by its identity
+    _homes: dict[int, Program] = field(default_factory=dict)  # the program that a node is part of
+
+    def __post_init__(self) -> None:
+        trees = {name: program.node for name, program in self.scope.programs.variables.items()}
+        self.finder = Finder(self.value, trees, self.looked)
+
+    def value(self, node: Node, values: Values) -> Any:
+        """The value of a part of the expression. EvalError, UnknownError."""
+        tree = self.finder.tree_of(node)
+        if tree is not None and isinstance(node, Select):
+            return self.scope.activation["variables"][node.field]
+        if not self._homes:
+            for program in (self.program, *self.scope.programs.variables.values()):
+                self._homes |= {id(one): program for one in _walk(program.node)}
+        key = id(node)
+        if key not in self._programs:
+            home = self._homes[key]
+            part = replace(home.checked, node=node)
+            self._programs[key] = Program(home.text, node, part.type, part)
+        return self._programs[key].evaluate({**self.scope.activation, **values})
+
+    def truth(self, node: Node, values: Values) -> Any:
+        """The value of a condition, None where it fails."""
+        try:
+            return self.value(node, values)
+        except (EvalError, UnknownError):
+            return None
+
+    def looked(self, node: Node, values: Values, places: Places, wanted: bool) -> list[Path]:
+        """The paths that decided that a condition is not `wanted`."""
+        tree = self.finder.tree_of(node)
+        if tree is not None:
+            return self.looked(tree, {}, {}, wanted)
+        if isinstance(node, Call):
+            decide = _LOGIC.get(node.function)
+            if decide is not None:
+                return decide(self, node, values, places, wanted)
+        if isinstance(node, Comprehension) and node.macro in ("all", "exists", "exists_one"):
+            return self._loop(node, values, places, wanted)
+        return self.read(node, values, places)
+
+    def junction(self, node: Call, values: Values, places: Places, wanted: bool) -> list[Path]:
+        """`&&` and `||`: the parts that are to blame by themselves, else all of them."""
+        guilty = [one for one in node.arguments if self.truth(one, values) is not wanted]
+        return [path for one in guilty for path in self.looked(one, values, places, wanted)]
+
+    def negation(self, node: Call, values: Values, places: Places, wanted: bool) -> list[Path]:
+        """`!`."""
+        return self.looked(node.arguments[0], values, places, not wanted)
+
+    def choice(self, node: Call, values: Values, places: Places, wanted: bool) -> list[Path]:
+        """`?:`: the branch that was taken, and the condition where the branch looked at nothing."""
+        condition, first, second = node.arguments
+        taken = self.truth(condition, values)
+        branch = first if taken is True else second
+        return self.looked(branch, values, places, wanted) or self.read(condition, values, places)
+
+    def _loop(self, node: Comprehension, values: Values, places: Places, wanted: bool) -> list[Path]:
+        condition = _condition(node)
+        found: list[Path] = []
+        elements = self.finder.elements(node.range, values, places)
+        for place, value in elements:
+            inner, known = {**values, node.variable: value}, {**places, node.variable: place}
+            truth = self.truth(condition, inner) if condition is not None else None
+            if truth is not wanted and condition is not None and node.macro != "exists_one":
+                found += self.looked(condition, inner, known, wanted)
+        return found or self.read(node.range, values, places)
+
+    def read(self, node: Node, values: Values, places: Places) -> list[Path]:
+        """Every path that an expression reads."""
+        tree = self.finder.tree_of(node)
+        if tree is not None and not isinstance(tree, Comprehension | Call | ListNode):
+            return self.read(tree, {}, {})
+        place = self.finder.of(node, values, places)
+        paths = list(place.paths()) if isinstance(place, Place) else []
+        if paths or (place is not None and isinstance(node, Ident | Select)):
+            return paths
+        if tree is not None:
+            return self.read(tree, {}, {})
+        return [path for part in _parts(node) for path in self.read(part, values, places)]
+
+
+def _condition(node: Comprehension) -> Node | None:
+    """The condition of all, exists or exists_one, as cel-go's macros write them: the part of the step that is
+    not the accumulator."""
+    step = node.step
+    if not isinstance(step, Call):
+        return None
+    parts = [one for one in step.arguments if not (isinstance(one, Ident) and one.name == node.accumulator)]
+    return parts[0] if parts else None
+
+
+def _parts(node: Node) -> list[Node]:
+    if isinstance(node, Call):
+        return [*([node.target] if node.target else []), *node.arguments]
+    if isinstance(node, Select):
+        return [node.operand]
+    if isinstance(node, ListNode):
+        return list(node.elements)
+    if isinstance(node, MapNode):
+        return [part for entry in node.entries for part in (entry.key, entry.value)]
+    return [node.range, node.initial] if isinstance(node, Comprehension) else []
+
+
+def _walk(node: Node) -> Iterator[Node]:
+    """A node and all below it."""
+    yield node
+    below = _parts(node)
+    if isinstance(node, Comprehension):
+        below += [node.condition, node.step, node.result]
+    for part in below:
+        yield from _walk(part)
+
+
+_LOGIC: dict[str, Callable[[_Judge, Call, Values, Places, bool], list[Path]]] = {
+    "_&&_": _Judge.junction,
+    "_||_": _Judge.junction,
+    "!_": _Judge.negation,
+    "_?_:_": _Judge.choice,
+}

@@ -1,0 +1,165 @@
+"""The policies of a cluster against objects: who is refused, by which policy, in which words.
+
+`Bench.judge` answers for objects as they are rendered; defaults are applied here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from gangplan.findings import Severity
+from gangplan.validate.defaulting.apply import with_defaults
+from gangplan.validate.policy.blame import blamed
+from gangplan.validate.policy.compiled import Compiled
+from gangplan.validate.policy.evaluate import Decision, decide
+from gangplan.validate.policy.kinds import Kinds
+from gangplan.validate.policy.matching import CREATE, UPDATE, Request, UndecidableError, is_exempt, matches
+from gangplan.validate.policy.model import GITOPS_USER, Binding, Body, Path, Policy, User
+from gangplan.validate.policy.params import ParamError, params_of
+from gangplan.validate.schema import SchemaVersions
+
+SEVERITIES = {"Deny": Severity.ERROR, "Warn": Severity.WARNING, "Audit": Severity.NOTE}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Violation:
+    """One refusal of one object. `validation` counts from 0; -1 where none was reached.
+
+    `paths` are the fields of the object that the failing part of the expression looked at, the one most to
+    blame first. `is_undecided`: nothing was refused, but only the cluster can tell.
+    """
+
+    index: int
+    policy: Policy
+    binding: Binding
+    severity: Severity
+    message: str
+    validation: int = -1
+    reason: str = "Invalid"
+    paths: tuple[Path, ...] = ()
+    is_undecided: bool = False
+    is_error: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Bench:
+    """Everything that a cluster judges by. `params` and `namespaces` are objects with defaults applied."""
+
+    versions: SchemaVersions
+    policies: Sequence[Compiled]
+    bindings: Sequence[Binding]
+    params: Sequence[Body] = ()
+    namespaces: Mapping[str, Body] = field(default_factory=dict)
+    kinds: Kinds = field(default_factory=Kinds)
+    user: User = GITOPS_USER
+
+    def judge(
+        self,
+        bodies: Sequence[Body],
+        before: Sequence[Body | None] = (),
+        more: Mapping[str, Body] | None = None,
+    ) -> list[Violation]:
+        """The violations of objects in their order. `before`: what each replaces; then it is an update.
+
+        `more` are namespaces beside those of the bench. Objects must fit their schemas.
+        """
+        names = {**self.namespaces, **(more or {})}
+        found: list[Violation] = []
+        for index, body in enumerate(bodies):
+            old = before[index] if index < len(before) else None
+            request = self._request(body, old, names)
+            if not is_exempt(request.resource):
+                found += self._of(index, request)
+        return found
+
+    def matched(self, body: Body, old: Body | None = None) -> set[str]:
+        """The names of the policies whose rules and bindings are about an object."""
+        request = self._request(body, old, self.namespaces)
+        return {
+            compiled.policy.name
+            for compiled in self.policies
+            for binding in self._bindings(compiled.policy)
+            if not is_exempt(request.resource) and _is_about(compiled.policy, binding, request)
+        }
+
+    def _request(self, body: Body, old: Body | None, names: Mapping[str, Body]) -> Request:
+        resource = self.kinds.find(str(body.get("apiVersion") or ""), str(body.get("kind") or ""))
+        own = str((body.get("metadata") or {}).get("namespace") or "default")
+        namespace = names.get(own) if resource.namespaced else None
+        filled = with_defaults(body, self.versions)
+        earlier = with_defaults(old, self.versions) if old is not None else None
+        return Request(filled, resource, UPDATE if old is not None else CREATE, earlier, namespace)
+
+    def _bindings(self, policy: Policy) -> Iterator[Binding]:
+        return (one for one in self.bindings if one.policy == policy.name)
+
+    def _of(self, index: int, request: Request) -> Iterator[Violation]:
+        for compiled in self.policies:
+            try:
+                if not matches(compiled.policy.match, request):
+                    continue
+            except UndecidableError as unknown:
+                for binding in self._bindings(compiled.policy):
+                    yield _undecided(index, compiled.policy, binding, unknown)
+                continue
+            for binding in self._bindings(compiled.policy):
+                try:
+                    if binding.match is None or matches(binding.match, request):
+                        yield from self._decided(index, compiled, binding, request)
+                except UndecidableError as unknown:
+                    yield _undecided(index, compiled.policy, binding, unknown)
+
+    def _decided(
+        self, index: int, compiled: Compiled, binding: Binding, request: Request
+    ) -> Iterator[Violation]:
+        policy = compiled.policy
+        try:
+            params = params_of(policy, binding, request, self.params, self.kinds)
+        except ParamError as missing:
+            if policy.fails_closed:
+                said = f"failed to configure binding: {missing}"
+                yield Violation(index, policy, binding, Severity.ERROR, said, is_error=True)
+            return
+        severity = max((SEVERITIES[action] for action in binding.actions), default=Severity.NOTE)
+        for param in params:
+            for decision in decide(compiled, request, param, self.user):
+                yield _violation(index, compiled, binding, severity, decision)
+
+
+def _is_about(policy: Policy, binding: Binding, request: Request) -> bool:
+    try:
+        return matches(policy.match, request) and (binding.match is None or matches(binding.match, request))
+    except UndecidableError:
+        return False
+
+
+def _undecided(index: int, policy: Policy, binding: Binding, unknown: UndecidableError) -> Violation:
+    message = f"policy '{policy.name}' cannot be judged without the cluster: {unknown}"
+    return Violation(index, policy, binding, Severity.WARNING, message, is_undecided=True)
+
+
+def _violation(
+    index: int, compiled: Compiled, binding: Binding, severity: Severity, decision: Decision
+) -> Violation:
+    number = compiled.checks.index(decision.check) if decision.check else -1
+    return Violation(
+        index,
+        compiled.policy,
+        binding,
+        severity,
+        decision.message,
+        number,
+        decision.reason,
+        tuple(blamed(decision)),
+        is_error=decision.is_error,
+    )
+
+
+def namespaces_of(bodies: Iterable[Body], versions: SchemaVersions) -> dict[str, Body]:
+    """The Namespaces among objects by name, as the server holds them."""
+    return {
+        str(body["metadata"]["name"]): with_defaults(body, versions)
+        for body in bodies
+        if (body.get("apiVersion"), body.get("kind")) == ("v1", "Namespace")
+    }

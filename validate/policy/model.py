@@ -1,0 +1,212 @@
+"""Policies, bindings and their parameters as typed values; every part knows where it is written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from gangplan.findings import Location
+from gangplan.source import Document
+
+Body = dict[str, Any]
+Path = tuple[str | int, ...]
+
+API_VERSION = "admissionregistration.k8s.io/v1"
+POLICY, BINDING = "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Written:
+    """An object and where it stands: in a document of a file, or (made by a program) in a file as a whole."""
+
+    body: Body
+    document: Document | None = None
+    file: str = ""
+    is_shipped: bool = False  # comes with gangplan, unchanged
+
+    def where(self, path: Path = (), key: bool = False) -> Location:
+        """The place of a value of the object, of its nearest ancestor where it is absent."""
+        return self.document.where(path, key) if self.document else Location(self.file)
+
+    def inside(self, path: Path, offset: int) -> Location:
+        """The place of a character of a text of the object."""
+        return self.document.inside(path, offset) if self.document else Location(self.file)
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One of resourceRules or excludeResourceRules."""
+
+    groups: tuple[str, ...]
+    versions: tuple[str, ...]
+    resources: tuple[str, ...]
+    operations: tuple[str, ...]
+    names: tuple[str, ...] = ()
+    scope: str = "*"
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """Which requests a policy or binding is about. Empty selectors take everything."""
+
+    rules: tuple[Rule, ...] = ()
+    excludes: tuple[Rule, ...] = ()
+    namespaces: Mapping[str, Any] = field(default_factory=dict)
+    objects: Mapping[str, Any] = field(default_factory=dict)
+    equivalent: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Expression:
+    """An expression by name, and its path in the policy: a variable, a match condition, an annotation."""
+
+    name: str
+    text: str
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Validation:
+    """One of `validations`. `message` and `message_expression` are empty where they are not set."""
+
+    text: str
+    path: Path
+    message: str = ""
+    message_expression: str = ""
+    reason: str = "Invalid"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Policy:
+    """A ValidatingAdmissionPolicy, defaults filled in as the API server fills them in."""
+
+    name: str
+    written: Written
+    match: Match
+    fails_closed: bool = True
+    param_kind: tuple[str, str] | None = None  # apiVersion, kind
+    conditions: tuple[Expression, ...] = ()
+    variables: tuple[Expression, ...] = ()
+    validations: tuple[Validation, ...] = ()
+    annotations: tuple[Expression, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ParamRef:
+    """Where a binding's parameters are: by name or by labels; the namespace is empty for the object's own."""
+
+    name: str = ""
+    namespace: str = ""
+    selector: Mapping[str, Any] | None = None
+    denies_when_missing: bool = True
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Binding:
+    """A ValidatingAdmissionPolicyBinding."""
+
+    name: str
+    policy: str
+    written: Written
+    actions: tuple[str, ...]
+    params: ParamRef | None = None
+    match: Match | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """Who sends the request (`request.userInfo`)."""
+
+    username: str
+    groups: tuple[str, ...]
+    uid: str = ""
+    extra: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+# The service account of Argo CD's application controller in its usual namespace (argo-cd manifests v3.5).
+GITOPS_USER = User(
+    "system:serviceaccount:argocd:argocd-application-controller",
+    ("system:serviceaccounts", "system:serviceaccounts:argocd", "system:authenticated"),
+)
+
+
+def match_of(body: Mapping[str, Any] | None) -> Match:
+    """`matchConstraints` or `matchResources` of an object that its schema let through."""
+    body = body or {}
+    return Match(
+        tuple(map(_rule, body.get("resourceRules") or ())),
+        tuple(map(_rule, body.get("excludeResourceRules") or ())),
+        body.get("namespaceSelector") or {},
+        body.get("objectSelector") or {},
+        body.get("matchPolicy", "Equivalent") == "Equivalent",
+    )
+
+
+def _rule(body: Mapping[str, Any]) -> Rule:
+    return Rule(
+        tuple(body.get("apiGroups") or ()),
+        tuple(body.get("apiVersions") or ()),
+        tuple(body.get("resources") or ()),
+        tuple(body.get("operations") or ()),
+        tuple(body.get("resourceNames") or ()),
+        body.get("scope") or "*",
+    )
+
+
+def policy_of(written: Written) -> Policy:
+    """The policy of an object that its schema let through."""
+    spec = written.body["spec"]
+    kind = spec.get("paramKind")
+    return Policy(
+        written.body["metadata"]["name"],
+        written,
+        match_of(spec.get("matchConstraints")),
+        spec.get("failurePolicy", "Fail") == "Fail",
+        (kind["apiVersion"], kind["kind"]) if kind else None,
+        _expressions(spec, "matchConditions"),
+        _expressions(spec, "variables"),
+        tuple(
+            Validation(
+                one["expression"],
+                ("spec", "validations", index),
+                one.get("message") or "",
+                one.get("messageExpression") or "",
+                one.get("reason") or "Invalid",
+            )
+            for index, one in enumerate(spec.get("validations") or ())
+        ),
+        _expressions(spec, "auditAnnotations", "key", "valueExpression"),
+    )
+
+
+def _expressions(
+    spec: Mapping[str, Any], field: str, name: str = "name", text: str = "expression"
+) -> tuple[Expression, ...]:
+    return tuple(
+        Expression(one[name], one[text], ("spec", field, index, text))
+        for index, one in enumerate(spec.get(field) or ())
+    )
+
+
+def binding_of(written: Written) -> Binding:
+    """The binding of an object that its schema let through."""
+    spec = written.body["spec"]
+    ref = spec.get("paramRef")
+    params = None
+    if ref is not None:
+        params = ParamRef(
+            ref.get("name") or "",
+            ref.get("namespace") or "",
+            ref.get("selector"),
+            ref.get("parameterNotFoundAction") == "Deny",
+        )
+    match = match_of(spec["matchResources"]) if spec.get("matchResources") else None
+    return Binding(
+        written.body["metadata"]["name"],
+        spec["policyName"],
+        written,
+        tuple(spec.get("validationActions") or ()),
+        params,
+        match,
+    )

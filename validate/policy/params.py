@@ -1,0 +1,52 @@
+"""The parameter objects of a binding (apiserver v0.34, policy/generic/policy_dispatcher.go)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gangplan.validate.policy.kinds import Kinds
+from gangplan.validate.policy.matching import Request
+from gangplan.validate.policy.model import Binding, Body, ParamRef, Policy
+from gangplan.validate.policy.selectors import selects
+
+MISSING = "no params found for policy binding with `Deny` parameterNotFoundAction"
+UNPLACED = "cannot use namespaced paramRef in policy binding that matches cluster-scoped resources"
+
+
+class ParamError(Exception):
+    """The server refuses the request, in these words, because of the binding's parameters."""
+
+
+def params_of(
+    policy: Policy, binding: Binding, request: Request, known: Sequence[Body], kinds: Kinds
+) -> list[Body | None]:
+    """The objects to judge with, one after the other; [None] where the policy or binding uses none.
+
+    None at all: the binding says nothing of this request. Raises ParamError.
+    """
+    ref = binding.params
+    if policy.param_kind is None or ref is None:
+        return [None]
+    resource = kinds.find(*policy.param_kind)
+    wanted = ""
+    if resource.namespaced:
+        wanted = ref.namespace or request.namespace_name
+        if not wanted:
+            raise ParamError(UNPLACED)
+    found: list[Body | None] = [
+        body
+        for body in known
+        if (body.get("apiVersion"), body.get("kind")) == policy.param_kind and _is_meant(body, ref, wanted)
+    ]
+    if not found and ref.denies_when_missing:
+        raise ParamError(MISSING)
+    return found
+
+
+def _is_meant(body: Body, ref: ParamRef, namespace: str) -> bool:
+    metadata = body.get("metadata") or {}
+    if namespace and (metadata.get("namespace") or "default") != namespace:
+        return False
+    if ref.name:
+        return bool(metadata.get("name") == ref.name)
+    return selects(ref.selector, metadata.get("labels"))
