@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from gangplan.commands.docs import facts_of
@@ -62,9 +63,10 @@ class Field:
         return {name.lower() for name in every}
 
 
-def all_fields() -> list[Field]:
+@cache
+def all_fields() -> tuple[Field, ...]:
     """Every field, the formats in their order, each file from the top."""
-    return [found for kind in models() for found in _walk(kind, schema_of(kind))]
+    return tuple(found for kind in models() for found in _walk(kind, schema_of(kind)))
 
 
 def lookup(name: str) -> list[Field]:

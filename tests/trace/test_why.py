@@ -47,8 +47,10 @@ def test_every_field_has_a_true_place(root: Path, files: list[Rendered]) -> None
                 if cause.where is None or not cause.is_written or not cause.field:
                     continue
                 name = cause.where.file
-                text = texts.setdefault(name, (root / name).read_text(encoding="utf-8").splitlines())
-                value = at(values.setdefault(name, yaml.safe_load("\n".join(text))), cause.field)
+                if name not in texts:
+                    texts[name] = (root / name).read_text(encoding="utf-8").splitlines()
+                    values[name] = yaml.safe_load("\n".join(texts[name]))
+                text, value = texts[name], at(values[name], cause.field)
                 here = text[cause.where.line - 1][cause.where.column - 1 :].lstrip("'\"")
                 assert value is not None
                 if isinstance(value, str | int) and not isinstance(value, bool):
