@@ -52,6 +52,7 @@ def _sections(folder: Path, specs: int, times: int) -> Iterator[tuple[str, list[
     yield "One spec from cold, schema check and overlay included", _cold(workspace, files[0])
     main = _main_job(workspace, specs, times)
     yield f"{specs} specs on {len(CLUSTERS)} clusters", main
+    yield "The same, judged by all gates and every policy", [main[0], *_judged(workspace, times)]
     yield "The same manifests otherwise", [main[0], *_peers(folder, workspace, times)]
     yield "Peak memory", _memory(folder, specs)
 
@@ -109,6 +110,16 @@ def _main_job(workspace: Path, specs: int, times: int) -> list[Figure]:
         repeat("nothing changed", times, lambda: gangplan(*render)),
         changed(),
         changed_alone(),
+    ]
+
+
+def _judged(workspace: Path, times: int) -> list[Figure]:
+    """`validate`: schemas, rules, admission, nodes, network, contention, policies, kubeconform."""
+    return [
+        repeat("validate", times, lambda: gangplan("validate", "-C", str(workspace))),
+        repeat(
+            "validate, 1 process", 1, lambda: gangplan("validate", "-C", str(workspace), "--engine", "serial")
+        ),
     ]
 
 

@@ -105,8 +105,9 @@ def _command(words: list[str]) -> str:
 
 def _gpu_size(chance: random.Random) -> Lines:
     gpus = chance.choice((1, 2, 4, 8))
+    # The smallest of the sample's clusters has 64 GPUs of a kind: a run beyond that is refused.
     return [
-        f"workers: {chance.choice((2, 4, 8, 16))}",
+        f"workers: {min(chance.choice((2, 4, 8, 16)), 64 // gpus)}",
         f"gpus: {gpus}",
         f"cpu: {8 * gpus}",
         f"memory: {chance.choice((32, 64))}Gi",

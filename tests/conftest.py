@@ -6,12 +6,18 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from gangplan.tools.pins import KUSTOMIZE
 from tests import workspaces
 from tests.tools.real import provisioned, real_kubeconform, real_kubectl, real_kustomize
 
 __all__ = ["real_kubeconform", "real_kubectl", "real_kustomize"]
+
+# The same cases every time, so that a change is to blame for what fails after it; HYPOTHESIS_PROFILE=default
+# looks for new ones.
+settings.register_profile("same", derandomize=True)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 
 # A reader's settings that change what is printed.
 SETTINGS = (

@@ -12,7 +12,7 @@ from fractions import Fraction
 
 from gangplan.findings import Severity
 from gangplan.model.quantity import Quantity
-from gangplan.validate.admission import Verdict, judge
+from gangplan.validate.admission import Verdict, judge, verdict_of
 from gangplan.validate.admission.matching import has_all, untolerated
 from gangplan.validate.admission.model import PodSet, exact
 from gangplan.validate.admission.podsets import job_of, pod_sets
@@ -69,7 +69,7 @@ def prove_resumable(world: World, run: Run) -> Iterator[tuple[int, Problem]]:
     found = job_of(run.bodies)
     if found is None or can_resume(run.bodies):
         return
-    verdict = judge(world, run.bodies)
+    verdict = verdict_of(world, run)
     if verdict.outcome != "admit" or not verdict.queue:
         return
     index, _ = found

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import Any
 
 from gangplan.model.quantity import Quantity
 from gangplan.plan import Unit
@@ -72,6 +73,9 @@ class Run:
 
     unit: Unit
     bodies: tuple[Body, ...]
+    known: dict[str, Any] = field(
+        default_factory=dict, compare=False, repr=False
+    )  # what a proof leaves the next
 
 
 def world_of(cluster: str, spec: Cluster, versions: SchemaVersions, standing: Sequence[Body]) -> World:

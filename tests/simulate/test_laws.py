@@ -178,4 +178,4 @@ def test_utilisation_is_the_work_done(case: tuple[Setup, list[Run]]) -> None:
     sizes = {run.name: run.podsets[0].amounts["gpu"] for run in all_runs}
     work = sum(sizes[run.name] * (run.duration + engine.lost.get(run.name, 0.0)) for run in all_runs)
     assert abs(outcome.mean * outcome.capacity * outcome.total.makespan - work) < 1e-6 * max(1.0, work)
-    assert 0 <= outcome.mean <= outcome.peak <= 1 + 1e-9
+    assert 0 <= outcome.mean <= outcome.peak + 1e-9 <= 1 + 2e-9

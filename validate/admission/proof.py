@@ -25,7 +25,7 @@ from gangplan.validate.admission.model import (
 )
 from gangplan.validate.admission.podsets import job_of, pod_sets
 from gangplan.validate.admission.refusals import PRIORITY, QUEUE
-from gangplan.validate.admission.solver import judge, version_of
+from gangplan.validate.admission.solver import judge, verdict_of, version_of
 from gangplan.validate.admission.standing import read
 from gangplan.validate.forms import Body
 from gangplan.validate.schema_messages import Problem
@@ -47,7 +47,7 @@ def admission(world: World, run: Run) -> Iterator[tuple[int, Problem]]:
     found = job_of(run.bodies)
     if found is None or version_of(world) is None:
         return
-    verdict = judge(world, run.bodies)
+    verdict = verdict_of(world, run)
     if verdict.outcome == "admit":
         if not verdict.queue:
             yield found[0], _unqueued(world, found[1])

@@ -25,7 +25,16 @@ from gangplan.validate.admission.quota import Node, forest, take
 from gangplan.validate.admission.requests import adjusted, check, requests_of
 from gangplan.validate.admission.standing import Queue, Standing, read
 from gangplan.validate.forms import Body
-from gangplan.validate.world import World
+from gangplan.validate.world import Run, World
+
+
+def verdict_of(world: World, run: Run) -> Verdict:
+    """What `judge` says of a run on an idle cluster; asked once for all proofs of the run."""
+    known = run.known.get("verdict")
+    if known is None or known[0] is not world:
+        known = run.known["verdict"] = (world, judge(world, run.bodies))
+    verdict: Verdict = known[1]
+    return verdict
 
 
 def judge(world: World, bodies: Sequence[Body], usage: Usage | None = None) -> Verdict:

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from gangplan.findings import Severity
+from gangplan.validate.admission import verdict_of
 from gangplan.validate.admission.model import NeverError, shown
 from gangplan.validate.fit.admitted import admitted_pods
 from gangplan.validate.fit.advice import fewer, less
@@ -32,7 +33,7 @@ WORDS = {"cpu": "CPU", "memory": "memory"}
 def find_nodes(world: World, run: Run) -> Iterator[tuple[int, Problem]]:
     """At most one problem: pods that no node takes, too few nodes, or a fit that hangs on the scheduler."""
     try:
-        pods = admitted_pods(world, run.bodies)
+        pods = admitted_pods(world, run.bodies, verdict_of(world, run))
     except NeverError:  # no runtime: the gate has said so
         return
     if not pods:

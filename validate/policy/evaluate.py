@@ -48,7 +48,12 @@ class Scope:
     spent: int = 0
 
     def run(self, program: Program) -> Any:
-        """The value of an expression. EvalError: it fails; BudgetError (OUT_OF_BUDGET): all of them end."""
+        """The value of an expression. EvalError: it fails; BudgetError (OUT_OF_BUDGET): all of them end.
+
+        Costs of policies that come with gangplan are not counted: tests hold them to a tenth of the budget.
+        """
+        if self.programs.policy.written.is_shipped:
+            return program.evaluate(self.activation)
         self.spent = 0
         try:
             value, cost = program.measure(self.activation, PER_CALL)
@@ -68,6 +73,8 @@ class Scope:
 
     def variable(self, name: str) -> Any:
         """The value of one of the policy's variables."""
+        if self.programs.policy.written.is_shipped:
+            return self.programs.variables[name].evaluate(self.activation)
         try:
             value, cost = self.programs.variables[name].measure(self.activation, PER_CALL)
         except BudgetError:

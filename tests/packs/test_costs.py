@@ -1,0 +1,62 @@
+"""Policies that come with gangplan are evaluated without counting: here they are counted, on a large run."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from gangplan.pipeline import Request, preview
+from gangplan.policing import police_of
+from gangplan.source import load_objects
+from gangplan.validate.cel.program import Program
+from gangplan.validate.policy.compiled import Compiled
+from gangplan.validate.policy.evaluate import PER_CALL
+from gangplan.workspace import load
+from tests.packs.test_packs import PACKS
+from tests.workspaces import SPEC, STOCK, TEAM, WIDE_CLUSTER, write
+
+# As many variables, claims and words as a spec of a person may ever have.
+ENV = "env:\n" + "".join(f"  VARIABLE_{number}: {'x' * 200}\n" for number in range(128))
+COMMAND = "command: [python, train.py" + "".join(f", --option-{number}=1" for number in range(126)) + "]"
+LARGE = SPEC.replace("workers: 4", "workers: 64").replace("command: [python, train.py]", COMMAND) + ENV
+DATA = "data: {filings: /data, archive: /archive, radar: /radar}\nsecrets: {env: {TOKEN: huggingface/token}}\n"
+
+
+def test_costs_stay_far_below_the_budget(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    packs = f"policies: {{packs: [{', '.join(PACKS)}]}}\n"
+    team = TEAM.replace("clusters:", "costCentre: cc-1\ncontact: nlp@example.com\nclusters:")
+    files = {
+        "specs/nlp/team.yaml": team,
+        "overlays/lab/cluster.yaml": WIDE_CLUSTER + packs,
+        "specs/nlp/filings.yaml": LARGE + DATA,
+    }
+    root = write(tmp_path, {**STOCK, **files})
+    result = preview(Request(root, engine="serial"))
+    assert result.runs, result.findings
+    bodies = [body for text in result.texts.values() for body in load_objects(text)]
+    workspace, _ = load(root)
+    bench = police_of(workspace, "lab", bodies).bench
+    counted = [
+        Compiled(replace(one.policy, written=replace(one.policy.written, is_shipped=False)), one.minor)
+        for one in bench.policies
+    ]
+    plainly = bench.judge(bodies)
+
+    costs: list[int] = []
+    measure = Program.measure
+
+    def spy(self: Program, *arguments: object) -> tuple[object, int]:
+        value, cost = measure(self, *arguments)  # type: ignore[arg-type]
+        costs.append(cost)
+        return value, cost
+
+    monkeypatch.setattr(Program, "measure", spy)
+    told = [
+        (one.index, one.policy.name, one.message) for one in replace(bench, policies=counted).judge(bodies)
+    ]
+
+    assert told == [(one.index, one.policy.name, one.message) for one in plainly]
+    assert len(costs) > 100
+    assert 100 < max(costs) < PER_CALL / 10, max(costs)
