@@ -30,7 +30,7 @@ demo: $(READY) ## Set everything up, then render and validate the sample workspa
 	@$(BIN)/gangplan validate
 	@$(BIN)/gangplan plan specs/research/quickstart-cpu.yaml
 
-test: $(READY) ## Run the tests (about two minutes)
+test: $(READY) ## Run the tests (about four minutes)
 	@$(BIN)/python -m pytest -q -n auto -m "not e2e"
 
 check: $(READY) ## Everything that CI checks

@@ -21,7 +21,9 @@ from tests.workspaces import SPEC, STOCK, TEAM, WIDE_CLUSTER, write
 ENV = "env:\n" + "".join(f"  VARIABLE_{number}: {'x' * 200}\n" for number in range(128))
 COMMAND = "command: [python, train.py" + "".join(f", --option-{number}=1" for number in range(126)) + "]"
 LARGE = SPEC.replace("workers: 4", "workers: 64").replace("command: [python, train.py]", COMMAND) + ENV
-DATA = "data: {filings: /data, archive: /archive, radar: /radar}\nsecrets: {env: {TOKEN: huggingface/token}}\n"
+DATA = (
+    "data: {filings: /data, archive: /archive, radar: /radar}\nsecrets: {env: {TOKEN: huggingface/token}}\n"
+)
 
 
 def test_costs_stay_far_below_the_budget(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
