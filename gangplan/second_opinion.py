@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
 from pathlib import Path
 
@@ -11,6 +12,9 @@ from gangplan.resolve.platform import resolve_platform
 from gangplan.tools.kubeconform import Kubeconform, Verdict, pick
 from gangplan.validate.schema import SchemaVersions, materialise
 from gangplan.workspace import Workspace, load
+
+# Every file here is one that gangplan has just written: an object's kind stands alone on its line.
+_KIND = re.compile(r'^kind: "?([A-Za-z]+)"?$', re.MULTILINE)
 
 
 def second_opinion(root: Path, tree: Path) -> tuple[str, list[Finding]]:
@@ -34,8 +38,9 @@ def _judge_cluster(judge: Kubeconform, workspace: Workspace, folder: Path) -> li
         platform.jobset.line,
     )
     files = sorted(folder.rglob("*.yaml"))
+    kinds = {kind for file in files for kind in _KIND.findall(file.read_text(encoding="utf-8"))}
     with tempfile.TemporaryDirectory(prefix="gangplan-") as schemas:
-        verdicts = judge.check(files, materialise(versions, Path(schemas)))
+        verdicts = judge.check(files, materialise(versions, Path(schemas), kinds))
     return [_finding(verdict) for verdict in verdicts if verdict.status != "valid"]
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from pathlib import Path
@@ -160,14 +160,16 @@ def kinds(versions: SchemaVersions) -> list[tuple[str, str]]:
     return sorted(out)
 
 
-def materialise(versions: SchemaVersions, directory: Path) -> Path:
-    """Write one file a kind for kubeconform, named as it asks, and return the directory.
+def materialise(versions: SchemaVersions, directory: Path, only: Collection[str] | None = None) -> Path:
+    """Write one file a kind (of `only` these, when given) for kubeconform, named as it asks.
 
     To be used as `-schema-location 'DIRECTORY/{{.ResourceKind}}{{.KindSuffix}}.json'`: kind in lower case,
     first label of the group if any, version. A file that is already right is not touched.
     """
     directory.mkdir(parents=True, exist_ok=True)
     for api_version, kind in kinds(versions):
+        if only is not None and kind not in only:
+            continue
         group, _, version = api_version.rpartition("/")
         name = "-".join(part for part in (kind.lower(), group.split(".")[0], version) if part) + ".json"
         text = json.dumps(schema_for(versions, api_version, kind), separators=(",", ":"), sort_keys=True)

@@ -60,11 +60,16 @@ class Compiled:
     policy: Policy
     minor: int
     _parts: tuple[Parts, list[Refused]] | None = None
+    _first: tuple[tuple[str, Program], ...] | None = None
 
     @property
     def conditions(self) -> tuple[tuple[str, Program], ...]:
-        """The match conditions by name, in order."""
-        return self._made()[0].conditions
+        """The match conditions by name, in order. Where they are false, nothing else is compiled."""
+        if self._parts is not None:
+            return self._parts[0].conditions
+        if self._first is None:
+            self._first = tuple(_conditions(_Compiler(self.policy, self.minor)))
+        return self._first
 
     @property
     def variables(self) -> Mapping[str, Program]:
@@ -149,10 +154,7 @@ def compiled(policy: Policy, minor: int) -> Compiled:
 
 def _compiled(policy: Policy, minor: int) -> tuple[Parts, list[Refused]]:
     compiler = _Compiler(policy, minor)
-    conditions = [
-        (one.name, compiler.program(one.text, one.path, (types.BOOL,), plain=True))
-        for one in policy.conditions
-    ]
+    conditions = tuple(_conditions(compiler))
     programs: dict[str, Program] = {}
     for one in policy.variables:
         program = compiler.program(one.text, one.path, ())
@@ -162,8 +164,14 @@ def _compiled(policy: Policy, minor: int) -> tuple[Parts, list[Refused]]:
     checks = list(_checks(policy, compiler))
     for one in policy.annotations:
         compiler.program(one.text.strip(), one.path, (types.STRING, types.NULL))
-    sound = tuple((name, program) for name, program in conditions if program is not None)
-    return Parts(sound, programs, tuple(checks)), compiler.refused
+    return Parts(conditions, programs, tuple(checks)), compiler.refused
+
+
+def _conditions(compiler: _Compiler) -> Iterator[tuple[str, Program]]:
+    for one in compiler.policy.conditions:
+        program = compiler.program(one.text, one.path, (types.BOOL,), plain=True)
+        if program is not None:
+            yield one.name, program
 
 
 def _checks(policy: Policy, compiler: _Compiler) -> Iterator[Check]:
