@@ -70,7 +70,8 @@ def check_something(request: Request, result: Result) -> None:
             f"nothing was checked: none of {plural(result.specs, 'spec')} runs{where}",
             "Name other specs or clusters, or add the cluster to the team or the spec.",
         )
-    if result.specs and not result.active:
+    # A whole workspace whose runs are all over is in order: its clusters and teams were checked.
+    if request.specs and not result.active:
         named = "the spec is" if result.specs == 1 else f"all {result.specs} specs are"
         raise UserError(
             f"nothing was checked that would run: {named} archived",
