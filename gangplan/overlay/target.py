@@ -1,6 +1,6 @@
 """Which objects a kustomize patch is aimed at: the target's selectors, evaluated as kustomize does.
 
-group, version, kind, name and namespace are regular expressions over the whole text (kustomize
+group, version, kind, name and namespace are regular expressions of Go over the whole text (kustomize
 api/types/selector.go, v5); the two label selectors are Kubernetes selectors.
 """
 
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gangplan.objects import Body
+from gangplan.re2 import PatternError, Search, UnknownScriptError, compiled
 
 _TERM = re.compile(
     r"^\s*(!?)\s*([A-Za-z0-9./_-]+)\s*(?:(==|=|!=)\s*([A-Za-z0-9._-]*)|\s(in|notin)\s*\(([^)]*)\))?\s*$"
@@ -29,8 +30,8 @@ class TargetError(ValueError):
 class Target:
     """Compiled selectors; an absent one matches everything."""
 
-    kind_patterns: tuple[tuple[str, re.Pattern[str]], ...]
-    name_patterns: tuple[tuple[str, re.Pattern[str]], ...]
+    kind_patterns: tuple[tuple[str, Search], ...]
+    name_patterns: tuple[tuple[str, Search], ...]
     labels: tuple[tuple[str, str, tuple[str, ...]], ...]
     annotations: tuple[tuple[str, str, tuple[str, ...]], ...]
 
@@ -43,14 +44,14 @@ class Target:
         """Whether objects of this kind are selected at all."""
         group, _, version = body["apiVersion"].rpartition("/")
         facts = {"group": group, "version": version, "kind": body["kind"]}
-        return all(pattern.fullmatch(facts[field]) for field, pattern in self.kind_patterns)
+        return all(pattern(facts[field]) for field, pattern in self.kind_patterns)
 
     def matches(self, body: Body) -> bool:
         """Whether the object is selected."""
         if not self.matches_kind(body):
             return False
         meta = body["metadata"]
-        if not all(pattern.fullmatch(meta.get(field, "")) for field, pattern in self.name_patterns):
+        if not all(pattern(meta.get(field, "")) for field, pattern in self.name_patterns):
             return False
         return _selected(self.labels, meta.get("labels", {})) and _selected(
             self.annotations, meta.get("annotations", {})
@@ -68,18 +69,18 @@ def parse_target(value: Any) -> Target:
         if not isinstance(text, str):
             raise TargetError(f"{key} of a target is text", (key,))
     return Target(
-        tuple((key, _pattern(key, value[key])) for key in ("group", "version", "kind") if key in value),
-        tuple((key, _pattern(key, value[key])) for key in ("name", "namespace") if key in value),
+        tuple((key, _pattern(key, value[key])) for key in ("group", "version", "kind") if value.get(key)),
+        tuple((key, _pattern(key, value[key])) for key in ("name", "namespace") if value.get(key)),
         _selector("labelSelector", value.get("labelSelector", "")),
         _selector("annotationSelector", value.get("annotationSelector", "")),
     )
 
 
-def _pattern(key: str, text: str) -> re.Pattern[str]:
+def _pattern(key: str, text: str) -> Search:
     try:
-        return re.compile(text)
-    except re.error as bad:
-        raise TargetError(f"{key} is not a regular expression: {bad}", (key,)) from None
+        return compiled(f"^(?:{text})$")
+    except (PatternError, UnknownScriptError) as bad:
+        raise TargetError(f"{key} is not a regular expression that can be followed: {bad}", (key,)) from None
 
 
 def _selector(key: str, text: str) -> tuple[tuple[str, str, tuple[str, ...]], ...]:

@@ -25,7 +25,7 @@ def with_pattern(function: str, pattern: object) -> Callable[..., Any] | None:
         if type(text) is not str:
             raise EvalError(NO_OVERLOAD)
         found = search(text)
-        return found[0] if found else ""
+        return found.group() if found else ""
 
     def find_all(text: object, pattern: object, most: object = -1) -> list[str]:
         if type(text) is not str or type(most) is not int:

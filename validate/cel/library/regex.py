@@ -1,37 +1,29 @@
-"""`matches`, `find` and `findAll` with RE2's syntax (k8s.io/apiserver v0.34 `pkg/cel/library/regex.go`).
-
-RE2 takes time linear in the text, Python's `re` may not: patterns come from policies that people review.
-"""
+"""`matches`, `find` and `findAll` with RE2's syntax (k8s.io/apiserver v0.34 `pkg/cel/library/regex.go`)."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
-from functools import lru_cache
 from typing import NoReturn
 
+from gangplan.re2 import PatternError, Search, UnknownScriptError
+from gangplan.re2 import compiled as go_compiled
 from gangplan.validate.cel.errors import EvalError, UnknownError
 from gangplan.validate.cel.library.base import I, Overload, S
-from gangplan.validate.cel.library.escapes import fail
-from gangplan.validate.cel.library.re2 import translate
 from gangplan.validate.cel.operators import NO_OVERLOAD, lacks
 
-Search = Callable[..., re.Match[str] | None]
 
-
-@lru_cache(maxsize=512)
 def compiled(pattern: str) -> Search:
     """Searches for an RE2 pattern in a text. Raises `EvalError` in Go's words."""
     try:
-        expression, script = translate(pattern)
-        return _unanswerable(script) if script else re.compile(expression).search
-    except (RecursionError, OverflowError) as problem:
-        raise fail("expression nests too deeply", pattern) from problem
+        return go_compiled(pattern)
+    except PatternError as problem:
+        raise EvalError(str(problem)) from problem
+    except UnknownScriptError as problem:
+        return _unanswerable(str(problem))
 
 
-def _unanswerable(script: str) -> Search:
-    def search(text: str, start: int = 0) -> NoReturn:
-        raise UnknownError(f"the pattern asks for the script {script}, which can't be looked up offline")
+def _unanswerable(why: str) -> Search:
+    def search(text: str, start: int = 0, /) -> NoReturn:
+        raise UnknownError(why)
 
     return search
 
@@ -48,7 +40,7 @@ def matches(text: object, pattern: object) -> bool:
 def find(text: str, pattern: str) -> str:
     """`text.find(pattern)`: the first match, empty where there is none."""
     found = _illegal(pattern)(text)
-    return found[0] if found else ""
+    return found.group() if found else ""
 
 
 def find_all(text: str, pattern: str, most: int = -1) -> list[str]:
@@ -67,7 +59,7 @@ def all_matches(text: str, search: Search, most: int) -> list[str]:
         start, end = match.span()
         # Go drops an empty match right behind another, and those before where it searches from.
         if end != at or start != previous:
-            found.append(match[0])
+            found.append(match.group())
         at, previous = (end + 1 if end == at else end), end
     return found
 

@@ -1,4 +1,4 @@
-"""RE2 patterns, as Go 1.24 reads them, written as patterns of Python's `re` that mean the same.
+"""Reads RE2 patterns as Go 1.24 does (`regexp/syntax`).
 
 What RE2 lacks (look-around, back references) is refused, in Go's words; what Python reads differently (`$`,
 `\\d`, `\\b`, `{,2}`, flags in the middle) is spelled out.
@@ -8,25 +8,26 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from gangplan.validate.cel.library.classes import (
+from gangplan.re2.classes import (
     PERL,
     POSIX,
     Ranges,
     category,
+    class_of,
     inverted,
     is_category,
     is_script,
-    written,
 )
-from gangplan.validate.cel.library.escapes import ALNUM, fail, read_counts, read_escape
-from gangplan.validate.cel.library.groups import Flags, Group
+from gangplan.re2.escapes import ALNUM, fail, read_counts, read_escape
+from gangplan.re2.groups import Flags, Group
+from gangplan.re2.tree import Anchor, Letter, Node, Repeat
 
 # Go's limits on the count of a repetition, nested ones multiplied, and on nesting.
 _MOST = 1000
 
 
-def translate(pattern: str) -> tuple[str, str]:
-    """The pattern for `re`, and the script of Unicode that it asks for. Raises `EvalError` where Go does."""
+def read(pattern: str) -> tuple[Node, str]:
+    """The pattern as a tree, and the script of Unicode it asks for. Raises `PatternError` where Go does."""
     reader = _Reader(pattern)
     return reader.read(), reader.script
 
@@ -39,7 +40,7 @@ class _Reader:
         self.flags = Flags()
         self.groups = [Group(self.flags)]
 
-    def read(self) -> str:
+    def read(self) -> Node:
         last_repeat = -1
         while self.at < len(self.pattern):
             start = self.at
@@ -47,7 +48,7 @@ class _Reader:
             last_repeat = start if repeated else -1
         if len(self.groups) > 1:
             raise fail("missing closing )", self.pattern)
-        return self.groups[0].written()
+        return self.groups[0].node()
 
     # What a pattern is made of
 
@@ -56,7 +57,7 @@ class _Reader:
         letter = self.pattern[self.at]
         if letter in "*+?":
             low, high = {"*": (0, -1), "+": (1, -1), "?": (0, 1)}[letter]
-            return self._repeat(low, high, self.at + 1, letter, last_repeat)
+            return self._repeat(low, high, self.at + 1, last_repeat)
         if letter == "{":
             return self._braces(last_repeat)
         if letter == "(":
@@ -78,19 +79,19 @@ class _Reader:
             self.at += 1
         return False
 
-    def _anchor(self, letter: str) -> str:
+    def _anchor(self, letter: str) -> Node:
         if letter == ".":
-            return r"[\x00-\U0010ffff]" if self.flags.dot_all else r"[^\n]"
+            return Letter(r"[\x00-\U0010ffff]" if self.flags.dot_all else r"[^\n]")
         if letter == "^":
-            return "(?m:^)" if self.flags.multi_line else r"\A"
-        return "(?m:$)" if self.flags.multi_line else r"\Z"
+            return Anchor("(?m:^)" if self.flags.multi_line else r"\A")
+        return Anchor("(?m:$)" if self.flags.multi_line else r"\Z")
 
-    def _add(self, text: str, load: int = 1) -> None:
-        self.groups[-1].items.append((text, load))
+    def _add(self, node: Node, load: int = 1) -> None:
+        self.groups[-1].items.append((node, load))
 
     def _literal(self, letter: str) -> None:
         text = letter if letter in ALNUM or ord(letter) >= 0x80 else f"\\x{ord(letter):02x}"
-        self._add(f"(?i:{text})" if self.flags.fold and letter.lower() != letter.upper() else text)
+        self._add(Letter(f"(?i:{text})" if self.flags.fold and letter.lower() != letter.upper() else text))
 
     # Groups
 
@@ -98,12 +99,12 @@ class _Reader:
         if self.pattern.startswith("(?", self.at):
             self._perl_group()
             return
-        self._push("(", self.at + 1)
+        self._push(self.at + 1)
 
-    def _push(self, opening: str, at: int) -> None:
+    def _push(self, at: int) -> None:
         if len(self.groups) > _MOST:
             raise fail("expression nests too deeply", self.pattern)
-        self.groups.append(Group(self.flags, opening))
+        self.groups.append(Group(self.flags))
         self.at = at
 
     def _close(self) -> None:
@@ -111,7 +112,7 @@ class _Reader:
             raise fail("unexpected )", self.pattern)
         group = self.groups.pop()
         self.flags = group.flags
-        self._add(f"(?:{group.written()})", group.load())
+        self._add(group.node(), group.load())
         self.at += 1
 
     def _perl_group(self) -> None:
@@ -124,7 +125,7 @@ class _Reader:
                 name = rest[len(opening) : end]
                 if not name or not set(name) <= ALNUM | {"_"}:
                     raise fail("invalid named capture", rest[: end + 1])
-                self._push("(", self.at + end + 1)
+                self._push(self.at + end + 1)
                 return
         self._set_flags(rest)
 
@@ -140,7 +141,7 @@ class _Reader:
                 value, seen = False, False
             elif letter in ":)" and (value or seen):
                 if letter == ":":
-                    self._push("(?:", self.at + size)
+                    self._push(self.at + size)
                 else:
                     self.at += size
                 self.flags = flags
@@ -160,10 +161,10 @@ class _Reader:
         low, high, end = found
         if low < 0 or low > _MOST or high > _MOST or 0 <= high < low:
             raise fail("invalid repeat count", self.pattern[self.at : end])
-        operator = f"{{{low}}}" if low == high else f"{{{low},{high if high >= 0 else ''}}}"
-        return self._repeat(low, high, end, operator, last_repeat)
+        return self._repeat(low, high, end, last_repeat)
 
-    def _repeat(self, low: int, high: int, end: int, operator: str, last_repeat: int) -> bool:
+    def _repeat(self, low: int, high: int, end: int, last_repeat: int) -> bool:
+        is_counted = self.pattern[self.at] == "{"
         lazy = self.flags.lazy
         if self.pattern[end : end + 1] == "?":
             end, lazy = end + 1, not lazy
@@ -171,12 +172,12 @@ class _Reader:
             raise fail("invalid nested repetition operator", self.pattern[last_repeat:end])
         if not self.groups[-1].items:
             raise fail("missing argument to repetition operator", self.pattern[self.at : end])
-        text, load = self.groups[-1].items.pop()
-        if operator[0] == "{":
+        node, load = self.groups[-1].items.pop()
+        if is_counted:
             load = 1 if not high else load * max(high if high > 0 else low, 1)
             if max(low, high) >= 2 and load > _MOST:
                 raise fail("invalid repeat count", self.pattern[self.at : end])
-        self._add(f"(?:{text}){operator}{'?' if lazy else ''}", load)
+        self._add(Repeat(node, low, high, lazy), load)
         self.at = end
         return True
 
@@ -186,7 +187,7 @@ class _Reader:
         letter = self.pattern[self.at + 1 : self.at + 2]
         simple = {"A": r"\A", "z": r"\Z", "b": r"(?a:\b)", "B": r"(?a:(?!\b))"}
         if letter in simple and letter:
-            self._add(simple[letter])
+            self._add(Anchor(simple[letter]))
             self.at += 2
         elif letter == "C":
             raise fail("invalid escape sequence", r"\C")
@@ -198,12 +199,12 @@ class _Reader:
         else:
             ranges = self._class_escape()
             if ranges is not None:
-                self._add(self._folded(written(ranges)))
+                self._add(self._folded(class_of(ranges)))
             else:
                 self._literal(self._escaped_letter())
 
-    def _folded(self, text: str) -> str:
-        return f"(?i:{text})" if self.flags.fold else text
+    def _folded(self, text: str) -> Node:
+        return Letter(f"(?i:{text})" if self.flags.fold else text)
 
     def _class_escape(self) -> Ranges | None:
         """`\\d`, `\\pL` and their kin; None where something else is written."""
@@ -246,7 +247,7 @@ class _Reader:
             first = False
             ranges += self._class_item(whole)
         self.at += 1
-        text = written(ranges)
+        text = class_of(ranges)
         if negated:
             text = "[^" + text[1:]
         self._add(self._folded(text))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from gangplan.re2.tree import Choice, Node, Series
+
 
 @dataclass(frozen=True, slots=True)
 class Flags:
@@ -15,18 +17,19 @@ class Flags:
 
 @dataclass(slots=True)
 class Group:
-    """A group that is still open: its alternatives, each a list of (pattern, count of repetitions in it)."""
+    """A group that is still open: its alternatives, each a list of (element, count of repetitions in it)."""
 
     flags: Flags
-    opening: str = ""
-    alternatives: list[list[tuple[str, int]]] = field(default_factory=lambda: [[]])
+    alternatives: list[list[tuple[Node, int]]] = field(default_factory=lambda: [[]])
 
     @property
-    def items(self) -> list[tuple[str, int]]:
+    def items(self) -> list[tuple[Node, int]]:
         return self.alternatives[-1]
 
-    def written(self) -> str:
-        return "|".join("".join(text for text, _ in items) for items in self.alternatives)
+    def node(self) -> Node:
+        """What has been read of it."""
+        series = tuple(Series(tuple(node for node, _ in items)) for items in self.alternatives)
+        return Choice(series) if len(series) > 1 else series[0]
 
     def load(self) -> int:
         return max((load for items in self.alternatives for _, load in items), default=1)

@@ -99,7 +99,7 @@ def inverted(ranges: Iterable[tuple[int, int]]) -> Ranges:
     return left
 
 
-def written(ranges: Iterable[tuple[int, int]]) -> str:
+def class_of(ranges: Iterable[tuple[int, int]]) -> str:
     """A class as Python's `re` reads it. An empty one matches nothing."""
     parts = [_letter(low) if low == high else f"{_letter(low)}-{_letter(high)}" for low, high in ranges]
     return f"[{''.join(parts)}]" if parts else r"[^\x00-\U0010ffff]"

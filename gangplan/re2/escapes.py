@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from gangplan.validate.cel.errors import EvalError
-
 ALNUM = frozenset("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")
 _HEX = frozenset("0123456789abcdefABCDEF")
 _OCTAL = frozenset("01234567")
 _CONTROLS = {"a": "\a", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 
 
-def fail(code: str, expression: str) -> EvalError:
+class PatternError(ValueError):
+    """Go would refuse the pattern, in these words."""
+
+
+def fail(code: str, expression: str) -> PatternError:
     """Go's error of a pattern."""
-    return EvalError(f"error parsing regexp: {code}: `{expression}`")
+    return PatternError(f"error parsing regexp: {code}: `{expression}`")
 
 
 def read_counts(text: str, at: int) -> tuple[int, int, int] | None:

@@ -1,0 +1,11 @@
+"""RE2's regular expressions as Go's `regexp` reads them: those of CEL and of kustomize's patch targets.
+
+`compiled(pattern)` searches as Go's package does, in time linear in the text.
+"""
+
+from __future__ import annotations
+
+from gangplan.re2.escapes import PatternError
+from gangplan.re2.search import Found, Search, UnknownScriptError, compiled
+
+__all__ = ["Found", "PatternError", "Search", "UnknownScriptError", "compiled"]
