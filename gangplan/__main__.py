@@ -17,8 +17,8 @@ def main() -> int:
     if sys.argv[1:] == ["--version"]:
         sys.stdout.write(f"gangplan {__version__}\n")
         return 0
-    # Hardly anything here is a cycle, and looking for some takes a fifth of a short command's time, most of it
-    # when the interpreter looks through all there is once more before it ends.
+    # Hardly anything here is a cycle, and looking for some takes a fifth of a short command's time, most of
+    # it when the interpreter looks through all there is once more before it ends.
     gc.set_threshold(500_000, 20, 20)
     from gangplan.cli import run
 

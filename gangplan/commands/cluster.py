@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from gangplan.commands.common import print_findings
+from gangplan.commands.reports import repository_folder
 from gangplan.errors import Exit, UserError
 from gangplan.findings import Finding, Severity, in_order
 from gangplan.pipeline import Request, Result, preview
@@ -40,7 +41,12 @@ def check(request: Request, versions: str | None, format: str) -> Exit:
             reports[name] = replace(reports[name], target=tuple(inventory(target.clusters[name])))
         if code is Exit.CLEAN:
             code = _compare(asked, reports, findings)
-    _print(list(reports.values()), in_order(findings), format)
+    if format == "json":
+        facts = {"clusters": cluster_facts(list(reports.values()))}
+        sys.stdout.write(json_report(in_order(findings), facts, repository_folder(request.root)))
+        return code
+    print_findings(in_order(findings))
+    sys.stdout.write(cluster_text(list(reports.values())))
     return code
 
 
@@ -110,11 +116,3 @@ def _said(result: Result) -> list[Finding]:
 def _code(findings: Sequence[Finding]) -> Exit:
     is_wrong = any(finding.severity is Severity.ERROR for finding in findings)
     return Exit.FINDINGS if is_wrong else Exit.CLEAN
-
-
-def _print(reports: list[ClusterReport], findings: list[Finding], format: str) -> None:
-    if format == "json":
-        sys.stdout.write(json_report(findings, {"clusters": cluster_facts(reports)}))
-        return
-    print_findings(findings)
-    sys.stdout.write(cluster_text(reports))

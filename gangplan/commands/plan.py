@@ -8,6 +8,7 @@ from pathlib import Path
 
 from gangplan.commands.common import exit_code, print_findings
 from gangplan.commands.now import against
+from gangplan.commands.reports import repository_folder
 from gangplan.errors import Exit, UserError
 from gangplan.findings import in_order
 from gangplan.pipeline import Request, preview
@@ -31,7 +32,8 @@ def plan(request: Request, format: str, usage: Path | None = None) -> Exit:
     runs = sorted(result.runs, key=lambda run: (run.unit.job.source, run.cluster))
     text, document = (network_text, network_document) if request.with_flows else (plan_text, plan_document)
     if format == "json":
-        whole = document(runs) | ({"now": now_document(now)} if usage else {}) | findings_part(findings)
+        part = findings_part(findings, repository_folder(request.root))
+        whole = document(runs) | ({"now": now_document(now)} if usage else {}) | part
         sys.stdout.write(json.dumps(whole, indent=2, ensure_ascii=False) + "\n")
     else:
         print_findings(findings)

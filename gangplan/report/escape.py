@@ -37,6 +37,11 @@ def log_line(text: str) -> str:
     return _LOG_COMMAND.sub(r"##\1\\[", visible(text))
 
 
+def short(text: str, most: int) -> str:
+    """The text in at most `most` characters, for readers that take no more."""
+    return text if len(text) <= most else f"{text[: most - 3]}..."
+
+
 def whole(text: str) -> str:
     """The text as UTF-8 can hold it: JSON escapes everything else itself."""
     return _SURROGATE.sub(_named, text)

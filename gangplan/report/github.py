@@ -8,13 +8,16 @@ says how many there are beyond them; the step's summary (`step_summary`) holds t
 from __future__ import annotations
 
 from gangplan.findings import Severity
-from gangplan.report.escape import command_data, command_property, log_line
+from gangplan.report.escape import command_data, command_property, log_line, short
 from gangplan.report.markdown import markdown_report
 from gangplan.report.model import Entry, Report, checked_words, is_waived, title, worst_first
 
 MOST_OF_A_LEVEL = 10
 # A step's summary may have 1024 KiB in all (docs.github.com, "Workflow commands", step isolation and limits).
 MOST_SUMMARY_BYTES = 1024 * 1024
+
+# What one annotation shows of a message and of its help (a check takes 64 KiB for both).
+LONGEST_TEXT = 4000
 
 _COMMAND = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "notice"}
 
@@ -54,5 +57,5 @@ def _annotation(report: Report, entry: Entry) -> str:
         properties["col"] = str(where.column)
     properties["title"] = finding.rule
     written = ",".join(f"{name}={command_property(value)}" for name, value in properties.items())
-    text = title(finding) + (f"\n{finding.help}" if finding.help else "")
+    text = "\n".join(short(part, LONGEST_TEXT) for part in (title(finding), finding.help) if part)
     return f"::{_COMMAND[finding.severity]} {written}::{command_data(text)}"

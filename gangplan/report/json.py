@@ -16,9 +16,10 @@ from gangplan.report.model import Entry, Report, entries, is_waived
 SHAPE = 1
 
 
-def json_report(findings: Sequence[Finding], facts: Mapping[str, Any]) -> str:
+def json_report(findings: Sequence[Finding], facts: Mapping[str, Any], folder: str = "") -> str:
     """The findings and a few facts of the run (`checked`, engines) as JSON with a line end."""
-    return json.dumps(document({**facts, **findings_part(findings)}), indent=2, ensure_ascii=False) + "\n"
+    whole_document = document({**facts, **findings_part(findings, folder)})
+    return json.dumps(whole_document, indent=2, ensure_ascii=False) + "\n"
 
 
 def report_json(report: Report) -> str:
@@ -31,7 +32,7 @@ def report_json(report: Report) -> str:
         "engines": list(report.engines),
         **report.facts,
     }
-    return json_report(report.findings, facts)
+    return json_report(report.findings, facts, report.folder)
 
 
 def document(content: Mapping[str, Any]) -> dict[str, Any]:
@@ -39,14 +40,17 @@ def document(content: Mapping[str, Any]) -> dict[str, Any]:
     return {"version": SHAPE, **content}
 
 
-def findings_part(findings: Sequence[Finding]) -> dict[str, Any]:
-    """The keys that every document with findings has: counts, what to do first, and the findings."""
+def findings_part(findings: Sequence[Finding], folder: str = "") -> dict[str, Any]:
+    """The keys that every document with findings has: counts, what to do first, and the findings.
+
+    `folder` is where the workspace stands in its repository, as in `Report`.
+    """
     counts = Counter("waived" if is_waived(one) else one.severity.word for one in findings)
     words = [*(severity.word for severity in reversed(Severity)), "waived"]
     return {
         "counts": {word: counts[word] for word in words},
         "changes": [_change(change) for change in changes(findings)],
-        "findings": [_as_dict(entry) for entry in entries(findings)],
+        "findings": [_as_dict(entry) for entry in entries(findings, folder)],
     }
 
 

@@ -10,23 +10,31 @@ from collections.abc import Iterator
 
 from gangplan.findings import Severity
 from gangplan.report.changes import changes
-from gangplan.report.escape import markdown
+from gangplan.report.escape import markdown, short
 from gangplan.report.model import Entry, Report, checked_words, is_waived, title, waiver_words, worst_first
 
 MOST_BYTES = 65_536
 # By this line a bot finds its own comment, to replace it instead of adding one more.
 MARKER = "<!-- gangplan -->"
+# One text of a user: the log has the rest of a longer one, and no single finding fills the comment.
+LONGEST_TEXT = 1000
 # A section with more findings than this is folded.
 _OPEN = 10
 _ROOM_FOR_THE_REST = 200
 
 
 def markdown_report(report: Report, most: int = MOST_BYTES) -> str:
-    """The report in at most `most` bytes of UTF-8, and so in as many characters."""
+    """The report in at most `most` bytes of UTF-8, and so in as many characters; empty where not even its head fits."""
     found = worst_first(report.entries)
     lines = [MARKER, f"### gangplan: {_verdict(report)}", "", markdown(checked_words(report)), ""]
-    lines += _first_steps(report)
-    size = sum(_size(line) for line in lines)
+    size = sum(map(_size, lines))
+    if size + _ROOM_FOR_THE_REST > most:
+        return ""
+    steps = _first_steps(report)
+    # Where texts are long, the findings go before the advice.
+    if sum(map(_size, steps)) <= (most - size) // 2:
+        lines += steps
+        size += sum(map(_size, steps))
     left = 0
     for section in _sections(found):
         head, rows, tail = _section(report, section)
@@ -63,7 +71,7 @@ def _first_steps(report: Report) -> list[str]:
     for change in changes(report.findings):
         place = markdown(report.path(str(change.places[0])))
         others = f" and {len(change.places) - 1} more" if len(change.places) > 1 else ""
-        lines.append(f"1. **{change.words}**: {place}{others}: {markdown(change.help)}")
+        lines.append(f"1. **{change.words}**: {place}{others}: {_text(change.help)}")
     return ["**First**", "", *lines, ""] if lines else []
 
 
@@ -112,12 +120,16 @@ def _row(entry: Entry) -> list[str]:
     finding = entry.finding
     where = finding.where
     place = f"{where.line}:{where.column} " if where.line else ""
-    lines = [f"- {place}`{_code(finding.rule)}` {markdown(title(finding))}"]
+    lines = [f"- {place}`{_code(finding.rule)}` {_text(title(finding))}"]
     if finding.help:
-        lines.append(f"  <br>{markdown(finding.help)}")
+        lines.append(f"  <br>{_text(finding.help)}")
     if is_waived(finding):
-        lines.append(f"  <br>*{markdown(waiver_words(finding))}*")
+        lines.append(f"  <br>*{_text(waiver_words(finding))}*")
     return lines
+
+
+def _text(text: str) -> str:
+    return markdown(short(text, LONGEST_TEXT))
 
 
 def _code(rule: str) -> str:

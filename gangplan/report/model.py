@@ -50,21 +50,23 @@ class Report:
     @property
     def entries(self) -> list[Entry]:
         """The findings in order (file, line, rule), each with its fingerprint."""
-        return entries(self.findings)
+        return entries(self.findings, self.folder)
 
 
-def entries(findings: Iterable[Finding]) -> list[Entry]:
+def entries(findings: Iterable[Finding], folder: str = "") -> list[Entry]:
     """The findings in their order, without repeats, each with its fingerprint.
 
     A fingerprint is made of the rule, the file and either the object with its field or the message without its
     numbers, never of the line: it stays when lines move. The second and further findings that agree in all
-    of these count themselves.
+    of these count themselves. The file counts by its path in the repository, where the workspace stands in
+    `folder`: GitLab merges the reports of all workspaces and drops what repeats a fingerprint.
     """
     seen: Counter[str] = Counter()
     found = []
     for finding in in_order(findings):
         about = f"{finding.object_ref}\0{finding.path}" if finding.path else _skeleton(finding)
-        key = f"{finding.rule}\0{finding.where.file}\0{about}"
+        file = f"{folder}/{finding.where.file}" if folder else finding.where.file
+        key = f"{finding.rule}\0{file}\0{about}"
         seen[key] += 1
         text = key if seen[key] == 1 else f"{key}\0{seen[key]}"
         digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

@@ -1,8 +1,12 @@
 """Findings as SARIF 2.1.0 (OASIS), for GitHub code scanning and other viewers of static analysis.
 
-What GitHub needs beyond the standard: `results` even when empty, a region for every result, paths from the
-top of the repository, and at most 25 000 results and as many rules (docs.github.com, "SARIF support for code
-scanning" and "SARIF results exceed one or more limits", 2026).
+What GitHub needs beyond the standard: `results` even when empty, a region with both its ends for every result,
+three texts for every rule (names up to 255 characters, descriptions up to 1024), paths from the top of the
+repository, and at most 25 000 results and as many rules (docs.github.com, "SARIF support for code scanning" and
+"SARIF results exceed one or more limits", 2026).
+
+`partialFingerprints` leaves the key `primaryLocationLineHash` to the upload action, which computes it from the
+file and warns of every value that differs from its own.
 """
 
 from __future__ import annotations
@@ -12,13 +16,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from gangplan import __version__
-from gangplan.findings import Finding, Fix, Severity
-from gangplan.report.escape import markdown, sarif_text, uri, whole
+from gangplan.findings import Finding, Fix, Location, Severity
+from gangplan.report.escape import markdown, sarif_text, short, uri, whole
 from gangplan.report.model import Entry, Report, is_waived, title, waiver_words, worst_first
 from gangplan.rules import Rule, rules
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 MOST_RESULTS = 25_000
+LONGEST_NAME = 255
+LONGEST_DESCRIPTION = 1024
 # The name below which fingerprints stand; another number when they are made in another way.
 FINGERPRINT = "gangplan/v1"
 _ROOT = "%SRCROOT%"
@@ -27,7 +33,7 @@ _PROBLEM = {"error": "error", "warning": "warning", "note": "recommendation"}
 
 
 def sarif_report(report: Report) -> str:
-    """The report as one SARIF run, worst first, with a line end. Waived findings are suppressed results."""
+    """The report as one SARIF run, worst first, with a line end. Waived findings are suppressed notes."""
     ordered = worst_first(report.entries)
     kept, left = ordered[:MOST_RESULTS], ordered[MOST_RESULTS:]
     used = sorted({entry.finding.rule for entry in kept})
@@ -55,21 +61,31 @@ def _rule(name: str, severity: Severity) -> dict[str, Any]:
     page = rules().get(name)
     level = page.severity if page else severity.word
     tags = ["kubernetes", page.topic] if page else ["kubernetes", "policy"]
-    described = _described(page) if page else {"shortDescription": {"text": whole(name)}}
     return {
         "id": whole(name),
-        "name": "".join(part.capitalize() for part in whole(name).split("-")),
-        **described,
+        "name": short("".join(part.capitalize() for part in whole(name).split("-")), LONGEST_NAME),
+        **(_described(page) if page else _own(name)),
         "defaultConfiguration": {"level": level},
         "properties": {"tags": tags, "precision": "very-high", "problem.severity": _PROBLEM[level]},
     }
 
 
+def _own(name: str) -> dict[str, Any]:
+    """What GitHub asks of every rule, for a policy that only the workspace knows."""
+    described = _description(f"{name}, a policy of this workspace.")
+    text = "The finding tells what the policy asks; gangplan policy list shows where it applies."
+    return {"shortDescription": described, "fullDescription": described, "help": {"text": text}}
+
+
+def _description(text: str) -> dict[str, str]:
+    return {"text": short(sarif_text(text), LONGEST_DESCRIPTION)}
+
+
 def _described(page: Rule) -> dict[str, Any]:
     why, fix = (" ".join(text.split()) for text in (page.why, page.fix))
     return {
-        "shortDescription": {"text": sarif_text(page.title)},
-        "fullDescription": {"text": sarif_text(why)},
+        "shortDescription": _description(page.title),
+        "fullDescription": _description(why),
         "help": {
             "text": sarif_text(f"{why}\n\nFix: {fix}\n\ngangplan explain {page.id}"),
             "markdown": f"{markdown(why)}\n\n**Fix.** {markdown(fix)}\n\n`gangplan explain {page.id}`",
@@ -88,18 +104,20 @@ def _invocation(report: Report, left: int) -> dict[str, Any]:
 
 def _result(report: Report, entry: Entry, index: dict[str, int]) -> dict[str, Any]:
     finding = entry.finding
+    waived = waiver_words(finding) if is_waived(finding) else ""
+    said = f"{title(finding)} ({waived})" if waived else title(finding)
     help = f"\n{finding.help}" if finding.help else ""
     result: dict[str, Any] = {
         "ruleId": whole(finding.rule),
         "ruleIndex": index[finding.rule],
-        "level": finding.severity.word,
-        "message": {"text": sarif_text(title(finding) + help)},
+        # GitHub reads no suppressions and would hold up a change for a waived error.
+        "level": "note" if waived else finding.severity.word,
+        "message": {"text": sarif_text(said + help)},
         "locations": [_location(report, finding)],
         "partialFingerprints": {FINGERPRINT: entry.fingerprint},
     }
-    if is_waived(finding):
-        why = whole(waiver_words(finding))
-        result["suppressions"] = [{"kind": "external", "justification": why}]
+    if waived:
+        result["suppressions"] = [{"kind": "external", "justification": whole(waived)}]
     if finding.fix:
         result["fixes"] = [_fix(report, finding.fix)]
     return result
@@ -124,13 +142,21 @@ def _artifact(report: Report, file: str) -> dict[str, str]:
 
 
 def _location(report: Report, finding: Finding) -> dict[str, Any]:
-    where = finding.where
-    region = {"startLine": max(where.line, 1)} | ({"startColumn": where.column} if where.column else {})
-    physical = {
-        "artifactLocation": _artifact(report, where.file),
-        "region": region,
-    }
+    physical = {"artifactLocation": _artifact(report, finding.where.file), "region": _region(finding)}
     return {"physicalLocation": physical} | _logical(finding)
+
+
+def _region(finding: Finding) -> dict[str, int]:
+    """From where the finding stands to the end of what its fix replaces, or of one character.
+
+    A finding about a whole file marks nothing of its first line.
+    """
+    where, fix = finding.where, finding.fix
+    line, column = max(where.line, 1), max(where.column, 1)
+    end = (line, column + 1 if where.column else column)
+    if fix and Location(fix.file, fix.line, fix.column) == where:
+        end = max(end, (fix.end_line, fix.end_column))
+    return {"startLine": line, "startColumn": column, "endLine": end[0], "endColumn": end[1]}
 
 
 def _logical(finding: Finding) -> dict[str, Sequence[dict[str, str]]]:

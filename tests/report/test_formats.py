@@ -19,7 +19,7 @@ from gangplan.report.gitlab import gitlab_report
 from gangplan.report.json import report_json
 from gangplan.report.junit import junit_report
 from gangplan.report.markdown import MARKER, MOST_BYTES, markdown_report
-from gangplan.report.model import Report, is_waived, title
+from gangplan.report.model import Report, is_waived, title, waiver_words
 from gangplan.report.sarif import FINGERPRINT, sarif_report
 from gangplan.report.text import whole_text
 from tests.report import readers
@@ -94,7 +94,8 @@ def test_all_formats_hold_the_same_findings(found: list[Finding]) -> None:
             one.rule,
             f"ml/jobs/{one.where.file}",
             one.where.line,
-            f"{title(one)}\n{one.help}" if one.help else title(one),
+            (f"{title(one)} ({waiver_words(one)})" if is_waived(one) else title(one))
+            + (f"\n{one.help}" if one.help else ""),
         )
         for one in held
     )
@@ -209,13 +210,16 @@ def test_sarif_has_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_sarif_of_all_kinds() -> None:
     run = readers.sarif(sarif_report(report(*all_kinds(), folder="ml")))
     by_rule = {one["ruleId"]: one for one in run["results"]}
+    assert by_rule["image-digest"]["level"] == "note"  # GitHub knows no suppressions
     assert by_rule["image-digest"]["suppressions"][0]["justification"].startswith(
         "waived until 2027-01-31: moves"
     )
     assert "suppressions" not in by_rule["image-latest"]
     change = by_rule["spec-value"]["fixes"][0]["artifactChanges"][0]
     assert change["artifactLocation"]["uri"] == "ml/specs/nlp/filings.yaml"
-    assert by_rule["catalog-missing"]["locations"][0]["physicalLocation"]["region"] == {"startLine": 1}
+    assert by_rule["catalog-missing"]["locations"][0]["physicalLocation"]["region"] == {
+        "startLine": 1, "startColumn": 1, "endLine": 1, "endColumn": 1,
+    }  # fmt: skip
     assert by_rule["schema"]["locations"][0]["logicalLocations"][0]["fullyQualifiedName"].endswith(
         "/spec.sped"
     )
