@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import copy
 from typing import Any
 
 from gangplan.validate.defaulting import admitted, builtin, crds
-from gangplan.validate.defaulting.paths import fill
+from gangplan.validate.defaulting.paths import copied, fill
 from gangplan.validate.schema import SchemaVersions
 
 Body = dict[str, Any]
@@ -14,7 +13,7 @@ Body = dict[str, Any]
 
 def with_defaults(body: Body, versions: SchemaVersions) -> Body:
     """A copy of the object with all that the server fills in; fields of the wrong type are left alone."""
-    result = copy.deepcopy(body)
+    result: Body = copied(body)
     fill(result, crds.table(body.get("apiVersion"), body.get("kind"), versions))
     builtin.fill_in(result)
     admitted.fill_in(result, versions)

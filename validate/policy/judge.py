@@ -13,10 +13,18 @@ from gangplan.validate.defaulting.apply import with_defaults
 from gangplan.validate.policy.blame import blamed
 from gangplan.validate.policy.compiled import Compiled
 from gangplan.validate.policy.evaluate import Decision, decide
-from gangplan.validate.policy.kinds import Kinds
-from gangplan.validate.policy.matching import CREATE, UPDATE, Request, UndecidableError, is_exempt, matches
+from gangplan.validate.policy.kinds import Kinds, Resource
+from gangplan.validate.policy.matching import (
+    CREATE,
+    UPDATE,
+    Request,
+    UndecidableError,
+    is_exempt,
+    matches,
+    may_match,
+)
 from gangplan.validate.policy.model import GITOPS_USER, Binding, Body, Path, Policy, User
-from gangplan.validate.policy.params import ParamError, params_of
+from gangplan.validate.policy.params import Known, ParamError, params_of
 from gangplan.validate.schema import SchemaVersions
 
 SEVERITIES = {"Deny": Severity.ERROR, "Warn": Severity.WARNING, "Audit": Severity.NOTE}
@@ -42,7 +50,7 @@ class Violation:
     is_error: bool = False
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Bench:
     """Everything that a cluster judges by. `params` and `namespaces` are objects with defaults applied."""
 
@@ -53,6 +61,14 @@ class Bench:
     namespaces: Mapping[str, Body] = field(default_factory=dict)
     kinds: Kinds = field(default_factory=Kinds)
     user: User = GITOPS_USER
+    _known: Known = field(init=False)
+    _bound: dict[str, list[Binding]] = field(default_factory=dict, init=False)
+    _candidates: dict[tuple[Resource, str], list[Compiled]] = field(default_factory=dict, init=False)
+
+    def __post_init__(self) -> None:
+        self._known = Known(self.params)
+        for binding in self.bindings:
+            self._bound.setdefault(binding.policy, []).append(binding)
 
     def judge(
         self,
@@ -91,11 +107,18 @@ class Bench:
         earlier = with_defaults(old, self.versions) if old is not None else None
         return Request(filled, resource, UPDATE if old is not None else CREATE, earlier, namespace)
 
-    def _bindings(self, policy: Policy) -> Iterator[Binding]:
-        return (one for one in self.bindings if one.policy == policy.name)
+    def _bindings(self, policy: Policy) -> Sequence[Binding]:
+        return self._bound.get(policy.name, ())
+
+    def _about(self, request: Request) -> list[Compiled]:
+        """The policies that may be about a request, as far as its resource tells."""
+        key = request.resource, request.operation
+        if key not in self._candidates:
+            self._candidates[key] = [one for one in self.policies if may_match(one.policy.match, *key)]
+        return self._candidates[key]
 
     def _of(self, index: int, request: Request) -> Iterator[Violation]:
-        for compiled in self.policies:
+        for compiled in self._about(request):
             try:
                 if not matches(compiled.policy.match, request):
                     continue
@@ -115,7 +138,7 @@ class Bench:
     ) -> Iterator[Violation]:
         policy = compiled.policy
         try:
-            params = params_of(policy, binding, request, self.params, self.kinds)
+            params = params_of(policy, binding, request, self._known, self.kinds)
         except ParamError as missing:
             if policy.fails_closed:
                 said = f"failed to configure binding: {missing}"

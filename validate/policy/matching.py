@@ -76,6 +76,18 @@ def matches(match: Match, request: Request) -> bool:
     return True
 
 
+def may_match(match: Match, resource: Resource, operation: str) -> bool:
+    """Whether a request for a resource can be meant, whatever its object. False is sure."""
+    versions = {resource.version, *(VERSIONS.get(resource.group, ()) if match.equivalent else ())}
+    return not match.rules or any(
+        _listed(rule.operations, operation)
+        and _listed(rule.groups, resource.group)
+        and any(_listed(rule.versions, version) for version in versions)
+        and any(_is_resource(name, resource.plural) for name in rule.resources)
+        for rule in match.rules
+    )
+
+
 def _namespace_trouble(match: Match, request: Request) -> str | None:
     """Why the namespace selector can't be asked, or None."""
     if is_empty(match.namespaces) or request.is_namespace or not request.resource.namespaced:
