@@ -23,9 +23,9 @@ def load_several(
     documents: list[Document] = []
     problems: list[Finding] = []
     for start, end in zip(starts, [*starts[1:], len(lines)], strict=True):
-        # Only its own lines are left of the others, so that every place is one of the file.
-        own = [line if start <= number < end else "" for number, line in enumerate(lines)]
-        text = "\n".join(own)
+        own = lines[start:end]
+        # Of the lines before it only their ends are left, so that every place is one of the file.
+        text = "\n" * start + "\n".join(own) + ("\n" if end < len(lines) else "")
         if not any(line.strip() and not line.lstrip().startswith(("#", "---")) for line in own):
             continue
         document, findings = load(text.encode(), file, limits)

@@ -175,3 +175,29 @@ def _evaluate(programs: list[Program], times: int) -> None:
     for _ in range(times):
         for program in programs:
             outcome(program.evaluate, VARIABLES)
+
+
+def _doubling(step: str, times: int) -> dict[str, object]:
+    """A value that is made of the one before it, over and over, as a policy's variables can be."""
+    value: object = [1, 2]
+    program = Environment(minor=34, variables={"v": DYN}).compile(step)
+    for _ in range(times):
+        value = program.evaluate({"v": value})
+    return {"v": value}
+
+
+def test_lists_that_double_do_not_take_all_memory() -> None:
+    with pytest.raises(UnknownError, match="not followed offline"):
+        _doubling("v + v", 40)
+    nested = _doubling("[v, v]", 40)
+    with pytest.raises(UnknownError, match="not followed offline"):
+        Environment(minor=34, variables={"v": DYN}).compile("v.flatten(60)").evaluate(nested)
+    with pytest.raises(UnknownError, match="not followed offline"):
+        Environment(minor=34, variables={}).compile("lists.range(1000000000)").evaluate({})
+
+
+@pytest.mark.parametrize("expression", ["v == v", "v in [v]", "[v].indexOf(v) == 0", "{'a': v} == {'a': v}"])
+def test_shared_parts_are_compared_once(expression: str) -> None:
+    program = Environment(minor=34, variables={"v": DYN}).compile(expression)
+    assert program.evaluate(_doubling("[v, v]", 60)) is True
+    assert program.measure(_doubling("[v, v]", 60))[0] is True

@@ -5,11 +5,16 @@ Source: cel-go v0.26 (`common/types`), which Kubernetes 1.34 uses.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from gangplan.validate.cel.clock import add_to_timestamp, between
-from gangplan.validate.cel.errors import EvalError
+from gangplan.validate.cel.errors import EvalError, UnknownError
 from gangplan.validate.cel.numbers import INT_MAX, INT_MIN, UINT_MAX
 from gangplan.validate.cel.operators import NO_OVERLOAD, NUMBERS, lacks
 from gangplan.validate.cel.values import Duration, Timestamp, Uint
+
+# No object of a cluster has as many: etcd holds 1.5 MiB of one.
+MOST_ELEMENTS = 2_000_000
 
 
 def integer(value: int) -> int:
@@ -26,6 +31,18 @@ def unsigned(value: int) -> Uint:
     raise EvalError("unsigned integer overflow")
 
 
+def joined(left: Sequence[object], right: Sequence[object]) -> list[object]:
+    """Two lists as one. cel-go keeps both and copies nothing, so its cost limit lets them double for ever."""
+    check_length(len(left) + len(right))
+    return [*left, *right]
+
+
+def check_length(count: int) -> None:
+    """Raises UnknownError for a list that would take all memory."""
+    if count > MOST_ELEMENTS:
+        raise UnknownError(f"a list of more than {MOST_ELEMENTS} elements is not followed offline")
+
+
 def add(left: object, right: object) -> object:
     """`+` of numbers, texts, bytes, lists, durations and timestamps."""
     one, other = type(left), type(right)
@@ -40,7 +57,7 @@ def add(left: object, right: object) -> object:
             return Duration(integer(left.nanoseconds + right.nanoseconds))  # type: ignore[attr-defined]
     if isinstance(left, list | tuple):
         if isinstance(right, list | tuple):
-            return [*left, *right]
+            return joined(left, right)
         raise EvalError(NO_OVERLOAD)
     if one is Timestamp and other is Duration:
         return add_to_timestamp(left, right.nanoseconds)  # type: ignore[arg-type, attr-defined]

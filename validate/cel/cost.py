@@ -51,17 +51,19 @@ def _once(times: float) -> Cost:
     return lambda values, result: ceil(float(size(values[0])) * times * _PER_CHARACTER)
 
 
-def _traversal(value: object) -> int:
-    """Every scalar once, texts by their bytes."""
+def _traversal(value: object, known: dict[int, int] | None = None) -> int:
+    """Every scalar once, texts by their bytes. `known`: parts that may be shared, by their identities."""
     if isinstance(value, str):
         return int(len(value.encode()) * _PER_CHARACTER)
     if isinstance(value, bytes):
         return int(len(value) * _PER_CHARACTER)
-    if isinstance(value, list | tuple):
-        return sum(map(_traversal, value))
-    if isinstance(value, Mapping):
-        return sum(_traversal(key) + _traversal(entry) for key, entry in value.items())
-    return 1
+    if not isinstance(value, list | tuple | Mapping):
+        return 1
+    known = {} if known is None else known
+    if id(value) not in known:
+        parts = [part for entry in value.items() for part in entry] if isinstance(value, Mapping) else value
+        known[id(value)] = sum(_traversal(part, known) for part in parts)
+    return known[id(value)]
 
 
 def _pattern(text: int, pattern: int) -> int:

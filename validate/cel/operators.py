@@ -32,25 +32,30 @@ def lacks(value: object, function: str) -> EvalError:
 # Equality
 
 
-def equal(left: object, right: object) -> bool:
+def equal(left: object, right: object, known: _Known | None = None) -> bool:
     """`==` as a whole: null equals null only, whatever the other side is."""
     one, other = type(left), type(right)
     if one is other and one in _PLAIN:
         return left == right
     if one is _NONE or other is _NONE:
         return one is other
-    return same(left, right)
+    return same(left, right, known)
 
 
-def same(left: object, right: object) -> bool:
+# What is known of pairs of lists and maps inside a comparison, by their identities: values that share parts
+# (`[v, v]` of `[w, w]`...) are compared in time linear in what they hold, not in what they spell out.
+_Known = dict[tuple[int, int], bool]
+
+
+def same(left: object, right: object, known: _Known | None = None) -> bool:
     """Equality as the left value's own type decides it. Raises `EvalError` for opaque values of two kinds."""
     one, other = type(left), type(right)
     if one in NUMBERS:
         return other in NUMBERS and _same_numbers(left, right)  # type: ignore[arg-type]
     if isinstance(left, list | tuple):
-        return isinstance(right, list | tuple) and _same_lists(left, right)
+        return isinstance(right, list | tuple) and _same_lists(left, right, {} if known is None else known)
     if isinstance(left, Mapping):
-        return isinstance(right, Mapping) and _same_maps(left, right)
+        return isinstance(right, Mapping) and _same_maps(left, right, {} if known is None else known)
     if isinstance(left, Opaque):
         if one is not other:
             raise EvalError(NO_OVERLOAD)
@@ -68,24 +73,37 @@ def _same_numbers(left: int | float, right: int | float) -> bool:
     return compare_numbers(left, right) == 0
 
 
-def _equal_or_unknown(left: object, right: object) -> bool:
+def _equal_or_unknown(left: object, right: object, known: _Known) -> bool:
     """Inside lists and maps cel-go takes elements that can't be compared for equal."""
+    if type(left) in _PLAIN:
+        return _equal_inside(left, right, known)
+    key = id(left), id(right)
+    if key not in known:
+        known[key] = _equal_inside(left, right, known)
+    return known[key]
+
+
+def _equal_inside(left: object, right: object, known: _Known) -> bool:
     try:
-        return equal(left, right)
+        return equal(left, right, known)
     except EvalError:
         return True
 
 
-def _same_lists(left: list[object] | tuple[object, ...], right: list[object] | tuple[object, ...]) -> bool:
-    return len(left) == len(right) and all(map(_equal_or_unknown, left, right))
+def _same_lists(
+    left: list[object] | tuple[object, ...], right: list[object] | tuple[object, ...], known: _Known
+) -> bool:
+    return len(left) == len(right) and all(
+        _equal_or_unknown(one, other, known) for one, other in zip(left, right, strict=True)
+    )
 
 
-def _same_maps(left: Mapping[object, object], right: Mapping[object, object]) -> bool:
+def _same_maps(left: Mapping[object, object], right: Mapping[object, object], known: _Known) -> bool:
     if len(left) != len(right):
         return False
     for key, value in left.items():
         found, other = find(right, key)
-        if not found or not _equal_or_unknown(value, other):
+        if not found or not _equal_or_unknown(value, other, known):
             return False
     return True
 

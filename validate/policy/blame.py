@@ -7,13 +7,15 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gangplan.validate.cel.ast import Call, Comprehension, Ident, ListNode, MapNode, Node, Select
-from gangplan.validate.cel.errors import EvalError, UnknownError
+from gangplan.validate.cel.errors import BudgetError, EvalError, UnknownError
 from gangplan.validate.cel.program import Program
-from gangplan.validate.policy.evaluate import Decision, Scope
+from gangplan.validate.policy.evaluate import PER_CALL, Decision, Scope
 from gangplan.validate.policy.model import Path
 from gangplan.validate.policy.places import Finder, Place, Places
 
 MOST_PATHS = 20
+# The cost that the search for the fields may add to that of the policy.
+MOST_WORK = PER_CALL
 Values = Mapping[str, Any]
 
 
@@ -36,6 +38,7 @@ class _Judge:
     scope: Scope
     program: Program
     finder: Finder = field(init=False)
+    left: int = MOST_WORK
     _programs: dict[int, Program] = field(default_factory=dict)  # of a node, by its identity
     _homes: dict[int, Program] = field(default_factory=dict)  # the program that a node is part of
 
@@ -56,12 +59,26 @@ class _Judge:
             home = self._homes[key]
             part = replace(home.checked, node=node)
             self._programs[key] = Program(home.text, node, part.type, part)
-        return self._programs[key].evaluate({**self.scope.activation, **values})
+        return self._measured(self._programs[key], {**self.scope.activation, **values})
+
+    def _measured(self, program: Program, activation: dict[str, Any]) -> Any:
+        """The value, as long as there is work left: what a cost limit has ended is not done again here."""
+        try:
+            value, cost = program.measure(activation, self.left)
+        except BudgetError:
+            raise
+        except EvalError as wrong:
+            self.left -= wrong.cost
+            raise
+        self.left -= cost
+        return value
 
     def truth(self, node: Node, values: Values) -> Any:
         """The value of a condition, None where it fails."""
         try:
             return self.value(node, values)
+        except BudgetError:
+            raise
         except (EvalError, UnknownError):
             return None
 

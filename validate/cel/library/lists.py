@@ -10,7 +10,7 @@ from functools import cmp_to_key
 from typing import Any
 
 from gangplan.validate.cel import types
-from gangplan.validate.cel.arithmetic import add
+from gangplan.validate.cel.arithmetic import add, check_length
 from gangplan.validate.cel.errors import EvalError
 from gangplan.validate.cel.library.base import LIST, I, Overload, T
 from gangplan.validate.cel.operators import COMPARABLE, NO_OVERLOAD, compare, lacks, same
@@ -129,6 +129,7 @@ def flatten(elements: List, depth: int = 1) -> List:
             flat.extend(flatten(list(element), depth - 1))
         else:
             flat.append(element)
+        check_length(len(flat))
     return flat
 
 
@@ -181,6 +182,7 @@ def distinct(elements: List) -> List:
 
 def ascending(count: int) -> List:
     """`lists.range(count)`."""
+    check_length(count)
     return list(range(count))
 
 
