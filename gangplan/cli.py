@@ -206,11 +206,12 @@ def explain(
     name: Annotated[
         str | None, typer.Argument(help="A rule, or a field such as workers.", metavar="RULE|FIELD")
     ] = None,
+    workspace: Workspace = None,
 ) -> None:
     """Tell what a rule means and how to follow it, or what a field is; without a name, list all rules."""
     from gangplan.commands.explain import explain as command
 
-    raise typer.Exit(command(name))
+    raise typer.Exit(command(name, workspace))
 
 
 @app.command(hidden=True)

@@ -6,24 +6,31 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from gangplan.findings import Finding, Location, Severity
+from gangplan.findings import Finding, Location, Severity, error, warning
 from gangplan.gates import versions_of
 from gangplan.objects import Body, ref_of
+from gangplan.packs.checks import check_packs
 from gangplan.packs.choose import Chosen, chosen
+from gangplan.packs.files import check_files
 from gangplan.packs.objects import cluster_objects
-from gangplan.packs.read import POLICIES, Source, own_files
+from gangplan.packs.read import POLICIES, Source, body_of, own_files
+from gangplan.packs.read import RULE as RULE_PACK
 from gangplan.plan.names import PLACEHOLDER
 from gangplan.resolve.facts import facts
 from gangplan.resolve.platform import resolve_platform
-from gangplan.source import Document, load_several
+from gangplan.source import load_several
 from gangplan.trace import Tracer
+from gangplan.validate.crdrules.registry import Imported
 from gangplan.validate.crdrules.registry import of as crds_of
+from gangplan.validate.policy.checks_match import RULE as RULE_INVALID
 from gangplan.validate.policy.judge import Bench, Violation, namespaces_of
 from gangplan.validate.policy.kinds import Kinds
-from gangplan.validate.policy.model import Written
-from gangplan.validate.policy.read import Reading, read
+from gangplan.validate.policy.model import BINDING, POLICY, Written
+from gangplan.validate.policy.read import RULE_INERT, Reading, read
+from gangplan.validate.policy.resources import served, unknown_resources
 from gangplan.validate.schema import SchemaVersions
-from gangplan.validate.schema_messages import dotted
+from gangplan.validate.schema import problems as schema_problems
+from gangplan.validate.schema_messages import RULE_MISSING, dotted
 from gangplan.workspace import Workspace
 
 UNDECIDED = "policy-undecided"
@@ -68,22 +75,45 @@ def own_sources(root: Path) -> tuple[list[Source], list[Finding]]:
         name = f"{POLICIES}/{path.name}"
         documents, wrong = load_several(path.read_bytes(), name)
         findings += wrong
-        sources += [Source(_body(document), document, name) for document in documents]
+        sources += [Source(body_of(document), document, name) for document in documents]
     return sources, findings
 
 
-def _body(document: Document) -> Body:
-    return document.value if isinstance(document.value, dict) else {}
+def check_own(root: Path) -> list[Finding]:
+    """What is wrong with the files in policies/, whichever cluster they are for."""
+    own, findings = own_sources(root)
+    return [*check_files(root), *findings, *check_packs(root, own)]
 
 
 def check_policies(workspace: Workspace, clusters: Iterable[str] = ()) -> list[Finding]:
     """What is wrong with the policies of clusters (default: all), before anything is judged by them."""
-    findings: list[Finding] = []
+    findings = check_own(workspace.root)
+    is_taken = any(one.rule == RULE_PACK for one in findings)  # then a repeated name was told
     for cluster in clusters or workspace.clusters:
         sources, _, wrong = policy_sources(workspace, cluster)
         findings += wrong
-        findings += _troubles(_read(sources, _versions(workspace, cluster)))
+        versions = _versions(workspace, cluster)
+        findings += _troubles(_read(sources, versions), without_repeats=is_taken)
+        findings += _own_troubles([one for one in sources if one.document and not one.is_shipped], versions)
     return findings
+
+
+def _own_troubles(own: Sequence[Source], versions: SchemaVersions) -> Iterator[Finding]:
+    """Of a workspace's own objects: parameters that break their schema, policies about what nobody serves."""
+    if not own:
+        return
+    crds = versions.crds
+    groups = served(versions, Kinds(crds.resources if isinstance(crds, Imported) else {}))
+    for source in own:
+        written = Written(source.body, source.document, source.file)
+        if source.body.get("kind") == POLICY:
+            if isinstance(source.body.get("spec"), dict):
+                for one in unknown_resources(source.body, groups):
+                    yield warning(RULE_INERT, written.where(one.path), one.message, one.help)
+        elif source.body.get("kind") != BINDING:
+            for one in schema_problems(source.body, versions):
+                rule = one.rule if one.rule == RULE_MISSING else RULE_INVALID
+                yield error(rule, written.where(one.path), f"{ref_of(source.body)}: {one.message}", one.help)
 
 
 def _versions(workspace: Workspace, cluster: str) -> SchemaVersions:
@@ -94,8 +124,10 @@ def _read(sources: Iterable[Source], versions: SchemaVersions) -> Reading:
     return read([Written(one.body, one.document, one.file, one.is_shipped) for one in sources], versions)
 
 
-def _troubles(reading: Reading) -> Iterator[Finding]:
+def _troubles(reading: Reading, without_repeats: bool) -> Iterator[Finding]:
     for one in reading.troubles:
+        if without_repeats and one.is_repeat:
+            continue
         yield Finding(one.rule, one.severity, one.where, one.message, one.help)
 
 
@@ -153,7 +185,7 @@ def _finding(violation: Violation, body: Body, tracer: Tracer, page: Chosen | No
     path = violation.paths[0] if violation.paths else ()
     name = violation.policy.name
     where = tracer(violation.index, path).where
-    home = violation.policy.written.where()
+    home = _home(violation)
     help = page.page.fix if page else f"Follow the policy in {home}, or change it."
     if violation.is_undecided:
         help = f"Judge it in the cluster, or write policy '{name}' so that Git is enough."
@@ -168,6 +200,14 @@ def _finding(violation: Violation, body: Body, tracer: Tracer, page: Chosen | No
         _plain(str(ref_of(body))),
         dotted(path),
     )
+
+
+def _home(violation: Violation) -> Location:
+    """What to look at in a policy: the validation that says no, or its name."""
+    policy = violation.policy
+    if 0 <= violation.validation < len(policy.validations):
+        return policy.written.where((*policy.validations[violation.validation].path, "expression"))
+    return policy.written.where(("metadata", "name"))
 
 
 def _plain(text: str) -> str:

@@ -10,6 +10,7 @@ from pathlib import Path, PurePosixPath
 
 from gangplan.errors import UserError
 from gangplan.findings import Finding, Location, error
+from gangplan.rules import learn
 from gangplan.source import Document, load_file
 from gangplan.spec.catalog import ImageCatalog
 from gangplan.spec.cluster import Cluster
@@ -88,6 +89,7 @@ def find_root(start: Path) -> Path:
 
 def load(root: Path) -> tuple[Workspace, list[Finding]]:
     """Read clusters, teams and the image catalog, and list the spec files. Findings never raise."""
+    learn(root)
     findings: list[Finding] = []
     clusters = _load_clusters(root, findings)
     teams = _load_teams(root, findings)
@@ -152,14 +154,8 @@ def _load_clusters(root: Path, findings: list[Finding]) -> dict[str, ClusterFile
         if read and _own_name(read[0].name, name, read[1], findings):
             clusters[name] = ClusterFile(name, read[0], read[1])
     if not clusters and not findings:
-        findings.append(
-            error(
-                "workspace-empty",
-                Location(OVERLAYS),
-                "no cluster is declared",
-                "Add overlays/<cluster>/cluster.yaml.",
-            )
-        )
+        help = "Add overlays/<cluster>/cluster.yaml."
+        findings.append(error("workspace-empty", Location(OVERLAYS), "no cluster is declared", help))
     return clusters
 
 

@@ -1,1 +1,20 @@
 """Policies shipped with gangplan (package data)."""
+
+# The packs that come with gangplan, one folder each. Every other folder with a pack.yaml is a workspace's
+# own, also where the workspace is this repository.
+PACKS = (
+    "baseline",
+    "data",
+    "fedramp",
+    "gdpr",
+    "hipaa",
+    "images",
+    "labels",
+    "lifecycle",
+    "network",
+    "pci-dss",
+    "priorities",
+    "residency",
+    "restricted",
+    "sox",
+)

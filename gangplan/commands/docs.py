@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from gangplan.commands.own_docs import own_policies_page
 from gangplan.commands.policy_docs import policies_page
 from gangplan.commands.schema import FINDINGS, models, schema_of
 from gangplan.errors import Exit
@@ -56,6 +57,7 @@ def pages() -> dict[str, str]:
 
     found["rules.md"] = rules_page()
     found["policies.md"] = policies_page()
+    found["own-policies.md"] = own_policies_page()
     return found
 
 
@@ -91,7 +93,7 @@ def _block(field: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any]:
 def _format_page(kind: str) -> str:
     """The fields of one format and of every block inside it, as tables."""
     schema = schema_of(kind)
-    lines = [f"## {_TITLES[kind]}", "", schema["description"], "", *_table(schema, schema)]
+    lines = [f"## {_TITLES[kind]}", "", schema["description"], "", *table_of(schema, schema)]
     for name in sorted(schema.get("$defs", {})):
         block = schema["$defs"][name]
         if "properties" in block:
@@ -100,12 +102,13 @@ def _format_page(kind: str) -> str:
                 "",
                 block.get("description", ""),
                 "",
-                *_table(block, schema),
+                *table_of(block, schema),
             ]
     return "\n".join(lines)
 
 
-def _table(block: dict[str, Any], schema: dict[str, Any]) -> list[str]:
+def table_of(block: dict[str, Any], schema: dict[str, Any]) -> list[str]:
+    """The fields of a block, one row each."""
     rows = ["| field | type | default | example | meaning |", "|---|---|---|---|---|"]
     for name, field in block["properties"].items():
         facts = facts_of(name, field, block, schema)
@@ -142,6 +145,11 @@ def _type(field: dict[str, Any], schema: dict[str, Any]) -> str:
         return f"map of {_type(value, schema)}" if value is not None else "map"
     if isinstance(field.get("type"), list):
         return "text or number"
-    return {"string": "text", "integer": "whole number", "boolean": "true or false"}.get(
-        field.get("type", ""), "value"
-    )
+    words = {
+        "string": "text",
+        "integer": "whole number",
+        "number": "number",
+        "boolean": "true or false",
+        "object": "map",
+    }
+    return words.get(field.get("type", ""), "value")

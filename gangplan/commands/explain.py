@@ -5,10 +5,13 @@ from __future__ import annotations
 import sys
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 
+from gangplan.commands.explain_policy import is_policy, own_names, own_policy, policy_lines, workspace_of
 from gangplan.commands.fields import FILES, Field, known_names, lookup, rules_about
 from gangplan.errors import Exit, UserError
-from gangplan.rules import Example, Rule, built_in, rules
+from gangplan.rules import Example, Rule, built_in, learn, rules
+from gangplan.waivers import may_be_waived
 from gangplan.workspace import nearest
 
 WIDTH = 100
@@ -17,8 +20,14 @@ MOST_PAGES = 3
 _FACTS = ("type", "default", "example")
 
 
-def explain(name: str | None) -> Exit:
-    """Print the page of a rule or of a field; without a name, all rules. Raises UserError for neither."""
+def explain(name: str | None, workspace: Path | None = None) -> Exit:
+    """Print the page of a rule or of a field; without a name, all rules. Raises UserError for neither.
+
+    A workspace, where there is one, adds its own policies.
+    """
+    root = workspace_of(workspace)
+    if root is not None:
+        learn(root)
     if name is None:
         width = max(map(len, rules()))
         for rule in rules().values():
@@ -26,11 +35,15 @@ def explain(name: str | None) -> Exit:
         return Exit.CLEAN
     known = rules()
     if name in known:
-        sys.stdout.write(rule_text(known[name]))
+        more = policy_lines(known[name], root) if is_policy(known[name]) else ()
+        sys.stdout.write(rule_text(known[name]) + "".join(f"{line}\n" for line in more))
+        return Exit.CLEAN
+    if own := own_policy(name, root):
+        sys.stdout.write("\n".join(own) + "\n")
         return Exit.CLEAN
     found = lookup(name)
     if not found:
-        names = [*known, *known_names()]
+        names = [*known, *own_names(root), *known_names()]
         raise UserError(f"there is no rule and no field '{name}'", nearest(name, names))
     sys.stdout.write(fields_text(found))
     return Exit.CLEAN
@@ -60,6 +73,7 @@ def rule_text(rule: Rule) -> str:
     """The page of a rule for a terminal."""
     lines = [f"{rule.id} ({rule.severity})", "", _filled(rule.title), "", _filled(f"Why: {rule.why}"), ""]
     lines += [_filled(f"Fix: {rule.fix}"), ""]
+    lines += [f"Waiver: {'a' if may_be_waived(rule) else 'no'} waiver may excuse it.", ""]
     if rule.example:
         for title, text in _sides(rule.example):
             lines += [title, "", textwrap.indent(text, "    "), ""]
@@ -72,8 +86,8 @@ def rules_page() -> str:
         "# Rules",
         "",
         "Generated from `gangplan/rules/` by `make docs`; `gangplan explain RULE` prints one page. Every example",
-        "is run by the tests: the first form breaks exactly this rule, the second does not. Policies are in",
-        "[policies.md](policies.md).",
+        "is run by the tests: the first form breaks exactly this rule, the second does not. A rule may be",
+        "[waived](waivers.md) where its page says so. Policies are in [policies.md](policies.md).",
         "",
     ]
     topic = ""
@@ -90,6 +104,7 @@ def rules_page() -> str:
             "",
         ]
         lines += [f"**Fix.** {rule.fix.strip()}", ""]
+        lines += ["A waiver may excuse it.", ""] if may_be_waived(rule) else []
         if rule.example:
             for title, text in _sides(rule.example):
                 lines += [f"{title}", "", "```yaml", text.rstrip("\n"), "```", ""]

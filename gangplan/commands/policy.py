@@ -15,7 +15,8 @@ from gangplan.objects import dump_all
 from gangplan.packs.choose import chosen
 from gangplan.packs.read import find, names
 from gangplan.pipeline import Request
-from gangplan.policing import check_policies, own_sources
+from gangplan.policing import check_own, check_policies, own_sources
+from gangplan.policy_cases import RULE_NONE as UNTESTED
 from gangplan.policy_cases import judge_cases, suites
 from gangplan.policy_export import exported
 from gangplan.resolve.facts import facts
@@ -37,6 +38,7 @@ def show(request: Request, format: str) -> Exit:
     if format not in ("text", "json"):
         raise UserError(f"there is no format '{format}'", "Formats: text, json.")
     workspace, findings = _loaded(request)
+    findings = [*findings, *check_own(workspace.root)]
     clusters = list(request.clusters or sorted(workspace.clusters))
     actions: dict[str, dict[str, str]] = {}
     for cluster in clusters:
@@ -89,6 +91,10 @@ def _table(rows: Sequence[dict[str, object]], clusters: Sequence[str]) -> str:
 def test(request: Request, wanted: Sequence[str]) -> Exit:
     """Judge the cases of packs and policies. UserError where nothing was checked."""
     workspace, _ = _loaded(request)
+    wrong = in_order(check_own(workspace.root))
+    if any(one.severity is Severity.ERROR for one in wrong):
+        print_findings(wrong)
+        return Exit.INPUT
     found = suites(workspace.root)
     known = {name for suite in found for name in (suite.pack, *suite.policies)} - {""}
     for name in wanted:
@@ -112,8 +118,16 @@ def test(request: Request, wanted: Sequence[str]) -> Exit:
     findings = in_order(findings)
     print_findings(findings)
     failed = sum(one.severity is Severity.ERROR for one in findings)
+    bare = sum(one.rule == UNTESTED for one in findings)
+    if not cases and not failed:
+        whose = "the policy has" if policies == 1 else f"none of {_policies(policies)} has"
+        raise UserError(
+            f"nothing was checked: {whose} {'no' if policies == 1 else 'a'} case",
+            "Add <policy>.<case>.allow.yaml and <policy>.<case>.deny.yaml to tests/ beside it.",
+        )
     said = f"{failed} failed" if failed else "all as they should be"
-    sys.stdout.write(f"checked {_policies(policies)}, {plural(cases, 'case')}: {said}\n")
+    rest = f"; {_policies(bare)} without a case: not checked" if bare else ""
+    sys.stdout.write(f"checked {_policies(policies - bare)}, {plural(cases, 'case')}: {said}{rest}\n")
     return Exit.FINDINGS if failed else Exit.CLEAN
 
 

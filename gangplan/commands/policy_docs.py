@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from gangplan import policies as shipped
 from gangplan.rules import PACKS, rules
 from gangplan.source import load_objects
 
@@ -16,7 +17,8 @@ Generated from the packs in `policies/` by `make docs`.
 
 A policy is a plain Kubernetes ValidatingAdmissionPolicy, and is judged twice: by `gangplan validate` in the pull
 request, at the line of the spec, and by the API server of the cluster, to which `gangplan policy export` brings
-the same files. `gangplan explain POLICY` prints what this page says of one.
+the same files. `gangplan explain POLICY` prints what this page says of one, with an object that it refuses.
+Policies and packs of your own: [own-policies.md](own-policies.md).
 
 ## Which policies hold where
 
@@ -40,7 +42,11 @@ Numbers and lists stand in parameters, never in expressions: a ConfigMap `gangpl
 `gangplan-policies`. What only the cluster's file knows (its region, storage classes that encrypt, the image
 catalog) is filled in for each cluster; below such a parameter is written as *fact*.
 
-A waiver excuses single jobs until a day: [waivers.md](waivers.md). Case files in `policies/<pack>/tests/` show
+A parameter in cluster.yaml has the kind of the pack's default: a number, a text, true or false, or a list of
+texts. Names are unique: a pack of your own cannot have the name of one of these packs, nor a policy of your own
+the name of a policy or rule of gangplan, so that nothing here is replaced unseen (`pack-invalid`).
+
+A waiver excuses single jobs until a day, unless the policy says otherwise: [waivers.md](waivers.md). Case files in `policies/<pack>/tests/` show
 what each policy lets through and refuses; `gangplan policy test` runs them.
 
 What the API server sees and a rendered file does not, is judged there alone: policies about pods judge what
@@ -64,9 +70,9 @@ def policies_page() -> str:
 
 
 def _packs() -> Iterator[tuple[str, dict[str, Any]]]:
-    for file in sorted(PACKS.glob("*/pack.yaml")):
-        (pack,) = load_objects(file.read_text(encoding="utf-8"))
-        yield file.parent.name, pack
+    for name in shipped.PACKS:
+        (pack,) = load_objects((PACKS / name / "pack.yaml").read_text(encoding="utf-8"))
+        yield name, pack
 
 
 def _pack(name: str, pack: dict[str, Any]) -> Iterator[str]:
@@ -95,6 +101,8 @@ def _policy(pack: str, name: str, page: dict[str, Any]) -> Iterator[str]:
     if page.get("params"):
         yield "Parameters: " + ", ".join(f"`{k}` {_value(v)}" for k, v in page["params"].items()) + "."
         yield ""
+    if not page.get("waivable", True):
+        yield from ("No waiver may excuse it.", "")
     if page.get("told_by"):
         told = ", ".join(f"`{rule}`" for rule in page["told_by"])
         yield from (f"Where {told} tells the same in a pull request, only that is told.", "")

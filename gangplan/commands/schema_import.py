@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from gangplan.errors import Exit, UserError
+from gangplan.findings import Location
 from gangplan.model.version import parse_version
 from gangplan.pipeline import Request
-from gangplan.source import ManifestError, load_objects
+from gangplan.source import Limits, ManifestError, load_objects, load_several
 from gangplan.validate.cel.errors import CompileError
 from gangplan.validate.crdrules.imported import schema_rules
 from gangplan.validate.crdrules.registry import FOLDER, stored
@@ -27,10 +28,10 @@ def import_crds(request: Request, files: Sequence[Path], cluster: str | None) ->
     base = request.root / (f"overlays/{cluster}/{FOLDER}" if cluster else FOLDER)
     chosen = [cluster] if cluster else list(workspace.clusters)
     minors = [parse_version(workspace.clusters[name].spec.versions.kubernetes).minor for name in chosen]
-    taken = [crd for file in files for crd in _crds(file)]
-    for crd in taken:
-        _check(crd, min(minors, default=34))
-    for crd in taken:
+    taken = [(file, crd) for file in files for crd in _crds(file)]
+    for file, crd in taken:
+        _check(file, crd, min(minors, default=34))
+    for _, crd in taken:
         path = base / crd["group"] / f"{crd['plural']}.json"
         path.parent.mkdir(parents=True, exist_ok=True)
         fresh = path.with_name(f".{path.name}.{os.getpid()}")
@@ -65,12 +66,29 @@ def _crds(file: Path) -> list[dict[str, Any]]:
         raise UserError(f"{file} holds a CRD that is not complete: {bad} is missing", help) from None
 
 
-def _check(crd: dict[str, Any], minor: int) -> None:
+def _check(file: Path, crd: dict[str, Any], minor: int) -> None:
     """Its rules must compile, as in the API server."""
     for version, schema in crd["versions"].items():
         try:
             schema_rules(schema, minor)
         except CompileError as wrong:
             name = f"{crd['kind']} {crd['group']}/{version}"
-            help = f"Kubernetes 1.{minor} would refuse the CRD."
-            raise UserError(f"a rule of {name} does not compile: {wrong} (in: {wrong.text})", help) from None
+            help = f"Kubernetes 1.{minor} would refuse the CRD: correct the rule."
+            where = _where(file, crd, version, wrong)
+            raise UserError(f"{where}: a rule of {name} does not compile: {wrong}", help) from None
+
+
+def _where(file: Path, crd: dict[str, Any], version: str, wrong: CompileError) -> Location:
+    """The place of the mistake in the file that was taken in."""
+    documents, _ = load_several(file.read_bytes(), str(file), Limits(1 << 26, 180, 1 << 24))
+    for document in documents:
+        body = document.value if isinstance(document.value, dict) else {}
+        items = body.get("items")
+        for prefix, item in [((), body), *((("items", at), one) for at, one in enumerate(items or ()))]:
+            spec = item.get("spec") if item.get("kind") == "CustomResourceDefinition" else None
+            if not spec or (spec["group"], spec["names"]["plural"]) != (crd["group"], crd["plural"]):
+                continue
+            at = [one["name"] for one in spec["versions"]].index(version)
+            place = (*prefix, "spec", "versions", at, "schema", "openAPIV3Schema", *wrong.place)
+            return document.inside(place, wrong.issues[0].offset)
+    return Location(str(file))

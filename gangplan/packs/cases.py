@@ -28,10 +28,14 @@ class CaseFile(Strict):
 
     object: dict[str, Any] = Field(description="The object, as it is rendered.")
     namespace: dict[str, Any] | None = Field(None, description="Its Namespace; omitted: one of a team.")
-    params: Params = Field({}, description="Parameters in place of the defaults.")
+    params: Params = Field({}, description="Parameters in place of the defaults; facts are empty without.")
     old_object: dict[str, Any] | None = Field(None, description="What it was before; then it is an update.")
-    message: str = Field("", description="What a refusal must say, or a part of it.")
-    matches: bool = Field(True, description="False: no rule of the policy is about the object.")
+    message: str = Field("", description="What a refusal must say, or a part of it; deny cases need it.")
+    matches: bool = Field(
+        True,
+        description="False: an object that no rule of the policy names is no mistake of the case.",
+        examples=[False],
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -7,10 +7,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from gangplan.errors import InternalError
 from gangplan.findings import Finding, error
+from gangplan.packs.checks import wrong_kind
+from gangplan.packs.facts import FACTS
+from gangplan.packs.kinds import misfit
 from gangplan.packs.model import Fact, PackPolicy, Params
 from gangplan.packs.read import PackFolder, Source, find, names
+from gangplan.policies import PACKS
 from gangplan.workspace import ClusterFile, nearest
 
 RULE = "policy-unknown"
@@ -37,7 +40,8 @@ def chosen(root: Path, cluster: ClusterFile, facts: Mapping[str, str]) -> tuple[
     folders, findings = _folders(root, cluster)
     choice = _Choice(root, cluster, facts, {folder.name: folder for folder in folders})
     found: dict[str, Chosen] = {}
-    for folder in sorted(folders, key=lambda one: bool(one.pack.label)):  # packs of all teams first
+    # Packs of all teams first; of these gangplan's own, so that no other takes their place.
+    for folder in sorted(folders, key=lambda one: (bool(one.pack.label), one.name not in PACKS)):
         for one in choice.of(folder, found):
             found[one.name] = one
     on = {one.policy for one in found.values()}
@@ -48,7 +52,9 @@ def _folders(root: Path, cluster: ClusterFile) -> tuple[list[PackFolder], list[F
     """The packs that a cluster names, and those they need."""
     found: dict[str, PackFolder] = {}
     findings: list[Finding] = []
-    todo = [(name, ("policies", "packs", index)) for index, name in enumerate(cluster.spec.policies.packs)]
+    todo: list[tuple[str, tuple[str | int, ...]]] = [
+        (name, ("policies", "packs", index)) for index, name in enumerate(cluster.spec.policies.packs)
+    ]
     while todo:
         name, path = todo.pop(0)
         if name in found:
@@ -56,14 +62,14 @@ def _folders(root: Path, cluster: ClusterFile) -> tuple[list[PackFolder], list[F
         folder, wrong = find(root, name)
         findings += wrong
         if folder is None:
-            if not wrong:
+            if path and not wrong:
                 where = cluster.document.where(path)
                 findings.append(
                     error(RULE, where, f"there is no policy pack '{name}'", nearest(name, names(root)))
                 )
             continue
         found[name] = folder
-        todo += [(needed, path) for needed in folder.pack.needs]
+        todo += [(needed, ()) for needed in folder.pack.needs]  # checks.py tells of those that are not there
     return list(found.values()), findings
 
 
@@ -80,7 +86,8 @@ class _Choice:
         """What a pack adds to those chosen before."""
         label = folder.pack.label
         for name, page in folder.pack.policies.items():
-            if name in folder.policies and name not in before:
+            is_known = all(_is_known(value) for value in page.params.values())
+            if name in folder.policies and name not in before and is_known:
                 params = {**page.params, **self._own(name)}
                 yield self._chosen(name, name, page, folder.policies[name], params, label)
         for name, params in folder.pack.uses.items():
@@ -91,8 +98,12 @@ class _Choice:
     ) -> Iterator[Chosen]:
         """A policy of another pack that this one switches on."""
         home = self._home(name)
+        if home is None or name not in home.policies:
+            return  # checks.py tells
         page, source = home.pack.policies[name], home.policies[name]
         plain = {**page.params, **self._own(name)}
+        # What does not fit is told by checks.py; judging by it would blame specs for it.
+        params = {key: value for key, value in params.items() if _fits(key, value, page)}
         wanted = {**plain, **params}
         label, base = folder.pack.label, before.get(name)
         if not label:
@@ -105,8 +116,8 @@ class _Choice:
             return
         yield one
 
-    def _home(self, name: str) -> PackFolder:
-        """The pack that a policy belongs to."""
+    def _home(self, name: str) -> PackFolder | None:
+        """The pack that a policy belongs to, if any has it."""
         for folder in self.folders.values():
             if name in folder.policies:
                 return folder
@@ -114,7 +125,7 @@ class _Choice:
             other, _ = find(self.root, pack)
             if other is not None and name in other.policies:
                 return other
-        raise InternalError(f"a pack uses policy '{name}', which no pack has")
+        return None
 
     def _chosen(
         self, policy: str, name: str, page: PackPolicy, source: Source, params: Mapping[str, Any], label: str
@@ -131,10 +142,18 @@ class _Choice:
     def _text(self, value: Any) -> str:
         """A parameter as a ConfigMap holds it."""
         if isinstance(value, Fact):
-            if value.fact not in self.facts:
-                raise InternalError(f"a policy pack asks for the fact '{value.fact}', which nobody provides")
-            return self.facts[value.fact]
+            return self.facts.get(value.fact, "")  # checks.py tells of those that nobody provides
         return text_of(value)
+
+
+def _is_known(value: Any) -> bool:
+    """Whether a value can be filled in: not a fact that nobody provides."""
+    return not isinstance(value, Fact) or value.fact in FACTS
+
+
+def _fits(key: str, value: Any, page: PackPolicy) -> bool:
+    """Whether a policy has a parameter, of this kind."""
+    return key in page.params and _is_known(value) and not misfit(value, page.params[key])
 
 
 def text_of(value: Any) -> str:
@@ -156,9 +175,13 @@ def _unknown(cluster: ClusterFile, on: set[str], found: Mapping[str, Chosen]) ->
                 message = f"no pack of this cluster has a policy '{name}'"
                 yield error(RULE, where, message, nearest(name, on))
     for name, params in settings.params.items():
-        known = {key for one in found.values() if one.policy == name for key in one.page.params}
-        for key in params:
-            if name in on and key not in known:
-                where = cluster.document.where(("policies", "params", name, key), key=True)
+        known = {
+            key: one for has in found.values() if has.policy == name for key, one in has.page.params.items()
+        }
+        for key, value in params.items() if name in on else ():
+            place = ("policies", "params", name, key)
+            if key not in known:
                 message = f"policy '{name}' has no parameter '{key}'"
-                yield error(RULE, where, message, nearest(key, known))
+                yield error(RULE, cluster.document.where(place, key=True), message, nearest(key, known))
+            else:
+                yield from wrong_kind(cluster.document, place, name, value, known[key])

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, PlainValidator, WithJsonSchema
 
-from gangplan.spec.base import Strict
+from gangplan.spec.base import Strict, helpful
+from gangplan.spec.params import SCHEMA, param
 
 Action = Literal["Deny", "Warn", "Audit"]
 
@@ -14,7 +15,7 @@ Action = Literal["Deny", "Warn", "Audit"]
 class Fact(Strict):
     """A parameter whose value is a fact of the cluster."""
 
-    fact: str = Field(description="Name of the fact (gangplan/packs/facts.py).", examples=["region"])
+    fact: str = Field(description="Name of the fact (docs/own-policies.md lists them).", examples=["region"])
 
 
 class Label(Strict):
@@ -23,38 +24,91 @@ class Label(Strict):
     label: str = Field(description="The label's name.", examples=["hipaa"])
 
 
-Value = str | int | float | bool | tuple[str, ...] | Fact
+def _value(value: Any) -> Any:
+    if isinstance(value, dict):
+        name = value.get("fact")
+        if set(value) != {"fact"} or not isinstance(name, str):
+            raise helpful("param", "a fact is written as {fact: NAME}", "For example {fact: region}.")
+        return Fact(fact=name)
+    return param(value)
+
+
+Value = Annotated[
+    str | int | float | bool | tuple[str, ...] | Fact,
+    PlainValidator(_value),
+    WithJsonSchema(
+        {"anyOf": [*SCHEMA["anyOf"], {"type": "object", "properties": {"fact": {"type": "string"}}}]}
+    ),
+]
 Params = dict[str, Value]
 
 
 class PackPolicy(Strict):
     """One policy of a pack. Its file stands beside pack.yaml and has its name."""
 
-    title: str = Field(description="What holds when the policy is followed.")
-    why: str = Field(description="What happens otherwise.")
-    fix: str = Field(description="What to do.")
-    action: Action = Field("Deny", description="What a breach leads to.", examples=["Warn"])
-    params: Params = Field({}, description="Default parameters.", examples=[{"maxHours": 24}])
+    title: str = Field(
+        description="What holds when the policy is followed.", examples=["Runs have at most 50 nodes."]
+    )
+    why: str = Field(description="What happens otherwise.", examples=["The fabric has 50 ports."])
+    fix: str = Field(
+        description="What to do; the help line of every finding.", examples=["Write workers: 50 or less."]
+    )
+    action: Action = Field(
+        "Deny",
+        description="What a breach leads to: Deny (error), Warn (warning), Audit (note).",
+        examples=["Warn"],
+    )
+    params: Params = Field(
+        {},
+        description=(
+            "Parameters with their defaults: a text, a number, true or false, a list of texts, or a fact of"
+            " the cluster, `{fact: NAME}`. The default's kind is the parameter's."
+        ),
+        examples=[{"most": 50}],
+    )
     told_by: tuple[str, ...] = Field(
         (),
         alias="told_by",
-        description="Rules of gangplan that tell the same cause.",
+        description=(
+            "Built-in rules that tell the same cause: where one does, the policy keeps quiet in `validate`,"
+            " and a waiver of that rule covers the policy."
+        ),
         examples=[["pod-security"]],
     )
-    waivable: bool = Field(True, description="Whether a waiver may excuse a breach.", examples=[False])
+    waivable: bool = Field(
+        True,
+        description="Whether a waiver may excuse a breach. False: its bindings heed no label of a waiver.",
+        examples=[False],
+    )
 
 
 class Pack(Strict):
     """A pack.yaml."""
 
-    title: str = Field(description="What the pack is for.")
-    why: str = Field(description="Why anyone would want it.")
-    scope: Literal["teams"] | Label = Field("teams", description="What it applies to.")
+    title: str = Field(description="What the pack is for.", examples=["Our own rules."])
+    why: str = Field(description="Why anyone would want it.", examples=["They hold in this company alone."])
+    scope: Literal["teams"] | Label = Field(
+        "teams",
+        description=(
+            "What it applies to: every namespace of a team (`teams`), or what bears a label"
+            " `gangplan.dev/<label>` (`{label: hipaa}`)."
+        ),
+        examples=[{"label": "hipaa"}],
+    )
     needs: tuple[str, ...] = Field((), description="Packs that it switches on.", examples=[["baseline"]])
     uses: dict[str, Params] = Field(
-        {}, description="Policies of other packs that it switches on, with parameters of its own."
+        {},
+        description=(
+            "Policies of other packs that it switches on, with parameters of its own, which win over the"
+            " cluster's."
+        ),
+        examples=[{"waiver-granted": {}, "network-internet": {"allowed": False}}],
     )
-    policies: dict[str, PackPolicy] = Field({}, description="Its policies by name.")
+    policies: dict[str, PackPolicy] = Field(
+        {},
+        description="Its policies by name. Each stands in `<name>.yaml` beside pack.yaml.",
+        examples=[{"few-nodes": {"title": "Runs are small.", "why": "The lab is.", "fix": "Lower workers."}}],
+    )
 
     @property
     def label(self) -> str:

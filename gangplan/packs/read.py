@@ -16,7 +16,7 @@ from gangplan.source import Document, load_file
 from gangplan.spec.load import parse
 
 POLICIES = "policies"
-NOT_PACKS = ("waivers",)
+NOT_PACKS = ("waivers", "tests")
 RULE = "pack-invalid"
 
 
@@ -43,27 +43,29 @@ class PackFolder:
 
 def names(root: Path) -> list[str]:
     """The packs that a workspace can name, sorted."""
-    return sorted(
-        {file.parent.name for base in _bases(root) for file in base.glob("*/pack.yaml")} - set(NOT_PACKS)
-    )
+    return sorted({*shipped.PACKS, *own_names(root)})
+
+
+def own_names(root: Path) -> list[str]:
+    """The packs that stand in the workspace alone, sorted."""
+    found = {file.parent.name for file in (root / POLICIES).glob("*/pack.yaml")}
+    return sorted(found - {*shipped.PACKS, *NOT_PACKS})
 
 
 def find(root: Path, name: str) -> tuple[PackFolder | None, list[Finding]]:
-    """A pack by name, or what is wrong with it; neither when there is none."""
-    for base in _bases(root):
-        if (base / name / "pack.yaml").is_file():
-            return _read(base / name)
-    return None, []
+    """A pack by name, or what is wrong with it; neither when there is none.
+
+    A folder of the workspace never takes the place of a pack that comes with gangplan (checks.py tells it).
+    """
+    if name in shipped.PACKS:
+        return _read(shipped_folder() / name)
+    return _read(root / POLICIES / name) if name in own_names(root) else (None, [])
 
 
 def own_files(root: Path) -> list[Path]:
     """The workspace's own policy files: policies/*.yaml."""
-    return sorted((root / POLICIES).glob("*.yaml"))
-
-
-def _bases(root: Path) -> tuple[Path, ...]:
-    own = root / POLICIES
-    return (own, shipped_folder()) if own.is_dir() else (shipped_folder(),)
+    found = (root / POLICIES).glob("*.yaml")
+    return sorted(path for path in found if path.is_file() and not path.name.startswith("."))
 
 
 @cache
@@ -72,6 +74,19 @@ def shipped_folder() -> Path:
     if shipped.__file__ is None:
         raise InternalError("the packs of gangplan are not installed")
     return Path(shipped.__file__).parent
+
+
+@cache
+def shipped_packs() -> dict[str, Pack]:
+    """The pack.yaml of each pack that comes with gangplan, without its policies."""
+    found: dict[str, Pack] = {}
+    for name in shipped.PACKS:
+        document, _ = load_file(shipped_folder() / name / "pack.yaml", f"{POLICIES}/{name}/pack.yaml")
+        pack = parse(Pack, document)[0] if document is not None else None
+        if pack is None:
+            raise InternalError(f"the pack '{name}' of gangplan cannot be read")
+        found[name] = pack
+    return found
 
 
 @cache
@@ -95,7 +110,8 @@ def _read(folder: Path) -> tuple[PackFolder | None, list[Finding]]:
         findings = [*findings, *more]
         if read is not None:
             findings = [*findings, *_named(read, policy)]
-            sources[policy] = Source(read.value, read, file, _is_shipped(folder / f"{policy}.yaml"))
+            is_shipped = folder.parent == shipped_folder() and folder.name in shipped.PACKS
+            sources[policy] = Source(body_of(read), read, file, is_shipped)
     for file in sorted(path.stem for path in folder.glob("*.yaml")):
         if file != "pack" and file not in pack.policies:
             where = Location(f"{name}/{file}.yaml", 1, 1)
@@ -104,15 +120,22 @@ def _read(folder: Path) -> tuple[PackFolder | None, list[Finding]]:
     return PackFolder(folder.name, pack, document, folder, sources), findings
 
 
-def _is_shipped(file: Path) -> bool:
-    theirs = shipped_folder() / file.parent.name / file.name
-    return theirs.is_file() and theirs.read_bytes() == file.read_bytes()
+def body_of(document: Document) -> dict[str, Any]:
+    """The object of a document; empty where it holds something else."""
+    return document.value if isinstance(document.value, dict) else {}
+
+
+def name_of(body: Mapping[str, Any]) -> str:
+    """metadata.name of an object as it is written; empty where there is none."""
+    metadata = body.get("metadata")
+    name = metadata.get("name") if isinstance(metadata, dict) else None
+    return name if isinstance(name, str) else ""
 
 
 def _named(document: Document, policy: str) -> list[Finding]:
     """The file of a policy holds that policy and nothing else."""
-    body = document.value if isinstance(document.value, dict) else {}
-    kind, name = body.get("kind"), (body.get("metadata") or {}).get("name")
+    body = body_of(document)
+    kind, name = body.get("kind"), name_of(body)
     if kind == "ValidatingAdmissionPolicy" and name == policy:
         return []
     return [

@@ -2,7 +2,8 @@
 
 The rules stand in the YAML files beside this module, one mapping from id to page per file; the first lines of
 core.yaml tell how to add one. tests/rules/ holds the files against the code and runs every example. The pages
-of policies stand in the pack.yaml of their packs, and in docs/policies.md.
+of policies stand in the pack.yaml of their packs: those that come with gangplan are in docs/policies.md,
+those of the workspace's own packs are known from `learn` on.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Any
 
 from gangplan import policies
 from gangplan.errors import InternalError
-from gangplan.source import load_objects
+from gangplan.source import ManifestError, load_objects
 
 SEVERITIES = ("error", "warning", "note")
 # What a breach of a policy is told as, by its validationActions.
@@ -69,20 +70,63 @@ class Rule:
     untested: str = ""
     waivable: bool | None = None
     told_by: tuple[str, ...] = ()  # of a policy: built-in rules that tell the same cause
+    is_own: bool = False  # a policy of a pack of the workspace
+
+
+# All rules of a workspace with packs of its own, as it was read last; empty for one without.
+_current: dict[str, Rule] = {}
+
+
+def rules() -> Mapping[str, Rule]:
+    """All rules by id: the built-in ones in the order of their files, then the policies by pack, those of the
+    workspace's own packs last. Raises InternalError for a file that is no registry."""
+    return _current or shipped()
 
 
 @cache
-def rules() -> dict[str, Rule]:
-    """All rules by id: the built-in ones in the order of their files, then the policies by pack. Raises
-    InternalError for a file that is no registry."""
+def shipped() -> dict[str, Rule]:
+    """The rules that come with gangplan: built-in ones and policies."""
     found = dict(built_in())
-    for file in sorted(PACKS.glob("*/pack.yaml")):
-        (pack,) = load_objects(file.read_text(encoding="utf-8"))
-        for name, page in pack["policies"].items():
+    for pack in policies.PACKS:
+        (written,) = load_objects((PACKS / pack / "pack.yaml").read_text(encoding="utf-8"))
+        for name, page in written["policies"].items():
             if name in found:
-                raise InternalError(f"policy {name} of pack {file.parent.name} has the name of another rule")
-            found[name] = _policy(name, file.parent.name, page)
+                raise InternalError(f"policy {name} of pack {pack} has the name of another rule")
+            found[name] = _policy(name, pack, page)
     return found
+
+
+def learn(root: Path) -> None:
+    """From now on `rules` knows the policies of the workspace's own packs, too.
+
+    A page that cannot be read, or that has the name of another rule, is left out: packs/checks.py tells it.
+    """
+    _current.clear()
+    own: dict[str, Rule] = {}
+    for file in sorted((root / "policies").glob("*/pack.yaml")):
+        if file.parent.name not in policies.PACKS:
+            for name, page in _pages(file).items():
+                own.setdefault(name, _policy(name, file.parent.name, page, is_own=True))
+    if own:
+        _current.update({**shipped(), **{name: own[name] for name in own if name not in shipped()}})
+
+
+def _pages(file: Path) -> dict[str, dict[str, Any]]:
+    """The policies of a pack.yaml that have a page."""
+    try:
+        (pack,) = load_objects(file.read_bytes())
+    except (OSError, ManifestError, ValueError):
+        return {}
+    found = pack.get("policies")
+    texts = ("title", "why", "fix")
+    return {
+        name: page
+        for name, page in (found if isinstance(found, dict) else {}).items()
+        if isinstance(page, dict)
+        and all(isinstance(page.get(text), str) for text in texts)
+        and page.get("action", "Deny") in ACTIONS
+        and isinstance(page.get("told_by", []), list)
+    }
 
 
 @cache
@@ -100,7 +144,7 @@ def built_in() -> dict[str, Rule]:
     return found
 
 
-def _policy(name: str, pack: str, page: dict[str, Any]) -> Rule:
+def _policy(name: str, pack: str, page: dict[str, Any], is_own: bool = False) -> Rule:
     """The page of a policy; its examples are the case files beside it."""
     severity = ACTIONS[page.get("action", "Deny")]
     cases = f"policies/{pack}/tests/{name}.*.yaml are its examples; `gangplan policy test` runs them."
@@ -114,6 +158,7 @@ def _policy(name: str, pack: str, page: dict[str, Any]) -> Rule:
         untested=cases,
         waivable=page.get("waivable", True),
         told_by=tuple(page.get("told_by", ())),
+        is_own=is_own,
     )
 
 

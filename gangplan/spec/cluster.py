@@ -21,6 +21,7 @@ from gangplan.spec.base import (
 from gangplan.spec.catalog import Repository
 from gangplan.spec.job import Priority
 from gangplan.spec.nodes import NodePool, TopologyLevel
+from gangplan.spec.params import PolicyParam
 from gangplan.spec.queues import Cohort, MultiKueue, Preemption, TeamQueue
 from gangplan.spec.team import AccessMode, Defaults
 
@@ -180,8 +181,6 @@ class ObjectLimits(Strict):
     claims: int = Field(50, ge=0, le=10_000, description="PersistentVolumeClaims.", examples=[50])
 
 
-# A parameter of a policy: text, a number, a truth value, or a list of texts.
-PolicyParam = str | int | bool | tuple[str, ...]
 PolicyAction = Literal["Deny", "Warn", "Audit"]
 
 

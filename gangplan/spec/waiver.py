@@ -15,7 +15,7 @@ from gangplan.spec.team import Day
 # A name, or a pattern in which '*' stands for any characters and '?' for one.
 NamePattern = Annotated[str, Field(pattern=r"^[a-z?*][-a-z0-9?*]*$", max_length=63)]
 RuleName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9]*(-[a-z0-9]+)*$", max_length=56)]
-# What fits: a reason that says less than this says nothing.
+# Characters; a reason that says less says nothing.
 SHORTEST_REASON = 10
 
 
@@ -23,8 +23,8 @@ def _reason(text: str) -> str:
     if len(text.strip()) < SHORTEST_REASON:
         raise helpful(
             "reason",
-            f"'{text}' is no reason",
-            "Say in a sentence why the rule cannot be kept: reason: The vendor's image cannot be rebuilt before May.",
+            f"'{text}' is no reason: it has less than {SHORTEST_REASON} characters",
+            "Say in a sentence why the rule cannot be kept, such as: The vendor's image cannot be rebuilt before May.",
         )
     return text
 
@@ -36,7 +36,7 @@ def _approver(text: str) -> str:
 
 
 class WaiverScope(Strict):
-    """For whom. What is left out is not narrowed; at least one of the three narrows it."""
+    """For whom. What is left out is not narrowed; at least one of the three has a letter or digit and narrows it."""
 
     cluster: NamePattern | None = Field(
         None, description="Cluster, or a pattern with * and ?.", examples=["onprem-*"]
@@ -65,7 +65,8 @@ class WaiverLimit(Strict):
 
 
 def _scope(scope: WaiverScope) -> WaiverScope:
-    narrow = [one for one in (scope.cluster, scope.team, scope.job) if one and one.strip("*")]
+    # `?*`, `????` and `*-*` name nobody: a pattern narrows by its letters and digits.
+    narrow = [one for one in (scope.cluster, scope.team, scope.job) if one and one.strip("*?-")]
     if not narrow:
         raise helpful(
             "scope",
@@ -87,11 +88,11 @@ class Waiver(Strict):
         description="For which cluster, team and job.", examples=[{"team": "nlp", "job": "llm-*"}]
     )
     reason: Annotated[str, Field(max_length=1024), AfterValidator(_reason)] = Field(
-        description="Why the rule cannot be kept; shown wherever the waiver is used.",
+        description="Why the rule cannot be kept, in 10 characters or more; shown wherever the waiver is used.",
         examples=["The vendor's image cannot be rebuilt before May."],
     )
     approver: Annotated[str, Field(max_length=253), AfterValidator(_approver)] = Field(
-        description="Who allowed it.", examples=["ml-platform@example.com"]
+        description="Who allowed it; not blank.", examples=["ml-platform@example.com"]
     )
     expires: Day = Field(
         description="Last day, at most a year away; later the check fails until the waiver is renewed or removed.",

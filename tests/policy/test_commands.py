@@ -232,7 +232,9 @@ def test_a_crd_is_taken_in(root: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
+        (WIDGET.replace("self.spec.size", "self.spec.sise"), "crd.yaml:18:52: a rule of Widget"),
         (WIDGET.replace("self.spec.size", "self.spec.sise"), "undefined field 'sise'"),
+        ("kind: ConfigMap\n---\n" + WIDGET.replace("self.spec.size", "self.spec.sise"), "crd.yaml:20:52: "),
         ("kind: ConfigMap\n", "holds no CustomResourceDefinition"),
         (WIDGET.replace("  scope: Namespaced\n", ""), "'scope' is missing"),
         ("a: [", "is not YAML"),

@@ -14,7 +14,12 @@ class Issue:
 
 
 class CompileError(Exception):
-    """The API server would refuse the expression. `issues` is never empty and in source order."""
+    """The API server would refuse the expression. `issues` is never empty and in source order.
+
+    `place` leads to the expression in the schema that holds it, where it is that of a CRD.
+    """
+
+    place: tuple[str | int, ...] = ()
 
     def __init__(self, text: str, issues: tuple[Issue, ...]) -> None:
         super().__init__("; ".join(issue.message for issue in issues))

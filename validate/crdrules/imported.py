@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from gangplan.validate.cel.errors import CompileError
 from gangplan.validate.cel.types import DYN
 from gangplan.validate.crdrules.rules import Compiled, Rule, compile_rule
 from gangplan.validate.crdrules.structural import (
@@ -16,6 +17,8 @@ from gangplan.validate.crdrules.structural import (
     Schema,
     declared,
 )
+
+Place = tuple[str | int, ...]
 
 PRESERVE = "x-kubernetes-preserve-unknown-fields"
 # Keywords that mean the same in JSON Schema.
@@ -41,25 +44,32 @@ _KEPT = (
 
 def schema_rules(schema: Schema, minor: int, is_new: bool = False) -> list[Compiled]:
     """Every rule in a structural schema, compiled with its types. CompileError: servers refuse the CRD."""
-    return [
-        compile_rule(rule, minor, declared(node, "self", not rule.path) or DYN, node, is_new)
-        for rule, node in _rules(schema, ())
-    ]
+    found = []
+    for rule, node, place in _rules(schema, (), ()):
+        try:
+            self_type = declared(node, "self", not rule.path) or DYN
+            found.append(compile_rule(rule, minor, self_type, node, is_new))
+        except CompileError as wrong:
+            wrong.place = (*place, "rule" if wrong.text == rule.text else "messageExpression")
+            raise
+    return found
 
 
-def _rules(schema: Schema, path: tuple[str, ...]) -> Iterator[tuple[Rule, Schema]]:
-    for one in schema.get(RULES) or ():
-        yield _rule(one, path), schema
-    for part in schema.get("allOf") or ():
-        for one in part.get(RULES) or ():
-            yield _rule(one, path), schema
+def _rules(schema: Schema, path: tuple[str, ...], at: Place) -> Iterator[tuple[Rule, Schema, Place]]:
+    """Rules with the schema that they stand in; `at` leads to that from the top."""
+    for index, one in enumerate(schema.get(RULES) or ()):
+        yield _rule(one, path), schema, (*at, RULES, index)
+    for number, part in enumerate(schema.get("allOf") or ()):
+        for index, one in enumerate(part.get(RULES) or ()):
+            yield _rule(one, path), schema, (*at, "allOf", number, RULES, index)
     for name, inner in (schema.get("properties") or {}).items():
-        yield from _rules(inner, (*path, name))
+        yield from _rules(inner, (*path, name), (*at, "properties", name))
     if isinstance(schema.get("items"), dict):
         keys = schema.get(LIST_KEYS) if schema.get(LIST_TYPE) == "map" else None
-        yield from _rules(schema["items"], (*path, f"[{','.join(keys or ())}]"))
+        yield from _rules(schema["items"], (*path, f"[{','.join(keys or ())}]"), (*at, "items"))
     if isinstance(schema.get("additionalProperties"), dict):
-        yield from _rules(schema["additionalProperties"], (*path, "{}"))
+        inner = schema["additionalProperties"]
+        yield from _rules(inner, (*path, "{}"), (*at, "additionalProperties"))
 
 
 def _rule(one: Mapping[str, Any], path: tuple[str, ...]) -> Rule:

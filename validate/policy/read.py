@@ -38,6 +38,7 @@ class Trouble:
     message: str
     help: str = ""
     severity: Severity = Severity.ERROR
+    is_repeat: bool = False  # a name that another object of the kind has
 
 
 @dataclass(slots=True)
@@ -114,7 +115,7 @@ def _twice(written: Written, kind: str, seen: dict[tuple[str, str], Written]) ->
     if first is not written:
         where = written.where(("metadata", "name"))
         message = f"there is another {kind} '{key[1]}': {first.where(('metadata', 'name'))}"
-        yield Trouble(RULE, where, message, "Rename one of them.")
+        yield Trouble(RULE, where, message, "Rename one of them.", is_repeat=True)
 
 
 def _compile(written: Written, versions: SchemaVersions, reading: Reading) -> None:

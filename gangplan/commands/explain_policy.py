@@ -1,0 +1,111 @@
+"""What `gangplan explain` says of a policy beside its page: pack, scope, parameters, cases, an example."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+
+from gangplan.errors import UserError
+from gangplan.packs.cases import Case, cases_in
+from gangplan.packs.facts import FACTS
+from gangplan.packs.kinds import example
+from gangplan.packs.model import Fact, Pack, Value
+from gangplan.packs.read import POLICIES, Source, find, name_of
+from gangplan.policing import own_sources
+from gangplan.rules import POLICIES as POLICIES_OF
+from gangplan.rules import Rule
+from gangplan.validate.policy.model import BINDING, POLICY
+from gangplan.workspace import find_root
+
+
+def workspace_of(given: Path | None) -> Path | None:
+    """The workspace that is meant, None outside of any. UserError: the one that was named is none."""
+    if given is not None:
+        return find_root(given.absolute())
+    try:
+        return find_root(Path.cwd())
+    except UserError:
+        return None
+
+
+def is_policy(rule: Rule) -> bool:
+    """Whether a page is that of a policy of a pack."""
+    return rule.topic.startswith(POLICIES_OF)
+
+
+def policy_lines(rule: Rule, root: Path | None) -> Iterator[str]:
+    """A policy of a pack: what its page in docs/policies.md says, and the object of a case that it refuses."""
+    name = rule.topic.removeprefix(POLICIES_OF)
+    folder, _ = find(root or Path(), name)
+    if folder is None:
+        return
+    page, home = folder.pack.policies[rule.id], f"{POLICIES}/{name}"
+    yield f"Pack: {name} ({'this workspace' if rule.is_own else 'comes with gangplan'}); {_scope(folder.pack)}."
+    for key, value in page.params.items():
+        yield f"Parameter {key}: {shown(value)}"
+    if page.told_by:
+        yield f"In a pull request {', '.join(page.told_by)} tells the same; then only that is told."
+    tests = folder.folder / "tests"
+    yield from _cases([case for case in cases_in(tests, f"{home}/tests")[0] if case.policy == rule.id], tests)
+
+
+def _scope(pack: Pack) -> str:
+    """What a pack holds for."""
+    return f"holds for what bears gangplan.dev/{pack.label}" if pack.label else "holds for every team"
+
+
+def shown(value: Value) -> str:
+    """A parameter's default for readers."""
+    if isinstance(value, Fact):
+        meaning = FACTS[value.fact].meaning if value.fact in FACTS else ""
+        return f"filled in from the cluster. {meaning}".replace("`", "").strip()
+    return example(value)
+
+
+def _cases(cases: list[Case], folder: Path) -> Iterator[str]:
+    if not cases:
+        yield "Cases: none."
+        return
+    yield f"Cases: {', '.join(f'{one.name} ({_verdict(one)})' for one in cases)}."
+    refused = next((case for case in cases if case.denies), None)
+    if refused is not None:
+        file = refused.document.file
+        text = (folder / Path(file).name).read_text(encoding="utf-8")
+        yield from ("", f"Refused, in {file}:", "", textwrap.indent(text.rstrip("\n"), "    "))
+
+
+def own_policy(name: str, root: Path | None) -> list[str]:
+    """A policy of policies/*.yaml, which has no page: where it stands, what it asks, what binds it."""
+    if root is None:
+        return []
+    sources, _ = own_sources(root)
+    mine = [one for one in sources if one.body.get("kind") == POLICY and name_of(one.body) == name]
+    return [line for source in mine[:1] for line in _own_lines(name, source, sources)]
+
+
+def own_names(root: Path | None) -> list[str]:
+    """The policies of policies/*.yaml."""
+    sources = own_sources(root)[0] if root is not None else []
+    return [name_of(one.body) for one in sources if one.body.get("kind") == POLICY]
+
+
+def _verdict(case: Case) -> str:
+    return "refused" if case.denies else "passes"
+
+
+def _own_lines(name: str, source: Source, sources: list[Source]) -> Iterator[str]:
+    where = source.document.where(("metadata", "name")) if source.document else source.file
+    yield from (f"{name} (a policy of this workspace)", "", f"Stands in {where} and holds on every cluster.")
+    spec = source.body.get("spec")
+    for one in (spec.get("validations") or ()) if isinstance(spec, dict) else ():
+        yield from ("", f"Must hold: {one.get('expression')}")
+        yield f"Says else: {one.get('message') or one.get('messageExpression') or 'what the expression is'}"
+    bound = [one.body for one in sources if one.body.get("kind") == BINDING]
+    mine = [body["spec"] for body in bound if (body.get("spec") or {}).get("policyName") == name]
+    actions = [action for binding in mine for action in binding.get("validationActions") or ()]
+    yield from (
+        "",
+        f"A breach leads to: {', '.join(map(str, actions)) or 'nothing, for no binding names it'}.",
+    )
+    yield "Waiver: a waiver may excuse it; its bindings must heed gangplan.dev/waived-" + name + "."

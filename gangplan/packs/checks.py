@@ -1,0 +1,161 @@
+"""What is wrong with a workspace's own packs, whichever cluster names them: names, references, parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from gangplan.findings import Finding, error
+from gangplan.packs.facts import FACTS
+from gangplan.packs.kinds import example, misfit
+from gangplan.packs.model import Fact, Params, Value
+from gangplan.packs.read import (
+    POLICIES,
+    RULE,
+    PackFolder,
+    Source,
+    find,
+    name_of,
+    names,
+    own_names,
+    shipped_packs,
+)
+from gangplan.rules import POLICIES as POLICIES_OF
+from gangplan.rules import built_in, shipped
+from gangplan.source import Document
+from gangplan.source import Path as Place
+from gangplan.workspace import nearest
+
+RULE_PARAM = "policy-param"
+_POLICY = "ValidatingAdmissionPolicy"
+
+
+def check_packs(root: Path, own: Sequence[Source]) -> list[Finding]:
+    """Findings of the workspace's own packs, and of its policies outside packs (`own`)."""
+    if not own and not own_names(root):
+        return []
+    folders: list[PackFolder] = []
+    findings: list[Finding] = []
+    for name in own_names(root):
+        folder, wrong = find(root, name)
+        findings += wrong
+        folders += [folder] if folder is not None else []
+    findings += _names(folders, own)
+    for folder in folders:
+        findings += _references(root, folder, folders)
+    return findings
+
+
+def _names(folders: Iterable[PackFolder], own: Iterable[Source]) -> Iterator[Finding]:
+    """A name means one policy: none may take the place of a rule, a policy, or a binding of gangplan."""
+    taken = dict(_taken())
+    for folder in folders:
+        if folder.pack.label:
+            taken.update(_bound(folder.name, folder.pack.uses))
+    for folder in folders:
+        for name in folder.pack.policies:
+            if name in taken:
+                where = folder.document.where((POLICIES, name), key=True)
+                help = "Choose another name: here, for its file, and in its metadata.name."
+                yield error(RULE, where, f"'{name}' is {taken[name]}", help)
+            else:
+                taken[name] = f"a policy of pack '{folder.name}' already"
+    for source in own:
+        name = name_of(source.body)
+        if source.body.get("kind") == _POLICY and source.document is not None and name in taken:
+            where = source.document.where(("metadata", "name"))
+            help = "Choose another name for the policy, and for policyName in its bindings."
+            yield error(RULE, where, f"'{name}' is {taken[name]}", help)
+
+
+def _taken() -> Iterator[tuple[str, str]]:
+    """Names that gangplan uses itself, and for what."""
+    for name, page in shipped().items():
+        pack = page.topic.removeprefix(POLICIES_OF)
+        is_policy = pack != page.topic
+        yield (
+            name,
+            f"a policy of gangplan's pack '{pack}' already" if is_policy else "a rule of gangplan already",
+        )
+    for pack, written in shipped_packs().items():
+        if written.label:
+            yield from _bound(pack, written.uses)
+
+
+def _bound(pack: str, uses: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """The names under which a pack with a label binds policies of others."""
+    for policy in uses:
+        yield f"{policy}-{pack}", f"what pack '{pack}' binds policy '{policy}' as"
+
+
+def _references(root: Path, folder: PackFolder, folders: Iterable[PackFolder]) -> Iterator[Finding]:
+    """What a pack names must be there: packs, policies, rules, parameters."""
+    document, pack = folder.document, folder.pack
+    for index, name in enumerate(pack.needs):
+        if name not in names(root):
+            help = nearest(name, names(root))
+            yield error(RULE, document.where(("needs", index)), f"there is no policy pack '{name}'", help)
+    defaults = _defaults(folders)
+    for name, params in pack.uses.items():
+        if name not in defaults:
+            where = document.where(("uses", name), key=True)
+            yield error(RULE, where, f"no pack has a policy '{name}'", nearest(name, defaults))
+            continue
+        yield from _params(folder, ("uses", name), name, params, defaults[name])
+    for name, page in pack.policies.items():
+        at: Place = (POLICIES, name)
+        yield from _params(folder, (*at, "params"), name, page.params, page.params)
+        for index, rule in enumerate(page.told_by):
+            if rule not in built_in():
+                where = document.where((*at, "told_by", index))
+                yield error(RULE, where, f"there is no rule '{rule}'", nearest(rule, built_in()))
+        yield from _param_kind(folder, name, bool(page.params))
+
+
+def _defaults(folders: Iterable[PackFolder]) -> dict[str, Params]:
+    """Every policy of every pack with its parameters, gangplan's own first."""
+    found: dict[str, Params] = {}
+    for pack in (*shipped_packs().values(), *(folder.pack for folder in folders)):
+        for name, page in pack.policies.items():
+            found.setdefault(name, page.params)
+    return found
+
+
+def _params(
+    folder: PackFolder, at: Place, policy: str, params: Params, defaults: Params
+) -> Iterator[Finding]:
+    for name, value in params.items():
+        where = folder.document.where((*at, name), key=name not in defaults)
+        if name not in defaults:
+            message = f"policy '{policy}' has no parameter '{name}'"
+            yield error(RULE, where, message, nearest(name, defaults))
+        elif isinstance(value, Fact) and value.fact not in FACTS:
+            yield error(RULE, where, f"there is no fact '{value.fact}'", nearest(value.fact, FACTS))
+        else:
+            yield from wrong_kind(folder.document, (*at, name), policy, value, defaults[name])
+
+
+def wrong_kind(document: Document, at: Place, policy: str, value: Value, default: Value) -> Iterator[Finding]:
+    """A value at a place of a document that is not of its parameter's kind; the place ends in its name."""
+    wanted = misfit(value, default)
+    if wanted:
+        message = f"parameter '{at[-1]}' of policy '{policy}' must be {wanted}"
+        help = f"For example {at[-1]}: {example(default)}."
+        yield error(RULE_PARAM, document.where(at), message, help)
+
+
+def _param_kind(folder: PackFolder, policy: str, has_params: bool) -> Iterator[Finding]:
+    """A pack's parameters go into a ConfigMap: the policy must ask for one, and the pack have them."""
+    source = folder.policies.get(policy)
+    spec = source.body.get("spec") if source is not None else None
+    if source is None or source.document is None or not isinstance(spec, dict):
+        return
+    kind = spec.get("paramKind")
+    if has_params and not kind:
+        where = folder.document.where((POLICIES, policy, "params"), key=True)
+        help = f"Add paramKind: {{apiVersion: v1, kind: ConfigMap}} to spec in {source.file}."
+        yield error(RULE, where, f"policy '{policy}' asks for no parameters (paramKind)", help)
+    elif kind and kind != {"apiVersion": "v1", "kind": "ConfigMap"}:
+        help = "Write {apiVersion: v1, kind: ConfigMap}, or move the policy to policies/ outside packs."
+        where = source.document.where(("spec", "paramKind"))
+        yield error(RULE, where, "the parameters of a pack are a ConfigMap", help)

@@ -1,0 +1,51 @@
+"""The facts of a cluster that a pack can ask for as parameters: their names, kinds and meanings.
+
+`resolve/facts.py` fills them in; a list is joined by commas, and an empty text is what nobody stated.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from gangplan.spec.job import Regime
+
+Kind = Literal["text", "number", "truth", "list"]
+
+
+@dataclass(frozen=True, slots=True)
+class FactPage:
+    """What a fact is."""
+
+    kind: Kind
+    meaning: str
+
+
+FACTS: dict[str, FactPage] = {
+    "cluster": FactPage("text", "The cluster's name."),
+    "region": FactPage("text", "`region` of the cluster."),
+    "location": FactPage("text", "`location`: on-prem or cloud."),
+    "environment": FactPage("text", "`environment`: dev or prod."),
+    "fips": FactPage("truth", "`fips`: whether nodes run in FIPS mode."),
+    "networkEncrypted": FactPage("truth", "`networkEncrypted`: whether traffic between pods is encrypted."),
+    "certifications": FactPage("list", "`certifications` of the cluster."),
+    "auditDays": FactPage("number", "`retention.audit` in days; empty when it is not stated."),
+    "registries": FactPage("list", "`registries` that the cluster trusts."),
+    "internet": FactPage("truth", "Whether `egress` has an entry `internet`."),
+    "egressRanges": FactPage("list", "Address ranges of all entries of `egress`."),
+    "ownPools": FactPage("list", "Where part of a cluster is rented: the labels of each pool of its own."),
+    "deadlineKind": FactPage("text", "The kind that holds a run's deadline: TrainJob or TrainingRuntime."),
+    "encryptedClasses": FactPage("list", "Storage classes that encrypt."),
+    "encryptedClaims": FactPage("list", "Claims known to be encrypted, as NAMESPACE/NAME."),
+    "singleClaims": FactPage("list", "Claims that one node at a time can mount, as NAMESPACE/NAME."),
+    "catalogImages": FactPage("list", "Images of the catalog, as this cluster pulls them."),
+    "fipsImages": FactPage("list", "Of these, the images with `fips: true`."),
+    **{
+        f"approved-{regime}": FactPage("list", f"Of these, the images approved for {regime}.")
+        for regime in get_args(Regime)
+    },
+    "priorities": FactPage("list", "Priority classes of the cluster."),
+    "teamPriorities": FactPage("list", "Priority classes of each team, as NAMESPACE=CLASS/CLASS."),
+    "scans": FactPage("list", "Scan reports below images/scans/, as DIGEST=CRITICAL/HIGH."),
+    "waivers": FactPage("list", "Waivers that hold here, as expressions over NAMESPACE/JOB/POLICY (RE2)."),
+}

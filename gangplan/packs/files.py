@@ -1,0 +1,85 @@
+"""Files in policies/ that nothing reads, and copies of gangplan's own packs that are no copies."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from gangplan import policies as shipped
+from gangplan.findings import Finding, Location, error
+from gangplan.packs.read import NOT_PACKS, POLICIES, RULE, shipped_folder
+
+RULE_IGNORED = "policy-file-ignored"
+
+
+def check_files(root: Path) -> list[Finding]:
+    """What stands in policies/ and would be passed over in silence."""
+    top = root / POLICIES
+    if not top.is_dir():
+        return []
+    theirs = {name for name in shipped.PACKS if _is_theirs(top / name)}
+    findings = [
+        finding for name in shipped.PACKS if name not in theirs for finding in _copied(top / name, name)
+    ]
+    for folder, folders, files in os.walk(top):
+        parts = Path(folder).relative_to(top).parts
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        if not parts:
+            folders[:] = [name for name in folders if name not in theirs]
+        for name in sorted(files):
+            if name.lower().endswith((".yaml", ".yml")) and not name.startswith("."):
+                findings += _ignored(top, (*parts, name))
+    return findings
+
+
+def _is_theirs(folder: Path) -> bool:
+    """Whether a folder is gangplan's own: the workspace is gangplan's repository."""
+    return folder.is_dir() and folder.samefile(shipped_folder() / folder.name)
+
+
+def _copied(folder: Path, name: str) -> Iterator[Finding]:
+    """A copy of a pack may stand beside gangplan's as long as it is the same; gangplan reads its own."""
+    if not (folder / "pack.yaml").is_file():
+        return
+    mine, theirs = _texts(folder), _texts(shipped_folder() / name)
+    for file in sorted({*mine, *theirs}):
+        if mine.get(file) != theirs.get(file):
+            is_not = "is missing" if file not in mine else "is more" if file not in theirs else "differs"
+            message = f"gangplan has a pack '{name}' of its own, and this one is another: {file} {is_not}"
+            help = "Choose another name for the folder; params and actions in cluster.yaml change gangplan's."
+            yield error(RULE, Location(f"{POLICIES}/{name}/pack.yaml", 1, 1), message, help)
+            return
+
+
+def _texts(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.glob("*.yaml") if path.is_file()}
+
+
+def _ignored(top: Path, parts: tuple[str, ...]) -> Iterator[Finding]:
+    """A file below policies/ by its path: a finding when nothing reads it."""
+    *folders, name = parts
+    stem, _, ending = name.rpartition(".")
+    shown = "/".join((POLICIES, *parts))
+    home = "/".join((POLICIES, *folders))
+    message = help = ""
+    if folders == ["waivers"]:
+        return  # spec/waiver_files.py tells
+    if folders and folders[0] in NOT_PACKS and len(folders) > 1:
+        message, help = _nested(f"{POLICIES}/{folders[0]}/")
+    elif folders and folders[0] not in NOT_PACKS and not (top / folders[0] / "pack.yaml").is_file():
+        pack = f"{POLICIES}/{folders[0]}"
+        message = f"{pack}/ has no pack.yaml: the file would be ignored"
+        help = f"Add {pack}/pack.yaml; or move the file to {POLICIES}/, where it holds on every cluster."
+        if name == "pack.yml":
+            help = f"Rename it to {home}/pack.yaml."
+    elif len(folders) > 1 and folders[1:] != ["tests"]:
+        message, help = _nested(f"{POLICIES}/{folders[0]}/")
+    elif ending != "yaml":
+        message, help = f"the file ends in .{ending} and would be ignored", f"Rename it to {stem}.yaml."
+    if message:
+        yield error(RULE_IGNORED, Location(shown, 1, 1), message, help)
+
+
+def _nested(home: str) -> tuple[str, str]:
+    return f"the file stands in a folder below {home} and would be ignored", f"Move it to {home}."

@@ -1,0 +1,46 @@
+"""Values of policies' parameters: what a ConfigMap can hold of text, numbers, truth and lists."""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated, Any
+
+from pydantic import PlainValidator, WithJsonSchema
+
+from gangplan.spec.base import helpful
+
+
+def param(value: Any) -> Any:
+    """The value itself where it is one; raises what is wrong with it."""
+    if isinstance(value, tuple):
+        for index, one in enumerate(value):
+            if not isinstance(one, str):
+                raise helpful(
+                    "param", f"word {index + 1} of the list is not a text", f'Quote it: "{_word(one)}".'
+                )
+        return value
+    if isinstance(value, (str, int)) or (isinstance(value, float) and math.isfinite(value)):
+        return value
+    raise helpful(
+        "param",
+        "a text, a number, true, false or a list of texts was expected",
+        "For example 24, true, prod or [a, b].",
+    )
+
+
+def _word(value: Any) -> str:
+    return ("true" if value else "false") if isinstance(value, bool) else str(value)
+
+
+SCHEMA: dict[str, Any] = {
+    "anyOf": [
+        {"type": "string"},
+        {"type": "number"},
+        {"type": "boolean"},
+        {"type": "array", "items": {"type": "string"}},
+    ]
+}
+# A parameter of a policy: text, a number, a truth value, or a list of texts.
+PolicyParam = Annotated[
+    str | int | float | bool | tuple[str, ...], PlainValidator(param), WithJsonSchema(SCHEMA)
+]
