@@ -83,7 +83,7 @@ def _read(root: FilePath, file: str) -> tuple[str, str]:
             return name, path.read_text(encoding="utf-8", errors="replace")
     folder = root / FilePath(file).parent
     there = (
-        [f"{FilePath(file).parent.as_posix()}/{one.name}" for one in folder.iterdir()]
+        [f"{FilePath(file).parent.as_posix()}/{one.name}" for one in folder.iterdir() if one.is_file()]
         if folder.is_dir()
         else []
     )

@@ -204,11 +204,14 @@ def gitops_argocd(
 @app.command()
 def explain(
     name: Annotated[
-        str | None, typer.Argument(help="A rule, or a field such as workers.", metavar="RULE|FIELD")
+        str | None,
+        typer.Argument(
+            help="A rule, a field such as workers, a kind of file or a policy pack.", metavar="NAME"
+        ),
     ] = None,
     workspace: Workspace = None,
 ) -> None:
-    """Tell what a rule means and how to follow it, or what a field is; without a name, list all rules."""
+    """Tell what a rule means and how to follow it, or what a field, kind or pack is; alone, list all rules."""
     from gangplan.commands.explain import explain as command
 
     raise typer.Exit(command(name, workspace))

@@ -24,6 +24,7 @@ from gangplan.plan.sources import sources_of
 from gangplan.policing import Police, police_findings, police_of
 from gangplan.resolve import resolve, resolve_site, resolve_tenants, target_clusters
 from gangplan.resolve.upgrade import Pairs, with_versions
+from gangplan.scope import EVERYTHING, Scope
 from gangplan.trace import Standing, Tracer, joined, standing_tracer, tracer_of
 from gangplan.validate.admission import Verdict, judge
 from gangplan.validate.contention import Demand, demand_of
@@ -48,6 +49,7 @@ class Options:
     versions: Pairs = ()
     with_flows: bool = False
     closed: frozenset[str] = frozenset()  # clusters that nothing can be resolved on
+    scope: Scope = EVERYTHING
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,9 +205,7 @@ def _plan(worker: Worker, file: SpecFile, result: Expanded) -> Iterable[tuple[st
     clusters, findings = target_clusters(worker.workspace, spec)
     result.findings += findings
     for cluster in clusters:
-        if worker.options.clusters and cluster not in worker.options.clusters:
-            continue
-        if cluster in worker.options.closed:
+        if cluster in worker.options.closed or not worker.options.scope.takes(cluster, file.team, file.file):
             continue
         job, findings = resolve(worker.workspace, spec, cluster)
         result.findings += findings

@@ -26,7 +26,7 @@ from gangplan.resolve.tenant_checks import check_tenants
 from gangplan.resolve.upgrade import Pairs, with_versions
 from gangplan.resolve.waiver_checks import check_waivers, known_policies
 from gangplan.scan import scan, untold, without
-from gangplan.scope import Scope, select
+from gangplan.scope import EVERYTHING, Scope, select
 from gangplan.validate.contention import Demand
 from gangplan.validate.crdrules.registry import read as read_crds
 from gangplan.waivers import Subject, excuse, excuse_by_file
@@ -44,7 +44,7 @@ class Request:
     root: Path
     clusters: tuple[str, ...] = ()
     teams: tuple[str, ...] = ()
-    specs: tuple[str, ...] = ()
+    specs: tuple[str, ...] = ()  # the files that are named, specs or others
     engine: str = "auto"
     jobs: int = 0
     keep_runs: bool = False
@@ -65,6 +65,7 @@ class Result:
     files: tuple[str, ...] = ()  # the specs, by their files
     active: int = 0  # runs that are not archived
     policies: set[str] = field(default_factory=set)  # those that judged
+    scope: Scope = EVERYTHING  # what was worked on
 
     @property
     def has_errors(self) -> bool:
@@ -80,11 +81,11 @@ class Result:
 def render(request: Request, tree: Path | None = None, check: bool = False) -> Result:
     """Render into `tree` (default: rendered/). With `check`, nothing is written: `changes` tell the drift."""
     with _staged(request.root, tree or request.root / RENDERED) as stage:
-        result, scope = _expand(request, stage=stage, keeps_texts=False)
+        result = _expand(request, stage=stage, keeps_texts=False)
         if result.has_errors:
             return result
         wanted = {change.path for change in result.changes}
-        removed = stage.obsolete(wanted, scope.covers)
+        removed = stage.obsolete(wanted, result.scope.covers)
         result.changes += [Change(path, Outcome.REMOVED) for path in removed]
         result.changes.sort(key=lambda change: change.path)
         if check:
@@ -96,7 +97,7 @@ def render(request: Request, tree: Path | None = None, check: bool = False) -> R
 
 def preview(request: Request) -> Result:
     """Render without writing: the runs and the texts stay in memory."""
-    return _expand(request, stage=None, keeps_texts=True)[0]
+    return _expand(request, stage=None, keeps_texts=True)
 
 
 @contextmanager
@@ -105,7 +106,7 @@ def rendered_aside(request: Request) -> Iterator[tuple[Result, Path]]:
     with tempfile.TemporaryDirectory(prefix="gangplan-") as folder:
         stage = Stage(Path(folder) / "nothing", Path(folder) / "tree")
         stage.folder.mkdir()
-        yield _expand(request, stage=stage, keeps_texts=False)[0], stage.folder
+        yield _expand(request, stage=stage, keeps_texts=False), stage.folder
 
 
 @contextmanager
@@ -142,7 +143,7 @@ def platform_findings(root: Path, workspace: Workspace) -> list[Finding]:
     return findings
 
 
-def _expand(request: Request, stage: Stage | None, keeps_texts: bool) -> tuple[Result, Scope]:
+def _expand(request: Request, stage: Stage | None, keeps_texts: bool) -> Result:
     """Everything up to the texts."""
     loaded, findings = load(request.root)
     workspace = with_versions(loaded, request.versions, request.clusters)
@@ -151,12 +152,12 @@ def _expand(request: Request, stage: Stage | None, keeps_texts: bool) -> tuple[R
         # Nothing can be resolved without these, but a spec that cannot be read is told now too.
         specs = [finding for file in workspace.spec_files for finding in load_spec(request.root, file)[1]]
         result = Result([*findings, *specs], specs=len(workspace.spec_files))
-        return _with_secrets(request.root, result, Scope()), Scope()
+        return _with_secrets(request.root, result)
     scope, files = select(workspace, request.clusters, request.teams, request.specs, Path.cwd())
-    result = Result(list(findings), specs=len(files), files=tuple(file.file for file in files))
+    result = Result(list(findings), specs=len(files), files=tuple(file.file for file in files), scope=scope)
     closed = closed_clusters(workspace, findings)
-    _Collector(workspace, scope, result, closed).collect(request, files, stage, keeps_texts)
-    return _with_secrets(request.root, result, scope), scope
+    _Collector(workspace, result, closed).collect(request, files, stage, keeps_texts)
+    return _with_secrets(request.root, result)
 
 
 def closed_clusters(workspace: Workspace, findings: list[Finding]) -> frozenset[str]:
@@ -172,9 +173,9 @@ def closed_clusters(workspace: Workspace, findings: list[Finding]) -> frozenset[
     return frozenset(broken | on_them)
 
 
-def _with_secrets(root: Path, result: Result, scope: Scope) -> Result:
+def _with_secrets(root: Path, result: Result) -> Result:
     """The findings in order, with those about secrets; no other finding repeats a secret."""
-    found, values = scan(root, scope.reads)
+    found, values = scan(root, result.scope.reads)
     result.findings = in_order([*untold(without(result.findings, values), found), *found])
     return result
 
@@ -184,7 +185,6 @@ class _Collector:
     """Puts the tasks' outcomes together, and finds what only the whole shows."""
 
     workspace: Workspace
-    scope: Scope
     result: Result
     closed: frozenset[str] = frozenset()
     matched: dict[str, set[int]] = field(default_factory=dict)
@@ -204,18 +204,21 @@ class _Collector:
             request.versions,
             request.with_flows,
             self.closed,
+            self.result.scope,
         )
         engine = pick(request.engine, request.jobs, len(files))
         chunks = [tuple(files[start : start + CHUNK]) for start in range(0, len(files), CHUNK)]
         for outcome in engine.map(expand.expand_specs, chunks, expand.set_up, (options,)):
             self._take(outcome)
-        if not self.scope.files:
+        scope = self.result.scope
+        standing = [name for name in self.workspace.clusters if scope.tenants(name) is not None]
+        if standing:
             expand.set_up(options)
-            for cluster in sorted(set(request.clusters or self.workspace.clusters) - self.closed):
-                self._take(expand.expand_cluster(cluster, self.scope.teams))
+        for cluster in sorted(set(standing) - self.closed):
+            self._take(expand.expand_cluster(cluster, scope.tenants(cluster) or ()))
         self._check_together()
         self.result.findings = without_echoes(self.result.findings)
-        if self.scope.is_whole and not self.result.has_errors:
+        if not self.result.has_errors:
             self._check_patches()
 
     def _take(self, outcome: Expanded) -> None:
@@ -254,7 +257,7 @@ class _Collector:
 
     def _check_patches(self) -> None:
         """A patch that matches nothing is a mistake: kustomize would pass it in silence."""
-        for cluster in self.scope.clusters or self.workspace.clusters:
+        for cluster in filter(self.result.scope.has_whole, self.workspace.clusters):
             component, _ = load_component(self.workspace.root, cluster)
             for index, patch in enumerate(component.patches):
                 if index not in self.matched.get(cluster, set()):

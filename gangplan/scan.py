@@ -13,7 +13,7 @@ from pathlib import Path
 from gangplan.emit import source_of
 from gangplan.findings import Finding, Location, error
 from gangplan.rules import rules
-from gangplan.validate.secrets import RULE, Secret, masked, secrets_in, stored_secrets
+from gangplan.validate.secrets import HIDDEN, RULE, Secret, secrets_in, stored_secrets
 from gangplan.workspace import OVERLAYS, RENDERED, SPECS
 
 FOLDERS = (SPECS, OVERLAYS, "images")
@@ -42,12 +42,12 @@ def scan(root: Path, covers: Callable[[str], bool]) -> tuple[list[Finding], set[
 
 
 def without(findings: Iterable[Finding], values: set[str]) -> list[Finding]:
-    """The findings, with every secret in their texts shortened."""
-    out = []
+    """The findings, with every secret in their texts hidden."""
+    out, longest_first = [], sorted(values, key=lambda value: (-len(value), value))
     for finding in findings:
         message, help, fix = finding.message, finding.help, finding.fix
-        for value in values:
-            message, help = message.replace(value, masked(value)), help.replace(value, masked(value))
+        for value in longest_first:
+            message, help = message.replace(value, HIDDEN), help.replace(value, HIDDEN)
             if fix is not None and (value in fix.replacement or value in fix.why):
                 fix = None  # it would show the secret, and a secret is not mended by spelling
         out.append(replace(finding, message=message, help=help, fix=fix))
@@ -73,7 +73,7 @@ def _finding(file: str, text: str, secret: Secret) -> Finding:
         if file.startswith(f"{SPECS}/")
         else "Revoke it, and refer to a Secret of the cluster by its name."
     )
-    return error(RULE, Location(file, line, column), f"{holder} {secret.what}: {secret.shown}", help)
+    return error(RULE, Location(file, line, column), f"{holder} {secret.what}", help)
 
 
 def _value(text: str, secret: Secret) -> str:

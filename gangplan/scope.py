@@ -1,52 +1,118 @@
-"""Which part of the workspace a command works on."""
+"""Which part of the workspace a command works on: what flags and named files mean."""
 
 from __future__ import annotations
 
 import fnmatch
 import os
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from gangplan.errors import UserError
-from gangplan.workspace import SPECS, SpecFile, Workspace, nearest
+from gangplan.workspace import OVERLAYS, RENDERED, SPECS, SpecFile, Workspace, nearest
+
+# What stands here counts for every run: a named file of it means the whole workspace.
+SHARED = ("images", "policies", "schemas")
+_READ = f"{SPECS}/, {OVERLAYS}/, {', '.join(f'{one}/' for one in SHARED[:-1])} and {SHARED[-1]}/"
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Clusters, teams and spec files to work on; empty means all."""
+    """Clusters and teams to work on (flags; empty: all), and in them what named files mean (empty: everything).
+
+    A spec means its runs, a team its specs and tenants, a cluster all that stands and runs on it.
+    """
 
     clusters: tuple[str, ...] = ()
     teams: tuple[str, ...] = ()
     files: frozenset[str] = frozenset()
+    named_teams: frozenset[str] = frozenset()
+    named_clusters: frozenset[str] = frozenset()
 
     @property
-    def is_whole(self) -> bool:
-        """Whether every spec of a cluster is worked on."""
-        return not self.teams and not self.files
+    def names_nothing(self) -> bool:
+        """Whether no file was named, or one that everything depends on."""
+        return not (self.files or self.named_teams or self.named_clusters)
+
+    @property
+    def names_specs_alone(self) -> bool:
+        """Whether the only files named are specs."""
+        return bool(self.files) and not (self.named_teams or self.named_clusters)
+
+    @property
+    def is_everything(self) -> bool:
+        """Whether the whole workspace is worked on."""
+        return self.names_nothing and not self.clusters and not self.teams
+
+    def has_whole(self, cluster: str) -> bool:
+        """Whether everything of a cluster is worked on: its platform, its tenants and every run."""
+        is_meant = self.names_nothing or cluster in self.named_clusters
+        return is_meant and not self.teams and self._allows(cluster)
+
+    def tenants(self, cluster: str) -> tuple[str, ...] | None:
+        """The teams whose tenants are worked on; empty means the platform and all, None that nothing is."""
+        if not self._allows(cluster):
+            return None
+        if self.names_nothing or cluster in self.named_clusters:
+            return self.teams
+        return tuple(sorted(self.named_teams)) or None
+
+    def takes(self, cluster: str, team: str, file: str) -> bool:
+        """Whether the run of a spec on a cluster is worked on."""
+        if not self._allows(cluster) or not self._allows_team(team):
+            return False
+        return cluster in self.named_clusters or self._means(team, file)
 
     def covers(self, path: str, source: str) -> bool:
         """Whether a rendered file (its path in the tree, the file it comes from) belongs to this part."""
         cluster, kind, team, *_ = [*path.split("/"), "", "", ""]
-        if self.clusters and cluster not in self.clusters:
-            return False
-        if self.files:
-            return kind == "runs" and source in self.files
-        return not self.teams or team in self.teams
+        if kind == "runs":
+            return self.takes(cluster, team, source)
+        tenants = self.tenants(cluster)
+        return tenants is not None and (not tenants or (kind == "tenants" and team in tenants))
+
+    def has_team(self, team: str) -> bool:
+        """Whether a team's own file is worked on."""
+        is_meant = self.names_nothing or self.named_clusters or team in self.named_teams
+        return bool(is_meant) and self._allows_team(team)
 
     def reads(self, file: str) -> bool:
         """Whether a file of the workspace counts for this part: every file but the specs of others."""
         top, team, *rest = [*file.split("/"), ""]
         if top != SPECS or not rest or rest[0] == "team.yaml":
             return True
-        return file in self.files if self.files else not self.teams or team in self.teams
+        return self._allows_team(team) and (bool(self.named_clusters) or self._means(team, file))
+
+    def _allows(self, cluster: str) -> bool:
+        return not self.clusters or cluster in self.clusters
+
+    def _allows_team(self, team: str) -> bool:
+        return not self.teams or team in self.teams
+
+    def _means(self, team: str, file: str) -> bool:
+        return self.names_nothing or file in self.files or team in self.named_teams
+
+
+EVERYTHING = Scope()
+
+
+@dataclass(slots=True)
+class _Named:
+    """What the named files mean together."""
+
+    files: set[str] = field(default_factory=set)
+    teams: set[str] = field(default_factory=set)
+    clusters: set[str] = field(default_factory=set)
+    everything: bool = False
 
 
 def select(
-    workspace: Workspace, clusters: tuple[str, ...], teams: tuple[str, ...], specs: tuple[str, ...], cwd: Path
+    workspace: Workspace, clusters: tuple[str, ...], teams: tuple[str, ...], named: Sequence[str], cwd: Path
 ) -> tuple[Scope, list[SpecFile]]:
     """The scope and its spec files. Raises UserError when a name is unknown or nothing is left.
 
-    A spec argument is a path (from `cwd` or the root), a folder, or a pattern such as 'specs/nlp/*.yaml'.
+    `named` are paths (from `cwd` or the root) of specs, of other files of the workspace, which mean what depends
+    on them, of folders, or patterns such as 'specs/nlp/*.yaml'.
     """
     for name in clusters:
         if name not in workspace.clusters:
@@ -56,55 +122,107 @@ def select(
     for name in teams:
         if name not in workspace.teams:
             raise UserError(f"nothing was checked: there is no team '{name}'", nearest(name, workspace.teams))
-    chosen = [file for file in workspace.spec_files if not teams or file.team in teams]
-    if specs:
-        matched: dict[str, SpecFile] = {}
-        for argument in specs:
-            matched.update({file.file: file for file in _matching(workspace, chosen, argument, cwd)})
-        chosen = sorted(matched.values(), key=lambda file: file.file)
-    if not chosen and not specs and _has_tenants(workspace, clusters, teams):
-        return Scope(clusters, teams, frozenset()), []  # a platform before its first job
-    if not chosen:
+    means = _Named()
+    flags = Scope(clusters, teams)
+    for argument in named:
+        _add(means, workspace, flags, argument, cwd)
+    scope = flags
+    if not means.everything:
+        scope = Scope(
+            clusters, teams, frozenset(means.files), frozenset(means.teams), frozenset(means.clusters)
+        )
+    chosen = [file for file in workspace.spec_files if scope.reads(file.file)]
+    if not chosen and not _has_more(workspace, scope):
         raise UserError(
             "nothing was checked: there is no spec"
             + (f" of team {', '.join(teams)}" if teams else f" under {SPECS}/"),
             f"Add {SPECS}/<team>/<job>.yaml.",
         )
-    files = frozenset(file.file for file in chosen) if specs else frozenset()
-    return Scope(clusters, teams, files), chosen
+    return scope, chosen
 
 
-def _has_tenants(workspace: Workspace, clusters: tuple[str, ...], teams: tuple[str, ...]) -> bool:
-    """Whether a team that is asked for stands on a cluster that is asked for: there is something to render."""
-    wanted = set(teams or workspace.teams)
-    return any(wanted & set(workspace.clusters[name].spec.teams) for name in clusters or workspace.clusters)
+def _has_more(workspace: Workspace, scope: Scope) -> bool:
+    """Whether there is something to work on before the first job: a tenant, or a file that was not read."""
+    if scope.named_clusters & workspace.unread or scope.named_teams - workspace.teams.keys():
+        return True
+    for name, cluster in workspace.clusters.items():
+        tenants = scope.tenants(name)
+        if tenants is not None and set(tenants or workspace.teams) & set(cluster.spec.teams):
+            return True
+    return False
 
 
-def _matching(workspace: Workspace, files: list[SpecFile], argument: str, cwd: Path) -> list[SpecFile]:
-    """The spec files that one argument names."""
+def _add(means: _Named, workspace: Workspace, flags: Scope, argument: str, cwd: Path) -> None:
+    """Add what one argument means. Raises UserError for one that means nothing."""
     names = []
     for base in (cwd, workspace.root):
         path = os.path.relpath(os.path.normpath(base / argument), workspace.root).replace(os.sep, "/")
         names.append(path)
-        found = [
-            file for file in files if fnmatch.fnmatchcase(file.file, path) or file.file.startswith(f"{path}/")
-        ]
-        if found:
-            return found
-    target = workspace.root / names[-1]
-    if (
-        target.exists()
-        and names[-1].startswith("..") is False
-        and target.suffix != ".yaml"
-        and target.is_file()
-    ):
-        raise UserError(f"nothing was checked: {argument} is not a .yaml file", "Specs end in .yaml.")
-    if any(name.startswith("../") for name in names) and not any(not name.startswith("..") for name in names):
-        raise UserError(
-            f"nothing was checked: {argument} is outside the workspace {workspace.root.name}/",
-            "Name a file under specs/.",
+        files = [file for file in workspace.spec_files if _fits(file.file, path)]
+        if files:
+            allowed = {file.file for file in files if flags.reads(file.file)}
+            if not allowed:
+                raise _other(argument, "team", flags.teams)
+            means.files |= allowed
+            return
+        if (workspace.root / path).exists() and _add_other(means, workspace, flags, argument, path):
+            return
+    raise _unknown(workspace, argument, names, cwd)
+
+
+def _fits(file: str, path: str) -> bool:
+    return fnmatch.fnmatchcase(file, path) or file.startswith(f"{path}/")
+
+
+def _add_other(means: _Named, workspace: Workspace, flags: Scope, argument: str, path: str) -> bool:
+    """Add what a path that is no spec means; False for one that nothing depends on."""
+    top, *rest = path.split("/")
+    if path in (".", OVERLAYS) or top in SHARED:
+        means.everything = True
+        return True
+    if top == OVERLAYS and rest[0] in {*workspace.clusters, *workspace.unread}:
+        if flags.tenants(rest[0]) is None:
+            raise _other(argument, "cluster", flags.clusters)
+        means.clusters.add(rest[0])
+        return True
+    if top == SPECS and rest[1:] == ["team.yaml"]:
+        if not flags.has_team(rest[0]):
+            raise _other(argument, "team", flags.teams)
+        means.teams.add(rest[0])
+        return True
+    return False
+
+
+def _other(argument: str, what: str, names: Sequence[str]) -> UserError:
+    return UserError(
+        f"nothing was checked: {argument} is of another {what} than {', '.join(names)}",
+        f"Leave --{what} out, or name another file.",
+    )
+
+
+def _unknown(workspace: Workspace, argument: str, names: Sequence[str], cwd: Path) -> UserError:
+    """Why an argument means nothing. `names` are the paths from the root that it may stand for."""
+    begin, inside = "nothing was checked:", [name for name in names if name.split("/")[0] != ".."]
+    path = next((name for name in inside if (workspace.root / name).exists()), "")
+    if path.startswith(f"{RENDERED}/") or path == RENDERED:
+        help = "Name the spec that its first line names, or compare all of it: gangplan render --check."
+        return UserError(f"{begin} {argument} is what gangplan renders, not what it is rendered from", help)
+    if path.startswith(f"{SPECS}/") and (workspace.root / path).is_file() and not path.endswith(".yaml"):
+        return UserError(f"{begin} {argument} is not a .yaml file", "Specs end in .yaml.")
+    if f"{path}/".startswith(f"{SPECS}/") and (workspace.root / path).is_dir():
+        help = f"Name {SPECS}/<team>/team.yaml for what the team has on its clusters, or add a spec."
+        return UserError(f"{begin} there is no spec in {argument}", help)
+    if path:
+        return UserError(f"{begin} {argument} is no file that gangplan reads", f"It reads {_READ}.")
+    if not inside or (cwd / argument).exists():
+        return UserError(
+            f"{begin} {argument} is outside the workspace {workspace.root.name}/",
+            f"Name a file under {SPECS}/.",
         )
-    raise UserError(
-        f"nothing was checked: no spec matches '{argument}'",
-        nearest(names[-1], [file.file for file in workspace.spec_files]),
+    known = [file.file for file in workspace.spec_files]
+    if set(argument) & set("*?["):
+        return UserError(f"{begin} no spec matches '{argument}'", nearest(inside[-1], known))
+    return UserError(
+        f"{begin} there is no file '{argument}'",
+        f"{nearest(inside[-1], known)} A file that was deleted cannot be named; without names all is checked.",
     )

@@ -126,7 +126,7 @@ def load_spec(root: Path, source: SpecFile) -> tuple[Spec | None, list[Finding]]
 
 def nearest(word: str, known: Iterable[str]) -> str:
     """A help sentence that names the closest known word, or all of a short list."""
-    names = sorted(known)
+    names = sorted(set(known))
     close = difflib.get_close_matches(word, names, n=1, cutoff=0.6)
     if close:
         return f"Did you mean '{close[0]}'?"

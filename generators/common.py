@@ -17,7 +17,7 @@ PREFIX = "gangplan.dev/"
 Pairs = tuple[tuple[str, str], ...]
 
 # What Argo CD may do with the objects of a run: a file that leaves Git neither kills the run nor shows as
-# drift, and nothing ever waits for a run (gitops facts 1.4; argo-cd state.go, v3.5.1).
+# drift, and nothing ever waits for a run (argo-cd state.go, v3.5.1).
 RUN_SYNC: Pairs = (
     ("argocd.argoproj.io/compare-options", "IgnoreExtraneous"),
     ("argocd.argoproj.io/sync-options", "Prune=false,Delete=confirm"),

@@ -27,10 +27,10 @@ COMMANDS = {
         "--engine",
         "--jobs",
         "--workspace",
-        "[SPEC]...",
+        "[FILE]...",
     ),
-    "validate": ("--format", "--fail-on", "--cluster", "--team", "--workspace", "[SPEC]..."),
-    "plan": ("--format", "--cluster", "--team", "--workspace", "[SPEC]..."),
+    "validate": ("--format", "--fail-on", "--cluster", "--team", "--workspace", "[FILE]..."),
+    "plan": ("--format", "--cluster", "--team", "--workspace", "[FILE]..."),
     "why": ("--workspace", "--cluster", "SPEC"),
     "cluster": ("check", "kueue-config"),
     "schema": ("print",),
@@ -144,7 +144,8 @@ def test_fail_on(level: str, code: int, root: Path) -> None:
     outcome = gangplan("validate", "-C", root, "--fail-on", level)
     assert [(shown.severity, shown.rule) for shown in outcome.findings] == [("warning", "slots-not-gpus")]
     assert outcome.code == code
-    assert outcome.out.endswith(": 1 warning\n")
+    failed = f"; failed by --fail-on {level}" if code else ""
+    assert outcome.out.endswith(f": 1 warning{failed}\n")
 
 
 def test_a_mistake_of_ours_says_so(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:

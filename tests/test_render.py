@@ -102,6 +102,33 @@ def _umask() -> int:
         (["specs/*/second.yaml"], [name for name in EVERYTHING if name.endswith("second")]),
         (["specs/nlp/filings.yaml", "specs/nlp/*"], ["lab/runs/nlp/filings", "lab/runs/nlp/second"]),
         (["specs/*/second.yaml", "--team", "nlp"], ["lab/runs/nlp/second"]),
+        (["specs/vision/team.yaml"], [name for name in EVERYTHING if "/vision" in name]),
+        (
+            ["specs/vision/team.yaml", "specs/vision/first.yaml"],
+            [name for name in EVERYTHING if "/vision" in name],
+        ),
+        (
+            ["specs/nlp/second.yaml", "specs/vision/team.yaml"],
+            [name for name in EVERYTHING if "/vision" in name or name == "lab/runs/nlp/second"],
+        ),
+        (["overlays/far/cluster.yaml"], [name for name in EVERYTHING if name.startswith("far/")]),
+        (["overlays/far/"], [name for name in EVERYTHING if name.startswith("far/")]),
+        (
+            ["overlays/far/cluster.yaml", "specs/nlp/second.yaml"],
+            [name for name in EVERYTHING if name.startswith("far/") or name == "lab/runs/nlp/second"],
+        ),
+        (
+            ["overlays/far/cluster.yaml", "--team", "vision"],
+            [name for name in EVERYTHING if name.startswith("far/") and "/vision" in name],
+        ),
+        (
+            ["specs/vision/team.yaml", "--cluster", "far"],
+            [name for name in EVERYTHING if name.startswith("far/") and "/vision" in name],
+        ),
+        (["images/catalog.yaml"], EVERYTHING),
+        (["images/catalog.yaml", "specs/nlp/second.yaml"], EVERYTHING),
+        (["images/catalog.yaml", "--team", "vision"], [name for name in EVERYTHING if "/vision" in name]),
+        (["."], EVERYTHING),
     ],
 )
 def test_scope(arguments: list[str], expected: list[str], wide: Path) -> None:
@@ -129,11 +156,16 @@ def test_specs_from_the_folder_that_one_is_in(wide: Path, monkeypatch: pytest.Mo
     [
         (["--cluster", "labs"], "there is no cluster 'labs'", "Did you mean 'lab'?"),
         (["--team", "visoin"], "there is no team 'visoin'", "Did you mean 'vision'?"),
-        (["specs/nlp/secnd.yaml"], "no spec matches 'specs/nlp/secnd.yaml'", "specs/nlp/second.yaml"),
-        (["specs/nlp/team.yaml"], "no spec matches 'specs/nlp/team.yaml'", ""),
+        (["specs/nlp/secnd.yaml"], "there is no file 'specs/nlp/secnd.yaml'", "specs/nlp/second.yaml"),
+        (["overlays/lab/gone.yaml"], "there is no file 'overlays/lab/gone.yaml'", "A file that was deleted"),
         (["specs/vision/*.yml"], "no spec matches", ""),
-        (["../elsewhere.yaml"], "../elsewhere.yaml", ""),
-        (["specs/vision/first.yaml", "--team", "nlp"], "no spec matches", ""),
+        (["../elsewhere.yaml"], "../elsewhere.yaml is outside the workspace wide/", ""),
+        (["specs/vision/first.yaml", "--team", "nlp"], "is of another team than nlp", "--team"),
+        (["specs/vision/team.yaml", "--team", "nlp"], "is of another team than nlp", "--team"),
+        (["overlays/lab/cluster.yaml", "--cluster", "far"], "is of another cluster than far", "--cluster"),
+        (["specs/nlp/filings.yaml", "README.md"], "README.md is no file that gangplan reads", "policies/"),
+        (["specs/nlp/notes.txt"], "specs/nlp/notes.txt is not a .yaml file", "Specs end in .yaml."),
+        (["overlays/notes.txt"], "overlays/notes.txt is no file that gangplan reads", "overlays/"),
         (["--engine", "slurm"], "there is no engine 'slurm'", "auto, serial, process, mpi"),
         (["--check", "--output", "x"], "--check compares with rendered/", ""),
         (["--jobs", "-1"], "'--jobs'", "--help"),
@@ -141,6 +173,7 @@ def test_specs_from_the_folder_that_one_is_in(wide: Path, monkeypatch: pytest.Mo
     ],
 )
 def test_wrong_arguments(arguments: list[str], says: str, helps: str, wide: Path) -> None:
+    write(wide, {"README.md": "", "specs/nlp/notes.txt": "", "overlays/notes.txt": ""})
     outcome = gangplan("render", "-C", wide, *arguments)
     assert outcome.code == Exit.INPUT
     assert outcome.err.startswith("fatal: ")
@@ -248,6 +281,28 @@ def test_a_part_prunes_only_its_own(wide: Path) -> None:
     assert sorted(names(wide)) == [name for name in EVERYTHING if name != "lab/runs/nlp/second"]
     render(wide, "--cluster", "far")
     gone = ("lab/runs/nlp/second", "far/runs/vision/first")
+    assert sorted(names(wide)) == [name for name in EVERYTHING if name not in gone]
+
+
+@pytest.mark.parametrize(
+    ("named", "gone"),
+    [
+        (["specs/nlp/filings.yaml"], []),
+        (["specs/nlp/team.yaml"], ["lab/runs/nlp/second"]),
+        (["overlays/far/cluster.yaml"], ["far/runs/vision/first"]),
+        (["overlays/far/cluster.yaml", "specs/nlp/filings.yaml"], ["far/runs/vision/first"]),
+        (
+            ["overlays/far/cluster.yaml", "specs/nlp/team.yaml"],
+            ["far/runs/vision/first", "lab/runs/nlp/second"],
+        ),
+        (["images/catalog.yaml"], ["far/runs/vision/first", "lab/runs/nlp/second", "lab/runs/vision/first"]),
+    ],
+)
+def test_named_files_prune_only_what_they_mean(named: list[str], gone: list[str], wide: Path) -> None:
+    render(wide)
+    (wide / "specs/vision/first.yaml").unlink()
+    (wide / "specs/nlp/second.yaml").unlink()
+    render(wide, *named)
     assert sorted(names(wide)) == [name for name in EVERYTHING if name not in gone]
 
 

@@ -141,7 +141,7 @@ def _selector(body: Body) -> Found:
 
 
 def _labels(body: Body, others: Index) -> Found:
-    """Flavors of two groups with one label key and two values: pods get either, at random (kueue facts 3.4)."""
+    """Flavors of two groups with one label key and two values: pods get either, at random."""
     known = others.names("ResourceFlavor")
     seen: dict[tuple[str, int], str] = {}
     for index, group in enumerate(body["spec"].get("resourceGroups") or ()):

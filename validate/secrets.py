@@ -1,6 +1,6 @@
 """Secrets that stand in a text as they are: found by their form, by their name, or by both; never repeated.
 
-Whatever is told of a secret is its first four characters and its length. Forms are those that the issuers
+Nothing is told of a secret but what kind it is: no letter, and no length. Forms are those that the issuers
 publish for secret scanning: AWS, GitHub, GitLab, Hugging Face, Slack, OpenAI, Anthropic, Google, npm,
 DigitalOcean, Weights & Biases, JSON Web Tokens (RFC 7519), PEM (RFC 7468).
 """
@@ -14,7 +14,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 RULE = "secret-literal"
-SHOWN = 4
+# What stands in the place of a secret, whatever it is.
+HIDDEN = "(hidden)"
 
 # What it is -> its form. A form starts with a text that hardly anything else starts with.
 FORMS = {
@@ -74,12 +75,11 @@ _PLAIN = frozenset({"true", "false", "null", "none", "yes", "no", "required", "o
 
 @dataclass(frozen=True, slots=True)
 class Secret:
-    """A secret in a text: where it starts (offset in characters), what it is, and how it may be shown."""
+    """A secret in a text: where it starts and how long it is (in characters), what it is, and its name."""
 
     offset: int
     what: str
     name: str
-    shown: str
     length: int
 
     def place(self, text: str) -> tuple[int, int]:
@@ -98,18 +98,12 @@ def secrets_in(text: str) -> list[Secret]:
     return [found[offset] for offset in sorted(found)]
 
 
-def masked(value: str) -> str:
-    """`hf_a... (37 characters)`: all that may be told of a secret."""
-    return f"{value[: min(SHOWN, len(value) // 4)]}... ({len(value)} characters)"
-
-
 def _by_form(text: str) -> Iterator[Secret]:
     if not any(start in text for start in STARTS):
         return
     for match in _FORM.finditer(text):
         what = _KINDS[(match.lastindex or 1) - 1]
-        value = match.group()
-        yield Secret(match.start(), what, _named(text, match.start()), masked(value), len(value))
+        yield Secret(match.start(), what, _named(text, match.start()), len(match.group()))
 
 
 def _named(text: str, offset: int) -> str:
@@ -124,8 +118,7 @@ def _by_url(text: str) -> Iterator[Secret]:
         return
     for match in _URL.finditer(text):
         if not _REFERENCE.fullmatch(match.group(1)):
-            value = match.group(1)
-            yield Secret(match.start(1), "a password in an address", "", masked(value), len(value))
+            yield Secret(match.start(1), "a password in an address", "", len(match.group(1)))
 
 
 def _by_name(text: str) -> Iterator[Secret]:
@@ -137,8 +130,7 @@ def _by_name(text: str) -> Iterator[Secret]:
         if looks_secret(match[group], certainty):
             # `.` and `-` belong to names of options and settings: --db-password=..., spring.password=...
             name = match["name"].strip("-")
-            value = match[group]
-            yield Secret(match.start(group), "what looks like a secret", name, masked(value), len(value))
+            yield Secret(match.start(group), "what looks like a secret", name, len(match[group]))
 
 
 def _pairs(text: str) -> Iterator[re.Match[str]]:

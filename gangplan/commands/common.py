@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TextIO
 
@@ -64,7 +65,10 @@ def request(
     jobs: int,
     keep_runs: bool = False,
 ) -> Request:
-    """The request of a command line. Raises UserError outside a workspace."""
+    """The request of a command line. The workspace is here or above, else where the named files are.
+
+    Raises UserError outside a workspace.
+    """
     start = (workspace or Path.cwd()).resolve()
     if not start.is_dir():
         raise UserError(
@@ -72,7 +76,7 @@ def request(
             "Name the folder that holds specs/ and overlays/.",
         )
     return Request(
-        find_root(start),
+        _root(start, () if workspace else specs or ()),
         tuple(clusters or ()),
         tuple(teams or ()),
         tuple(specs or ()),
@@ -80,6 +84,17 @@ def request(
         jobs,
         keep_runs,
     )
+
+
+def _root(start: Path, named: Sequence[str]) -> Path:
+    """The workspace that `start` is in, else the one that a named file is in. Raises UserError."""
+    try:
+        return find_root(start)
+    except UserError:
+        for one in named:
+            with suppress(UserError):
+                return find_root(Path(os.path.normpath(start / one)))
+        raise
 
 
 def print_findings(findings: Sequence[Finding], colour: bool | None = None, line: Line | None = None) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from gangplan.commands.explain_policy import is_policy, own_names, own_policy, policy_lines, workspace_of
 from gangplan.commands.fields import FILES, Field, known_names, lookup, rules_about
+from gangplan.commands.topics import kinds, packs, topic_text
 from gangplan.errors import Exit, UserError
 from gangplan.rules import Example, Rule, built_in, learn, rules
 from gangplan.waivers import may_be_waived
@@ -21,7 +22,7 @@ _FACTS = ("type", "default", "example")
 
 
 def explain(name: str | None, workspace: Path | None = None) -> Exit:
-    """Print the page of a rule or of a field; without a name, all rules. Raises UserError for neither.
+    """Print the page of a rule, field, kind of file or pack; without a name, all rules. Raises UserError.
 
     A workspace, where there is one, adds its own policies.
     """
@@ -41,11 +42,14 @@ def explain(name: str | None, workspace: Path | None = None) -> Exit:
     if own := own_policy(name, root):
         sys.stdout.write("\n".join(own) + "\n")
         return Exit.CLEAN
-    found = lookup(name)
-    if not found:
-        names = [*known, *own_names(root), *known_names()]
-        raise UserError(f"there is no rule and no field '{name}'", nearest(name, names))
-    sys.stdout.write(fields_text(found))
+    found = [] if name in kinds() else lookup(name)  # `Team` is a kind, `team` a field
+    text = fields_text(found) if found else topic_text(name)
+    if not text:
+        close = nearest(name, {*known, *own_names(root), *known_names(), *kinds(), *packs()})
+        every = "gangplan explain lists all rules; docs/spec.md has all fields."
+        help = every if close.startswith("Known") else close
+        raise UserError(f"there is no rule, field, kind or pack '{name}'", help)
+    sys.stdout.write(text)
     return Exit.CLEAN
 
 

@@ -30,7 +30,7 @@ from gangplan.spec.job import TrainingJob
 from gangplan.spec.team import Team
 from gangplan.spec.waiver import Waiver
 from gangplan.spec.waiver_files import WAIVERS
-from gangplan.validate.secrets import masked
+from gangplan.validate.secrets import HIDDEN
 from gangplan.workspace import CATALOG, OVERLAYS, SPECS, Workspace, load
 
 
@@ -70,7 +70,7 @@ def fix_files(request: Request, fixing: Fixing, words: TextIO, complaints: TextI
             continue
         text = mended_text(mended)
         for value in sorted(secrets, key=len, reverse=True):
-            text = text.replace(value, masked(value))
+            text = text.replace(value, HIDDEN)
         words.write(text)
         changed += 1
         places += len(mended.fixes)
@@ -133,13 +133,11 @@ def _by_catalog(catalog: ImageCatalog | None, document: Document) -> Iterable[Fi
 
 
 def _targets(request: Request, workspace: Workspace) -> Iterator[tuple[str, type[BaseModel]]]:
-    """Files of teams: named specs alone, else all specs of the scope and the files of their teams."""
+    """Files of teams: named specs alone, else all specs of the scope and the files of its teams."""
     scope, files = select(workspace, request.clusters, request.teams, request.specs, Path.cwd())
-    if not scope.files:
-        folders = sorted(entry.name for entry in os.scandir(workspace.root / SPECS) if entry.is_dir())
-        for team in folders:
-            if not scope.teams or team in scope.teams:
-                yield f"{SPECS}/{team}/team.yaml", Team
+    folders = sorted(entry.name for entry in os.scandir(workspace.root / SPECS) if entry.is_dir())
+    for team in filter(scope.has_team, folders):
+        yield f"{SPECS}/{team}/team.yaml", Team
     for file in files:
         yield file.file, TrainingJob
 

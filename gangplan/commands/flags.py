@@ -27,7 +27,10 @@ Asked = Annotated[
 ]
 Specs = Annotated[
     list[str] | None,
-    typer.Argument(help="Spec files, folders or patterns (default: all).", metavar="[SPEC]..."),
+    typer.Argument(
+        help="Specs, folders or patterns; any other file means what depends on it (default: all).",
+        metavar="[FILE]...",
+    ),
 ]
 EngineName = Annotated[
     str, typer.Option("--engine", help="Where work runs: auto, serial, process or mpi.", metavar="NAME")

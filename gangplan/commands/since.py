@@ -13,7 +13,7 @@ from gangplan.workspace import RENDERED, load
 def check_base(request: Request, base: str | None) -> None:
     """Raise UserError where a comparison would not be whole: a spec left out is not a run removed."""
     if base and (request.teams or request.specs):
-        raise UserError("--base compares whole clusters", "Leave --team and the names of specs out.")
+        raise UserError("--base compares whole clusters", "Leave --team and the names of files out.")
 
 
 def add_since(request: Request, result: Result, base: str, today: Tree) -> None:

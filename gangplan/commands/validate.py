@@ -51,7 +51,7 @@ def validate(
                 add_since(request, result, base, tree_of(folder))
         workspace = load(request.root)[0]
         expired = expired_grants(workspace, day, request.teams)
-        is_whole = not (request.clusters or request.teams or request.specs or result.has_errors)
+        is_whole = result.scope.is_everything and not result.has_errors
         judged = judge_waivers(workspace, result.findings, day, is_whole)
         result.findings = with_image_fixes(request.root, in_order([*judged, *expired]))
     if not base:
@@ -71,7 +71,7 @@ def check_something(request: Request, result: Result) -> None:
             "Name other specs or clusters, or add the cluster to the team or the spec.",
         )
     # A whole workspace whose runs are all over is in order: its clusters and teams were checked.
-    if request.specs and not result.active:
+    if result.scope.names_specs_alone and not result.active:
         named = "the spec is" if result.specs == 1 else f"all {result.specs} specs are"
         raise UserError(
             f"nothing was checked that would run: {named} archived",

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 from gangplan.asked import ask, place_in
 from gangplan.commands.common import exit_code, print_findings
-from gangplan.errors import Exit
+from gangplan.errors import Exit, UserError
 from gangplan.pipeline import Request, Result, preview
 from gangplan.report.origins import origins_text
 from gangplan.report.whence import answer_text
+from gangplan.workspace import load
 
 
 def why(request: Request, what: str) -> Exit:
@@ -25,7 +27,19 @@ def why(request: Request, what: str) -> Exit:
         print_findings(errors)
         sys.stdout.write(answer_text(answer))
         return exit_code(Result(errors))
+    _check_spec(request, what)
     result = preview(replace(request, specs=(what,)))
     print_findings(result.findings)
     sys.stdout.write("\n".join(origins_text(run) for run in result.runs))
     return exit_code(result)
+
+
+def _check_spec(request: Request, what: str) -> None:
+    """Raise UserError for a file that is there and is no spec: of such a file, only a line can be asked."""
+    for start in (Path.cwd(), request.root):
+        path = (start / what).resolve()
+        if path.is_file() and path.is_relative_to(request.root):
+            name = path.relative_to(request.root).as_posix()
+            if name not in {one.file for one in load(request.root)[0].spec_files}:
+                raise UserError(f"{what} is no spec", f"Name a line of it: gangplan why {what}:1.")
+            return

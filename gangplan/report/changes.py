@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -10,6 +11,12 @@ from gangplan.report.model import is_waived
 
 # How many are worth a line of their own.
 MOST = 5
+# What helps here is a decision of the user: the finding stays until it is made, so that no change is offered.
+_CHOICES = frozenset(("run-renamed",))
+# A command is run once for all places.
+_COMMAND = re.compile(r"\bgangplan (?:render|validate)\b")
+# An example is no change that is right in several places: each needs a value of its own.
+_EXAMPLE = re.compile(r"\bfor example\b|\bsuch as\b|\bexample\.(?:com|org)\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,33 +31,35 @@ class Change:
 
     @property
     def words(self) -> str:
-        """`1 change resolves 14 findings` or `the same change in 3 places resolves 3 findings`."""
-        first = (
-            "1 change resolves"
-            if len(self.places) == 1
-            else f"the same change in {len(self.places)} places resolves"
-        )
-        return f"{first} {self.findings} findings"
+        """`1 change resolves 14 findings`, `1 command ...` or `the same change in 3 places resolves 3 findings`."""
+        first = f"the same change in {len(self.places)} places"
+        if len(self.places) == 1:
+            first = "1 change"
+        if _COMMAND.search(self.help):
+            first = "1 command"
+        return f"{first} resolves {self.findings} findings"
 
 
 def changes(findings: Iterable[Finding], most: int = MOST) -> list[Change]:
     """The changes that resolve two findings or more: those with most errors first, then with most findings.
 
     Findings of one rule at one place with one help are one change, such as a patch that breaks every object of
-    a cluster; the same help of one rule at several places is one change made there. Waived findings count
-    nothing.
+    a cluster; the same help of one rule at several places is one change made there, unless it only gives an
+    example; a command counts once. Waived findings count nothing.
     """
     at: dict[tuple[str, str, Location], list[Finding]] = {}
     for finding in findings:
-        if finding.help and not is_waived(finding):
+        if finding.help and not is_waived(finding) and finding.rule not in _CHOICES:
             at.setdefault((finding.rule, finding.help, finding.where), []).append(finding)
-    single = [_change(rule, help, [where], same) for (rule, help, where), same in at.items() if len(same) > 1]
-    alike: dict[tuple[str, str], list[Finding]] = {}
-    for (rule, help, _), same in at.items():
-        if len(same) == 1:
+    single, alike = [], dict[tuple[str, str], list[Finding]]()
+    for (rule, help, where), same in at.items():
+        is_command = _COMMAND.search(help) is not None
+        if len(same) > 1 and not is_command:
+            single.append(_change(rule, help, {where}, same))
+        elif is_command or not _EXAMPLE.search(help):
             alike.setdefault((rule, help), []).extend(same)
     many = [
-        _change(rule, help, [finding.where for finding in same], same)
+        _change(rule, help, {finding.where for finding in same}, same)
         for (rule, help), same in alike.items()
         if len(same) > 1
     ]
@@ -68,6 +77,6 @@ def changes(findings: Iterable[Finding], most: int = MOST) -> list[Change]:
     return ranked[:most]
 
 
-def _change(rule: str, help: str, places: list[Location], same: list[Finding]) -> Change:
+def _change(rule: str, help: str, places: Iterable[Location], same: list[Finding]) -> Change:
     errors = sum(finding.severity is Severity.ERROR for finding in same)
     return Change(rule, help, tuple(sorted(places)), len(same), errors)

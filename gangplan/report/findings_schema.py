@@ -16,7 +16,7 @@ _LEVELS = [severity.word for severity in reversed(Severity)]
 def findings_schema() -> dict[str, Any]:
     """The schema, without `$schema` and title."""
     return {
-        "description": "Findings of validate, render, plan and cluster check, in the order of files and lines.",
+        "description": "Findings of validate, render, plan and cluster check, worst first.",
         **_object(
             {
                 "version": {
@@ -48,7 +48,11 @@ def findings_schema() -> dict[str, Any]:
                     "items": _change(),
                     "description": "Changes that resolve two findings or more, the most useful first.",
                 },
-                "findings": {"type": "array", "items": _finding(), "description": "All findings."},
+                "findings": {
+                    "type": "array",
+                    "items": _finding(),
+                    "description": "All findings: errors, warnings, notes, then those that a waiver covers; each in the order of files and lines.",
+                },
             },
             optional=("command", "folder", "failOn", "checked", "engines", "files"),
         ),

@@ -10,7 +10,7 @@ from typing import Any
 from gangplan.findings import Finding, Fix, Location, Severity, Waived
 from gangplan.report.changes import Change, changes
 from gangplan.report.escape import whole
-from gangplan.report.model import Entry, Report, entries, is_waived
+from gangplan.report.model import Entry, Report, entries, is_waived, worst_first
 
 # Raised when a field changes its meaning or goes; new fields may come without notice.
 SHAPE = 1
@@ -41,7 +41,7 @@ def document(content: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def findings_part(findings: Sequence[Finding], folder: str = "") -> dict[str, Any]:
-    """The keys that every document with findings has: counts, what to do first, and the findings.
+    """The keys that every document with findings has: counts, what to do first, and the findings, worst first.
 
     `folder` is where the workspace stands in its repository, as in `Report`.
     """
@@ -50,7 +50,7 @@ def findings_part(findings: Sequence[Finding], folder: str = "") -> dict[str, An
     return {
         "counts": {word: counts[word] for word in words},
         "changes": [_change(change) for change in changes(findings)],
-        "findings": [_as_dict(entry) for entry in entries(findings, folder)],
+        "findings": [_as_dict(entry) for entry in worst_first(entries(findings, folder))],
     }
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from gangplan.findings import Finding, Severity, in_order
+from gangplan.findings import Finding, Severity, in_order, worst
 
 # A digest or the hash in the name of a run, and any number: they change while the problem stays.
 _HASH = re.compile(r"\b(?=[a-f]*[0-9])[0-9a-f]{6,}\b")
@@ -130,4 +130,12 @@ def checked_words(report: Report) -> str:
         for word, count in report.checked.items()
     ]
     judges = f" ({' and '.join(report.engines)})" if report.engines else ""
-    return f"checked {', '.join(parts)}{judges}: {count_words(report.findings)}"
+    return f"checked {', '.join(parts)}{judges}: {count_words(report.findings)}{_verdict(report)}"
+
+
+def _verdict(report: Report) -> str:
+    """What a run without errors failed by; errors speak for themselves."""
+    level = worst(report.findings)
+    if level is None or level is Severity.ERROR or level < report.fail_on:
+        return ""
+    return f"; failed by --fail-on {report.fail_on.word}"

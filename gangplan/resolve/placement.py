@@ -188,14 +188,14 @@ def _rdma(context: Context, name: str, pool: NodePool) -> tuple[tuple[tuple[str,
             "rdma-missing",
             where,
             f"rdma is required, but pool '{name}' of cluster {context.cluster.name} has none",
-            "Use rdma: auto to fall back to TCP, or another cluster or pool.",
+            'Write rdma: "off" to use TCP, or name another cluster or pool.',
         )
     else:
         context.warning(
             "rdma-fallback",
             where,
             f"pool '{name}' of cluster {context.cluster.name} has no RDMA; the run falls back to TCP and may take much longer",
-            "Use rdma: required to refuse instead.",
+            'Write rdma: "off" where TCP will do, or name a pool that has RDMA.',
         )
     return (), ""
 

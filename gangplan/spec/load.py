@@ -11,6 +11,7 @@ from pydantic import BaseModel, ValidationError
 
 from gangplan.findings import Finding, Fix, error
 from gangplan.source import Document, Path
+from gangplan.source.scalars import plain as plain_value
 from gangplan.spec.phrases import dotted, kind_of, plain, show
 from gangplan.spec.repair import repair
 from gangplan.spec.words import KINDS, RESERVED, SYNONYMS
@@ -180,10 +181,15 @@ def _choice(model: type[BaseModel], document: Document, path: Path, item: Any) -
         "spec-value",
         document.where(path),
         f"{dotted(path)} is {show(given)}, but must be {one_of}{hint}",
-        f"Write {guess or allowed[0]}."
+        f"Write {_written(guess or allowed[0])}."
         if isinstance(path[-1], int)
-        else f"Write {path[-1]}: {guess or allowed[0]}.",
+        else f"Write {path[-1]}: {_written(guess or allowed[0])}.",
     )
+
+
+def _written(word: str) -> str:
+    """A word as YAML reads it as a text: "off" needs quotes."""
+    return word if isinstance(plain_value(word), str) else f'"{word}"'
 
 
 def _bad_key(path: Path, item: Any) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -92,6 +94,44 @@ def test_a_file_that_holds_no_cases_is_no_success(text: str, tmp_path: Path, cap
     file.write_text(text)
     assert conformance.main([str(file)]) == 2
     assert str(file) in capsys.readouterr().err
+
+
+CASE = {"expr": "1", "outcome": "value"}
+
+
+@pytest.mark.parametrize(
+    ("data", "says"),
+    [
+        ([], "it holds no JSON object"),
+        ({"cases": [CASE]}, 'wanted is "kubernetes": "1.34"'),
+        ({"kubernetes": {}, "cases": [CASE]}, "it names no version"),
+        ({"kubernetes": "two", "cases": [CASE]}, "it names no version"),
+        ({"kubernetes": "1.34"}, "it has no cases"),
+        ({"kubernetes": "1.34", "cases": {}}, "it has no cases"),
+        ({"kubernetes": "1.34", "cases": [CASE, 1]}, "case 2 lacks expr or outcome"),
+        ({"kubernetes": "1.34", "cases": [{"expr": 1, "outcome": "value"}]}, "case 1 lacks"),
+        ({"kubernetes": "1.34", "variables": [], "cases": [CASE]}, "variables is no object"),
+        ({"kubernetes": "1.34", "declare": "x", "cases": [CASE]}, "declare is no object"),
+        ({"kubernetes": "1.34", "declare": {"x": "nope("}, "cases": [CASE]}, "not a type: "),
+    ],
+)
+def test_a_file_of_another_shape_is_told_in_words(
+    data: Any, says: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "cases.json"
+    file.write_text(json.dumps(data))
+    assert conformance.main([str(file)]) == 2
+    text = capsys.readouterr().err
+    assert text.startswith(f"{file}: nothing was checked: ")
+    assert says in text
+    assert conformance.main([str(tmp_path / "none.json")]) == 2
+    assert "it cannot be read: No such file" in capsys.readouterr().err
+
+
+def test_a_reader_may_stop_reading() -> None:
+    command = f"'{sys.executable}' -m gangplan.validate.cel.conformance '{HERE}/conformance.json' | true"
+    done = subprocess.run(["sh", "-c", command], capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
 
 
 def test_the_runner_wants_one_file(capsys: Any) -> None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from gangplan.commands.fields import all_fields, lookup, rules_about
+from gangplan.commands.topics import kinds, packs
 from gangplan.errors import Exit
+from gangplan.workspace import nearest
 from tests.workspaces import gangplan
 
 FIELDS = all_fields()
@@ -63,10 +65,58 @@ def test_rules_that_speak_of_it() -> None:
         ("network.postur", "network.posture"),
         ("wrokers", "workers"),
         ("cluster.nodePols.gpu", "cluster.nodePools.gpu"),
+        ("TrainingJbo", "TrainingJob"),
+        ("hippa", "hipaa"),
     ],
 )
 def test_a_typo_is_understood(typo: str, meant: str) -> None:
     outcome = gangplan("explain", typo)
     assert outcome.code == Exit.INPUT
-    assert f"there is no rule and no field '{typo}'" in outcome.err
+    assert f"there is no rule, field, kind or pack '{typo}'" in outcome.err
     assert f"Did you mean '{meant}'?" in outcome.err
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        (
+            "TrainingJob",
+            ("TrainingJob (specs/<team>/<job>.yaml)", "  workers ", "gangplan explain spec.FIELD"),
+        ),
+        ("Team", ("Team (specs/<team>/team.yaml)", "  namespace ", "One team: one namespace")),
+        ("waiver", ("Waiver (policies/waivers/<name>.yaml)", "  reason ")),
+        ("ImageCatalog", ("images/catalog.yaml",)),
+        ("Cluster", ("overlays/<cluster>/cluster.yaml", "  nodePools ")),
+        (
+            "hipaa",
+            (
+                "hipaa (policy pack)",
+                "bears gangplan.dev/hipaa",
+                "uses: waiver-granted",
+                "  claims-encrypted ",
+            ),
+        ),
+        ("baseline", ("every namespace of a team", "  host-path ")),
+    ],
+)
+def test_a_kind_or_a_pack(name: str, says: tuple[str, ...]) -> None:
+    outcome = gangplan("explain", name)
+    assert outcome.code == Exit.CLEAN, outcome.err
+    for text in says:
+        assert text in outcome.out
+    assert all(len(line) <= 100 for line in outcome.out.splitlines())
+
+
+def test_every_kind_and_pack_is_known() -> None:
+    assert set(kinds().values()) == {field.kind for field in FIELDS}
+    assert {"baseline", "hipaa", "sox"} < set(packs())
+    for name in [*kinds(), *packs()]:
+        assert gangplan("explain", name).code == Exit.CLEAN
+
+
+def test_a_name_that_nothing_is_near() -> None:
+    outcome = gangplan("explain", "gangplan.dev")
+    assert outcome.code == Exit.INPUT
+    assert "gangplan explain lists all rules" in outcome.err
+    assert "apiVersion, apiVersion" not in outcome.err
+    assert nearest("x", ["b", "a", "b"]) == "Known: a, b."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import jsonschema
@@ -23,7 +24,7 @@ from gangplan.report.model import Report, is_waived, title, waiver_words
 from gangplan.report.sarif import FINGERPRINT, sarif_report
 from gangplan.report.text import whole_text
 from tests.report import readers
-from tests.report.samples import FINDINGS, NASTY, all_kinds, finding, report
+from tests.report.samples import FINDINGS, NASTY, WAIVER, all_kinds, finding, report
 
 GOLDEN = Path(__file__).with_name("golden")
 MAKERS = {
@@ -48,6 +49,21 @@ def test_golden(name: str, is_updating: bool) -> None:
 @pytest.mark.parametrize("name", MAKERS)
 def test_the_order_of_findings_changes_nothing(name: str) -> None:
     assert MAKERS[name](report(*reversed(all_kinds()))) == MAKERS[name](report(*sorted_like(all_kinds())))
+
+
+def test_the_worst_comes_first_for_programs() -> None:
+    found = (
+        finding("a", Severity.NOTE, file="specs/a.yaml", help=""),
+        finding("b", Severity.WARNING, file="specs/b.yaml", help=""),
+        finding("c", file="specs/c.yaml", help=""),
+        replace(finding("0", file="specs/0.yaml", help=""), waiver=WAIVER),
+    )
+    wanted = ["c", "b", "a", "0"]
+    assert [one["message"] for one in json.loads(report_json(report(*found)))["findings"]] == wanted
+    lines = sarif_report(report(*found)), gitlab_report(report(*found)), markdown_report(report(*found))
+    for text in lines:
+        places = [text.index(f"specs/{one}.yaml") for one in wanted]
+        assert places == sorted(places)
 
 
 def sorted_like(findings: tuple[Finding, ...]) -> list[Finding]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from hypothesis import given, settings
 
 from gangplan.findings import Finding, Location, Severity
@@ -55,6 +56,49 @@ def test_one_change_may_resolve_many() -> None:
     first, second = changes([*alike, *broken, *waived, finding("alone")])
     assert (first.words, first.places) == ("1 change resolves 14 findings", (at,))
     assert second.words == "the same change in 3 places resolves 3 findings"
+
+
+def many(help: str, rule: str = "spec-value", severity: Severity = Severity.ERROR) -> list[Finding]:
+    """Three findings in three files, with one help."""
+    return [finding(name, severity, rule, f"specs/nlp/{name}.yaml", help=help) for name in "abc"]
+
+
+@pytest.mark.parametrize(
+    "help",
+    [
+        "For example workers: 8.",
+        "Say why, for example reason: The image cannot be rebuilt.",
+        "Write a number and its unit, such as 32Gi.",
+        "Name who did: approver: ml-platform@example.com.",
+    ],
+)
+def test_an_example_is_no_change_for_many_places(help: str) -> None:
+    assert changes(many(help)) == []
+    same = [replace(one, where=Location("specs/nlp/a.yaml", 1, 1)) for one in many(help)]
+    assert [one.words for one in changes(same)] == ["1 change resolves 3 findings"]
+
+
+def test_a_command_is_run_once() -> None:
+    found = many("Run gangplan render and commit.")
+    twice = replace(found[0], message="on another cluster")
+    (change,) = changes([*found, twice])
+    assert change.words == "1 command resolves 4 findings"
+    assert len(change.places) == 3
+
+
+def test_what_is_a_choice_is_no_change() -> None:
+    assert changes(many("To keep runs: gangplan render --keep-runs.", "run-renamed", Severity.WARNING)) == []
+
+
+def test_the_summary_says_what_failed() -> None:
+    warned = finding("w", Severity.WARNING)
+    failed = "; failed by --fail-on "
+    assert checked_words(report(warned, fail_on=Severity.WARNING)).endswith(f": 1 warning{failed}warning")
+    assert checked_words(report(warned, fail_on=Severity.NOTE)).endswith(f"{failed}note")
+    for one in (report(warned), report(warned, finding("e"), fail_on=Severity.WARNING)):
+        assert failed not in checked_words(one)
+    waived = replace(warned, waiver=WAIVER)
+    assert failed not in checked_words(report(waived, fail_on=Severity.WARNING))
 
 
 def test_the_summary_counts_in_words() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from pathlib import Path
 
 import jsonschema
@@ -158,6 +159,29 @@ def test_the_summary_of_a_step_is_added(root: Path, tmp_path: Path, monkeypatch:
     assert file.read_text().startswith("# Earlier\n<!-- gangplan -->\n### gangplan: not yet\n")
     gangplan("validate", "-C", root, "--format", "json")
     assert file.read_text().count("###") == 1
+
+
+@pytest.mark.parametrize("value", ["auto", "required"])
+def test_a_change_that_is_offered_leads_to_no_other_finding(value: str, root: Path) -> None:
+    spec = workspaces.SPEC + f"network: {{rdma: {value}}}\n"
+    write(root, {"specs/nlp/filings.yaml": spec, "specs/nlp/other.yaml": spec})
+    flags = ("validate", "-C", root, "--format", "json")
+    document = json.loads(gangplan(*flags).out)
+    assert len(document["findings"]) == 2
+    (change,) = document["changes"]
+    (offered,) = re.findall(r'rdma: ("?\w+"?)', change["help"])
+    for place in change["places"]:
+        file = root / place["file"]
+        file.write_text(file.read_text().replace(f"rdma: {value}", f"rdma: {offered}"))
+    assert json.loads(gangplan(*flags).out)["findings"] == []
+
+
+def test_a_failure_by_a_flag_is_said(root: Path) -> None:
+    write(root, BAD)
+    outcome = gangplan("validate", "-C", root, "--fail-on", "warning")
+    assert outcome.code == Exit.FINDINGS
+    assert outcome.out.endswith(": 1 warning; failed by --fail-on warning\n")
+    assert gangplan("validate", "-C", root).out.endswith(": 1 warning\n")
 
 
 # Colour

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -37,6 +38,7 @@ def test_a_page_says_enough(rule: Rule) -> None:
     assert rule.title.endswith(".")
     assert len(rule.why) >= 60, "two sentences that make sense of the rule"
     assert len(rule.fix) >= 15
+    assert not re.search(r"\bfacts [A-Z]?[0-9]", rule.why + rule.fix), "a user has no such document"
     # A page without an example says why no workspace can show the rule, and the test that does.
     assert (rule.example is None) == bool(rule.untested)
 

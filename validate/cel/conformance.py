@@ -10,6 +10,8 @@ Exit: 0 all agree or differ for a known reason · 1 something differs · 2 FILE 
 from __future__ import annotations
 
 import json
+import os
+import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -26,6 +28,8 @@ from gangplan.validate.cel.types import DYN, Type
 
 # Outcomes of a server that makes no program of an expression: it refuses the policy, or answers 500.
 _REFUSED = frozenset(("compile-error", "program-error", "panic"))
+# What a case cannot do without.
+_NEEDED = ("expr", "outcome")
 _MAP_ORDER = "the API server walks maps in no fixed order"
 _OFFLINE = "asks the cluster"
 _MESSAGES = "gangplan builds no protobuf messages"
@@ -176,15 +180,43 @@ def main(arguments: Sequence[str]) -> int:
         return 2
     try:
         data = json.loads(Path(arguments[0]).read_text(encoding="utf-8"))
-        differences = run(data)
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        print(f"{arguments[0]}: {type(error).__name__}: {error}", file=sys.stderr)
+        wrong = _misshapen(data)
+        differences = [] if wrong else run(data)
+    except OSError as error:
+        wrong = f"it cannot be read: {error.strerror}"
+    except ValueError as error:
+        wrong = f"it is not as the first lines of this module say: {error}"
+    if wrong:
+        print(f"{arguments[0]}: nothing was checked: {wrong}", file=sys.stderr)
         return 2
-    if not data["cases"]:
-        print(f"{arguments[0]}: no cases: nothing was checked", file=sys.stderr)
-        return 2
-    print(report(len(data["cases"]), differences))
+    _say(report(len(data["cases"]), differences))
     return 1 if any(not difference.reason for difference in differences) else 0
+
+
+def _misshapen(data: object) -> str:
+    """What a document lacks to be one of recorded answers; empty for nothing."""
+    if not isinstance(data, dict):
+        return "it holds no JSON object; wanted are the keys kubernetes and cases"
+    if not re.fullmatch(r"1\.[0-9]+(\..*)?", str(data.get("kubernetes", ""))):
+        return 'it names no version; wanted is "kubernetes": "1.34"'
+    for key in ("variables", "declare"):
+        if not isinstance(data.get(key, {}), dict):
+            return f"{key} is no object of names and {'values' if key == 'variables' else 'types'}"
+    cases = data.get("cases")
+    if not isinstance(cases, list) or not cases:
+        return 'it has no cases; wanted is "cases": [{"expr": "1 + 1", "outcome": "value", "value": 2}]'
+    for number, case in enumerate(cases, 1):
+        if not isinstance(case, dict) or not all(isinstance(case.get(key), str) for key in _NEEDED):
+            return f"case {number} lacks {' or '.join(_NEEDED)}, which are texts"
+    return ""
+
+
+def _say(text: str) -> None:
+    """Print; a reader that went away has read enough."""
+    try:
+        print(text, flush=True)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 if __name__ == "__main__":

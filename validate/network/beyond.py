@@ -42,7 +42,7 @@ def beyond_policy(scene: Scene) -> Iterator[tuple[int, Problem]]:
                 found[0][1],
                 f"{titles} use {what}: NetworkPolicy does not see that traffic, so nothing here keeps other"
                 " runs on the same fabric away",
-                "Keep teams apart on the fabric itself (partition keys, VLANs), or set rdma: off.",
+                'Keep teams apart on the fabric itself (partition keys, VLANs), or write rdma: "off".',
                 RDMA_RULE,
                 Severity.WARNING,
                 field="rdma",

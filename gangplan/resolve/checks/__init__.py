@@ -1,6 +1,6 @@
 """What only a whole cluster file shows: names that do not meet, sums that do not agree, cohorts in a circle.
 
-Kueue accepts almost all of this and then admits nothing, without a word to whoever waits (kueue facts 4.2).
+Kueue accepts almost all of this and then admits nothing, without a word to whoever waits.
 """
 
 from __future__ import annotations

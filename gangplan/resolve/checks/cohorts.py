@@ -27,7 +27,7 @@ def check(notes: Notes) -> None:
 
 
 def _check_circles(notes: Notes) -> None:
-    """Kueue accepts a circle and then makes every queue in it inactive (kueue facts 4.2, B5)."""
+    """Kueue accepts a circle and then makes every queue in it inactive."""
     cohorts = notes.spec.cohorts
     told: set[str] = set()
     for start in cohorts:
