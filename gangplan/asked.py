@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -14,6 +15,8 @@ from gangplan.objects import Body
 from gangplan.overlay import load_component
 from gangplan.pipeline import Request
 from gangplan.source.lines import lines_of, paths_at
+from gangplan.spec.waiver import WaiverScope
+from gangplan.spec.waiver_files import WAIVERS
 from gangplan.trace import Cause, Trace
 from gangplan.trace.cause import Path
 from gangplan.trace.files import at
@@ -112,7 +115,9 @@ def _rendered(request: Request, name: str, text: str, line: int) -> Answer:
     if found is None or index is None:
         raise UserError(f"{name} is stale: nothing like it is rendered now", "Run gangplan render.")
     body = found.bodies[index]
-    origins = tuple(Origin(body, path, at(body, path), found.tracer(index, path)) for path in fields)
+    origins = tuple(
+        Origin(body, path, found.shown(at(body, path)), found.tracer(index, path)) for path in fields
+    )
     remark = "" if found.text == text else "rendered/ is stale: this tells what is rendered now"
     return Answer(name, line, tuple(fields), origins, findings=tuple(findings), remark=remark)
 
@@ -184,8 +189,12 @@ def _written(request: Request, name: str, text: str, line: int) -> Answer:
     remark = ""
     if not fields and not is_overlay:
         remark = "no field begins on this line"
-    elif not outcomes and not findings:
+    elif not outcomes and not any(finding.is_error for finding in findings):
         remark = "nothing that is rendered shows it"
+        if _is_first(text, line):
+            remark += "; what the file does not say is told at this line"
+    elif name.startswith(f"{WAIVERS}/"):
+        remark = "what it excuses bears a label, and runs have another name than without it"
     return Answer(
         name, line, tuple(fields), outcomes=tuple(outcomes), findings=tuple(findings), remark=remark
     )
@@ -201,11 +210,16 @@ def _affected(request: Request, workspace: Workspace, name: str) -> tuple[list[R
         return _both(request, on, (parts[1],))
     if parts[0] == OVERLAYS and len(parts) > 2 and parts[1] in workspace.clusters:
         return _both(request, [parts[1]], ())
+    if name.startswith(f"{WAIVERS}/"):
+        scopes = [one.spec.scope for one in workspace.waivers if one.document.file == name]
+        scope = scopes[0] if scopes else WaiverScope()
+        on = [one for one in workspace.clusters if fnmatch.fnmatchcase(one, scope.cluster or "*")]
+        return _both(request, on, (scope.team,) if scope.team in workspace.teams else ())
     if name == CATALOG:
         return runs_of(request)
     raise UserError(
         f"{name} is no file that something is rendered from",
-        "Name a line of a spec, team, cluster or catalog file, of a kustomization, or of rendered/.",
+        "Name a line of a spec, team, cluster, catalog or waiver file, of a kustomization, or of rendered/.",
     )
 
 
@@ -219,6 +233,11 @@ def _both(
         standing, _ = standing_on(request, cluster)
         files += [one for one in standing if not teams or _is_of(one.path, teams[0])]
     return files, findings
+
+
+def _is_first(text: str, line: int) -> bool:
+    """Whether a line is the first one of a file that is no comment."""
+    return not any(one.strip() and not one.startswith("#") for one in text.splitlines()[: line - 1])
 
 
 def _is_of(path: str, team: str) -> bool:
@@ -238,7 +257,7 @@ def _outcomes(files: Sequence[Rendered], is_meant: Callable[[Cause], bool]) -> l
                 continue
             places = places or _places(file.text)
             line = places[index].get(path, 0)
-            origin = Origin(file.bodies[index], path, value, trace)
+            origin = Origin(file.bodies[index], path, file.shown(value), trace)
             found.append(Outcome(f"{RENDERED}/{file.path}", line, origin, _decides(meant, trace)))
     return found
 

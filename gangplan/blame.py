@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from gangplan.findings import Finding, Location
+from gangplan.findings import Finding, Location, Waived
 from gangplan.objects import Body, Path, walk
 from gangplan.overlay import Component
 from gangplan.plan import Unit
 from gangplan.validate.proofs import prove
 from gangplan.validate.schema_messages import Problem
 from gangplan.validate.world import Run, World
+from gangplan.waivers import is_policy
 
 # What objects that stand on a cluster are refused for: a run that suffers from the same says nothing new.
 STANDING = frozenset(
@@ -86,12 +87,12 @@ def _changed(before: Body, built: Body) -> Path:
 
 
 def without_echoes(findings: Iterable[Finding]) -> list[Finding]:
-    """The findings, a patched object of the cluster told once.
+    """The findings, a patched object of the cluster told once, and what its file says too.
 
     Those of runs go where an object is blamed for the same patch by what it says itself, and of several runs
     that suffer from one object (told without its namespace, see gates.prove_run) the first one speaks.
     """
-    every = list(findings)
+    every = _facts_once(findings)
     blamed = {finding.where for finding in every if finding.rule in STANDING}
     first: dict[tuple[str, Location, str], Finding] = {}
     for finding in sorted(every, key=lambda one: one.sort_key):
@@ -102,6 +103,20 @@ def without_echoes(findings: Iterable[Finding]) -> list[Finding]:
         if one.rule not in ECHOES
         or (one.where not in blamed and (not _is_of_cluster(one) or _is_first(one, first)))
     ]
+
+
+def _facts_once(findings: Iterable[Finding]) -> list[Finding]:
+    """Without what policies say in the same words of several runs, where the cluster's file is to blame."""
+    found: list[Finding] = []
+    told: set[tuple[str, Location, str, Waived | None]] = set()
+    for one in sorted(findings, key=lambda one: one.sort_key):
+        if one.where.file.endswith("/cluster.yaml") and is_policy(one.rule):
+            key = one.rule, one.where, one.message, one.waiver
+            if key in told:
+                continue
+            told.add(key)
+        found.append(one)
+    return found
 
 
 def _is_of_cluster(finding: Finding) -> bool:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from gangplan.findings import Finding, Location, Severity, error, warning
 from gangplan.gates import versions_of
+from gangplan.model.support import KUBERNETES
 from gangplan.objects import Body, ref_of
 from gangplan.packs.checks import check_packs
 from gangplan.packs.choose import Chosen, chosen
@@ -16,9 +17,10 @@ from gangplan.packs.objects import cluster_objects
 from gangplan.packs.read import POLICIES, Source, body_of, own_files
 from gangplan.packs.read import RULE as RULE_PACK
 from gangplan.plan.names import PLACEHOLDER
+from gangplan.policy_places import blamed_place
 from gangplan.resolve.facts import facts
 from gangplan.resolve.platform import resolve_platform
-from gangplan.source import load_several
+from gangplan.source import Document, load_several
 from gangplan.trace import Tracer
 from gangplan.validate.crdrules.registry import Imported
 from gangplan.validate.crdrules.registry import of as crds_of
@@ -38,10 +40,23 @@ UNDECIDED = "policy-undecided"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Police:
-    """What judges the objects of one cluster. `pages` are the policies of packs, by their names."""
+    """What judges the objects of a cluster, with its file; `pages` are what packs chose, by name."""
 
     bench: Bench
     pages: Mapping[str, Chosen] = field(default_factory=dict)
+    cluster: Document | None = None
+
+    def chosen(self, violation: Violation) -> Chosen | None:
+        """What of the packs a violation is of, by its binding: a policy can have several."""
+        name = violation.binding.name
+        return (
+            self.pages.get(name)
+            or self.pages.get(name.removesuffix("-object"))
+            or self._named(violation.policy.name)
+        )
+
+    def _named(self, policy: str) -> Chosen | None:
+        return next((one for one in self.pages.values() if one.policy == policy), None)
 
     def __bool__(self) -> bool:
         """Whether there is any policy."""
@@ -64,7 +79,7 @@ def policy_sources(
         taken, more = chosen(workspace.root, file, facts(workspace, cluster))
         findings = [*findings, *more]
     sources = [*cluster_objects(taken, file.document.file), *own]
-    return sources, {one.policy: one for one in taken}, findings
+    return sources, {one.name: one for one in taken}, findings
 
 
 def own_sources(root: Path) -> tuple[list[Source], list[Finding]]:
@@ -93,8 +108,10 @@ def check_policies(workspace: Workspace, clusters: Iterable[str] = ()) -> list[F
         sources, _, wrong = policy_sources(workspace, cluster)
         findings += wrong
         versions = _versions(workspace, cluster)
-        findings += _troubles(_read(sources, versions), without_repeats=is_taken)
-        findings += _own_troubles([one for one in sources if one.document and not one.is_shipped], versions)
+        if versions.kubernetes in KUBERNETES:  # any other is told where it is stated
+            findings += _troubles(_read(sources, versions), without_repeats=is_taken)
+            own = [one for one in sources if one.document and not one.is_shipped]
+            findings += _own_troubles(own, versions)
     return findings
 
 
@@ -150,7 +167,7 @@ def police_of(
         namespaces,
         kinds or Kinds(crds.resources if crds else {}),
     )
-    return Police(bench, pages)
+    return Police(bench, pages, workspace.clusters[cluster].document)
 
 
 def police_findings(
@@ -163,10 +180,10 @@ def police_findings(
     told = {finding.rule for finding in others}
     found: dict[tuple[str, Location, str], Finding] = {}
     for violation in _once(police.bench.judge(bodies)):
-        page = police.pages.get(violation.policy.name)
+        page = police.chosen(violation)
         if page is not None and told & set(page.page.told_by):
             continue
-        finding = _finding(violation, bodies[violation.index], tracer, page)
+        finding = _finding(violation, bodies[violation.index], tracer, page, police.cluster)
         found.setdefault((finding.rule, finding.where, finding.message), finding)
     return list(found.values())
 
@@ -181,10 +198,11 @@ def _once(violations: Sequence[Violation]) -> Iterator[Violation]:
     yield from worst.values()
 
 
-def _finding(violation: Violation, body: Body, tracer: Tracer, page: Chosen | None) -> Finding:
-    path = violation.paths[0] if violation.paths else ()
+def _finding(
+    violation: Violation, body: Body, tracer: Tracer, page: Chosen | None, cluster: Document | None
+) -> Finding:
     name = violation.policy.name
-    where = tracer(violation.index, path).where
+    where, path = blamed_place(violation, tracer, page, cluster)
     home = _home(violation)
     help = page.page.fix if page else f"Follow the policy in {home}, or change it."
     if violation.is_undecided:

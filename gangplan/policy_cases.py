@@ -87,10 +87,19 @@ def judge_cases(suite: Suite, wanted: Collection[str]) -> tuple[int, list[Findin
                 error(RULE, case.where, f"there is no policy '{case.policy}' beside it", "Rename the file.")
             )
     for policy in sorted(set(wanted) - {case.policy for case in mine}):
-        where = Location(f"{suite.shown}")
+        where = _home(suite, policy)
         help = f"Add {policy}.<case>.allow.yaml and {policy}.<case>.deny.yaml."
         findings.append(warning(RULE_NONE, where, f"policy '{policy}' has no case", help))
     return len(mine), [*findings, *(one for case in mine for one in judged(suite, case))]
+
+
+def _home(suite: Suite, policy: str) -> Location:
+    """The line that names a policy."""
+    chosen = suite.policies.get(policy)
+    for one in suite.own if chosen is None else (chosen.source,):
+        if one.document and (one.body.get("metadata") or {}).get("name") == policy:
+            return one.document.where(("metadata", "name"))
+    return Location(suite.shown, 1, 1)
 
 
 def bench_of(suite: Suite, case: Case) -> tuple[Bench, Reading]:

@@ -77,7 +77,7 @@ def excuse(findings: Iterable[Finding], waivers: Waivers, subject: Subject) -> l
         return list(findings)
     return [
         replace(one, waiver=_waived(found))
-        if one.waiver is None and (found := _covering(waivers, one.rule, subject)) is not None
+        if one.waiver is None and (found := covering(waivers, one.rule, subject)) is not None
         else one
         for one in findings
     ]
@@ -111,7 +111,7 @@ def _owner(file: str) -> Subject:
 def marks(waivers: Waivers, subject: Subject) -> tuple[str, ...]:
     """The policies that are waived for all of a subject, sorted."""
     wanted = {policy for one in waivers for policy in policies_of(one.spec.rule)}
-    return tuple(sorted(rule for rule in wanted if _covering(waivers, rule, subject)))
+    return tuple(sorted(rule for rule in wanted if covering(waivers, rule, subject)))
 
 
 def mark_labels(policies: Iterable[str]) -> dict[str, str]:
@@ -144,8 +144,8 @@ def _strip(value: Any, labels: set[str]) -> None:
             _strip(inner, labels)
 
 
-def _covering(waivers: Waivers, rule: str, subject: Subject) -> WaiverFile | None:
-    """Of the waivers that cover it, the one that lasts longest: a renewed one replaces the old."""
+def covering(waivers: Waivers, rule: str, subject: Subject) -> WaiverFile | None:
+    """The waiver that covers a rule for a subject, of several the one that lasts longest: the renewed one."""
     page = rules().get(rule)
     if page is not None and not may_be_waived(page):
         return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from gangplan import expand
@@ -12,6 +12,7 @@ from gangplan.objects import Body, walk
 from gangplan.overlay import Component, load_component
 from gangplan.pipeline import Request, closed_clusters, platform_findings, preview
 from gangplan.resolve.upgrade import with_versions
+from gangplan.since import Told, once
 from gangplan.source import load_objects
 from gangplan.trace import Trace, Tracer, standing_of, standing_tracer, tracer_of
 from gangplan.trace.cause import Path
@@ -22,13 +23,19 @@ from gangplan.workspace import load
 class Rendered:
     """One file below rendered/: its path there, its text, its objects, and the trace of their fields.
 
-    In the objects of a run the hash of its name is a placeholder.
+    In the objects of a run the hash of its name is a placeholder; `names` are that and the
+    real name.
     """
 
     path: str
     text: str
     bodies: tuple[Body, ...]
     tracer: Tracer
+    names: tuple[str, str] = ("", "")
+
+    def shown(self, value: object) -> object:
+        """A value as it stands in the file."""
+        return value.replace(*self.names) if isinstance(value, str) and self.names[0] else value
 
     def fields(self) -> Iterator[tuple[int, Path, object, Trace]]:
         """Every field that is no mapping or list: the object's index, its path, its value, its trace."""
@@ -48,8 +55,37 @@ def runs_of(request: Request) -> tuple[list[Rendered], list[Finding]]:
         text = result.texts[run.path]
         bodies = tuple(load_objects(text.replace(run.name, run.unit.run_name)))
         tracer = tracer_of(run.unit, bodies, components[run.cluster])
-        found.append(Rendered(run.path, text, bodies, tracer))
+        found.append(Rendered(run.path, text, bodies, tracer, (run.unit.run_name, run.name)))
     return found, result.findings
+
+
+def located(request: Request, told: Sequence[Told]) -> list[Finding]:
+    """The findings of a comparison, each at what decides the field that differs."""
+    files: dict[str, Rendered] = {}
+    for cluster in sorted({one.spot.path.split("/")[0] for one in told if one.spot}):
+        spots = [one.spot for one in told if one.spot and one.spot.path.startswith(f"{cluster}/")]
+        specs = {str(request.root / one.source) for one in spots if _is_run(one.path) and one.source}
+        on_it = replace(request, clusters=(cluster,), specs=tuple(sorted(specs)))
+        made = runs_of(on_it)[0] if specs else []
+        if not all(_is_run(one.path) for one in spots):
+            made = [*made, *standing_on(replace(request, clusters=(cluster,)), cluster)[0]]
+        files |= {one.path: one for one in made}
+    return once([_located(one, files.get(one.spot.path) if one.spot else None) for one in told])
+
+
+def _is_run(path: str) -> bool:
+    return path.split("/")[1] == "runs"
+
+
+def _located(told: Told, file: Rendered | None) -> Finding:
+    """The finding at the first field that differs and is decided by something that is written."""
+    spot = told.spot
+    if spot is None or file is None or spot.index >= len(file.bodies):
+        return told.finding
+    traces = [file.tracer(spot.index, path) for path in spot.changed]
+    shown = [one for one in traces if one.causes[0].where and one.causes[0].is_written]
+    best = next(iter([*shown, *(one for one in traces if not one.is_own)]), None)
+    return replace(told.finding, where=best.where) if best else told.finding
 
 
 def standing_on(request: Request, cluster: str) -> tuple[list[Rendered], list[Finding]]:

@@ -140,7 +140,7 @@ def _queue_label(old: Body, new: Body) -> Iterator[Problem]:
         yield Problem(
             ("metadata", "labels", QUEUE_LABEL),
             f"the run moves from queue '{was}' to '{now}', which Kueue refuses once it is admitted",
-            "Wait until the run is over, or raise run: in the spec and render.",
+            "Keep the queue's name, or wait until the run is over; else raise run: in the spec and render.",
             IMMUTABLE,
         )
 

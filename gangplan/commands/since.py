@@ -7,6 +7,7 @@ from gangplan.errors import UserError
 from gangplan.findings import in_order
 from gangplan.pipeline import Request, Result
 from gangplan.since import Tree, findings_since, tree_of
+from gangplan.whence import located
 from gangplan.workspace import RENDERED, load
 
 
@@ -19,7 +20,7 @@ def check_base(request: Request, base: str | None) -> None:
 def add_since(request: Request, result: Result, base: str, today: Tree) -> None:
     """Add the findings between a revision and a tree to those of a result."""
     workspace, _ = load(request.root)
-    found = findings_since(workspace, base, today, request.clusters)
+    found = located(request, findings_since(workspace, base, today, request.clusters))
     result.findings = in_order([*result.findings, *found])
 
 

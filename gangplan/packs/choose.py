@@ -24,6 +24,7 @@ class Chosen:
     """A policy that applies. `name` is that of its bindings and parameters: <policy>, or <policy>-<pack>.
 
     `label` is the label that it asks for, empty for all teams; `params` are texts, as a ConfigMap holds them.
+    `origins` tell of some where the cluster's file sets them, or which fact they are.
     """
 
     policy: str
@@ -33,6 +34,7 @@ class Chosen:
     action: str
     label: str = ""
     params: Mapping[str, str] = field(default_factory=dict)
+    origins: Mapping[str, Fact | tuple[str, ...]] = field(default_factory=dict)
 
 
 def chosen(root: Path, cluster: ClusterFile, facts: Mapping[str, str]) -> tuple[list[Chosen], list[Finding]]:
@@ -132,7 +134,18 @@ class _Choice:
     ) -> Chosen:
         action = self.cluster.spec.policies.actions.get(policy, page.action)
         texts = {key: self._text(value) for key, value in params.items()}
-        return Chosen(policy, name, page, source, action, label, texts)
+        return Chosen(policy, name, page, source, action, label, texts, self._origins(policy, params))
+
+    def _origins(self, policy: str, params: Mapping[str, Any]) -> dict[str, Fact | tuple[str, ...]]:
+        """Parameters that are facts, and those that the cluster's file sets."""
+        found: dict[str, Fact | tuple[str, ...]] = {}
+        own = self._own(policy)
+        for key, value in params.items():
+            if isinstance(value, Fact):
+                found[key] = value
+            elif key in own and own[key] == value:
+                found[key] = ("policies", "params", policy, key)
+        return found
 
     def _own(self, policy: str) -> Mapping[str, Any]:
         """What the cluster's file says of a policy's parameters."""

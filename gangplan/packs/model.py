@@ -75,6 +75,12 @@ class PackPolicy(Strict):
         ),
         examples=[["pod-security"]],
     )
+    blames: str = Field(
+        "",
+        pattern=r"^(spec|team|cluster)(\.[A-Za-z]+)+$|^$",
+        description="The field that a breach is told at, where several decide; first its file.",
+        examples=["spec.network.egress"],
+    )
     waivable: bool = Field(
         True,
         description="Whether a waiver may excuse a breach. False: its bindings heed no label of a waiver.",

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from gangplan.source import Document
+from gangplan.spec.waiver_files import WaiverFile
 from gangplan.workspace import ClusterFile, Spec, TeamFile, Workspace
 
 
@@ -24,6 +25,7 @@ class Sources:
     team: TeamFile
     cluster: ClusterFile
     catalog_document: Document
+    waivers: tuple[WaiverFile, ...] = ()
 
     def __reduce__(self) -> tuple[Callable[[], None], tuple[()]]:
         return _nothing, ()
@@ -32,4 +34,6 @@ class Sources:
 def sources_of(workspace: Workspace, spec: Spec, cluster: str) -> Sources | None:
     """The files behind a unit of a spec on a cluster; None where one is missing."""
     catalog, team = workspace.catalog_document, workspace.teams.get(spec.source.team)
-    return Sources(spec, team, workspace.clusters[cluster], catalog) if catalog and team else None
+    if catalog is None or team is None:
+        return None
+    return Sources(spec, team, workspace.clusters[cluster], catalog, tuple(workspace.waivers))

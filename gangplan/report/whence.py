@@ -31,7 +31,7 @@ def answer_text(answer: Answer) -> str:
         lines.append(
             f"  has a say in {count}, whose value does not show it:" if direct else f"  has a say in {count}:"
         )
-        lines += _outcomes(aside)
+        lines += _outcomes(aside, MOST // 2 if direct else MOST * 2)
     return "\n".join(lines) + "\n"
 
 
@@ -79,16 +79,16 @@ def _value(origin: Origin) -> str:
     return f" = {text if len(text) <= MOST_LETTERS else text[: MOST_LETTERS - 3] + '...'}"
 
 
-def _outcomes(outcomes: list[Outcome]) -> list[str]:
+def _outcomes(outcomes: list[Outcome], most: int = MOST * 2) -> list[str]:
     """Rendered fields, file by file."""
     lines, file = [], ""
-    for one in outcomes[: MOST * 2]:
+    for one in outcomes[:most]:
         if one.file != file:
             file = one.file
             lines.append(f"  {file}")
         lines.append(
             f"    line {one.line}: {one.origin.body['kind']} {dotted(one.origin.path)}{_value(one.origin)}"
         )
-    if len(outcomes) > MOST * 2:
-        lines.append(f"    and {len(outcomes) - MOST * 2} more")
+    if len(outcomes) > most:
+        lines.append(f"    and {len(outcomes) - most} more")
     return lines

@@ -20,6 +20,17 @@ from gangplan.spec.team import Claim, Team
 from gangplan.waivers import policies_of
 from gangplan.workspace import TeamFile, Workspace
 
+# Where the cluster's file states a fact; facts of other files are not in it.
+STATED: dict[str, tuple[str, ...]] = {
+    **{name: (name,) for name in ("region", "location", "environment", "fips", "certifications")},
+    **{name: (name,) for name in ("networkEncrypted", "registries")},
+    "auditDays": ("retention", "audit"),
+    "internet": ("egress",),
+    "egressRanges": ("egress",),
+    "ownPools": ("nodePools",),
+    "encryptedClasses": ("storageClasses",),
+    "priorities": ("limits", "priorities"),
+}
 REGIMES: tuple[str, ...] = get_args(Regime)
 # Regimes whose packs use the policy storage-encrypted.
 ENCRYPTING = frozenset({"hipaa", "gdpr", "fedramp", "pci-dss"})

@@ -71,7 +71,11 @@ def _lower(sentence: str) -> str:
 def _scope(waiver: WaiverFile, workspace: Workspace) -> Iterator[Finding]:
     """Clusters and teams that do not exist. A job may come later: a waiver for none is told as unused."""
     scope = waiver.spec.scope
-    known = {"cluster": {*workspace.clusters, *workspace.unread}, "team": {*workspace.teams}}
+    known = {
+        "cluster": {*workspace.clusters, *workspace.unread},
+        # A team whose file cannot be read is told there.
+        "team": {*workspace.teams, *(file.team for file in workspace.spec_files)},
+    }
     for what, pattern in (("cluster", scope.cluster), ("team", scope.team)):
         if pattern is None or any(fnmatch.fnmatchcase(name, pattern) for name in known[what]):
             continue

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from gangplan.trace.cause import Cause, Path, asides
 from gangplan.trace.context import Context, constant
-from gangplan.trace.files import own
+from gangplan.trace.files import at, own
+from gangplan.waivers import Subject, Waivers, covering
 
 PREFIX = "gangplan.dev/"
 QUEUE, PRIORITY = "kueue.x-k8s.io/queue-name", "kueue.x-k8s.io/priority-class"
@@ -61,7 +62,26 @@ def _ours(context: Context, key: str) -> list[Cause]:
         return [context.team("costCentre")]
     if key == "role":
         return [own("the role of the pod: launcher or worker")]
+    if key.startswith("waived-"):
+        waivers = context.unit.sources.waivers if context.unit.sources else ()
+        return waived(waivers, key.removeprefix("waived-"), Subject.of(context.job))
+    if key == "residency":
+        return [context.spec("residency")]
     return _compliance(context, key)
+
+
+def waived(waivers: Waivers, policy: str, subject: Subject) -> list[Cause]:
+    """The mark of an object that policies leave alone: the waiver, and whom it is for."""
+    found = covering(waivers, policy, subject)
+    if found is None:
+        return [own(f"a waiver excuses it from {policy}")]
+    document, words = found.document, f"the waiver {found.name} excuses it from {policy}"
+    causes = [Cause(found.where, words, document.file, ("rule",))]
+    names = [("scope", name) for name in ("cluster", "team", "job")]
+    for field in [*names, *(("limit", name) for name in document.value.get("limit") or ())]:
+        is_written, says = at(document.value, field) is not None, f"{field[-1]} of the waiver {found.name}"
+        causes.append(Cause(document.where(field), says, document.file, field, is_written, is_direct=False))
+    return [*causes, Cause(found.where, "its limit", document.file, ("limit",), False, False)]
 
 
 def _compliance(context: Context, key: str) -> list[Cause]:
@@ -82,11 +102,26 @@ def annotation(context: Context, stars: Path) -> list[Cause]:
         return [context.spec(because=f"the spec is {context.job.source}")]
     if key == f"{PREFIX}spec-hash":
         return [context.spec(because="a hash of what the spec says, its description and state aside")]
+    if key == f"{PREFIX}extended-timeout":
+        return [context.spec("extendedTimeout")]
+    if key == f"{PREFIX}datasets":
+        return _datasets(context)
+    if key == f"{PREFIX}data-regions":
+        regions = [context.team("connections", name, "region") for name, _ in context.job.data_regions]
+        return [*regions, *asides(_datasets(context))]
     if key in ("argocd.argoproj.io/hook", "kustomize.toolkit.fluxcd.io/ssa"):
         return [context.spec("state")]
     if key.startswith("argocd.argoproj.io/"):
         return [own("what Argo CD may do with a run: the same for every run")]
     return constant("runtime.yaml.j2")
+
+
+def _datasets(context: Context) -> list[Cause]:
+    """The data sets of a run that a regime asks for: what it reads, and where its checkpoints go."""
+    names = context.value("spec", "data") or {}
+    regimes = [context.spec("compliance"), context.team("compliance"), context.spec("residency")]
+    asked = [context.spec("data", name, key=True) for name in names]
+    return [*asked, context.spec("checkpoint", "to"), context.spec("data").aside(), *asides(regimes)]
 
 
 def group_annotation(context: Context, stars: Path) -> list[Cause]:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from gangplan.trace.bindings import binding_name, grant, namespace, role, subject, subject_kind, tenant_of
 from gangplan.trace.cause import Cause, Path
 from gangplan.trace.files import own
+from gangplan.trace.metadata import waived
 from gangplan.trace.network import dns_causes
 from gangplan.trace.place import Place
 from gangplan.trace.quotas import bound_causes, quota_facts
 from gangplan.trace.table import Table
+from gangplan.waivers import Subject
 
 PREFIX = "gangplan.dev/"
 COUNTS = {
@@ -33,6 +35,9 @@ def _label(place: Place, stars: Path) -> list[Cause]:
         openshift = place.cluster("versions", "openshift").aside()
         kueue = [place.cluster("versions", "kueue").aside(), place.gang()] if "kueue" in key else []
         return [own("OpenShift's dashboard and its Kueue look for it"), openshift, *kueue]
+    if key.startswith(f"{PREFIX}waived-"):
+        subject = Subject(place.name, tenant_of(place).team)
+        return waived(place.workspace.waivers, key.removeprefix(f"{PREFIX}waived-"), subject)
     if key.startswith(PREFIX):
         return _compliance(place, key.removeprefix(PREFIX))
     return [own("gangplan marks all that it renders")]

@@ -165,6 +165,7 @@ def test_what_a_cluster_is_too_old_for_is_said() -> None:
     assert {finding.where.file.split("/")[-1] for finding in findings} == {
         "network-endpoints.yaml",
         "network-internet.yaml",
+        "network-posture.yaml",
     }
 
 
@@ -195,7 +196,7 @@ def test_a_regime_tightens_what_holds_for_all() -> None:
     taken, _ = chosen(workspace().root, file, facts(workspace(), "lab"))
     by_name = {one.name: one for one in taken}
     assert by_name["network-posture"].params["floor"] == "default"
-    assert by_name["network-posture-hipaa"].params["floor"] == "isolated"
+    assert by_name["network-posture-hipaa"].params["floor"] == "restricted"
     assert by_name["network-posture-hipaa"].label == "hipaa"
     assert by_name["audit-retention-pci-dss"].params["least"] == "365"
     names_of = [one.body["metadata"]["name"] for one in cluster_objects(taken, "x")]

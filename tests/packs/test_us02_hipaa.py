@@ -79,8 +79,6 @@ JOB, OWNER, HALL, IMAGES = (
     "overlays/hall/cluster.yaml",
     "images/catalog.yaml",
 )
-# What the cluster lacks is told where the team or the job falls under the regime.
-TEAMS = "specs/radiology/"
 FILES = {JOB: SPEC, OWNER: TEAM, HALL: CLUSTER, IMAGES: CATALOG}
 CPU_POOL = "  cpu: {count: 40, cpu: 60, memory: 240Gi, labels: {pool: cpu}}\n"
 RENTED = "  rented: {count: 16, cpu: 124, memory: 1900Gi, gpu: {model: a100-80gb, count: 8}, labels: {pool: rented}, location: cloud}\n"  # noqa: E501  one line per pool
@@ -110,12 +108,12 @@ CASES = {
     "as it should be": Case((), {}),
     "cluster in the cloud": Case(
         ((HALL, "location: on-prem", "location: cloud"),),
-        {"on-premises": TEAMS},
+        {"on-premises": HALL},
         "cluster hall stands in the cloud",
     ),
     "rented pool": Case(
         ((HALL, CPU_POOL, CPU_POOL + RENTED), (JOB, "gpus: 1", "gpus: 1\nplacement: {nodePool: rented}")),
-        {"on-premises": HALL},
+        {"on-premises": JOB},
         "rented nodes",
     ),
     "own pool beside a rented one": Case(
@@ -146,23 +144,23 @@ CASES = {
     ),
     "way to the internet": Case(
         ((JOB, "gpus: 1", "gpus: 1\nnetwork: {posture: restricted, egress: [internet]}"),),
-        {"network-internet": HALL},
+        {"network-internet": JOB},
         "0.0.0.0/0",
     ),
     "way to the internet in posture isolated": Case(
         ((JOB, "gpus: 1", "gpus: 1\nnetwork: {egress: [internet]}"),), {"egress-internet": JOB}
     ),
     "posture default": Case(
-        ((JOB, "gpus: 1", "gpus: 1\nnetwork: {posture: default}"),), {"network-posture": JOB}, "isolated"
+        ((JOB, "gpus: 1", "gpus: 1\nnetwork: {posture: default}"),), {"network-posture": JOB}, "restricted"
     ),
     "password in the environment": Case(
         ((JOB, "gpus: 1", "gpus: 1\nenv: {DB_PASSWORD: hunter2-hunter2}"),), {"secret-literal": JOB}
     ),
     "audit log of a month": Case(
-        ((HALL, "audit: 90d", "audit: 30d"),), {"audit-retention": TEAMS}, "for 30 days"
+        ((HALL, "audit: 90d", "audit: 30d"),), {"audit-retention": HALL}, "for 30 days"
     ),
     "cluster without the certification": Case(
-        ((HALL, "certifications: [hipaa]", "certifications: [iso-27001]"),), {"cluster-certified": TEAMS}
+        ((HALL, "certifications: [hipaa]", "certifications: [iso-27001]"),), {"cluster-certified": HALL}
     ),
     "cluster without the pack": Case(
         ((HALL, "network, hipaa]", "network]"),), {"compliance-not-enforced": OWNER}, "falls under hipaa"
@@ -239,9 +237,9 @@ def test_other_teams_of_the_cluster_are_left_alone(tmp_path: Path) -> None:
     write(root, {"specs/vision/team.yaml": open_team.replace("posture: isolated", "posture: default")})
     outcome = gangplan("validate", "-C", root)
     assert outcome.code == Exit.CLEAN, outcome.err
-    assert {shown.place.split("/")[1] for shown in outcome.findings if shown.rule == "transport-open"} == {
-        "radiology"
-    }
+    told = [shown.message for shown in outcome.findings if shown.rule == "transport-open"]
+    assert len(told) == 1
+    assert told[0].startswith("TrainingRuntime/radiology/tumor: ")
 
 
 def test_a_job_alone_can_fall_under_it(tmp_path: Path) -> None:

@@ -74,12 +74,12 @@ CASES: dict[str, tuple[Changes, dict[str, str], str]] = {
     ),
     "bucket in the US": (
         ((OWNER, "eu-central-1", "us-west-2"),),
-        {"bucket-residency": JOB},
+        {"bucket-residency": OWNER},
         "connection 'lidar' lies in region 'us-west-2'",
     ),
     "bucket anywhere": (
         ((OWNER, "region: eu-central-1, ", ""),),
-        {"bucket-residency": JOB},
+        {"bucket-residency": OWNER},
         "connection 'lidar' states no region",
     ),
     "cluster without a region": (((EU, "region: eu\n", ""),), {"spec-missing-field": EU}, "region"),

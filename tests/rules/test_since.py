@@ -84,6 +84,42 @@ def test_a_runtime_edited_by_hand(committed: Path) -> None:
     assert checked.code == Exit.FINDINGS
 
 
+def test_a_renamed_queue_is_told_at_its_name(committed: Path) -> None:
+    """Two runs that move with their team's queue: one finding, where the queue's name stands."""
+    spec = committed / "specs/nlp/filings.yaml"
+    spec.with_name("second.yaml").write_bytes(spec.read_bytes())
+    workspaces.render(committed)
+    subprocess.run(["git", "-C", committed, "add", "-A"], check=True)
+    subprocess.run(
+        ["git", "-C", committed, "-c", "user.name=t", "-c", "user.email=t@e", "commit", "-qm", "two"],
+        check=True,
+    )
+    cluster = committed / "overlays/lab/cluster.yaml"
+    text = cluster.read_text().replace("nlp: {queue: training", "nlp: {queue: trainings")
+    cluster.write_text(text)
+    line, column = _place(text, "trainings")
+    outcome = since(committed)
+    told = [shown for shown in outcome.findings if shown.rule in ("immutable-changed", "queue-removed")]
+    assert [shown.place for shown in told] == [f"overlays/lab/cluster.yaml:{line}:{column}"] * 2, outcome.err
+    assert told[0].message.endswith("and 1 more object")
+    assert told[0].help.startswith("Keep the queue's name")
+
+
+def _place(text: str, word: str) -> tuple[int, int]:
+    before = text[: text.index(word)]
+    return before.count("\n") + 1, len(before) - before.rfind("\n")
+
+
+def test_every_place_has_a_line(committed: Path) -> None:
+    """Also that of a file that is gone."""
+    (committed / "specs/nlp/filings.yaml").unlink()
+    outcome = since(committed)
+    places = [shown.place for shown in outcome.findings if shown.rule == "run-removed"]
+    assert len(places) == 1
+    assert places[0].startswith("rendered/lab/runs/nlp/filings-")
+    assert places[0].endswith(".yaml:1:1")
+
+
 def test_a_committed_conflict(committed: Path) -> None:
     (path,) = (committed / "rendered/lab/runs/nlp").glob("*.yaml")
     text = path.read_text()

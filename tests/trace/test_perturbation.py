@@ -19,6 +19,7 @@ from gangplan.spec.catalog import ImageCatalog
 from gangplan.spec.cluster import Cluster
 from gangplan.spec.job import TrainingJob
 from gangplan.spec.team import Team
+from gangplan.spec.waiver import Waiver
 from gangplan.trace.files import at
 from tests.trace import worlds
 from tests.trace.perturb import Change, Place, by_place, changed, changes, differences, names, rendered, write
@@ -33,6 +34,7 @@ FILES: dict[str, tuple[str, type[BaseModel]]] = {
     "specs/cv/team.yaml": (worlds.TEAM, Team),
     "overlays/lab/cluster.yaml": (worlds.CLUSTER, Cluster),
     "images/catalog.yaml": (CATALOG, ImageCatalog),
+    "policies/waivers/bucket.yaml": (worlds.WAIVER, Waiver),
 }
 
 

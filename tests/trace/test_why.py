@@ -123,6 +123,36 @@ def test_what_is_not_there(what: str, says: str, root: Path) -> None:
     assert says in outcome.err
 
 
+def test_a_waiver(root: Path, files: list[Rendered]) -> None:
+    """The label of what is excused comes from the waiver, and the waiver knows what it labels."""
+    file = next(one for one in files if "/runs/cv/full-" in one.path)
+    mark = "gangplan.dev/waived-bucket-residency"
+    line = next(number for number, text in enumerate(file.text.splitlines(), 1) if mark in text)
+    (origin,) = _asked(root, f"{RENDERED}/{file.path}", line).origins
+    assert str(origin.trace.where) == "policies/waivers/bucket.yaml:3:7"
+    assert "waiver bucket" in origin.trace.because
+    answer = _asked(root, "policies/waivers/bucket.yaml", 3)
+    assert answer.remark
+    assert {f"{RENDERED}/{file.path}"} == {one.file for one in answer.outcomes}
+    assert {one.origin.path[-1] for one in answer.outcomes} == {mark}
+
+
+def test_the_value_is_that_of_the_line(root: Path, files: list[Rendered]) -> None:
+    """Also where it holds the run's name, hash and all."""
+    file = next(one for one in files if "/runs/cv/full-" in one.path)
+    for line, text in enumerate(file.text.splitlines(), 1):
+        if "gangplan.dev/run: " in text:
+            (origin,) = _asked(root, f"{RENDERED}/{file.path}", line).origins
+            assert str(origin.value) in text
+            return
+    raise AssertionError(file.text)
+
+
+def test_a_line_that_nothing_comes_from(root: Path) -> None:
+    assert _asked(root, "specs/cv/full.yaml", 1).remark.startswith("nothing that is rendered shows it; ")
+    assert _asked(root, "policies/waivers/bucket.yaml", 5).remark == "nothing that is rendered shows it"
+
+
 def test_the_command(root: Path) -> None:
     outcome = gangplan("why", "-C", root, "specs/cv/full.yaml:7")
     assert outcome.code == Exit.CLEAN, outcome.err

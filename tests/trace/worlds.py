@@ -13,6 +13,7 @@ description: Everything at once
 versions: {kubernetes: "1.34.4", trainer: "2.3.0", jobset: "0.12.0", kueue: "0.19.2", gpuOperator: "25.10.0", externalSecrets: "2.3.0", mpiOperator: "0.6.0"}
 region: eu-central
 location: on-prem
+policies: {packs: [residency], params: {data-residency: {nodeRegions: false}}}
 nodePools:
   cpu: {count: 4, cpu: 60, memory: 240Gi, labels: {pool: cpu}, daemons: {cpu: 2, memory: 8Gi}}
   a100: {count: 4, cpu: 124, memory: 1900Gi, gpu: {model: a100-80gb, count: 8}, labels: {pool: a100}, taints: [{key: gpu, value: "yes", effect: NoSchedule}], rdma: {resource: rdma/ib, count: 8, network: default/ib}}
@@ -111,6 +112,7 @@ timeout: 12h
 retries: 2
 labels: {example.com/project: mapping}
 run: 2
+residency: eu
 """
 PLAIN = """\
 apiVersion: gangplan.dev/v1
@@ -131,6 +133,15 @@ command: [python, train.py]
 data: {shown: /films}
 placement: {spread: spread}
 """
+WAIVER = """\
+apiVersion: gangplan.dev/v1
+kind: Waiver
+rule: bucket-residency
+scope: {cluster: lab, team: cv, job: full}
+reason: The bucket moves to another region in spring, and nothing in it is personal.
+approver: platform@example.com
+expires: "2027-05-31"
+"""
 OTHER = "apiVersion: gangplan.dev/v1\nkind: Team\nclusters: [lab]\n"
 PATCHES = """\
 apiVersion: kustomize.config.k8s.io/v1alpha1
@@ -148,7 +159,7 @@ LABELS = "- op: add\n  path: /metadata/labels/example.com~1site\n  value: north\
 
 
 def everything(root: Path) -> Path:
-    """The workspace: one cluster, three teams, three specs, two patches."""
+    """The workspace: one cluster, three teams, three specs, two patches, a waiver."""
     return write(
         root,
         {
@@ -156,6 +167,7 @@ def everything(root: Path) -> Path:
             "overlays/lab/kustomization.yaml": PATCHES,
             "overlays/lab/labels.yaml": LABELS,
             "images/catalog.yaml": CATALOG,
+            "policies/waivers/bucket.yaml": WAIVER,
             "specs/cv/team.yaml": TEAM,
             "specs/nlp/team.yaml": OTHER,
             "specs/research/team.yaml": OTHER,

@@ -11,7 +11,7 @@ from gangplan.validate.cel.errors import BudgetError, EvalError, UnknownError
 from gangplan.validate.cel.program import Program
 from gangplan.validate.policy.evaluate import PER_CALL, Decision, Scope
 from gangplan.validate.policy.model import Path
-from gangplan.validate.policy.places import Finder, Place, Places
+from gangplan.validate.policy.places import PARAMS, Finder, Place, Places
 
 MOST_PATHS = 20
 # The cost that the search for the fields may add to that of the policy.
@@ -20,7 +20,10 @@ Values = Mapping[str, Any]
 
 
 def blamed(decision: Decision) -> list[Path]:
-    """The fields that the failing part of a decision's expression looked at, without repeats; at most 20."""
+    """The fields that the failing part of a decision's expression looked at, without repeats; at most 20.
+
+    Those of the object, and as paths that begin with PARAMS those of the parameters.
+    """
     if decision.check is None or decision.scope is None:
         return []
     judge = _Judge(decision.scope, decision.check.program)
@@ -28,7 +31,9 @@ def blamed(decision: Decision) -> list[Path]:
         found = judge.looked(decision.check.program.node, {}, {}, True)
     except (EvalError, UnknownError, RecursionError):
         found = []
-    return list(dict.fromkeys(path for path in found if path))[:MOST_PATHS]
+    paths = list(dict.fromkeys(path for path in found if path))
+    around = {path[:length] for path in paths for length in range(len(path))}
+    return [path for path in paths if path not in around][:MOST_PATHS]  # the innermost say it best
 
 
 @dataclass(slots=True)
@@ -120,7 +125,9 @@ class _Judge:
             truth = self.truth(condition, inner) if condition is not None else None
             if truth is not wanted and condition is not None and node.macro != "exists_one":
                 found += self.looked(condition, inner, known, wanted)
-        return found or self.read(node.range, values, places)
+        if found and node.macro != "exists":
+            return found
+        return [*found, *self.read(node.range, values, places)]  # where none fits, the list is to blame too
 
     def read(self, node: Node, values: Values, places: Places) -> list[Path]:
         """Every path that an expression reads."""
@@ -128,12 +135,19 @@ class _Judge:
         if tree is not None and not isinstance(tree, Comprehension | Call | ListNode):
             return self.read(tree, {}, {})
         place = self.finder.of(node, values, places)
+        if isinstance(node, Call) and node.function == "@in":
+            place = self.finder.entry(node, values, places)
         paths = list(place.paths()) if isinstance(place, Place) else []
-        if paths or (place is not None and isinstance(node, Ident | Select)):
+        if isinstance(node, Call) and node.function in ("_[_]", "@in"):
+            key = node.arguments[node.function == "_[_]"]
+            paths += self.read(key, values, places) if paths else []
+        of_object = any(path[0] != PARAMS for path in paths)
+        if of_object or (place is not None and not paths and isinstance(node, Ident | Select)):
             return paths
-        if tree is not None:
-            return self.read(tree, {}, {})
-        return [path for part in _parts(node) for path in self.read(part, values, places)]
+        # A parameter that is found by a field of the object does not hide that field.
+        parts = _parts(node) if tree is None else [tree]
+        known = ({}, {}) if tree is not None else (values, places)
+        return [*paths, *(path for part in parts for path in self.read(part, *known))]
 
 
 def _condition(node: Comprehension) -> Node | None:

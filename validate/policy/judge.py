@@ -25,6 +25,7 @@ from gangplan.validate.policy.matching import (
 )
 from gangplan.validate.policy.model import GITOPS_USER, Binding, Body, Path, Policy, User
 from gangplan.validate.policy.params import Known, ParamError, params_of
+from gangplan.validate.policy.places import PARAMS
 from gangplan.validate.schema import SchemaVersions
 
 SEVERITIES = {"Deny": Severity.ERROR, "Warn": Severity.WARNING, "Audit": Severity.NOTE}
@@ -35,7 +36,8 @@ class Violation:
     """One refusal of one object. `validation` counts from 0; -1 where none was reached.
 
     `paths` are the fields of the object that the failing part of the expression looked at, the one most to
-    blame first. `is_undecided`: nothing was refused, but only the cluster can tell.
+    blame first, `params` those of the parameters (for a ConfigMap they begin with `data`). `is_undecided`:
+    nothing was refused, but only the cluster can tell.
     """
 
     index: int
@@ -46,6 +48,7 @@ class Violation:
     validation: int = -1
     reason: str = "Invalid"
     paths: tuple[Path, ...] = ()
+    params: tuple[Path, ...] = ()
     is_undecided: bool = False
     is_error: bool = False
 
@@ -166,6 +169,7 @@ def _violation(
     index: int, compiled: Compiled, binding: Binding, severity: Severity, decision: Decision
 ) -> Violation:
     number = compiled.checks.index(decision.check) if decision.check else -1
+    looked = blamed(decision)
     return Violation(
         index,
         compiled.policy,
@@ -174,7 +178,8 @@ def _violation(
         decision.message,
         number,
         decision.reason,
-        tuple(blamed(decision)),
+        tuple(path for path in looked if path[0] != PARAMS),
+        tuple(path[1:] for path in looked if path[0] == PARAMS),
         is_error=decision.is_error,
     )
 

@@ -15,8 +15,15 @@ from gangplan.validate.cel.errors import EvalError, UnknownError
 from gangplan.validate.cel.values import Optional
 from gangplan.validate.policy.model import Path
 
-# Functions whose value is their argument, or a part of it at the same place.
-SAME = ("orValue", "or", "value", "dyn", "optional.of", "optional.ofNonZeroValue")
+# Functions whose value is their argument, or a part of it at the same place, in another type or form.
+SAME = frozenset(
+    (
+        *("orValue", "or", "value", "dyn", "optional.of", "optional.ofNonZeroValue"),
+        *("int", "uint", "double", "string", "quantity", "trim", "lowerAscii", "upperAscii"),
+    )
+)
+# What a path begins with that leads into the parameters instead of the object.
+PARAMS = "params:"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +58,7 @@ class Place:
 
 Places = Mapping[str, Place]
 NOWHERE = Place()
+_ROOTS = {"object": Place(()), "params": Place((PARAMS,))}
 
 
 @dataclass(slots=True)
@@ -65,7 +73,7 @@ class Finder:
     def of(self, node: Node, values: Mapping[str, Any], places: Places) -> Place | None:
         """The origin of a node's value, None where it has none."""
         if isinstance(node, Ident):
-            return Place(()) if node.name == "object" else places.get(node.name)
+            return _ROOTS.get(node.name) or places.get(node.name)
         if isinstance(node, Select):
             return self._select(node, values, places)
         if isinstance(node, Call):
@@ -95,18 +103,31 @@ class Finder:
             return self.of(node.target or given[0], values, places)
         if name in ("_?._", "_[_]", "_[?_]"):
             place = self.of(given[0], values, places)
-            step = given[1].value if isinstance(given[1], Literal) else self._value(given[1], values)
-            return place.down(step) if place and isinstance(step, str | int) else None
+            step = self._step(given[1], values)
+            return place.down(step) if place and step is not None else None
+        if name == "split" and node.target is not None:
+            place, parts = self.of(node.target, values, places), self._value(node, values)
+            return Place(items=(place,) * len(parts)) if place and isinstance(parts, list | tuple) else None
         if name == "_?_:_":
             branch = given[1] if self._value(given[0], values) is True else given[2]
             return self.of(branch, values, places)
-        if name == "_+_":
-            parts = [self.elements(one, values, places) for one in given]
-            return Place(items=tuple(place for part in parts for place, _ in part))
+        if name == "_+_" and isinstance(self._value(node, values), list | tuple):
+            lists = [self.elements(one, values, places) for one in given]
+            return Place(items=tuple(place for part in lists for place, _ in part))
         if name == "flatten" and node.target is not None:
             inner = self.elements(node.target, values, places)
             return Place(items=tuple(one for place, value in inner for one in _items(place, value)))
         return None
+
+    def entry(self, node: Call, values: Mapping[str, Any], places: Places) -> Place | None:
+        """The origin of the entry that `key in mapping` asks for, be it there or not."""
+        place, step = self.of(node.arguments[1], values, places), self._step(node.arguments[0], values)
+        is_mapping = isinstance(self._value(node.arguments[1], values), Mapping)
+        return place.down(step) if place and is_mapping and step is not None else None
+
+    def _step(self, node: Node, values: Mapping[str, Any]) -> str | int | None:
+        step = node.value if isinstance(node, Literal) else self._value(node, values)
+        return step if isinstance(step, str | int) else None
 
     def _loop(self, node: Comprehension, values: Mapping[str, Any], places: Places) -> Place | None:
         if node.macro not in ("map", "filter") or node.variable2:
