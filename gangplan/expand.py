@@ -28,7 +28,6 @@ from gangplan.scope import EVERYTHING, Scope
 from gangplan.trace import Standing, Tracer, joined, standing_tracer, tracer_of
 from gangplan.validate.admission import Verdict, judge
 from gangplan.validate.contention import Demand, demand_of
-from gangplan.validate.crdrules.registry import read as read_crds
 from gangplan.validate.fit import Fit, admitted_fit
 from gangplan.validate.network.flows import Flow, flows
 from gangplan.validate.world import Run as Judged
@@ -101,7 +100,6 @@ def set_up(options: Options) -> None:
     """Read the workspace for this worker. Its findings were reported by the process that started the work."""
     workspace = with_versions(load(options.root)[0], options.versions, options.clusters)
     builders = {name: Builder(load_component(options.root, name)[0]) for name in workspace.clusters}
-    read_crds(options.root, workspace.clusters)
     _worker[:] = [Worker(options, workspace, builders, EarlierRuns(options.root / RENDERED))]
 
 

@@ -21,7 +21,7 @@ from gangplan.validate.collisions import hold_ups, ousted
 from gangplan.validate.contention import HELP as CHECKPOINT_HELP
 from gangplan.validate.contention import RULE as NO_CHECKPOINT
 from gangplan.validate.contention import Demand, shown
-from gangplan.validate.crdrules.registry import of as crds_of
+from gangplan.validate.crdrules.registry import imported
 from gangplan.validate.gate import judge_built
 from gangplan.validate.proofs import prove
 from gangplan.validate.schema import SchemaVersions
@@ -36,7 +36,7 @@ def versions_of(platform: Platform) -> SchemaVersions:
         trainer=platform.trainer.line,
         kueue=platform.kueue.line if platform.kueue else None,
         jobset=platform.jobset.line,
-        crds=crds_of(platform.cluster),
+        crds=imported(platform.crds),
     )
 
 

@@ -28,13 +28,11 @@ from gangplan.resolve.waiver_checks import check_waivers, known_policies
 from gangplan.scan import scan, untold, without
 from gangplan.scope import EVERYTHING, Scope, select
 from gangplan.validate.contention import Demand
-from gangplan.validate.crdrules.registry import read as read_crds
 from gangplan.waivers import Subject, excuse, excuse_by_file
 from gangplan.workspace import OVERLAYS, RENDERED, SPECS, SpecFile, Workspace, load, load_spec
 
 # Specs per task: enough to make a kustomize start worth while, few enough to keep all workers busy.
 CHUNK = 50
-IMPORT_AGAIN = "Take it in again: gangplan schema import FILE."
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,10 +125,7 @@ def _staged(root: Path, tree: Path) -> Iterator[Stage]:
 
 def platform_findings(root: Path, workspace: Workspace) -> list[Finding]:
     """What is wrong with clusters and teams before any spec is looked at."""
-    findings = [
-        error("crd-unreadable", Location(file, 1, 1), f"the file holds no CRD: {why}", IMPORT_AGAIN)
-        for file, why in read_crds(root, workspace.clusters)
-    ]
+    findings: list[Finding] = []
     for name, cluster in workspace.clusters.items():
         findings += load_component(root, name)[1]
         findings += check_versions(cluster, resolve_platform(cluster))

@@ -22,11 +22,9 @@ from gangplan.resolve.facts import facts
 from gangplan.resolve.platform import resolve_platform
 from gangplan.source import Document, load_several
 from gangplan.trace import Tracer
-from gangplan.validate.crdrules.registry import Imported
-from gangplan.validate.crdrules.registry import of as crds_of
 from gangplan.validate.policy.checks_match import RULE as RULE_INVALID
 from gangplan.validate.policy.judge import Bench, Violation, namespaces_of
-from gangplan.validate.policy.kinds import Kinds
+from gangplan.validate.policy.kinds import Kinds, kinds_of
 from gangplan.validate.policy.model import BINDING, POLICY, Written
 from gangplan.validate.policy.read import RULE_INERT, Reading, read
 from gangplan.validate.policy.resources import served, unknown_resources
@@ -119,8 +117,7 @@ def _own_troubles(own: Sequence[Source], versions: SchemaVersions) -> Iterator[F
     """Of a workspace's own objects: parameters that break their schema, policies about what nobody serves."""
     if not own:
         return
-    crds = versions.crds
-    groups = served(versions, Kinds(crds.resources if isinstance(crds, Imported) else {}))
+    groups = served(versions, kinds_of(versions))
     for source in own:
         written = Written(source.body, source.document, source.file)
         if source.body.get("kind") == POLICY:
@@ -157,7 +154,6 @@ def police_of(
     reading = _read(sources, versions)
     if not reading.policies:
         return Police(Bench(versions, (), ()))
-    crds = crds_of(cluster)
     namespaces = namespaces_of([*standing, *reading.others], versions)
     bench = Bench(
         versions,
@@ -165,7 +161,7 @@ def police_of(
         reading.bindings,
         [*reading.others, *standing],
         namespaces,
-        kinds or Kinds(crds.resources if crds else {}),
+        kinds or kinds_of(versions),
     )
     return Police(bench, pages, workspace.clusters[cluster].document)
 

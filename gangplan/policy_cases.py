@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from gangplan.findings import Finding, Location, Severity, error, warning
+from gangplan.model.crds import NO_CRDS, CrdFiles
 from gangplan.objects import Body
 from gangplan.packs.cases import Case, cases_in
 from gangplan.packs.choose import Chosen, text_of
@@ -15,7 +16,10 @@ from gangplan.packs.model import Fact
 from gangplan.packs.objects import TEAM_LABEL, bindings, has_params, params_object
 from gangplan.packs.read import POLICIES, Source, find, names
 from gangplan.policing import own_sources
+from gangplan.validate.crdrules.registry import imported
 from gangplan.validate.policy.judge import Bench, namespaces_of
+from gangplan.validate.policy.kinds import kinds_of
+from gangplan.validate.policy.matching import UndecidableError
 from gangplan.validate.policy.model import POLICY, Written
 from gangplan.validate.policy.read import Reading, read
 from gangplan.validate.schema import SchemaVersions
@@ -29,18 +33,23 @@ FACTS = {"deadlineKind": "TrainJob"}
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Suite:
-    """Policies that have their cases in one folder. `pack` is empty for a workspace's own."""
+    """Policies that have their cases in one folder. `pack` is empty for a workspace's own.
+
+    `versions` are what their cases are judged as, with the CRDs that the workspace took in.
+    """
 
     pack: str
     folder: Path
     shown: str
     policies: Mapping[str, Chosen] = field(default_factory=dict)
     own: tuple[Source, ...] = ()
+    versions: SchemaVersions = VERSIONS
 
 
-def suites(root: Path) -> list[Suite]:
+def suites(root: Path, crds: CrdFiles = NO_CRDS) -> list[Suite]:
     """Every pack that a workspace can name, and its own policies."""
     found: list[Suite] = []
+    versions = replace(VERSIONS, crds=imported(crds))
     for name in names(root):
         folder, _ = find(root, name)
         if folder is None:
@@ -58,14 +67,14 @@ def suites(root: Path) -> list[Suite]:
             for policy, page in folder.pack.policies.items()
             if policy in folder.policies
         }
-        found.append(Suite(name, folder.folder / "tests", f"{POLICIES}/{name}/tests", policies))
+        found.append(Suite(name, folder.folder / "tests", f"{POLICIES}/{name}/tests", policies, (), versions))
     own = tuple(own_sources(root)[0])
     mine = [
         str((one.body.get("metadata") or {}).get("name")) for one in own if one.body.get("kind") == POLICY
     ]
     if mine:
         empty: Mapping[str, Any] = dict.fromkeys(mine)
-        found.append(Suite("", root / POLICIES / "tests", f"{POLICIES}/tests", empty, own))
+        found.append(Suite("", root / POLICIES / "tests", f"{POLICIES}/tests", empty, own, versions))
     return found
 
 
@@ -113,11 +122,14 @@ def bench_of(suite: Suite, case: Case) -> tuple[Bench, Reading]:
         )
         made: list[Body] = [params_object(one)] if has_params(one.source.body) else []
         sources = [one.source, *(Source(body, None, one.source.file) for body in (*made, *bindings(one)))]
-    reading = read([Written(one.body, one.document, one.file) for one in sources], VERSIONS)
+    # Cases are what shows that a shipped policy is sound: here it is checked, and its costs count.
+    versions = suite.versions
+    reading = read([Written(one.body, one.document, one.file) for one in sources], versions)
     namespace = _namespace(case, chosen.label if chosen else "")
-    known = namespaces_of([namespace], VERSIONS)
+    known = namespaces_of([namespace], versions)
     policies = [one for one in reading.policies if one.policy.name == case.policy]
-    return Bench(VERSIONS, policies, reading.bindings, reading.others, known), reading
+    bench = Bench(versions, policies, reading.bindings, reading.others, known, kinds_of(versions))
+    return bench, reading
 
 
 def _namespace(case: Case, label: str) -> Body:
@@ -136,7 +148,13 @@ def judged(suite: Suite, case: Case) -> list[Finding]:
         if trouble.severity is Severity.ERROR:
             return [Finding(trouble.rule, trouble.severity, trouble.where, trouble.message, trouble.help)]
     old = case.file.old_object
-    if case.policy not in bench.matched(case.file.object, old):
+    try:
+        matched = bench.matched(case.file.object, old)
+    except UndecidableError as unknown:
+        message = f"whether policy '{case.policy}' is about this object cannot be told here: {unknown}"
+        help = "Write the object in the version that the policy names, or matchPolicy: Exact in the policy."
+        return [error(RULE, case.where, message, help)]
+    if case.policy not in matched:
         if not case.file.matches:
             return []
         message = f"policy '{case.policy}' is not about this object: nothing was checked"

@@ -5,15 +5,17 @@ from __future__ import annotations
 import difflib
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 
 from gangplan.errors import UserError
 from gangplan.findings import Finding, Location, error
+from gangplan.model.crds import NO_CRDS, CrdFiles
 from gangplan.rules import learn
 from gangplan.source import Document, load_file
 from gangplan.spec.catalog import ImageCatalog
 from gangplan.spec.cluster import Cluster
+from gangplan.spec.crd_files import load_crds
 from gangplan.spec.job import TrainingJob
 from gangplan.spec.load import M, parse
 from gangplan.spec.team import Team
@@ -29,6 +31,7 @@ class ClusterFile:
     name: str
     spec: Cluster
     document: Document
+    crds: CrdFiles = NO_CRDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +77,7 @@ class Workspace:
     spec_files: tuple[SpecFile, ...] = ()
     unread: frozenset[str] = frozenset()  # clusters whose file could not be read
     waivers: tuple[WaiverFile, ...] = ()
+    crds: CrdFiles = NO_CRDS  # those for all clusters
 
 
 def find_root(start: Path) -> Path:
@@ -99,7 +103,10 @@ def load(root: Path) -> tuple[Workspace, list[Finding]]:
     known = set(_folders(root / OVERLAYS))
     _check_references(clusters, teams, known, set(_folders(root / SPECS)), findings)
     unread, waivers = frozenset(known - set(clusters)), load_waivers(root, findings)
-    return Workspace(root, clusters, teams, catalog, catalog_document, spec_files, unread, waivers), findings
+    crds, own = load_crds(root, clusters, findings)
+    clusters = {name: replace(file, crds=own[name]) for name, file in clusters.items()}
+    workspace = Workspace(root, clusters, teams, catalog, catalog_document, spec_files, unread, waivers, crds)
+    return workspace, findings
 
 
 def load_spec(root: Path, source: SpecFile) -> tuple[Spec | None, list[Finding]]:
@@ -181,11 +188,8 @@ def _load_teams(root: Path, findings: list[Finding]) -> dict[str, TeamFile]:
 
 def _load_catalog(root: Path, findings: list[Finding]) -> tuple[ImageCatalog | None, Document | None]:
     if not os.path.lexists(root / CATALOG):
-        findings.append(
-            error(
-                "catalog-missing", Location(CATALOG), "there is no image catalog", "Add images/catalog.yaml."
-            )
-        )
+        help = "Add images/catalog.yaml."
+        findings.append(error("catalog-missing", Location(CATALOG), "there is no image catalog", help))
         return None, None
     read = _read(root, CATALOG, ImageCatalog, findings)
     return read if read else (None, None)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from pathlib import Path
@@ -35,8 +35,15 @@ ADDONS = "1"
 class Crds(Protocol):
     """Kinds of CRDs that a workspace took in (crdrules/registry.py)."""
 
-    def engine(self, api_version: str, kind: str) -> ImportedEngine | None:
-        """What checks objects of a kind; None for a kind that was not taken in."""
+    @property
+    def resources(self) -> Mapping[tuple[str, str], tuple[str, bool]]:
+        """(group, kind) -> (plural, whether its objects stand in namespaces)."""
+
+    def schema(self, api_version: str, kind: str) -> Schema | None:
+        """The structural schema of a kind; None for a kind that was not taken in."""
+
+    def engine(self, api_version: str, kind: str, minor: int) -> Engine | None:
+        """What checks objects of a kind on Kubernetes 1.`minor`; None for a kind that was not taken in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,20 +107,6 @@ class Engine:
             return problem
         help = f"{self.component} {', '.join(minors)} has this field, {self.minor} does not"
         return replace(problem, help=help)
-
-
-class ImportedEngine(Engine):
-    """The compiled schema of a kind that the workspace took in."""
-
-    def __init__(self, schema: Schema) -> None:
-        import jsonschema_rs
-
-        self.schema = schema
-        self._validator = jsonschema_rs.Draft202012Validator(schema)
-        self._keyed = keyed_lists(schema, {}, {})
-
-    def _other_minor(self, problem: Problem, schema_path: list[str | int]) -> Problem:
-        return problem
 
 
 def at(value: Any, path: tuple[str | int, ...]) -> Any:
@@ -192,10 +185,11 @@ def engine_for(versions: SchemaVersions, api_version: str, kind: str) -> Engine 
         return words.not_installed(api_version, kind, component)
     if minor not in content["versions"]:
         return words.unknown_version(api_version, kind, component, minor, content["versions"])
-    imported = versions.crds.engine(api_version, kind) if versions.crds else None
-    if f"{api_version}/{kind}" not in content["kinds"] and imported is not None:
-        return imported
     if f"{api_version}/{kind}" not in content["kinds"]:
+        minor_number = minor_key(versions.kubernetes)[1]
+        imported = versions.crds.engine(api_version, kind, minor_number) if versions.crds else None
+        if imported is not None:
+            return imported
         return words.unknown_kind(api_version, kind, component, minor, content["kinds"])
     return _engine(component, minor, f"{api_version}/{kind}")
 

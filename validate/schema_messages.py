@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 from gangplan.findings import Severity
+from gangplan.re2 import PatternError, UnknownScriptError, compiled
 
 Schema = dict[str, Any]
 Step = str | int
@@ -148,8 +150,9 @@ def _pattern(path: tuple[Step, ...], pattern: Any, schema: Schema, instance: Any
     help = ""
     if says.startswith("a quantity"):
         help = quantity_help(instance)
-    elif instance != instance.lower() and re.fullmatch(pattern, instance.lower()):
-        help = f"write {instance.lower()!r}"
+    elif instance != instance.lower():
+        with suppress(PatternError, UnknownScriptError):
+            help = f"write {instance.lower()!r}" if compiled(pattern)(instance.lower()) else ""
     return [Problem(path, f"{place(path)} is {value_words(instance)}; expected: {says}", help)]
 
 
@@ -175,6 +178,7 @@ KEYWORDS: dict[str, Words] = {
     "enum": _enum,
     "const": _const,
     "pattern": _pattern,
+    "format": _pattern,
     "minimum": _limit(lambda value, limit: f"is {value}; the least is {limit}"),
     "maximum": _limit(lambda value, limit: f"is {value}; the most is {limit}"),
     "minLength": _limit(

@@ -95,7 +95,7 @@ def test(request: Request, wanted: Sequence[str]) -> Exit:
     if any(one.severity is Severity.ERROR for one in wrong):
         print_findings(wrong)
         return Exit.INPUT
-    found = suites(workspace.root)
+    found = suites(workspace.root, workspace.crds)
     known = {name for suite in found for name in (suite.pack, *suite.policies)} - {""}
     for name in wanted:
         if name not in known:

@@ -14,9 +14,10 @@ from gangplan.findings import Location
 from gangplan.model.version import parse_version
 from gangplan.pipeline import Request
 from gangplan.source import Limits, ManifestError, load_objects, load_several
+from gangplan.spec.crd_files import SCHEMAS
 from gangplan.validate.cel.errors import CompileError
 from gangplan.validate.crdrules.imported import schema_rules
-from gangplan.validate.crdrules.registry import FOLDER, stored
+from gangplan.validate.crdrules.registry import stored
 from gangplan.workspace import load, nearest
 
 
@@ -25,7 +26,7 @@ def import_crds(request: Request, files: Sequence[Path], cluster: str | None) ->
     workspace, _ = load(request.root)
     if cluster is not None and cluster not in workspace.clusters:
         raise UserError(f"there is no cluster '{cluster}'", nearest(cluster, workspace.clusters))
-    base = request.root / (f"overlays/{cluster}/{FOLDER}" if cluster else FOLDER)
+    base = request.root / (f"overlays/{cluster}/{SCHEMAS}" if cluster else SCHEMAS)
     chosen = [cluster] if cluster else list(workspace.clusters)
     minors = [parse_version(workspace.clusters[name].spec.versions.kubernetes).minor for name in chosen]
     taken = [(file, crd) for file in files for crd in _crds(file)]

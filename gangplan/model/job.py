@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from gangplan.findings import Location
+from gangplan.model.crds import NO_CRDS, CrdFiles
 from gangplan.model.quantity import Quantity
 from gangplan.model.version import Version
 
@@ -54,6 +55,7 @@ class Platform:
     mpi_operator: Version | None = None
     start_wait_s: int = 1800
     hands_on: bool = False
+    crds: CrdFiles = NO_CRDS
 
     @property
     def has_pod_group(self) -> bool:

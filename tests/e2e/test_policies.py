@@ -136,3 +136,41 @@ def test_rules_of_crds(lab: Lab, sample: Sample) -> None:
     assert result.judged > RULES / 4
     assert result.broken > 20
     assert result.changes > 10
+
+
+def test_parameters_come_before_conditions(lab: Lab) -> None:
+    """What gangplan leans on where it does not know the namespace: a false condition ends a policy, a missing
+    parameter comes first, and conditions see the parameters."""
+    server, api = Server(lab.client), "admissionregistration.k8s.io/v1"
+
+    def config(name: str, **data: str) -> Body:
+        metadata = {"name": name, "namespace": "default"}
+        return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
+
+    def bound(name: str) -> list[Body]:
+        rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"]}
+        spec = {
+            "paramKind": {"apiVersion": "v1", "kind": "ConfigMap"},
+            "matchConstraints": {
+                "resourceRules": [{**rule, "resources": ["configmaps"], "resourceNames": [name]}]
+            },
+            "matchConditions": [{"name": "on", "expression": "params.data.on == 'yes'"}],
+            "validations": [{"expression": "false", "message": "reached"}],
+        }
+        ref = {"name": f"param-{name}", "namespace": "default", "parameterNotFoundAction": "Deny"}
+        binding = {"policyName": name, "validationActions": ["Deny"], "paramRef": ref}
+        return [
+            {"apiVersion": api, "kind": POLICY, "metadata": {"name": name}, "spec": spec},
+            {"apiVersion": api, "kind": BINDING, "metadata": {"name": name}, "spec": binding},
+        ]
+
+    params = [config("param-asked-no", on="no"), config("param-asked-yes", on="yes")]
+    names = ("asked-none", "asked-no", "asked-yes")
+    server.install([*params, *(body for name in names for body in bound(name))])
+    try:
+        said = [server.ask(config(name)).refusal for name in names]
+        assert "no params found" in said[0]
+        assert said[1] == ""
+        assert "reached" in said[2]
+    finally:
+        server.remove()

@@ -7,14 +7,17 @@ from pathlib import Path
 
 import pytest
 
+from gangplan.packs.cases import cases_in
 from gangplan.pipeline import Request, preview
 from gangplan.policing import police_of
+from gangplan.policy_cases import bench_of, suites
 from gangplan.source import load_objects
 from gangplan.validate.cel.program import Program
+from gangplan.validate.policy import compiled
 from gangplan.validate.policy.compiled import Compiled
 from gangplan.validate.policy.evaluate import PER_CALL
 from gangplan.workspace import load
-from tests.packs.test_packs import PACKS
+from tests.packs.test_packs import NOWHERE, PACKS, workspace
 from tests.workspaces import SPEC, STOCK, TEAM, WIDE_CLUSTER, write
 
 # As many variables, claims and words as a spec of a person may ever have.
@@ -62,3 +65,21 @@ def test_costs_stay_far_below_the_budget(tmp_path: Path, monkeypatch: pytest.Mon
     assert told == [(one.index, one.policy.name, one.message) for one in plainly]
     assert len(costs) > 100
     assert 100 < max(costs) < PER_CALL / 10, max(costs)
+
+
+@pytest.mark.parametrize("cases_first", [True, False])
+def test_costs_count_in_cases_and_nowhere_else(cases_first: bool) -> None:
+    """Whoever asks first, in one process: what comes with gangplan is counted by its cases alone."""
+
+    def cases() -> set[bool]:
+        suite = next(suite for suite in suites(NOWHERE) if suite.pack == "baseline")
+        bench, _ = bench_of(suite, cases_in(suite.folder, suite.shown)[0][0])
+        return {one.policy.written.is_shipped for one in bench.policies}
+
+    def police() -> set[bool]:
+        return {one.policy.written.is_shipped for one in police_of(workspace(), "lab", []).bench.policies}
+
+    compiled._KNOWN.clear()
+    first, second = (cases, police) if cases_first else (police, cases)
+    said = first(), second()
+    assert said == (({False}, {True}) if cases_first else ({True}, {False}))

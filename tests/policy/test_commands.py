@@ -187,6 +187,34 @@ def test_a_cluster_without_policies_exports_nothing(root: Path) -> None:
     assert "has no policies" in outcome.err
 
 
+def test_a_case_that_only_the_cluster_can_decide(root: Path) -> None:
+    text = """\
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: no-queue}
+spec:
+  matchConstraints:
+    resourceRules:
+    - {apiGroups: [kueue.x-k8s.io], apiVersions: [v1beta1], operations: [CREATE], resources: [localqueues]}
+  validations: [{expression: "false", message: none}]
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {name: no-queue}
+spec: {policyName: no-queue, validationActions: [Deny]}
+"""
+    case = (
+        "object: {apiVersion: kueue.x-k8s.io/v1beta2, kind: LocalQueue, metadata: {name: x}}\nmessage: none\n"
+    )
+    write(root, {"policies/own.yaml": text, "policies/tests/no-queue.plain.deny.yaml": case})
+    outcome = gangplan("policy", "test", "no-queue", "-C", str(root))
+    assert outcome.code == Exit.FINDINGS
+    assert "cannot be told here: the policy names localqueues of kueue.x-k8s.io/v1beta1" in outcome.err
+    exact = text.replace("  matchConstraints:\n", "  matchConstraints:\n    matchPolicy: Exact\n")
+    write(root, {"policies/own.yaml": exact})
+    assert "is not about this object" in gangplan("policy", "test", "no-queue", "-C", str(root)).err
+
+
 def test_own_policies_hold_everywhere(root: Path) -> None:
     own = POLICY.replace("few-workers", "own-rule").replace(
         "  paramKind: {apiVersion: v1, kind: ConfigMap}\n", ""

@@ -132,6 +132,55 @@ def test_a_namespace_that_nobody_renders() -> None:
     assert "namespace nlp" in found.message
 
 
+TEAM = {"namespaceSelector": {"matchLabels": {"team": "nlp"}}}
+NEVER = {"objectSelector": {"matchLabels": {"app": "never"}}}
+CONDITION = {"name": "n", "expression": "object.kind == 'Job'"}
+
+
+def test_nothing_is_undecided_where_the_policy_would_not_apply() -> None:
+    assert not judged(pod(), match=TEAM, binding={"matchResources": NEVER})
+    assert not judged(pod(), match=NEVER, binding={"matchResources": TEAM})
+    assert not judged(pod(), match=TEAM, matchConditions=[CONDITION])
+    assert not judged(pod(), binding={"matchResources": TEAM}, matchConditions=[CONDITION])
+    for unsure in (
+        "object.kind == 'Pod'",
+        "object.nope == 1",
+        "authorizer.group('').resource('pods').check('list').allowed()",
+    ):
+        (found,) = judged(pod(), match=TEAM, matchConditions=[{"name": "n", "expression": unsure}])
+        assert found.is_undecided
+    error = [{"name": "n", "expression": "object.nope == 1"}]
+    assert not judged(pod(), match=TEAM, matchConditions=error, failurePolicy="Ignore")
+
+
+def test_undecided_asks_the_parameters_first() -> None:
+    kind = {"apiVersion": "v1", "kind": "ConfigMap"}
+    condition = [{"name": "n", "expression": "params.data.on == 'yes'"}]
+    ref = {"paramRef": {"name": "c", "parameterNotFoundAction": "Deny"}}
+
+    def asked(*others: Body, **more: Any) -> list[Violation]:
+        return judged(
+            pod(), match=TEAM, paramKind=kind, matchConditions=condition, binding=ref, others=others, **more
+        )
+
+    assert not asked(config("c", on="no"))
+    assert [one.is_undecided for one in asked(config("c", on="yes"))] == [True]
+    assert [one.is_undecided for one in asked()] == [True]  # the server refuses what lacks its parameters
+    assert not asked(failurePolicy="Ignore")
+
+
+def test_conditions_of_an_object_to_be_converted_are_not_asked() -> None:
+    queue = {
+        "apiVersion": "kueue.x-k8s.io/v1beta2",
+        "kind": "LocalQueue",
+        "metadata": {"name": "q", "namespace": "nlp"},
+    }
+    rule = {"apiGroups": ["kueue.x-k8s.io"], "apiVersions": ["v1beta1"], "resources": ["localqueues"]}
+    (found,) = judged(queue, rule=rule, matchConditions=[{"name": "n", "expression": "false"}])
+    assert found.is_undecided
+    assert not judged(queue, rule=rule, binding={"matchResources": NEVER})
+
+
 def test_another_version_of_the_object() -> None:
     queue = {
         "apiVersion": "kueue.x-k8s.io/v1beta2",

@@ -1,4 +1,4 @@
-"""CRDs in; the rules of their schemas, and the schemas as JSON Schema for the schema gate, out."""
+"""The structural schema of a CRD in, its rules compiled out."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ from gangplan.validate.cel.errors import CompileError
 from gangplan.validate.cel.types import DYN
 from gangplan.validate.crdrules.rules import Compiled, Rule, compile_rule
 from gangplan.validate.crdrules.structural import (
-    EMBEDDED,
-    INT_OR_STRING,
     LIST_KEYS,
     LIST_TYPE,
     RULES,
@@ -19,27 +17,6 @@ from gangplan.validate.crdrules.structural import (
 )
 
 Place = tuple[str | int, ...]
-
-PRESERVE = "x-kubernetes-preserve-unknown-fields"
-# Keywords that mean the same in JSON Schema.
-_KEPT = (
-    "type",
-    "enum",
-    "required",
-    "pattern",
-    "minimum",
-    "maximum",
-    "exclusiveMinimum",
-    "exclusiveMaximum",
-    "multipleOf",
-    "minLength",
-    "maxLength",
-    "minItems",
-    "maxItems",
-    "minProperties",
-    "maxProperties",
-    "uniqueItems",
-)
 
 
 def schema_rules(schema: Schema, minor: int, is_new: bool = False) -> list[Compiled]:
@@ -82,38 +59,3 @@ def _rule(one: Mapping[str, Any], path: tuple[str, ...]) -> Rule:
         one.get("fieldPath") or "",
         bool(one.get("optionalOldSelf")),
     )
-
-
-def json_schema(schema: Schema, is_root: bool = True) -> dict[str, Any]:
-    """A structural schema as JSON Schema (draft 2020-12) that refuses unknown fields."""
-    if schema.get(INT_OR_STRING):
-        return {"type": ["integer", "string"]}
-    out: dict[str, Any] = {key: schema[key] for key in _KEPT if key in schema}
-    for name in ("exclusiveMinimum", "exclusiveMaximum"):  # flags in OpenAPI 3.0
-        flag = out.pop(name, False)
-        if flag is True:
-            out[name] = out.pop(name.removeprefix("exclusive").lower())
-    properties = {name: json_schema(inner, False) for name, inner in (schema.get("properties") or {}).items()}
-    is_open = schema.get(PRESERVE) or schema.get(EMBEDDED)
-    if is_root or schema.get(EMBEDDED):
-        properties |= {
-            "apiVersion": {"type": "string"},
-            "kind": {"type": "string"},
-            "metadata": {"type": "object"},
-        }
-    if properties:
-        out["properties"] = properties
-    more = schema.get("additionalProperties")
-    if isinstance(more, dict):
-        out["additionalProperties"] = json_schema(more, False)
-    elif schema.get("type") == "object" and not is_open and more is not True:
-        out["additionalProperties"] = False
-    if isinstance(schema.get("items"), dict):
-        out["items"] = json_schema(schema["items"], False)
-    if schema.get("nullable") and isinstance(out.get("type"), str):
-        out["type"] = [out["type"], "null"]
-    if schema.get(LIST_KEYS):
-        out[LIST_KEYS] = schema[LIST_KEYS]
-    if is_root:
-        out["required"] = sorted({*out.get("required", ()), "apiVersion", "kind", "metadata"})
-    return out

@@ -1,22 +1,18 @@
-"""The CRDs that a workspace took in (`gangplan schema import`), by cluster: read once, asked by every check.
-
-They stand in schemas/<group>/<plural>.json for all clusters, in overlays/<cluster>/schemas/ for one.
-"""
+"""The CRDs that a workspace took in (`gangplan schema import`): their kinds, schemas and rules."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
+from functools import lru_cache
 from typing import Any
 
+from gangplan.model.crds import CrdFiles, read_crd
 from gangplan.validate.cel.errors import CompileError
-from gangplan.validate.crdrules.imported import json_schema, schema_rules
+from gangplan.validate.crdrules.imported import schema_rules
 from gangplan.validate.crdrules.rules import Compiled
-from gangplan.validate.schema import ImportedEngine
+from gangplan.validate.crdrules.schema_gate import ImportedEngine
 
-FOLDER = "schemas"
 Key = tuple[str, str]  # apiVersion, kind
 
 
@@ -28,7 +24,7 @@ class Imported:
     resources: dict[Key, tuple[str, bool]] = field(
         default_factory=dict
     )  # (group, kind) -> (plural, namespaced)
-    _engines: dict[Key, ImportedEngine] = field(default_factory=dict)
+    _engines: dict[tuple[str, str, int], ImportedEngine] = field(default_factory=dict)
     _rules: dict[tuple[str, str, int], Sequence[Compiled]] = field(default_factory=dict)
 
     def add(self, crd: dict[str, Any]) -> None:
@@ -38,13 +34,18 @@ class Imported:
         for version, schema in crd["versions"].items():
             self.schemas[f"{group}/{version}", kind] = schema
 
-    def engine(self, api_version: str, kind: str) -> ImportedEngine | None:
-        """What checks objects of a kind by its schema; None for a kind that was not taken in."""
-        key = api_version, kind
-        if key not in self.schemas:
+    def schema(self, api_version: str, kind: str) -> dict[str, Any] | None:
+        """The structural schema of a kind; None for a kind that was not taken in."""
+        return self.schemas.get((api_version, kind))
+
+    def engine(self, api_version: str, kind: str, minor: int) -> ImportedEngine | None:
+        """What checks objects of a kind on Kubernetes 1.`minor`; None for a kind that was not taken in."""
+        schema = self.schemas.get((api_version, kind))
+        if schema is None:
             return None
+        key = api_version, kind, minor
         if key not in self._engines:
-            self._engines[key] = ImportedEngine(json_schema(self.schemas[key]))
+            self._engines[key] = ImportedEngine(schema, minor)
         return self._engines[key]
 
     def rules(self, api_version: str, kind: str, minor: int) -> Sequence[Compiled] | None:
@@ -61,35 +62,13 @@ class Imported:
         return self._rules[key]
 
 
-_current: dict[str, Imported] = {}
-
-
-def read(root: Path, clusters: Iterable[str]) -> list[tuple[str, str]]:
-    """Read what a workspace took in; from now on `of` answers for its clusters. The files that are no such
-    schema, with what is wrong."""
-    wrong: list[tuple[str, str]] = []
-    _current.clear()
-    for cluster in clusters:
-        imported = Imported()
-        for path in files(root, cluster):
-            try:
-                imported.add(json.loads(path.read_text(encoding="utf-8")))
-            except (OSError, ValueError, KeyError, TypeError, AttributeError) as bad:
-                wrong.append((path.relative_to(root).as_posix(), f"{type(bad).__name__}: {bad}"))
-        if imported.schemas:
-            _current[cluster] = imported
-    return sorted(set(wrong))
-
-
-def files(root: Path, cluster: str) -> Iterator[Path]:
-    """The files for a cluster; those of its own come last and win."""
-    for folder in (root / FOLDER, root / "overlays" / cluster / FOLDER):
-        yield from sorted(folder.glob("*/*.json"))
-
-
-def of(cluster: str) -> Imported | None:
-    """What was taken in for a cluster."""
-    return _current.get(cluster)
+@lru_cache(maxsize=64)
+def imported(files: CrdFiles) -> Imported | None:
+    """What the files of a cluster hold; None where there are none. The same files give the same answer."""
+    found = Imported()
+    for text in files.texts:
+        found.add(read_crd(text))
+    return found if found.schemas else None
 
 
 def stored(crd: dict[str, Any]) -> dict[str, Any]:
@@ -109,13 +88,15 @@ def stored(crd: dict[str, Any]) -> dict[str, Any]:
 
 
 def _bare(schema: Any, names: bool = False) -> Any:
-    """Without descriptions; `names` marks mappings whose keys are names of fields."""
+    """Without prose; `names` marks mappings whose keys are names of fields. Values are left as they are."""
     if isinstance(schema, list):
         return [_bare(one) for one in schema]
     if not isinstance(schema, dict):
         return schema
     return {
-        key: _bare(value, names=key == "properties" and not names)
+        key: value
+        if key in ("default", "enum") and not names
+        else _bare(value, names=key == "properties" and not names)
         for key, value in sorted(schema.items())
         if names or key not in ("description", "example", "externalDocs")
     }

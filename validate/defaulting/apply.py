@@ -6,15 +6,24 @@ from typing import Any
 
 from gangplan.validate.defaulting import admitted, builtin, crds
 from gangplan.validate.defaulting.paths import copied, fill
+from gangplan.validate.defaulting.structural import fill_object
 from gangplan.validate.schema import SchemaVersions
 
 Body = dict[str, Any]
 
 
 def with_defaults(body: Body, versions: SchemaVersions) -> Body:
-    """A copy of the object with all that the server fills in; fields of the wrong type are left alone."""
+    """A copy of the object with all that the server fills in; fields of the wrong type are left alone.
+
+    A CRD that the workspace took in is the cluster's own: its defaults count, and the tables do not.
+    """
     result: Body = copied(body)
-    fill(result, crds.table(body.get("apiVersion"), body.get("kind"), versions))
+    api_version, kind = body.get("apiVersion"), body.get("kind")
+    schema = versions.crds.schema(str(api_version), str(kind)) if versions.crds else None
+    if schema is not None:
+        fill_object(result, schema)
+    else:
+        fill(result, crds.table(api_version, kind, versions))
     builtin.fill_in(result)
     admitted.fill_in(result, versions)
     return result

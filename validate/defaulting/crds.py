@@ -1,4 +1,5 @@
-"""The defaults of the CRDs: Kubeflow Trainer 2.1 to 2.3, JobSet 0.10 to 0.12, Kueue 0.15 to 0.19.
+"""The defaults of the CRDs: Kubeflow Trainer 2.1 to 2.3, JobSet 0.10 to 0.12, Kueue 0.15 to 0.19, and the
+ExternalSecret of external-secrets 1.3.
 
 Facts by hand; tests/policy/test_defaults.py compares them with the CRDs.
 """
@@ -115,7 +116,24 @@ _BACKOFF: tuple[Row, ...] = (
     ("spec.retryStrategy", {}),
     *((f"spec.retryStrategy.{name}", value) for name, value in _RETRY.items()),
 )
-# kind -> rows, of every served version of its group.
+_GENERATOR: Row = ("sourceRef.generatorRef.apiVersion", "generators.external-secrets.io/v1alpha1")
+_REMOTE = (("conversionStrategy", "Default"), ("decodingStrategy", "None"), ("metadataPolicy", "None"))
+_REWRITE = {"conflictPolicy": "Error", "into": "", "priorityPolicy": "Strict", "strategy": "Extract"}
+_SECRET: tuple[Row, ...] = (
+    ("spec.refreshInterval", "1h0m0s"),
+    *_below("spec.data[]", (_GENERATOR,), _below("remoteRef", _REMOTE)),
+    *_below("spec.dataFrom[]", (_GENERATOR,), _below("extract", _REMOTE), _below("find", _REMOTE[:2])),
+    *((f"spec.dataFrom[].rewrite[].merge.{name}", value) for name, value in _REWRITE.items()),
+    ("spec.target", {}),
+    ("spec.target.creationPolicy", "Owner"),
+    ("spec.target.deletionPolicy", "Retain"),
+    ("spec.target.template.engineVersion", "v2"),
+    ("spec.target.template.mergePolicy", "Replace"),
+    ("spec.target.template.templateFrom[].configMap.items[].templateAs", "Values"),
+    ("spec.target.template.templateFrom[].secret.items[].templateAs", "Values"),
+    ("spec.target.template.templateFrom[].target", "Data"),
+)
+# kind -> rows, of every served version of its group. PrometheusRule has no defaults.
 TABLES: dict[tuple[str, str], tuple[Row, ...]] = {
     ("kueue.x-k8s.io", "ClusterQueue"): _CLUSTER_QUEUE,
     ("kueue.x-k8s.io", "Cohort"): (("spec.fairSharing.weight", 1),),
@@ -128,6 +146,7 @@ TABLES: dict[tuple[str, str], tuple[Row, ...]] = {
     ("trainer.kubeflow.org", "ClusterTrainingRuntime"): _RUNTIME,
     ("trainer.kubeflow.org", "TrainingRuntime"): _RUNTIME,
     ("trainer.kubeflow.org", "TrainJob"): _TRAIN_JOB,
+    ("external-secrets.io", "ExternalSecret"): _SECRET,
     ("jobset.x-k8s.io", "JobSet"): _below("spec", _JOBSET),
 }
 

@@ -138,7 +138,7 @@ class _Compiler:
 
 _PROGRAMS: dict[tuple[int, str, tuple[str, ...], tuple[tuple[str, Type], ...]], Program] = {}
 # What was compiled before, by the document it came from: clusters of one minor share it.
-_KNOWN: dict[tuple[int, int], tuple[Document, Compiled]] = {}
+_KNOWN: dict[tuple[int, int, bool], tuple[Document, Compiled]] = {}
 
 
 def compiled(policy: Policy, minor: int) -> Compiled:
@@ -146,7 +146,8 @@ def compiled(policy: Policy, minor: int) -> Compiled:
     document = policy.written.document
     if document is None:
         return Compiled(policy, minor)
-    key = id(document), minor
+    # Whether it comes with gangplan decides if its costs count: cases count them, `validate` does not.
+    key = id(document), minor, policy.written.is_shipped
     if key not in _KNOWN:
         _KNOWN[key] = (document, Compiled(policy, minor))
     return _KNOWN[key][1]

@@ -94,16 +94,7 @@ def decide(compiled: Compiled, request: Request, params: Body | None, user: User
 
 
 def _decide(compiled: Compiled, request: Request, params: Body | None, user: User) -> list[Decision]:
-    base = {
-        "object": request.body,
-        "oldObject": request.old,
-        "request": request_value(request, user),
-        "params": params,
-        "namespaceObject": None,
-        # Calls of these raise UnknownError, whatever stands here.
-        "authorizer": {},
-        "authorizer.requestResource": {},
-    }
+    base = _base(request, params, user)
     fails = compiled.policy.fails_closed
     try:
         if not _applies(compiled, Scope(dict(base), compiled, PER_CONDITIONS), fails):
@@ -125,6 +116,29 @@ def _decide(compiled: Compiled, request: Request, params: Body | None, user: Use
         if value is not True:
             found.append(Decision("", check, scope))
     return [_with_message(one, base, request) for one in found]
+
+
+def may_apply(compiled: Compiled, request: Request, params: Body | None, user: User) -> bool:
+    """Whether no match condition is plainly false; they do not see the namespace."""
+    scope = Scope(_base(request, params, user), compiled, PER_CONDITIONS)
+    try:
+        return _applies(compiled, scope, compiled.policy.fails_closed)
+    except (EvalError, UnknownError):
+        return True
+
+
+def _base(request: Request, params: Body | None, user: User) -> dict[str, Any]:
+    """What every expression sees."""
+    return {
+        "object": request.body,
+        "oldObject": request.old,
+        "request": request_value(request, user),
+        "params": params,
+        "namespaceObject": None,
+        # Calls of these raise UnknownError, whatever stands here.
+        "authorizer": {},
+        "authorizer.requestResource": {},
+    }
 
 
 def scope_of(compiled: Compiled, activation: dict[str, Any]) -> Scope:

@@ -12,11 +12,12 @@ from gangplan.findings import Severity
 from gangplan.validate.defaulting.apply import with_defaults
 from gangplan.validate.policy.blame import blamed
 from gangplan.validate.policy.compiled import Compiled
-from gangplan.validate.policy.evaluate import Decision, decide
+from gangplan.validate.policy.evaluate import Decision, decide, may_apply
 from gangplan.validate.policy.kinds import Kinds, Resource
 from gangplan.validate.policy.matching import (
     CREATE,
     UPDATE,
+    ConversionError,
     Request,
     UndecidableError,
     is_exempt,
@@ -93,7 +94,7 @@ class Bench:
         return found
 
     def matched(self, body: Body, old: Body | None = None) -> set[str]:
-        """The names of the policies whose rules and bindings are about an object."""
+        """The names of the policies whose rules and bindings are about an object. Raises UndecidableError."""
         request = self._request(body, old, self.namespaces)
         return {
             compiled.policy.name
@@ -122,19 +123,25 @@ class Bench:
 
     def _of(self, index: int, request: Request) -> Iterator[Violation]:
         for compiled in self._about(request):
-            try:
-                if not matches(compiled.policy.match, request):
-                    continue
-            except UndecidableError as unknown:
-                for binding in self._bindings(compiled.policy):
-                    yield _undecided(index, compiled.policy, binding, unknown)
-                continue
             for binding in self._bindings(compiled.policy):
                 try:
-                    if binding.match is None or matches(binding.match, request):
+                    if _is_about(compiled.policy, binding, request):
                         yield from self._decided(index, compiled, binding, request)
                 except UndecidableError as unknown:
-                    yield _undecided(index, compiled.policy, binding, unknown)
+                    if self._may_apply(compiled, binding, request, unknown):
+                        yield _undecided(index, compiled.policy, binding, unknown)
+
+    def _may_apply(
+        self, compiled: Compiled, binding: Binding, request: Request, unknown: UndecidableError
+    ) -> bool:
+        """Whether the policy could still say something: its match conditions need not know the namespace."""
+        if isinstance(unknown, ConversionError):
+            return True  # they see the converted object
+        try:
+            params = params_of(compiled.policy, binding, request, self._known, self.kinds)
+        except ParamError:
+            return compiled.policy.fails_closed
+        return any(may_apply(compiled, request, param, self.user) for param in params)
 
     def _decided(
         self, index: int, compiled: Compiled, binding: Binding, request: Request
@@ -154,10 +161,17 @@ class Bench:
 
 
 def _is_about(policy: Policy, binding: Binding, request: Request) -> bool:
-    try:
-        return matches(policy.match, request) and (binding.match is None or matches(binding.match, request))
-    except UndecidableError:
-        return False
+    """Whether policy and binding both mean a request. UndecidableError: neither plainly says no."""
+    unknown: list[UndecidableError] = []
+    for match in (policy.match, binding.match):
+        try:
+            if match is not None and not matches(match, request):
+                return False
+        except UndecidableError as found:
+            unknown.append(found)
+    if unknown:
+        raise next((one for one in unknown if isinstance(one, ConversionError)), unknown[0])
+    return True
 
 
 def _undecided(index: int, policy: Policy, binding: Binding, unknown: UndecidableError) -> Violation:

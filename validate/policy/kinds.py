@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from gangplan.validate.schema import SchemaVersions
+
 CLUSTER_SCOPED = {
     "": "ComponentStatus Namespace Node PersistentVolume",
     "admissionregistration.k8s.io": (
@@ -68,6 +70,11 @@ class Kinds:
             (group, kind), (guessed(kind), (group, kind) not in _CLUSTER_SCOPED)
         )
         return Resource(group, version, kind, plural, namespaced)
+
+
+def kinds_of(versions: SchemaVersions) -> Kinds:
+    """What the CRDs say that the workspace took in."""
+    return Kinds(versions.crds.resources if versions.crds else {})
 
 
 def guessed(kind: str) -> str:

@@ -22,6 +22,10 @@ class UndecidableError(Exception):
     """The answer hangs on something that only the cluster knows; the text says on what."""
 
 
+class ConversionError(UndecidableError):
+    """The object would first be converted to another version."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Request:
     """What is sent: the object (defaults applied), its resource, the operation, and its namespace's object.
@@ -124,7 +128,7 @@ def _any_rule(rules: tuple[Rule, ...], match: Match, request: Request) -> bool:
     for version in VERSIONS.get(request.resource.group, ()):
         if version != request.resource.version and any(_rule(rule, request, version) for rule in rules):
             about = f"{request.resource.plural} of {request.resource.group}/{version}"
-            raise UndecidableError(f"the policy names {about}; only the cluster can convert this object")
+            raise ConversionError(f"the policy names {about}; only the cluster can convert this object")
     return False
 
 

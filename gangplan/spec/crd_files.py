@@ -1,0 +1,34 @@
+"""schemas/<group>/<plural>.json for all clusters, overlays/<cluster>/schemas/ for one: the CRDs taken in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from gangplan.findings import Finding, Location, error
+from gangplan.model.crds import CrdFiles, read_crd
+
+SCHEMAS = "schemas"
+IMPORT_AGAIN = "Take it in again: gangplan schema import FILE."
+
+
+def load_crds(
+    root: Path, clusters: Iterable[str], findings: list[Finding]
+) -> tuple[CrdFiles, dict[str, CrdFiles]]:
+    """The CRDs of the whole workspace, and those of each cluster: the same and its own."""
+    shared = _texts(root, SCHEMAS, findings)
+    own = {name: _texts(root, f"overlays/{name}/{SCHEMAS}", findings) for name in clusters}
+    return CrdFiles(shared), {name: CrdFiles((*shared, *texts)) for name, texts in own.items()}
+
+
+def _texts(root: Path, folder: str, findings: list[Finding]) -> tuple[str, ...]:
+    texts: list[str] = []
+    for path in sorted((root / folder).glob("*/*.json")):
+        try:
+            text = path.read_text(encoding="utf-8")
+            read_crd(text)
+            texts.append(text)
+        except (OSError, ValueError) as bad:
+            where = Location(path.relative_to(root).as_posix(), 1, 1)
+            findings.append(error("crd-unreadable", where, f"the file holds no CRD: {bad}", IMPORT_AGAIN))
+    return tuple(texts)

@@ -1,0 +1,77 @@
+"""A CRD that a workspace took in: the API server and gangplan take the same objects and fill in the same."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from gangplan.model.crds import CrdFiles
+from gangplan.validate.crdrules.registry import imported, stored
+from gangplan.validate.defaulting.apply import with_defaults
+from gangplan.validate.schema import SchemaVersions, problems
+from tests.lab import fixtures
+from tests.lab.client import ApiError
+from tests.lab.lab import Lab
+from tests.policy.test_imported import DEFAULTED, FORMAT_CASES, KEYWORD_CASES, crd, fields, widget
+
+pytestmark = pytest.mark.e2e
+Body = dict[str, Any]
+
+
+def _schema() -> Body:
+    """Every keyword, every format and every kind of default, each at a field of its own."""
+    keywords = {f"k{number}": field for number, (field, _, _) in enumerate(KEYWORD_CASES)}
+    texts = {f"f{format}": {"type": "string", "format": format} for format, _, _ in FORMAT_CASES}
+    return {"type": "object", "properties": {"spec": fields(**keywords, **texts, filled=DEFAULTED)}}
+
+
+def _bodies() -> Iterator[Body]:
+    for number, (_, value, _) in enumerate(KEYWORD_CASES):
+        yield widget(**{f"k{number}": value})
+    for format, good, bad in FORMAT_CASES:
+        for word in (*good.split(), *bad.split()):
+            yield widget(**{f"f{format}": word})
+    one: Body = {"items": [{}, {"level": 5}], "named": {"a": {}}, "scores": {"a": None, "b": 1}}
+    for filled in ({}, one, {"mode": None}, {"mode": "Fast"}, {"gone": None, "kept": None}, {"made": None}):
+        yield widget(filled=filled)
+
+
+def test_same_objects_and_same_defaults(lab: Lab) -> None:
+    minor = fixtures.chosen().kubernetes.rpartition(".")[0]
+    definition = crd(_schema())
+    lab.client.apply(definition)
+    lab.client.wait(
+        "CustomResourceDefinition",
+        definition["metadata"]["name"],
+        until=lambda body: any(
+            one["type"] == "Established" and one["status"] == "True"
+            for one in (body.get("status") or {}).get("conditions") or ()
+        ),
+    )
+    try:
+        lab.client.discover()
+        resource = lab.client.resource("example.com/v1/Widget")
+        versions = SchemaVersions(minor, crds=imported(CrdFiles((json.dumps(stored(definition)),))))
+        wrong = []
+        for body in _bodies():
+            body["metadata"]["namespace"] = "default"
+            query = {"dryRun": "All", "fieldValidation": "Strict"}
+            ours = [one.message for one in problems(body, versions)]
+            try:
+                answer = lab.client.request("POST", resource.path("default"), body, query=query)
+            except ApiError as refused:
+                if not ours:
+                    wrong.append(f"only the server refuses {body['spec']}: {refused.message}")
+                continue
+            if ours:
+                wrong.append(f"only we refuse {body['spec']}: {ours}")
+            elif with_defaults(body, versions)["spec"] != answer.object["spec"]:
+                wrong.append(
+                    f"{with_defaults(body, versions)['spec']} is {answer.object['spec']} on the server"
+                )
+        assert not wrong, "\n".join(wrong)
+    finally:
+        lab.client.delete("CustomResourceDefinition", definition["metadata"]["name"])
