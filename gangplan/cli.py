@@ -32,6 +32,7 @@ from gangplan.commands.flags import (
     Today,
     Workspace,
 )
+from gangplan.commands.terminate import terminable
 from gangplan.errors import Exit, GangplanError, InternalError
 
 app = typer.Typer(
@@ -230,6 +231,7 @@ def docs(
 _INTERRUPTED = "interrupted; nothing was changed\n"
 
 
+@terminable()
 def run() -> int:
     """Run the command line. Every error of ours is printed here and nowhere else."""
     for stream in (sys.stdout, sys.stderr):

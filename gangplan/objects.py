@@ -14,6 +14,10 @@ from typing import Any
 Body = dict[str, Any]
 Path = tuple[str | int, ...]
 
+# The kinds of admission policies, and their version.
+ADMISSION = "admissionregistration.k8s.io/v1"
+POLICY, BINDING = "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"
+
 
 @dataclass(frozen=True, slots=True, order=True)
 class Ref:

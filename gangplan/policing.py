@@ -9,7 +9,7 @@ from pathlib import Path
 from gangplan.findings import Finding, Location, Severity, error, warning
 from gangplan.gates import versions_of
 from gangplan.model.support import KUBERNETES
-from gangplan.objects import Body, ref_of
+from gangplan.objects import BINDING, POLICY, Body, ref_of
 from gangplan.packs.checks import check_packs
 from gangplan.packs.choose import Chosen, chosen
 from gangplan.packs.files import check_files
@@ -25,7 +25,7 @@ from gangplan.trace import Tracer
 from gangplan.validate.policy.checks_match import RULE as RULE_INVALID
 from gangplan.validate.policy.judge import Bench, Violation, namespaces_of
 from gangplan.validate.policy.kinds import Kinds, kinds_of
-from gangplan.validate.policy.model import BINDING, POLICY, Written
+from gangplan.validate.policy.model import Written
 from gangplan.validate.policy.read import RULE_INERT, Reading, read
 from gangplan.validate.policy.resources import served, unknown_resources
 from gangplan.validate.schema import SchemaVersions

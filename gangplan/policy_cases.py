@@ -9,7 +9,7 @@ from typing import Any
 
 from gangplan.findings import Finding, Location, Severity, error, warning
 from gangplan.model.crds import NO_CRDS, CrdFiles
-from gangplan.objects import Body
+from gangplan.objects import POLICY, Body
 from gangplan.packs.cases import Case, cases_in
 from gangplan.packs.choose import Chosen, text_of
 from gangplan.packs.model import Fact
@@ -20,7 +20,7 @@ from gangplan.validate.crdrules.registry import imported
 from gangplan.validate.policy.judge import Bench, namespaces_of
 from gangplan.validate.policy.kinds import kinds_of
 from gangplan.validate.policy.matching import UndecidableError
-from gangplan.validate.policy.model import POLICY, Written
+from gangplan.validate.policy.model import Written
 from gangplan.validate.policy.read import Reading, read
 from gangplan.validate.schema import SchemaVersions
 

@@ -6,9 +6,8 @@ import copy
 from collections.abc import Iterator
 from typing import Any
 
-from gangplan.objects import Body, apply_key
+from gangplan.objects import BINDING, POLICY, Body, apply_key
 from gangplan.policing import policy_sources
-from gangplan.validate.policy.model import BINDING, POLICY
 from gangplan.workspace import Workspace
 
 

@@ -6,18 +6,18 @@ What is rendered comes from these files alone, so a rendered file of ours holds 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
 from gangplan.emit import source_of
 from gangplan.findings import Finding, Location, error
 from gangplan.rules import rules
-from gangplan.validate.secrets import HIDDEN, RULE, Secret, secrets_in, stored_secrets
+from gangplan.source import MOST_BYTES
+from gangplan.validate.secrets import RULE, Secret, hidden, secrets_in, stored_secrets
 from gangplan.workspace import OVERLAYS, RENDERED, SPECS
 
 FOLDERS = (SPECS, OVERLAYS, "images")
-_MOST_BYTES = 1 << 20  # as much as a file of a workspace may have (source.Limits)
 
 
 def scan(root: Path, covers: Callable[[str], bool]) -> tuple[list[Finding], set[str]]:
@@ -41,15 +41,13 @@ def scan(root: Path, covers: Callable[[str], bool]) -> tuple[list[Finding], set[
     return findings, values
 
 
-def without(findings: Iterable[Finding], values: set[str]) -> list[Finding]:
+def without(findings: Iterable[Finding], values: Collection[str]) -> list[Finding]:
     """The findings, with every secret in their texts hidden."""
-    out, longest_first = [], sorted(values, key=lambda value: (-len(value), value))
+    out = []
     for finding in findings:
-        message, help, fix = finding.message, finding.help, finding.fix
-        for value in longest_first:
-            message, help = message.replace(value, HIDDEN), help.replace(value, HIDDEN)
-            if fix is not None and (value in fix.replacement or value in fix.why):
-                fix = None  # it would show the secret, and a secret is not mended by spelling
+        message, help, fix = hidden(finding.message, values), hidden(finding.help, values), finding.fix
+        if fix is not None and any(value in fix.replacement or value in fix.why for value in values):
+            fix = None  # it would show the secret, and a secret is not mended by spelling
         out.append(replace(finding, message=message, help=help, fix=fix))
     return out
 
@@ -91,7 +89,7 @@ def _texts(root: Path, folders: Iterable[str]) -> Iterator[tuple[str, str]]:
                 if is_ours or path.is_symlink() or not path.is_file():
                     continue
                 try:
-                    if path.stat().st_size > _MOST_BYTES:
+                    if path.stat().st_size > MOST_BYTES:
                         continue
                     data = path.read_bytes()
                 except OSError:

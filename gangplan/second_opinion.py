@@ -8,9 +8,10 @@ from pathlib import Path
 
 from gangplan.emit import source_of
 from gangplan.findings import Finding, Location, Severity
+from gangplan.gates import versions_of
 from gangplan.resolve.platform import resolve_platform
 from gangplan.tools.kubeconform import Kubeconform, Verdict, pick
-from gangplan.validate.schema import SchemaVersions, materialise
+from gangplan.validate.schema import materialise
 from gangplan.workspace import Workspace, load
 
 # Every file here is one that gangplan has just written: an object's kind stands alone on its line.
@@ -30,13 +31,7 @@ def second_opinion(root: Path, tree: Path) -> tuple[str, list[Finding]]:
 
 
 def _judge_cluster(judge: Kubeconform, workspace: Workspace, folder: Path) -> list[Finding]:
-    platform = resolve_platform(workspace.clusters[folder.name])
-    versions = SchemaVersions(
-        platform.kubernetes.line,
-        platform.trainer.line,
-        platform.kueue.line if platform.kueue else None,
-        platform.jobset.line,
-    )
+    versions = versions_of(resolve_platform(workspace.clusters[folder.name]))
     files = sorted(folder.rglob("*.yaml"))
     kinds = {kind for file in files for kind in _KIND.findall(file.read_text(encoding="utf-8"))}
     with tempfile.TemporaryDirectory(prefix="gangplan-") as schemas:

@@ -6,8 +6,10 @@ import json
 import os
 import pty
 import re
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -163,6 +165,27 @@ def test_an_interrupt(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("gangplan.pipeline.load", interrupted)
     outcome = gangplan("render", "-C", root)
     assert (outcome.code, outcome.err) == (Exit.INTERRUPTED, "interrupted; nothing was changed\n")
+
+
+@pytest.mark.parametrize("engine", ["serial", "process"])
+def test_a_command_that_is_ended_clears_up(engine: str, root: Path, tmp_path: Path) -> None:
+    """A cancelled CI job is a SIGTERM: to the command alone (0), or to its workers too (1)."""
+    for with_group in (0, 1):
+        folder = tmp_path / f"tmp{with_group}"
+        folder.mkdir()
+        process = subprocess.Popen(
+            [sys.executable, "-m", "gangplan", "validate", "-C", root, "--engine", engine, "--jobs", "2"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env={**os.environ, "TMPDIR": str(folder)},
+            start_new_session=True,
+        )
+        while not list(folder.glob("gangplan-*/tree")) and process.poll() is None:
+            time.sleep(0.002)
+        (os.killpg if with_group else os.kill)(process.pid, signal.SIGTERM)
+        _, said = process.communicate(timeout=60)
+        assert (process.returncode, said) == (Exit.INTERRUPTED, b"interrupted; nothing was changed\n")
+        assert not list(folder.iterdir())
 
 
 # Formats

@@ -29,6 +29,8 @@ CODE = sorted(
 )
 # The longest a module may be; documentation of fields is data, not code.
 LONGEST = 300
+# Lines of a function.
+SCREEN = 48
 DOCUMENTATION = {"gangplan/spec/job.py", "gangplan/spec/cluster.py"}
 QUICKSTARTS = sorted(REPOSITORY.glob("specs/*/quickstart*.yaml"))
 SAMPLES = {
@@ -56,6 +58,13 @@ def test_modules_are_short_and_say_what_they_are(path: Path) -> None:
     assert ast.get_docstring(ast.parse(text)), "a module says in its first line what it is"
 
 
+@pytest.mark.parametrize("path", CODE, ids=relative)
+def test_functions_fit_a_screen(path: Path) -> None:
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.FunctionDef):
+            assert (node.end_lineno or 0) - node.lineno < SCREEN, f"split {node.name}"
+
+
 def rules() -> Iterator[tuple[str, str]]:
     """Every rule id in the code with its module: the first argument of error, warning, note and their kin."""
     names = {"error", "warning", "note", "Finding", "_report", "unknown", "_Answer", "too_deep"}
@@ -73,6 +82,15 @@ def test_rule_ids_are_kebab_case() -> None:
     for rule, path in found.items():
         assert re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", rule), f"{rule} in {path}"
         assert not re.search(r"(error|warning|[0-9]{2,})", rule), f"{rule} in {path}: no severity, no number"
+
+
+def test_every_part_has_its_place_in_the_architecture() -> None:
+    """But for what every program has: its door, its errors, its findings, its objects."""
+    page = (REPOSITORY / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    top = [path for path in (REPOSITORY / "gangplan").iterdir() if not path.name.startswith(("_", "."))]
+    names = {f"{path.name}/" if path.is_dir() else path.name for path in top if path.suffix in ("", ".py")}
+    usual = {"errors.py", "findings.py", "objects.py"}
+    assert {name for name in names - usual if f"{name}`" not in page} == set()
 
 
 def test_every_generator_is_in_a_table() -> None:

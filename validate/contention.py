@@ -13,12 +13,13 @@ from fractions import Fraction
 from gangplan.findings import Severity
 from gangplan.model.quantity import Quantity
 from gangplan.validate.admission import Verdict, judge, verdict_of
-from gangplan.validate.admission.matching import has_all, untolerated
+from gangplan.validate.admission.matching import untolerated
 from gangplan.validate.admission.model import PodSet, exact
 from gangplan.validate.admission.podsets import job_of, pod_sets
 from gangplan.validate.admission.requests import adjusted, requests_of
 from gangplan.validate.admission.standing import read
 from gangplan.validate.forms import Body
+from gangplan.validate.labels import has_all
 from gangplan.validate.schema_messages import Problem
 from gangplan.validate.tree import Key, members, root_of
 from gangplan.validate.world import NodeGroup, Run, World
@@ -72,47 +73,43 @@ def prove_resumable(world: World, run: Run) -> Iterator[tuple[int, Problem]]:
     verdict = verdict_of(world, run)
     if verdict.outcome != "admit" or not verdict.queue:
         return
-    index, _ = found
     mine = priority_of(world, run.bodies)
-    at = ("metadata", "labels", PRIORITY)
     owner = _owner(world, verdict, mine)
     if owner:
-        (flavor, resource), amount = max(
-            verdict.borrowed.items(), key=lambda item: (_is_device(item[0]), item)
-        )
-        yield (
-            index,
-            Problem(
-                ("spec", "trainer"),
-                f"the run borrows {shown(amount)} {resource} of flavor {flavor} even when its queue is"
-                f" idle; when"
-                f" {owner} wants its quota back, the run is stopped, and without a checkpoint all its"
-                f" work is lost",
-                f"{HELP}, or ask for no more than the team's own quota.",
-                RULE,
-                Severity.WARNING,
-                "workers",
-            ),
-        )
+        yield found[0], _taken_back(verdict, owner)
         return
-    # A team's default is no choice of the run's: what is stated once for all runs is not told at each of
-    # them.
+    # A team's default is no choice of the run's: what is stated once for all runs is not told at each.
     origin = run.unit.job.origins.get("priority")
     above = _above(world, verdict.queue, mine) if origin and origin.layer == "spec" else ""
     if above:
-        yield (
-            index,
-            Problem(
-                at,
-                f"runs of its own queue with priority {above} take the place of this one, which then"
-                f" starts again"
-                " from nothing: it has no checkpoint",
-                f"{HELP}, or raise its priority.",
-                RULE,
-                Severity.NOTE,
-                "priority",
-            ),
-        )
+        yield found[0], _outranked(above)
+
+
+def _taken_back(verdict: Verdict, owner: str) -> Problem:
+    """What the run borrows goes back to `owner`."""
+    (flavor, resource), amount = max(verdict.borrowed.items(), key=lambda item: (_is_device(item[0]), item))
+    return Problem(
+        ("spec", "trainer"),
+        f"the run borrows {shown(amount)} {resource} of flavor {flavor} even when its queue is idle; when"
+        f" {owner} wants its quota back, the run is stopped, and without a checkpoint all its work is lost",
+        f"{HELP}, or ask for no more than the team's own quota.",
+        RULE,
+        Severity.WARNING,
+        "workers",
+    )
+
+
+def _outranked(above: str) -> Problem:
+    """Runs of its own queue with these priorities go first."""
+    return Problem(
+        ("metadata", "labels", PRIORITY),
+        f"runs of its own queue with priority {above} take the place of this one, which then starts again"
+        " from nothing: it has no checkpoint",
+        f"{HELP}, or raise its priority.",
+        RULE,
+        Severity.NOTE,
+        "priority",
+    )
 
 
 def _preemption(world: World, queue: str) -> Mapping[str, str]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 RULE = "secret-literal"
@@ -96,6 +96,13 @@ def secrets_in(text: str) -> list[Secret]:
         if not any(one.offset <= secret.offset < one.offset + one.length for one in found.values()):
             found.setdefault(secret.offset, secret)
     return [found[offset] for offset in sorted(found)]
+
+
+def hidden(text: str, secrets: Iterable[str]) -> str:
+    """The text without any of the secrets: the longest goes first, lest a part of it stays."""
+    for secret in sorted({*secrets}, key=lambda one: (-len(one), one)):
+        text = text.replace(secret, HIDDEN)
+    return text
 
 
 def _by_form(text: str) -> Iterator[Secret]:

@@ -7,9 +7,8 @@ from functools import cache
 from pathlib import Path
 
 from gangplan.findings import Finding, Location
+from gangplan.source import MOST_BYTES
 from gangplan.validate.secrets import RULE as SECRET
-
-_MOST_BYTES = 1 << 20  # as much as a file of a workspace may have (source.Limits)
 
 
 def excerpts(root: Path, findings: Iterable[Finding]) -> Callable[[Location], str | None]:
@@ -20,7 +19,7 @@ def excerpts(root: Path, findings: Iterable[Finding]) -> Callable[[Location], st
     def lines(file: str) -> list[str]:
         path = root / file
         try:
-            if path.is_symlink() or not path.is_file() or path.stat().st_size > _MOST_BYTES:
+            if path.is_symlink() or not path.is_file() or path.stat().st_size > MOST_BYTES:
                 return []
             text = path.read_bytes().decode("utf-8")
         except (OSError, UnicodeDecodeError):

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from gangplan.errors import UserError
+from gangplan.objects import BINDING, POLICY
 from gangplan.packs.cases import Case, cases_in
 from gangplan.packs.facts import FACTS
 from gangplan.packs.kinds import example
@@ -15,7 +16,6 @@ from gangplan.packs.read import POLICIES, Source, find, name_of
 from gangplan.policing import own_sources
 from gangplan.rules import POLICIES as POLICIES_OF
 from gangplan.rules import Rule
-from gangplan.validate.policy.model import BINDING, POLICY
 from gangplan.workspace import find_root
 
 

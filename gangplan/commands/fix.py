@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -30,7 +31,7 @@ from gangplan.spec.job import TrainingJob
 from gangplan.spec.team import Team
 from gangplan.spec.waiver import Waiver
 from gangplan.spec.waiver_files import WAIVERS
-from gangplan.validate.secrets import HIDDEN
+from gangplan.validate.secrets import hidden
 from gangplan.workspace import CATALOG, OVERLAYS, SPECS, Workspace, load
 
 
@@ -68,10 +69,7 @@ def fix_files(request: Request, fixing: Fixing, words: TextIO, complaints: TextI
         if reason:
             complaints.write(f"{log_line(mended.file)}: not fixed: {reason}\n")
             continue
-        text = mended_text(mended)
-        for value in sorted(secrets, key=len, reverse=True):
-            text = text.replace(value, HIDDEN)
-        words.write(text)
+        words.write(hidden(mended_text(mended), secrets))
         changed += 1
         places += len(mended.fixes)
     verb = "would fix" if fixing.only_shown else "fixed"
@@ -159,9 +157,32 @@ def _patches(root: Path, cluster: str, facts: Cluster, catalog: ImageCatalog) ->
     for name in sorted(component.files):
         file = f"{OVERLAYS}/{cluster}/{name}"
         data = read(root, file)
-        if data is None:
-            continue
-        bom = b"\xef\xbb\xbf" if data.startswith(b"\xef\xbb\xbf") else b""
-        text = data.removeprefix(bom).decode("utf-8", "strict")
-        kept, refused = apart(text, list(digests(file, text, cluster, facts, catalog)))
-        yield Mended(file, data, bom + apply(text, kept).encode(), tuple(kept), tuple(refused))
+        if data is not None:
+            bom = b"\xef\xbb\xbf" if data.startswith(b"\xef\xbb\xbf") else b""
+            text = data.removeprefix(bom).decode("utf-8", "strict")
+            wanted, clashing = apart(text, list(digests(file, text, cluster, facts, catalog)))
+            kept = _harmless(cluster, component.files, name, bom, text, wanted)
+            refused = (*clashing, *(fix for fix in wanted if fix not in kept))
+            yield Mended(file, data, bom + apply(text, kept).encode(), tuple(kept), refused)
+
+
+def _harmless(
+    cluster: str, files: Mapping[str, bytes], name: str, bom: bytes, text: str, fixes: Sequence[Fix]
+) -> list[Fix]:
+    """The fixes of one file after which its component can still be read: each alone, then all together."""
+
+    def is_read(some: Sequence[Fix]) -> bool:
+        return _is_read(cluster, {**files, name: bom + apply(text, some).encode()})
+
+    kept = [fix for fix in fixes if is_read([fix])]
+    return kept if len(kept) < 2 or is_read(kept) else kept[:1]
+
+
+def _is_read(cluster: str, files: Mapping[str, bytes]) -> bool:
+    """Whether a cluster's component can be read with its files as they would be."""
+    with tempfile.TemporaryDirectory(prefix="gangplan-") as root:
+        folder = Path(root, OVERLAYS, cluster)
+        folder.mkdir(parents=True)
+        for name, data in files.items():
+            (folder / name).write_bytes(data)
+        return not load_component(Path(root), cluster)[1]

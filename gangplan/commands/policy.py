@@ -11,7 +11,7 @@ from pathlib import Path
 from gangplan.commands.common import plural, print_findings
 from gangplan.errors import Exit, UserError
 from gangplan.findings import Finding, Severity, in_order
-from gangplan.objects import dump_all
+from gangplan.objects import POLICY, dump_all
 from gangplan.packs.choose import chosen
 from gangplan.packs.read import find, names
 from gangplan.pipeline import Request
@@ -20,7 +20,6 @@ from gangplan.policy_cases import RULE_NONE as UNTESTED
 from gangplan.policy_cases import judge_cases, suites
 from gangplan.policy_export import exported
 from gangplan.resolve.facts import facts
-from gangplan.validate.policy.model import POLICY
 from gangplan.workspace import Workspace, load, nearest
 
 

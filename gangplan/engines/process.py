@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import signal
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -34,12 +35,33 @@ class ProcessEngine:
         method = "fork" if "fork" in multiprocessing.get_all_start_methods() else None
         context = multiprocessing.get_context(method)
         with ProcessPoolExecutor(
-            self.workers, mp_context=context, initializer=setup, initargs=arguments
+            self.workers, mp_context=context, initializer=_set_up, initargs=(setup, arguments)
         ) as pool:
             try:
-                yield from pool.map(call, tasks)
+                # Python loses an interrupt that comes while it forks: it waits until all workers are there.
+                _hold(signal.SIG_BLOCK)
+                try:
+                    results = pool.map(call, tasks)
+                finally:
+                    _hold(signal.SIG_UNBLOCK)
+                yield from results
+            except KeyboardInterrupt:
+                pool.shutdown(cancel_futures=True)  # workers of an ended command must not go on writing
+                raise
             except BrokenProcessPool:
                 raise ToolError(
                     "a worker process died (killed, or out of memory); nothing was written",
                     "Try again with --engine serial.",
                 ) from None
+
+
+def _set_up(setup: Callable[..., None], arguments: tuple[object, ...]) -> None:
+    """In a worker: what was held when it was made, and what it is for."""
+    _hold(signal.SIG_UNBLOCK)
+    setup(*arguments)
+
+
+def _hold(how: int) -> None:
+    """Hold back interrupts and requests to end, or let them through again."""
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(how, {signal.SIGINT, signal.SIGTERM})

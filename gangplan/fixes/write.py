@@ -8,9 +8,7 @@ import tempfile
 from pathlib import Path
 
 from gangplan.fixes.mend import Mended
-
-# As much as a file of a workspace may have (source.Limits).
-_MOST_BYTES = 1 << 20
+from gangplan.source import MOST_BYTES
 
 
 def read(root: Path, file: str) -> bytes | None:
@@ -19,10 +17,10 @@ def read(root: Path, file: str) -> bytes | None:
         return None
     try:
         with open(root / file, "rb") as stream:
-            data = stream.read(_MOST_BYTES + 1)
+            data = stream.read(MOST_BYTES + 1)
     except OSError:
         return None  # told where the file is read
-    return data if len(data) <= _MOST_BYTES else None
+    return data if len(data) <= MOST_BYTES else None
 
 
 def write(root: Path, mended: Mended) -> str:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from gangplan.objects import ADMISSION, BINDING
 from gangplan.packs.choose import Chosen
 from gangplan.packs.read import Source
+from gangplan.waivers import MARK
 
 Body = dict[str, Any]
 
@@ -14,7 +16,6 @@ NAMESPACE = "gangplan-policies"
 PREFIX = "gangplan-"
 TEAM_LABEL = "gangplan.dev/team"
 LABELS = {"app.kubernetes.io/managed-by": "gangplan"}
-ADMISSION = "admissionregistration.k8s.io/v1"
 
 
 def cluster_objects(chosen: Iterable[Chosen], file: str) -> list[Source]:
@@ -67,7 +68,7 @@ def bindings(one: Chosen) -> Iterator[Body]:
     A label can stand on a namespace, or on single objects in a namespace without it.
     """
     # What nobody can waive has no way round it: a label that anyone could write must not be one.
-    mark = {"key": f"gangplan.dev/waived-{one.policy}", "operator": "DoesNotExist"}
+    mark = {"key": f"{MARK}{one.policy}", "operator": "DoesNotExist"}
     unwaived = [mark] if one.page.waivable else []
     if not one.label:
         yield _binding(one, one.name, [{"key": TEAM_LABEL, "operator": "Exists"}], unwaived)
@@ -93,7 +94,7 @@ def _binding(one: Chosen, name: str, namespaces: list[Body], objects: list[Body]
     metadata = {"name": name, "labels": dict(LABELS)}
     return {
         "apiVersion": ADMISSION,
-        "kind": "ValidatingAdmissionPolicyBinding",
+        "kind": BINDING,
         "metadata": metadata,
         "spec": spec,
     }

@@ -11,6 +11,7 @@ from typing import Any
 from gangplan import policies as shipped
 from gangplan.errors import InternalError
 from gangplan.findings import Finding, Location, error
+from gangplan.objects import POLICY
 from gangplan.packs.model import Pack
 from gangplan.source import Document, load_file
 from gangplan.spec.load import parse
@@ -53,13 +54,25 @@ def own_names(root: Path) -> list[str]:
 
 
 def find(root: Path, name: str) -> tuple[PackFolder | None, list[Finding]]:
-    """A pack by name, or what is wrong with it; neither when there is none.
+    """A pack by name, or what is wrong with it; neither when there is none."""
+    folder = _folder(root, name)
+    return (None, []) if folder is None else _read(folder)
+
+
+def policy_files(root: Path) -> list[Path]:
+    """The files of the policies of all packs that a workspace can name, whether they can be read or not."""
+    folders = [folder for name in names(root) if (folder := _folder(root, name)) is not None]
+    return [path for folder in folders for path in sorted(folder.glob("*.yaml")) if path.stem != "pack"]
+
+
+def _folder(root: Path, name: str) -> Path | None:
+    """Where a pack is, if there is one.
 
     A folder of the workspace never takes the place of a pack that comes with gangplan (checks.py tells it).
     """
     if name in shipped.PACKS:
-        return _read(shipped_folder() / name)
-    return _read(root / POLICIES / name) if name in own_names(root) else (None, [])
+        return shipped_folder() / name
+    return root / POLICIES / name if name in own_names(root) else None
 
 
 def own_files(root: Path) -> list[Path]:
@@ -103,7 +116,7 @@ def _read(folder: Path) -> tuple[PackFolder | None, list[Finding]]:
         file = f"{name}/{policy}.yaml"
         where = document.where((POLICIES, policy), key=True)
         if not (folder / f"{policy}.yaml").is_file():
-            help = f"Write the ValidatingAdmissionPolicy into {file}, or remove the entry."
+            help = f"Write the {POLICY} into {file}, or remove the entry."
             findings = [*findings, error(RULE, where, f"policy '{policy}' has no file {file}", help)]
             continue
         read, more = load_file(folder / f"{policy}.yaml", file)
@@ -136,13 +149,13 @@ def _named(document: Document, policy: str) -> list[Finding]:
     """The file of a policy holds that policy and nothing else."""
     body = body_of(document)
     kind, name = body.get("kind"), name_of(body)
-    if kind == "ValidatingAdmissionPolicy" and name == policy:
+    if kind == POLICY and name == policy:
         return []
     return [
         error(
             RULE,
             document.where(("metadata", "name")),
-            f"the file holds {kind} '{name}'; it is read as ValidatingAdmissionPolicy '{policy}'",
-            f"Set kind: ValidatingAdmissionPolicy and metadata.name: {policy}.",
+            f"the file holds {kind} '{name}'; it is read as {POLICY} '{policy}'",
+            f"Set kind: {POLICY} and metadata.name: {policy}.",
         )
     ]

@@ -9,7 +9,7 @@ from gangplan.asked import Answer, Origin, Outcome
 from gangplan.objects import ref_of
 from gangplan.plan.names import PLACEHOLDER
 from gangplan.trace import Cause
-from gangplan.trace.cause import dotted
+from gangplan.validate.schema_messages import dotted
 
 # Fields and causes that are told by name; the rest is a number.
 MOST, MOST_LETTERS = 12, 100

@@ -99,30 +99,18 @@ def resolve(workspace: Workspace, spec: Spec, cluster_name: str) -> tuple[Job | 
 
 
 def _resolve(context: Context) -> Job | None:
-    spec = context.spec.spec
     image = resolve_image(context)
     workers: int = context.choose("workers", DEFAULT_WORKERS)
     gpus: int = context.choose("gpus", DEFAULT_GPUS)
     slots = _slots(context, gpus)
-    shape = Shape(
-        gpus,
-        _gpu_model(context, gpus),
-        spec.gpu.mig if spec.gpu else None,
-        context.choose("cpu", DEFAULT_CPU),
-        context.choose("memory", DEFAULT_MEMORY),
-        spec.placement.capacity if spec.placement else None,
-    )
+    shape = _shape(context, gpus)
     placement = resolve_placement(context, shape)
     check_counts(context, workers, gpus, slots)
-    timeout_s: int = context.choose("timeout", DEFAULT_TIMEOUT_S)
-    retries: int = context.choose("retries", DEFAULT_RETRIES)
-    priority: str = context.choose("priority", DEFAULT_PRIORITY)
-    check_timeout(context, timeout_s)
-    check_priority(context, priority)
+    bounds = _bounds(context)
     check_labels(context)
     posture = resolve_posture(context)
     if placement is not None:
-        check_spot(context, placement.node_pool, retries)
+        check_spot(context, placement.node_pool, bounds["retries"])
     data = resolve_data(context, image, workers)
     egress = resolve_egress(context, data.egress, posture)
     compliance = resolve_compliance(context)
@@ -134,8 +122,9 @@ def _resolve(context: Context) -> Job | None:
     return Job(
         **_identity(context),
         **_settings(context, placement, data),
+        **bounds,
         image=image,
-        command=spec.command,
+        command=context.spec.spec.command,
         workers=workers,
         slots=slots,
         gpus=gpus,
@@ -146,15 +135,39 @@ def _resolve(context: Context) -> Job | None:
         launcher_pool=launcher_pool,
         posture=posture,
         egress=egress,
-        priority=priority,
-        timeout_s=timeout_s,
-        retries=retries,
-        is_extended=timeout_s > PLAIN_TIMEOUT_S,
         regimes=compliance.regimes,
         residency=compliance.residency,
         datasets=compliance.datasets,
         data_regions=compliance.regions,
     )
+
+
+def _shape(context: Context, gpus: int) -> Shape:
+    """What a worker asks of its node."""
+    spec = context.spec.spec
+    return Shape(
+        gpus,
+        _gpu_model(context, gpus),
+        spec.gpu.mig if spec.gpu else None,
+        context.choose("cpu", DEFAULT_CPU),
+        context.choose("memory", DEFAULT_MEMORY),
+        spec.placement.capacity if spec.placement else None,
+    )
+
+
+def _bounds(context: Context) -> dict[str, Any]:
+    """How long, how often and how urgently it runs."""
+    timeout_s: int = context.choose("timeout", DEFAULT_TIMEOUT_S)
+    retries: int = context.choose("retries", DEFAULT_RETRIES)
+    priority: str = context.choose("priority", DEFAULT_PRIORITY)
+    check_timeout(context, timeout_s)
+    check_priority(context, priority)
+    return {
+        "timeout_s": timeout_s,
+        "is_extended": timeout_s > PLAIN_TIMEOUT_S,
+        "retries": retries,
+        "priority": priority,
+    }
 
 
 def _identity(context: Context) -> dict[str, Any]:

@@ -9,9 +9,9 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
-import gangplan.policies
 from gangplan.findings import Finding, Location, error, note, warning
-from gangplan.objects import ref_of
+from gangplan.objects import POLICY, ref_of
+from gangplan.packs.read import own_files, policy_files
 from gangplan.rules import rules
 from gangplan.source import ManifestError, load_objects
 from gangplan.spec.waiver_files import WaiverFile
@@ -22,7 +22,6 @@ from gangplan.workspace import Workspace, nearest
 # notice before it ends.
 LONGEST = datetime.timedelta(days=366)
 NOTICE = datetime.timedelta(days=30)
-_PACKS = Path(gangplan.policies.__path__[0])
 
 
 def check_waivers(workspace: Workspace, policies: Collection[str]) -> list[Finding]:
@@ -35,17 +34,15 @@ def check_waivers(workspace: Workspace, policies: Collection[str]) -> list[Findi
 
 
 def known_policies(root: Path) -> set[str]:
-    """Ids of the policies that come with gangplan and of those of the workspace: the files
-    policies/<pack>/<policy>.yaml, and every ValidatingAdmissionPolicy in policies/*.yaml."""
-    own = root / "policies"
-    packs = [path for folder in (_PACKS, own) for path in folder.glob("*/*.yaml")]
-    known = {path.stem for path in packs if path.parent.name != "waivers" and path.stem != "pack"}
-    for path in sorted(own.glob("*.yaml")):
+    """Ids of the policies of all packs that the workspace can name, and of every ValidatingAdmissionPolicy in
+    its policies/*.yaml."""
+    known = {path.stem for path in policy_files(root)}
+    for path in own_files(root):
         try:
             bodies = load_objects(path.read_text(encoding="utf-8"))
         except (OSError, UnicodeDecodeError, ManifestError):
             continue  # told where the file is read
-        known |= {ref_of(body).name for body in bodies if body.get("kind") == "ValidatingAdmissionPolicy"}
+        known |= {ref_of(body).name for body in bodies if body.get("kind") == POLICY}
     return known
 
 

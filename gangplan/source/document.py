@@ -28,6 +28,10 @@ _BOM = "\ufeff"
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 
 
+# Of a file of a workspace.
+MOST_BYTES = 1 << 20
+
+
 @dataclass(frozen=True, slots=True)
 class Limits:
     """What a file may cost. A spec of 20 lines has about 1 kB, 4 levels and 40 entries.
@@ -36,7 +40,7 @@ class Limits:
     mappings and lists around a value, and must stay below 200.
     """
 
-    max_bytes: int = 1 << 20
+    max_bytes: int = MOST_BYTES
     max_depth: int = 32
     max_entries: int = 50_000
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from gangplan.findings import Location
+from gangplan.validate.schema_messages import dotted
 
 Path = tuple[str | int, ...]
 
@@ -78,16 +79,3 @@ def _rank(cause: Cause) -> int:
     if cause.where is None:
         return 2
     return (0 if cause.is_written else 1) if cause.is_direct else (3 if cause.is_written else 4)
-
-
-def dotted(path: Path) -> str:
-    """`nodePools.a100.taints[0].key`; keys with dots in them in brackets."""
-    out = ""
-    for step in path:
-        if isinstance(step, int):
-            out += f"[{step}]"
-        elif "." in step or "/" in step:
-            out += f"[{step!r}]"
-        else:
-            out += f".{step}" if out else step
-    return out

@@ -7,7 +7,8 @@ from typing import Any
 
 from gangplan.findings import Location
 from gangplan.source import Document
-from gangplan.trace.cause import Cause, Path, dotted
+from gangplan.trace.cause import Cause, Path
+from gangplan.validate.schema_messages import dotted
 
 NAMES = {
     "spec": "the spec",

@@ -9,12 +9,13 @@ from gangplan.generators import run_objects
 from gangplan.objects import Body
 from gangplan.overlay import Component
 from gangplan.plan import Unit
-from gangplan.trace.cause import Cause, Path, Trace, dotted, trace_of
+from gangplan.trace.cause import Cause, Path, Trace, trace_of
 from gangplan.trace.context import IN_SPEC, RunContext
 from gangplan.trace.files import Files
 from gangplan.trace.patched import generated_path, is_touched, patch_causes
 from gangplan.trace.run import TABLES
 from gangplan.trace.table import looked_up
+from gangplan.validate.schema_messages import dotted
 
 # The index of an object and a path in it, to where that field comes from.
 Tracer = Callable[[int, Path], Trace]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
+
 import pytest
 
 from gangplan.validate.cel import ast
@@ -211,3 +213,20 @@ def test_syntax_and_macros_come_with_their_version(text: str, since: int) -> Non
             return "refused"
 
     assert shape(since - 1) != shape(since) == shape(37)
+
+
+@pytest.mark.parametrize(
+    "text", ["a.b[0].c(d, has(e.f)) ? {g: h, ?i: j} : [k, ?l]", "m.all(n, n > o)", "p.map(q, r, s)"]
+)
+def test_a_walk_reaches_every_node_once(text: str) -> None:
+    def numbers(value: object) -> list[int]:
+        """The ids of all nodes in the fields of a value, whatever kinds of nodes there are."""
+        if isinstance(value, tuple):
+            return [number for one in value for number in numbers(one)]
+        if not isinstance(value, ast.Node | ast.Entry):
+            return []
+        below = [number for name in fields(value) for number in numbers(getattr(value, name.name))]
+        return [value.id, *below] if isinstance(value, ast.Node) else below
+
+    node = parse(text, 37)
+    assert [one.id for one in ast.walk(node)] == numbers(node)

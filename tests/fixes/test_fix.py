@@ -11,7 +11,7 @@ import pytest
 
 from gangplan.errors import Exit
 from gangplan.fixes import Mended, write
-from gangplan.source import load
+from gangplan.source import MOST_BYTES, load
 from gangplan.spec.job import TrainingJob
 from gangplan.spec.load import parse
 from tests import workspaces
@@ -223,6 +223,24 @@ patches:
         assert (root / file).read_text() == patch.replace("IMAGE", image), "a file of the platform"
         fix(root, "--fix-platform")
         assert (root / file).read_text() == patch.replace("IMAGE", expected)
+
+
+def test_a_patch_that_could_not_be_read_any_more_stays(root: Path) -> None:
+    """Here one digest still fits into the bytes that a file may have, and two do not."""
+    container = "/spec/template/spec/replicatedJobs/0/template/spec/template/spec/containers/0"
+    image = "registry.example.com/training/openmpi:1.0"
+    patch = "".join(f"- {{op: add, path: {container}/{name}, value: '{image}'}}\n" for name in ("image", "x"))
+    component = (
+        "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\npatches:\n"
+        "- {target: {kind: TrainingRuntime}, path: patch.yaml}\n"
+    )
+    workspaces.write(root, {CATALOG: TAGGED, "overlays/lab/kustomization.yaml": component})
+    for spare, fixed in ((50, 0), (100, 1), (150, 2)):
+        padded = patch + "#" * (MOST_BYTES - spare - len(patch))
+        workspaces.write(root, {"overlays/lab/patch.yaml": padded})
+        outcome = gangplan("validate", "-C", root, "--fix-platform", "--dry-run")
+        assert outcome.out.count("+- {op: add") == fixed
+        assert outcome.err.count("not fixed: it overlaps with another fix, or makes it worse") == 2 - fixed
 
 
 def test_links_are_not_followed(root: Path, tmp_path: Path) -> None:

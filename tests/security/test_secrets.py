@@ -16,7 +16,9 @@ from hypothesis import strategies as st
 
 from gangplan.commands.reports import FORMATS
 from gangplan.errors import Exit
-from gangplan.validate.secrets import entropy, secrets_in
+from gangplan.findings import Location, error
+from gangplan.scan import without
+from gangplan.validate.secrets import HIDDEN, entropy, hidden, secrets_in
 from tests import workspaces
 from tests.workspaces import REPOSITORY, gangplan
 
@@ -153,6 +155,17 @@ def test_no_letter_and_no_length_is_told(value: str, root: Path) -> None:
         assert value[:4] not in text
         assert f"{len(value)} characters" not in text
         assert "(hidden)" in text  # in the place of the value of workers
+
+
+@pytest.mark.parametrize("is_turned", [False, True])
+def test_a_secret_that_is_part_of_another(is_turned: bool) -> None:
+    short = "ghp_" + "a" * 36
+    long = f"https://u:{short}tail-of-the-longer-one@h"
+    secrets = [short, long][:: -1 if is_turned else 1]
+    assert hidden(f"bad {long}, {short}", secrets) == f"bad {HIDDEN}, {HIDDEN}"
+    finding = error("spec-value", Location("x", 1, 1), f"bad {long}", f"not {short}")
+    (told,) = without([finding], dict.fromkeys(secrets).keys())
+    assert (told.message, told.help) == (f"bad {HIDDEN}", f"not {HIDDEN}")
 
 
 def test_in_a_file_beside_a_patch(root: Path) -> None:

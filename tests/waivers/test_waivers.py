@@ -12,6 +12,7 @@ import yaml
 from gangplan.errors import Exit
 from gangplan.findings import Finding, Location, Severity, Waived, in_order, worst
 from gangplan.model.quantity import parse_memory
+from gangplan.resolve.waiver_checks import known_policies
 from gangplan.rules import rules
 from gangplan.spec.waiver_files import load_waivers
 from gangplan.waivers import Subject, excuse, is_policy, marks, may_be_waived, unmarked
@@ -219,6 +220,16 @@ def test_a_wrong_waiver(root: Path, changes: dict[str, Any], rule: str, line: in
     assert shown.rule == rule
     assert shown.place.startswith(f"policies/waivers/w0.yaml:{line}:")
     assert says in shown.message + shown.help
+
+
+def test_policies_are_those_of_packs_and_the_workspace_s_own(root: Path) -> None:
+    """A file in a folder that is no pack is judged by nobody; none hides a pack of gangplan."""
+    pack = yaml.safe_dump({"title": "Mine.", "why": "To see.", "policies": {}})
+    own = {"mine/pack.yaml": pack, "mine/of-mine.yaml": "", "loose/stray.yaml": "", "images/pack.yaml": pack}
+    write(root, {f"policies/{name}": text for name, text in own.items()} | {"policies/own.yaml": POLICY})
+    known = known_policies(root)
+    assert {"of-mine", "own-policy", "host-namespaces", "image-digest"} <= known
+    assert not {"stray", "pack"} & known
 
 
 def test_files_that_would_be_ignored(root: Path) -> None:

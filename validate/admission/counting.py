@@ -11,9 +11,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from gangplan.validate.admission.domains import Domain, Tree
-from gangplan.validate.admission.matching import any_term, has_all, required_terms, untolerated
+from gangplan.validate.admission.matching import untolerated
 from gangplan.validate.admission.model import PODS, Amounts
 from gangplan.validate.forms import Body
+from gangplan.validate.labels import any_term, has_all, required_terms
 
 ANY = 2**31 - 1
 Taken = dict[tuple[str, ...], Amounts]  # leaf -> what pod sets placed before hold

@@ -11,7 +11,6 @@ from fractions import Fraction
 from gangplan.model.quantity import Format, Quantity
 from gangplan.validate import queues
 from gangplan.validate.admission.annotations import SIZE
-from gangplan.validate.admission.matching import has_all
 from gangplan.validate.admission.model import (
     CPU,
     EXCEEDS,
@@ -28,6 +27,7 @@ from gangplan.validate.admission.refusals import PRIORITY, QUEUE
 from gangplan.validate.admission.solver import judge, verdict_of, version_of
 from gangplan.validate.admission.standing import read
 from gangplan.validate.forms import Body
+from gangplan.validate.labels import has_all
 from gangplan.validate.schema_messages import Problem
 from gangplan.validate.world import Run, World
 

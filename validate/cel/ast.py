@@ -6,6 +6,7 @@ the checker's findings (type, chosen overloads, qualified names) can be kept bes
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 
@@ -99,3 +100,28 @@ class Comprehension(Node):
     step: Node
     result: Node
     macro: str
+
+
+def children(node: Node) -> tuple[Node, ...]:
+    """The nodes directly under a node, in the order in which cel-go visits them."""
+    match node:
+        case Select(operand=operand):
+            return (operand,)
+        case Call(target=target, arguments=arguments):
+            return arguments if target is None else (target, *arguments)
+        case ListNode(elements=elements):
+            return elements
+        case MapNode(entries=entries):
+            return tuple(part for entry in entries for part in (entry.key, entry.value))
+        case Struct(fields=fields):
+            return tuple(value for _, value, _ in fields)
+        case Comprehension() as loop:
+            return (loop.range, loop.initial, loop.condition, loop.step, loop.result)
+    return ()
+
+
+def walk(node: Node) -> Iterator[Node]:
+    """A node and all below it."""
+    yield node
+    for child in children(node):
+        yield from walk(child)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gangplan.validate.cel.ast import Call, Comprehension, ListNode, Literal, MapNode, Node, Select
+from gangplan.validate.cel.ast import Call, ListNode, Literal, MapNode, Node, children
 from gangplan.validate.cel.checked import Checked
 from gangplan.validate.cel.clock import from_unix, parse_duration, parse_timestamp
 from gangplan.validate.cel.errors import CompileError, EvalError, Issue, UnknownError
@@ -47,22 +47,6 @@ def _walk(node: Node, *, is_exempt: bool) -> Iterator[tuple[Node, bool]]:
     inside = is_exempt or (isinstance(node, Call) and node.function == "format")
     for child in children(node):
         yield from _walk(child, is_exempt=inside)
-
-
-def children(node: Node) -> tuple[Node, ...]:
-    """The nodes directly under a node, in the order in which cel-go visits them."""
-    match node:
-        case Select(operand=operand):
-            return (operand,)
-        case Call(target=target, arguments=arguments):
-            return arguments if target is None else (target, *arguments)
-        case ListNode(elements=elements):
-            return elements
-        case MapNode(entries=entries):
-            return tuple(part for entry in entries for part in (entry.key, entry.value))
-        case Comprehension() as loop:
-            return (loop.range, loop.initial, loop.condition, loop.step, loop.result)
-    return ()
 
 
 def _times(node: Call) -> list[Issue]:

@@ -80,30 +80,34 @@ def _flavors() -> list[Fact]:
             "spec.nodeTaints",
             (f"!self.exists(t, !(t.effect in {_EFFECTS}))", f"effect must be one of {_EFFECTS}"),
         ),
-        *facts(
-            KUEUE,
-            "ResourceFlavor",
-            "spec.tolerations",
-            (
-                "self.all(t, has(t.key) || t.operator == 'Exists')",
-                "without a key the operator must be Exists",
-            ),
-            (
-                "self.all(t, !has(t.tolerationSeconds) || t.effect == 'NoExecute')",
-                "tolerationSeconds only with effect NoExecute",
-            ),
-            (
-                "self.all(t, !has(t.operator) || t.operator in ['Exists', 'Equal'])",
-                "operator is Exists or Equal",
-            ),
-            (
-                "self.all(t, !(has(t.operator) && t.operator == 'Exists') || !has(t.value))",
-                "no value with operator Exists",
-            ),
-            (f"self.all(t, !has(t.effect) || t.effect in {_EFFECTS})", f"effect must be one of {_EFFECTS}"),
-        ),
+        *_tolerations(),
         *_topologies(),
     ]
+
+
+def _tolerations() -> list[Fact]:
+    return facts(
+        KUEUE,
+        "ResourceFlavor",
+        "spec.tolerations",
+        (
+            "self.all(t, has(t.key) || t.operator == 'Exists')",
+            "without a key the operator must be Exists",
+        ),
+        (
+            "self.all(t, !has(t.tolerationSeconds) || t.effect == 'NoExecute')",
+            "tolerationSeconds only with effect NoExecute",
+        ),
+        (
+            "self.all(t, !has(t.operator) || t.operator in ['Exists', 'Equal'])",
+            "operator is Exists or Equal",
+        ),
+        (
+            "self.all(t, !(has(t.operator) && t.operator == 'Exists') || !has(t.value))",
+            "no value with operator Exists",
+        ),
+        (f"self.all(t, !has(t.effect) || t.effect in {_EFFECTS})", f"effect must be one of {_EFFECTS}"),
+    )
 
 
 def _topologies() -> list[Fact]:

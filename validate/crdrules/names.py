@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from gangplan.validate.policy.checks import RESERVED
+from gangplan.validate.cel.lexer import RESERVED
 
 _ESCAPES = {"__": "__underscores__", ".": "__dot__", "-": "__dash__", "/": "__slash__"}
 _ALLOWED = re.compile(r"[A-Za-z_./-][A-Za-z0-9_./-]*", re.ASCII)

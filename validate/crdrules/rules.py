@@ -12,7 +12,7 @@ from typing import Any
 
 from gangplan.validate.cel import types
 from gangplan.validate.cel.admission import expressions_minor
-from gangplan.validate.cel.ast import Call, Comprehension, Ident, ListNode, MapNode, Node, Select
+from gangplan.validate.cel.ast import Ident, walk
 from gangplan.validate.cel.environment import Environment
 from gangplan.validate.cel.errors import BudgetError, EvalError
 from gangplan.validate.cel.program import Program
@@ -82,25 +82,6 @@ def compile_rule(
     message = environment.compile(rule.message_expression) if rule.message_expression else None
     uses_old = any(isinstance(node, Ident) and node.name == "oldSelf" for node in walk(program.node))
     return Compiled(rule, program, message, uses_old, schema, not rule.path)
-
-
-def walk(node: Node) -> Iterator[Node]:
-    """A node and all below it."""
-    yield node
-    below: list[Node | None] = []
-    if isinstance(node, Call):
-        below = [node.target, *node.arguments]
-    elif isinstance(node, Select):
-        below = [node.operand]
-    elif isinstance(node, ListNode):
-        below = list(node.elements)
-    elif isinstance(node, MapNode):
-        below = [part for entry in node.entries for part in (entry.key, entry.value)]
-    elif isinstance(node, Comprehension):
-        below = [node.range, node.initial, node.condition, node.step, node.result]
-    for part in below:
-        if part is not None:
-            yield from walk(part)
 
 
 def breaches(

@@ -7,14 +7,10 @@ api core/v1 toleration.go, apimachinery pkg/labels, pkg/scheduler/framework/plug
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from gangplan.validate.forms import Body
+from gangplan.validate.labels import HARD, Labels, any_term, has_all, required_terms, takes
 from gangplan.validate.world import HOSTNAME, Taint
-
-Labels = Mapping[str, str]
-# Effects that keep a pod off a node; PreferNoSchedule only makes it less liked.
-HARD = ("NoSchedule", "NoExecute")
 
 
 def untolerated(taints: Sequence[Taint], tolerations: Sequence[Body]) -> Taint | None:
@@ -26,7 +22,10 @@ def untolerated(taints: Sequence[Taint], tolerations: Sequence[Body]) -> Taint |
 
 
 def tolerates(toleration: Body, taint: Taint) -> bool:
-    """Whether one toleration covers one taint. An empty key or effect covers all of them."""
+    """Whether one toleration covers one taint. An empty key or effect covers all of them.
+
+    Not `admission.matching`: this is kube-scheduler 1.34, which has no Lt and Gt.
+    """
     if toleration.get("effect") and toleration["effect"] != taint.effect:
         return False
     if toleration.get("key") and toleration["key"] != taint.key:
@@ -41,65 +40,15 @@ def node_matches(spec: Body, labels: Labels) -> bool:
     Terms are alternatives; a term without expressions and fields accepts no node. `matchFields` knows only
     `metadata.name`, which no node of a pool is known by before it exists: In accepts none of them, NotIn all.
     """
-    if any(labels.get(key) != value for key, value in (spec.get("nodeSelector") or {}).items()):
-        return False
-    affinity = (spec.get("affinity") or {}).get("nodeAffinity") or {}
-    required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution")
-    if required is None:
-        return True
-    return any(_term(term, labels) for term in required.get("nodeSelectorTerms") or ())
-
-
-def _term(term: Body, labels: Labels) -> bool:
-    expressions, fields = term.get("matchExpressions") or (), term.get("matchFields") or ()
-    if not expressions and not fields:
-        return False
-    return all(expression(one, labels) for one in expressions) and all(
-        one.get("operator") == "NotIn" for one in fields
+    terms = required_terms(spec)
+    return has_all(spec.get("nodeSelector") or {}, labels) and (
+        terms is None or any_term(terms, labels, None)
     )
-
-
-def expression(one: Body, labels: Labels) -> bool:
-    """One requirement of a selector: In, NotIn, Exists, DoesNotExist, and for nodes Gt and Lt.
-
-    A missing label fulfils NotIn and DoesNotExist alone. Gt and Lt compare whole numbers; anything else
-    on either side matches nothing.
-    """
-    key, operator, values = one["key"], one["operator"], one.get("values") or []
-    there = key in labels
-    if operator == "In":
-        return there and labels[key] in values
-    if operator == "NotIn":
-        return not there or labels[key] not in values
-    if operator == "Exists":
-        return there
-    if operator == "DoesNotExist":
-        return not there
-    if not there or len(values) != 1:
-        return False
-    mine, bound = _whole(labels[key]), _whole(values[0])
-    if mine is None or bound is None:
-        return False
-    return mine > bound if operator == "Gt" else operator == "Lt" and mine < bound
-
-
-def _whole(text: Any) -> int | None:
-    """A number as strconv.ParseInt reads it."""
-    digits = str(text)
-    bare = digits[1:] if digits[:1] in ("+", "-") else digits
-    if not bare.isascii() or not bare.isdigit():
-        return None
-    return int(digits) if -(2**63) <= int(digits) < 2**63 else None
 
 
 def pods_match(selector: Body | None, labels: Labels) -> bool:
     """Whether a label selector accepts a pod: none accepts no pod, an empty one every pod."""
-    if selector is None:
-        return False
-    wanted = (selector.get("matchLabels") or {}).items()
-    return all(labels.get(key) == value for key, value in wanted) and all(
-        expression(one, labels) for one in selector.get("matchExpressions") or ()
-    )
+    return selector is not None and takes(selector, labels)
 
 
 def with_label_keys(constraint: Body, own: Labels) -> Body | None:

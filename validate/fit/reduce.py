@@ -7,7 +7,6 @@ from fractions import Fraction
 from math import floor
 
 from gangplan.validate.fit.match import (
-    Labels,
     in_namespaces,
     is_host,
     node_matches,
@@ -18,6 +17,7 @@ from gangplan.validate.fit.match import (
 from gangplan.validate.fit.model import HOST, Kind, Place, Pool, Question, Spread
 from gangplan.validate.fit.pods import Pods, clash
 from gangplan.validate.forms import Body
+from gangplan.validate.labels import Labels
 from gangplan.validate.world import HOSTNAME, NodeGroup, World
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from gangplan.validate.cel.ast import Call, Comprehension, Ident, ListNode, MapNode, Node, Select
+from gangplan.validate.cel.ast import Call, Comprehension, Ident, ListNode, Node, Select, children, walk
 from gangplan.validate.cel.errors import BudgetError, EvalError, UnknownError
 from gangplan.validate.cel.program import Program
 from gangplan.validate.policy.evaluate import PER_CALL, Decision, Scope
@@ -58,7 +58,7 @@ class _Judge:
             return self.scope.activation["variables"][node.field]
         if not self._homes:
             for program in (self.program, *self.scope.programs.variables.values()):
-                self._homes |= {id(one): program for one in _walk(program.node)}
+                self._homes |= {id(one): program for one in walk(program.node)}
         key = id(node)
         if key not in self._programs:
             home = self._homes[key]
@@ -144,8 +144,10 @@ class _Judge:
         of_object = any(path[0] != PARAMS for path in paths)
         if of_object or (place is not None and not paths and isinstance(node, Ident | Select)):
             return paths
+        # Of a loop only what it runs over and starts from: the rest reads variables without places.
+        below = (node.range, node.initial) if isinstance(node, Comprehension) else children(node)
         # A parameter that is found by a field of the object does not hide that field.
-        parts = _parts(node) if tree is None else [tree]
+        parts = below if tree is None else (tree,)
         known = ({}, {}) if tree is not None else (values, places)
         return [*paths, *(path for part in parts for path in self.read(part, *known))]
 
@@ -158,28 +160,6 @@ def _condition(node: Comprehension) -> Node | None:
         return None
     parts = [one for one in step.arguments if not (isinstance(one, Ident) and one.name == node.accumulator)]
     return parts[0] if parts else None
-
-
-def _parts(node: Node) -> list[Node]:
-    if isinstance(node, Call):
-        return [*([node.target] if node.target else []), *node.arguments]
-    if isinstance(node, Select):
-        return [node.operand]
-    if isinstance(node, ListNode):
-        return list(node.elements)
-    if isinstance(node, MapNode):
-        return [part for entry in node.entries for part in (entry.key, entry.value)]
-    return [node.range, node.initial] if isinstance(node, Comprehension) else []
-
-
-def _walk(node: Node) -> Iterator[Node]:
-    """A node and all below it."""
-    yield node
-    below = _parts(node)
-    if isinstance(node, Comprehension):
-        below += [node.condition, node.step, node.result]
-    for part in below:
-        yield from _walk(part)
 
 
 _LOGIC: dict[str, Callable[[_Judge, Call, Values, Places, bool], list[Path]]] = {

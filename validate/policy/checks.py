@@ -10,10 +10,10 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from gangplan.validate.cel.lexer import RESERVED
+from gangplan.validate.forms import is_label_1035, is_qualified, is_subdomain
 from gangplan.validate.policy.checks_match import (
     Problems,
-    is_qualified,
-    is_subdomain,
     match_problems,
     one_of,
     selector_problems,
@@ -25,27 +25,7 @@ from gangplan.validate.schema_messages import Problem, shortened
 MOST_CONDITIONS, MOST_ANNOTATIONS, MOST_ANNOTATION_BYTES = 64, 20, 5 * 1024
 REASONS = ("Forbidden", "Invalid", "RequestEntityTooLarge")
 ACTIONS = ("Audit", "Deny", "Warn")
-# RESERVED of the CEL grammar.
-RESERVED = frozenset(
-    {
-        "true",
-        "false",
-        "null",
-        "in",
-        "as",
-        "break",
-        "const",
-        "continue",
-        "else",
-        "for",
-        "function",
-        "if",
-        "import",
-    }
-    | {"let", "loop", "package", "namespace", "return", "var", "void", "while"}
-)
 IDENTIFIER = re.compile(r"[_a-zA-Z][_a-zA-Z0-9]*", re.ASCII)
-LABEL_1035 = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?", re.ASCII)
 
 
 def policy_problems(body: Body) -> list[Problem]:
@@ -124,17 +104,13 @@ def _param_kind(kind: Mapping[str, Any], path: Path) -> Problems:
         yield wrong((*path, "apiVersion"), "is empty", "Write v1 for a ConfigMap.")
     elif "/" in group or (group and not is_subdomain(group)):
         yield wrong((*path, "apiVersion"), f"{api_version!r} is not a group and a version")
-    elif not _is_label(version):
+    elif not is_label_1035(version):
         yield wrong((*path, "apiVersion"), f"{api_version!r} has no version")
     name = kind.get("kind") or ""
     if not name:
         yield wrong((*path, "kind"), "is empty", "Write ConfigMap, or the kind of your parameters.")
-    elif not _is_label(name.lower()):
+    elif not is_label_1035(name.lower()):
         yield wrong((*path, "kind"), f"{name!r} is not a kind")
-
-
-def _is_label(name: str) -> bool:
-    return len(name) <= 63 and bool(LABEL_1035.fullmatch(name))
 
 
 def _conditions(conditions: Sequence[Mapping[str, Any]], path: Path) -> Problems:

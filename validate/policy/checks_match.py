@@ -9,14 +9,12 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from gangplan.validate.forms import LABEL_VALUE, is_qualified
 from gangplan.validate.policy.model import Path
 from gangplan.validate.schema_messages import Problem, dotted
 
 RULE = "policy-invalid"
 OPERATIONS = ("*", "CONNECT", "CREATE", "DELETE", "UPDATE")
-SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*", re.ASCII)
-NAME_PART = re.compile(r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]", re.ASCII)
-LABEL_VALUE = re.compile(r"(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?", re.ASCII)
 
 Problems = Iterator[Problem]
 
@@ -30,19 +28,6 @@ def one_of(path: Path, value: Any, words: Sequence[str]) -> Problems:
     """A word that must be one of a few."""
     if value not in words:
         yield wrong(path, f"{value!r} is not one of {', '.join(words)}")
-
-
-def is_subdomain(name: str) -> bool:
-    """Whether an object can have this name."""
-    return len(name) <= 253 and bool(SUBDOMAIN.fullmatch(name))
-
-
-def is_qualified(name: str) -> bool:
-    """A qualified name of Kubernetes: `name` or `prefix/name`."""
-    prefix, slash, last = name.rpartition("/")
-    if slash and not is_subdomain(prefix):
-        return False
-    return len(last) <= 63 and bool(NAME_PART.fullmatch(last))
 
 
 def match_problems(match: Mapping[str, Any], path: Path) -> Problems:

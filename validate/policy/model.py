@@ -12,9 +12,6 @@ from gangplan.source import Document
 Body = dict[str, Any]
 Path = tuple[str | int, ...]
 
-API_VERSION = "admissionregistration.k8s.io/v1"
-POLICY, BINDING = "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Written:

@@ -6,13 +6,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from gangplan.findings import Location, Severity
+from gangplan.objects import ADMISSION, BINDING, POLICY
 from gangplan.validate.policy.checks import binding_problems, policy_problems
 from gangplan.validate.policy.checks_match import RULE
 from gangplan.validate.policy.compiled import Compiled, compiled
 from gangplan.validate.policy.model import (
-    API_VERSION,
-    BINDING,
-    POLICY,
     Binding,
     Body,
     Written,
@@ -96,10 +94,10 @@ def _is_trusted(written: Written, versions: SchemaVersions) -> bool:
 
 def _wrong(written: Written, kind: str, versions: SchemaVersions) -> Iterator[Trouble]:
     version = written.body.get("apiVersion")
-    if version != API_VERSION:
-        help = f"Write apiVersion: {API_VERSION} (Kubernetes 1.30 and later)."
+    if version != ADMISSION:
+        help = f"Write apiVersion: {ADMISSION} (Kubernetes 1.30 and later)."
         yield Trouble(
-            RULE, written.where(("apiVersion",)), f"{kind} is read as {API_VERSION}, not {version}", help
+            RULE, written.where(("apiVersion",)), f"{kind} is read as {ADMISSION}, not {version}", help
         )
         return
     problems = schema_problems(written.body, versions)

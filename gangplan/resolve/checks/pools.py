@@ -16,7 +16,9 @@ MOST_GROWING_NAME = 63 - len("provision-")
 def check(notes: Notes) -> None:
     """Findings about pools and levels."""
     for name, pool in notes.spec.node_pools.items():
-        _check_pool(notes, name, pool)
+        _check_size(notes, name, pool)
+        _check_taints(notes, name, pool)
+        _check_topology(notes, name, pool)
     _check_overlaps(notes)
     _check_levels(notes)
     pairs = len(notes.spec.node_pools) * len(covered_resources(notes.spec))
@@ -30,7 +32,8 @@ def check(notes: Notes) -> None:
         )
 
 
-def _check_pool(notes: Notes, name: str, pool: NodePool) -> None:
+def _check_size(notes: Notes, name: str, pool: NodePool) -> None:
+    """What a node has for runs, and how many there may be."""
     path = ("nodePools", name)
     cpu, memory = free_per_node(pool)
     if cpu.nano <= 0 or memory.nano <= 0:
@@ -56,27 +59,34 @@ def _check_pool(notes: Notes, name: str, pool: NodePool) -> None:
             "Shorten the name.",
             key=True,
         )
+
+
+def _check_taints(notes: Notes, name: str, pool: NodePool) -> None:
     seen: set[tuple[str, str]] = set()
     for index, taint in enumerate(pool.taints):
         if (taint.key, taint.effect) in seen:
             notes.error(
                 "pool-taint-twice",
-                (*path, "taints", index),
+                ("nodePools", name, "taints", index),
                 f"taint {taint.key} with effect {taint.effect} is listed twice",
                 "Nodes carry one taint per key and effect; remove one.",
             )
         seen.add((taint.key, taint.effect))
+
+
+def _check_topology(notes: Notes, name: str, pool: NodePool) -> None:
+    path = ("nodePools", name, "topology")
     if pool.topology and not notes.spec.topology:
         notes.error(
             "topology-missing",
-            (*path, "topology"),
+            path,
             f"pool '{name}' is placed by topology, but the cluster has no levels",
             "Add topology: with the levels, widest first.",
         )
     if pool.topology and not pool.labels:
         notes.error(
             "pool-labels-missing",
-            (*path, "topology"),
+            path,
             f"pool '{name}' is placed by topology and has no labels: Kueue needs one to find its nodes",
             "Add labels that these nodes carry.",
         )

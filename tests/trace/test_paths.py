@@ -1,0 +1,24 @@
+"""How a path is written where it is traced."""
+
+from __future__ import annotations
+
+import pytest
+
+from gangplan.findings import Location
+from gangplan.trace.cause import Cause, Path, trace_of
+from gangplan.validate.schema_messages import dotted
+
+
+@pytest.mark.parametrize(
+    ("path", "written"),
+    [
+        (("nodePools", "a100-80gb", "taints", 0, "key"), "nodePools.a100-80gb.taints[0].key"),
+        (("labels", "example.com/team"), "labels['example.com/team']"),
+        (("labels", "two words"), "labels['two words']"),
+        (("teams", "it's"), 'teams["it\'s"]'),
+        (("env", ""), "env['']"),
+    ],
+)
+def test_a_path_is_spelled_as_in_every_finding(path: Path, written: str) -> None:
+    trace = trace_of([Cause(Location("a.yaml", 1, 1), "it is there", "a.yaml", path)], Location("b.yaml"))
+    assert trace.field == written == dotted(path)

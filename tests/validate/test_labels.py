@@ -1,0 +1,99 @@
+"""Requirements of labels: the same answer wherever they are asked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from gangplan.validate.admission.matching import fits_flavor, selects
+from gangplan.validate.fit.match import node_matches, pods_match
+from gangplan.validate.labels import any_term, takes
+from gangplan.validate.policy.selectors import selects as policy_selects
+
+
+def one(operator: str, *values: str, key: str = "k") -> dict[str, Any]:
+    return {"key": key, "operator": operator, "values": list(values)}
+
+
+def affinity(*expressions: dict[str, Any]) -> dict[str, Any]:
+    terms = [{"matchExpressions": list(expressions)}]
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
+    return {"affinity": {"nodeAffinity": required}}
+
+
+@pytest.mark.parametrize(
+    ("value", "is_more"),
+    [
+        ("6", True),
+        ("5", False),
+        ("+6", True),
+        ("-6", False),
+        ("006", True),
+        ("0" * 5000 + "6", True),
+        ("9223372036854775807", True),
+        ("9223372036854775808", False),
+        ("-9223372036854775809", False),
+        ("9" * 5000, False),
+        ("1_0", False),
+        (" 10 ", False),
+        ("٣٣", False),
+        ("", False),
+        ("+", False),
+        ("6Gi", False),
+    ],
+)
+def test_whole_numbers_as_go_reads_them(value: str, is_more: bool) -> None:
+    asked, labels = one("Gt", "5"), {"k": value}
+    assert node_matches(affinity(asked), labels) is is_more
+    assert fits_flavor(affinity(asked), labels, {"k"}) is is_more
+
+
+@pytest.mark.parametrize(
+    ("asked", "is_taken"),
+    [
+        (one("In", "1", "2"), True),
+        (one("In", "2"), False),
+        (one("In", "1", key="absent"), False),
+        (one("NotIn", "1"), False),
+        (one("NotIn", "1", key="absent"), True),
+        (one("Exists"), True),
+        (one("Exists", key="absent"), False),
+        (one("DoesNotExist"), False),
+        (one("DoesNotExist", key="absent"), True),
+        (one("Gt", "0"), True),
+        (one("Gt", "0", "0"), False),
+        (one("Lt", "2"), True),
+        (one("Lt", "1"), False),
+        (one("Lt", "2", key="absent"), False),
+    ],
+)
+def test_one_requirement(asked: dict[str, Any], is_taken: bool) -> None:
+    selector, labels = {"matchExpressions": [asked]}, {"k": "1"}
+    answers = [judge(selector, labels) for judge in (takes, selects, pods_match, policy_selects)]
+    answers += [node_matches(affinity(asked), labels), fits_flavor(affinity(asked), labels, {"k", "absent"})]
+    assert set(answers) == {is_taken}
+    assert not takes({**selector, "matchLabels": {"k": "2"}}, labels)
+
+
+def test_no_selector_and_an_empty_one() -> None:
+    assert (selects(None, {}), pods_match(None, {}), policy_selects(None, None)) == (False, False, True)
+    assert selects({}, {})
+    assert pods_match({}, {})
+
+
+@pytest.mark.parametrize(
+    ("term", "named", "unnamed", "aside"),
+    [
+        ({}, False, False, False),
+        ({"matchFields": [one("In", "n1", key="metadata.name")]}, True, False, True),
+        ({"matchFields": [one("NotIn", "n1", key="metadata.name")]}, False, True, True),
+        (
+            {"matchFields": [one("In", "n1", key="metadata.name")], "matchExpressions": [one("Exists")]},
+            *[False] * 3,
+        ),
+    ],
+)
+def test_terms(term: dict[str, Any], named: bool, unnamed: bool, aside: bool) -> None:
+    """`matchFields` of a node that has the name, of one that has none yet, and where they are not asked."""
+    assert [any_term([term], {}, name) for name in ("n1", None, "")] == [named, unnamed, aside]
