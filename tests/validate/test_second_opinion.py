@@ -39,4 +39,4 @@ def test_the_versions_of_the_gate(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     root = write(workspaces.stock(tmp_path), {"schemas/example.com/gateways.json": json.dumps(CRD)})
     assert gangplan("validate", "-C", root).code == Exit.CLEAN
     assert given
-    assert all(one.crds and one.crds.engine("example.com/v1", "Gateway") for one in given)
+    assert all(one.crds and one.crds.engine("example.com/v1", "Gateway", 34) for one in given)
