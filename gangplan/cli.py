@@ -5,11 +5,14 @@ from __future__ import annotations
 import io
 import os
 import sys
+from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Annotated
 
 import typer
+import typer.main
 
 from gangplan import __version__
 from gangplan.commands import cluster_app, policy_app, schema_app, simulate_app
@@ -231,6 +234,12 @@ def docs(
 _INTERRUPTED = "interrupted; nothing was changed\n"
 
 
+@cache
+def _command() -> Callable[..., object]:
+    """The tree of commands, built once: it never changes, and tests run thousands of commands in one process."""
+    return typer.main.get_command(app)
+
+
 @terminable()
 def run() -> int:
     """Run the command line. Every error of ours is printed here and nowhere else."""
@@ -238,7 +247,7 @@ def run() -> int:
         if isinstance(stream, io.TextIOWrapper):  # manifests are UTF-8, whatever the terminal says
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
     try:
-        outcome = app(standalone_mode=False)
+        outcome = _command()(standalone_mode=False)
         if outcome == Exit.INTERRUPTED:  # typer's own answer to an interrupt
             sys.stderr.write(_INTERRUPTED)
         return int(outcome) if isinstance(outcome, int) else Exit.CLEAN

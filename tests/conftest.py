@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from gangplan.tools.pins import KUSTOMIZE
+from gangplan import second_opinion
+from gangplan.tools.pins import KUBECONFORM, KUSTOMIZE
 from tests import workspaces
 from tests.tools.real import provisioned, real_kubeconform, real_kubectl, real_kustomize
 
@@ -46,6 +47,16 @@ def plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody's settings show in what is printed."""
     for name in SETTINGS:
         monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture(autouse=True)
+def no_second_opinion(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commands in this process do without kubeconform, which is most of the time that `validate` takes.
+
+    tests/validate/test_second_opinion.py shows it everything at once; tests marked with it have it as always.
+    """
+    if not any(mark.args == (KUBECONFORM.name,) for mark in request.node.iter_markers("real_tool")):
+        monkeypatch.setattr(second_opinion, "pick", lambda: None)
 
 
 @pytest.fixture

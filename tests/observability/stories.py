@@ -278,7 +278,7 @@ def deadlines(grace_s: int) -> list[Story]:
             (84, alert(near), firing(near, "warning", WHO)),
             (51, "gangplan_run_deadline_ratio", {f"gangplan_run_deadline_ratio{{{WHO}}}": 0.5}),
         ),
-        story("a run without a deadline", job("node", 2, RUNNING), (200, alert(near), {})),
+        story("a run without a deadline", job("node", 2, RUNNING), (110, alert(near), {})),
         story(
             "the deadline ends the run",
             ended,

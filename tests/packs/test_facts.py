@@ -125,6 +125,13 @@ def test_priorities_of_teams(tmp_path: Path) -> None:
     assert of(tmp_path, **{"overlays/lab/cluster.yaml": text})["teamPriorities"] == "nlp=training-low"
 
 
+def test_a_waiver_of_a_rule_is_granted_to_policies_that_say_the_same(tmp_path: Path) -> None:
+    """Else the guard waiver-granted would refuse what is rendered, marked for network-anyone."""
+    text = WAIVER.replace("image-digest", "network-open")
+    found = of(tmp_path, **{"policies/waivers/films.yaml": text})["waivers"]
+    assert [one.rpartition("/")[2] for one in found.split(",")] == ["network-anyone$"]
+
+
 def test_waivers_become_expressions(tmp_path: Path) -> None:
     found = of(tmp_path, **{"policies/waivers/films.yaml": WAIVER})["waivers"]
     assert re.match(found, "nlp/film-7/image-digest")

@@ -203,6 +203,20 @@ def test_a_regime_tightens_what_holds_for_all() -> None:
     assert "network-posture-hipaa-object" in names_of
 
 
+def test_what_holds_for_all_is_not_bound_twice() -> None:
+    """A regime that asks for what baseline asks already, with the same parameters, adds nothing."""
+    file = workspace().clusters["lab"]
+    taken, _ = chosen(workspace().root, file, facts(workspace(), "lab"))
+    by_name = {one.name: one for one in taken}
+    assert "host-path" in pack("hipaa").pack.uses
+    assert "host-path" in by_name
+    assert "host-path-hipaa" not in by_name
+    for one in taken:
+        base = by_name[one.policy]
+        same = (one.params, one.action) == (base.params, base.action)
+        assert one is base or base.label or not same, one.name
+
+
 def escapes() -> list[tuple[tuple[Any, ...], Any]]:
     """Changes of a pod that Pod Security restricted refuses: (where, what)."""
     context = ("containers", 0, "securityContext")

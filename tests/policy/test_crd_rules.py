@@ -150,6 +150,20 @@ def test_optional_old_self_message_and_field() -> None:
     assert not breaches(rules, {"size": 0}, {"size": 0})
 
 
+@pytest.mark.parametrize(("count", "is_enough"), [(11, True), (12, False)])
+def test_the_budget_of_an_object(count: int, is_enough: bool) -> None:
+    """950 * 950 of cost a rule; a server allows ten millions."""
+    schema = {
+        "type": "object",
+        "properties": {name: {"type": "string", "maxLength": 9500} for name in "ab"},
+        "x-kubernetes-validations": [{"rule": "!self.a.contains(self.b)"}] * count,
+    }
+    found = breaches(schema_rules(schema, 34), {"a": "x" * 9500, "b": "y" * 9500})
+    assert [one.message[:50] for one in found] == (
+        [] if is_enough else ["validation failed due to running out of cost budge"]
+    )
+
+
 def test_names_that_need_escapes() -> None:
     assert [escaped(name) for name in ("a-b", "namespace", "a__b", "x.y/z", "9a", "ü")] == [
         "a__dash__b",

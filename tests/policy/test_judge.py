@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from gangplan.findings import Severity
+from gangplan.validate.policy.evaluate import OUT_OF_BUDGET
 from gangplan.validate.policy.judge import Bench, Violation, namespaces_of
 from gangplan.validate.policy.kinds import Kinds, guessed
 from gangplan.validate.policy.model import Written
@@ -124,6 +125,17 @@ def test_exclusions_and_selectors() -> None:
     assert judged(namespace(team="nlp"), match=selector)
     by_name = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "nlp"}}}
     assert judged(pod(), match=by_name, spaces=(namespace(),))
+    assert judged(namespace(), match=by_name)
+    assert not judged(namespace("vision"), match=by_name)
+
+
+def test_a_change_that_takes_the_label_away_is_judged() -> None:
+    """Either object may be selected (webhook/predicates/object)."""
+    bare = {**pod(), "metadata": {"name": "p", "namespace": "nlp"}}
+    match = {"objectSelector": {"matchLabels": {"app": "x"}}}
+    assert judged(bare, match=match, old=pod())
+    assert judged(pod(), match=match, old=bare)
+    assert not judged(bare, match=match, old=bare)
 
 
 def test_a_namespace_that_nobody_renders() -> None:
@@ -206,6 +218,9 @@ def test_conditions() -> None:
     (found,) = said(pod(), matchConditions=[true, wrong])
     assert found == "expression 'object.nope == 1' resulted in error: no such key: nope"
     assert not judged(pod(), matchConditions=[true, wrong], failurePolicy="Ignore")
+    worse = {"name": "worse", "expression": "object.never == 1"}
+    (both,) = said(pod(), matchConditions=[wrong, worse])
+    assert both == f"[{found}, {found.replace('nope', 'never')}]"
     assert judged(
         pod(), matchConditions=[{"name": "n", "expression": "namespaceObject == null"}], spaces=(namespace(),)
     )
@@ -273,6 +288,21 @@ def test_parameters() -> None:
     assert said(pod(), "params == null", paramKind=kind) == []
 
 
+def test_a_parameter_without_a_namespace_is_in_the_default_one() -> None:
+    """As `kubectl apply` puts it there; the request is in the same one."""
+    bare = config("c", most="2")
+    del bare["metadata"]["namespace"]
+    kind = {"apiVersion": "v1", "kind": "ConfigMap"}
+    binding: Body = {"paramRef": {"name": "c", "parameterNotFoundAction": "Allow"}}
+
+    def ask(space: str) -> list[str]:
+        body = {**pod(), "metadata": {"name": "p", "namespace": space}}
+        return said(body, "params.data.most == '1'", others=(bare,), binding=binding, paramKind=kind)
+
+    assert ask("default") == ["failed expression: params.data.most == '1'"]
+    assert ask("nlp") == []
+
+
 def test_a_cluster_scoped_object_needs_a_namespace_for_parameters() -> None:
     kind = {"apiVersion": "v1", "kind": "ConfigMap"}
     queue = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ClusterQueue", "metadata": {"name": "q"}}
@@ -314,6 +344,25 @@ def test_the_budget_ends_everything() -> None:
     text = "object.data.all(a, object.data.all(b, object.data[a] + object.data[b] != ''))"
     (found,) = said(big, text)
     assert "cost limit exceeded" in found
+
+
+# 950 * 950 of cost a time: two texts, one sought in the other.
+DEAR = "!object.data.a.contains(object.data.b)"
+
+
+@pytest.mark.parametrize(("count", "is_enough"), [(11, True), (12, False)])
+def test_the_budget_of_all_validations(count: int, is_enough: bool) -> None:
+    body = config("c", a="x" * 9500, b="y" * 9500)
+    told = said(body, validations=[{"expression": DEAR}] * count)
+    assert told == ([] if is_enough else [OUT_OF_BUDGET])
+
+
+@pytest.mark.parametrize(("count", "is_enough"), [(2, True), (3, False)])
+def test_the_budget_of_match_conditions(count: int, is_enough: bool) -> None:
+    body = config("c", a="x" * 9500, b="y" * 9500)
+    conditions = [{"name": f"c{number}", "expression": DEAR} for number in range(count)]
+    told = said(body, "true", matchConditions=conditions)
+    assert told == ([] if is_enough else [OUT_OF_BUDGET])
 
 
 def test_who_may_is_not_known_offline() -> None:

@@ -101,6 +101,14 @@ def test_the_summary_says_what_failed() -> None:
     assert failed not in checked_words(report(waived, fail_on=Severity.WARNING))
 
 
+def test_changes_that_resolve_errors_come_first() -> None:
+    warnings = [
+        finding("too many", Severity.WARNING, "slots-not-gpus", f"specs/{name}.yaml") for name in "abc"
+    ]
+    errors = [finding("wrong", file=f"specs/{name}.yaml") for name in "xy"]
+    assert [one.rule for one in changes([*warnings, *errors])] == ["spec-value", "slots-not-gpus"]
+
+
 def test_the_summary_counts_in_words() -> None:
     assert checked_words(report(*all_kinds())) == (
         "checked 2 specs, 2 runs, 31 objects, 1 policy (embedded validator): "

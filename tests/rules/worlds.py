@@ -16,6 +16,12 @@ OVERLAY = "overlays/lab/kustomization.yaml"
 
 def build(root: Path, example: Example, side: str | None) -> Outcome:
     """Write the workspace with `before` or `after` (None: as it is without either), and run the command."""
+    put(root, example, side)
+    return command(root, example.run)
+
+
+def put(root: Path, example: Example, side: str | None) -> None:
+    """Write the workspace."""
     if example.base == "shared":
         shared.workspace(root)
     else:
@@ -27,7 +33,6 @@ def build(root: Path, example: Example, side: str | None) -> Outcome:
             commit(root)
     if side is not None:
         _one(root, example, side)
-    return command(root, example.run)
 
 
 def _both(root: Path, example: Example) -> None:

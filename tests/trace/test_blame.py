@@ -55,6 +55,13 @@ def test_a_queue_is_blamed_once_per_object(specs: tuple[str, ...], tmp_path: Pat
     assert rules == (["never-admitted"] if specs else ["queue-invalid"] * 3)
 
 
+def test_of_a_patch_with_several_operations_the_one_to_blame_is_told(tmp_path: Path) -> None:
+    """The field that spoils the run is written by the first; the last changes nothing."""
+    more = "    - {op: replace, path: /spec/stopPolicy, value: None}\n"
+    told = found(tmp_path, QUEUE + more, "specs/cv/train.yaml")
+    assert told == [("overlays/lab/kustomization.yaml:6:54", "never-admitted", "LocalQueue/training")]
+
+
 def test_the_patch_of_a_run_is_told_at_its_value(tmp_path: Path) -> None:
     told = found(tmp_path, SECURITY)
     assert {(place, rule) for place, rule, _ in told} == {

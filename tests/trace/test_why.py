@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import random
+import re
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -11,6 +14,8 @@ import yaml
 from gangplan.asked import Answer, ask, place_in
 from gangplan.errors import Exit
 from gangplan.pipeline import Request
+from gangplan.plan.names import PLACEHOLDER
+from gangplan.source.lines import lines_of, paths_at
 from gangplan.trace.files import at
 from gangplan.whence import Rendered, runs_of, standing_on
 from gangplan.workspace import RENDERED
@@ -69,20 +74,97 @@ def _asked(root: Path, file: str, line: int) -> Answer:
     return ask(Request(root), f"{root}/{file}", line)
 
 
-def test_random_lines(root: Path, files: list[Rendered]) -> None:
-    """The field that is told stands on the line, with its value."""
+def _documents(text: str) -> Iterator[tuple[int, str]]:
+    """How many lines stand before each document of a rendered file, and the document."""
+    start = 0
+    for document in text.split("---\n"):
+        yield start, document
+        start += document.count("\n") + 1
+
+
+def _drawn(chance: random.Random, text: str, most: int) -> Iterator[tuple[int, int, str]]:
+    """Lines of a file that show a field: how many stand before its document, its number there, that."""
+    lines = [
+        (start, number, document)
+        for start, document in _documents(text)
+        for number, line in enumerate(document.splitlines(), 1)
+        if not line.startswith("#")
+    ]
+    yield from chance.sample(lines, min(most, len(lines)))
+
+
+def _assert_true(fields: Sequence[Path], document: str, number: int) -> None:
+    """The fields stand on the line with key and value; inside a text there is the one that began above it."""
+    places, line = lines_of(document), document.splitlines()[number - 1]
+    if number not in places.values():
+        nearest = max(start for start in places.values() if start < number)
+        assert list(fields) == [path for path, start in places.items() if start == nearest][-1:], line
+        return
+    assert fields, line
+    for path in fields:
+        key, value = path[-1], at(yaml.safe_load(document), path)
+        assert places[path] == number, line
+        assert ("-" if isinstance(key, int) else key) in line, path
+        if not isinstance(value, dict | list) and not line.endswith(("|", "|-", "|+")):
+            assert str(value) in line or json.dumps(value)[1:-1] in line, path
+
+
+def test_random_lines(files: list[Rendered]) -> None:
     chance = random.Random(3)
     for file in files:
-        lines = file.text.splitlines()
-        for line in chance.sample(range(1, len(lines) + 1), 2):
-            answer = _asked(root, f"{RENDERED}/{file.path}", line)
-            text = lines[line - 1]
-            if text.startswith(("#", "---")):
-                assert answer.remark
-                continue
-            assert answer.origins, text
-            key = answer.fields[-1][-1]
-            assert isinstance(key, int) or key in text or "|" not in text
+        for _, number, document in _drawn(chance, file.text, 30):
+            _assert_true(paths_at(document, number), document, number)
+
+
+def test_answers_for_random_lines(root: Path, files: list[Rendered]) -> None:
+    """The fields that are told stand on the line, and their values are those of the line's object."""
+    chance = random.Random(3)
+    for file in files:
+        for start, number, document in _drawn(chance, file.text, 2):
+            answer = _asked(root, f"{RENDERED}/{file.path}", start + number)
+            _assert_true(answer.fields, document, number)
+            _assert_of_document(answer, document)
+
+
+def _assert_of_document(answer: Answer, document: str) -> None:
+    """The answer is about the object that stands in the document, and has its values."""
+    shown = yaml.safe_load(document)
+    assert [one.path for one in answer.origins] == list(answer.fields)
+    for one in answer.origins:
+        assert one.body["kind"] == shown["kind"]
+        assert _rough(one.value) == _rough(at(shown, one.path))
+
+
+def _rough(value: object) -> str:
+    """A value without the hash of a run's name, for which objects have a placeholder."""
+    return re.sub(rf"-([0-9a-f]{{8}}|{PLACEHOLDER})\b", "-HASH", json.dumps(value))
+
+
+def test_a_mark_and_a_border(root: Path, files: list[Rendered]) -> None:
+    name = f"{RENDERED}/{files[-1].path}"
+    border = files[-1].text.splitlines().index("---") + 1
+    assert "mark" in _asked(root, name, 1).remark
+    assert "between two objects" in _asked(root, name, border).remark
+
+
+def test_a_stale_file_that_lacks_an_object(root: Path, files: list[Rendered]) -> None:
+    """Objects are counted among their kind: one that is missing moves no answer to another object."""
+    file = next(one for one in files if one.path.endswith("tenants/cv/tenant.yaml"))
+    first, *rest = [document for _, document in _documents(file.text)]
+    stale = "---\n".join([rest[0], *rest[1:]])
+    kinds = [yaml.safe_load(one)["kind"] for one in (first, *rest)]
+    assert kinds.count(kinds[0]) == 1
+    path = root / RENDERED / file.path
+    path.write_text(stale, encoding="utf-8")
+    try:
+        for start, document in [*_documents(stale)][-3:]:
+            number = document.splitlines().index("metadata:") + 2
+            answer = _asked(root, f"{RENDERED}/{file.path}", start + number)
+            assert "stale" in answer.remark
+            _assert_true(answer.fields, document, number)
+            _assert_of_document(answer, document)
+    finally:
+        path.write_text(file.text, encoding="utf-8")
 
 
 def _fields(root: Path, file: str, mark: str) -> set[str]:

@@ -1,42 +1,90 @@
-"""What the second judge of the schemas is given."""
+"""kubeconform beside the embedded engine: it has nothing to say of what passes there.
+
+Commands in other tests do without it (tests/conftest.py). What they make is shown to it here at once.
+"""
 
 from __future__ import annotations
 
-import json
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from gangplan.errors import Exit
-from gangplan.validate.schema import SchemaVersions
-from tests import workspaces
-from tests.workspaces import gangplan, write
+from gangplan.gates import versions_of
+from gangplan.pipeline import Request, rendered_aside
+from gangplan.resolve.platform import resolve_platform
+from gangplan.second_opinion import second_opinion
+from gangplan.tools.kubeconform import Kubeconform
+from gangplan.validate.schema import SchemaVersions, materialise
+from gangplan.workspace import load
+from tests.rules.test_rules import EXAMPLES as RULES
+from tests.rules.worlds import put
+from tests.test_examples import EXAMPLES
+from tests.workspaces import gangplan, render, write
 
-CRD = {
-    "group": "example.com",
-    "kind": "Gateway",
-    "plural": "gateways",
-    "scope": "Cluster",
-    "versions": {"v1": {"type": "object"}},
-}
-
-
-class Judge:
-    """Finds nothing wrong."""
-
-    label = "a judge"
-
-    def check(self, files: list[Path], schemas: Path) -> list[Any]:
-        assert files
-        return []
+pytestmark = pytest.mark.real_tool("kubeconform")
+Files = dict[SchemaVersions, dict[bytes, str]]
 
 
-def test_the_versions_of_the_gate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    given: list[SchemaVersions] = []
-    monkeypatch.setattr("gangplan.second_opinion.pick", Judge)
-    monkeypatch.setattr("gangplan.second_opinion.materialise", lambda versions, *_: given.append(versions))
-    root = write(workspaces.stock(tmp_path), {"schemas/example.com/gateways.json": json.dumps(CRD)})
-    assert gangplan("validate", "-C", root).code == Exit.CLEAN
-    assert given
-    assert all(one.crds and one.crds.engine("example.com/v1", "Gateway", 34) for one in given)
+def _take(found: Files, root: Path, tree: Path, name: str) -> None:
+    """Sort the files of a rendered tree by the versions of their cluster, each text once."""
+    clusters = load(root)[0].clusters
+    for folder in (path for path in tree.iterdir() if path.is_dir()):
+        texts = found.setdefault(versions_of(resolve_platform(clusters[folder.name])), {})
+        for path in sorted(folder.rglob("*.yaml")):
+            texts.setdefault(path.read_bytes(), f"{name}: {path.relative_to(tree)}")
+
+
+def _examples_of_rules(folder: Path) -> Iterator[tuple[Path, Path, str]]:
+    """The `after` side of every page, rendered."""
+    for rule in RULES:
+        assert rule.example
+        root = folder / rule.id
+        put(root, rule.example, "after")
+        with rendered_aside(Request(root.resolve(), engine="serial")) as (result, tree):
+            assert not result.has_errors, rule.id
+            yield root, tree, rule.id
+
+
+def test_it_agrees_with_everything_that_passes(
+    tmp_path: Path, builder: str, real_kubeconform: Kubeconform
+) -> None:
+    found: Files = {}
+    for example in EXAMPLES:  # tests/test_examples.py proves that this is what is rendered
+        _take(found, example / "input", example / "expected", example.name)
+    for root, tree, name in _examples_of_rules(tmp_path):
+        _take(found, root, tree, name)
+    wrong, count = [], 0
+    for number, (versions, texts) in enumerate(found.items()):
+        names = dict(zip((f"{index}.yaml" for index in range(len(texts))), texts, strict=True))
+        folder = write(tmp_path / f"files-{number}", names)
+        schemas = materialise(versions, tmp_path / f"schemas-{number}")
+        verdicts = real_kubeconform.check([folder / name for name in names], schemas)
+        wrong += [(texts[names[one.file.name]], one) for one in verdicts if one.status != "valid"]
+        count += len(verdicts)
+    assert not wrong
+    assert count > 1000
+
+
+def test_validate_says_who_judged(root: Path, real_kubeconform: Kubeconform) -> None:
+    outcome = gangplan("validate", "-C", root)
+    assert outcome.code == Exit.CLEAN, outcome.err
+    assert f"(embedded validator and {real_kubeconform.label})" in outcome.out + outcome.err
+
+
+def test_what_it_finds_is_told_at_the_spec(root: Path, real_kubeconform: Kubeconform) -> None:
+    render(root)
+    (run,) = (root / "rendered/lab/runs/nlp").iterdir()
+    text = run.read_text()
+    assert "  activeDeadlineSeconds: 86400\n" in text
+    run.write_text(text.replace("Seconds: 86400\n", "Seconds: soon\n"))
+    label, (finding,) = second_opinion(root, root / "rendered")
+    assert label == real_kubeconform.label
+    assert (finding.rule, finding.where.file, finding.path) == (
+        "kubeconform",
+        "specs/nlp/filings.yaml",
+        "/spec/activeDeadlineSeconds",
+    )
+    assert finding.object_ref.startswith("TrainJob/filings-")
+    assert "got string, want integer" in finding.message

@@ -1,0 +1,109 @@
+"""What a workspace's policies say: each cause once, at its worst, and not where a rule said it before."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from gangplan.findings import Finding, Location, Severity
+from gangplan.policing import Police, police_findings, police_of
+from gangplan.policy_export import settled
+from gangplan.rules import PACKS
+from gangplan.trace import Trace
+from gangplan.workspace import load
+from tests.workspaces import CLUSTER, STOCK, write
+
+SPEC = Location("specs/nlp/filings.yaml", 3, 1)
+POLICY = """\
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: no-pods}
+spec:
+  matchConstraints:
+    resourceRules: [{apiGroups: [""], apiVersions: [v1], operations: [CREATE], resources: [pods]}]
+  validations: [{expression: "false", message: no pods here}]
+"""
+BINDING = """\
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {name: %s}
+spec: {policyName: no-pods, validationActions: [%s]}
+"""
+
+
+def pod(name: str = "p") -> dict[str, Any]:
+    """A pod that may be anything."""
+    spec = {"containers": [{"name": "one", "image": "a@b"}]}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": "nlp"}, "spec": spec}
+
+
+def police(root: Path, files: dict[str, str]) -> Police:
+    """The policies of the small workspace with some files more."""
+    workspace, findings = load(write(root, {**STOCK, **files}))
+    assert not findings
+    labels = {"gangplan.dev/team": "nlp", "app.kubernetes.io/managed-by": "gangplan"}
+    spaces = [{"name": name, "labels": labels} for name in ("nlp", "test")]
+    return police_of(
+        workspace, "lab", [{"apiVersion": "v1", "kind": "Namespace", "metadata": one} for one in spaces]
+    )
+
+
+def tracer(index: int, path: object) -> Trace:
+    """Every field comes from one line."""
+    return Trace(SPEC, "")
+
+
+def test_a_policy_is_quiet_where_a_rule_told_the_cause(tmp_path: Path) -> None:
+    """pod-security speaks for host-namespaces (`told_by`); any other rule does not."""
+    text = CLUSTER.replace("region:", "policies: {packs: [baseline]}\nregion:")
+    baseline = police(tmp_path, {"overlays/lab/cluster.yaml": text})
+    case = (PACKS / "baseline/tests/host-namespaces.network.deny.yaml").read_text(encoding="utf-8")
+    body = yaml.safe_load(case)["object"]
+
+    def told(*before: str) -> list[str]:
+        others = [Finding(rule, Severity.ERROR, SPEC, "", "") for rule in before]
+        return [one.rule for one in police_findings(baseline, [body], tracer, others)]
+
+    assert "host-namespaces" in told()
+    assert "host-namespaces" in told("network-open")
+    assert "host-namespaces" not in told("pod-security")
+
+
+@pytest.mark.parametrize("order", [("Warn", "Deny"), ("Deny", "Warn")], ids="-".join)
+def test_of_two_bindings_the_worst_is_told(order: tuple[str, str], tmp_path: Path) -> None:
+    bindings = {f"policies/b{place}.yaml": BINDING % (f"b{place}", word) for place, word in enumerate(order)}
+    judge = police(tmp_path, {"policies/a.yaml": POLICY, **bindings})
+    assert [one.severity for one in judge.bench.judge([pod()])] == [
+        Severity.ERROR if word == "Deny" else Severity.WARNING for word in order
+    ]
+    (found,) = police_findings(judge, [pod()], tracer)
+    assert (found.rule, found.severity, found.where) == ("no-pods", Severity.ERROR, SPEC)
+
+
+def test_what_ten_objects_owe_to_one_line_is_told_once(tmp_path: Path) -> None:
+    judge = police(tmp_path, {"policies/a.yaml": POLICY, "policies/b.yaml": BINDING % ("b", "Deny")})
+    pods = [pod(f"p-{number}") for number in range(10)]
+    assert len(judge.bench.judge(pods)) == 10
+    assert len(police_findings(judge, pods, tracer)) == 1
+
+
+def test_exported_objects_have_what_a_server_fills_in() -> None:
+    """Without it a GitOps engine would see a difference for ever."""
+    rules = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}
+    match = {"matchPolicy": "Equivalent", "namespaceSelector": {}, "objectSelector": {}}
+    filled = {**match, "resourceRules": [{**rules, "scope": "*"}]}
+    policy, binding = yaml.safe_load(POLICY), yaml.safe_load(BINDING % ("b", "Deny"))
+    policy["spec"]["matchConstraints"]["excludeResourceRules"] = [rules]
+    assert settled(policy)["spec"] == {
+        **policy["spec"],
+        "failurePolicy": "Fail",
+        "matchConstraints": {**filled, "excludeResourceRules": [{**rules, "scope": "*"}]},
+    }
+    binding["spec"]["matchResources"] = {"resourceRules": [rules]}
+    assert settled(binding)["spec"] == {**binding["spec"], "matchResources": filled}
+    own = {"resourceRules": [{**rules, "scope": "Namespaced"}], "matchPolicy": "Exact"}
+    binding["spec"]["matchResources"] = own
+    assert settled(binding)["spec"]["matchResources"] == {**match, **own}
