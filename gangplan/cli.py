@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import io
-import os
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -35,8 +33,10 @@ from gangplan.commands.flags import (
     Today,
     Workspace,
 )
+from gangplan.commands.streams import patient
 from gangplan.commands.terminate import terminable
-from gangplan.errors import Exit, GangplanError, InternalError
+from gangplan.errors import Exit, GangplanError, InternalError, ToolError, UserError
+from gangplan.report.escape import log_line
 
 app = typer.Typer(
     rich_markup_mode=None,
@@ -243,9 +243,16 @@ def _command() -> Callable[..., object]:
 @terminable()
 def run() -> int:
     """Run the command line. Every error of ours is printed here and nowhere else."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # manifests are UTF-8, whatever the terminal says
-            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
+    with patient() as lost:
+        code = _ended()
+        if why := lost():
+            _fatal(ToolError(why, "Make room, or send it elsewhere: what was found is not all told."))
+            return Exit.ENVIRONMENT
+    return code
+
+
+def _ended() -> int:
+    """The exit code of the command line."""
     try:
         outcome = _command()(standalone_mode=False)
         if outcome == Exit.INTERRUPTED:  # typer's own answer to an interrupt
@@ -259,17 +266,16 @@ def run() -> int:
     except (KeyboardInterrupt, typer.Abort):
         sys.stderr.write(_INTERRUPTED)
         return Exit.INTERRUPTED
-    except (BrokenPipeError, SystemExit):  # typer ends the program when the reader went away
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # nothing more to say
-        return Exit.CLEAN
+    except SystemExit as stop:  # typer's own end, of its completion for shells
+        return stop.code if isinstance(stop.code, int) else Exit.ENVIRONMENT if stop.code else Exit.CLEAN
     except Exception as bad:  # noqa: BLE001  the last door: what is left is a usage error or a bug of ours
         return _unexpected(bad)
 
 
 def _fatal(stop: GangplanError) -> None:
-    sys.stderr.write(f"fatal: {stop.message}\n")
+    sys.stderr.write(f"fatal: {log_line(stop.message)}\n")
     if stop.help:
-        sys.stderr.write(f"  help: {stop.help}\n")
+        sys.stderr.write(f"  help: {log_line(stop.help)}\n")
 
 
 def _unexpected(bad: Exception) -> int:
@@ -277,9 +283,8 @@ def _unexpected(bad: Exception) -> int:
     # by what they offer.
     if hasattr(bad, "format_message") and hasattr(bad, "exit_code"):
         usage = getattr(bad, "ctx", None)
-        sys.stderr.write(f"fatal: {bad.format_message()}\n")
-        if usage is not None:
-            sys.stderr.write(f"  help: {usage.command_path} --help\n")
+        help = f"{usage.command_path} --help" if usage is not None else None
+        _fatal(UserError(bad.format_message(), help))
         return Exit.INPUT
     import traceback
 
@@ -289,5 +294,6 @@ def _unexpected(bad: Exception) -> int:
             "Please report it with these lines:",
         )
     )
-    traceback.print_exception(bad)
+    for line in "".join(traceback.format_exception(bad)).splitlines():
+        sys.stderr.write(f"| {log_line(line)}\n")
     return Exit.ENVIRONMENT

@@ -119,9 +119,14 @@ def dump(body: Mapping[str, Any], *, header: Sequence[str] = ()) -> str:
     return _comments(header) + "\n".join(lines) + "\n"
 
 
+def is_one_line(text: str) -> bool:
+    """Whether a comment can hold the text: no line end, and nothing else that YAML writes as an escape."""
+    return not _ESCAPED.search(text.translate(_QUOTES))
+
+
 def _comments(header: Sequence[str]) -> str:
     for line in header:
-        if _ESCAPED.search(line.translate(_QUOTES)):
+        if not is_one_line(line):
             raise ValueError(f"not one line of text: {line!r}")
     return "".join(f"# {line}".rstrip() + "\n" for line in header)
 

@@ -11,6 +11,7 @@ from pathlib import Path, PurePosixPath
 from gangplan.errors import UserError
 from gangplan.findings import Finding, Location, error
 from gangplan.model.crds import NO_CRDS, CrdFiles
+from gangplan.objects import is_one_line
 from gangplan.rules import learn
 from gangplan.source import Document, load_file
 from gangplan.spec.catalog import ImageCatalog
@@ -139,8 +140,7 @@ def nearest(word: str, known: Iterable[str]) -> str:
         return f"Did you mean '{close[0]}'?"
     if not names:
         return "None is declared."
-    shown = ", ".join(names[:8]) + (", ..." if len(names) > 8 else "")
-    return f"Known: {shown}."
+    return f"Known: {', '.join(names[:8])}" + (", ..." if len(names) > 8 else ".")
 
 
 def _read(root: Path, file: str, model: type[M], findings: list[Finding]) -> tuple[M, Document] | None:
@@ -244,6 +244,9 @@ def _list_folder(root: Path, folder: str, team: str, files: list[SpecFile], find
                 findings.append(error("file-unreadable", Location(file), message, help))
             elif entry.is_dir() and not entry.name.endswith(".yaml"):
                 _list_folder(root, file, team, files, findings)
+            elif _is_yaml(entry.name) and not is_one_line(file):
+                message, help = "the name holds a character that cannot be seen", "Rename the file."
+                findings.append(error("spec-file-name", Location(file), message, help))
             elif _is_yaml(entry.name) and not entry.name.endswith(".yaml"):
                 stem, _, ending = entry.name.rpartition(".")
                 message = f"the file ends in .{ending} and would be ignored"
@@ -278,14 +281,8 @@ def _check_references(
         for index, name in enumerate(team.spec.clusters or ()):
             if name not in known_clusters:
                 where = team.document.where(("clusters", index))
-                findings.append(
-                    error(
-                        "cluster-unknown",
-                        where,
-                        f"cluster '{name}' is not declared in overlays/",
-                        nearest(name, known_clusters),
-                    )
-                )
+                message = f"cluster '{name}' is not declared in overlays/"
+                findings.append(error("cluster-unknown", where, message, nearest(name, known_clusters)))
         for name, connection in team.spec.connections.items():
             if connection.claim is not None and connection.claim not in team.spec.claims:
                 where = team.document.where(("connections", name, "claim"))

@@ -16,6 +16,7 @@ import pytest
 
 from gangplan import __version__
 from gangplan.errors import Exit
+from gangplan.report.escape import own_line
 from tests import workspaces
 from tests.workspaces import gangplan, gangplan_process, render, write
 
@@ -309,6 +310,97 @@ def test_a_reader_that_goes_away(arguments: list[str], root: Path) -> None:
         program.wait(60)
     assert complaint == ""
     assert program.returncode == Exit.CLEAN
+
+
+@pytest.mark.parametrize("streams", [("stdout",), ("stderr",), ("stdout", "stderr")])
+@pytest.mark.parametrize("format", ["text", "sarif"])
+def test_what_was_found_decides_when_the_reader_goes_away(
+    streams: tuple[str, ...], format: str, root: Path
+) -> None:
+    for number in range(300):
+        write(root, {f"specs/nlp/job-{number}.yaml": workspaces.SPEC.replace("32Gi", "32GB")})
+    ours, theirs = os.pipe()
+    os.close(ours)
+    done = subprocess.run(
+        [sys.executable, "-m", "gangplan", "validate", "--engine", "serial", "--format", format],
+        cwd=root,
+        stdout=theirs if "stdout" in streams else subprocess.DEVNULL,
+        stderr=theirs if "stderr" in streams else subprocess.DEVNULL,
+        check=False,
+    )
+    os.close(theirs)
+    assert done.returncode == Exit.INPUT
+
+
+@pytest.mark.parametrize(
+    "arguments", [["validate"], ["validate", "--format", "sarif"], ["plan"], ["policy", "list"], ["--help"]]
+)
+def test_output_that_cannot_be_written_is_no_success(arguments: list[str], root: Path) -> None:
+    said = "fatal: standard output cannot be written: {}\n  help: "
+    command = [sys.executable, "-m", "gangplan", *arguments]
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(command, cwd=root, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == Exit.ENVIRONMENT
+    assert done.stderr.startswith(said.format("No space left on device")), done.stderr
+    assert done.stderr.count("\n") == 2
+    closed = ["sh", "-c", 'exec "$@" >&-', "sh", *command]
+    done = subprocess.run(closed, cwd=root, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == Exit.ENVIRONMENT
+    assert done.stderr.startswith(said.format("it is closed")), done.stderr
+
+
+def test_findings_that_cannot_be_told_are_no_success(root: Path) -> None:
+    write(root, {"specs/nlp/filings.yaml": workspaces.SPEC + "slots: 4\n"})  # a warning
+    with open("/dev/full", "wb") as full:
+        command = [sys.executable, "-m", "gangplan", "validate"]
+        done = subprocess.run(command, cwd=root, stdout=subprocess.DEVNULL, stderr=full, check=False)
+    assert done.returncode == Exit.ENVIRONMENT
+
+
+def is_harmless(text: str) -> bool:
+    """No line that a CI runner obeys, and nothing that a terminal does."""
+    return "\033" not in text and not any(line.lstrip().startswith("::") for line in text.splitlines())
+
+
+def test_a_fatal_line_holds_no_command(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    evil = "x\n::error::pwned \033[31m"
+    for arguments in (["validate", evil], ["validate", "--format", evil], ["explain", evil], [evil]):
+        outcome = gangplan(*arguments, *(["-C", str(root)] if arguments[0] == "validate" else []))
+        assert outcome.code == Exit.INPUT
+        assert "::error::pwned" in outcome.err
+        assert is_harmless(outcome.err), outcome.err
+
+    def broken(root: Path) -> None:
+        raise RuntimeError(evil)
+
+    monkeypatch.setattr("gangplan.pipeline.load", broken)
+    outcome = gangplan("validate", "-C", root)
+    assert "Traceback" in outcome.err
+    assert is_harmless(outcome.err)
+
+
+def test_a_line_of_its_own_holds_no_command() -> None:
+    assert own_line("  ::error::x\n\033[31m") == "\\  ::error::x\\n\\x1b[31m"
+    assert own_line("a ::error::x") == "a ::error::x"
+
+
+@pytest.mark.parametrize("command", ["why", "validate", "plan", "render"])
+def test_a_file_whose_name_holds_a_command(command: str, root: Path) -> None:
+    name = "specs/nlp/\n::error::x.yaml"
+    write(root, {name: workspaces.SPEC + "name: a\n"})
+    for asked in [name, f"{name}:3"] if command == "why" else [name]:
+        outcome = gangplan(command, "-C", root, asked)
+        assert outcome.code == Exit.INPUT, outcome.err
+        assert is_harmless(outcome.out + outcome.err), outcome.out + outcome.err
+        assert "a mistake in gangplan" not in outcome.err
+
+
+@pytest.mark.parametrize("base", ["", " "])
+def test_a_base_of_nothing_is_no_base(base: str, root: Path) -> None:
+    for command in (["validate"], ["render", "--check"]):
+        outcome = gangplan(*command, "-C", root, "--base", base)
+        assert outcome.code == Exit.INPUT
+        assert outcome.err.startswith("fatal: --base names no revision\n  help: ")
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,7 @@ JUDGED = frozenset(
     {
         "schema",
         "schema-missing",
+        "crd-rule",
         "never-admitted",
         "no-flavor",
         "no-topology",

@@ -21,7 +21,7 @@ from gangplan.fixes.images import digests, names
 from gangplan.overlay import load_component
 from gangplan.pipeline import Request
 from gangplan.report.escape import log_line
-from gangplan.report.mended import mended_text
+from gangplan.report.mended import mended_text, patch_text
 from gangplan.scan import scan
 from gangplan.scope import select
 from gangplan.source import Document, load_file
@@ -69,7 +69,11 @@ def fix_files(request: Request, fixing: Fixing, words: TextIO, complaints: TextI
         if reason:
             complaints.write(f"{log_line(mended.file)}: not fixed: {reason}\n")
             continue
-        words.write(hidden(mended_text(mended), secrets))
+        text = hidden(mended_text(mended), secrets)
+        words.write(text)
+        if fixing.only_shown and text != patch_text(mended):
+            said = "a secret, or what cannot be seen, is written out: git apply cannot read it, --fix can"
+            complaints.write(f"{log_line(mended.file)}: {said}\n")
         changed += 1
         places += len(mended.fixes)
     verb = "would fix" if fixing.only_shown else "fixed"

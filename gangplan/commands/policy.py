@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 from gangplan.commands.common import plural, print_findings
+from gangplan.commands.outfile import out_file
 from gangplan.errors import Exit, UserError
 from gangplan.findings import Finding, Severity, in_order
 from gangplan.objects import POLICY, dump_all
@@ -19,16 +18,19 @@ from gangplan.policing import check_own, check_policies, own_sources
 from gangplan.policy_cases import RULE_NONE as UNTESTED
 from gangplan.policy_cases import judge_cases, suites
 from gangplan.policy_export import exported
+from gangplan.report.escape import own_line
 from gangplan.resolve.facts import facts
 from gangplan.workspace import Workspace, load, nearest
 
 
 def _loaded(request: Request) -> tuple[Workspace, list[Finding]]:
-    """The workspace; UserError for a cluster that it does not have."""
+    """The workspace; UserError for a cluster that it does not have, not for one whose file cannot be read."""
     workspace, findings = load(request.root)
     for name in request.clusters:
-        if name not in workspace.clusters:
-            raise UserError(f"there is no cluster '{name}'", nearest(name, workspace.clusters))
+        if name not in workspace.clusters and name not in workspace.unread:
+            raise UserError(
+                f"there is no cluster '{name}'", nearest(name, {*workspace.clusters, *workspace.unread})
+            )
     return workspace, findings
 
 
@@ -38,7 +40,7 @@ def show(request: Request, format: str) -> Exit:
         raise UserError(f"there is no format '{format}'", "Formats: text, json.")
     workspace, findings = _loaded(request)
     findings = [*findings, *check_own(workspace.root)]
-    clusters = list(request.clusters or sorted(workspace.clusters))
+    clusters = [name for name in request.clusters or sorted(workspace.clusters) if name in workspace.clusters]
     actions: dict[str, dict[str, str]] = {}
     for cluster in clusters:
         taken, wrong = chosen(workspace.root, workspace.clusters[cluster], facts(workspace, cluster))
@@ -82,7 +84,10 @@ def _table(rows: Sequence[dict[str, object]], clusters: Sequence[str]) -> str:
         table.append([str(row["policy"]), "(own)" if own else str(row["pack"]), *cells, str(row["title"])])
     widths = [max(len(line[column]) for line in table) for column in range(len(header) - 1)]
     return "".join(
-        "  ".join(f"{cell:<{width}}" for cell, width in zip(line, [*widths, 0], strict=True)).rstrip() + "\n"
+        own_line(
+            "  ".join(f"{cell:<{width}}" for cell, width in zip(line, [*widths, 0], strict=True)).rstrip()
+        )
+        + "\n"
         for line in table
     )
 
@@ -136,8 +141,10 @@ def _policies(count: int) -> str:
 
 def export(request: Request, cluster: str, output: str) -> Exit:
     """Write the objects of a cluster's policies. Nothing is written when anything is wrong with them."""
+    file = None if output == "-" else out_file(output, request.root, "the export")
     workspace, findings = _loaded(request)
-    findings = in_order([*findings, *check_policies(workspace, (cluster,))])
+    if cluster in workspace.clusters:
+        findings = in_order([*findings, *check_policies(workspace, (cluster,))])
     print_findings(findings)
     if any(one.severity is Severity.ERROR for one in findings):
         return Exit.INPUT
@@ -149,13 +156,8 @@ def export(request: Request, cluster: str, output: str) -> Exit:
         )
     header = (f"policies of cluster {cluster}, made by gangplan policy export; apply the whole file",)
     text = dump_all(bodies, header)
-    if output == "-":
+    if file is None:
         sys.stdout.write(text)
-        return Exit.CLEAN
-    path = Path(output)
-    if not path.parent.is_dir():
-        raise UserError(f"the folder {path.parent} does not exist", "Make it first, or name another file.")
-    fresh = path.with_name(f".{path.name}.{os.getpid()}")
-    fresh.write_text(text, encoding="utf-8")
-    fresh.replace(path)
+    else:
+        file.write(text)
     return Exit.CLEAN

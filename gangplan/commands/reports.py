@@ -11,6 +11,7 @@ from typing import TextIO
 
 from gangplan.commands.common import print_findings, wants_colour
 from gangplan.commands.excerpts import excerpts
+from gangplan.commands.outfile import OutFile, out_file
 from gangplan.errors import ToolError, UserError
 from gangplan.report.github import MOST_SUMMARY_BYTES, github_report, step_summary
 from gangplan.report.gitlab import gitlab_report
@@ -20,7 +21,7 @@ from gangplan.report.markdown import markdown_report
 from gangplan.report.model import Report, checked_words
 from gangplan.report.sarif import sarif_report
 from gangplan.report.text import first_steps, whole_text
-from gangplan.workspace import RENDERED, nearest
+from gangplan.workspace import nearest
 
 _MAKERS: dict[str, Callable[[Report], str]] = {
     "text": whole_text,
@@ -32,8 +33,6 @@ _MAKERS: dict[str, Callable[[Report], str]] = {
     "markdown": markdown_report,
 }
 FORMATS = tuple(_MAKERS)
-# What stands in these folders of a workspace is input, or written by render alone.
-_NOT_FOR_REPORTS = ("specs", "overlays", "images", "policies", RENDERED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +40,7 @@ class Output:
     """One report: its format, and the file it goes to (None: standard output)."""
 
     format: str
-    file: Path | None = None
+    file: OutFile | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,11 +79,12 @@ def outputs(values: Sequence[str] | None, root: Path, colour: str = "auto") -> O
     if len(on_stdout) > 1:
         message = f"{' and '.join(on_stdout)} cannot both have standard output"
         raise UserError(message, f"Give a file to one of them: --format {on_stdout[0]}=FILE.")
-    # A device such as /dev/null takes any number.
-    files = [one.file for one in wanted if one.file and (one.file.is_file() or not one.file.exists())]
-    twice = next((file for file in files if files.count(file) > 1), None)
-    if twice is not None:
-        raise UserError(f"two reports would go to {twice.name}", "Give each of them a file of its own.")
+    files: dict[Path, OutFile] = {}
+    for one in wanted:
+        # A device such as /dev/null takes any number.
+        if one.file and one.file.is_plain and files.setdefault(one.file.target, one.file) is not one.file:
+            help = "Give each of them a file of its own."
+            raise UserError(f"two reports would go to {files[one.file.target].name}", help)
     return Outputs(wanted, colour)
 
 
@@ -95,7 +95,7 @@ def publish(report: Report, wanted: Outputs, root: Path, with_summary: bool = Tr
     """
     for output in wanted.wanted:
         if output.file is not None:
-            _write(output.file, _MAKERS[output.format](report))
+            output.file.write(_MAKERS[output.format](report))
         elif output.format != "text":
             sys.stdout.write(_MAKERS[output.format](report))
     if wanted.text:
@@ -129,47 +129,7 @@ def _output(value: str, root: Path) -> Output:
         return Output(format)
     if not name:
         raise UserError(f"--format {value} names no file", f"Write --format {format}={format}.out.")
-    file = Path(name).absolute()
-    _check_file(file, name, root)
-    return Output(format, file)
-
-
-def _check_file(file: Path, name: str, root: Path) -> None:
-    """Refuse what cannot be written, and what must not be."""
-    if file.is_dir():
-        raise UserError(f"the report cannot be written: {name} is a folder", f"Name a file: {name}/report.")
-    if not file.parent.is_dir():
-        raise UserError(
-            f"the report cannot be written: there is no folder {Path(name).parent}",
-            f"Make it first: mkdir -p {Path(name).parent}.",
-        )
-    target = file.resolve()
-    inside = target.relative_to(root).parts[:1] if target.is_relative_to(root) else ()
-    if inside and inside[0] in _NOT_FOR_REPORTS:
-        raise UserError(
-            f"the report cannot be written to {name}: {inside[0]}/ holds what is checked",
-            "Name a file in another folder.",
-        )
-    if not os.access(target if target.exists() else target.parent, os.W_OK):
-        raise UserError(f"the report cannot be written: {name} may not be changed", "Name another file.")
-
-
-def _write(file: Path, text: str) -> None:
-    """A file as a whole or not at all; a pipe or a device is written as it is."""
-    target = file.resolve()
-    data = text.encode("utf-8", "backslashreplace")
-    try:
-        if target.exists() and not target.is_file():
-            target.write_bytes(data)
-            return
-        aside = target.with_name(f".{target.name}.{os.getpid()}.gangplan")
-        try:
-            aside.write_bytes(data)
-            os.replace(aside, target)
-        finally:
-            aside.unlink(missing_ok=True)
-    except OSError as bad:
-        raise ToolError(f"the report {file.name} was not written: {bad.strerror}") from None
+    return Output(format, out_file(name, root, "the report"))
 
 
 def _add_summary(report: Report) -> None:
@@ -182,4 +142,5 @@ def _add_summary(report: Report) -> None:
             room = MOST_SUMMARY_BYTES - file.tell()
             file.write(step_summary(report, room).encode("utf-8", "backslashreplace"))
     except OSError as bad:
-        raise ToolError(f"the step's summary was not written: {bad.strerror}") from None
+        help = "Make room there, or unset GITHUB_STEP_SUMMARY."
+        raise ToolError(f"the step's summary {name} was not written: {bad.strerror}", help) from None

@@ -9,21 +9,28 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from gangplan.errors import Exit, UserError
+from gangplan.errors import Exit, ToolError, UserError
 from gangplan.findings import Location
 from gangplan.model.version import parse_version
 from gangplan.pipeline import Request
 from gangplan.source import Limits, ManifestError, load_objects, load_several
+from gangplan.source import Path as Steps
 from gangplan.spec.crd_files import SCHEMAS
 from gangplan.validate.cel.errors import CompileError
 from gangplan.validate.crdrules.imported import schema_rules
+from gangplan.validate.crdrules.manifest import fault
 from gangplan.validate.crdrules.registry import stored
 from gangplan.workspace import load, nearest
+
+# CRDs are larger and deeper than what people write.
+_LIMITS = Limits(1 << 26, 180, 1 << 24)
 
 
 def import_crds(request: Request, files: Sequence[Path], cluster: str | None) -> Exit:
     """Take CRDs into the workspace, for all clusters or for one. UserError: a file holds none, or a bad one."""
     workspace, _ = load(request.root)
+    if cluster in workspace.unread:
+        raise UserError(f"overlays/{cluster}/cluster.yaml cannot be read", "gangplan validate tells why.")
     if cluster is not None and cluster not in workspace.clusters:
         raise UserError(f"there is no cluster '{cluster}'", nearest(cluster, workspace.clusters))
     base = request.root / (f"overlays/{cluster}/{SCHEMAS}" if cluster else SCHEMAS)
@@ -33,38 +40,75 @@ def import_crds(request: Request, files: Sequence[Path], cluster: str | None) ->
     for file, crd in taken:
         _check(file, crd, min(minors, default=34))
     for _, crd in taken:
-        path = base / crd["group"] / f"{crd['plural']}.json"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        fresh = path.with_name(f".{path.name}.{os.getpid()}")
-        fresh.write_text(
-            json.dumps(crd, indent=1, sort_keys=True, ensure_ascii=False) + "\n", encoding="utf-8"
-        )
-        fresh.replace(path)
-        versions = ", ".join(crd["versions"])
-        sys.stdout.write(f"{path.relative_to(request.root).as_posix()}: {crd['kind']} ({versions})\n")
+        place = _write(request.root, base / crd["group"] / f"{crd['plural']}.json", crd)
+        sys.stdout.write(f"{place}: {crd['kind']} ({', '.join(crd['versions'])})\n")
     return Exit.CLEAN
+
+
+def _write(root: Path, path: Path, crd: dict[str, Any]) -> str:
+    """Put a CRD in its place, and tell it. UserError: a link leads out of the workspace; ToolError: the machine
+    refuses."""
+    file = path.relative_to(root).as_posix()
+    if not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(root)):
+        raise UserError(f"{file} would be written outside of the workspace", "Replace the link by a folder.")
+    text = json.dumps(crd, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
+    fresh = path.with_name(f".gangplan.{os.getpid()}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            fresh.write_text(text, encoding="utf-8")
+            fresh.replace(path)
+        finally:
+            fresh.unlink(missing_ok=True)
+    except OSError as bad:
+        help = "Its folder must be a folder that may be written, with room in it."
+        raise ToolError(f"{file} was not written: {bad.strerror}", help) from None
+    return file
 
 
 def _crds(file: Path) -> list[dict[str, Any]]:
     """The CRDs of a file; other objects in it are left alone."""
     try:
-        bodies = load_objects(file.read_bytes())
+        data = file.read_bytes()
+        bodies = load_objects(data)
     except OSError as bad:
         raise UserError(f"{file} cannot be read: {bad.strerror}", "Name a file with CRDs.") from None
     except ManifestError as bad:
         raise UserError(
             f"{file} is not YAML of Kubernetes objects: {bad}", "Name a file with CRDs."
         ) from None
-    items = [item for body in bodies for item in (body.get("items") or [body])]
-    found = [item for item in items if item.get("kind") == "CustomResourceDefinition"]
+    found = [
+        (number, path, item)
+        for number, body in enumerate(bodies)
+        for path, item in _items(body)
+        if item.get("kind") == "CustomResourceDefinition"
+    ]
     if not found:
         help = "Get them with: kubectl get crd NAME... -o yaml."
         raise UserError(f"{file} holds no CustomResourceDefinition", help)
-    try:
-        return [stored(crd) for crd in found]
-    except (KeyError, TypeError) as bad:
-        help = "Versions need a schema (apiextensions.k8s.io/v1)."
-        raise UserError(f"{file} holds a CRD that is not complete: {bad} is missing", help) from None
+    for number, path, item in found:
+        wrong = fault(item)
+        if wrong is not None:
+            place = _place(data, str(file), number, (*path, *wrong.path))
+            help = "An API server would refuse the CRD; get it as it is there: kubectl get crd NAME -o yaml."
+            raise UserError(f"{place}: {wrong.message}", help)
+    return [stored(item) for _, _, item in found]
+
+
+def _items(body: dict[str, Any]) -> list[tuple[Steps, dict[str, Any]]]:
+    """An object, or those of a List, with their paths in the document."""
+    items = body.get("items")
+    if not isinstance(items, list):
+        return [((), body)]
+    return [(("items", index), item) for index, item in enumerate(items) if isinstance(item, dict)]
+
+
+def _place(data: bytes, file: str, number: int, path: Steps) -> str:
+    """`file:line:column` of a part of the document with this number; the file alone where it is none of ours."""
+    documents, findings = load_several(data, file, _LIMITS)
+    if findings or number >= len(documents):
+        return file
+    return str(documents[number].where(path))
 
 
 def _check(file: Path, crd: dict[str, Any], minor: int) -> None:
@@ -81,11 +125,10 @@ def _check(file: Path, crd: dict[str, Any], minor: int) -> None:
 
 def _where(file: Path, crd: dict[str, Any], version: str, wrong: CompileError) -> Location:
     """The place of the mistake in the file that was taken in."""
-    documents, _ = load_several(file.read_bytes(), str(file), Limits(1 << 26, 180, 1 << 24))
+    documents, _ = load_several(file.read_bytes(), str(file), _LIMITS)
     for document in documents:
         body = document.value if isinstance(document.value, dict) else {}
-        items = body.get("items")
-        for prefix, item in [((), body), *((("items", at), one) for at, one in enumerate(items or ()))]:
+        for prefix, item in _items(body):
             spec = item.get("spec") if item.get("kind") == "CustomResourceDefinition" else None
             if not spec or (spec["group"], spec["names"]["plural"]) != (crd["group"], crd["plural"]):
                 continue

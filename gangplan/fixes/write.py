@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
 import tempfile
@@ -9,6 +10,9 @@ from pathlib import Path
 
 from gangplan.fixes.mend import Mended
 from gangplan.source import MOST_BYTES
+
+# As for render: what belongs to one run of ours, and to no commit.
+_STATE, _ASIDE = ".gangplan", "fix."
 
 
 def read(root: Path, file: str) -> bytes | None:
@@ -37,20 +41,56 @@ def write(root: Path, mended: Mended) -> str:
         status = os.lstat(path)
         if path.read_bytes() != mended.before:
             return "the file was changed meanwhile"
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".gangplan", dir=path.parent)
+        handle, name = tempfile.mkstemp(prefix=_ASIDE, dir=_folder(root, status.st_dev) or path.parent)
         try:
             with open(handle, "wb") as stream:
+                _hold(stream.fileno())
                 stream.write(mended.after)
                 stream.flush()
                 os.fsync(stream.fileno())
-            os.chmod(name, stat.S_IMODE(status.st_mode))
-            os.replace(name, path)
+                os.chmod(name, stat.S_IMODE(status.st_mode))
+                os.replace(name, path)
         except BaseException:
-            os.unlink(name)
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(name)
             raise
     except OSError as failed:
         return f"the file cannot be written: {failed.strerror}"
     return ""
+
+
+def _folder(root: Path, device: int) -> str | None:
+    """Where new bytes wait for their place: no commit takes along what a killed run leaves there.
+
+    What earlier runs left there goes. None where a rename would not lead from there to the file.
+    """
+    folder = root / _STATE
+    try:
+        folder.mkdir(exist_ok=True)
+        status = os.lstat(folder)
+        if not stat.S_ISDIR(status.st_mode) or status.st_dev != device:
+            return None
+        ignore = folder / ".gitignore"
+        if not os.path.lexists(ignore):
+            ignore.write_text("*\n", encoding="utf-8")
+        for path in sorted(folder.glob(f"{_ASIDE}*")):
+            with open(path, "rb") as stream:
+                if _hold(stream.fileno()):
+                    path.unlink()
+    except OSError:
+        return None
+    return str(folder)
+
+
+def _hold(handle: int) -> bool:
+    """Mark an open file as one that a run writes, for as long as it does; False where another run did."""
+    try:
+        import fcntl
+
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except (ImportError, OSError):  # not a POSIX system: nobody can tell, and nothing is removed
+        return False
+    return True
 
 
 def _unfit(root: Path, file: str, for_writing: bool = True) -> str:

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+_NAMES = ("group", "kind", "plural", "scope")
+
 
 @dataclass(frozen=True, slots=True)
 class CrdFiles:
@@ -20,14 +22,19 @@ NO_CRDS = CrdFiles()
 
 @lru_cache(maxsize=256)
 def read_crd(text: str) -> dict[str, Any]:
-    """What one file says. Raises ValueError for one that gangplan did not write."""
+    """What one file says. Raises ValueError, in words for its owner, for one that gangplan did not write."""
     try:
-        crd: dict[str, Any] = json.loads(text)
-        for name in ("group", "kind", "plural", "scope"):
-            if not isinstance(crd[name], str):
-                raise ValueError(f"{name} is no text")
-        if not all(isinstance(schema, dict) for schema in crd["versions"].values()):
-            raise ValueError("a version is no schema")
-    except (KeyError, TypeError, AttributeError) as bad:
-        raise ValueError(f"{type(bad).__name__}: {bad}") from None
+        crd = json.loads(text)
+    except json.JSONDecodeError as bad:
+        raise ValueError(f"it is not JSON (line {bad.lineno}, column {bad.colno})") from None
+    except RecursionError:
+        raise ValueError("it is nested too deep") from None
+    if not isinstance(crd, dict):
+        raise ValueError("it is not a JSON object")
+    missing = next((name for name in _NAMES if not isinstance(crd.get(name), str)), None)
+    if missing is not None:
+        raise ValueError(f"{missing} is missing")
+    versions = crd.get("versions")
+    if not isinstance(versions, dict) or not all(isinstance(schema, dict) for schema in versions.values()):
+        raise ValueError("versions are missing")
     return crd

@@ -37,6 +37,12 @@ def log_line(text: str) -> str:
     return _LOG_COMMAND.sub(r"##\1\\[", visible(text))
 
 
+def own_line(text: str) -> str:
+    """A whole line of a log whose first words are a user's: `log_line`, and no workflow command (`::error::`)."""
+    line = log_line(text)
+    return f"\\{line}" if line.lstrip().startswith("::") else line
+
+
 def short(text: str, most: int) -> str:
     """The text in at most `most` characters, for readers that take no more."""
     return text if len(text) <= most else f"{text[: most - 3]}..."
@@ -77,8 +83,8 @@ def uri(path: str) -> str:
 
 
 def sarif_text(text: str) -> str:
-    """A SARIF message: `[a](b)` would be a link (SARIF 2.1.0, 3.11.6)."""
-    return _LINK.sub(r"\\[", whole(text))
+    """A SARIF message, its lines kept: `[a](b)` would be a link (SARIF 2.1.0, 3.11.6)."""
+    return _LINK.sub(r"\\[", "\n".join(map(visible, text.split("\n"))))
 
 
 def _named(found: re.Match[str]) -> str:

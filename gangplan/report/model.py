@@ -14,6 +14,13 @@ from gangplan.findings import Finding, Severity, in_order, worst
 # A digest or the hash in the name of a run, and any number: they change while the problem stays.
 _HASH = re.compile(r"\b(?=[a-f]*[0-9])[0-9a-f]{6,}\b")
 _NUMBER = re.compile(r"[0-9]+")
+# Which files a flag fixes; other findings carry a fix for editors alone.
+_FIXED_BY = {
+    "fixable with --fix": re.compile(r"specs/"),
+    "fixable with --fix-platform": re.compile(
+        r"(overlays/[^/]+/cluster\.yaml|images/catalog\.yaml|policies/waivers/[^/]+)\Z"
+    ),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +123,10 @@ def count_words(findings: Iterable[Finding]) -> str:
         f"{count} {word}"
         for count, word in (
             (sum(map(is_waived, listed)), "waived"),
-            (sum(one.fix is not None for one in listed), "fixable with --fix"),
+            *(
+                (sum(one.fix is not None and bool(files.match(one.fix.file)) for one in listed), word)
+                for word, files in _FIXED_BY.items()
+            ),
         )
         if count
     ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gangplan.expand import Run
 from gangplan.model.duration import format_duration
+from gangplan.report.escape import own_line
 
 
 def origins_text(run: Run) -> str:
@@ -29,7 +30,7 @@ def origins_text(run: Run) -> str:
         rows.append((name, str(value), origin.layer, str(origin.where) if origin.where else ""))
     widths = [max(len(row[column]) for row in rows) for column in range(3)]
     lines = [
-        f"  {name:<{widths[0]}}  {value:<{widths[1]}}  {layer:<{widths[2]}}  {where}".rstrip()
+        own_line(f"  {name:<{widths[0]}}  {value:<{widths[1]}}  {layer:<{widths[2]}}  {where}".rstrip())
         for name, value, layer, where in rows
     ]
-    return f"{job.source} on {run.cluster}: {run.name}\n" + "\n".join(lines) + "\n"
+    return own_line(f"{job.source} on {run.cluster}: {run.name}") + "\n" + "\n".join(lines) + "\n"

@@ -17,7 +17,7 @@ from typing import Any
 
 from gangplan import __version__
 from gangplan.findings import Finding, Fix, Location, Severity
-from gangplan.report.escape import markdown, sarif_text, short, uri, whole
+from gangplan.report.escape import markdown, sarif_text, short, uri, visible, whole
 from gangplan.report.model import Entry, Report, is_waived, title, waiver_words, worst_first
 from gangplan.rules import Rule, rules
 
@@ -117,7 +117,7 @@ def _result(report: Report, entry: Entry, index: dict[str, int]) -> dict[str, An
         "partialFingerprints": {FINGERPRINT: entry.fingerprint},
     }
     if waived:
-        result["suppressions"] = [{"kind": "external", "justification": whole(waived)}]
+        result["suppressions"] = [{"kind": "external", "justification": visible(waived)}]
     if finding.fix:
         result["fixes"] = [_fix(report, finding.fix)]
     return result
@@ -164,4 +164,4 @@ def _logical(finding: Finding) -> dict[str, Sequence[dict[str, str]]]:
     if not finding.object_ref:
         return {}
     name = f"{finding.object_ref}/{finding.path}" if finding.path else finding.object_ref
-    return {"logicalLocations": [{"kind": "member", "fullyQualifiedName": whole(name)}]}
+    return {"logicalLocations": [{"kind": "member", "fullyQualifiedName": visible(name)}]}

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from gangplan.asked import Answer, Origin, Outcome
 from gangplan.objects import ref_of
 from gangplan.plan.names import PLACEHOLDER
+from gangplan.report.escape import own_line
 from gangplan.trace import Cause
 from gangplan.validate.schema_messages import dotted
 
@@ -32,7 +33,7 @@ def answer_text(answer: Answer) -> str:
             f"  has a say in {count}, whose value does not show it:" if direct else f"  has a say in {count}:"
         )
         lines += _outcomes(aside, MOST // 2 if direct else MOST * 2)
-    return "\n".join(lines) + "\n"
+    return "".join(f"{own_line(line)}\n" for line in lines)
 
 
 def _origin(origin: Origin) -> list[str]:

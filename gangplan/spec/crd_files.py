@@ -30,5 +30,12 @@ def _texts(root: Path, folder: str, findings: list[Finding]) -> tuple[str, ...]:
             texts.append(text)
         except (OSError, ValueError) as bad:
             where = Location(path.relative_to(root).as_posix(), 1, 1)
-            findings.append(error("crd-unreadable", where, f"the file holds no CRD: {bad}", IMPORT_AGAIN))
+            message = f"the file holds no CRD: {_why(bad)}"
+            findings.append(error("crd-unreadable", where, message, IMPORT_AGAIN))
     return tuple(texts)
+
+
+def _why(bad: OSError | ValueError) -> str:
+    if isinstance(bad, OSError):
+        return f"it cannot be read: {bad.strerror}"
+    return "it is not UTF-8" if isinstance(bad, UnicodeDecodeError) else str(bad)

@@ -47,12 +47,15 @@ def repair(document: Document, path: Path, item: Any, known: Callable[[], Collec
 
 
 def _rename(document: Document, path: Path, known: Collection[str]) -> Fix | None:
-    """The only field that differs from the word by its case, dashes and underscores, or by one slip."""
+    """The only field that differs from the word by its case, dashes and underscores, that another tool calls so,
+    or that is one slip away."""
     word = str(path[-1])
     siblings = _at(document.value, path[:-1])
     meant = {name for name in known if _bare(name) == _bare(word)}
+    meant = meant or {OLD_NAMES.get(word.lower(), "")} & set(
+        known
+    )  # before slips: cpus is one from gpus, too
     meant = meant or {name for name in known if is_one_slip(word, name)}
-    meant = meant or {OLD_NAMES.get(word.lower(), "")} & set(known)
     if len(meant) != 1 or not isinstance(siblings, dict):
         return None
     (name,) = meant

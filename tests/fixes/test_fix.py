@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -56,6 +57,7 @@ def fixed(text: str, old: str, new: str) -> str | None:
         ("workers: 4", "wrkrs: 4", None),  # two slips
         ("memory: 32Gi", "mem: 32Gi", "memory"),
         ("cpu: 8", "cores: 8", "cpu"),
+        ("cpu: 8", "cpus: 8", "cpu"),  # one slip from gpus, too, but a name that other tools have for cpu
         ("cpu: 8", "gpu: 8", None),  # a field of its own: what is wrong is the value
         ("gpus: 2", "gpusx: 2", "gpus"),
         ("gpus: 2", "gpuz: 2", None),  # gpu and gpus are both one slip away
@@ -112,6 +114,38 @@ def test_the_difference_can_be_applied(root: Path) -> None:
     patch = outcome.out.partition("would fix")[0]
     subprocess.run(["git", "apply", "-"], input=patch.encode(), cwd=root, check=True, capture_output=True)
     assert (root / SPEC).read_bytes() == GOOD.replace("\n", "\r\n").rstrip().encode()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        BAD.replace("  # four", "\t# four"),
+        "\ufeff" + BAD,
+        "\ufeff" + BAD.replace("workers", "wrokers").partition("\n")[2] + "apiVersion: gangplan.dev/v1\n",
+    ],
+)
+def test_tabs_and_a_byte_order_mark_are_part_of_the_patch(root: Path, text: str) -> None:
+    outcome = fix(spec(root, text), "--dry-run")
+    patch = outcome.out.partition("would fix")[0]
+    subprocess.run(["git", "apply", "-"], input=patch.encode(), cwd=root, check=True, capture_output=True)
+    patched = (root / SPEC).read_bytes()
+    fix(spec(root, text))
+    assert (root / SPEC).read_bytes() == patched != text.encode()
+
+
+def test_a_difference_that_is_no_patch_says_so(root: Path) -> None:
+    """What a terminal would obey, a CI runner would obey, or nobody would see, is shown in letters."""
+    hidden = BAD.replace("# four", "# four\u202e")
+    outcome = fix(spec(root, hidden), "--dry-run")
+    assert "# four\\u202e\n" in outcome.out
+    assert (
+        f"{SPEC}: a secret, or what cannot be seen, is written out: git apply cannot read it" in outcome.err
+    )
+    assert "git apply" not in fix(spec(root, BAD), "--dry-run").err
+    command = BAD.replace("memory:", "description: >-\n  ::error::pwned\nmemory:")
+    outcome = fix(spec(root, command), "--dry-run")
+    assert not any(line.lstrip().startswith("::") for line in outcome.out.splitlines())
+    assert "git apply cannot read it" in outcome.err
 
 
 @pytest.mark.parametrize("flag", ["--dry-run", "--diff"])
@@ -184,6 +218,15 @@ def test_an_image_by_its_tag_becomes_its_name(root: Path, written: str) -> None:
     assert "1 fixable with --fix" in gangplan("validate", "-C", root).out
     assert fix(root).code == Exit.CLEAN
     assert (root / SPEC).read_text() == workspaces.SPEC
+
+
+def test_only_what_a_flag_fixes_counts_as_fixable(root: Path) -> None:
+    """A fix in policies/ is for editors: no flag makes it."""
+    own = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {y: '1'}\n"
+    workspaces.write(root, {"policies/x.yaml": own})
+    assert gangplan("validate", "-C", root).out.endswith(": 1 error\n")
+    workspaces.write(root, {CLUSTER: workspaces.CLUSTER.replace("region: eu-central", "region: on")})
+    assert ", 1 fixable with --fix-platform\n" in gangplan("validate", "-C", root).out
 
 
 @pytest.mark.parametrize(
@@ -277,6 +320,38 @@ def test_mode_and_neighbours_stay(root: Path) -> None:
     assert (root / SPEC).read_bytes() == b"kind: new\n"
     assert (root / SPEC).stat().st_mode & 0o777 == 0o640
     assert sorted(os.listdir((root / SPEC).parent)) == names
+
+
+def test_a_killed_run_leaves_nothing_that_git_takes_along(root: Path) -> None:
+    """New bytes wait in .gangplan/, which ignores itself; the next run removes what a killed one left."""
+    subprocess.run(["git", "init", "-q"], cwd=root, check=True)
+    kill = "import os; os.replace = lambda *_: os.kill(os.getpid(), 9)"
+    command = f"{kill}; from gangplan.__main__ import main; main()"
+    spec(root, BAD)
+    done = subprocess.run(
+        [sys.executable, "-c", command, "validate", "--fix", "--engine", "serial"],
+        cwd=root,
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode == -9
+    assert (root / SPEC).read_text() == BAD
+    assert [path.name[:4] for path in (root / ".gangplan").glob("fix.*")] == ["fix."]
+    told = subprocess.run(
+        ["git", "status", "--porcelain", "-uall"], cwd=root, check=True, capture_output=True, text=True
+    )
+    assert sorted(line[3:] for line in told.stdout.splitlines()) == sorted(workspaces.STOCK)
+    fix(root)
+    assert (root / SPEC).read_text() == GOOD
+    assert list((root / ".gangplan").glob("fix.*")) == []
+
+
+def test_a_state_folder_that_is_a_link_is_not_used(root: Path, tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (root / ".gangplan").symlink_to(outside)
+    assert write(root, mended()) == ""
+    assert list(outside.iterdir()) == []
 
 
 def test_a_file_that_was_changed_meanwhile_stays(root: Path) -> None:

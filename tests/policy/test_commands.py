@@ -265,7 +265,7 @@ def test_a_crd_is_taken_in(root: Path) -> None:
         (WIDGET.replace("self.spec.size", "self.spec.sise"), "undefined field 'sise'"),
         ("kind: ConfigMap\n---\n" + WIDGET.replace("self.spec.size", "self.spec.sise"), "crd.yaml:20:52: "),
         ("kind: ConfigMap\n", "holds no CustomResourceDefinition"),
-        (WIDGET.replace("  scope: Namespaced\n", ""), "'scope' is missing"),
+        (WIDGET.replace("  scope: Namespaced\n", ""), "spec.scope is not Namespaced or Cluster"),
         ("a: [", "is not YAML"),
     ],
 )

@@ -177,6 +177,12 @@ def test_long_advice_leaves_room_for_findings() -> None:
     assert readers.markdown_text(text).count("finding ") >= 4
 
 
+def test_what_cannot_be_seen_is_written_out_in_sarif() -> None:
+    hidden = "a\u202eb\u200bc\u2028d\u0085e"
+    run = readers.sarif(sarif_report(report(finding(hidden, help=""))))
+    assert run["results"][0]["message"]["text"] == "a\\u202eb\\u200bc\\u2028d\\x85e"
+
+
 @pytest.mark.parametrize("room", [0, 1, 250, 500, 4000])
 def test_a_summary_stays_within_what_is_left_of_the_step(room: int) -> None:
     text = step_summary(report(*[finding(f"a {number}", line=number) for number in range(1, 60)]), room)

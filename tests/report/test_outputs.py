@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import jsonschema
@@ -78,6 +80,10 @@ def test_a_file_holds_what_standard_output_does(format: str, root: Path, tmp_pat
         (["json="], "--format json= names no file"),
         (["json", "sarif"], "json and sarif cannot both have standard output"),
         (["json=a", "sarif=a"], "two reports would go to a"),
+        (["sarif=to-a", "junit=a"], "two reports would go to to-a"),
+        (["sarif=a", "junit=specs/../a"], "two reports would go to a"),
+        (["sarif=loop"], "cannot be written to loop: Too many levels of symbolic links"),
+        (["sarif=" + "a" * 300], "a: File name too long"),
         (["json=nowhere/a"], "there is no folder nowhere"),
         (["json=."], ". is a folder"),
         (["json=specs/nlp/team.yaml"], "specs/ holds what is checked"),
@@ -89,6 +95,8 @@ def test_a_bad_output_ends_before_the_work(
 ) -> None:
     (root / "rendered").mkdir()
     (root / "rendered-by-link").symlink_to(root / "rendered")
+    (root / "to-a").symlink_to("a")
+    (root / "loop").symlink_to("loop")
     monkeypatch.chdir(root)
     monkeypatch.setattr("gangplan.pipeline.load", lambda root: 1 / 0)  # nothing may be read
     before = workspaces.tree(root)
@@ -114,6 +122,29 @@ def test_a_device_and_a_link_are_written_through(root: Path, tmp_path: Path) -> 
     assert not Path("/dev/null").is_file()
 
 
+def test_an_open_stream_is_added_to_by_its_name(root: Path, tmp_path: Path) -> None:
+    """`--format sarif=/dev/stdout >> log` keeps what stands in the log."""
+    log = tmp_path / "log"
+    log.write_text("earlier\n")
+    with log.open("ab") as file:
+        code = subprocess.run(
+            [sys.executable, "-m", "gangplan", "validate", "-C", str(root), "--format", "gitlab=/dev/stdout"],
+            stdout=file,
+            check=False,
+        ).returncode
+    assert (code, log.read_text()) == (Exit.CLEAN, "earlier\n[]\n")
+
+
+def test_a_full_device_is_told_by_its_whole_name(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    outcome = gangplan("validate", "-C", root, "--format", "sarif=/dev/full")
+    assert outcome.code == Exit.ENVIRONMENT
+    assert "fatal: the report /dev/full was not written: No space left on device\n  help: " in outcome.err
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", "/dev/full")
+    outcome = gangplan("validate", "-C", root, "--format", "github")
+    assert outcome.code == Exit.ENVIRONMENT
+    assert "summary /dev/full was not written: No space left on device\n  help: " in outcome.err
+
+
 def test_a_full_disk_leaves_the_old_file(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "a.json"
     file.write_text("old")
@@ -128,7 +159,7 @@ def test_a_full_disk_leaves_the_old_file(root: Path, tmp_path: Path, monkeypatch
     monkeypatch.setattr("gangplan.commands.reports.os.replace", refused)
     outcome = gangplan("validate", "-C", root, "--format", f"json={file}")
     assert outcome.code == Exit.ENVIRONMENT
-    assert "the report a.json was not written: No space left on device" in outcome.err
+    assert f"the report {file} was not written: No space left on device\n  help: " in outcome.err
     assert (file.read_text(), sorted(os.listdir(tmp_path))) == ("old", ["a.json", "workspace"])
 
 

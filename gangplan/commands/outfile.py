@@ -1,0 +1,81 @@
+"""A file that a flag names: refused before the work where it cannot or must not be written, and written whole."""
+
+from __future__ import annotations
+
+import os
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+
+from gangplan.errors import ToolError, UserError
+from gangplan.workspace import RENDERED
+
+# What stands in these folders of a workspace is input, or written by other commands alone.
+_NOT_FOR_OUTPUT = ("specs", "overlays", "images", "policies", "schemas", RENDERED)
+# Names of open files and devices: what stands behind them is never replaced.
+_OPEN = ("/dev/", "/proc/")
+
+
+@dataclass(frozen=True, slots=True)
+class OutFile:
+    """A file to be written: what it is for (`the report`), its name as given, and where its links lead."""
+
+    what: str
+    name: str
+    target: Path
+    is_plain: bool = (
+        True  # a file, or to become one; else a pipe or a device, which takes any number of texts
+    )
+
+    def write(self, text: str) -> None:
+        """The text as a whole or not at all; a pipe or a device is written as it is. Raises ToolError."""
+        data = text.encode("utf-8", "backslashreplace")
+        try:
+            if not self.is_plain:
+                with open(os.open(self.target, os.O_WRONLY | os.O_APPEND), "wb") as stream:
+                    stream.write(data)
+                return
+            aside = self.target.with_name(f".gangplan.{os.getpid()}")
+            try:
+                aside.write_bytes(data)
+                os.replace(aside, self.target)
+            finally:
+                aside.unlink(missing_ok=True)
+        except OSError as bad:
+            message = f"{self.what} {self.name} was not written: {bad.strerror}"
+            raise ToolError(message, "Make room there, or name a file elsewhere.") from None
+
+
+def out_file(name: str, root: Path, what: str) -> OutFile:
+    """The file behind a name. UserError: it cannot be written, or holds what belongs to the workspace `root`."""
+    if not name:
+        raise UserError(f"{what} cannot be written: the name is empty", "Name a file.")
+    path = os.path.abspath(name)
+    target = Path(os.path.realpath(path))
+    try:
+        mode = os.stat(path).st_mode
+    except FileNotFoundError:
+        mode = 0
+    except OSError as bad:
+        raise UserError(f"{what} cannot be written to {name}: {bad.strerror}", "Name another file.") from None
+    if stat.S_ISDIR(mode):
+        raise UserError(f"{what} cannot be written: {name} is a folder", f"Name a file: {name}/report.")
+    if mode and (path.startswith(_OPEN) or not stat.S_ISREG(mode)):
+        return OutFile(what, name, Path(path), is_plain=False)
+    _check(what, name, target, root)
+    return OutFile(what, name, target)
+
+
+def _check(what: str, name: str, target: Path, root: Path) -> None:
+    """Refuse a plain file that must not be written, or cannot."""
+    if not target.parent.is_dir():
+        folder = Path(name).parent
+        raise UserError(
+            f"{what} cannot be written: there is no folder {folder}", f"Make it first: mkdir -p {folder}."
+        )
+    inside = target.relative_to(root).parts[:1] if target.is_relative_to(root) else ()
+    if inside and inside[0] in _NOT_FOR_OUTPUT:
+        message = f"{what} cannot be written to {name}: {inside[0]}/ holds what is checked"
+        raise UserError(message, "Name a file in another folder.")
+    if not os.access(target if target.exists() else target.parent, os.W_OK):
+        raise UserError(f"{what} cannot be written: {name} may not be changed", "Name another file.")

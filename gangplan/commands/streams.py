@@ -1,0 +1,87 @@
+"""Standard output and standard error that never stop a command: what could not be written is told at its end.
+
+When the reader went away (`gangplan validate | head`), a command goes on in silence and ends with its own code.
+"""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, TextIO
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
+
+
+class _Patient(io.FileIO):
+    """A descriptor that takes everything, and keeps the first error of the system."""
+
+    def __init__(self, descriptor: int, failed: OSError | None = None) -> None:
+        super().__init__(descriptor, "w", closefd=False)
+        self.failed: OSError | None = None
+        self._failure = failed  # of a stream that was closed before we began
+
+    def write(self, data: ReadableBuffer, /) -> int:
+        size = memoryview(data).nbytes
+        if self.failed is None:
+            try:
+                if self._failure is not None:
+                    raise self._failure
+                return super().write(data)
+            except OSError as bad:
+                self.failed = bad
+        return size
+
+
+@contextmanager
+def patient() -> Iterator[Callable[[], str]]:
+    """Both streams of the program, as UTF-8 whatever the terminal says, for as long as a command runs.
+
+    Yields a question to be asked at the end: what was lost, and why; empty where nothing was, or where the
+    reader only went away.
+    """
+    before = sys.stdout, sys.stderr
+    out, err = _wrapped(sys.stdout, is_output=True), _wrapped(sys.stderr, is_output=False)
+    sys.stdout, sys.stderr = kept = out[0], err[0]
+
+    def lost() -> str:
+        for (stream, descriptor), name in ((out, "output"), (err, "error")):
+            stream.flush()
+            failed = descriptor.failed if descriptor else None
+            if failed is not None and not isinstance(failed, BrokenPipeError):
+                return f"standard {name} cannot be written: {failed.strerror}"
+        return ""
+
+    try:
+        yield lost
+    finally:
+        for stream in kept:
+            stream.flush()
+        sys.stdout, sys.stderr = before
+
+
+def _wrapped(stream: TextIO | None, is_output: bool) -> tuple[TextIO, _Patient | None]:
+    """A stream that never fails, and its descriptor; streams that are no files (of tests) stay as they are."""
+    if (
+        stream is None
+    ):  # closed by who started us: /dev/null keeps its number from the next file that is opened
+        closed = OSError(errno.EBADF, "it is closed") if is_output else None
+        return _text(_Patient(os.open(os.devnull, os.O_WRONLY), closed), is_by_line=False)
+    if not isinstance(stream, io.TextIOWrapper):
+        return stream, None
+    try:
+        number = stream.fileno()
+    except (OSError, ValueError):
+        return stream, None
+    stream.flush()
+    return _text(_Patient(number), stream.line_buffering or stream.write_through)
+
+
+def _text(descriptor: _Patient, is_by_line: bool) -> tuple[TextIO, _Patient]:
+    buffer = io.BufferedWriter(descriptor)
+    text = io.TextIOWrapper(buffer, "utf-8", "backslashreplace", line_buffering=is_by_line)
+    return text, descriptor
