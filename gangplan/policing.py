@@ -88,8 +88,32 @@ def own_sources(root: Path) -> tuple[list[Source], list[Finding]]:
         name = f"{POLICIES}/{path.name}"
         documents, wrong = load_several(path.read_bytes(), name)
         findings += wrong
-        sources += [Source(body_of(document), document, name) for document in documents]
+        for document in documents:
+            shapeless = _shapeless(document)
+            findings += shapeless
+            if not shapeless:
+                sources.append(Source(body_of(document), document, name))
     return sources, findings
+
+
+def _shapeless(document: Document) -> list[Finding]:
+    """Why a document is no object at all: a finding, or none."""
+    body = body_of(document)
+    metadata = body.get("metadata")
+    path: tuple[str, ...] = ()
+    missing = [name for name in ("apiVersion", "kind") if not isinstance(body.get(name), str)]
+    if missing:
+        path, message = (missing[0],), f"the document is no object of Kubernetes: it has no {missing[0]}"
+    elif not isinstance(metadata, dict) or not isinstance(metadata.get("name"), str):
+        path, message = ("metadata", "name"), f"the {body['kind']} has no metadata.name"
+    elif not isinstance(metadata.get("labels") or {}, dict):
+        path, message = ("metadata", "labels"), "metadata.labels is a mapping"
+    elif not isinstance(metadata.get("namespace") or "", str):
+        path, message = ("metadata", "namespace"), "metadata.namespace is a text"
+    else:
+        return []
+    help = "Write the object as kubectl would apply it, or remove the document."
+    return [error(RULE_INVALID, document.where(path), message, help)]
 
 
 def check_own(root: Path) -> list[Finding]:

@@ -23,6 +23,8 @@ from gangplan.validate.policy.matching import UndecidableError
 from gangplan.validate.policy.model import Written
 from gangplan.validate.policy.read import Reading, read
 from gangplan.validate.schema import SchemaVersions
+from gangplan.validate.schema import problems as schema_problems
+from gangplan.validate.schema_messages import RULE_MISSING
 
 RULE, RULE_NONE = "policy-case", "policy-untested"
 # What cases are judged as: the versions that the sample cluster of the newest profile has.
@@ -143,6 +145,9 @@ def _namespace(case: Case, label: str) -> Body:
 
 def judged(suite: Suite, case: Case) -> list[Finding]:
     """What is wrong with one case: nothing, or one finding."""
+    unsound = _unsound(suite, case)
+    if unsound:
+        return [unsound]
     bench, reading = bench_of(suite, case)
     for trouble in reading.troubles:
         if trouble.severity is Severity.ERROR:
@@ -167,6 +172,26 @@ def judged(suite: Suite, case: Case) -> list[Finding]:
         message = f"policy '{case.policy}' must let this through, but says: {said[0]}"
         return [error(RULE, case.where, message, "Correct the policy or the case.")]
     return []
+
+
+def _unsound(suite: Suite, case: Case) -> Finding | None:
+    """An object that breaks its schema never reaches a policy: such a case shows nothing."""
+    parts = {"object": case.file.object, "oldObject": case.file.old_object}
+    for name, body in parts.items():
+        for problem in schema_problems(body, suite.versions)[:1] if body is not None else ():
+            if problem.rule != RULE_MISSING:
+                message = f"an API server refuses the object before any policy: {problem.message}"
+                return error(RULE, case.document.where((name, *problem.path)), message, problem.help)
+    given = case.file.namespace or {}
+    metadata = given.get("metadata") or {}
+    if not isinstance(metadata, dict) or not isinstance(metadata.get("labels") or {}, dict):
+        help = "Write namespace: {metadata: {labels: {...}}}."
+        return error(RULE, case.document.where(("namespace",)), "this is no Namespace", help)
+    if case.denies and not case.file.matches:
+        help = "Remove matches: false, or make it an allow case."
+        where = case.document.where(("matches",))
+        return error(RULE, where, "an object that the policy is not about is never refused", help)
+    return None
 
 
 def _refused(case: Case, said: list[str]) -> list[Finding]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import json
 import re
 import types
@@ -32,6 +33,13 @@ LONGEST = 300
 # Lines of a function.
 SCREEN = 48
 DOCUMENTATION = {"gangplan/spec/job.py", "gangplan/spec/cluster.py"}
+# What `make test` does not run, and a change of names breaks unseen.
+RUN_ELSEWHERE = sorted(
+    ".".join(path.relative_to(REPOSITORY).with_suffix("").parts)
+    for top in ("tests/e2e", "tests/lab", "benchmarks")
+    for path in (REPOSITORY / top).rglob("*.py")
+    if path.stem not in ("__main__", "conftest")
+)
 QUICKSTARTS = sorted(REPOSITORY.glob("specs/*/quickstart*.yaml"))
 SAMPLES = {
     "spec": [path for path in REPOSITORY.glob("specs/*/**/*.yaml") if path.name != "team.yaml"],
@@ -214,3 +222,8 @@ def test_every_field_is_on_the_page() -> None:
 def test_the_rendered_sample_is_fresh(builder: str) -> None:
     outcome = gangplan("render", "-C", REPOSITORY, "--check")
     assert outcome.code == Exit.CLEAN, outcome.out[:2000] + outcome.err
+
+
+@pytest.mark.parametrize("module", RUN_ELSEWHERE)
+def test_what_runs_elsewhere_can_be_imported(module: str) -> None:
+    importlib.import_module(module)

@@ -17,7 +17,7 @@ def check_files(root: Path) -> list[Finding]:
     """What stands in policies/ and would be passed over in silence."""
     top = root / POLICIES
     if not top.is_dir():
-        return []
+        return [_no_folder(POLICIES)] if top.exists() else []
     theirs = {name for name in shipped.PACKS if _is_theirs(top / name)}
     findings = [
         finding for name in shipped.PACKS if name not in theirs for finding in _copied(top / name, name)
@@ -27,10 +27,25 @@ def check_files(root: Path) -> list[Finding]:
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         if not parts:
             folders[:] = [name for name in folders if name not in theirs]
-        for name in sorted(files):
+            findings += [_no_folder(f"{POLICIES}/{name}") for name in NOT_PACKS if name in files]
+        for name in sorted([*files, *folders]):
             if name.lower().endswith((".yaml", ".yml")) and not name.startswith("."):
-                findings += _ignored(top, (*parts, name))
+                findings += _ignored(top, (*parts, name)) or _no_file(top, (*parts, name))
     return findings
+
+
+def _no_folder(shown: str) -> Finding:
+    help = f"Make {shown} a folder; policies stand in files of their own below it."
+    return error(RULE_IGNORED, Location(shown), f"{shown} is no folder and would be ignored", help)
+
+
+def _no_file(top: Path, parts: tuple[str, ...]) -> list[Finding]:
+    """A finding for a name that no regular file stands behind: a folder, a pipe, a link to a device."""
+    if top.joinpath(*parts).is_file() or parts[:1] == ("waivers",):  # spec/waiver_files.py tells
+        return []
+    where = Location("/".join((POLICIES, *parts)))
+    help = "Put a regular file in its place, or remove it."
+    return [error(RULE_IGNORED, where, "this is no regular file and would be ignored", help)]
 
 
 def _is_theirs(folder: Path) -> bool:
@@ -56,7 +71,7 @@ def _texts(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.glob("*.yaml") if path.is_file()}
 
 
-def _ignored(top: Path, parts: tuple[str, ...]) -> Iterator[Finding]:
+def _ignored(top: Path, parts: tuple[str, ...]) -> list[Finding]:
     """A file below policies/ by its path: a finding when nothing reads it."""
     *folders, name = parts
     stem, _, ending = name.rpartition(".")
@@ -64,7 +79,7 @@ def _ignored(top: Path, parts: tuple[str, ...]) -> Iterator[Finding]:
     home = "/".join((POLICIES, *folders))
     message = help = ""
     if folders == ["waivers"]:
-        return  # spec/waiver_files.py tells
+        return []  # spec/waiver_files.py tells
     if folders and folders[0] in NOT_PACKS and len(folders) > 1:
         message, help = _nested(f"{POLICIES}/{folders[0]}/")
     elif folders and folders[0] not in NOT_PACKS and not (top / folders[0] / "pack.yaml").is_file():
@@ -77,8 +92,7 @@ def _ignored(top: Path, parts: tuple[str, ...]) -> Iterator[Finding]:
         message, help = _nested(f"{POLICIES}/{folders[0]}/")
     elif ending != "yaml":
         message, help = f"the file ends in .{ending} and would be ignored", f"Rename it to {stem}.yaml."
-    if message:
-        yield error(RULE_IGNORED, Location(shown, 1, 1), message, help)
+    return [error(RULE_IGNORED, Location(shown, 1, 1), message, help)] if message else []
 
 
 def _nested(home: str) -> tuple[str, str]:

@@ -5,6 +5,7 @@ Stands in policies/waivers/<name>.yaml, which belongs to the platform and not to
 
 from __future__ import annotations
 
+import unicodedata
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
@@ -19,8 +20,13 @@ RuleName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9]*(-[a-z0-9]+)*$", max_le
 SHORTEST_REASON = 10
 
 
+def _seen(text: str) -> str:
+    """The characters that a reader sees: no blanks, nothing of no width."""
+    return "".join(letter for letter in text if unicodedata.category(letter)[0] not in "CZ")
+
+
 def _reason(text: str) -> str:
-    if len(text.strip()) < SHORTEST_REASON:
+    if not _seen(text) or len(text.strip()) < SHORTEST_REASON:
         raise helpful(
             "reason",
             f"'{text}' is no reason: it has less than {SHORTEST_REASON} characters",
@@ -30,7 +36,7 @@ def _reason(text: str) -> str:
 
 
 def _approver(text: str) -> str:
-    if not text.strip():
+    if not _seen(text):
         raise helpful("approver", "nobody approved it", "Name who did: approver: ml-platform@example.com.")
     return text
 

@@ -12,10 +12,9 @@ import pytest
 import yaml
 
 from gangplan.gates import versions_of
-from gangplan.objects import Body
+from gangplan.objects import BINDING, POLICY, Body
 from gangplan.policy_export import exported
 from gangplan.resolve.platform import resolve_platform
-from gangplan.validate.policy.model import BINDING, POLICY
 from gangplan.validate.schema import SchemaVersions
 from gangplan.workspace import load
 from tests.e2e import story

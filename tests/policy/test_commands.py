@@ -204,7 +204,8 @@ metadata: {name: no-queue}
 spec: {policyName: no-queue, validationActions: [Deny]}
 """
     case = (
-        "object: {apiVersion: kueue.x-k8s.io/v1beta2, kind: LocalQueue, metadata: {name: x}}\nmessage: none\n"
+        "object: {apiVersion: kueue.x-k8s.io/v1beta2, kind: LocalQueue, metadata: {name: x},\n"
+        "  spec: {clusterQueue: q}}\nmessage: none\n"
     )
     write(root, {"policies/own.yaml": text, "policies/tests/no-queue.plain.deny.yaml": case})
     outcome = gangplan("policy", "test", "no-queue", "-C", str(root))

@@ -347,6 +347,7 @@ def test_a_default_of_the_crd_is_no_missing_field(tmp_path: Path) -> None:
     assert gangplan("validate", "-C", str(root)).code == Exit.CLEAN
     body = crd({"type": "object", "properties": {"spec": FLAVOUR}}, "TrainJob", "trainjobs")
     body["spec"] |= {"group": "trainer.kubeflow.org"}
+    body["metadata"]["name"] = "trainjobs.trainer.kubeflow.org"
     body["spec"]["versions"][0]["name"] = "v1alpha1"
     take(root, body)
     outcome = gangplan("validate", "-C", str(root))

@@ -206,6 +206,8 @@ def test_only_few_rules_can_be_waived() -> None:
         ({"reason": "Everybody"}, "spec-value", 6, "less than 10 characters"),
         ({"approver": None}, "spec-missing-field", 1, "For example approver: "),
         ({"approver": "  "}, "spec-value", 7, "nobody approved it"),
+        ({"approver": "\u200b"}, "spec-value", 7, "nobody approved it"),
+        ({"reason": "\u200b" * 20}, "spec-value", 6, "less than 10 characters"),
         ({"expires": "2026-02-30"}, "spec-value", 8, "not a day of the calendar"),
         ({"expires": None}, "spec-missing-field", 1, "For example expires: "),
         ({"expired": "2026-12-31"}, "spec-unknown-field", 9, "did you mean 'expires'?"),

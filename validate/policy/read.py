@@ -54,6 +54,7 @@ def read(objects: Sequence[Written], versions: SchemaVersions) -> Reading:
     reading = Reading()
     seen: dict[tuple[str, str], Written] = {}
     names: set[str] = set()
+    bound: set[str] = set()  # by bindings that are wrong themselves
     for written in objects:
         kind = _kind(written)
         if kind is None:
@@ -66,13 +67,14 @@ def read(objects: Sequence[Written], versions: SchemaVersions) -> Reading:
             names.add(name)
         if wrong:
             reading.troubles += wrong
+            bound |= _bound_badly(written, kind)
         elif kind == BINDING:
             reading.bindings.append(binding_of(written))
         else:
             _compile(written, versions, reading)
     reading.policies.sort(key=lambda one: one.policy.name)
     reading.bindings.sort(key=lambda one: one.name)
-    reading.troubles += _inert(reading, names)
+    reading.troubles += _inert(reading, names, bound)
     return reading
 
 
@@ -128,9 +130,16 @@ def _compile(written: Written, versions: SchemaVersions, reading: Reading) -> No
         reading.troubles.append(Trouble(one.rule, one.where, message, help))
 
 
-def _inert(reading: Reading, names: set[str]) -> Iterator[Trouble]:
+def _bound_badly(written: Written, kind: str) -> set[str]:
+    """The policy of a wrong binding: that was told, and "nothing binds it" would lead away from it."""
+    spec = written.body.get("spec")
+    name = spec.get("policyName") if kind == BINDING and isinstance(spec, dict) else None
+    return {name} if isinstance(name, str) else set()
+
+
+def _inert(reading: Reading, names: set[str], bound_badly: set[str]) -> Iterator[Trouble]:
     """Bindings of policies that are not there, and policies that nothing binds: neither does anything."""
-    bound = {one.policy for one in reading.bindings}
+    bound = {one.policy for one in reading.bindings} | bound_badly
     for one in reading.bindings:
         if one.policy not in names:
             where = one.written.where(("spec", "policyName"))

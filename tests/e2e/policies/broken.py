@@ -10,8 +10,8 @@ from random import Random
 from typing import Any
 
 from gangplan.findings import Severity
-from gangplan.objects import walk
-from gangplan.validate.policy.model import POLICY, Written
+from gangplan.objects import POLICY, walk
+from gangplan.validate.policy.model import Written
 from gangplan.validate.policy.read import read
 from gangplan.validate.schema import SchemaVersions
 from tests.lab.client import ApiError, Client

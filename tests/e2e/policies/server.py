@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlencode
 
-from gangplan.validate.policy.model import BINDING, POLICY
+from gangplan.objects import BINDING, POLICY
 from tests.lab.client import ApiError, Client, poll
 
 Object = dict[str, Any]
