@@ -46,11 +46,11 @@ A parameter in cluster.yaml has the kind of the pack's default: a number, a text
 texts. Names are unique: a pack of your own cannot have the name of one of these packs, nor a policy of your own
 the name of a policy or rule of gangplan, so that nothing here is replaced unseen (`pack-invalid`).
 
-A waiver excuses single jobs until a day, unless the policy says otherwise: [waivers.md](waivers.md). Case files in `policies/<pack>/tests/` show
-what each policy lets through and refuses; `gangplan policy test` runs them.
+A waiver excuses single jobs until a day, unless the policy says otherwise: [waivers.md](waivers.md). Case files in
+`policies/<pack>/tests/` show what each policy lets through and refuses; `gangplan policy test` runs them.
 
-Policies ask for Kubernetes 1.31 or later where they look into address ranges (`network-endpoints` and
-`network-internet`), else for 1.30; a pack that is too new for its cluster is an error.
+Policies ask for Kubernetes 1.31 or later where they look into address ranges (`network-endpoints`,
+`network-internet` and `network-posture`), else for 1.30; a pack that is too new for its cluster is an error.
 
 What the API server sees and a rendered file does not, is judged there alone: policies about pods judge what
 webhooks and controllers made of them, too. On an update only a changed `spec` is judged again, so that a policy
