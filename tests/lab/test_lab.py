@@ -226,8 +226,11 @@ def test_two_labs_stand_side_by_side(lab: Lab) -> None:
     assert not (other.folder.path / "etcd").exists()
 
 
+# Whoever starts the tests in the background may have had interrupts ignored.
 HOLD = """
+import signal
 import time
+signal.signal(signal.SIGINT, signal.default_int_handler)
 from tests.lab.lab import Lab
 lab = Lab({!r}).start()
 print(*[process.pid for process in lab.processes], flush=True)
