@@ -115,6 +115,7 @@ def validate(
     fix: Fix = False,
     dry_run: DryRun = False,
     fix_platform: FixPlatform = False,
+    keep_runs: KeepRuns = False,
     engine: EngineName = "auto",
     jobs: Jobs = 0,
 ) -> None:
@@ -123,7 +124,7 @@ def validate(
     from gangplan.commands.fix import fixing
     from gangplan.commands.validate import validate as command
 
-    asked = request(workspace, cluster, team, specs, engine, jobs)
+    asked = request(workspace, cluster, team, specs, engine, jobs, keep_runs)
     raise typer.Exit(command(asked, formats, fail_on, today, base, color, fixing(fix, dry_run, fix_platform)))
 
 

@@ -24,7 +24,7 @@ from gangplan.resolve.platform import resolve_platform
 from gangplan.resolve.scans import check_scans
 from gangplan.resolve.tenant_checks import check_tenants
 from gangplan.resolve.upgrade import Pairs, with_versions
-from gangplan.resolve.waiver_checks import check_waivers, known_policies
+from gangplan.resolve.waiver_checks import check_waivers
 from gangplan.scan import scan, untold, without
 from gangplan.scope import EVERYTHING, Scope, select
 from gangplan.validate.contention import Demand
@@ -134,7 +134,7 @@ def platform_findings(root: Path, workspace: Workspace) -> list[Finding]:
     findings = excuse_by_file([*findings, *check_tenants(workspace)], workspace.waivers)
     findings += check_policies(workspace)
     if workspace.waivers:
-        findings += check_waivers(workspace, known_policies(root))
+        findings += check_waivers(workspace)
     return findings
 
 

@@ -700,6 +700,10 @@ def test_a_new_image_renames_runs_and_says_so(root: Path) -> None:
     kept = render(root, "--keep-runs")
     assert [(shown.severity, shown.rule) for shown in kept.findings] == [("note", "run-kept")]
     assert list((root / "rendered/lab/runs/nlp").iterdir()) == [old]
+    for check in (("validate",), ("render", "--check")):
+        again = gangplan(*check, "-C", root, "--keep-runs")
+        assert again.code == Exit.CLEAN
+        assert [(shown.severity, shown.rule) for shown in again.findings] == [("note", "run-kept")]
     render(root)
     (new,) = (root / "rendered/lab/runs/nlp").iterdir()
     assert new.name != old.name

@@ -11,6 +11,7 @@ from gangplan.commands.explain_policy import is_policy, own_names, own_policy, p
 from gangplan.commands.fields import FILES, Field, known_names, lookup, rules_about
 from gangplan.commands.topics import kinds, packs, topic_text
 from gangplan.errors import Exit, UserError
+from gangplan.report.escape import own_line
 from gangplan.rules import Example, Rule, built_in, learn, rules
 from gangplan.waivers import may_be_waived
 from gangplan.workspace import nearest
@@ -32,25 +33,30 @@ def explain(name: str | None, workspace: Path | None = None) -> Exit:
     if name is None:
         width = max(map(len, rules()))
         for rule in rules().values():
-            sys.stdout.write(f"{rule.id:{width}}  {rule.severity:7}  {rule.title}\n")
+            _print(f"{rule.id:{width}}  {rule.severity:7}  {' '.join(rule.title.split())}\n")
         return Exit.CLEAN
     known = rules()
     if name in known:
         more = policy_lines(known[name], root) if is_policy(known[name]) else ()
-        sys.stdout.write(rule_text(known[name]) + "".join(f"{line}\n" for line in more))
+        _print(rule_text(known[name]) + "".join(f"{line}\n" for line in more))
         return Exit.CLEAN
     if own := own_policy(name, root):
-        sys.stdout.write("\n".join(own) + "\n")
+        _print("\n".join(own) + "\n")
         return Exit.CLEAN
     found = [] if name in kinds() else lookup(name)  # `Team` is a kind, `team` a field
-    text = fields_text(found) if found else topic_text(name)
+    text = fields_text(found) if found else topic_text(name, root)
     if not text:
-        close = nearest(name, {*known, *own_names(root), *known_names(), *kinds(), *packs()})
+        close = nearest(name, {*known, *own_names(root), *known_names(), *kinds(), *packs(root)})
         every = "gangplan explain lists all rules; docs/spec.md has all fields."
         help = every if close.startswith("Known") else close
         raise UserError(f"there is no rule, field, kind or pack '{name}'", help)
-    sys.stdout.write(text)
+    _print(text)
     return Exit.CLEAN
+
+
+def _print(text: str) -> None:
+    """Words of a workspace's own policies hold no command for a terminal or a CI runner."""
+    sys.stdout.write("\n".join(map(own_line, text.split("\n"))))
 
 
 def fields_text(found: Sequence[Field]) -> str:

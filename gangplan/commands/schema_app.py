@@ -38,7 +38,8 @@ def schema_import(
         str | None, typer.Option("--cluster", help="For this cluster alone (default: all).", metavar="NAME")
     ] = None,
 ) -> None:
-    """Take CRDs into the workspace: objects of their kinds are checked by their schemas and rules."""
+    """Take CRDs into the workspace: objects of their kinds are checked by their schemas and rules
+    (those of Trainer, JobSet and Kueue by their rules alone)."""
     from gangplan.commands.common import request
     from gangplan.commands.schema_import import import_crds
 

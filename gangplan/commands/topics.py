@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import inspect
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Mapping
+from pathlib import Path
 
 from gangplan.commands.fields import FILES, all_fields
 from gangplan.commands.schema import models
-from gangplan.rules import PACKS, rules
-from gangplan.source import load_objects
+from gangplan.packs.model import Pack
+from gangplan.packs.read import find, names
 
 WIDTH = 100
 
@@ -19,17 +20,18 @@ def kinds() -> dict[str, str]:
     return {model.__name__: name for name, model in models().items()}
 
 
-def packs() -> list[str]:
-    """The packs that come with gangplan."""
-    return sorted(file.parent.name for file in PACKS.glob("*/pack.yaml"))
+def packs(root: Path | None = None) -> list[str]:
+    """The packs that come with gangplan, and those of a workspace."""
+    return names(root or Path("/nonexistent"))
 
 
-def topic_text(name: str) -> str:
+def topic_text(name: str, root: Path | None = None) -> str:
     """The page of a kind or a pack for a terminal; empty for neither."""
     by_letters = {kind.lower(): kind for kind in kinds()}
     if name.lower() in by_letters:
         return kind_text(by_letters[name.lower()])
-    return pack_text(name) if name in packs() else ""
+    folder, _ = find(root or Path("/nonexistent"), name) if name in packs(root) else (None, ())
+    return pack_text(name, folder.pack) if folder else ""
 
 
 def kind_text(kind: str) -> str:
@@ -49,23 +51,22 @@ def kind_text(kind: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def pack_text(name: str) -> str:
+def pack_text(name: str, pack: Pack) -> str:
     """The page of a pack: what it is for, whom it holds for, its policies and those of others."""
-    (pack,) = load_objects((PACKS / name / "pack.yaml").read_text(encoding="utf-8"))
-    scope = pack.get("scope", "teams")
-    holds = "every namespace of a team" if scope == "teams" else f"what bears gangplan.dev/{scope['label']}"
-    lines = [f"{name} (policy pack)", "", _filled(pack["title"]), "", _filled(f"Why: {pack['why']}"), ""]
+    holds = f"what bears gangplan.dev/{pack.label}" if pack.label else "every namespace of a team"
+    lines = [f"{name} (policy pack)", "", _filled(pack.title), "", _filled(f"Why: {pack.why}"), ""]
     lines += [f"Holds for {holds}, on clusters that list it under policies.packs."]
-    for what, listed in (("needs", pack.get("needs", ())), ("uses", pack.get("uses", {}))):
+    for what, listed in (("needs", pack.needs), ("uses", pack.uses)):
         lines += [_filled(", ".join(listed), f"{what}: ", " " * (len(what) + 2))] if listed else []
-    lines += ["", "policies:", *_policies(pack["policies"])]
+    titles = {policy: page.title for policy, page in pack.policies.items()}
+    lines += ["", "policies:", *_policies(titles)] if titles else []
     return "\n".join(lines) + "\n"
 
 
-def _policies(names: Iterable[str]) -> list[str]:
-    width = max(map(len, names), default=0)
+def _policies(titles: Mapping[str, str]) -> list[str]:
+    width = max(map(len, titles))
     head = " " * (width + 4)
-    return [_filled(rules()[name].title, f"  {name:{width}}  ", head) for name in names]
+    return [_filled(title, f"  {name:{width}}  ", head) for name, title in titles.items()]
 
 
 def _filled(text: str, first: str = "", rest: str = "") -> str:

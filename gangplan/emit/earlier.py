@@ -77,6 +77,5 @@ def renamed(source: str, cluster: str, earlier: EarlierRun, name: str, is_kept: 
         f"the spec did not change, but its run on {cluster} did ({old} is now {name}): "
         "it trains again when this is synced"
     )
-    return warning(
-        "run-renamed", where, message, "To keep runs as they were rendered: gangplan render --keep-runs."
-    )
+    help = "To keep runs as they were rendered: --keep-runs, for render and for the checks."
+    return warning("run-renamed", where, message, help)

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import datetime
 import fnmatch
+import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
 from gangplan.findings import Finding, Location, error, note, warning
-from gangplan.objects import POLICY, ref_of
+from gangplan.objects import BINDING, POLICY, Body, ref_of
 from gangplan.packs.read import own_files, policy_files
 from gangplan.rules import rules
 from gangplan.source import ManifestError, load_objects
 from gangplan.spec.waiver_files import WaiverFile
-from gangplan.waivers import may_be_waived
+from gangplan.waivers import MARK, may_be_waived
 from gangplan.workspace import Workspace, nearest
 
 # A waiver is for a time, not a change of the rule: at most a year (with its leap day) ahead, and a month's
@@ -24,26 +25,60 @@ LONGEST = datetime.timedelta(days=366)
 NOTICE = datetime.timedelta(days=30)
 
 
-def check_waivers(workspace: Workspace, policies: Collection[str]) -> list[Finding]:
-    """Waivers that name what is not there, or what nobody can waive. `policies` are the ids of all policies."""
+def check_waivers(workspace: Workspace) -> list[Finding]:
+    """Waivers that name what is not there, what nobody can waive, or what the API server does not heed."""
+    own = _own_objects(workspace.root)
+    mine = {ref_of(body).name for body in own if body.get("kind") == POLICY}
+    policies = known_policies(workspace.root)
     return [
         finding
         for waiver in workspace.waivers
-        for finding in (*_rule(waiver, policies), *_scope(waiver, workspace))
+        for finding in (
+            *_rule(waiver, policies),
+            *_scope(waiver, workspace),
+            *(_heeded(waiver, own) if waiver.spec.rule in mine else ()),
+        )
     ]
 
 
 def known_policies(root: Path) -> set[str]:
     """Ids of the policies of all packs that the workspace can name, and of every ValidatingAdmissionPolicy in
     its policies/*.yaml."""
-    known = {path.stem for path in policy_files(root)}
+    own = {ref_of(body).name for body in _own_objects(root) if body.get("kind") == POLICY}
+    return own | {path.stem for path in policy_files(root)}
+
+
+def _own_objects(root: Path) -> list[Body]:
+    """The objects in policies/*.yaml that have a name. Files that can't be read are told where they are read."""
+    found: list[Body] = []
     for path in own_files(root):
         try:
-            bodies = load_objects(path.read_text(encoding="utf-8"))
+            found += load_objects(path.read_text(encoding="utf-8"))
         except (OSError, UnicodeDecodeError, ManifestError):
-            continue  # told where the file is read
-        known |= {ref_of(body).name for body in bodies if body.get("kind") == POLICY}
-    return known
+            continue
+    return [body for body in found if isinstance(body.get("metadata"), dict)]
+
+
+def _heeded(waiver: WaiverFile, own: Iterable[Body]) -> Iterator[Finding]:
+    """A policy outside packs has bindings of its own, and they must know the label of its waivers."""
+    name = waiver.spec.rule
+    policy = [body for body in own if body.get("kind") == POLICY and ref_of(body).name == name]
+    bindings = [body for body in own if body.get("kind") == BINDING and _is_of(body, name)]
+    if any(f"{MARK}{name}" in json.dumps(body, default=str) for body in policy):
+        return
+    for body in bindings:
+        if f"{MARK}{name}" not in json.dumps(body, default=str):
+            message = f"the API server would refuse what this waiver excuses: binding '{ref_of(body).name}' "
+            message += f"does not heed the label {MARK}{name}"
+            help = "Add to matchResources.objectSelector.matchExpressions of the binding: "
+            help += f"{{key: {MARK}{name}, operator: DoesNotExist}}."
+            yield error("waiver-unheeded", waiver.where, message, help)
+            return
+
+
+def _is_of(binding: Body, policy: str) -> bool:
+    spec = binding.get("spec")
+    return isinstance(spec, dict) and spec.get("policyName") == policy
 
 
 def _rule(waiver: WaiverFile, policies: Collection[str]) -> Iterator[Finding]:

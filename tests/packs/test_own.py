@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+import yaml
 
 from gangplan import policies
 from gangplan.errors import Exit
@@ -389,3 +390,18 @@ def test_no_case_is_no_success(tmp_path: Path) -> None:
     assert outcome.code == Exit.CLEAN
     said = "checked 1 policy, 1 case: all as they should be; 1 policy without a case: not checked\n"
     assert outcome.out == said
+
+
+def test_explain_knows_packs_of_the_workspace_and_runs_nothing_that_they_say(tmp_path: Path) -> None:
+    page = {"title": "::error::pwned", "why": "Red \x1b[31m text.", "fix": "Nothing."}
+    pack = {"title": "::warning::mine", "why": "To see.", "policies": {"few-nodes": page}}
+    policy = {"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicy"}
+    named = yaml.safe_dump({**policy, "metadata": {"name": "few-nodes"}})
+    files = {"policies/mine/pack.yaml": yaml.safe_dump(pack), "policies/mine/few-nodes.yaml": named}
+    root = write(tmp_path, {**STOCK, **files})
+    for name in ("mine", "few-nodes"):
+        outcome = gangplan("explain", name, "-C", root)
+        assert outcome.code == Exit.CLEAN, outcome.err
+        assert outcome.out.startswith(f"{name} (")
+        assert "\x1b" not in outcome.out
+        assert not any(line.startswith("::") for line in outcome.out.splitlines())

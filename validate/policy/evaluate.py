@@ -89,8 +89,7 @@ def decide(compiled: Compiled, request: Request, params: Body | None, user: User
     try:
         return _decide(compiled, request, params, user)
     except UnknownError as unknown:
-        message = f"it asks what only the cluster knows: {unknown}"
-        raise UndecidableError(message) from unknown
+        raise UndecidableError(str(unknown)) from unknown
 
 
 def _decide(compiled: Compiled, request: Request, params: Body | None, user: User) -> list[Decision]:
