@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 
 from gangplan.findings import Finding, Location, Severity, error, warning
@@ -85,14 +86,22 @@ def own_sources(root: Path) -> tuple[list[Source], list[Finding]]:
     sources: list[Source] = []
     findings: list[Finding] = []
     for path in own_files(root):
-        name = f"{POLICIES}/{path.name}"
-        documents, wrong = load_several(path.read_bytes(), name)
+        read, wrong = _own_file(path.read_bytes(), f"{POLICIES}/{path.name}")
+        sources += read
         findings += wrong
-        for document in documents:
-            shapeless = _shapeless(document)
-            findings += shapeless
-            if not shapeless:
-                sources.append(Source(body_of(document), document, name))
+    return sources, findings
+
+
+@lru_cache(maxsize=256)
+def _own_file(data: bytes, name: str) -> tuple[list[Source], list[Finding]]:
+    """The objects of one file. Every cluster asks, and policies are compiled once for each document."""
+    documents, findings = load_several(data, name)
+    sources: list[Source] = []
+    for document in documents:
+        shapeless = _shapeless(document)
+        findings = [*findings, *shapeless]
+        if not shapeless:
+            sources.append(Source(body_of(document), document, name))
     return sources, findings
 
 

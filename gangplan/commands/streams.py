@@ -66,9 +66,8 @@ def patient() -> Iterator[Callable[[], str]]:
 
 def _wrapped(stream: TextIO | None, is_output: bool) -> tuple[TextIO, _Patient | None]:
     """A stream that never fails, and its descriptor; streams that are no files (of tests) stay as they are."""
-    if (
-        stream is None
-    ):  # closed by who started us: /dev/null keeps its number from the next file that is opened
+    if stream is None:
+        # Closed by who started us: /dev/null keeps its number from the next file that is opened.
         closed = OSError(errno.EBADF, "it is closed") if is_output else None
         return _text(_Patient(os.open(os.devnull, os.O_WRONLY), closed), is_by_line=False)
     if not isinstance(stream, io.TextIOWrapper):
