@@ -42,23 +42,31 @@ class Role:
 
 def roles(site: Site) -> list[Body]:
     """The ClusterRoles of a cluster."""
-    return [body for role in roles_of(site.platform) for body in _objects(site, role)]
+    return [body for role in roles_of(site.platform, site.is_gitops_only) for body in _objects(site, role)]
 
 
-def roles_of(platform: Platform) -> list[Role]:
-    """The roles as values. Each but the debugger's holds the one before it."""
+def roles_of(platform: Platform, is_gitops_only: bool = False) -> list[Role]:
+    """The roles as values. Each but the debugger's holds the one before it.
+
+    Where runs come from Git alone, no role writes runs: one that joins the built-in edit or admin would let
+    everybody write them whom somebody else gave that role.
+    """
     viewer = (*_jobs(platform, READ), *_watching(platform))
     creator = (*_jobs(platform, ("create", *READ)), *_watching(platform))
     editor = (*_jobs(platform, WRITE), *_watching(platform))
     mlops = (*editor, Rule("metrics.k8s.io", ("pods",), ("get", "list")))
     admin = (*mlops, *_GUARDRAILS)
+    look = Role("mpijob-viewer", "Sees runs, their pods and logs", viewer, "view")
+    debug = Role("mpijob-debugger", "Opens a shell in pods", _DEBUGGING)
+    if is_gitops_only:
+        return [look, debug]
     return [
-        Role("mpijob-viewer", "Sees runs, their pods and logs", viewer, "view"),
+        look,
         Role("mpijob-creator", "Starts runs, and sees them", creator),
         Role("mpijob-editor", "Makes, changes and removes runs", editor, "edit"),
         Role("mpijob-mlops", "Maintains runs and reads what their pods use", mlops),
         Role("mpijob-admin", "Also sees quota, policies, claims and who has access", admin, "admin"),
-        Role("mpijob-debugger", "Opens a shell in pods", _DEBUGGING),
+        debug,
     ]
 
 

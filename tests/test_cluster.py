@@ -119,13 +119,12 @@ def test_states(name: str, root: Path) -> None:
     assert bool(outcome.errors()) is (code == Exit.FINDINGS)
 
 
-def test_rdma_on_an_openshift_that_cannot(root: Path) -> None:
+def test_an_openshift_that_is_too_old(root: Path) -> None:
     change(root, '"1.34.4"', '"1.28.3", openshift: "4.15"')
-    change(root, "memory: 240Gi}", "memory: 240Gi, rdma: {resource: rdma/ib, count: 1}}")
     outcome = check(root)
     assert rows(outcome)["OpenShift"] == ("4.15", "no")
-    assert "RDMA needs 4.16 or later" in outcome.out
-    assert "openshift-rdma" in {rule for _, rule in outcome.errors()}
+    assert "4.17 or later is needed, which is Kubernetes 1.30" in outcome.out
+    assert [rule for _, rule in outcome.errors()] == ["version-unsupported"]
 
 
 def test_json(root: Path) -> None:

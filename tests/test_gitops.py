@@ -10,6 +10,7 @@ from gangplan.gitops.argocd import CHILD_KINDS, RUN_KINDS, Source, argocd_object
 from gangplan.pipeline import Request, preview
 from gangplan.source import load_objects
 from tests.e2e.story import ROOT
+from tests.workspaces import gangplan
 
 SOURCE = Source("https://git.example.com/ml/jobs.git", "main", "argocd")
 
@@ -17,7 +18,9 @@ SOURCE = Source("https://git.example.com/ml/jobs.git", "main", "argocd")
 @pytest.fixture(scope="module")
 def objects() -> dict[str, dict[str, Any]]:
     """Projects and applications of one cluster, by name and kind."""
-    bodies = argocd_objects("us-cloud", ["research", "team-nlp"], SOURCE, ["platform", "tenants", "runs"])
+    bodies = argocd_objects(
+        "us-cloud", ["research", "team-nlp"], SOURCE, ["platform", "tenants", "runs"], "runtimePatches"
+    )
     return {f"{body['kind']}/{body['metadata']['name']}": body for body in bodies}
 
 
@@ -62,6 +65,38 @@ def test_nothing_replaces_or_forces(objects: dict[str, Any]) -> None:
     ]
 
     assert not [option for option in options if option.startswith(("Force", "Replace"))]
+
+
+def test_what_kueue_writes_is_ignored_where_the_trainer_has_it(objects: dict[str, Any]) -> None:
+    # Trainer 2.1 was given the fields of 2.2: its runs showed as drifted as soon as Kueue started them.
+    (new,) = objects["Application/us-cloud-runs"]["spec"]["ignoreDifferences"]
+    (old,) = (
+        ignored
+        for body in argocd_objects("eu", ["research"], SOURCE, ["runs"], "podTemplateOverrides")
+        for ignored in body["spec"].get("ignoreDifferences", ())
+    )
+
+    assert new["jsonPointers"] == ["/spec/suspend", "/spec/managedBy"]
+    assert all("runtimePatches" in one for one in new["jqPathExpressions"])
+    assert old["jsonPointers"] == [*new["jsonPointers"], "/spec/podTemplateOverrides", "/spec/labels"]
+    assert "jqPathExpressions" not in old
+
+
+def test_the_sample_s_old_trainer_gets_its_own_fields() -> None:
+    outcome = gangplan("gitops", "argocd", "-C", ROOT, "--repo", SOURCE.repository)
+
+    (old,) = (
+        part
+        for part in outcome.out.split("\n---\n")
+        if "name: eu-airgap-runs\n  namespace" in part and "kind: Application" in part
+    )
+    (new,) = (
+        part
+        for part in outcome.out.split("\n---\n")
+        if "name: us-cloud-runs\n  namespace" in part and "kind: Application" in part
+    )
+    assert ("podTemplateOverrides" in old, "runtimePatches" in old) == (True, False)
+    assert ("podTemplateOverrides" in new, "runtimePatches" in new) == (False, True)
 
 
 def test_the_runs_application_names_a_namespace_its_project_allows(objects: dict[str, Any]) -> None:

@@ -53,8 +53,17 @@ def _problem(at: Path, what: str, namespace: str, level: str) -> Problem:
         at,
         f"{what}, which namespace '{namespace}' refuses (Pod Security level {level}): the run is admitted"
         " and never gets its pods",
-        "Remove it from the overlay's patch.",
+        _help(at),
         RULE,
+    )
+
+
+def _help(at: Path) -> str:
+    if at[-2:] != ("capabilities", "add"):
+        return "Remove it from the overlay's patch."
+    return (
+        "Remove it from the overlay's patch; no waiver changes what a namespace enforces. RDMA needs no"
+        " IPC_LOCK on nodes whose memlock limit is unlimited."
     )
 
 

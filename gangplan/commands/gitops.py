@@ -9,6 +9,8 @@ from gangplan.commands.common import print_findings
 from gangplan.errors import Exit, UserError
 from gangplan.findings import Severity
 from gangplan.gitops.argocd import Source, argocd_objects
+from gangplan.model.support import TRAINER
+from gangplan.model.version import parse_version
 from gangplan.objects import dump_all
 from gangplan.pipeline import Request
 from gangplan.workspace import RENDERED, Workspace, load
@@ -43,6 +45,11 @@ def _text(workspace: Workspace, cluster: str, source: Source) -> str:
     parts = [part for part in PARTS if (rendered / part).is_dir()]
     if not parts:
         raise UserError(f"nothing is rendered for cluster {cluster}", "Run `gangplan render` first.")
-    teams = workspace.clusters[cluster].spec.teams
+    spec = workspace.clusters[cluster].spec
+    teams, trainer = spec.teams, TRAINER.get(parse_version(spec.versions.trainer).line)
+    if trainer is None:
+        raise UserError(
+            f"cluster {cluster} has a Trainer that gangplan does not know", "Run `gangplan cluster check`."
+        )
     namespaces = sorted(workspace.teams[team].spec.namespace or team for team in teams)
-    return dump_all(argocd_objects(cluster, namespaces, source, parts), _HEADER)
+    return dump_all(argocd_objects(cluster, namespaces, source, parts, trainer.override_field), _HEADER)

@@ -50,16 +50,21 @@ class Source:
     namespace: str
 
 
-def argocd_objects(cluster: str, namespaces: list[str], source: Source, paths: list[str]) -> list[Body]:
+def argocd_objects(
+    cluster: str, namespaces: list[str], source: Source, paths: list[str], override_field: str
+) -> list[Body]:
     """Projects and applications for one cluster.
 
-    `namespaces` are those of its teams; `paths` says which of platform, tenants and runs are rendered: an
-    application without its folder would never sync.
+    `override_field` is where Kueue writes into a TrainJob that it starts, which Trainer's version decides
+    (`model/support.py`); an Argo CD that does not know it would show the run as drifted. `namespaces` are
+    those of its teams; `paths` says which of platform, tenants and runs are rendered: an application without
+    its folder would never sync.
     """
     values = {
         "cluster": cluster,
         "namespaces": namespaces,
         "source": source,
+        "override_field": override_field,
         "platform_kinds": PLATFORM_KINDS,
         "run_kinds": (*RUN_KINDS, *CHILD_KINDS),
     }

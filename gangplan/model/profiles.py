@@ -28,13 +28,16 @@ USUAL_GPUS = frozenset({0, 1, 2, 4, 8})
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """A preset: workers, GPUs per worker, CPU and memory per worker, timeout in seconds."""
+    """A preset: workers, GPUs per worker, CPU and memory per worker, timeout in seconds.
+
+    Each field has the name of the spec's field that it is the default of (`Context.choose` looks it up).
+    """
 
     workers: int
     gpus: int
     cpu: Quantity
     memory: Quantity
-    timeout_s: int
+    timeout: int
 
 
 # SPX-18..20 (S0, target workload profiles): the lower end of each range; timeouts are the upper end.

@@ -143,6 +143,7 @@ class Site:
     provisioning: tuple[Provisioning, ...] = ()
     workers: tuple[Worker, ...] = ()
     monitor: Monitor | None = None
+    is_gitops_only: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,8 +73,9 @@ KUEUE = {
     "0.19": KueueLine(_V2, "runtimePatches", "1.29", 18, True, False),
 }
 
-# The Kubernetes inside each OpenShift line (release notes of 4.14 to 4.21).
-OPENSHIFT = {
+# The Kubernetes inside each OpenShift line (release notes of 4.14 to 4.21). The founding requirements
+# (MPI-12) name 4.14 and later; those whose Kubernetes is not in the table above are named in messages only.
+OPENSHIFT_KUBERNETES = {
     "4.14": "1.27",
     "4.15": "1.28",
     "4.16": "1.29",
@@ -84,8 +85,8 @@ OPENSHIFT = {
     "4.20": "1.33",
     "4.21": "1.34",
 }
-LEAST_OPENSHIFT = "4.14"  # founding requirements, MPI-12
-LEAST_OPENSHIFT_RDMA = "4.16"  # founding requirements, NET-15
+OPENSHIFT = {line: inside for line, inside in OPENSHIFT_KUBERNETES.items() if inside in KUBERNETES}
+LEAST_OPENSHIFT = next(iter(OPENSHIFT))
 NO_OPENSHIFT_SDN = "4.17"  # the release that removed the network plugin openshift-sdn
 
 # By the name in a cluster file. MPI operator: v2beta1 of 0.8. Argo CD: server-side diff is stable from

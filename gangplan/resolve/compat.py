@@ -12,10 +12,10 @@ from gangplan.model.support import (
     KUBERNETES,
     KUEUE,
     LEAST_OPENSHIFT,
-    LEAST_OPENSHIFT_RDMA,
     NO_OPENSHIFT_SDN,
     NVIDIA_GPU,
     OPENSHIFT,
+    OPENSHIFT_KUBERNETES,
     TOOLS,
     TRAINER,
     kueue_for,
@@ -40,6 +40,11 @@ class _Asked:
         """The line of OpenShift; empty without it."""
         return self.platform.openshift.line if self.platform.openshift else ""
 
+    @property
+    def is_openshift_old(self) -> bool:
+        """Whether its Kubernetes comes before the first that gangplan knows."""
+        return bool(self.openshift) and number(self.openshift) < number(LEAST_OPENSHIFT)
+
 
 def check_versions(cluster: ClusterFile, platform: Platform) -> list[Finding]:
     """Findings for versions that gangplan does not know, and for pairs that do not work together."""
@@ -56,14 +61,15 @@ def either(words: Iterable[str]) -> str:
 def _known(asked: _Asked) -> Iterable[Finding]:
     """Each component's line is in its table."""
     platform = asked.platform
-    yield from _unknown(asked, "kubernetes", "Kubernetes", platform.kubernetes.line, KUBERNETES)
+    if not asked.is_openshift_old or OPENSHIFT_KUBERNETES.get(asked.openshift) != platform.kubernetes.line:
+        yield from _unknown(asked, "kubernetes", "Kubernetes", platform.kubernetes.line, KUBERNETES)
     yield from _unknown(asked, "trainer", "Trainer", platform.trainer.line, TRAINER)
     if asked.cluster.spec.versions.jobset:
         yield from _unknown(asked, "jobset", "JobSet", platform.jobset.line, JOBSET)
     if platform.kueue is not None:
         lines = kueue_for(platform.trainer.line) or KUEUE
         yield from _unknown(asked, "kueue", "Kueue", platform.kueue.line, KUEUE, lines)
-    if asked.openshift and number(asked.openshift) >= number(LEAST_OPENSHIFT):
+    if asked.openshift and not asked.is_openshift_old:
         yield from _unknown(asked, "openshift", "OpenShift", asked.openshift, OPENSHIFT)
 
 
@@ -116,8 +122,12 @@ def _openshift(asked: _Asked) -> Iterable[Finding]:
     line, document = asked.openshift, asked.cluster.document
     if not line:
         return
-    if number(line) < number(LEAST_OPENSHIFT):
-        message = f"OpenShift {line} is too old: gangplan needs {LEAST_OPENSHIFT} or later"
+    if asked.is_openshift_old:
+        inside = OPENSHIFT_KUBERNETES.get(line)
+        message = f"OpenShift {line} is too old" + (f": it is Kubernetes {inside}" if inside else "")
+        message += (
+            f"; gangplan needs Kubernetes {KUBERNETES[0]}, which is OpenShift {LEAST_OPENSHIFT}, or later"
+        )
         help = f"Supported: {', '.join(OPENSHIFT)}."
         yield error("version-unsupported", document.where(("versions", "openshift")), message, help)
         return
@@ -132,20 +142,6 @@ def _openshift(asked: _Asked) -> Iterable[Finding]:
         f"OpenShift {line} is Kubernetes {right}, not {stated}",
         f'Write kubernetes: "{right}"' + (f', or openshift: "{other}".' if other else "."),
     )
-
-
-def _openshift_rdma(asked: _Asked) -> Iterable[Finding]:
-    line = asked.openshift
-    if not line or number(line) >= number(LEAST_OPENSHIFT_RDMA):
-        return
-    for name, pool in asked.cluster.spec.node_pools.items():
-        if pool.rdma is not None:
-            yield error(
-                "openshift-rdma",
-                asked.cluster.document.where(("nodePools", name, "rdma"), key=True),
-                f"RDMA needs OpenShift {LEAST_OPENSHIFT_RDMA} or later; this cluster has {line}",
-                "Remove rdma from the pool, or upgrade the cluster.",
-            )
 
 
 def _network_plugin(asked: _Asked) -> Iterable[Finding]:
@@ -225,7 +221,6 @@ CHECKS: tuple[Callable[[_Asked], Iterable[Finding]], ...] = (
     _pair,
     _jobset,
     _openshift,
-    _openshift_rdma,
     _network_plugin,
     _gang,
     _gpu_operator,

@@ -13,6 +13,9 @@ from gangplan.workspace import nearest
 # Open MPI 3 is documented but untested by us (IMP-02); families and majors with a launch recipe.
 KNOWN_MAJORS = {"OpenMPI": {4, 5}, "IntelMPI": {2019, 2021}, "MPICH": {3, 4, 5}}
 
+# The pack whose policy image-fips holds for every run; fedramp asks it only of runs of that regime.
+FIPS_PACK = "images"
+
 
 def resolve_image(context: Context) -> Image | None:
     """The image of the job, or None with findings."""
@@ -39,6 +42,7 @@ def resolve_image(context: Context) -> Image | None:
     mpi = _mpi(context, name, entry, framework)
     if mpi is None and framework != "torch":
         return None
+    _fips(context, name, entry)
     pulled = reference(entry, context.cluster.spec, context.cluster.name)
     if not is_trusted(pulled, context.cluster.spec.registries):
         context.error(
@@ -56,6 +60,26 @@ def resolve_image(context: Context) -> Image | None:
         ssh=Ssh(entry.ssh.server, entry.ssh.config, entry.ssh.port, entry.ssh.keys),
         uid=entry.user.uid,
         gid=entry.user.gid,
+    )
+
+
+def _fips(context: Context, name: str, entry: ImageSpec) -> None:
+    """On nodes in FIPS mode an image uses validated cryptography; where a pack says so, it need not be said twice."""
+    cluster = context.cluster.spec
+    if not cluster.fips or entry.fips or FIPS_PACK in cluster.policies.packs:
+        return
+    fitting = sorted(
+        other
+        for other, image in context.catalog.images.items()
+        if image.fips and image.framework == entry.framework
+    )
+    instead = f"Use {' or '.join(fitting)}" if fitting else "Build it on a FIPS base"
+    context.warning(
+        "image-not-fips",
+        context.origin_of("image", ("image",)),
+        f"cluster {context.cluster.name} runs in FIPS mode, and image '{name}' is not built for it:"
+        " ciphers and hashes that its libraries bring along are not validated, and some fail when they are used",
+        f"{instead}; an image that is built for it says fips: true in images/catalog.yaml.",
     )
 
 

@@ -12,7 +12,6 @@ from gangplan.model.support import (
     KUBERNETES,
     KUEUE,
     LEAST_OPENSHIFT,
-    LEAST_OPENSHIFT_RDMA,
     NVIDIA_GPU,
     OPENSHIFT,
     TOOLS,
@@ -124,16 +123,10 @@ def _openshift(spec: Cluster, platform: Platform) -> Iterator[Component]:
         "nonroot-v2, DNS in openshift-dns",
     )
     if number(line) < number(LEAST_OPENSHIFT):
-        decides = (f"{LEAST_OPENSHIFT} or later is needed",)
-    elif _has_rdma(spec) and number(line) < number(LEAST_OPENSHIFT_RDMA):
-        is_known, decides = False, (f"RDMA needs {LEAST_OPENSHIFT_RDMA} or later",)
+        decides = (f"{LEAST_OPENSHIFT} or later is needed, which is Kubernetes {OPENSHIFT[LEAST_OPENSHIFT]}",)
     yield Component(
         "openshift", "OpenShift", spec.versions.openshift or "", "yes" if is_known else "no", decides
     )
-
-
-def _has_rdma(spec: Cluster) -> bool:
-    return any(pool.rdma is not None for pool in spec.node_pools.values())
 
 
 def _tools(spec: Cluster) -> Iterator[Component]:

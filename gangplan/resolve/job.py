@@ -28,11 +28,11 @@ from gangplan.resolve.limits import (
     check_counts,
     check_labels,
     check_priority,
-    check_spot,
     check_timeout,
     resolve_egress,
     resolve_posture,
 )
+from gangplan.resolve.losses import check_checkpoint, check_spot
 from gangplan.resolve.placement import Placement, Shape, resolve_placement
 from gangplan.resolve.platform import resolve_platform
 from gangplan.resolve.tenant import SERVICE_ACCOUNT
@@ -110,8 +110,9 @@ def _resolve(context: Context) -> Job | None:
     check_labels(context)
     posture = resolve_posture(context)
     if placement is not None:
-        check_spot(context, placement.node_pool, bounds["retries"])
+        check_spot(context, placement.node_pool, bounds["retries"], bounds["priority"])
     data = resolve_data(context, image, workers)
+    check_checkpoint(context, data, bounds["timeout_s"])
     egress = resolve_egress(context, data.egress, posture)
     compliance = resolve_compliance(context)
     if image is None or placement is None:

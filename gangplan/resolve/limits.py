@@ -16,7 +16,6 @@ from gangplan.model.profiles import (
 )
 from gangplan.resolve.backstop import allowed_priorities
 from gangplan.resolve.context import Context
-from gangplan.spec.nodes import NodePool
 
 # Prefixes, and everything below them: objects are found, queued, isolated and pruned by such labels.
 RESERVED_LABELS = (
@@ -128,21 +127,6 @@ def check_priority(context: Context, priority: str) -> None:
             context.origin_of("priority", ("priority",)),
             f"runs of team {context.team.name} may not have priority '{priority}' on cluster {context.cluster.name}",
             f"Use {' or '.join(allowed_priorities(spec, team))}, or ask the cluster's owner.",
-        )
-
-
-def check_spot(context: Context, pool: NodePool, retries: int) -> None:
-    """Spot nodes go away: a run there needs a checkpoint and a retry (SCH-24)."""
-    if pool.capacity != "spot":
-        return
-    if context.spec.spec.checkpoint is None or retries == 0:
-        asked = context.spec.spec.placement
-        field = "capacity" if asked and asked.capacity else "nodePool"
-        context.error(
-            "spot-without-retry",
-            context.where("placement", field),
-            "spot nodes can be taken away at any time, and the run would lose everything",
-            "Add checkpoint: {to: CLAIM} and retries: 1 (up to 3).",
         )
 
 

@@ -48,7 +48,9 @@ def resolve_site(workspace: Workspace, cluster_name: str) -> Site:
     source = cluster.document.file
     monitor = _monitor(spec)
     if spec.gang != "kueue" or platform.kueue is None:
-        return Site(source, platform, spec.limits.priorities, monitor=monitor)
+        return Site(
+            source, platform, spec.limits.priorities, monitor=monitor, is_gitops_only=spec.gitops_only
+        )
     flavors = _flavors(spec, platform)
     names = {flavor.pool: flavor.name for flavor in flavors}
     namespaces = {name: team.spec.namespace or name for name, team in workspace.teams.items()}
@@ -65,6 +67,7 @@ def resolve_site(workspace: Workspace, cluster_name: str) -> Site:
         provisioning=_provisioning(spec),
         workers=_workers(spec),
         monitor=monitor,
+        is_gitops_only=spec.gitops_only,
     )
 
 

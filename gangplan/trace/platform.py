@@ -204,7 +204,9 @@ def _made(place: Place) -> list[Cause]:
     kind = place.body["kind"]
     if kind in ("PrometheusRule", "ConfigMap"):
         return [place.cluster("monitoring").aside()]
-    return [] if kind in ("PriorityClass", "ClusterRole") else [place.gang()]
+    if kind == "ClusterRole":
+        return [place.cluster("gitopsOnly").aside()]
+    return [] if kind == "PriorityClass" else [place.gang()]
 
 
 _META = (("metadata labels *", _label), ("metadata annotations *", _annotation))

@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 
 from gangplan.gitops.argocd import Source, argocd_objects
+from gangplan.model.support import TRAINER
+from gangplan.model.version import parse_version
 from gangplan.pipeline import Request, render
 from gangplan.workspace import load
 from tests.e2e import story, world
@@ -119,7 +121,13 @@ def _opened(lab: Lab, repository: GitRepository, cluster: str) -> Shop:
     revision = repository.commit(message="first")
     namespaces = sorted(found.namespace or team for team, found in teams)
     lab.client.apply_all(
-        argocd_objects(cluster, namespaces, Source(repository.url, "main", NAMESPACE), list(PARTS))
+        argocd_objects(
+            cluster,
+            namespaces,
+            Source(repository.url, "main", NAMESPACE),
+            list(PARTS),
+            TRAINER[parse_version(spec.versions.trainer).line].override_field,
+        )
     )
     shop.synced(revision)
     shop.complete()

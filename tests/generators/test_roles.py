@@ -86,6 +86,19 @@ def test_viewer_editor_and_admin_join_the_built_in_roles(root: Path) -> None:
         assert joins == ([prefix + JOINS[name]] if name in JOINS else [])
 
 
+def test_where_only_git_writes_no_role_writes_runs(root: Path) -> None:
+    # mpijob-editor joins the built-in edit: whoever has that from elsewhere could write runs past Git.
+    cluster = workspaces.CLUSTER + "gitopsOnly: true\n"
+    workspaces.write(root, {"overlays/lab/cluster.yaml": cluster})
+    workspaces.render(root)
+    bodies = yaml.safe_load_all(workspaces.rendered(root)["lab/platform/platform.yaml"])
+    found = {body["metadata"]["name"]: verbs(body) for body in bodies if body["kind"] == "ClusterRole"}
+    assert set(found) == {"mpijob-viewer", "mpijob-debugger"}
+    for role in found.values():
+        for (group, _), given in role.items():
+            assert group != TRAINER or given == READ
+
+
 @pytest.mark.parametrize("name", ["mpijob-viewer", "mpijob-creator", "mpijob-editor", "mpijob-admin"])
 def test_mpijobs_where_their_operator_is(name: str, root: Path) -> None:
     found = verbs(platform(root, 'trainer: "2.3.0", kueue: "0.19.2", mpiOperator: "0.8.2"')[name])

@@ -31,14 +31,6 @@ nodePools:
   a100: {count: 4, cpu: 60, memory: 240Gi, gpu: {model: a100-80gb, count: 8}}
 """
 MIG_POOLS = GPU_POOLS.replace("count: 8}", "count: 7, resource: nvidia.com/mig-1g.10gb, mig: 1g.10gb}")
-RDMA_POOLS = """\
-nodePools:
-  ib:
-    count: 4
-    cpu: 60
-    memory: 240Gi
-    rdma: {resource: rdma/ib, count: 8}
-"""
 
 
 def findings(root: Path, versions: str, rest: str = "", pools: str = POOLS) -> list[Finding]:
@@ -132,9 +124,9 @@ OPENSHIFT = {
     "too old": (of(openshift="4.13"), ["3:80 error version-unsupported"]),
     "of another major": (of(openshift="3.11"), ["3:80 error version-unsupported"]),
     "not known yet": (of(openshift="4.22"), ["3:80 error version-unsupported"]),
-    "the oldest that will do, with a Kubernetes that will not": (
-        of("1.27.1", openshift="4.14"),
-        ["3:24 error version-unsupported"],
+    "too old, with a Kubernetes that it never had": (
+        of("1.29.1", openshift="4.14"),
+        ["3:24 error version-unsupported", "3:80 error version-unsupported"],
     ),
 }
 
@@ -153,18 +145,21 @@ def test_openshift_names_the_right_kubernetes(root: Path) -> None:
     assert found.help == 'Write kubernetes: "1.34".'
 
 
-@pytest.mark.parametrize(
-    ("versions", "pools", "expected"),
-    [
-        (of("1.28.1", openshift="4.15"), RDMA_POOLS, ["11:5 error openshift-rdma"]),
-        (of("1.29.1", openshift="4.16"), RDMA_POOLS, []),
-        (of("1.28.1", openshift="4.15"), POOLS, []),
-        (of(), RDMA_POOLS, []),
-    ],
-)
-def test_rdma_on_openshift(versions: str, pools: str, expected: list[str], root: Path) -> None:
-    found = findings(root, versions, pools=pools)
-    assert [line for line in told(found) if "version-unsupported" not in line] == expected
+def test_openshift_with_a_kubernetes_of_the_past_is_refused_once_with_its_reason(root: Path) -> None:
+    # 4.14 to 4.16 were once listed as supported.
+    for line, inside in {"4.14": "1.27", "4.15": "1.28", "4.16": "1.29"}.items():
+        (found,) = findings(root, of(f"{inside}.1", openshift=line))
+        assert (found.rule, str(found.where).rpartition(":")[0].endswith(":3")) == (
+            "version-unsupported",
+            True,
+        )
+        assert found.message == (
+            f"OpenShift {line} is too old: it is Kubernetes {inside};"
+            " gangplan needs Kubernetes 1.30, which is OpenShift 4.17, or later"
+        )
+        assert found.help == "Supported: 4.17, 4.18, 4.19, 4.20, 4.21."
+        assert line not in support.OPENSHIFT
+    assert set(support.OPENSHIFT.values()) <= set(support.KUBERNETES)
 
 
 @pytest.mark.parametrize(
@@ -172,7 +167,6 @@ def test_rdma_on_openshift(versions: str, pools: str, expected: list[str], root:
     [
         (of(openshift="4.21"), "cni: openshift-sdn\n", ["8:6 error cni-removed"]),
         (of("1.30.1", openshift="4.17"), "cni: openshift-sdn\n", ["8:6 error cni-removed"]),
-        (of("1.29.1", openshift="4.16"), "cni: openshift-sdn\n", ["8:6 warning cni-deprecated"]),
         (of(), "cni: openshift-sdn\n", ["8:6 warning cni-deprecated"]),
         (of(openshift="4.21"), "cni: ovn-kubernetes\n", []),
     ],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +10,11 @@ import pytest
 
 from gangplan.findings import Severity
 from gangplan.model.job import Job
+from gangplan.model.profiles import Profile
 from gangplan.pipeline import Request, preview
 from gangplan.resolve.image import mirrored
 from gangplan.spec.cluster import Mirror
+from gangplan.spec.job import TrainingJob
 from tests import workspaces
 
 HEAD = "apiVersion: gangplan.dev/v1\nkind: TrainingJob\ncommand: [p]\n"
@@ -63,11 +66,24 @@ def test_the_chain(
     assert (found.workers, found.origins["workers"].layer) == (workers, layer)
 
 
-@pytest.mark.parametrize(("profile", "expected"), [("small", (2, 1)), ("medium", (8, 4)), ("large", (32, 4))])
-def test_profiles(profile: str, expected: tuple[int, int], root: Path) -> None:
-    found = job(root, f"image: openmpi\nprofile: {profile}\n")
-    assert (found.workers, found.gpus) == expected
+@pytest.mark.parametrize(
+    ("profile", "expected"), [("small", (2, 1, 4)), ("medium", (8, 4, 12)), ("large", (32, 4, 72))]
+)
+def test_profiles(profile: str, expected: tuple[int, int, int], root: Path) -> None:
+    found = job(root, f"image: openmpi\nprofile: {profile}\n", "defaults: {timeout: 2h}\n")
+    assert (found.workers, found.gpus, found.timeout_s / 3600) == expected
+    assert found.origins["timeout"].layer == f"profile {profile}"
     assert found.slots == found.gpus
+
+
+def test_a_spec_has_each_field_of_a_profile() -> None:
+    # `timeout_s` was looked up as `timeout` and never found: every profile got 24 hours.
+    assert {one.name for one in fields(Profile)} <= set(TrainingJob.model_fields)
+
+
+def test_a_timeout_wins_over_the_profile(root: Path) -> None:
+    found = job(root, "image: openmpi\nprofile: medium\ntimeout: 20h\n")
+    assert found.timeout_s == 20 * 3600
 
 
 def test_environments_are_merged_name_by_name(root: Path) -> None:

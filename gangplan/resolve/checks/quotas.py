@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from gangplan.model.quantity import ZERO
+from gangplan.model.quantity import ZERO, Quantity
 from gangplan.resolve.checks.notes import Notes, Path
-from gangplan.resolve.quota import rest_of, weight_of
+from gangplan.resolve.quota import ONE, cohort_of, rest_of, weight_of
 from gangplan.resolve.shares import amounts_of, capacity, measure
+from gangplan.spec.cluster import Cluster
 from gangplan.spec.queues import Preemption, Share, Shares
 
 
@@ -29,6 +30,7 @@ def check(notes: Notes) -> None:
                 "Name a pool, or remove quota to share what is left.",
             )
     _check_weights(notes)
+    _check_scale(notes)
     if notes.spec.gang != "kueue":
         return
     for name, team in notes.spec.teams.items():
@@ -51,6 +53,40 @@ def _check_weights(notes: Notes) -> None:
             f"all teams that share what is left of {', '.join(left)} ({', '.join(sharing)}) weigh 0: nobody gets it",
             "Give one of them a weight above 0, or state quotas.",
         )
+
+
+def _check_scale(notes: Notes) -> None:
+    """A weight that was left out is 1, which is next to nothing where the others count in another unit.
+
+    Told when a team gets less than half of what the least of the stated weights beside it gets: `weight: 2`
+    alone is the usual way to say "twice the others".
+    """
+    for name, team in notes.spec.teams.items():
+        if team.weight is not None:
+            continue
+        stated = sorted(weight for weight in _weights_beside(notes.spec, name) if weight)
+        if stated and stated[0] > ONE + ONE:
+            shown = " and ".join(weight.canonical() for weight in dict.fromkeys((stated[0], stated[-1])))
+            notes.warning(
+                "weight-omitted",
+                ("teams", name),
+                f"team '{name}' states no weight and so has 1, beside weights of {shown}",
+                f"Add weight: {stated[0].canonical()} for as much as the least of the others, or weight: 1 when it is meant.",
+                key=True,
+            )
+
+
+def _weights_beside(cluster: Cluster, name: str) -> list[Quantity]:
+    """The stated weights that a team's own is held against: where idle capacity is shared, those in its
+    cohort; where what is left of pools is divided, those of all that state no quota."""
+    team, found = cluster.teams[name], []
+    is_fair = cluster.gang == "kueue" and cluster.fair_sharing
+    for other in cluster.teams.values():
+        together = is_fair and cohort_of(cluster, other) == cohort_of(cluster, team)
+        divide = team.quota is None and other.quota is None
+        if other.weight is not None and (together or divide):
+            found.append(other.weight)
+    return found
 
 
 def _check_shares(notes: Notes, path: Path, shares: Shares) -> None:

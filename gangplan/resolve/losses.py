@@ -1,0 +1,65 @@
+"""What a run would lose when it ends before its time: spot nodes that go away, long runs that save nothing."""
+
+from __future__ import annotations
+
+from gangplan.model.duration import format_duration
+from gangplan.model.profiles import PLAIN_TIMEOUT_S
+from gangplan.resolve.context import Context
+from gangplan.resolve.data import DataPlan
+from gangplan.spec.nodes import NodePool
+
+# Whoever gives a run this priority says that it is not the production's own work.
+GIVES_WAY = "low"
+
+
+def check_spot(context: Context, pool: NodePool, retries: int, priority: str) -> None:
+    """Spot nodes go away: a run there needs a checkpoint and a retry, and production belongs elsewhere (SCH-24)."""
+    if pool.capacity != "spot":
+        return
+    asked = context.spec.spec.placement
+    where = context.where("placement", "capacity" if asked and asked.capacity else "nodePool")
+    if context.spec.spec.checkpoint is None or retries == 0:
+        context.error(
+            "spot-without-retry",
+            where,
+            "spot nodes can be taken away at any time, and the run would lose everything",
+            "Add checkpoint: {to: CLAIM} and retries: 1 (up to 3).",
+        )
+    elif context.cluster.spec.environment == "prod" and priority != GIVES_WAY:
+        context.warning(
+            "spot-in-prod",
+            where,
+            f"a run of priority {priority} on spot nodes of production cluster {context.cluster.name}:"
+            " it stops whenever the provider takes a node back",
+            "Remove the line to run on on-demand nodes; or write priority: low, when the run can wait.",
+        )
+
+
+def check_checkpoint(context: Context, data: DataPlan, timeout_s: int) -> None:
+    """A run that may take longer than a day saves its state somewhere (DAT-10).
+
+    A mount that can be written, or a bucket, may be where the program saves on its own: then it is a note.
+    """
+    is_refused = any(finding.rule.startswith("timeout-") for finding in context.findings)
+    if context.spec.spec.checkpoint is not None or timeout_s <= PLAIN_TIMEOUT_S or is_refused:
+        return
+    may_save = bool(data.connection) or any(mount.claim and not mount.read_only for mount in data.mounts)
+    say = context.note if may_save else context.warning
+    say(
+        "checkpoint-missing",
+        context.origin_of("timeout", ("timeout",)),
+        f"the run may take {format_duration(timeout_s)} and names no checkpoint: a node that fails,"
+        " a preemption or the timeout itself costs all of it",
+        f"Add checkpoint: {{to: {_where_to(context)}}}, and have the program save to CHECKPOINT_DIR.",
+    )
+
+
+def _where_to(context: Context) -> str:
+    """A claim of the team that every worker can write, else a bucket of it, else a placeholder."""
+    team = context.team.spec
+    shared = (
+        name
+        for name, claim in team.claims.items()
+        if "ReadWriteMany" in claim.access_modes and not claim.read_only
+    )
+    return next(iter((*shared, *team.connections)), "CLAIM")
