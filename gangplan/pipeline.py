@@ -141,6 +141,8 @@ def platform_findings(root: Path, workspace: Workspace) -> list[Finding]:
 def _expand(request: Request, stage: Stage | None, keeps_texts: bool) -> Result:
     """Everything up to the texts."""
     loaded, findings = load(request.root)
+    if loaded.is_refused:
+        return Result(findings)
     workspace = with_versions(loaded, request.versions, request.clusters)
     findings = [*findings, *platform_findings(request.root, workspace)]
     if workspace.catalog is None or not workspace.clusters:

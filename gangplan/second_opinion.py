@@ -18,9 +18,13 @@ from gangplan.workspace import Workspace, load
 _KIND = re.compile(r'^kind: "?([A-Za-z]+)"?$', re.MULTILINE)
 
 
-def second_opinion(root: Path, tree: Path) -> tuple[str, list[Finding]]:
-    """The judge's name and its findings; an empty name when kubeconform is absent."""
-    judge = pick()
+def second_opinion(root: Path, tree: Path, passed_over: list[str] | None = None) -> tuple[str, list[Finding]]:
+    """The judge's name and its findings; an empty name when kubeconform is absent.
+
+    A program of that name that cannot be used is named in `passed_over`: who counts on a second opinion must
+    know that there was none.
+    """
+    judge = pick(passed_over)
     if judge is None:
         return "", []
     workspace, _ = load(root)

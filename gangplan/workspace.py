@@ -11,17 +11,19 @@ from pathlib import Path, PurePosixPath
 from gangplan.errors import UserError
 from gangplan.findings import Finding, Location, error
 from gangplan.model.crds import NO_CRDS, CrdFiles
-from gangplan.objects import is_one_line
 from gangplan.rules import learn
-from gangplan.source import Document, load_file
+from gangplan.source import Document, load_file, unplain
 from gangplan.spec.catalog import ImageCatalog
 from gangplan.spec.cluster import Cluster
 from gangplan.spec.crd_files import load_crds
 from gangplan.spec.job import TrainingJob
+from gangplan.spec.listing import folders, list_specs
 from gangplan.spec.load import M, parse
 from gangplan.spec.team import Team
 from gangplan.spec.waiver_files import WaiverFile, load_waivers
 
+# All that people write and gangplan reads.
+READ = ("specs", "overlays", "images", "policies", "schemas")
 SPECS, OVERLAYS, CATALOG, RENDERED = "specs", "overlays", "images/catalog.yaml", "rendered"
 
 
@@ -79,6 +81,7 @@ class Workspace:
     unread: frozenset[str] = frozenset()  # clusters whose file could not be read
     waivers: tuple[WaiverFile, ...] = ()
     crds: CrdFiles = NO_CRDS  # those for all clusters
+    is_refused: bool = False  # there is a link or worse in the folders that are read: nothing of them was
 
 
 def find_root(start: Path) -> Path:
@@ -93,16 +96,22 @@ def find_root(start: Path) -> Path:
 
 
 def load(root: Path) -> tuple[Workspace, list[Finding]]:
-    """Read clusters, teams and the image catalog, and list the spec files. Findings never raise."""
+    """Read clusters, teams and the image catalog, and list the spec files. Findings never raise.
+
+    Where anything but plain files and folders stands among them, that alone is told and nothing is read.
+    """
+    refused = unplain(root, READ)
+    if refused:
+        return Workspace(root, is_refused=True), refused
     learn(root)
     findings: list[Finding] = []
     clusters = _load_clusters(root, findings)
     teams = _load_teams(root, findings)
     catalog, catalog_document = _load_catalog(root, findings)
-    spec_files = tuple(_spec_files(root, findings))
+    spec_files = tuple(SpecFile(*one) for one in list_specs(root, SPECS, folders(root / SPECS), findings))
     # A file that cannot be read is reported once, not again wherever it is named.
-    known = set(_folders(root / OVERLAYS))
-    _check_references(clusters, teams, known, set(_folders(root / SPECS)), findings)
+    known = set(folders(root / OVERLAYS))
+    _check_references(clusters, teams, known, set(folders(root / SPECS)), findings)
     unread, waivers = frozenset(known - set(clusters)), load_waivers(root, findings)
     crds, own = load_crds(root, clusters, findings)
     clusters = {name: replace(file, crds=own[name]) for name, file in clusters.items()}
@@ -155,7 +164,7 @@ def _read(root: Path, file: str, model: type[M], findings: list[Finding]) -> tup
 
 def _load_clusters(root: Path, findings: list[Finding]) -> dict[str, ClusterFile]:
     clusters: dict[str, ClusterFile] = {}
-    for name in _folders(root / OVERLAYS):
+    for name in folders(root / OVERLAYS):
         file = f"{OVERLAYS}/{name}/cluster.yaml"
         read = _read(root, file, Cluster, findings)
         if read and _own_name(read[0].name, name, read[1], findings):
@@ -168,7 +177,7 @@ def _load_clusters(root: Path, findings: list[Finding]) -> dict[str, ClusterFile
 
 def _load_teams(root: Path, findings: list[Finding]) -> dict[str, TeamFile]:
     teams: dict[str, TeamFile] = {}
-    for name in _folders(root / SPECS):
+    for name in folders(root / SPECS):
         file = f"{SPECS}/{name}/team.yaml"
         if not os.path.lexists(root / file):
             findings.append(
@@ -207,54 +216,6 @@ def _own_name(written: str | None, folder: str, document: Document, findings: li
         )
     )
     return False
-
-
-def _folders(parent: Path) -> list[str]:
-    with os.scandir(parent) as entries:
-        return sorted(entry.name for entry in entries if entry.is_dir() and not entry.name.startswith("."))
-
-
-def _spec_files(root: Path, findings: list[Finding]) -> list[SpecFile]:
-    """Every specs/<team>/**/*.yaml but team.yaml, sorted by path."""
-    files: list[SpecFile] = []
-    for team in _folders(root / SPECS):
-        _list_folder(root, f"{SPECS}/{team}", team, files, findings)
-    for name in sorted(os.listdir(root / SPECS)):
-        if _is_yaml(name) and not (root / SPECS / name).is_dir():
-            message = "the file stands in no team's folder and would be ignored"
-            findings.append(
-                error("spec-team", Location(f"{SPECS}/{name}"), message, "Move it to specs/<team>/.")
-            )
-    return sorted(files, key=lambda item: item.file)
-
-
-def _is_yaml(name: str) -> bool:
-    """Whether somebody would take the file for YAML, hidden files aside."""
-    return name.lower().endswith((".yaml", ".yml")) and not name.startswith(".")
-
-
-def _list_folder(root: Path, folder: str, team: str, files: list[SpecFile], findings: list[Finding]) -> None:
-    with os.scandir(root / folder) as entries:
-        for entry in entries:
-            file = f"{folder}/{entry.name}"
-            if entry.name.startswith("."):
-                continue
-            if entry.is_symlink():
-                message, help = "a link; specs are plain files", "Replace the link by the file."
-                findings.append(error("file-unreadable", Location(file), message, help))
-            elif entry.is_dir() and not entry.name.endswith(".yaml"):
-                _list_folder(root, file, team, files, findings)
-            elif _is_yaml(entry.name) and not is_one_line(file):
-                message, help = "the name holds a character that cannot be seen", "Rename the file."
-                findings.append(error("spec-file-name", Location(file), message, help))
-            elif _is_yaml(entry.name) and not entry.name.endswith(".yaml"):
-                stem, _, ending = entry.name.rpartition(".")
-                message = f"the file ends in .{ending} and would be ignored"
-                findings.append(
-                    error("spec-file-name", Location(file), message, f"Rename it to {stem}.yaml.")
-                )
-            elif entry.name.endswith(".yaml") and file != f"{SPECS}/{team}/team.yaml":
-                files.append(SpecFile(file, team))
 
 
 def _check_references(

@@ -56,7 +56,7 @@ def no_second_opinion(request: pytest.FixtureRequest, monkeypatch: pytest.Monkey
     tests/validate/test_second_opinion.py shows it everything at once; tests marked with it have it as always.
     """
     if not any(mark.args == (KUBECONFORM.name,) for mark in request.node.iter_markers("real_tool")):
-        monkeypatch.setattr(second_opinion, "pick", lambda: None)
+        monkeypatch.setattr(second_opinion, "pick", lambda *_: None)
 
 
 @pytest.fixture

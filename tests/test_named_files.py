@@ -16,7 +16,7 @@ from tests import workspaces
 from tests.workspaces import REPOSITORY, Outcome, gangplan, write
 
 DOCS = (REPOSITORY / "docs/reports.md").read_text(encoding="utf-8")
-OTHER_TEAM = workspaces.TEAM.replace("kind: Team", "kind: Team\nnamespace: seeing")
+OTHER_TEAM = workspaces.TEAM.replace("kind: Team", "kind: Team\nnamespace: team-vision")
 NO_MATCH = workspaces.KUSTOMIZATION.replace("kind: Namespace", "kind: Namespace, name: nowhere")
 
 

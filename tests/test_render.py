@@ -23,7 +23,7 @@ from tests import workspaces
 from tests.workspaces import gangplan, render, rendered, tree, write
 
 SECOND = workspaces.SPEC.replace("workers: 4", "workers: 2")
-VISION = workspaces.TEAM.replace("kind: Team", "kind: Team\nnamespace: seeing")
+VISION = workspaces.TEAM.replace("kind: Team", "kind: Team\nnamespace: team-vision")
 MARK = b"# Rendered by gangplan from "
 
 

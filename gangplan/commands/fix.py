@@ -58,6 +58,8 @@ def fix_files(request: Request, fixing: Fixing, words: TextIO, complaints: TextI
     Raises UserError when the request means nothing.
     """
     workspace = load(request.root)[0]
+    if workspace.is_refused:
+        return  # the check that follows tells why
     secrets = scan(request.root, lambda file: True)[1]
     changed = places = 0
     for mended in _mended(request, workspace, fixing.platform):

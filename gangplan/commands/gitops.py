@@ -13,6 +13,7 @@ from gangplan.model.support import TRAINER
 from gangplan.model.version import parse_version
 from gangplan.objects import dump_all
 from gangplan.pipeline import Request
+from gangplan.spec.namespaces import namespace_of
 from gangplan.workspace import RENDERED, Workspace, load
 
 PARTS = ("platform", "tenants", "runs")
@@ -46,10 +47,10 @@ def _text(workspace: Workspace, cluster: str, source: Source) -> str:
     if not parts:
         raise UserError(f"nothing is rendered for cluster {cluster}", "Run `gangplan render` first.")
     spec = workspace.clusters[cluster].spec
-    teams, trainer = spec.teams, TRAINER.get(parse_version(spec.versions.trainer).line)
+    trainer = TRAINER.get(parse_version(spec.versions.trainer).line)
     if trainer is None:
         raise UserError(
             f"cluster {cluster} has a Trainer that gangplan does not know", "Run `gangplan cluster check`."
         )
-    namespaces = sorted(workspace.teams[team].spec.namespace or team for team in teams)
+    namespaces = sorted(namespace_of(spec, team, workspace.teams[team].spec) for team in spec.teams)
     return dump_all(argocd_objects(cluster, namespaces, source, parts, trainer.override_field), _HEADER)

@@ -26,6 +26,8 @@ from gangplan.workspace import Workspace, load, nearest
 def _loaded(request: Request) -> tuple[Workspace, list[Finding]]:
     """The workspace; UserError for a cluster that it does not have, not for one whose file cannot be read."""
     workspace, findings = load(request.root)
+    if workspace.is_refused:
+        raise UserError(f"{findings[0].where}: {findings[0].message}", findings[0].help)
     for name in request.clusters:
         if name not in workspace.clusters and name not in workspace.unread:
             raise UserError(

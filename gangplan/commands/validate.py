@@ -13,6 +13,7 @@ from gangplan.commands.since import add_since, check_base
 from gangplan.errors import Exit, UserError
 from gangplan.findings import Severity, in_order
 from gangplan.pipeline import Request, Result, rendered_aside
+from gangplan.report.escape import own_line
 from gangplan.report.model import Report
 from gangplan.resolve.tenant_checks import expired_grants
 from gangplan.resolve.waiver_checks import judge_waivers
@@ -44,7 +45,10 @@ def validate(
     with rendered_aside(request) as (result, folder):
         engines = ["embedded validator"]
         if not result.has_errors:
-            judge, found = second_opinion(request.root, folder)
+            passed_over: list[str] = []
+            judge, found = second_opinion(request.root, folder, passed_over)
+            for sentence in passed_over:
+                wanted.words.write(f"no second opinion: {own_line(sentence)}\n")
             engines += [judge] if judge else []
             result.findings = in_order([*result.findings, *found])
             if base:

@@ -7,15 +7,26 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from gangplan.errors import ToolError
+from gangplan.emit.swap import advice
+from gangplan.errors import ToolError, UserError
+
+# What a render makes in its state folder; stage.aside is there for a moment between two renames (swap.py).
+OWN = ("lock", "stage", "stage.aside")
 
 
 @contextmanager
 def locked(state: Path) -> Iterator[None]:
-    """Hold the lock of a state folder. Raises ToolError when another process holds it.
+    """Hold the lock of a state folder. Raises ToolError when another process holds it, UserError for links.
 
-    The kernel drops the lock with the process, so a killed render never leaves one behind.
+    What stands in the folder is written and removed, so neither it nor that may lead elsewhere. The kernel
+    drops the lock with the process, so a killed render never leaves one behind.
     """
+    for path in (state, *(state / name for name in OWN)):
+        if path.is_symlink():
+            raise UserError(
+                f"{path} is a link: a render would write and remove files where it leads",
+                "Remove the link; a render makes the folder anew.",
+            )
     try:
         import fcntl
     except ImportError:  # not a POSIX system: the swap is still whole, only two renders may race
@@ -23,11 +34,11 @@ def locked(state: Path) -> Iterator[None]:
         return
     try:
         state.mkdir(parents=True, exist_ok=True)
-        handle = os.open(state / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        handle = os.open(
+            state / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | getattr(os, "O_NOFOLLOW", 0), 0o644
+        )
     except OSError as failed:
-        raise ToolError(
-            f"cannot write in {state}: {failed.strerror}", "Check the folder's owner and free space."
-        ) from None
+        raise ToolError(f"cannot write in {state}: {failed.strerror}", advice(failed)) from None
     try:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -14,7 +14,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from gangplan.emit.header import source_of
-from gangplan.emit.swap import exchange
+from gangplan.emit.swap import advice, exchange
 from gangplan.errors import ToolError, UserError
 
 STATE = ".gangplan"
@@ -139,10 +139,8 @@ class Stage:
 
 
 def _refused(folder: Path, failed: OSError) -> ToolError:
-    return ToolError(
-        f"cannot write in {folder}: {failed.strerror}; the rendered tree is as it was",
-        "Check the folder's owner and free space.",
-    )
+    message = f"cannot write in {folder}: {failed.strerror}; the rendered tree is as it was"
+    return ToolError(message, advice(failed))
 
 
 def _files(folder: Path) -> Iterator[str]:

@@ -33,6 +33,9 @@ def resolve_compliance(context: Context) -> Compliance:
     a rule that nobody enforces is not kept."""
     spec, team = context.spec.spec, context.team
     asked: dict[str, Location] = {}
+    granted = context.cluster.spec.teams.get(team.name)
+    for index, regime in enumerate(granted.compliance if granted else ()):
+        asked[regime] = context.cluster.document.where(("teams", team.name, "compliance", index))
     for index, regime in enumerate(team.spec.compliance):
         asked[regime] = team.document.where(("compliance", index))
     for index, regime in enumerate(spec.compliance):
@@ -44,6 +47,9 @@ def resolve_compliance(context: Context) -> Compliance:
     elif team.spec.compliance:
         where = team.document.where(("compliance",))
         context.origins["compliance"] = Origin(f"team {team.name}", where)
+    elif asked:
+        where = context.cluster.document.where(("teams", team.name, "compliance"))
+        context.origins["compliance"] = Origin(f"cluster {context.cluster.name}", where)
     for name in sorted(asked):
         _enforced(context, name, asked[name], f"the data falls under {name}")
     if spec.residency:

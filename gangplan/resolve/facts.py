@@ -6,7 +6,7 @@ A list is joined by commas. An empty text is a fact that nobody stated; policies
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from typing import get_args
 
 from gangplan.model.job import Platform
@@ -16,7 +16,8 @@ from gangplan.resolve.platform import resolve_platform
 from gangplan.resolve.scans import scan_results
 from gangplan.spec.cluster import Cluster
 from gangplan.spec.job import Regime
-from gangplan.spec.team import Claim, Team
+from gangplan.spec.namespaces import namespace_of
+from gangplan.spec.team import Claim
 from gangplan.waivers import policies_of
 from gangplan.workspace import TeamFile, Workspace
 
@@ -92,18 +93,24 @@ def _storage(spec: Cluster, teams: Mapping[str, TeamFile]) -> dict[str, str]:
     """Storage classes that encrypt, and claims as NAMESPACE/NAME: those known to be encrypted, and those that
     one node at a time can mount."""
     claims = [
-        (f"{team.spec.namespace or name}/{claim.claim_name or alias}", claim, team.spec)
+        (
+            f"{namespace_of(spec, name, team.spec)}/{claim.claim_name or alias}",
+            claim,
+            {*team.spec.compliance, *spec.teams[name].compliance},
+        )
         for name, team in teams.items()
         for alias, claim in team.spec.claims.items()
     ]
     return {
         "encryptedClasses": _list(name for name, one in spec.storage_classes.items() if one.encrypted),
-        "encryptedClaims": _list(place for place, claim, team in claims if _is_encrypted(claim, team, spec)),
+        "encryptedClaims": _list(
+            place for place, claim, regimes in claims if _is_encrypted(claim, regimes, spec)
+        ),
         "singleClaims": _list(place for place, claim, _ in claims if _is_single(claim)),
     }
 
 
-def _is_encrypted(claim: Claim, team: Team, spec: Cluster) -> bool:
+def _is_encrypted(claim: Claim, regimes: Set[str], spec: Cluster) -> bool:
     """Whether runs need not ask: the team says so, the class of a claim to be made does, or such a claim is
     refused where it is made, because the whole team falls under a regime that asks for encryption."""
     if not claim.size or claim.encrypted:
@@ -111,7 +118,7 @@ def _is_encrypted(claim: Claim, team: Team, spec: Cluster) -> bool:
     classes = spec.storage_classes
     default = next((name for name, one in classes.items() if one.default), "")
     chosen = classes.get(claim.storage_class or default)
-    return (chosen is not None and chosen.encrypted) or bool(ENCRYPTING & set(team.compliance))
+    return (chosen is not None and chosen.encrypted) or bool(ENCRYPTING & regimes)
 
 
 def _is_single(claim: Claim) -> bool:
@@ -136,7 +143,7 @@ def _images(workspace: Workspace, cluster_name: str) -> dict[str, str]:
 def _priorities(spec: Cluster, teams: Mapping[str, TeamFile]) -> dict[str, str]:
     """The priority classes of the cluster, and by NAMESPACE=CLASS/CLASS those of each team."""
     own = {
-        team.spec.namespace or name: "/".join(
+        namespace_of(spec, name, team.spec): "/".join(
             f"training-{word}" for word in allowed_priorities(spec, spec.teams[name])
         )
         for name, team in teams.items()
@@ -157,7 +164,8 @@ def _granted(workspace: Workspace, cluster_name: str, teams: Mapping[str, TeamFi
             if scope.team is None or re.fullmatch(_regex(scope.team), name):
                 job = ".*" if scope.job is None else _regex(scope.job)
                 for policy in policies_of(waiver.spec.rule):
-                    yield f"^{re.escape(team.spec.namespace or name)}/{job}/{policy}$"
+                    namespace = namespace_of(workspace.clusters[cluster_name].spec, name, team.spec)
+                    yield f"^{re.escape(namespace)}/{job}/{policy}$"
 
 
 def _regex(pattern: str) -> str:

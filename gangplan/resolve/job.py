@@ -37,6 +37,7 @@ from gangplan.resolve.placement import Placement, Shape, resolve_placement
 from gangplan.resolve.platform import resolve_platform
 from gangplan.resolve.tenant import SERVICE_ACCOUNT
 from gangplan.spec.job import Launcher, Mpi, TrainingJob
+from gangplan.spec.namespaces import namespace_of
 from gangplan.waivers import Subject, excuse, marks
 from gangplan.workspace import Spec, Workspace, nearest
 
@@ -177,7 +178,7 @@ def _identity(context: Context) -> dict[str, Any]:
     return {
         "name": spec.name or _stem(context),
         "team": context.team.name,
-        "namespace": team.namespace or context.team.name,
+        "namespace": namespace_of(context.cluster.spec, context.team.name, team),
         "source": context.spec.source.file,
         "description": spec.description or "",
         "platform": resolve_platform(context.cluster),

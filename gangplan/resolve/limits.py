@@ -16,6 +16,7 @@ from gangplan.model.profiles import (
 )
 from gangplan.resolve.backstop import allowed_priorities
 from gangplan.resolve.context import Context
+from gangplan.resolve.grants import POSTURES, too_weak
 
 # Prefixes, and everything below them: objects are found, queued, isolated and pruned by such labels.
 RESERVED_LABELS = (
@@ -30,6 +31,36 @@ RESERVED_LABELS = (
         "istio.io",
     ),
     *("fluxcd.io", "volcano.sh"),
+)
+# Labels without a prefix that controllers own. The API server refuses a Job whose pods carry another value of the
+# first two (ValidateGeneratedSelector, kubernetes v1.34 pkg/apis/batch/validation); the others are those by which
+# Deployments, DaemonSets and StatefulSets find their pods.
+RESERVED_PLAIN = frozenset(
+    (
+        *("job-name", "controller-uid", "pod-template-hash"),
+        *("controller-revision-hash", "pod-template-generation"),
+    )
+)
+# Prefixes, and a label without one, that webhooks read on pods: they hand out identities of the cloud, secrets,
+# or containers of their own. Azure AD workload and pod identity, EKS Pod Identity and IRSA, GKE; Vault's agent,
+# Bank-Vaults, External Secrets, SPIRE; Linkerd, Consul, Dapr, App Mesh, Datadog, OpenTelemetry, Dynatrace.
+INJECTING = (
+    *("azure.workload.identity", "aadpodidbinding", "amazonaws.com", "iam.gke.io", "spiffe.io", "spire.io"),
+    *("vault.hashicorp.com", "consul.hashicorp.com", "banzaicloud.io", "external-secrets.io"),
+    *("linkerd.io", "dapr.io", "appmesh.k8s.aws", "datadoghq.com", "opentelemetry.io", "dynatrace.com"),
+)
+# And by which policy engines are told to look away, or network plugins to attach another network.
+EXEMPTING = (
+    *(
+        "kyverno.io",
+        "gatekeeper.sh",
+        "stackrox.io",
+        "sigstore.dev",
+        "projectcalico.org",
+        "cilium.io",
+        "ovn.org",
+    ),
+    *("cncf.io",),
 )
 
 
@@ -97,15 +128,39 @@ def check_timeout(context: Context, timeout_s: int) -> None:
 def check_labels(context: Context) -> None:
     """Labels that controllers find, queue and count runs by are not the spec's to set."""
     for key in context.spec.spec.labels:
-        prefix, slash, _ = key.rpartition("/")
-        owner = next((one for one in RESERVED_LABELS if prefix == one or prefix.endswith(f".{one}")), "")
-        if slash and owner:
+        prefix, slash, name = key.rpartition("/")
+        where = context.where("labels", key, key=True)
+        if slash and _belongs(prefix, RESERVED_LABELS):
             context.error(
                 "label-reserved",
-                context.where("labels", key, key=True),
+                where,
                 f"labels of {prefix} belong to the platform: a run with '{key}' would pass for something else",
-                f"Use a prefix of your own, such as example.com/{key.rpartition('/')[2]}.",
+                f"Use a prefix of your own, such as example.com/{name}.",
             )
+        elif key in RESERVED_PLAIN:
+            context.error(
+                "label-reserved",
+                where,
+                f"controllers find their pods by the label '{key}': with it, none of the run's pods would start",
+                f"Use a prefix of your own, such as example.com/{name}.",
+            )
+        elif _belongs(prefix or key, (*INJECTING, *EXEMPTING)):
+            what = (
+                "gives a pod an identity, secrets or another container"
+                if _belongs(prefix or key, INJECTING)
+                else "takes a pod out of policies or networks"
+            )
+            context.error(
+                "label-injects",
+                where,
+                f"the label '{key}' {what}: that is the platform's to give",
+                f"Remove it; the platform can add it by a patch in overlays/{context.cluster.name}/kustomization.yaml.",
+            )
+
+
+def _belongs(prefix: str, owners: Sequence[str]) -> bool:
+    """Whether the prefix of a label is one of these, or below one."""
+    return any(prefix == one or prefix.endswith(f".{one}") for one in owners)
 
 
 def check_priority(context: Context, priority: str) -> None:
@@ -170,10 +225,20 @@ def _asked_at(context: Context, name: str, asked: Sequence[str]) -> Location:
 
 
 def resolve_posture(context: Context) -> Posture:
-    """The network posture: the spec's, else the chain's."""
-    network = context.spec.spec.network
+    """The network posture: the spec's, else the chain's; never weaker than the platform asks of the team."""
+    network, granted = context.spec.spec.network, context.cluster.spec.teams.get(context.team.name)
+    least: Posture = (granted.posture if granted else None) or "default"
     if network and network.posture:
-        context.origins["posture"] = Origin("spec", context.where("network", "posture"))
+        where = context.where("network", "posture")
+        context.origins["posture"] = Origin("spec", where)
+        if POSTURES.index(network.posture) < POSTURES.index(least):
+            cluster = context.cluster.name
+            context.findings.append(too_weak(where, network.posture, least, context.team.name, cluster))
         return network.posture
     posture: Posture = context.choose("posture", DEFAULT_POSTURE)
-    return posture
+    if POSTURES.index(posture) >= POSTURES.index(least):
+        return posture
+    # A default of the team that is weaker is an error in its file; all others were not meant for this team.
+    pinned = context.cluster.document.where(("teams", context.team.name, "posture"))
+    context.origins["posture"] = Origin(f"cluster {context.cluster.name}", pinned)
+    return least

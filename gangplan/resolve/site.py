@@ -34,6 +34,7 @@ from gangplan.resolve.quota import (
 from gangplan.resolve.shares import covered_resources
 from gangplan.resolve.tree import most_by_queue, summed
 from gangplan.spec.cluster import Cluster
+from gangplan.spec.namespaces import namespace_of
 from gangplan.spec.nodes import NodePool
 from gangplan.spec.queues import Preemption
 from gangplan.workspace import Workspace
@@ -53,7 +54,7 @@ def resolve_site(workspace: Workspace, cluster_name: str) -> Site:
         )
     flavors = _flavors(spec, platform)
     names = {flavor.pool: flavor.name for flavor in flavors}
-    namespaces = {name: team.spec.namespace or name for name, team in workspace.teams.items()}
+    namespaces = {name: namespace_of(spec, name, team.spec) for name, team in workspace.teams.items()}
     return Site(
         source,
         platform,

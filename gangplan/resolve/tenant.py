@@ -8,6 +8,7 @@ from gangplan.resolve.backstop import backstop
 from gangplan.resolve.platform import resolve_platform
 from gangplan.resolve.site import most_by_team
 from gangplan.spec.cluster import Cluster
+from gangplan.spec.namespaces import namespace_of
 from gangplan.spec.team import Team
 from gangplan.waivers import Subject, marks
 from gangplan.workspace import Workspace
@@ -30,7 +31,7 @@ def resolve_tenants(workspace: Workspace, cluster_name: str) -> list[Tenant]:
         tenants.append(
             Tenant(
                 team=name,
-                namespace=team.spec.namespace or name,
+                namespace=namespace_of(cluster.spec, name, team.spec),
                 source=team.document.file,
                 platform=platform,
                 service_account=SERVICE_ACCOUNT,
@@ -48,7 +49,7 @@ def resolve_tenants(workspace: Workspace, cluster_name: str) -> list[Tenant]:
                 claims=_claims(cluster.spec, team.spec),
                 store=_store(cluster.spec, team.spec, name),
                 is_gitops_only=cluster.spec.gitops_only,
-                regimes=tuple(sorted(set(team.spec.compliance))),
+                regimes=tuple(sorted({*team.spec.compliance, *queue.compliance})),
                 waived=marks(workspace.waivers, Subject(cluster_name, name)),
             )
         )
@@ -95,7 +96,7 @@ def _store(cluster: Cluster, team: Team, name: str) -> Store | None:
     store = cluster.secret_store
     if store is None:
         return None
-    namespace = team.namespace or name
+    namespace = namespace_of(cluster, name, team)
     plain = {*team.secrets, *(connection.secret for connection in team.connections.values())}
     stored = tuple(
         StoredSecret(

@@ -1,4 +1,4 @@
-"""Team and cluster files held against each other: namespaces, claims to be made, secrets, debug grants."""
+"""Team and cluster files held against each other: claims to be made, secrets, debug grants."""
 
 from __future__ import annotations
 
@@ -7,20 +7,17 @@ import re
 from collections.abc import Collection, Iterator
 
 from gangplan.findings import Finding, error, warning
+from gangplan.resolve.grants import check_namespaces, check_pins
 from gangplan.resolve.tenant import default_class
 from gangplan.spec.team import Claim
 from gangplan.workspace import ClusterFile, TeamFile, Workspace, nearest
 
 PLACEHOLDERS = ("team", "namespace", "secret")
-# Namespaces of the platform: a team's default-deny policy there would cut the cluster off.
-RESERVED = re.compile(
-    r"default|kube-.*|openshift(-.*)?|kueue-system|trainer-system|jobset-system|argocd|flux-system"
-)
 
 
 def check_tenants(workspace: Workspace) -> list[Finding]:
     """What keeps a team's objects from standing on its clusters."""
-    findings = [*_namespaces(workspace)]
+    findings = [*check_namespaces(workspace), *check_pins(workspace)]
     for cluster in workspace.clusters.values():
         findings += [*_default_classes(cluster), *_secret_path(cluster)]
     for team in workspace.teams.values():
@@ -44,24 +41,6 @@ def expired_grants(workspace: Workspace, today: datetime.date, teams: Collection
         for index, grant in enumerate(team.spec.debuggers)
         if datetime.date.fromisoformat(grant.until) < today
     ]
-
-
-def _namespaces(workspace: Workspace) -> Iterator[Finding]:
-    """A namespace is one team's: its roles and quota are."""
-    owners: dict[str, str] = {}
-    specs = [cluster.spec for cluster in workspace.clusters.values()]
-    platform = {spec.monitoring.namespace for spec in specs if spec.monitoring}
-    platform |= {spec.dns.namespace for spec in specs if spec.dns}
-    for team in workspace.teams.values():
-        namespace = team.spec.namespace or team.name
-        where = team.document.where(("namespace",))
-        if RESERVED.fullmatch(namespace) or namespace in platform:
-            message = f"namespace '{namespace}' belongs to the platform; a team cannot have it"
-            yield error("namespace-reserved", where, message, "Choose another name for namespace.")
-        elif namespace in owners:
-            message = f"namespace '{namespace}' is already that of team {owners[namespace]}"
-            yield error("namespace-twice", where, message, "Give each team a namespace of its own.")
-        owners.setdefault(namespace, team.name)
 
 
 def _default_classes(cluster: ClusterFile) -> Iterator[Finding]:

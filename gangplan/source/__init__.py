@@ -8,6 +8,7 @@ from gangplan.source.blocks import load_blocks
 from gangplan.source.document import MOST_BYTES, Document, Limits, Path, load
 from gangplan.source.files import load_file
 from gangplan.source.manifests import ManifestError, load_objects
+from gangplan.source.plain import unplain
 from gangplan.source.several import load_several
 
 __all__ = [
@@ -21,4 +22,5 @@ __all__ = [
     "load_file",
     "load_objects",
     "load_several",
+    "unplain",
 ]

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from gangplan.spec.base import Cpu, Memory, Name, SecretName, Strict, Weight
-from gangplan.spec.job import Priority
+from gangplan.spec.job import Posture, Priority, Regime
 
 
 class Share(Strict):
@@ -79,6 +79,22 @@ class TeamQueue(Strict):
     queue: Name = Field(
         description="LocalQueue in the team's namespace; with gang: volcano, the name of Volcano's queue.",
         examples=["gpu"],
+    )
+    namespace: Name | None = Field(
+        None,
+        description="Namespace that the platform gives the team here; omitted: the team's own name, or team-<name> where team.yaml says so.",
+        examples=["team-nlp"],
+    )
+    compliance: tuple[Regime, ...] = Field(
+        (),
+        max_length=8,
+        description="Regimes that all data of the team falls under, whatever the team's own file says.",
+        examples=[["hipaa"]],
+    )
+    posture: Posture | None = Field(
+        None,
+        description="Weakest network posture that its runs may have, and theirs where nothing else is said; omitted: default.",
+        examples=["restricted"],
     )
     cluster_queue: Name | None = Field(
         None, description="ClusterQueue behind it; omitted: the team's name.", examples=["team-nlp"]

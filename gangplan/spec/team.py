@@ -165,7 +165,7 @@ class Team(Strict):
     )
     namespace: Name | None = Field(
         None,
-        description="Namespace of the team on every cluster; omitted: the team's name.",
+        description="Namespace of the team; omitted: the team's name. Another than team-<name> is the platform's to give, in the cluster file.",
         examples=["team-nlp"],
     )
     contact: str | None = Field(

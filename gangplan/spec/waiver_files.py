@@ -31,8 +31,8 @@ class WaiverFile:
 def load_waivers(root: Path, findings: list[Finding]) -> tuple[WaiverFile, ...]:
     """All waivers of a workspace, by file name; what is wrong with a file goes to `findings`.
 
-    A link or a file with another ending is refused: a waiver that nobody reads excuses nothing, and its
-    author would not know.
+    A file with another ending is refused: a waiver that nobody reads excuses nothing, and its author would not
+    know.
     """
     folder = root / WAIVERS
     if not folder.is_dir():
@@ -46,10 +46,6 @@ def load_waivers(root: Path, findings: list[Finding]) -> tuple[WaiverFile, ...]:
         if ending != ".yaml":
             message, help = f"the file ends in {ending} and would be ignored", f"Rename it to {stem}.yaml."
             findings.append(error("spec-file-name", Location(file), message, help))
-            continue
-        if (folder / name).is_symlink():
-            message, help = "a link; waivers are plain files", "Replace the link by the file."
-            findings.append(error("file-unreadable", Location(file), message, help))
             continue
         document, found = load_file(folder / name, file)
         findings += found

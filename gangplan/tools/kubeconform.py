@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from gangplan.errors import ToolError
-from gangplan.tools.find import Found, find
+from gangplan.tools.find import Found, search
 from gangplan.tools.pins import KUBECONFORM
 from gangplan.tools.run import NO_NETWORK, first_lines, run
 
@@ -89,7 +89,7 @@ class Kubeconform:
         *,
         strict: bool = True,
         expected: int | None = None,
-        timeout_s: float = 120.0,
+        timeout_s: float = 60.0,
     ) -> list[Verdict]:
         """Judge every resource of some YAML text or files, in their order.
 
@@ -161,10 +161,15 @@ class Kubeconform:
         return verdicts
 
 
-def pick() -> Kubeconform | None:
-    """Return kubeconform where an acceptable version is found; ToolError for a broken override."""
-    found = find(KUBECONFORM)
-    return Kubeconform(found) if found else None
+def pick(passed_over: list[str] | None = None) -> Kubeconform | None:
+    """Return kubeconform where an acceptable version is found; ToolError for a broken override.
+
+    Programs of the name that cannot be used are added to `passed_over`, one sentence each.
+    """
+    outcome = search(KUBECONFORM)
+    if passed_over is not None and outcome.found is None:
+        passed_over += map(str, outcome.refused)
+    return Kubeconform(outcome.found) if outcome.found else None
 
 
 def schema_file(api_version: str, kind: str) -> str:

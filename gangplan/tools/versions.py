@@ -19,8 +19,8 @@ from gangplan.tools.buildinfo import BuildInfo
 from gangplan.tools.pins import Tool, parse_version
 from gangplan.tools.run import run
 
-#: Seconds that a program may take to say its version, on a busy machine with a cold disk.
-_TIMEOUT_S = 20.0
+#: Seconds that a program may take to say its version: it takes 20 to 60 ms, on a busy machine a second.
+_TIMEOUT_S = 6.0
 
 #: Programs remembered at most; the file is read by every command and must stay small.
 _MAX_REMEMBERED = 64

@@ -5,6 +5,7 @@ from __future__ import annotations
 from gangplan.generators.access import grant_name
 from gangplan.model.site import DebugGrant, Tenant
 from gangplan.trace.cause import Cause, Path, asides
+from gangplan.trace.context import namespace_causes
 from gangplan.trace.files import own
 from gangplan.trace.place import Place
 
@@ -17,9 +18,7 @@ def tenant_of(place: Place) -> Tenant:
 
 
 def namespace(place: Place, stars: Path) -> list[Cause]:
-    team = tenant_of(place).team
-    words = "" if place.files.has("team", "namespace") else f"the namespace is named after team {team}"
-    return [place.team("namespace", because=words)]
+    return namespace_causes(place.files, tenant_of(place).team)
 
 
 def _grants(place: Place) -> list[tuple[int, str]]:

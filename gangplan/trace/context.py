@@ -65,6 +65,9 @@ class Context:
             return [self.spec("profile", because=words), self.spec(*place, because=says).aside()]
         if layer.startswith(("team ", "cluster ")):
             role, words = layer.split(" ")[0], f"default of {layer}: {name}"
+            granted = ("teams", self.job.team, name)
+            if name == "posture" and self.job.origins[name].where == self.cluster(*granted).where:
+                return [self.cluster(*granted, because="the platform asks for it"), self.spec(*place).aside()]
             found = self.files.cause(role, "defaults", name, because=words)
             nearer = [self.spec(*place, because=f"{name} is not in the spec"), self.spec("profile")]
             return [found, *asides(nearer)]
@@ -122,9 +125,7 @@ class Context:
 
     def namespace(self) -> list[Cause]:
         """The team's namespace."""
-        team = self.job.team
-        words = "" if self.files.has("team", "namespace") else f"the namespace is named after team {team}"
-        return [self.team("namespace", because=words)]
+        return namespace_causes(self.files, self.job.team)
 
     def team_name(self) -> list[Cause]:
         """The team: the folder that the spec stands in."""
@@ -163,6 +164,15 @@ class RunContext(Context):
     """A unit, its files, and one of its objects as generated."""
 
     body: Any
+
+
+def namespace_causes(files: Files, team: str) -> list[Cause]:
+    """The namespace of a team: given by the cluster's file, else chosen by its own, else the team's name."""
+    given = files.cause("cluster", "teams", team, "namespace", because="the platform gives the namespace")
+    if given.is_written:
+        return [given]
+    words = "" if files.has("team", "namespace") else f"the namespace is named after team {team}"
+    return [files.cause("team", "namespace", because=words), given.aside()]
 
 
 def constant(template: str, what: str = "every run") -> list[Cause]:

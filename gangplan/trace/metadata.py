@@ -90,6 +90,9 @@ def _compliance(context: Context, key: str) -> list[Cause]:
         listed = context.value(role, "compliance")
         if isinstance(listed, list) and key in listed:
             return [context.files.cause(role, "compliance", listed.index(key))]
+    pinned = context.value("cluster", "teams", context.job.team, "compliance")
+    if isinstance(pinned, list) and key in pinned:
+        return [context.cluster("teams", context.job.team, "compliance", pinned.index(key))]
     return [context.spec("compliance", because="compliance in the spec or the team's file sets it")]
 
 

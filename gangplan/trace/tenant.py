@@ -47,6 +47,10 @@ def _compliance(place: Place, key: str) -> list[Cause]:
     listed = place.value("team", "compliance")
     if isinstance(listed, list) and key in listed:
         return [place.team("compliance", listed.index(key))]
+    team = tenant_of(place).team
+    pinned = place.value("cluster", "teams", team, "compliance")
+    if isinstance(pinned, list) and key in pinned:
+        return [place.cluster("teams", team, "compliance", pinned.index(key))]
     return [place.team("compliance", because="compliance in the team's file sets it")]
 
 

@@ -101,7 +101,8 @@ def _prepare(chapter: Chapter, workspace: Workspace) -> None:
     client.apply_all(world.monitoring(chapter.cluster))
     for body in chapter.standing:
         chapter.apply(body)
-    client.apply_all(world.claims((team, workspace.teams[team].spec) for team in chapter.cluster.teams))
+    teams = [(team, workspace.teams[team].spec) for team in chapter.cluster.teams]
+    client.apply_all(world.claims(chapter.cluster, teams))
     for team in chapter.cluster.teams:
         queue = next(
             body

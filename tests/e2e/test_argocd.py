@@ -14,6 +14,7 @@ from gangplan.gitops.argocd import Source, argocd_objects
 from gangplan.model.support import TRAINER
 from gangplan.model.version import parse_version
 from gangplan.pipeline import Request, render
+from gangplan.spec.namespaces import namespace_of
 from gangplan.workspace import load
 from tests.e2e import story, world
 from tests.lab import build, fixtures, programs
@@ -112,14 +113,14 @@ def _opened(lab: Lab, repository: GitRepository, cluster: str) -> Shop:
     teams = [(name, workspace.teams[name].spec) for name in spec.teams]
     for team, found in teams:  # claims are there before any run: their owners made them
         lab.client.apply(
-            {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": found.namespace or team}},
+            {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace_of(spec, team, found)}},
             manager="people",
         )
-    lab.client.apply_all(world.claims(teams))
+    lab.client.apply_all(world.claims(spec, teams))
     shop = Shop(lab, ArgoCD(lab, cluster=cluster), repository, cluster)
     assert not render(Request(shop.root, (cluster,))).has_errors
     revision = repository.commit(message="first")
-    namespaces = sorted(found.namespace or team for team, found in teams)
+    namespaces = sorted(namespace_of(spec, team, found) for team, found in teams)
     lab.client.apply_all(
         argocd_objects(
             cluster,

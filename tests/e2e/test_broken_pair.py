@@ -39,7 +39,8 @@ def test_the_pair_is_refused_and_would_never_start(lab: Lab) -> None:
     for path, text in sorted(result.texts.items()):
         if "/runs/" not in path:
             lab.client.apply_all(load_objects(text))
-    lab.client.apply_all(world.claims((team, workspace.teams[team].spec) for team in cluster.spec.teams))
+    teams = [(team, workspace.teams[team].spec) for team in cluster.spec.teams]
+    lab.client.apply_all(world.claims(cluster.spec, teams))
     run = result.runs[0]
     namespace = run.unit.job.namespace
 

@@ -23,7 +23,6 @@ KINDS = ("Namespace", "ClusterRole", "RoleBinding")
 BLUE = """\
 apiVersion: gangplan.dev/v1
 kind: Team
-namespace: persona-blue
 groups:
   dataScientists: [blue-scientists]
   mlops: [blue-mlops]
@@ -34,7 +33,6 @@ debuggers: [{group: blue-on-call, until: "2099-12-31", reason: a hang}]
 RED = """\
 apiVersion: gangplan.dev/v1
 kind: Team
-namespace: persona-red
 groups:
   dataScientists: ["red scientists"]
   viewers: [auditors, blue-leads]
@@ -65,7 +63,11 @@ def two_teams(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[li
     profile = fixtures.chosen()
     cluster = workspaces.CLUSTER.replace(
         'trainer: "2.3.0", kueue: "0.19.2"', f'trainer: "{profile.trainer}", kueue: "{profile.kueue}"'
-    ).replace("  nlp: {queue: training}", "  blue: {queue: training}\n  red: {queue: training}")
+    ).replace(
+        "  nlp: {queue: training}",
+        "  blue: {queue: training, namespace: persona-blue}\n"
+        "  red: {queue: training, namespace: persona-red}",
+    )
     root = workspaces.write(
         tmp_path_factory.mktemp("personas"),
         {

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from gangplan.spec.cluster import Cluster
+from gangplan.spec.namespaces import namespace_of
 from gangplan.spec.nodes import NodePool
 from gangplan.spec.team import Team
 
@@ -42,11 +43,11 @@ def monitoring(cluster: Cluster) -> list[Object]:
     return [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": cluster.monitoring.namespace}}]
 
 
-def claims(teams: Iterable[tuple[str, Team]]) -> list[Object]:
+def claims(cluster: Cluster, teams: Iterable[tuple[str, Team]]) -> list[Object]:
     """The claims that teams declare, each bound to a volume of its own."""
     objects: list[Object] = []
     for team, spec in teams:
-        namespace = spec.namespace or team
+        namespace = namespace_of(cluster, team, spec)
         for name, claim in spec.claims.items():
             if claim.size is not None:
                 continue  # rendered with the team

@@ -1,0 +1,161 @@
+"""What the platform gives a team and holds it to: its namespace, regimes, and the weakest network posture.
+
+A team writes its own folder and every rendered file that follows from it, so nothing that keeps teams apart may
+hang on the team's word alone. Errors stand at the file that takes or leaves out, never at the team that is wronged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from gangplan.findings import Finding, Location, error
+from gangplan.model.profiles import DEFAULT_POSTURE
+from gangplan.spec.namespaces import RESERVED, namespace_of, own_names
+from gangplan.workspace import ClusterFile, TeamFile, Workspace
+
+# From the weakest to the strongest.
+POSTURES = (DEFAULT_POSTURE, "restricted", "isolated")
+OWN, GRANTED, CHOSEN = range(3)  # how good a claim to a namespace is, the best first
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class _Taken:
+    """A namespace that a team has: how it came by it, and where that is written."""
+
+    right: int
+    team: str
+    where: Location
+    name: str
+
+
+def check_namespaces(workspace: Workspace) -> Iterator[Finding]:
+    """A namespace is one team's, because its roles, quota and secrets are; and none of a team is the platform's."""
+    specs = [cluster.spec for cluster in workspace.clusters.values()]
+    platform = {spec.monitoring.namespace for spec in specs if spec.monitoring}
+    platform |= {spec.dns.namespace for spec in specs if spec.dns}
+    taken: list[_Taken] = []
+    for team in workspace.teams.values():
+        found = dict.fromkeys(_taken(workspace, team))
+        reserved = [one for one in found if RESERVED.fullmatch(one.name) or one.name in platform]
+        yield from map(_reserved, {one.where: one for one in reserved}.values())
+        if not reserved:
+            yield from _not_given(workspace, team)
+        taken += [one for one in found if one not in reserved]
+    owners: dict[str, str] = {}
+    for one in sorted(taken):
+        owner = owners.setdefault(one.name, one.team)
+        if owner != one.team:
+            yield _twice(one.where, one.name, owner)
+
+
+def _taken(workspace: Workspace, team: TeamFile) -> Iterator[_Taken]:
+    """Every namespace that a team has or asks for."""
+    chosen = team.spec.namespace
+    where = team.document.where(("namespace",))
+    listed = [cluster for cluster in workspace.clusters.values() if team.name in cluster.spec.teams]
+    for cluster in listed:
+        granted = cluster.spec.teams[team.name].namespace
+        if granted is not None:
+            place = cluster.document.where(("teams", team.name, "namespace"))
+            yield _Taken(OWN if granted == team.name else GRANTED, team.name, place, granted)
+        elif chosen is None or chosen not in own_names(team.name):
+            yield _Taken(OWN, team.name, cluster.document.where(("teams", team.name), key=True), team.name)
+    if chosen is None and not listed:
+        yield _Taken(OWN, team.name, where, team.name)
+    if chosen in own_names(team.name) or (chosen is not None and RESERVED.fullmatch(chosen)):
+        yield _Taken(OWN if chosen == team.name else CHOSEN, team.name, where, chosen)
+
+
+def _reserved(one: _Taken) -> Finding:
+    message = f"namespace '{one.name}' belongs to the platform; a team cannot have it"
+    return error("namespace-reserved", one.where, message, "Choose another name for namespace.")
+
+
+def _twice(where: Location, namespace: str, owner: str) -> Finding:
+    message = f"namespace '{namespace}' is already that of team {owner}"
+    return error("namespace-twice", where, message, "Give each team a namespace of its own.")
+
+
+def _not_given(workspace: Workspace, team: TeamFile) -> Iterator[Finding]:
+    """A namespace in team.yaml that is neither one of the team's own names nor what a cluster gives it."""
+    chosen, where = team.spec.namespace, team.document.where(("namespace",))
+    if chosen is None:
+        return
+    own = own_names(team.name)
+    listed = [one for one in workspace.clusters.values() if team.name in one.spec.teams]
+    granted = [(cluster, cluster.spec.teams[team.name].namespace) for cluster in listed]
+    refusing = [cluster for cluster, name in granted if chosen not in ((name,) if name else own)]
+    if not refusing and (listed or chosen in own):
+        return
+    others = {
+        namespace_of(cluster.spec, other.name, other.spec): other.name
+        for cluster in workspace.clusters.values()
+        for other in workspace.teams.values()
+        if other.name != team.name and (other.spec.namespace != chosen or chosen in own_names(other.name))
+    }
+    if chosen in others:
+        yield _twice(where, chosen, others[chosen])
+        return
+    yield _ungiven(team, chosen, where, refusing)
+
+
+def _ungiven(team: TeamFile, chosen: str, where: Location, refusing: list[ClusterFile]) -> Finding:
+    message = f"namespace '{chosen}' was not given to team {team.name}: namespaces are the platform's to give"
+    if not refusing:
+        help = f"Remove the line for namespace {team.name}, or write namespace: team-{team.name}."
+        return error("namespace-not-given", where, message, help)
+    cluster = refusing[0]
+    granted = cluster.spec.teams[team.name].namespace
+    if granted:
+        message = f"namespace '{chosen}' is not that of team {team.name} on cluster {cluster.name}: it is '{granted}'"
+    return error(
+        "namespace-not-given",
+        where,
+        message,
+        f"Remove the line for namespace {granted or team.name}, or ask the platform for namespace: {chosen}"
+        f" at teams.{team.name} in {cluster.document.file}.",
+    )
+
+
+def check_pins(workspace: Workspace) -> Iterator[Finding]:
+    """A regime that one cluster holds a team to holds on each, or the data would only have to move."""
+    for name, team in workspace.teams.items():
+        listed = [one for one in workspace.clusters.values() if name in one.spec.teams]
+        pinned = {
+            regime: cluster.name for cluster in listed for regime in cluster.spec.teams[name].compliance
+        }
+        for cluster in listed:
+            own = cluster.spec.teams[name].compliance
+            for regime in sorted(pinned.keys() - {*own}):
+                wanted = ", ".join(sorted({*own, *pinned}))
+                yield error(
+                    "regime-not-everywhere",
+                    cluster.document.where(("teams", name), key=True),
+                    f"data of team {name} falls under {regime} on cluster {pinned[regime]}, but not on"
+                    f" {cluster.name}: a run could go where nobody holds it to that",
+                    f"Write compliance: [{wanted}] at teams.{name} here too, or take the team off this cluster.",
+                )
+        yield from _weak_default(team, listed)
+
+
+def _weak_default(team: TeamFile, listed: list[ClusterFile]) -> Iterator[Finding]:
+    """The team's default posture, where a cluster asks for a stronger one."""
+    posture = team.spec.defaults.posture
+    for cluster in listed:
+        least = cluster.spec.teams[team.name].posture
+        if posture and least and POSTURES.index(posture) < POSTURES.index(least):
+            where = team.document.where(("defaults", "posture"))
+            yield too_weak(where, posture, least, team.name, cluster.name)
+            return
+
+
+def too_weak(where: Location, posture: str, least: str, team: str, cluster: str) -> Finding:
+    """A posture below what the platform holds the team to."""
+    words = " or ".join(POSTURES[POSTURES.index(least) :])
+    return error(
+        "posture-too-weak",
+        where,
+        f"posture '{posture}' is weaker than what cluster {cluster} asks of team {team}: {least}",
+        f"Write {words}, or leave posture out.",
+    )

@@ -1,0 +1,65 @@
+"""The folders that people write, looked through before anything in them is read: plain files and folders.
+
+A link shows in a report what stands where it leads (the first line of a file outside, the keys of another), a
+pipe or a device never ends, and a file of gigabytes ends the check of everybody. Git can carry links.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from gangplan.findings import Finding, Location, error
+
+RULE = "file-unreadable"
+# Reports of scanners and CRDs have a few MiB; specs and policies have limits of their own (document.py).
+MOST_MIB = 64
+
+
+def unplain(root: Path, names: Iterable[str]) -> list[Finding]:
+    """An error for every link, pipe, socket, device and huge file below `root`/`names`, by path.
+
+    A lock of Emacs (`.#job.yaml`, a link that leads nowhere) is none of these as long as it leads nowhere.
+    """
+    found: list[Finding] = []
+    for name in sorted(names):
+        try:
+            status = os.lstat(root / name)
+        except OSError:
+            continue  # told where it is read
+        found += _wrong(root, name, status)
+        if stat.S_ISDIR(status.st_mode):
+            found += _below(root, name)
+    return found
+
+
+def _below(root: Path, folder: str) -> Iterator[Finding]:
+    try:
+        with os.scandir(root / folder) as listed:
+            entries = sorted(listed, key=lambda entry: entry.name)
+    except OSError:
+        return  # told where it is read
+    for entry in entries:
+        file = f"{folder}/{entry.name}"
+        if entry.is_dir(follow_symlinks=False):
+            yield from _below(root, file)
+        else:
+            yield from _wrong(root, file, entry.stat(follow_symlinks=False))
+
+
+def _wrong(root: Path, file: str, status: os.stat_result) -> Iterator[Finding]:
+    where, mode = Location(file), status.st_mode
+    if stat.S_ISLNK(mode):
+        if file.rpartition("/")[2].startswith(".#") and not (root / file).exists():
+            return
+        message = "this is a link; only plain files and folders are read, and nothing was read at all"
+        yield error(RULE, where, message, "Replace the link by what it leads to.")
+    elif stat.S_ISREG(mode):
+        if status.st_size > MOST_MIB << 20:
+            message = f"the file has {status.st_size >> 20} MiB, more than {MOST_MIB} MiB; nothing was read"
+            yield error(RULE, where, message, "Move it out of the folders that gangplan reads.")
+    elif not stat.S_ISDIR(mode):
+        message = "this is a pipe, socket or device, not a regular file"
+        yield error(RULE, where, message, "Replace it by a file.")

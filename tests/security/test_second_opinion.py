@@ -1,0 +1,86 @@
+"""A kubeconform that hangs: told when it lay about, the end of the command when it was asked for by name."""
+
+from __future__ import annotations
+
+import errno
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from gangplan.emit import swap
+from gangplan.emit import tree as emitted
+from gangplan.errors import Exit
+from gangplan.tools import versions
+from tests.tools.programs import fake
+from tests.workspaces import gangplan
+
+pytestmark = pytest.mark.real_tool("kubeconform")  # the commands look for the program as always
+
+
+@pytest.fixture
+def hanging(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(versions, "_TIMEOUT_S", 0.3)
+    monkeypatch.setenv("GANGPLAN_TOOL_CACHE", str(tmp_path / "cache"))
+    monkeypatch.delenv("GANGPLAN_KUBECONFORM", raising=False)
+    return fake("hang", "kubeconform", tmp_path / "bin")
+
+
+def test_it_is_told(root: Path, hanging: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(hanging.parent), prepend=os.pathsep)
+    outcome = gangplan("validate", "-C", root)
+    assert f"no second opinion: {hanging} does not say its version" in outcome.out
+    assert "(embedded validator)" in outcome.out
+    assert outcome.code == Exit.CLEAN
+
+
+def test_asked_for_it_is_needed(root: Path, hanging: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GANGPLAN_KUBECONFORM", str(hanging))
+    outcome = gangplan("validate", "-C", root)
+    assert outcome.code == Exit.ENVIRONMENT
+    assert "did not end within 0.3 s" in outcome.err
+
+
+def test_nobody_waits_long() -> None:
+    assert versions._TIMEOUT_S < 10
+
+
+@pytest.mark.parametrize(
+    ("code", "says"),
+    [
+        (errno.EBUSY, "It is a mount point"),
+        (errno.EXDEV, "two file systems"),
+        (errno.EROFS, "read-only"),
+        (errno.ENOSPC, "Free some space"),
+        (errno.EACCES, "owner and mode"),
+        (errno.EIO, "owner and free space"),
+    ],
+)
+def test_a_file_system_that_refuses(
+    root: Path, monkeypatch: pytest.MonkeyPatch, code: int, says: str
+) -> None:
+    """A busy mount is no matter of owner and space."""
+
+    def refuse(*_: object) -> None:
+        raise OSError(code, os.strerror(code))
+
+    assert gangplan("render", "-C", root).code == Exit.CLEAN
+    text = (root / "specs/nlp/filings.yaml").read_text()
+    (root / "specs/nlp/second.yaml").write_text(text)
+    (root / "specs/nlp/third.yaml").write_text(text)
+    monkeypatch.setattr(emitted, "exchange", refuse)
+    outcome = gangplan("render", "-C", root)
+    assert outcome.code == Exit.ENVIRONMENT
+    assert f"{os.strerror(code)}; the rendered tree is as it was" in outcome.err
+    assert says in outcome.err
+    assert swap.advice(OSError(code, "")) in outcome.err
+
+
+def test_time_is_short(root: Path, hanging: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A hang costs its time once, not once per look."""
+    monkeypatch.setattr(versions, "_TIMEOUT_S", 2)
+    monkeypatch.setenv("PATH", str(hanging.parent), prepend=os.pathsep)
+    begin = time.monotonic()
+    gangplan("validate", "-C", root)
+    assert time.monotonic() - begin < 2 * 2 + 1.5
