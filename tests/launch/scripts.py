@@ -29,7 +29,7 @@ echo "mpirun $*" >>"$LOG"
 read -r nothing && echo "mpirun was given an input" >>"$LOG"
 [ ! -e "$FACTS/hangs" ] || sleep 60
 case "$*" in
-*"uname -n") cat "$FACTS/reached"; exit "$(cat "$FACTS/code" 2>/dev/null || echo 0)" ;;
+*"uname -n"*) cat "$FACTS/reached"; exit "$(cat "$FACTS/code" 2>/dev/null || echo 0)" ;;
 esac
 """
 _PROGRAM = """\

@@ -134,7 +134,7 @@ def test_open_mpi_counts_nodes(shell: str, tmp_path: Path) -> None:
     pod = launch("openmpi", shell, tmp_path)
     assert pod.start("program").returncode == 7
     check = next(line for line in pod.log if line.startswith("mpirun"))
-    assert check == "mpirun -np 4 --bind-to none --map-by ppr:1:node uname -n"
+    assert check == "mpirun -np 4 --bind-to none --map-by ppr:1:node sh -c uname -n; sleep 1"
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,33 @@
+# The first process of one host, in namespaces of its own: makes the container's files and network, then becomes
+# the container's first process.  $1 folder of the host, $2 "FOLDER=TREE ..." to lay over the machine's folders,
+# $3 address, $4 "FOLDER=SOURCE ..." to bind; the rest is the command to become.
+set -eu
+folder=$1 layers=$2 address=$3 binds=$4
+shift 4
+cat "$folder/name" >/proc/sys/kernel/hostname
+mount -t tmpfs tmpfs "$folder/disk"
+root=$folder/disk/root
+mkdir "$folder/disk/up" "$folder/disk/work" "$root"
+mount -t overlay overlay -o "lowerdir=/,upperdir=$folder/disk/up,workdir=$folder/disk/work" "$root"
+for layer in $layers; do
+  place=${layer%%=*}
+  mkdir -p "$folder/disk/up$place-layer" "$folder/disk/work$place-layer"
+  mount -t overlay overlay -o "lowerdir=${layer#*=}:$place,upperdir=$folder/disk/up$place-layer,workdir=$folder/disk/work$place-layer" "$root$place"
+done
+mount -t proc proc "$root/proc"
+mount --rbind /dev "$root/dev"
+mount --rbind /sys "$root/sys"
+mount -t tmpfs -o mode=1777 tmpfs "$root/dev/shm"
+mount -t tmpfs -o mode=1777 tmpfs "$root/tmp"
+for bind in $binds; do
+  mkdir -p "$root${bind%%=*}"
+  mount --bind "${bind#*=}" "$root${bind%%=*}"
+done
+cp -a "$folder/files/." "$root/"
+touch "$folder/ready"
+read -r _ # eth0 is plugged in
+ip link set lo up
+ip addr add "$address/16" dev eth0
+ip link set eth0 up
+[ ! -s "$folder/filter" ] || chroot "$root" /usr/sbin/nft -f - <"$folder/filter"
+exec chroot "$root" "$@" </dev/null

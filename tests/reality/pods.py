@@ -1,0 +1,202 @@
+"""What a cluster makes of a rendered run: pods with names, labels, environment, hostfile, keys; who may talk.
+
+Trainer 2.3's MPI plugin (pkg/runtime/framework/plugins/mpi/mpi.go), JobSet 0.12's names and labels, and the
+kubelet's expansion of variables, repeated here from their sources; nothing is taken from gangplan but the
+rendered objects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tests import workspaces
+from tests.kubelet import started
+from tests.network import brute
+
+Body = dict[str, Any]
+HOME = "/home/mpiuser"
+
+
+@dataclass(frozen=True)
+class Pod:
+    """A pod of a run as it is started."""
+
+    name: str  # its host name
+    role: str
+    subdomain: str
+    namespace: str
+    address: str
+    labels: dict[str, str]
+    container: Body
+
+    @property
+    def names(self) -> list[str]:
+        """Its names in the cluster's DNS, as other pods may write them; the whole one first."""
+        short = f"{self.name}.{self.subdomain}"
+        whole = f"{short}.{self.namespace}.svc.cluster.local"
+        return [whole, f"{short}.{self.namespace}.svc", f"{short}.{self.namespace}", short]
+
+    @property
+    def command(self) -> list[str]:
+        """Its first process."""
+        return [*self.container["command"], *self.container["args"]]
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """The pods of one run and the policies around them."""
+
+    pods: Sequence[Pod]
+    hostfile: str
+    keys: str  # where the SSH keys are mounted
+    slots: int
+    policies: Sequence[Body]
+
+    @property
+    def launcher(self) -> Pod:
+        """The pod that runs mpirun."""
+        return next(pod for pod in self.pods if pod.role == "launcher")
+
+    @property
+    def workers(self) -> list[Pod]:
+        """The pods of replicatedJob node."""
+        return [pod for pod in self.pods if pod.role == "node"]
+
+    @property
+    def ranked(self) -> list[Pod]:
+        """The pods that the hostfile names."""
+        named = {line.split(".")[0] for line in self.hostfile.splitlines()}
+        return [pod for pod in self.pods if pod.name in named]
+
+
+def objects(root: Path, spec: str, **files: str) -> list[Body]:
+    """What the small workspace with this spec is rendered to; `files` are added or replaced."""
+    workspaces.stock(root)
+    workspaces.write(root, {"overlays/lab/cluster.yaml": workspaces.WIDE_CLUSTER})
+    workspaces.write(root, {"specs/nlp/filings.yaml": spec, **files})
+    return load(workspaces.render(root, "-o", "-").out)
+
+
+def load(text: str) -> list[Body]:
+    """The objects of a YAML stream."""
+    return [body for body in yaml.safe_load_all(text) if body]
+
+
+def cluster(bodies: Iterable[Body]) -> Cluster:
+    """The pods of the only run among the objects."""
+    found = list(bodies)
+    (job,) = [body for body in found if body["kind"] == "TrainJob"]
+    runtime = next(
+        body
+        for body in found
+        if body["kind"] == "TrainingRuntime" and body["metadata"]["name"] == job["spec"]["runtimeRef"]["name"]
+    )
+    name, namespace = job["metadata"]["name"], job["metadata"]["namespace"]
+    mpi = runtime["spec"]["mlPolicy"]["mpi"]
+    total = job["spec"]["trainer"]["numNodes"]
+    slots = job["spec"]["trainer"].get("numProcPerNode", mpi["numProcPerNode"])
+    counts = {"node": max(total - 1, 1) if mpi["runLauncherAsNode"] else total, "launcher": 1}
+    roles = runtime["spec"]["template"]["spec"]["replicatedJobs"]
+    pods: list[Pod] = []
+    for role in roles:
+        for index in range(counts[role["name"]]):
+            number = len(pods) + 1
+            address = f"10.77.{number // 250}.{number % 250 + 1}"
+            pods.append(_pod(role, index, name, namespace, address, slots))
+    ranked = [pod for pod in pods if pod.role == "node" or mpi["runLauncherAsNode"]]
+    return Cluster(
+        pods=pods,
+        hostfile="".join(f"{pod.name}.{pod.subdomain} slots={slots}\n" for pod in ranked),
+        keys=mpi["sshAuthMountPath"],
+        slots=slots,
+        policies=[body for body in found if body["kind"] == "NetworkPolicy"],
+    )
+
+
+def _pod(role: Body, index: int, run: str, namespace: str, address: str, slots: int) -> Pod:
+    template = role["template"]["spec"]["template"]
+    container = started(template["spec"]["containers"][0])
+    if role["name"] == "launcher":
+        # Written over what the runtime has (mpi.go, EnforceMLPolicy).
+        container["env"] |= {
+            "OMPI_MCA_orte_default_hostfile": "/etc/mpi/hostfile",
+            "OMPI_MCA_orte_keep_fqdn_hostnames": "true",
+            "OMPI_MCA_orte_set_default_slots": str(slots),
+            "OMPI_MCA_plm_rsh_args": "-o ConnectionAttempts=10",
+        }
+    labels = {
+        **template["metadata"].get("labels", {}),
+        "jobset.sigs.k8s.io/jobset-name": run,
+        "jobset.sigs.k8s.io/replicatedjob-name": role["name"],
+        "batch.kubernetes.io/job-name": f"{run}-{role['name']}-0",
+    }
+    return Pod(f"{run}-{role['name']}-0-{index}", role["name"], run, namespace, address, labels, container)
+
+
+# Names and filters
+
+
+def hosts_file(cluster: Cluster, own: Pod) -> str:
+    """A pod's /etc/hosts, with what DNS would say of the others. Its own line is the kubelet's."""
+    whole = own.names[0]
+    lines = ["127.0.0.1 localhost", f"{own.address} {whole} {own.name}"]
+    lines += [f"{pod.address} {' '.join(pod.names)}" for pod in cluster.pods if pod is not own]
+    lines.append(f"{own.address} {' '.join(own.names)}")
+    return "".join(f"{line}\n" for line in lines)
+
+
+def filters(cluster: Cluster, own: Pod) -> str:
+    """A packet filter for what the policies let a pod send to the others; empty where no policy is."""
+    if not cluster.policies:
+        return ""
+    rules = ["oif lo accept", "ct state established,related accept"]
+    for pod in cluster.pods:
+        for protocol in ("tcp", "udp"):
+            ranges = open_ports(cluster, own, pod, protocol.upper())
+            if ranges and pod is not own:
+                shown = ", ".join(f"{low}-{high}" for low, high in ranges)
+                rules.append(f"ip daddr {pod.address} {protocol} dport {{ {shown} }} accept")
+    rules += ["meta l4proto tcp reject with tcp reset", "reject with icmpx admin-prohibited"]
+    head = "table inet pod { chain out { type filter hook output priority 0; policy drop;"
+    return "\n".join([head, *rules, "}", "}", ""])
+
+
+def open_ports(cluster: Cluster, source: Pod, target: Pod, protocol: str = "TCP") -> list[tuple[int, int]]:
+    """The ranges of ports on which policies let one pod connect to another."""
+    starts = sorted({1, *_edges(cluster.policies)})
+    ends = [start - 1 for start in starts[1:]] + [65535]
+    home = {"kubernetes.io/metadata.name": source.namespace}
+    one, other = (
+        brute.Pod(pod.namespace, home, pod.labels, _ports(pod.container)) for pod in (source, target)
+    )
+    return [
+        (low, high)
+        for low, high in zip(starts, ends, strict=True)
+        if brute.allowed(list(cluster.policies), one, other, protocol, low)
+    ]
+
+
+def _ports(container: Body) -> list[tuple[str, str, int]]:
+    return [
+        (port["protocol"], port["name"], port["containerPort"])
+        for port in container.get("ports", ())
+        if "name" in port
+    ]
+
+
+def _edges(policies: Sequence[Body]) -> Iterable[int]:
+    """Where an answer may change: the first port of each range and the one after it. Names are SSH's."""
+    for body in policies:
+        for rule in [*(body["spec"].get("ingress") or []), *(body["spec"].get("egress") or [])]:
+            for entry in rule.get("ports") or []:
+                port = entry.get("port")
+                if isinstance(port, str):
+                    port = 2222
+                if port is not None:
+                    yield port
+                    yield min(65535, entry.get("endPort", port) + 1)
