@@ -13,6 +13,7 @@ from gangplan.validate.proofs import prove
 from gangplan.validate.schema_messages import Problem
 from gangplan.validate.world import Run, World
 from gangplan.waivers import is_policy
+from gangplan.workspace import OVERLAYS
 
 # What objects that stand on a cluster are refused for: a run that suffers from the same says nothing new.
 STANDING = frozenset(
@@ -32,6 +33,8 @@ ECHOES = frozenset(
         *("network-unreachable", "network-open", "nodes-too-few", "nodes-tight", "pod-security"),
     )
 )
+# What a patch makes of every run alike (validate/promise/).
+OF_EVERY_RUN = frozenset(("plan-broken", "plan-weakened"))
 Key = tuple[str, Path]
 
 
@@ -92,7 +95,7 @@ def without_echoes(findings: Iterable[Finding]) -> list[Finding]:
     Those of runs go where an object is blamed for the same patch by what it says itself, and of several runs
     that suffer from one object (told without its namespace, see gates.prove_run) the first one speaks.
     """
-    every = _facts_once(findings)
+    every = _promises_once(_facts_once(findings))
     blamed = {finding.where for finding in every if finding.rule in STANDING}
     first: dict[tuple[str, Location, str], Finding] = {}
     for finding in sorted(every, key=lambda one: one.sort_key):
@@ -116,6 +119,25 @@ def _facts_once(findings: Iterable[Finding]) -> list[Finding]:
                 continue
             told.add(key)
         found.append(one)
+    return found
+
+
+def _promises_once(findings: Sequence[Finding]) -> list[Finding]:
+    """What one operation of a patch makes of many runs: told of the first one, with how many more."""
+    first: dict[tuple[str, Location, str], int] = {}
+    runs: dict[int, set[str]] = {}
+    found: list[Finding] = []
+    for one in findings:
+        if one.rule in OF_EVERY_RUN and one.where.file.startswith(f"{OVERLAYS}/"):
+            at = first.setdefault((one.rule, one.where, one.path), len(found))
+            runs.setdefault(at, set()).add(one.object_ref)
+            if at < len(found):
+                continue
+        found.append(one)
+    for at, objects in runs.items():
+        if len(objects) > 1:
+            more = f"{len(objects) - 1} more {'run' if len(objects) == 2 else 'runs'}"
+            found[at] = replace(found[at], message=f"{found[at].message} (and {more})")
     return found
 
 

@@ -74,7 +74,7 @@ def prove_run(
     A problem that the generated objects (`before`) do not have stands at the patch that made it; so does one
     that they do not have where nothing is patched (`plain`), at the patch of the object that spoils the run.
     """
-    proved = prove(world, Run(unit, tuple(bodies)))
+    proved = prove(world, Run(unit, tuple(bodies), tuple(before)))
     if not proved:
         return []
     tracer = tracer_of(unit, bodies, component, before)

@@ -16,7 +16,7 @@ from gangplan.engines import pick
 from gangplan.expand import Expanded, Options, Run
 from gangplan.findings import Finding, Location, error, in_order
 from gangplan.gates import check_together
-from gangplan.overlay import load_component
+from gangplan.overlay import load_component, no_match
 from gangplan.policing import check_policies
 from gangplan.resolve.checks import check_site
 from gangplan.resolve.compat import check_versions
@@ -256,16 +256,10 @@ class _Collector:
         """A patch that matches nothing is a mistake: kustomize would pass it in silence."""
         for cluster in filter(self.result.scope.has_whole, self.workspace.clusters):
             component, _ = load_component(self.workspace.root, cluster)
+            jobs = {job for name, _, job in self.places if name == cluster}
             for index, patch in enumerate(component.patches):
                 if index not in self.matched.get(cluster, set()):
-                    self.result.findings.append(
-                        error(
-                            "overlay-no-match",
-                            patch.where,
-                            f"the patch matches no object of cluster {cluster}",
-                            "Correct its target, or remove it.",
-                        )
-                    )
+                    self.result.findings.append(no_match(cluster, patch, jobs))
 
 
 def _attach_texts(result: Result, stage: Stage) -> None:

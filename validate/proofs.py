@@ -13,6 +13,7 @@ from gangplan.validate.admission.proof import admission
 from gangplan.validate.contention import prove_resumable
 from gangplan.validate.fit.proof import find_nodes
 from gangplan.validate.network import reachability
+from gangplan.validate.promise import kept
 from gangplan.validate.schema_messages import Problem
 from gangplan.validate.world import Run, World
 
@@ -24,6 +25,7 @@ PROOFS: dict[str, Proof] = {
     "fit": find_nodes,
     "launching": launching.hosts,
     "network": reachability,
+    "plan": kept,
     "pod security": podsecurity.allowed,
 }
 

@@ -69,10 +69,14 @@ class World:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A run: what was planned, and its built objects."""
+    """A run: what was planned, and its built objects.
+
+    `generated` are the objects before any patch, in the same order; empty where they do not matter.
+    """
 
     unit: Unit
     bodies: tuple[Body, ...]
+    generated: tuple[Body, ...] = field(default=(), compare=False, repr=False)
     known: dict[str, Any] = field(
         default_factory=dict, compare=False, repr=False
     )  # what a proof leaves the next

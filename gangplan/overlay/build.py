@@ -21,6 +21,8 @@ from gangplan.overlay.shape import (
     slotted,
     tree_of,
 )
+from gangplan.overlay.target import DIGITS, with_digits
+from gangplan.plan.names import PLACEHOLDER
 from gangplan.source import load_blocks
 from gangplan.tools.kustomize import KustomizeEngine, require_engine
 
@@ -73,8 +75,9 @@ class Builder:
         self._learn(bodies, by_shape)
         for index, (key, parts) in by_shape.items():
             built[index] = filled(self._by_shape[key], parts)
-        for index, outcome in zip(direct, self._run([bodies[index] for index in direct]), strict=True):
-            built[index] = outcome
+        chosen = [_with_digits(bodies[index]) for index in direct]
+        for index, outcome in zip(direct, self._run(chosen), strict=True):
+            built[index] = _without_digits(outcome)
         return built
 
     def _check_replaced(self, body: Body, hits: list[int]) -> None:
@@ -154,6 +157,23 @@ class Builder:
         (folder / "kustomization.yaml").write_text(
             "resources: [objects.yaml]\ncomponents: [component]\n", encoding="utf-8"
         )
+
+
+def _with_digits(body: Body) -> Body:
+    """The object under the name that targets see."""
+    meta = dict(body["metadata"])
+    meta["name"] = with_digits(meta["name"])
+    return {**body, "metadata": meta}
+
+
+def _without_digits(value: Any) -> Any:
+    """What was built, with the name of the run as before, also where a patch copied it to."""
+    if isinstance(value, dict):
+        return {key: _without_digits(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_without_digits(item) for item in value]
+    is_name = isinstance(value, str) and value.endswith(f"-{DIGITS}")
+    return f"{value[: -len(DIGITS)]}{PLACEHOLDER}" if is_name else value
 
 
 _MARK = "gangplan.dev/build-index"

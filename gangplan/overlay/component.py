@@ -7,6 +7,7 @@ lists without a word (decision 0005).
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path as FilePath
 
@@ -53,6 +54,7 @@ class Patch:
     where: Location
     paths: tuple[str, ...] = ()
     operations: tuple[Operation, ...] = ()
+    aimed: Location | None = None  # the place of the name in its target
 
     def where_of(self, path: str) -> Location:
         """The place of the operation with that path."""
@@ -103,6 +105,22 @@ def load_component(root: FilePath, cluster: str) -> tuple[Component, list[Findin
         for index in range(len(document.value.get("patches") or []))
     ]
     return Component(file, tuple(patch for patch in patches if patch), files), findings
+
+
+def no_match(cluster: str, patch: Patch, jobs: Iterable[str]) -> Finding:
+    """A patch that matches nothing; `jobs` are those with runs on the cluster, whose names end in a hash."""
+    rule, message = "overlay-no-match", f"the patch matches no object of cluster {cluster}"
+    job = patch.target.job_of(jobs)
+    if not job or patch.aimed is None:
+        return error(rule, patch.where, message, "Correct its target, or remove it.")
+    why = f"runs of job '{job}' are called {job}-<hash>, and the hash changes with what they contain"
+    if patch.target.name != job:
+        why = (
+            f"the end of a run's name is a hash of what it contains, and this patch is part of that: no name of job"
+            f" '{job}' can be given in full"
+        )
+    help = f"Write labelSelector: gangplan.dev/job={job} in its target, without name."
+    return error(rule, patch.aimed, f"{message}: {why}", help)
 
 
 def _check_fields(document: Document) -> list[Finding]:
@@ -180,6 +198,7 @@ def _patch(
         document.where(at),
         tuple(operation["path"] for operation in operations),
         tuple(Operation(one["op"], one["path"], number, text) for number, one in enumerate(operations)),
+        document.where((*at, "target", "name" if target.name else "labelSelector")),
     )
 
 

@@ -2,17 +2,26 @@
 
 group, version, kind, name and namespace are regular expressions of Go over the whole text (kustomize
 api/types/selector.go, v5); the two label selectors are Kubernetes selectors.
+
+The name of a run ends in a hash of its content, which patches belong to: while they are applied, eight other
+hexadecimal digits stand there. `<job>-.*` and `<job>-[0-9a-f]{8}` match, those of a rendered file never do.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from gangplan.objects import Body
+from gangplan.plan.names import HASH_LENGTH, PLACEHOLDER
 from gangplan.re2 import PatternError, Search, UnknownScriptError, compiled
 
+# What stands for the hash of a run while targets are compared.
+DIGITS = "c9a4e7b1"
+RUN_LABEL = "gangplan.dev/run"
+_HASHED = re.compile(rf"(.+)-[0-9a-f]{{{HASH_LENGTH}}}")
 _TERM = re.compile(
     r"^\s*(!?)\s*([A-Za-z0-9./_-]+)\s*(?:(==|=|!=)\s*([A-Za-z0-9._-]*)|\s(in|notin)\s*\(([^)]*)\))?\s*$"
 )
@@ -28,12 +37,13 @@ class TargetError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Compiled selectors; an absent one matches everything."""
+    """Compiled selectors; an absent one matches everything. `name` is the name as it is written."""
 
     kind_patterns: tuple[tuple[str, Search], ...]
     name_patterns: tuple[tuple[str, Search], ...]
     labels: tuple[tuple[str, str, tuple[str, ...]], ...]
     annotations: tuple[tuple[str, str, tuple[str, ...]], ...]
+    name: str = ""
 
     @property
     def is_by_value(self) -> bool:
@@ -51,11 +61,31 @@ class Target:
         if not self.matches_kind(body):
             return False
         meta = body["metadata"]
-        if not all(pattern(meta.get(field, "")) for field, pattern in self.name_patterns):
+        if not all(pattern(with_digits(meta.get(field, ""))) for field, pattern in self.name_patterns):
             return False
         return _selected(self.labels, meta.get("labels", {})) and _selected(
             self.annotations, meta.get("annotations", {})
         )
+
+    def job_of(self, jobs: Iterable[str]) -> str:
+        """The job whose runs are meant by a name that none of them has: the job's own, or one with a hash."""
+        written = [
+            self.name,
+            *(values[0] for label, _, values in self.labels if label == RUN_LABEL and values),
+        ]
+        known = set(jobs)
+        for text in filter(None, written):
+            hashed = _HASHED.fullmatch(text)
+            if text in known:
+                return text
+            if hashed and hashed[1] in known:
+                return hashed[1]
+        return ""
+
+
+def with_digits(name: str) -> str:
+    """The name of a run as targets see it; any other name as it is."""
+    return f"{name[:-HASH_LENGTH]}{DIGITS}" if name.endswith(f"-{PLACEHOLDER}") else name
 
 
 def parse_target(value: Any) -> Target:
@@ -73,6 +103,7 @@ def parse_target(value: Any) -> Target:
         tuple((key, _pattern(key, value[key])) for key in ("name", "namespace") if value.get(key)),
         _selector("labelSelector", value.get("labelSelector", "")),
         _selector("annotationSelector", value.get("annotationSelector", "")),
+        value.get("name", ""),
     )
 
 

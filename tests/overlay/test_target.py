@@ -10,6 +10,7 @@ import yaml
 
 from gangplan.objects import Body, dump_all
 from gangplan.overlay.target import TargetError, parse_target
+from gangplan.plan.names import PLACEHOLDER
 from gangplan.tools.kustomize import KustomizeEngine
 
 BODIES: list[Body] = [
@@ -112,3 +113,30 @@ def test_the_real_program_selects_the_same(real_kustomize: KustomizeEngine, tmp_
 def test_refuses(target: object, says: str) -> None:
     with pytest.raises(TargetError, match=says):
         parse_target(target)
+
+
+RUN = {
+    "apiVersion": "trainer.kubeflow.org/v1alpha1",
+    "kind": "TrainJob",
+    "metadata": {
+        "name": f"filings-{PLACEHOLDER}",
+        "namespace": "nlp",
+        "labels": {"gangplan.dev/job": "filings"},
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("target", "matches"),
+    [
+        ({"name": "filings-.*"}, True),
+        ({"name": "filings-[0-9a-f]{8}"}, True),
+        ({"name": "fil[a-z]+-[[:xdigit:]]+"}, True),
+        ({"labelSelector": "gangplan.dev/job=filings"}, True),
+        ({"name": "filings"}, False),  # kustomize compares the whole name
+        ({"name": "filings-25c614e6"}, False),  # no hash can be known while it is being made
+        ({"name": "filings-[0-9]{8}"}, False),
+    ],
+)
+def test_the_name_of_a_run_ends_in_hexadecimal_digits(target: dict[str, str], matches: bool) -> None:
+    assert parse_target({"kind": "TrainJob", **target}).matches(RUN) is matches

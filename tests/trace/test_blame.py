@@ -63,7 +63,9 @@ def test_of_a_patch_with_several_operations_the_one_to_blame_is_told(tmp_path: P
 
 
 def test_the_patch_of_a_run_is_told_at_its_value(tmp_path: Path) -> None:
+    """The namespace refuses it, and it is not the user that was planned."""
     told = found(tmp_path, SECURITY)
     assert {(place, rule) for place, rule, _ in told} == {
-        ("overlays/lab/kustomization.yaml:8:14", "pod-security")
+        ("overlays/lab/kustomization.yaml:8:14", "pod-security"),
+        ("overlays/lab/kustomization.yaml:8:14", "plan-broken"),
     }

@@ -1,0 +1,98 @@
+"""A small workspace, one run and the patches of a site on it: what is found, as `validate` finds it.
+
+`verdict` is for others as well (tests that start what is green under a real MPI): it takes operations and
+returns the findings and the built objects.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from gangplan.findings import Finding
+from gangplan.pipeline import Request, preview
+from gangplan.source import load_objects
+from tests import workspaces
+
+OVERLAY = "overlays/lab/kustomization.yaml"
+ENTRY = "/spec/template/spec/replicatedJobs/{}"
+POD = ENTRY + "/template/spec/template/spec"
+# Short names of the places that patches go to; the longer name comes first.
+PLACES = {
+    "LAUNCHERS/": f"{ENTRY.format(1)}/",
+    "WORKERS/": f"{ENTRY.format(0)}/",
+    "LAUNCHER/": f"{POD.format(1)}/",
+    "NODE/": f"{POD.format(0)}/",
+}
+HEAD = "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\npatches:\n"
+Operation = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What is said of a patched run, and its built objects."""
+
+    findings: tuple[Finding, ...]
+    objects: tuple[dict[str, Any], ...]
+
+    @property
+    def is_green(self) -> bool:
+        """Whether nothing is an error."""
+        return not any(finding.is_error for finding in self.findings)
+
+
+def spec_of(fields: dict[str, Any]) -> str:
+    """The text of a spec."""
+    whole = {"apiVersion": "gangplan.dev/v1", "kind": "TrainingJob", "command": ["python", "train.py"]}
+    return yaml.safe_dump({**whole, **fields}, sort_keys=False)
+
+
+def workspace(root: Path, fields: dict[str, Any]) -> Path:
+    """The stock workspace with one spec of these fields."""
+    workspaces.stock(root)
+    return workspaces.write(root, {"specs/nlp/filings.yaml": spec_of(fields)})
+
+
+def component(kind: str, operations: list[Operation]) -> str:
+    """The overlay with one patch; each operation is one line, the first of them line 6."""
+    lines = []
+    for operation in operations:
+        path = str(operation["path"])
+        for name, place in PLACES.items():
+            path = path.replace(name, place, 1) if path.startswith(name) else path
+        whole = {**operation, "path": path}
+        lines.append(
+            f"    - {yaml.safe_dump(whole, default_flow_style=True, sort_keys=False, width=10**6).strip()}\n"
+        )
+    return f"{HEAD}- target: {{kind: {kind}}}\n  patch: |-\n{''.join(lines)}"
+
+
+def verdict(root: Path, kind: str, operations: list[Operation]) -> Verdict:
+    """What `validate` says of the workspace with one patch, which stays in its overlay."""
+    if any("LAST" in operation["path"] for operation in operations):
+        workspaces.write(root, {OVERLAY: HEAD.replace("patches:\n", "")})
+        plain = [body for body in _built(root).objects if body["kind"] == kind]
+        operations = [{**one, "path": _last(plain[0], one["path"])} for one in operations]
+    workspaces.write(root, {OVERLAY: component(kind, operations)})
+    return _built(root)
+
+
+def _last(body: dict[str, Any], path: str) -> str:
+    """The path with the index of the last entry for LAST."""
+    whole = path
+    for name, place in PLACES.items():
+        whole = whole.replace(name, place, 1) if whole.startswith(name) else whole
+    value: Any = body
+    for step in whole.split("/LAST")[0].split("/")[1:]:
+        value = value[int(step) if isinstance(value, list) else step]
+    return whole.replace("LAST", str(len(value) - 1))
+
+
+def _built(root: Path) -> Verdict:
+    result = preview(Request(root, engine="serial"))
+    texts = [text for path, text in sorted(result.texts.items()) if "/runs/" in path]
+    objects = tuple(body for text in texts for body in load_objects(text))
+    return Verdict(tuple(result.findings), objects)

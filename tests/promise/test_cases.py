@@ -1,0 +1,53 @@
+"""Patches that a site may write, each with its verdict: refused at the operation, told, or allowed."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from gangplan.findings import Severity
+from tests.promise.patched import OVERLAY, verdict, workspace
+
+FILE = yaml.safe_load(Path(__file__).with_name("cases.yaml").read_text(encoding="utf-8"))
+CASES: dict[str, dict[str, Any]] = FILE["cases"]
+BROKEN, WEAKENED = "plan-broken", "plan-weakened"
+
+
+@pytest.fixture(scope="module")
+def roots(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """A workspace for each run."""
+    return {name: workspace(tmp_path_factory.mktemp(name), fields) for name, fields in FILE["runs"].items()}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_case(name: str, roots: dict[str, Path]) -> None:
+    case = CASES[name]
+    root = roots[case.get("of", "mpi")]
+    found = verdict(root, case.get("kind", "TrainingRuntime"), case["patch"])
+
+    mine = [one for one in found.findings if one.rule in (BROKEN, WEAKENED)]
+    errors = {one.rule for one in found.findings if one.severity is Severity.ERROR}
+    assert errors == {*([BROKEN] if "refused" in case else []), *case.get("rest", [])}, found.findings
+    wanted = case.get("refused", case.get("told"))
+    if wanted is None:
+        assert case["allowed"]
+        assert not mine
+        return
+    rule = BROKEN if "refused" in case else WEAKENED
+    told = [one for one in mine if one.rule == rule and wanted in one.message]
+    assert told, [one.message for one in mine]
+    # At the path or inside the value of one of the operations, and with a way to do it rightly.
+    for one in mine:
+        line = (root / OVERLAY).read_text().splitlines()[one.where.line - 1]
+        assert one.where.file == OVERLAY
+        assert re.match(r"    - \{op: ", line), line
+        assert one.help.endswith(".")
+
+
+def test_every_verdict_is_one() -> None:
+    for name, case in CASES.items():
+        assert sum(key in case for key in ("refused", "told", "allowed")) == 1, name

@@ -1,0 +1,111 @@
+"""Where and how often a broken promise is told, and that a mistake of the generator is one too."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import pytest
+
+from gangplan import gates
+from gangplan.pipeline import Request, preview
+from gangplan.validate.promise import kept
+from gangplan.validate.world import Run, World
+from tests import workspaces
+from tests.promise.patched import HEAD, OVERLAY, component, workspace
+
+SPEC: dict[str, Any] = {"image": "openmpi", "workers": 4, "gpus": 2, "cpu": 8, "memory": "32Gi"}
+NODES = [{"op": "replace", "path": "/spec/trainer/numNodes", "value": 6}]
+LABEL = "    - {op: add, path: /metadata/labels/example.com~1tier, value: gold}\n"
+
+
+def test_one_patch_is_told_once_with_the_number_of_runs(tmp_path: Path) -> None:
+    root = workspace(tmp_path, SPEC)
+    for name in ("second", "third"):
+        workspaces.write(root, {f"specs/nlp/{name}.yaml": workspaces.SPEC})
+    workspaces.write(root, {OVERLAY: component("TrainJob", NODES)})
+    found = [one for one in preview(Request(root, engine="serial")).findings if one.rule == "plan-broken"]
+    assert [(str(one.where), one.object_ref) for one in found] == [
+        (f"{OVERLAY}:6:58", "TrainJob/nlp/filings")
+    ]
+    assert found[0].message == "the run would have 6 worker pods; the plan has 4 (and 2 more runs)"
+    assert found[0].help.startswith("Write workers: 6 in the spec")
+
+
+@pytest.mark.parametrize(
+    ("target", "says", "place"),
+    [
+        ("{kind: TrainJob, name: filings}", "runs of job 'filings' are called filings-<hash>", "4:34"),
+        ("{kind: TrainJob, name: filings-25c614e6}", "no name of job 'filings' can be given in full", "4:34"),
+        ("{labelSelector: gangplan.dev/run=filings-25c614e6}", "can be given in full", "4:27"),
+        ("{kind: TrainJob, name: other}", "matches no object of cluster lab", "4:3"),
+    ],
+)
+def test_a_run_under_the_name_that_people_see(target: str, says: str, place: str, tmp_path: Path) -> None:
+    root = workspace(tmp_path, SPEC)
+    workspaces.write(root, {OVERLAY: f"{HEAD}- target: {target}\n  patch: |-\n{LABEL}"})
+    (found,) = preview(Request(root, engine="serial")).findings
+    assert (found.rule, str(found.where)) == ("overlay-no-match", f"{OVERLAY}:{place}")
+    assert says in found.message
+    if "filings" in target:
+        assert "labelSelector: gangplan.dev/job=filings" in found.help
+
+
+def test_a_target_as_the_help_says(tmp_path: Path) -> None:
+    root = workspace(tmp_path, SPEC)
+    for target in ("labelSelector: gangplan.dev/job=filings", 'name: "filings-[0-9a-f]{8}"'):
+        text = f"{HEAD}- target: {{kind: TrainJob, {target}}}\n  patch: |-\n{LABEL}"
+        workspaces.write(root, {OVERLAY: text})
+        result = preview(Request(root, engine="serial"))
+        assert not result.findings
+        (run,) = (text for path, text in result.texts.items() if "/runs/" in path)
+        assert "example.com/tier: gold" in run
+        assert "c9a4e7b1" not in run
+
+
+@pytest.fixture(scope="module")
+def judged(tmp_path_factory: pytest.TempPathFactory) -> tuple[World, Run]:
+    """A run and its world as the proofs see them."""
+    root = workspace(tmp_path_factory.mktemp("run"), SPEC)
+    seen: list[tuple[World, Run]] = []
+
+    def catch(world: World, run: Run) -> list[Any]:
+        seen.append((world, run))
+        return []
+
+    with mock.patch.object(gates, "prove", catch):
+        preview(Request(root, engine="serial"))
+    return seen[0]
+
+
+def _mistaken(run: Run, kind: str, path: tuple[str | int, ...], value: Any) -> Run:
+    bodies = copy.deepcopy(run.bodies)
+    inner: Any = next(body for body in bodies if body["kind"] == kind)
+    for step in path[:-1]:
+        inner = inner[step]
+    inner[path[-1]] = value
+    return Run(run.unit, bodies)
+
+
+JOBS = ("spec", "template", "spec", "replicatedJobs")
+
+
+@pytest.mark.parametrize(
+    ("kind", "path", "value"),
+    [
+        ("TrainJob", ("spec", "trainer", "numNodes"), 3),
+        ("TrainJob", ("spec", "trainer", "numProcPerNode"), 1),
+        ("TrainingRuntime", ("spec", "mlPolicy", "numNodes"), 4),
+        ("TrainingRuntime", ("spec", "template", "spec", "successPolicy", "targetReplicatedJobs"), ["node"]),
+        ("TrainingRuntime", (*JOBS, 1, "dependsOn"), []),
+        ("TrainingRuntime", (*JOBS, 0, "template", "spec", "backoffLimit"), 2),
+    ],
+)
+def test_a_generators_mistake_is_one(
+    kind: str, path: tuple[str | int, ...], value: Any, judged: tuple[World, Run]
+) -> None:
+    world, run = judged
+    assert not list(kept(world, run))
+    assert {problem.rule for _, problem in kept(world, _mistaken(run, kind, path, value))} == {"plan-broken"}

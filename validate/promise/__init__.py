@@ -1,0 +1,60 @@
+"""The plan is a promise: what the built objects of a run start is what was planned, whatever patched them.
+
+Judged by reading the built objects as Trainer, JobSet and the kubelet do, against the `Unit`; never against
+what the generator wrote, so that its mistakes show too. Only texts that nobody can read as a plan (the launch
+script, the SSH server's command line) are compared with the generated ones.
+
+What a site may do stays possible: volumes, sidecars, more environment, tolerations, node selectors, affinity,
+runtime classes, pull policies and secrets, host aliases, mirrors of the same image, larger resources, other
+annotations and labels. Other proofs judge what these do (admission, fit, network, pod security).
+
+Sources: Kubeflow Trainer v2.1 to v2.3 (pkg/runtime/framework/plugins/{mpi,torch,jobset,plainml}), JobSet
+v0.10 to v0.12 (pkg/controllers), the Job controller and kubelet of Kubernetes v1.34.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from gangplan.validate.promise import counts, hosts, launch, life, marks, mounts, opaque, order, users
+from gangplan.validate.promise.laid import Laid, laid_of
+from gangplan.validate.schema_messages import Problem
+from gangplan.validate.world import Run, World
+
+__all__ = ["kept"]
+
+Check = Callable[[Laid], Iterator[tuple[int, Problem]]]
+
+CHECKS: tuple[Check, ...] = (
+    counts.pods,
+    counts.slots,
+    counts.images,
+    counts.devices,
+    opaque.commands,
+    launch.arguments,
+    launch.environment,
+    order.start,
+    order.success,
+    order.restarts,
+    order.ready,
+    hosts.names,
+    hosts.keys,
+    users.user,
+    mounts.planned,
+    mounts.hiding,
+    life.deadlines,
+    life.endings,
+    life.sync,
+    marks.labels,
+    marks.queue,
+    marks.placement,
+)
+
+
+def kept(world: World, run: Run) -> Iterator[tuple[int, Problem]]:
+    """What the objects of a run make of the plan otherwise than was planned."""
+    laid = laid_of(world, run)
+    if laid is None:
+        return
+    for check in CHECKS:
+        yield from check(laid)

@@ -1,0 +1,83 @@
+"""The names by which the pods of a run find each other, and the keys by which they let each other in.
+
+Names are `<run>-<job>-0-<i>.<run>`, found through the search domains of the namespace (JobSet v0.10 to v0.12,
+pkg/controllers; Trainer's hostfile). Keys are mounted by Trainer at sshAuthMountPath.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gangplan.validate.promise.laid import Laid, Role
+from gangplan.validate.promise.words import broken, weakened
+from gangplan.validate.runtimes import JOBSET
+from gangplan.validate.schema_messages import Problem
+
+Found = Iterator[tuple[int, Problem]]
+
+
+def names(laid: Laid) -> Found:
+    """Every pod has the name that hostfile and master address have, and can look the others up."""
+    network = laid.jobset.get("network") or {}
+    if network.get("enableDNSHostnames") is False:
+        message = (
+            "no pod would have a host name: neither the hostfile nor the master's address could be found"
+        )
+        yield (
+            laid.runtime,
+            broken((*JOBSET, "network", "enableDNSHostnames"), message, "Leave enableDNSHostnames: true."),
+        )
+    if network.get("publishNotReadyAddresses") is False:
+        message = "the name of a worker would vanish while a probe of it fails"
+        at = (*JOBSET, "network", "publishNotReadyAddresses")
+        yield laid.runtime, weakened(at, message, "Leave publishNotReadyAddresses: true.")
+    if network.get("subdomain"):
+        why = (
+            "all runs would share one Service, which finds the pods of the first one only"
+            if laid.uses_mpi
+            else "the master's address that Trainer gives to the workers does not have it"
+        )
+        message = f"the pods would be found below '{network['subdomain']}': {why}"
+        yield laid.runtime, broken((*JOBSET, "network", "subdomain"), message, "Remove subdomain.")
+    for role in laid.planned():
+        yield from _lookup(laid, role)
+
+
+def _lookup(laid: Laid, role: Role) -> Found:
+    """How pods of a role resolve names."""
+    spec, policy = role.spec, role.spec.get("dnsPolicy", "ClusterFirst")
+    searches = (spec.get("dnsConfig") or {}).get("searches") or ()
+    is_lost = policy == "Default" or (policy == "ClusterFirst" and spec.get("hostNetwork"))
+    if policy == "None":
+        is_lost = not any(".svc" in domain for domain in searches)
+    if is_lost:
+        how = f"dnsPolicy {policy}" + (" on the host's network" if spec.get("hostNetwork") else "")
+        message = f"{role.title} would ask the node's DNS ({how}), which does not know the names of the pods"
+        right = "ClusterFirstWithHostNet" if spec.get("hostNetwork") else "ClusterFirst"
+        at = (*role.pod, "dnsPolicy" if "dnsPolicy" in spec else "hostNetwork")
+        yield laid.runtime, broken(at, message, f"Write dnsPolicy: {right}.")
+    if spec.get("setHostnameAsFQDN"):
+        message = (
+            f"the host names of {role.title} would be whole domain names: more than 64 characters keep a pod"
+            " from starting, and MPI no longer knows its own host"
+        )
+        yield laid.runtime, broken((*role.pod, "setHostnameAsFQDN"), message, "Remove setHostnameAsFQDN.")
+
+
+def keys(laid: Laid) -> Found:
+    """The SSH keys are where the image's server and client look for them."""
+    mpi = laid.policy.get("mpi")
+    if not laid.uses_mpi or mpi is None:
+        return
+    planned, built = laid.unit.job.image.ssh.keys, mpi.get("sshAuthMountPath", "/root/.ssh")
+    if built.rstrip("/") != planned.rstrip("/"):
+        message = f"the SSH keys would be at {built}; the image looks for them at {planned}"
+        help = f"Write ssh: {{keys: {built}}} for '{laid.unit.job.image.name}' in images/catalog.yaml."
+        yield laid.runtime, broken(("spec", "mlPolicy", "mpi", "sshAuthMountPath"), message, help)
+    port = laid.unit.job.image.ssh.port
+    for role in laid.planned():
+        for index, one in enumerate((role.container or {}).get("ports") or ()):
+            if one.get("name") == "ssh" and one.get("containerPort") != port:
+                message = f"port ssh would be {one.get('containerPort')}; the SSH server listens on {port}"
+                help = f"Write ssh: {{port: ...}} for '{laid.unit.job.image.name}' in images/catalog.yaml."
+                yield laid.runtime, broken((*role.box, "ports", index, "containerPort"), message, help)

@@ -1,0 +1,172 @@
+"""What starts the ranks: the words of the command, and the variables by which MPI finds hosts and slots.
+
+Words of the user's own program and values of variables are never printed: they may hold anything.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from gangplan.model.job import EnvVar
+from gangplan.plan import Unit
+from gangplan.validate.promise.laid import LAUNCHER, WORKER, Laid, Place, Role
+from gangplan.validate.promise.words import broken
+from gangplan.validate.schema_messages import Problem
+from gangplan.validate.trainjobs import RESERVED
+
+Found = Iterator[tuple[int, Problem]]
+
+# Options, without their dashes, that say how many ranks start, on which hosts, or where they meet.
+DECIDING = frozenset(
+    (
+        *("np", "n", "c", "N", "npernode", "ppn", "perhost", "host", "hosts", "H", "hostfile", "machinefile"),
+        *("f", "default-hostfile", "add-host", "add-hostfile", "configfile", "app", "num-proc", "num_nodes"),
+        *("num_gpus", "include", "exclude", "min-np", "max-np", "host-discovery-script", "nnodes"),
+        *("nproc-per-node", "nproc_per_node", "node-rank", "node_rank", "standalone", "master-addr"),
+        *("master_addr", "master-port", "master_port", "rdzv-endpoint", "rdzv_endpoint", "rdzv-backend"),
+        *("rdzv_backend", "rdzv-id", "rdzv_id", "launcher", "bootstrap", "rmk"),
+    )
+)
+# Variables that decide on hosts, slots and the way to them (Open MPI 4.1 and 5.0 with PRRTE 3, MPICH 4 and 5,
+# Intel MPI 2021). Those for tuning and for messages are free.
+HELD = re.compile(
+    r"(OMPI_MCA_(orte|prte|plm|ras)|PRTE_MCA_(prte|plm|ras))(_.*)?"
+    r"|(I_MPI_)?HYDRA_(HOST_FILE|LAUNCHER|BOOTSTRAP|RMK)(_.*)?|I_MPI_(PERHOST|HYDRA_BRANCH_COUNT)"
+    r"|(SLURM|PBS|LSB|PMI|PMIX|OMPI_COMM_WORLD)_.*|CHECKPOINT_(DIR|INTERVAL|RESUME)"
+)
+FREE = re.compile(r".*_verbose")
+
+
+def arguments(laid: Laid) -> Found:
+    """The words that the launcher (for torch, each worker) runs are those of the plan."""
+    role = laid.roles.get(LAUNCHER if laid.uses_mpi else WORKER)
+    if role is None or role.container is None:
+        return
+    names = ("args",) if laid.uses_mpi else ("command", "args")
+    built = [expanded(str(word)) for name in names for word in role.container.get(name) or ()]
+    planned = list(laid.unit.launch.argv)
+    if built == planned:
+        return
+    head = _same(planned, built)
+    tail = _same(planned[head:][::-1], built[head:][::-1])
+    gone, new = planned[head : len(planned) - tail], built[head : len(built) - tail]
+    program = _program_at(laid.unit)
+    if not gone and 0 < head <= program and not any(_decides(word) for word in new):
+        return  # options that only tune
+    index, path = _where(laid, role, names, head)
+    if head + len(gone) <= program:
+        message = (
+            f"the launcher would be told {_told(built, head, new)} instead of {_told(planned, head, gone)}:"
+            f" the plan has {laid.unit.layout.ranks} ranks on {laid.unit.layout.workers} workers"
+        )
+        help = "Write workers, slots or mpi in the spec: the options of the launcher follow them."
+    else:
+        message = "the run would not start the command of its spec"
+        help = "Write command in the spec."
+    yield index, broken(path, message, help, "command")
+
+
+def _where(laid: Laid, role: Role, names: Sequence[str], head: int) -> Place:
+    """The word that differs first, or the list where it is missing."""
+    for name in names:
+        words = (role.container or {}).get(name) or ()
+        if head < len(words) or name == names[-1]:
+            index, path = role.place(name)
+            return index, (*path, head) if head < len(words) else path
+        head -= len(words)
+    return role.place(names[0])
+
+
+def _same(some: Sequence[str], others: Sequence[str]) -> int:
+    """How many words are the same from the start."""
+    count = 0
+    for one, other in zip(some, others, strict=False):
+        if one != other:
+            break
+        count += 1
+    return count
+
+
+def _program_at(unit: Unit) -> int:
+    """Where the user's words begin in the planned ones; -1 where they are all the user's."""
+    if not unit.launch.is_wrapped:
+        return -1
+    fills = {"{ranks}": unit.job.ranks, "{workers}": unit.job.workers, "{slots}": unit.job.slots}
+    words = list(unit.job.command)
+    for name, value in fills.items():
+        words = [word.replace(name, str(value)) for word in words]
+    return len(unit.launch.argv) - _same(list(unit.launch.argv)[::-1], words[::-1])
+
+
+def _decides(word: str) -> bool:
+    option = word.partition("=")[0]
+    return option.startswith("-") and option.lstrip("-") in DECIDING
+
+
+def _told(words: Sequence[str], head: int, part: Sequence[str]) -> str:
+    """The words that differ, with the option before them."""
+    before = words[head - 1 : head] if head and words[head - 1].startswith("-") else []
+    shown = [*before, *part[:4]]
+    return f"'{' '.join(shown)}'" if part else "nothing" if not before else f"'{before[0]}' alone"
+
+
+def expanded(word: str) -> str:
+    """A word as the kubelet hands it on, references to variables left as they are.
+
+    `$$` is `$` (k8s.io/kubernetes third_party/forked/golang/expansion, v1.34).
+    """
+    return word.replace("$$", "$") if "$$" in word else word
+
+
+def environment(laid: Laid) -> Found:
+    """The variables of the launch are there, with the planned values where these decide."""
+    unit = laid.unit
+    if laid.uses_mpi:
+        yield from _variables(laid, laid.roles.get(LAUNCHER), unit.launch.launcher_env)
+    else:
+        yield from _variables(laid, laid.roles.get(WORKER), unit.launch.worker_env)
+
+
+def _variables(laid: Laid, role: Role | None, planned: Sequence[EnvVar]) -> Found:
+    if role is None or role.container is None:
+        return
+    wanted = {one.name: one for one in planned}
+    built = {one["name"]: one for one in role.container.get("env") or ()}
+    index, path = role.place("env")
+    gone = [name for name in wanted if name not in built]
+    if gone:
+        message = (
+            f"{role.title} would have no variable {', '.join(gone)}, by which the plan starts the program"
+        )
+        help = "Leave the variables that are there, and add others: op: add, path: .../env/-."
+        yield laid.runtime, broken((*role.box, "env"), message, help, "command")
+    for name, variable in wanted.items():
+        if (
+            name in built
+            and HELD.fullmatch(name)
+            and expanded(str(built[name].get("value", ""))) != variable.value
+        ):
+            message = f"{role.title} would have another {name}; the plan starts the run with {variable.value}"
+            yield index, broken(_at(path, role, name), message, _right_place(name), "command")
+    for name in built:
+        if name in wanted or FREE.fullmatch(name) or any(name in names for names in RESERVED.values()):
+            continue
+        if HELD.fullmatch(name):
+            message = (
+                f"{role.title} would have {name}, which changes where or how ranks start; the plan has none"
+            )
+            yield index, broken(_at(path, role, name), message, _right_place(name), "command")
+
+
+def _right_place(name: str) -> str:
+    if name.startswith("CHECKPOINT_"):
+        return "Write checkpoint in the spec."
+    return "Remove it; write workers, slots and mpi in the spec."
+
+
+def _at(path: tuple[str | int, ...], role: Role, name: str) -> tuple[str | int, ...]:
+    """The entry of a variable in its list."""
+    variables = (role.container or {}).get("env") or ()
+    place = next((at for at, one in enumerate(variables) if one["name"] == name), None)
+    return path if place is None or "env" in role.own else (*path, place)

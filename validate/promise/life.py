@@ -1,0 +1,108 @@
+"""How long a run lives, how it ends, and that no sync takes it away."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from gangplan.validate.forms import Body, Path
+from gangplan.validate.promise.laid import LAUNCHER, WORKER, Laid, Role
+from gangplan.validate.promise.words import broken, weakened
+from gangplan.validate.schema_messages import Problem
+
+Found = Iterator[tuple[int, Problem]]
+ARGO = "argocd.argoproj.io/"
+KEEPS = "Prune=false"
+
+
+def deadlines(laid: Laid) -> Found:
+    """The run ends no later than planned; one that ends earlier is told.
+
+    TrainJob has a deadline since Trainer 2.2; before, that of its Job counts. Deadlines of Jobs and pods bind
+    as well where they come first.
+    """
+    planned, trainer = laid.unit.job.timeout_s, laid.unit.job.platform.trainer
+    ends = laid.roles.get(LAUNCHER if laid.uses_mpi else WORKER)
+    own: tuple[int, Path] = (laid.train_job, ("spec", "activeDeadlineSeconds"))
+    stated = laid.job.get("activeDeadlineSeconds")
+    if not trainer.at_least(2, 2) and ends is not None:
+        own = (laid.runtime, (*ends.at, "template", "spec", "activeDeadlineSeconds"))
+        stated = ends.job.get("activeDeadlineSeconds")
+    if planned and (stated is None or stated > planned):
+        message = f"the run would end {_after(stated)}; the plan ends it after {_hours(planned)}"
+        help = "Write timeout in the spec, or defaults: {timeout: ...} in cluster.yaml."
+        yield own[0], broken(own[1], message, help, "timeout")
+    limits: list[tuple[int, Path, Any]] = [(*own, stated)]
+    for role in laid.planned():
+        job: Path = (*role.at, "template", "spec", "activeDeadlineSeconds")
+        limits.append((laid.runtime, job, role.job.get("activeDeadlineSeconds")))
+        pod: Path = (*role.pod, "activeDeadlineSeconds")
+        limits.append((laid.runtime, pod, role.spec.get("activeDeadlineSeconds")))
+    for index, path, limit in limits:
+        if limit is not None and (not planned or limit < planned):
+            is_long = f"the plan gives it {_hours(planned)}" if planned else "the plan has no end"
+            message = f"the run would be ended {_after(limit)}; {is_long}"
+            help = "Write timeout in the spec, or limits: {timeout_hours: ...} in cluster.yaml."
+            yield index, weakened(path, message, help)
+            return
+
+
+def _after(seconds: Any) -> str:
+    return "never" if seconds is None else f"after {_hours(seconds)}"
+
+
+def _hours(seconds: int) -> str:
+    """Seconds in the units that a spec takes."""
+    for unit, size in (("h", 3600), ("m", 60)):
+        if seconds % size == 0:
+            return f"{seconds // size}{unit}"
+    return f"{seconds}s"
+
+
+def endings(laid: Laid) -> Found:
+    """The pods whose end is the run's end have nothing beside the program that could go on."""
+    role = laid.roles.get(LAUNCHER if laid.uses_mpi else WORKER)
+    if role is None or role.container is None:
+        return
+    for index, one in enumerate(role.spec.get("containers") or ()):
+        if one["name"] != role.container["name"]:
+            message = (
+                f"the run would be complete only when container '{one['name']}' of {role.title} has ended too"
+            )
+            help = (
+                "Put it into initContainers with restartPolicy: Always; such a sidecar ends with the program."
+            )
+            yield laid.runtime, weakened((*role.pod, "containers", index), message, help)
+    yield from _injected(laid, role)
+
+
+def _injected(laid: Laid, role: Role) -> Found:
+    """A mesh's sidecar outlives the program where it is a plain container (trainer#2794)."""
+    labels = (role.template.get("metadata") or {}).get("labels") or {}
+    if labels.get("sidecar.istio.io/inject") == "true":
+        message = (
+            f"a mesh's sidecar in {role.title} can outlive the program, and the run would never complete"
+        )
+        at = (*role.at, *("template", "spec", "template", "metadata", "labels", "sidecar.istio.io/inject"))
+        yield laid.runtime, weakened(at, message, 'Leave sidecar.istio.io/inject: "false".')
+
+
+def sync(laid: Laid) -> Found:
+    """No sync deletes a run whose file has gone, and none applies an archived one (decision 0002)."""
+    for index, body in enumerate(laid.run.bodies):
+        annotations = _annotations(body)
+        at: Path = ("metadata", "annotations")
+        options = [one.strip() for one in str(annotations.get(f"{ARGO}sync-options", "")).split(",")]
+        if KEEPS not in options:
+            message = (
+                f"a sync would delete this {body['kind']} when its file leaves Git, and end the run with it"
+            )
+            yield index, broken((*at, f"{ARGO}sync-options"), message, f"Leave {KEEPS} among its options.")
+        if laid.unit.job.is_archived and annotations.get(f"{ARGO}hook") != "Skip":
+            message = "the run is archived, and would be applied again"
+            yield index, broken((*at, f"{ARGO}hook"), message, "Leave the annotation.")
+
+
+def _annotations(body: Body) -> Body:
+    found: Body = body["metadata"].get("annotations") or {}
+    return found

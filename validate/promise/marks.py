@@ -1,0 +1,115 @@
+"""Names, labels and placement: what queues, policies, monitoring and bills know the run and its pods by."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gangplan.validate.forms import Path
+from gangplan.validate.promise.laid import LAUNCHER, WORKER, Laid, Role
+from gangplan.validate.promise.words import broken
+from gangplan.validate.schema_messages import Problem
+
+Found = Iterator[tuple[int, Problem]]
+OWN = "gangplan.dev/"
+QUEUE, PRIORITY = "kueue.x-k8s.io/queue-name", "kueue.x-k8s.io/priority-class"
+VOLCANO_QUEUE = "scheduling.volcano.sh/queue-name"
+NETWORKS = "k8s.v1.cni.cncf.io/networks"
+
+
+def labels(laid: Laid) -> Found:
+    """The labels that say whose run it is, on its objects and on its pods."""
+    unit = laid.unit
+    wanted = {
+        "app.kubernetes.io/managed-by": "gangplan",
+        f"{OWN}job": unit.job.name,
+        f"{OWN}run": unit.run_name,
+        f"{OWN}team": unit.job.team,
+        **{f"{OWN}{regime}": "true" for regime in unit.job.regimes},
+        **({f"{OWN}residency": unit.job.residency} if unit.job.residency else {}),
+    }
+    for index, body in enumerate(laid.run.bodies):
+        built = body["metadata"].get("labels") or {}
+        yield from _differing(index, ("metadata", "labels"), wanted, built, f"this {body['kind']}")
+    for role in laid.planned():
+        built = (role.template.get("metadata") or {}).get("labels") or {}
+        at: Path = (*role.at, "template", "spec", "template", "metadata", "labels")
+        part = "launcher" if role.name == LAUNCHER else "worker"
+        yield from _differing(laid.runtime, at, {**wanted, f"{OWN}role": part}, built, role.title)
+
+
+def _differing(
+    index: int, at: Path, wanted: dict[str, str], built: dict[str, str], title: str
+) -> Iterator[tuple[int, Problem]]:
+    for key, value in wanted.items():
+        if built.get(key) != value:
+            has = f"{key}: {built[key]}" if key in built else f"no label {key}"
+            message = f"{title} would have {has}; policies, monitoring and cost reports look for {value}"
+            yield index, broken((*at, key), message, "Leave the label; add one of your own beside it.")
+
+
+def queue(laid: Laid) -> Found:
+    """The queue, the priority, the account and the scheduler that the run was judged with."""
+    job = laid.unit.job
+    built = laid.run.bodies[laid.train_job]["metadata"].get("labels") or {}
+    at: Path = ("metadata", "labels")
+    if job.queue and job.platform.gang == "kueue":
+        if built.get(QUEUE) not in (job.queue, None):  # one without a queue is told as not-queued
+            message = f"the run would wait in queue '{built[QUEUE]}'; the plan has '{job.queue}'"
+            help = f"Write queue: {built[QUEUE]} for team {job.team} in cluster.yaml."
+            yield laid.train_job, broken((*at, QUEUE), message, help)
+        if built.get(PRIORITY) != f"training-{job.priority}":
+            message = (
+                f"the run would have priority '{built.get(PRIORITY, '(none)')}'; the plan has"
+                f" 'training-{job.priority}'"
+            )
+            help = "Write priority in the spec, or defaults: {priority: ...} in cluster.yaml."
+            yield laid.train_job, broken((*at, PRIORITY), message, help, "priority")
+    for role in laid.planned():
+        yield from _account(laid, role)
+        yield from _scheduler(laid, role)
+
+
+def _account(laid: Laid, role: Role) -> Found:
+    planned, built = laid.unit.job.service_account, role.spec.get("serviceAccountName", "default")
+    if built != planned:
+        message = (
+            f"{role.title} would run with service account '{built}', which gangplan does not make in"
+            f" {laid.unit.job.namespace}; the plan has '{planned}'"
+        )
+        help = f"Leave serviceAccountName: {planned}; patch that ServiceAccount for a cloud identity."
+        yield laid.runtime, broken((*role.pod, "serviceAccountName"), message, help)
+
+
+def _scheduler(laid: Laid, role: Role) -> Found:
+    """Only the scheduler that made the pod group starts its pods together."""
+    gang = laid.unit.job.platform.gang
+    if not laid.unit.job.platform.has_pod_group:
+        return
+    group = laid.run.bodies[laid.runtime]["spec"].get("podGroupPolicy") or {}
+    if role.name == WORKER and gang not in group:
+        message = f"the run would have no pod group of {gang}: its pods would start one by one"
+        yield laid.runtime, broken(("spec", "podGroupPolicy"), message, "Leave podGroupPolicy.")
+    wanted = {"volcano": "volcano", "coscheduling": "scheduler-plugins-scheduler"}[gang]
+    built = role.spec.get("schedulerName", "default-scheduler")
+    if built != wanted:
+        message = f"{role.title} would be placed by '{built}', one by one; the group is started by '{wanted}'"
+        yield laid.runtime, broken((*role.pod, "schedulerName"), message, f"Leave schedulerName: {wanted}.")
+
+
+def placement(laid: Laid) -> Found:
+    """The topology and the second network that the spec asks for."""
+    job = laid.unit.job
+    role = laid.roles.get(WORKER)
+    if role is None:
+        return
+    built = (role.template.get("metadata") or {}).get("annotations") or {}
+    at: Path = (*role.at, "template", "spec", "template", "metadata", "annotations")
+    if job.topology is not None:
+        key, level = f"kueue.x-k8s.io/{job.topology[0]}", job.topology[1]
+        if built.get(key) != level:
+            message = f"the workers would not be placed by '{level}', as the spec asks"
+            yield laid.runtime, broken((*at, key), message, "Write placement in the spec.")
+    networks = [one.strip() for one in built.get(NETWORKS, "").split(",")]
+    if any(one.strip() not in networks for one in job.rdma_network.split(",") if one):
+        message = f"the workers would not be on the network '{job.rdma_network}' that their pool has for RDMA"
+        yield laid.runtime, broken((*at, NETWORKS), message, "Keep it, and add others behind a comma.")

@@ -1,0 +1,49 @@
+"""Texts that carry the launch and that no check can read: the launch script, the SSH server's command line.
+
+They are what the generator wrote, or the run is not the one that was planned and tested.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gangplan.validate.forms import Body
+from gangplan.validate.promise.laid import CONTAINER, LAUNCHER, Laid, Role
+from gangplan.validate.promise.words import broken
+from gangplan.validate.runtimes import entries_of, pod_of
+from gangplan.validate.schema_messages import Problem
+
+
+def commands(laid: Laid) -> Iterator[tuple[int, Problem]]:
+    """What starts in each role, before the arguments that are the user's."""
+    generated = next((one for one in laid.run.generated if one["kind"] == "TrainingRuntime"), None)
+    if generated is None:
+        return
+    before = {entry["name"]: _container(entry) for entry in entries_of(generated)}
+    for role in laid.planned():
+        mine = before.get(role.name)
+        if mine is None or role.container is None:
+            continue
+        # torch workers have the user's command; the launcher's arguments are judged word by word (launch.py).
+        fields = ["command", *(["args"] if role.name != LAUNCHER else ())] if laid.uses_mpi else []
+        for name in fields:
+            if role.container.get(name) != mine.get(name):
+                yield _replaced(laid, role, name)
+
+
+def _replaced(laid: Laid, role: Role, name: str) -> tuple[int, Problem]:
+    index, path = role.place(name)
+    if role.name == LAUNCHER:
+        message = (
+            "the launcher would not run the launch script, which waits for the workers, counts them and fails"
+            " the run when one is missing"
+        )
+        help = "Leave its command. Write command in the spec, or mpi.setup in images/catalog.yaml."
+    else:
+        message = "the workers would not start the image's SSH server, by which the launcher starts the ranks"
+        help = f"Write ssh for '{laid.unit.job.image.name}' in images/catalog.yaml."
+    return index, broken(path, message, help)
+
+
+def _container(entry: Body) -> Body:
+    return next((one for one in pod_of(entry)["containers"] if one["name"] == CONTAINER), {})

@@ -1,0 +1,154 @@
+"""When pods start, when the run has succeeded, and what happens when a part of it fails."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from gangplan.validate.forms import Body, Path
+from gangplan.validate.promise.laid import LAUNCHER, WORKER, Laid, Role
+from gangplan.validate.promise.words import broken, weakened
+from gangplan.validate.runtimes import JOBSET
+from gangplan.validate.schema_messages import Problem
+
+Found = Iterator[tuple[int, Problem]]
+ENDLESS = "RestartJobSetAndIgnoreMaxRestarts"
+# Reasons of a failed Job that say that the program failed, not that its node went away.
+OWN_FAULTS = ("BackoffLimitExceeded", "DeadlineExceeded")
+
+
+def start(laid: Laid) -> Found:
+    """The launcher starts when all workers are Ready; in a pod group its script waits instead."""
+    launcher = laid.roles.get(LAUNCHER)
+    if not laid.uses_mpi or launcher is None:
+        return
+    if laid.unit.job.platform.has_pod_group:
+        return  # gang-deadlock tells of a dependsOn there
+    waits = {one["name"]: one.get("status") for one in launcher.entry.get("dependsOn") or ()}
+    at: Path = (*launcher.at, "dependsOn")
+    if waits.get(WORKER) == "Complete":
+        message = "the launcher would wait until the workers are Complete: their SSH servers never end"
+        yield laid.runtime, broken(at, message, "Write status: Ready.")
+    elif WORKER not in waits and not _in_order(laid, launcher):
+        message = (
+            "the launcher would not wait for the workers: it would start while their images are still pulled,"
+            " and mpirun would find no SSH server"
+        )
+        yield laid.runtime, broken(at, message, "Leave dependsOn: [{name: node, status: Ready}].")
+
+
+def _in_order(laid: Laid, launcher: Role) -> bool:
+    """JobSet's own way to start one after the other, which waits for Ready too (startupPolicy)."""
+    worker = laid.roles.get(WORKER)
+    is_before = worker is not None and worker.index < launcher.index
+    return is_before and (laid.jobset.get("startupPolicy") or {}).get("startupPolicyOrder") == "InOrder"
+
+
+def success(laid: Laid) -> Found:
+    """The run succeeds with the launcher, or with all workers where there is none."""
+    wanted = LAUNCHER if laid.uses_mpi else WORKER
+    if wanted not in laid.roles:
+        return
+    policy = laid.jobset.get("successPolicy") or {}
+    targets = set(policy.get("targetReplicatedJobs") or laid.roles)
+    is_enough = wanted in targets and (targets == {wanted} or _ends_early(laid, policy, targets))
+    if is_enough:
+        return
+    at: Path = (*JOBSET, "successPolicy")
+    help = f"Leave targetReplicatedJobs: [{wanted}]."
+    others = ", ".join(sorted(targets - {wanted}))
+    if laid.uses_mpi and WORKER in targets:
+        message = "the run would never complete: it would wait for the workers, whose SSH servers never end"
+    elif wanted not in targets:
+        message = f"the run would complete without {laid.roles[wanted].title}: success hangs on {others}"
+    elif policy.get("operator") == "Any":
+        message = f"the run would be complete as soon as {others} is, with the program still at work"
+    else:
+        message = f"the run would not be complete before {others} is"
+        yield laid.runtime, weakened((*at, "targetReplicatedJobs"), message, help)
+        return
+    yield laid.runtime, broken((*at, "targetReplicatedJobs"), message, help)
+
+
+def _ends_early(laid: Laid, policy: Body, targets: set[str]) -> bool:
+    """Any of launcher and workers is the launcher: the workers' servers never end by themselves."""
+    is_any = policy.get("operator") == "Any"
+    return is_any and laid.uses_mpi and targets == {LAUNCHER, WORKER}
+
+
+def restarts(laid: Laid) -> Found:
+    """A run is tried again as a whole, as often as the spec says; no part of it by itself."""
+    planned, failure = laid.unit.job.retries, laid.jobset.get("failurePolicy") or {}
+    built = failure.get("maxRestarts", 0)
+    if built != planned:
+        message = (
+            f"the run would be tried again {_times(built)} after a failure; the plan says {_times(planned)}"
+        )
+        at: Path = (*JOBSET, "failurePolicy", "maxRestarts")
+        yield laid.runtime, broken(at, message, f"Write retries: {built} in the spec.", "retries")
+    for index, rule in enumerate(failure.get("rules") or ()):
+        reasons = rule.get("onJobFailureReasons") or OWN_FAULTS
+        if rule.get("action") == ENDLESS and any(reason in OWN_FAULTS for reason in reasons):
+            message = "a program that fails would be started again for ever, whatever retries says"
+            help = "Name the reasons that are not the program's: onJobFailureReasons: [PodFailurePolicy]."
+            yield laid.runtime, broken((*JOBSET, "failurePolicy", "rules", index), message, help)
+    for role in laid.planned():
+        yield from _alone(laid, role)
+
+
+def _times(number: Any) -> str:
+    return {0: "never", 1: "once", 2: "twice"}.get(number, f"{number} times")
+
+
+def _alone(laid: Laid, role: Role) -> Found:
+    """Pods that come back by themselves: ranks cannot join a job that is running."""
+    job: Path = (*role.at, "template", "spec")
+    limit = role.job.get("backoffLimit", 6)
+    if limit:
+        message = (
+            f"pods of {role.title} would be started again by themselves, up to {limit} times, beside ranks"
+            " that still run; the plan starts a run again as a whole"
+        )
+        yield laid.runtime, broken((*job, "backoffLimit"), message, "Write retries in the spec.", "retries")
+    restart = role.spec.get("restartPolicy", "OnFailure")  # JobSet's default
+    if restart != "Never":
+        message = f"{role.title} would be started again in place ({restart}), beside ranks that still run"
+        yield laid.runtime, broken((*role.pod, "restartPolicy"), message, "Leave restartPolicy: Never.")
+    if role.job.get("completionMode", "Indexed") != "Indexed":
+        message = f"{role.title} would have no host names: only pods of an Indexed Job have"
+        yield laid.runtime, broken((*job, "completionMode"), message, "Leave completionMode: Indexed.")
+
+
+def ready(laid: Laid) -> Found:
+    """Ready means that a worker's SSH server listens: the launcher starts by it."""
+    role, port = laid.roles.get(WORKER), laid.unit.job.image.ssh.port
+    if not laid.uses_mpi or role is None or role.container is None:
+        return
+    knows = False
+    for name in ("startupProbe", "readinessProbe", "livenessProbe"):
+        probe = role.container.get(name)
+        if probe is None:
+            continue
+        asked = _asked(probe, role.container)
+        if asked not in (port, None):
+            what = "never be Ready" if name != "livenessProbe" else "be killed over and over"
+            message = f"the workers would {what}: the {name} asks {asked}, the SSH server listens on {port}"
+            yield laid.runtime, broken((*role.box, name), message, f"Write tcpSocket: {{port: {port}}}.")
+        knows = knows or name != "livenessProbe"
+    if not knows and not laid.unit.job.platform.has_pod_group:
+        message = (
+            "the workers would be Ready before their SSH servers listen, and the launcher starts by that"
+        )
+        help = f"Leave a readinessProbe or startupProbe with tcpSocket: {{port: {port}}}."
+        yield laid.runtime, broken((*role.box, "readinessProbe"), message, help)
+
+
+def _asked(probe: Body, container: Body) -> Any:
+    """The port that a probe asks; None for a command, which only the image knows."""
+    if "httpGet" in probe:
+        return "by HTTP"
+    if "grpc" in probe:
+        return "by gRPC"
+    port = (probe.get("tcpSocket") or {}).get("port")
+    named = {one.get("name"): one.get("containerPort") for one in container.get("ports") or ()}
+    return named.get(port, port) if isinstance(port, str) else port

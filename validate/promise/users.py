@@ -1,0 +1,49 @@
+"""Who the program runs as: sshd, its keys and the entry in /etc/passwd belong to the image's user.
+
+Trainer mounts the keys root:fsGroup 0640 from 2.3 on; OpenSSH refuses a key that its own user shares, and a
+user without a name (Trainer v2.3.0 plugins/mpi; OpenSSH 9 sshkey, observed). Plain torch minds neither.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gangplan.validate.forms import Path
+from gangplan.validate.promise.laid import Laid, Role
+from gangplan.validate.promise.words import broken
+from gangplan.validate.schema_messages import Problem
+
+Found = Iterator[tuple[int, Problem]]
+
+
+def user(laid: Laid) -> Found:
+    """The user and the group that open the keys."""
+    if not laid.uses_mpi:
+        return
+    for role in laid.planned():
+        yield from _user(laid, role)
+        yield from _group(laid, role)
+
+
+def _user(laid: Laid, role: Role) -> Found:
+    image = laid.unit.job.image
+    pod, own = role.spec.get("securityContext") or {}, (role.container or {}).get("securityContext") or {}
+    built = own.get("runAsUser", pod.get("runAsUser"))
+    if built == image.uid:
+        return
+    at: Path = (*(role.box if "runAsUser" in own else role.pod), "securityContext", "runAsUser")
+    who = "the image's default user" if built is None else "root" if built == 0 else f"user {built}"
+    message = (
+        f"{role.title} would run as {who}; SSH keys and account of the image are those of user {image.uid}"
+    )
+    help = f"Build the image for another user and write its uid for '{image.name}' in images/catalog.yaml."
+    yield laid.runtime, broken(at, message, help)
+
+
+def _group(laid: Laid, role: Role) -> Found:
+    """From Trainer 2.3 on only the pod's group may read the keys."""
+    context = role.spec.get("securityContext") or {}
+    if context.get("fsGroup") is None and laid.unit.job.platform.trainer.at_least(2, 3):
+        message = f"{role.title} could not read the SSH keys, which belong to root and to the pod's fsGroup"
+        help = f"Leave a group: fsGroup: {laid.unit.job.image.gid}."
+        yield laid.runtime, broken((*role.pod, "securityContext", "fsGroup"), message, help)

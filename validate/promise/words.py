@@ -1,0 +1,24 @@
+"""How a broken promise is told: what the run would be, what was planned, and where to change it rightly."""
+
+from __future__ import annotations
+
+from gangplan.findings import Severity
+from gangplan.validate.forms import Path
+from gangplan.validate.schema_messages import Problem
+
+BROKEN, WEAKENED = "plan-broken", "plan-weakened"
+
+
+def broken(path: Path, message: str, help: str, field: str = "") -> Problem:
+    """What starts, or ends, is not what was planned. `field` is the spec's field (as in `Job.origins`)."""
+    return Problem(path, message, help, BROKEN, Severity.ERROR, field)
+
+
+def weakened(path: Path, message: str, help: str) -> Problem:
+    """The run starts as planned and has less than the plan says."""
+    return Problem(path, message, help, WEAKENED, Severity.WARNING)
+
+
+def counted(number: int, one: str, many: str = "") -> str:
+    """`1 worker`, `3 workers`."""
+    return f"{number} {one if number == 1 else many or f'{one}s'}"
