@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from gangplan.blame import culprit, key_of, keys, patched_place
+from gangplan.blame import OF_EVERY_RUN, culprit, key_of, keys, patched_place
 from gangplan.findings import Finding, Location, note, warning
 from gangplan.model.job import Platform
 from gangplan.model.site import Site
@@ -75,6 +75,8 @@ def prove_run(
     that they do not have where nothing is patched (`plain`), at the patch of the object that spoils the run.
     """
     proved = prove(world, Run(unit, tuple(bodies), tuple(before)))
+    if bodies is before:  # a kept run is what was planned then, not now
+        proved = [(index, problem) for index, problem in proved if problem.rule not in OF_EVERY_RUN]
     if not proved:
         return []
     tracer = tracer_of(unit, bodies, component, before)

@@ -11,10 +11,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from gangplan.emit import source_of
-from gangplan.findings import Finding, Location, error
+from gangplan.findings import Finding, Location, error, warning
 from gangplan.rules import rules
 from gangplan.source import MOST_BYTES
-from gangplan.validate.secrets import RULE, Secret, hidden, secrets_in, stored_secrets
+from gangplan.validate.secrets import RANDOM, RULE, SUSPECTED, Secret, hidden, secrets_in, stored_secrets
 from gangplan.workspace import OVERLAYS, RENDERED, SPECS
 
 FOLDERS = (SPECS, OVERLAYS, "images")
@@ -64,6 +64,7 @@ def untold(findings: Iterable[Finding], secrets: Iterable[Finding]) -> list[Find
 
 def _finding(file: str, text: str, secret: Secret) -> Finding:
     line, column = secret.place(text)
+    at = Location(file, line, column)
     holder = f"{secret.name} holds" if secret.name else "this is"
     where = secret.name if secret.name.isidentifier() else "NAME"
     help = (
@@ -71,7 +72,9 @@ def _finding(file: str, text: str, secret: Secret) -> Finding:
         if file.startswith(f"{SPECS}/")
         else "Revoke it, and refer to a Secret of the cluster by its name."
     )
-    return error(RULE, Location(file, line, column), f"{holder} {secret.what}", help)
+    if secret.what == RANDOM:
+        return warning(SUSPECTED, at, f"{holder} {secret.what}", f"{help[:-1]}; leave it if it is public.")
+    return error(RULE, at, f"{holder} {secret.what}", help)
 
 
 def _value(text: str, secret: Secret) -> str:

@@ -12,8 +12,10 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
-RULE = "secret-literal"
+RULE, SUSPECTED = "secret-literal", "secret-suspected"
+RANDOM = "a text of random characters, as keys and tokens are"
 # What stands in the place of a secret, whatever it is.
 HIDDEN = "(hidden)"
 
@@ -45,6 +47,20 @@ _PAIR = re.compile(r"(?P<name>[A-Za-z][A-Za-z0-9_.-]*)['\"]?(?:[ \t]*:[ \t]+|=)"
 _ENTRY = re.compile(
     r"\bname:[ \t]+['\"]?(?P<name>[A-Za-z_][A-Za-z0-9_]*)['\"]?,?\s+value:[ \t]+" + _WORD.format("a")
 )
+# --name VALUE, in one text or as two words of a list.
+_OPTION = re.compile(
+    r"(?P<name>[A-Za-z][A-Za-z0-9_.-]*)['\"]?(?:[ \t]*,[ \t]*|[ \t]+|[ \t]*\n[ \t]*-[ \t]+)(?!['\"]?-)"
+    + _WORD.format("a")
+)
+# A word of random letters of both cases and digits, whatever its name is: long enough to be a key, short
+# enough to be no picture. Of words like these in 1 022 public manifests, all but one were in Secrets.
+_ANY = re.compile(r"(?<![A-Za-z0-9+/_.:@-])[A-Za-z0-9+_][A-Za-z0-9+/_-]{23,126}={0,2}(?![A-Za-z0-9+/_=.:@-])")
+_ANY_BITS, _ANY_TURNS, _ANY_DIGITS = 4.0, 0.4, 3
+# Public by nature: certificates, public keys, checksums.
+_PUBLIC = re.compile(
+    r"-----BEGIN (?:[A-Z0-9]{1,9} ){0,4}(?:CERTIFICATE|PUBLIC KEY)(?: [A-Z]{1,9})?-----[^-]*-----END"
+    r"|\b(?:ssh-[a-z0-9]+|ecdsa-sha2-[a-z0-9]+)[ \t]+[A-Za-z0-9+/=]+|\bsha(?:1|256|384|512)-[A-Za-z0-9+/=]+"
+)
 # Where such a name may be: the pair is only looked for around these words.
 _HINT = re.compile(
     r"[Pp][Aa][Ss][Ss][WwPp]|[Tt][Oo][Kk][Ee][Nn]|[Ss][Ee][Cc][Rr][Ee][Tt]|[Cc][Rr][Ee][Dd]|[Kk][Ee][Yy]"
@@ -54,10 +70,29 @@ _LONGEST_NAME = 128
 _STORED = re.compile(r"^kind:[ \t]+Secret[ \t]*$", re.MULTILINE)
 
 # Words of a name that say what its value is. PWD is a folder, TOKENS and TOKENIZER are about language.
-CERTAIN = frozenset({"PASSWORD", "PASSWD", "PASSPHRASE"})
+CERTAIN = ("PASSWORD", "PASSWD", "PASSPHRASE")
 LIKELY = frozenset({"TOKEN", "SECRET", "CREDENTIAL", "CREDENTIALS", "KEY", "APIKEY"})
+# Ends of a name, without what stands between its words, that mean a secret and hardly anything else.
+MEANT = (
+    *(
+        "APIKEY",
+        "ACCESSKEY",
+        "SECRETKEY",
+        "PRIVATEKEY",
+        "ACCOUNTKEY",
+        "SIGNINGKEY",
+        "ENCRYPTIONKEY",
+        "AUTHKEY",
+    ),
+    *("AUTHTOKEN", "ACCESSTOKEN", "BEARERTOKEN", "REFRESHTOKEN", "APITOKEN", "HFTOKEN", "HUBTOKEN"),
+    *("HUGGINGFACETOKEN", "WANDBTOKEN", "GITHUBTOKEN", "GITLABTOKEN", "CLIENTSECRET", "APISECRET"),
+)
+# Last words of names that tell of a secret without holding it.
+_ABOUT = frozenset(
+    {"REF", "FILE", "PATH", "NAME", "SECRET", "KEY", "POLICY", "LENGTH", "REQUIRED", "ENABLED", "STDIN"}
+)
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
-_LEAST, _LEAST_CERTAIN = 16, 6
+_LEAST, _LEAST_MEANT, _LEAST_CERTAIN = 16, 8, 6
 # Bits per character: random hexadecimal text has 3.2 to 3.9 at 20 to 64 characters, words below 3.
 _BITS = 3.0
 
@@ -66,7 +101,7 @@ _DIGEST = re.compile(r"(?:.*@)?sha(?:256|512):[0-9a-f]+|(?:SHA256|MD5):\S+")
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 _PATH = re.compile(r"(?:/|\./|\.\./|~/|[a-z0-9+.-]+://)\S*")
 # Words as people write them, joined: team-nlp-s3, TopologyAwareScheduling, created_at, AWS_ACCESS_KEY.
-_SEGMENT = r"(?:[A-Z]?[a-z]{2,}+|[A-Z]{2,}+(?![a-z])|[a-z])*+[0-9]{0,8}+"
+_SEGMENT = r"(?:[A-Z]?[a-z]++|[A-Z]{2,}+(?![a-z]))*+[0-9]{0,8}+"
 _NAME = re.compile(rf"{_SEGMENT}(?:[-_./:]{_SEGMENT})*+")
 # SECRET/KEY, as a spec names a secret.
 _SECRET_KEY = re.compile(r"[a-z0-9][-a-z0-9.]*/[A-Za-z0-9_.-]+")
@@ -91,7 +126,7 @@ class Secret:
 def secrets_in(text: str) -> list[Secret]:
     """Every secret of a text in its order, each once; linear in the length of the text."""
     found: dict[int, Secret] = {}
-    for secret in (*_by_form(text), *_by_url(text), *_by_name(text)):
+    for secret in (*_by_form(text), *_by_url(text), *_by_name(text), *_by_chance(text)):
         # The same characters can have a form, a name, and a place in an address: told once, by form.
         if not any(one.offset <= secret.offset < one.offset + one.length for one in found.values()):
             found.setdefault(secret.offset, secret)
@@ -128,6 +163,33 @@ def _by_url(text: str) -> Iterator[Secret]:
             yield Secret(match.start(1), "a password in an address", "", len(match.group(1)))
 
 
+def _by_chance(text: str) -> Iterator[Secret]:
+    """Words that nobody writes by hand, under names that say nothing."""
+    public = None
+    for match in _ANY.finditer(text):
+        if not is_random(match.group()):
+            continue
+        if public is None:
+            public = [one.span() for one in _PUBLIC.finditer(text)]
+        if not any(start <= match.start() < end for start, end in public):
+            yield Secret(match.start(), RANDOM, _named(text, match.start()), len(match.group()))
+
+
+def is_random(value: str) -> bool:
+    """Whether a word has both cases and digits in no order that words have.
+
+    Random characters turn from one class (upper, lower, digit) to another at 6 of 10 places, camelCase,
+    identifiers and paths at 1 to 3.
+    """
+    classes = [
+        "d" if char.isdigit() else "u" if char.isupper() else "l" if char.islower() else "x" for char in value
+    ]
+    if classes.count("d") < _ANY_DIGITS or not {"u", "l"} <= {*classes} or value.count("/") > 2:
+        return False
+    pairs = [one != other for one, other in pairwise(classes) if "x" not in (one, other)]
+    return sum(pairs) >= _ANY_TURNS * len(pairs) and entropy(value) >= _ANY_BITS
+
+
 def _by_name(text: str) -> Iterator[Secret]:
     for match in _pairs(text):
         certainty = _certainty(match["name"])
@@ -151,18 +213,25 @@ def _pairs(text: str) -> Iterator[re.Match[str]]:
         start = hint.start() - len(written[0].lstrip("-_.0123456789") if written else "")
         entry = text.rfind("name:", max(end, start - 8), start)
         found = _PAIR.match(text, start) or (_ENTRY.match(text, entry) if entry >= 0 else None)
+        if not found and text[max(start - 1, 0) : start] == "-":
+            found = _OPTION.match(text, start)
         if found:
             end = found.end()
             yield found
 
 
 def _certainty(name: str) -> int:
-    """2 where a name can only mean a secret, 1 where it may, 0 where it does not."""
+    """3 where a name can only mean a password, 2 a key or token, 1 where it may, 0 where it does not."""
     words = [word.upper() for word in _WORDS.findall(name)]
-    if CERTAIN & {*words}:
+    whole = "".join(words)
+    if not words:
+        return 0
+    if any(word in whole for word in CERTAIN):
+        return 0 if words[-1] in _ABOUT else 3
+    if whole.endswith(MEANT):
         return 2
     # KEY and TOKEN describe many things (cacheKeyPrefix, tokenCount): the last word must say it.
-    return 1 if words and (words[-1] in LIKELY or words[-2:] == ["KEY", "ID"]) else 0
+    return 1 if words[-1] in LIKELY or words[-2:] == ["KEY", "ID"] else 0
 
 
 def looks_secret(value: str, certainty: int) -> bool:
@@ -171,13 +240,16 @@ def looks_secret(value: str, certainty: int) -> bool:
         form.fullmatch(value) for form in (_REFERENCE, _DIGEST, _UUID, _PATH, _SECRET_KEY)
     ):
         return False
-    if certainty == 2:
+    if certainty == 3:
         return len(value) >= _LEAST_CERTAIN
-    if len(value) < _LEAST or _NAME.fullmatch(value) or " " in value:
-        return False
     has_digit = any(char.isdigit() for char in value)
     has_both = value.lower() != value and value.upper() != value
-    return (has_digit or has_both) and not value.isdigit() and entropy(value) >= _BITS
+    if " " in value or value.isdigit() or not (has_digit or has_both):
+        return False
+    # Under such a name one word with a number in it is no name of a Secret, which people write with dashes.
+    if certainty == 2 and has_digit and value.isalnum():
+        return len(value) >= _LEAST_MEANT
+    return len(value) >= _LEAST and not _NAME.fullmatch(value) and entropy(value) >= _BITS
 
 
 def entropy(value: str) -> float:

@@ -46,6 +46,7 @@ JUDGED = frozenset(
         "runtime-edited",
         "immutable-changed",
         "mpi-hosts-unknown",
+        "plan-broken",
         "sync-destroys",
         "git-owned-field",
         "ttl-reruns",
