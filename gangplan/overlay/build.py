@@ -86,7 +86,7 @@ class Builder:
         for patch in (self.component.patches[number] for number in hits):
             added += patch.added
             for path in patch.replaced:
-                if not any(f"{path}/".startswith(f"{one}/") for one in added) and not points_at(body, path):
+                if not any(_brings(one, path) for one in added) and not points_at(body, path):
                     raise PatchError(
                         f"the patch replaces {path}, which {ref_of(body).kind} objects do not have",
                         "Use op: add, or correct the path.",
@@ -157,6 +157,13 @@ class Builder:
         (folder / "kustomization.yaml").write_text(
             "resources: [objects.yaml]\ncomponents: [component]\n", encoding="utf-8"
         )
+
+
+def _brings(added: str, path: str) -> bool:
+    """Whether an `add` may have brought what stands at a path: around it, or as an entry at a list's end."""
+    if added.endswith("/-") and path.startswith(added[:-1]):
+        return path[len(added) - 1 :].split("/")[0].isdigit()
+    return f"{path}/".startswith(f"{added}/")
 
 
 def _with_digits(body: Body) -> Body:

@@ -75,7 +75,10 @@ def verdict(root: Path, kind: str, operations: list[Operation]) -> Verdict:
     if any("LAST" in operation["path"] for operation in operations):
         workspaces.write(root, {OVERLAY: HEAD.replace("patches:\n", "")})
         plain = [body for body in _built(root).objects if body["kind"] == kind]
-        operations = [{**one, "path": _last(plain[0], one["path"])} for one in operations]
+        operations = [
+            {**one, "path": _last(plain[0], one["path"])} if "LAST" in one["path"] else one
+            for one in operations
+        ]
     workspaces.write(root, {OVERLAY: component(kind, operations)})
     return _built(root)
 
