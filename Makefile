@@ -9,7 +9,7 @@ COUNT ?= 2000
 WHAT ?= all
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format docs update constraints schemas bench lab lab-up lab-down e2e e2e-matrix fidelity clean
+.PHONY: help demo test check format docs update constraints schemas bench lab lab-up lab-down e2e e2e-matrix fidelity reality law clean
 
 help: ## List the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -31,7 +31,7 @@ demo: $(READY) ## Set everything up, then render and validate the sample workspa
 	@$(BIN)/gangplan plan specs/research/quickstart-cpu.yaml
 
 test: $(READY) ## Run the tests (about four minutes)
-	@$(BIN)/python -m pytest -q -n auto -m "not e2e"
+	@$(BIN)/python -m pytest -q -n auto -m "not e2e and not reality"
 
 check: $(READY) ## Everything that CI checks
 	@$(BIN)/ruff format --check -q .
@@ -52,7 +52,7 @@ docs: $(READY) ## Write the generated reference pages
 update: $(READY) ## Rewrite golden files, reference pages and rendered/ after an intended change
 	@$(BIN)/gangplan docs docs
 	@$(BIN)/gangplan render
-	@$(BIN)/python -m pytest -q -n auto -m "not e2e" --update
+	@$(BIN)/python -m pytest -q -n auto -m "not e2e and not reality" --update
 
 constraints: $(READY) ## Pin the newest allowed packages by hash (needs uv)
 	@uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --all-extras pyproject.toml -o constraints.txt
@@ -84,3 +84,9 @@ e2e-matrix: $(READY) ## The same for every profile
 
 fidelity: $(READY) ## Ask gangplan and the control plane the same questions (SEED, COUNT, WHAT)
 	@$(BIN)/python -m tests.e2e.fidelity --seed $(SEED) --count $(COUNT) --what $(WHAT)
+
+reality: $(READY) ## Run the launch scripts with real MPIs on up to 40 hosts (minutes)
+	@$(BIN)/python -m pytest -q -n auto --durations=8 tests/reality
+
+law: $(READY) ## Hold random command lines to what real MPIs start (SEED, COUNT)
+	@GANGPLAN_LAW_COUNT=$(COUNT) GANGPLAN_LAW_SEED=$(SEED) $(BIN)/python -m pytest -q tests/reality/test_law.py

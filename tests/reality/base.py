@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib.util
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,6 +24,18 @@ def spec(family: Family, workers: int, *lines: str, command: str = "[python, tra
     return text + family.extra + "".join(f"{line}\n" for line in lines)
 
 
+def python(family: Family) -> tuple[dict[str, str], dict[str, Path]]:
+    """A Python with mpi4py for an image: its programs and what is bound into it."""
+    mpi4py = importlib.util.find_spec("mpi4py")
+    if mpi4py is None or mpi4py.origin is None:
+        pytest.skip("no mpi4py beside this python")
+    version = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    text = "#!/bin/sh\nexport PYTHONHOME=/opt/python PYTHONPATH=/opt/site LD_LIBRARY_PATH=/opt/python/lib\n"
+    text += f'export MPI4PY_LIBMPI=/usr/local/lib/{family.library}\nexec /opt/python/bin/{version} -B "$@"\n'
+    binds = {"/opt/python": Path(sys.base_prefix), "/opt/site/mpi4py": Path(mpi4py.origin).parent}
+    return {"python": text}, binds
+
+
 @contextmanager
 def running_spec(
     folder: Path,
@@ -32,10 +46,20 @@ def running_spec(
     files: Mapping[str, str] | None = None,
     prefix: str = "/usr/local",
     bashrc: str = "",
+    bodies: list[pods.Body] | None = None,
+    with_python: Mapping[str, str] | None = None,
 ) -> Iterator[running.Run]:
-    """The run of a spec, its launcher started. Skips where hosts or the family cannot be had."""
-    made = pods.cluster(pods.objects(folder / "workspace", text, **(files or {})))
-    image = running.Image(family, {"python": program}, prefix, bashrc)
+    """The run of a spec (or of `bodies`), its launcher started; skips where hosts or the MPI cannot be had.
+
+    `program` is what each rank is; `with_python` gives the files of one in Python with mpi4py instead.
+    """
+    made = pods.cluster(bodies or pods.objects(folder / "workspace", text, **(files or {})))
+    if with_python is None:
+        image = running.Image(family, {"python": program}, prefix, bashrc)
+    else:
+        programs, binds = python(family)
+        home = {f"{pods.HOME}/{name}": source for name, source in with_python.items()}
+        image = running.Image(family, programs | home, prefix, bashrc, binds)
     try:
         with running.started(folder, made, image) as run:
             yield run

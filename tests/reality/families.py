@@ -35,6 +35,11 @@ class Family:
     extra: str = ""  # what its specs need beside
 
     @property
+    def library(self) -> str:
+        """The file name of its MPI library."""
+        return "libmpi.so.12" if self.is_hydra else "libmpi.so.40"
+
+    @property
     def is_hydra(self) -> bool:
         """Whether its mpirun is Hydra's."""
         return self.name in ("mpich", "intel")

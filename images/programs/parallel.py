@@ -1,0 +1,74 @@
+"""The ranks of a run: MPI under mpirun and horovodrun, torch.distributed under torchrun, else one alone."""
+
+import os
+import signal
+import sys
+
+
+class Ranks:
+    """Who this rank is, and what it does together with the others. This one is alone."""
+
+    rank, size = 0, 1
+
+    def mean(self, values):
+        """The mean of each number over all ranks."""
+        return list(values)
+
+
+class MpiRanks(Ranks):
+    """Ranks that mpirun started."""
+
+    def __init__(self):
+        from mpi4py import MPI
+
+        self._world = MPI.COMM_WORLD
+        self.rank, self.size = self._world.Get_rank(), self._world.Get_size()
+
+    def mean(self, values):
+        from array import array
+
+        from mpi4py import MPI
+
+        sums = array("d", values)
+        self._world.Allreduce(MPI.IN_PLACE, sums, op=MPI.SUM)
+        return [total / self.size for total in sums]
+
+
+class TorchRanks(Ranks):
+    """Ranks that torchrun started."""
+
+    def __init__(self):
+        import torch.distributed as dist
+
+        dist.init_process_group("nccl" if os.environ.get("CUDA_VISIBLE_DEVICES") else "gloo")
+        self.rank, self.size = dist.get_rank(), dist.get_world_size()
+
+    def mean(self, values):
+        import torch
+        import torch.distributed as dist
+
+        sums = torch.tensor(list(values), dtype=torch.float64)
+        sums = sums.cuda() if dist.get_backend() == "nccl" else sums
+        dist.all_reduce(sums)
+        return [total / self.size for total in sums.tolist()]
+
+
+def ranks():
+    """The ranks of the launcher that started this program."""
+    if "OMPI_COMM_WORLD_RANK" in os.environ or "PMI_RANK" in os.environ:
+        return MpiRanks()
+    if "TORCHELASTIC_RUN_ID" in os.environ:
+        return TorchRanks()
+    return Ranks()
+
+
+class Ending:
+    """Whether somebody asked this program to end (SIGTERM: a preemption, a drain, a deletion)."""
+
+    def __init__(self):
+        self.asked = False
+        signal.signal(signal.SIGTERM, self._ask)
+
+    def _ask(self, *_):
+        self.asked = True
+        print("asked to end: saving", file=sys.stderr, flush=True)

@@ -1,0 +1,7 @@
+"""Pre-training of a language model. The model is a stand-in: see training.py."""
+
+import sys
+
+from training import options, train
+
+sys.exit(train(options(__doc__).parse_args()))

@@ -1,0 +1,59 @@
+"""A run that is ended has its time: SIGTERM to a pod reaches the ranks, and they may finish their work."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.reality import running
+from tests.reality.base import ALL, running_spec, spec
+from tests.reality.families import FAMILIES, Family
+from tests.reality.test_ranks import known
+
+SAVED = [f"saved {step}" for step in range(1, 6)]
+#: Five seconds of saving, and what a loaded machine adds.
+END_TIMEOUT_S = 40.0
+
+
+@pytest.fixture(params=ALL)
+def family(request: pytest.FixtureRequest) -> Family:
+    """Each MPI."""
+    return FAMILIES[request.param]
+
+
+@pytest.mark.parametrize(
+    "ended",
+    [
+        "all",
+        pytest.param("worker", marks=pytest.mark.reality),
+        pytest.param("launcher", marks=pytest.mark.reality),
+    ],
+)
+def test_ranks_finish_their_work(
+    ended: str, family: Family, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    """A drained worker, a launcher whose node goes, a deleted run (all pods at once)."""
+    if (family.name, ended) != ("mpich", "launcher"):
+        known(request, 4)
+    with running_spec(tmp_path, family, spec(family, 2, "slots: 1"), program=running.SAVER) as run:
+        _wait_for(run, 2)
+        chosen = {"worker": run.workers[:1], "launcher": [run.launcher], "all": [*run.workers, run.launcher]}
+        for host in chosen[ended]:
+            host.terminate()
+        for host in chosen[ended]:
+            assert host.wait(END_TIMEOUT_S) != 124, f"{host.name} did not end: {run.story()}"
+        ranks = ["0"] if ended == "worker" else ["0", "1"]
+        for rank in ranks:
+            path = run.reports / f"saved-{rank}"
+            assert path.exists(), f"rank {rank} heard nothing: {run.story()}"
+            assert path.read_text().splitlines()[:5] == SAVED, f"rank {rank} was killed: {run.story()}"
+
+
+def _wait_for(run: running.Run, ranks: int) -> None:
+    deadline = time.monotonic() + 60
+    while len(run.ranks()) < ranks:
+        assert run.launcher.is_running, run.story()
+        assert time.monotonic() < deadline, run.story()
+        time.sleep(0.05)

@@ -1,0 +1,123 @@
+"""The sample workspace: its programs exist and run under their image's MPI; its findings are on purpose."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests import workspaces
+from tests.reality import pods
+from tests.reality.base import running_spec
+from tests.reality.families import FAMILIES, Family, UnavailableError, installed
+
+PROGRAMS = workspaces.REPOSITORY / "images/programs"
+SPECS = sorted(
+    path for path in (workspaces.REPOSITORY / "specs").glob("*/*.yaml") if path.name != "team.yaml"
+)
+RANKS = 3
+# What would take minutes in plain Python.
+SMALL = {"SIMULATION_STEPS": "6000"}
+
+
+def named(path: Path) -> str:
+    """A spec as pytest shows it."""
+    return path.stem
+
+
+def words(path: Path) -> list[str]:
+    """The command of a spec."""
+    command = yaml.safe_load(path.read_text())["command"]
+    return command.split() if isinstance(command, str) else [str(word) for word in command]
+
+
+def family(path: Path) -> Family | None:
+    """The MPI in the image of a spec."""
+    catalog = yaml.safe_load((workspaces.REPOSITORY / "images/catalog.yaml").read_text())["images"]
+    mpi: dict[str, Any] | None = catalog[yaml.safe_load(path.read_text())["image"]].get("mpi")
+    if mpi is None:
+        return None
+    name = {"IntelMPI": "intel", "MPICH": "mpich", "OpenMPI": f"openmpi{mpi['version'][0]}"}
+    return FAMILIES[name[mpi["implementation"]]]
+
+
+@pytest.mark.parametrize("path", SPECS, ids=named)
+def test_the_files_of_a_command_exist(path: Path) -> None:
+    found = [word for word in words(path) if re.search(r"\.(py|json|cfg)$", word)]
+    assert found, words(path)
+    assert [name for name in found if not (PROGRAMS / name).is_file()] == []
+
+
+@pytest.mark.parametrize("path", SPECS, ids=named)
+def test_its_program_runs(path: Path, tmp_path: Path) -> None:
+    """With three ranks on this machine; programs for torchrun alone, for want of torch."""
+    command = words(path)
+    program = [sys.executable, "-B", *command[command.index("python") + 1 :]]
+    env = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "CHECKPOINT_DIR": str(tmp_path), **SMALL}
+    mpi = family(path)
+    if mpi is not None:
+        try:
+            prefix = installed(mpi.name) / "usr/local"
+        except UnavailableError as error:
+            pytest.skip(str(error))
+        many = [] if mpi.is_hydra else ["--allow-run-as-root", "--oversubscribe"]
+        program = [str(prefix / "bin/mpirun"), *many, "-n", str(RANKS), *program]
+        env |= {"PATH": f"{prefix}/bin:{env['PATH']}", "I_MPI_ROOT": str(prefix)}
+        env |= {"MPI4PY_LIBMPI": str(prefix / "lib" / mpi.library), "LD_LIBRARY_PATH": str(prefix / "lib")}
+    done = subprocess.run(
+        program, cwd=PROGRAMS, env=env, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"{RANKS if mpi else 1} ranks" in done.stdout
+
+
+def test_a_training_goes_on_from_its_checkpoint(tmp_path: Path) -> None:
+    env = {"PATH": os.environ["PATH"], "CHECKPOINT_DIR": str(tmp_path)}
+    shown = [
+        subprocess.run(
+            [sys.executable, "-B", "retrain.py", "--epochs", epochs],
+            cwd=PROGRAMS,
+            env=env,
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for epochs in ("1", "3")
+    ]
+    assert [re.findall(r"epoch (\d)", text) for text in shown] == [["0"], ["1", "2"]]
+
+
+def test_the_quickstart_runs_as_it_is_rendered(tmp_path: Path) -> None:
+    """What stands in rendered/, on two hosts, with the program of the sample."""
+    (path,) = (workspaces.REPOSITORY / "rendered/us-cloud/runs/research").glob("quickstart-cpu-*.yaml")
+    files = {"allreduce.py": (PROGRAMS / "allreduce.py").read_text()}
+    with running_spec(
+        tmp_path, FAMILIES["openmpi5"], "", bodies=pods.load(path.read_text()), with_python=files
+    ) as run:
+        assert run.end() == 0, run.story()
+        assert "2 ranks,  800000 bytes" in run.launcher.out
+
+
+def test_every_finding_is_on_purpose(sample: Path) -> None:
+    """A comment in the file says so, by the rule's id."""
+    outcome = workspaces.gangplan("validate", "-C", sample)
+    assert outcome.errors() == []
+    unsaid = [
+        (shown.place, shown.rule)
+        for shown in outcome.findings
+        if shown.severity != "note"
+        and shown.rule not in _on_purpose((sample / shown.place.split(":")[0]).read_text())
+    ]
+    assert unsaid == []
+
+
+def _on_purpose(text: str) -> str:
+    """The comments of a file from the words on."""
+    found = re.findall(r"(?:^ *# .*\n)+", text, re.MULTILINE)
+    return "".join(comment for comment in found if "On purpose:" in comment)
