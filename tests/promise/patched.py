@@ -6,6 +6,7 @@ returns the findings and the built objects.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -50,10 +51,16 @@ def spec_of(fields: dict[str, Any]) -> str:
     return yaml.safe_dump({**whole, **fields}, sort_keys=False)
 
 
-def workspace(root: Path, fields: dict[str, Any]) -> Path:
-    """The stock workspace with one spec of these fields."""
+def workspace(root: Path, fields: dict[str, Any], changes: Mapping[str, str] | None = None) -> Path:
+    """The stock workspace with one spec of these fields; `changes` are made in its cluster.yaml."""
     workspaces.stock(root)
-    return workspaces.write(root, {"specs/nlp/filings.yaml": spec_of(fields)})
+    cluster = workspaces.CLUSTER
+    for old, new in (changes or {}).items():
+        assert old in cluster
+        cluster = cluster.replace(old, new)
+    return workspaces.write(
+        root, {"specs/nlp/filings.yaml": spec_of(fields), "overlays/lab/cluster.yaml": cluster}
+    )
 
 
 def component(kind: str, operations: list[Operation]) -> str:

@@ -20,7 +20,10 @@ BROKEN, WEAKENED = "plan-broken", "plan-weakened"
 @pytest.fixture(scope="module")
 def roots(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """A workspace for each run."""
-    return {name: workspace(tmp_path_factory.mktemp(name), fields) for name, fields in FILE["runs"].items()}
+    return {
+        name: workspace(tmp_path_factory.mktemp(name), fields, FILE["clusters"].get(name, {}))
+        for name, fields in FILE["runs"].items()
+    }
 
 
 @pytest.mark.parametrize("name", CASES)

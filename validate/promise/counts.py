@@ -151,8 +151,8 @@ def images(laid: Laid) -> Found:
         index, path = role.place("image")
         message = f"{role.title} would run image {built or '(none)'}; the plan has {planned} in every pod"
         help = (
-            f"Change repository or digest of '{laid.unit.job.image.name}' in images/catalog.yaml; a mirror is"
-            " welcome here with the same @sha256 digest."
+            f"Write the digest or repository of '{laid.unit.job.image.name}' for this cluster in"
+            " images/catalog.yaml; a mirror may stand here with the same @sha256 digest."
         )
         yield index, broken(path, message, help, "image")
 

@@ -29,7 +29,8 @@ def deadlines(laid: Laid) -> Found:
         own = (laid.runtime, (*ends.at, "template", "spec", "activeDeadlineSeconds"))
         stated = ends.job.get("activeDeadlineSeconds")
     if planned and (stated is None or stated > planned):
-        message = f"the run would end {_after(stated)}; the plan ends it after {_hours(planned)}"
+        when = "never end" if stated is None else f"end after {_hours(stated)}"
+        message = f"the run would {when}; the plan ends it after {_hours(planned)}"
         help = "Write timeout in the spec, or defaults: {timeout: ...} in cluster.yaml."
         yield own[0], broken(own[1], message, help, "timeout")
     limits: list[tuple[int, Path, Any]] = [(*own, stated)]
@@ -41,14 +42,10 @@ def deadlines(laid: Laid) -> Found:
     for index, path, limit in limits:
         if limit is not None and (not planned or limit < planned):
             is_long = f"the plan gives it {_hours(planned)}" if planned else "the plan has no end"
-            message = f"the run would be ended {_after(limit)}; {is_long}"
-            help = "Write timeout in the spec, or limits: {timeout_hours: ...} in cluster.yaml."
+            message = f"the run would be ended after {_hours(limit)}; {is_long}"
+            help = "Write timeout in the spec, or limits: {timeoutHours: ...} in cluster.yaml."
             yield index, weakened(path, message, help)
             return
-
-
-def _after(seconds: Any) -> str:
-    return "never" if seconds is None else f"after {_hours(seconds)}"
 
 
 def _hours(seconds: int) -> str:

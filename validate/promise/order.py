@@ -81,9 +81,8 @@ def restarts(laid: Laid) -> Found:
     planned, failure = laid.unit.job.retries, laid.jobset.get("failurePolicy") or {}
     built = failure.get("maxRestarts", 0)
     if built != planned:
-        message = (
-            f"the run would be tried again {_times(built)} after a failure; the plan says {_times(planned)}"
-        )
+        again = f"be tried again {_times(built)}" if built else "not be tried again"
+        message = f"after a failure the run would {again}; the plan says {_times(planned)}"
         at: Path = (*JOBSET, "failurePolicy", "maxRestarts")
         yield laid.runtime, broken(at, message, f"Write retries: {built} in the spec.", "retries")
     for index, rule in enumerate(failure.get("rules") or ()):

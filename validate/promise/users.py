@@ -36,7 +36,8 @@ def _user(laid: Laid, role: Role) -> Found:
     message = (
         f"{role.title} would run as {who}; SSH keys and account of the image are those of user {image.uid}"
     )
-    help = f"Build the image for another user and write its uid for '{image.name}' in images/catalog.yaml."
+    uid = built or image.uid
+    help = f"Write user: {{uid: {uid}}} for '{image.name}' in images/catalog.yaml, once the image has it."
     yield laid.runtime, broken(at, message, help)
 
 
