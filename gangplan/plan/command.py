@@ -1,76 +1,74 @@
-"""The final command: a plain program is wrapped so that every rank runs; an explicit launcher is checked."""
+"""The final command: a plain program is wrapped so that every rank runs; an explicit launcher is checked.
+
+What stands in `command` is read with the table of launchers (gangplan.plan.launchers) and then
+
+- wrapped, when it starts no ranks by itself: mpirun or torchrun starts it once on every rank;
+- kept, when it starts the ranks with a launcher that the image has; it gets what only the run knows;
+- refused, when it would start other ranks than the plan has, on other hosts, or none.
+"""
 
 from __future__ import annotations
 
-import os.path
+import dataclasses
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-from gangplan.model.job import Family, Job
+from gangplan.findings import Severity
+from gangplan.model.job import Job
+from gangplan.plan.faults import Fault, Path, Trouble, is_pasteable, listed, mended
+from gangplan.plan.flag_faults import flag_faults
+from gangplan.plan.flags import carried, family_of, forwarded, own_options
+from gangplan.plan.kept import Kept, troubles
+from gangplan.plan.launchers import Found, UnreadableError, find
+from gangplan.plan.paths import HOSTFILE
+from gangplan.plan.starts import start_troubles
+from gangplan.plan.words import length_faults, word_faults
 
-# Programs that start ranks themselves (C-56).
-MPI_LAUNCHERS = frozenset({"mpirun", "mpiexec", "mpiexec.hydra", "orterun", "prterun"})
-OTHER_LAUNCHERS = frozenset({"horovodrun", "deepspeed", "torchrun"})
-HOSTFILE = "/etc/mpi/hostfile"  # written by Trainer (plugins/mpi), one `host slots=N` a line
-HYDRA_HOSTFILE = "/tmp/gangplan-hostfile"  # the same hosts as Hydra reads them, `host:N`
-
-_COUNT_OPTIONS = {
-    "mpirun": ("-np", "-n", "-c", "--n", "--np"),
-    "mpiexec": ("-np", "-n", "-c", "--n", "--np"),
-    "mpiexec.hydra": ("-np", "-n"),
-    "orterun": ("-np", "-n", "-c", "--n", "--np"),
-    "prterun": ("-np", "-n", "-c", "--n", "--np"),
-    "horovodrun": ("-np", "--num-proc"),
-}
-
-
-# Launcher options, without their dashes, that take two words, and common ones that take none; any other is
-# taken to have one.
-_TWO_WORDS = frozenset(["mca", "gmca", "prtemca", "pmixmca", "env", "genv"])
-_NO_WORD = frozenset(
-    (
-        *("allow-run-as-root", "bynode", "byslot", "disable-cache", "display-allocation", "display-map"),
-        *("genvall", "genvnone", "gloo", "l", "mpi", "nolocal", "nooversubscribe", "oversubscribe"),
-        *("prepend-rank", "print-all-exitcodes", "q", "quiet", "report-bindings", "tag-output"),
-        *("timestamp-output", "use-gloo", "use-hwthread-cpus", "use-mpi", "v", "verbose"),
-    )
-)
-_INTERPRETER = re.compile(r"python[0-9.]*|bash|sh|env|\./.*")
-
-
-@dataclass(frozen=True, slots=True)
-class Count:
-    """A number of ranks that the command names, the word it stands in, and the number that is right."""
-
-    option: str
-    written: str
-    expected: int
-    word: int
+_PYTHON = re.compile(r"python(3(\.[0-9]+)?)?")
 
 
 @dataclass(frozen=True, slots=True)
 class Final:
-    """The argument vector that the launcher runs, who starts the ranks, and counts that disagree."""
+    """The argument vector that the launcher runs, who starts the ranks, and what is wrong.
+
+    `places` names for each word the field of the spec that it stands in, as ("command", 2) or
+    ("mpi", "flags", 0); empty for a word of gangplan's own.
+    """
 
     argv: tuple[str, ...]
     launcher: str
     is_wrapped: bool
-    wrong: tuple[Count, ...] = ()
+    places: tuple[Path, ...]
+    faults: tuple[Fault, ...] = ()
 
 
 def final_command(job: Job) -> Final:
-    """The command of the launcher (of every worker for torch)."""
-    words = tuple(_fill(word, job) for word in job.command)
-    program = os.path.basename(words[0])
-    if job.image.framework == "torch":
-        return _torch(job, words, program)
-    if program in MPI_LAUNCHERS:
-        return Final(_forwarding(job, words), program, False, _wrong_counts(job, program, words))
-    if program == "horovodrun":
-        return Final(_horovodrun(job, words), program, False, _wrong_counts(job, program, words))
-    if program == "deepspeed":
-        return Final(_deepspeed(words), program, False, _wrong_deepspeed(job, words))
-    return Final(_wrapped(job, words), "mpirun", True)
+    """The command of the launcher (of every worker for torch), with all that is wrong with it."""
+    job = dataclasses.replace(job, command=tuple(_fill(word, job) for word in job.command))
+    final, found, script_fault = _final(job)
+    faults = [*script_fault, *word_faults(job), *_launch_faults(job, found), *flag_faults(job, found)]
+    faults += length_faults(job, final.argv, final.places)
+    return dataclasses.replace(final, faults=tuple(dict.fromkeys(faults)))
+
+
+def is_sound(job: Job, command: tuple[str, ...]) -> bool:
+    """Whether a command that a help proposes is right itself."""
+    job = dataclasses.replace(job, command=command)
+    _, found, script_fault = _final(job)
+    wrong = [one.severity for one in (*script_fault, *word_faults(job))]
+    wrong += [one.severity for launch in found for one in _all_troubles(job, launch)]
+    return Severity.ERROR not in wrong
+
+
+def _final(job: Job) -> tuple[Final, list[Found], list[Fault]]:
+    """The final command as far as it can be told, and the launchers in it."""
+    try:
+        found = find(job.command, family_of(job))
+    except UnreadableError as error:
+        message = f"the script cannot be read: {error} is not closed"
+        return _wrapped(job), [], [Fault("command-script", ("command",), message, "Close it.")]
+    return (_kept(job, found) if found else _wrapped(job)), found, []
 
 
 def _fill(word: str, job: Job) -> str:
@@ -80,103 +78,91 @@ def _fill(word: str, job: Job) -> str:
     return word
 
 
-def forwarded(job: Job) -> tuple[str, ...]:
-    """Names that Open MPI must be told to carry to the workers: sshd passes none of the container's own.
+def _wrapped(job: Job) -> Final:
+    """The command on every rank."""
+    words = job.command
+    own = tuple(("command", index) for index in range(len(words)))
+    if job.image.framework == "torch":
+        return _under_torchrun(words, own)
+    options = own_options(job)
+    flags = tuple(("mpi", "flags", index) for index in range(len(job.mpi_flags)))
+    places: tuple[Path, ...] = ((), *(() for _ in options), *flags, *own)
+    return Final(("mpirun", *options, *job.mpi_flags, *words), "mpirun", True, places)
 
-    MPICH and Intel MPI carry the launcher's environment by themselves.
+
+def _under_torchrun(words: tuple[str, ...], own: tuple[Path, ...]) -> Final:
+    """torchrun reads node count, rank and address from the PET_* variables that Trainer sets.
+
+    It starts scripts and modules with the interpreter beside it. Another interpreter, one with options of its
+    own (torchrun would take them for its own) and any other program are started as they are.
     """
-    return ("PATH", "LD_LIBRARY_PATH", *(variable.name for variable in job.env))
+    takes_over = _PYTHON.fullmatch(words[0]) and len(words) > 1
+    if takes_over and (not words[1].startswith("-") or (words[1] == "-m" and len(words) > 2)):
+        return Final(("torchrun", *words[1:]), "torchrun", True, ((), *own[1:]))
+    return Final(("torchrun", "--no-python", *words), "torchrun", True, ((), (), *own))
 
 
-def _wrapped(job: Job, words: tuple[str, ...]) -> tuple[str, ...]:
-    family: Family = job.image.mpi.family if job.image.mpi else "OpenMPI"
-    if family == "OpenMPI":
-        carried = tuple(part for name in forwarded(job) for part in ("-x", name))
-        # Pods of one node see the same cores, so binding would put their ranks on top of each other.
-        placing = ("--bind-to", job.bind_to, "--map-by", job.map_by)
-        return ("mpirun", "-np", str(job.ranks), *placing, *carried, *job.mpi_flags, *words)
-    binding = () if job.bind_to == "none" else ("-bind-to", job.bind_to)
-    return ("mpirun", "-n", str(job.ranks), "-ppn", str(job.slots), *binding, *job.mpi_flags, *words)
-
-
-def _forwarding(job: Job, words: tuple[str, ...]) -> tuple[str, ...]:
-    """The user's own mpirun, with -x for each variable that it does not carry yet (Open MPI only)."""
-    if job.image.mpi is None or job.image.mpi.family != "OpenMPI":
-        return words
-    own = words[: _program_at(words)]
-    carried = {own[index + 1].split("=")[0] for index, word in enumerate(own[:-1]) if word == "-x"}
-    added = tuple(part for name in forwarded(job) if name not in carried for part in ("-x", name))
-    return (words[0], *added, *words[1:])
-
-
-def _horovodrun(job: Job, words: tuple[str, ...]) -> tuple[str, ...]:
-    """horovodrun runs on its own host only unless it is given hosts, and asks port 22 unless told."""
-    options = set(words)
-    added: tuple[str, ...] = ()
-    if not options & {"-H", "--hosts", "-hostfile", "--hostfile"}:
-        added += ("--hostfile", HOSTFILE)
-    if not options & {"-p", "--ssh-port"}:
-        added += ("--ssh-port", str(job.image.ssh.port))
-    return (words[0], *added, *words[1:])
-
-
-def _deepspeed(words: tuple[str, ...]) -> tuple[str, ...]:
-    if {"-H", "--hostfile"} & set(words):
-        return words
-    return (words[0], "--hostfile", HOSTFILE, *words[1:])
-
-
-def _torch(job: Job, words: tuple[str, ...], program: str) -> Final:
-    """torchrun reads node count, rank and address from the PET_* variables that Trainer sets."""
-    if program == "torchrun":
-        return Final(words, "torchrun", False, _wrong_torchrun(job, words))
-    if re.fullmatch(r"python(3(\.[0-9]+)?)?", program):
-        return Final(("torchrun", *words[1:]), "torchrun", True)
-    return Final(("torchrun", "--no-python", *words), "torchrun", True)
-
-
-def _wrong_counts(job: Job, program: str, words: tuple[str, ...]) -> tuple[Count, ...]:
-    """Rank counts that are not workers times slots. Words after the first program are not options."""
-    wrong = []
-    for index, word in enumerate(words[1 : _program_at(words) - 1], start=1):
-        if word in _COUNT_OPTIONS[program] and words[index + 1] != str(job.ranks):
-            wrong.append(Count(word, words[index + 1], job.ranks, index + 1))
-        if word in _COUNT_OPTIONS[program]:
-            break
-    return tuple(wrong)
-
-
-def _program_at(words: tuple[str, ...]) -> int:
-    """Where the launcher's own options end and the program begins."""
-    index = 1
-    while index < len(words) and words[index].startswith("-"):
-        option, following = words[index], words[index + 1 : index + 2]
-        has_none = option.lstrip("-") in _NO_WORD or "=" in option
-        if has_none or (following and _INTERPRETER.fullmatch(following[0])):
-            index += 1
-        else:
-            index += 3 if option.lstrip("-") in _TWO_WORDS else 2
-    return min(index, len(words))
-
-
-def _wrong_deepspeed(job: Job, words: tuple[str, ...]) -> tuple[Count, ...]:
-    return _wrong_options(words, {"--num_nodes": job.workers, "--num_gpus": job.slots})
-
-
-def _wrong_torchrun(job: Job, words: tuple[str, ...]) -> tuple[Count, ...]:
-    counts = {"--nnodes": job.workers, "--nproc-per-node": job.slots, "--nproc_per_node": job.slots}
-    return _wrong_options(words, counts)
-
-
-def _wrong_options(words: tuple[str, ...], expected: dict[str, int]) -> tuple[Count, ...]:
-    wrong = []
-    for index, word in enumerate(words[1:], start=1):
-        option, equals, attached = word.partition("=")
-        if option not in expected:
+def _kept(job: Job, found: list[Found]) -> Final:
+    """The user's own launchers, each given what only the run knows."""
+    words = list(job.command)
+    places: list[Path] = [("command", index) for index in range(len(words))]
+    for launch in found:
+        added = tuple(_added(job, launch))
+        if not added:
             continue
-        value, place = (
-            (attached, index) if equals else (words[index + 1] if index + 1 < len(words) else "", index + 1)
-        )
-        if value != str(expected[option]) and value not in ("auto", "gpu", "cpu"):
-            wrong.append(Count(option, value, expected[option], min(place, len(words) - 1)))
-    return tuple(wrong)
+        if launch.script is None:
+            behind = launch.start.at + 1
+            words[behind:behind] = added
+            places[behind:behind] = [()] * len(added)
+    ends = [(one.script.words[one.start.at].end, one) for one in found if one.script and one.script.is_direct]
+    for end, launch in sorted(ends, key=lambda one: -one[0]):  # from the end, so that places stay
+        assert launch.script is not None
+        options, text = " ".join(_added(job, launch)), words[launch.script.at]
+        words[launch.script.at] = f"{text[:end]} {options}{text[end:]}" if options else text
+    return Final(tuple(words), found[0].start.launcher.name, False, tuple(places))
+
+
+def _added(job: Job, launch: Found) -> Iterator[str]:
+    """What a kept launcher needs to be told: variables to carry, hosts, the port of SSH."""
+    kind, reading = launch.start.launcher.kind, launch.reading
+    if kind == "mpi":
+        own = tuple(name for name, _ in launch.peeled.sets)
+        names = (*forwarded(job), *own)
+        yield from carried(job, reading, names)
+    elif kind in ("horovod", "deepspeed"):
+        # horovodrun runs on its own host only unless it is given hosts, and asks port 22 unless told.
+        if not any(reading.of("hostfile", "hosts")):
+            yield from ("--hostfile", HOSTFILE)
+        if kind == "horovod" and not any(reading.of("port")):
+            yield from ("--ssh-port", str(job.image.ssh.port))
+
+
+def _all_troubles(job: Job, launch: Found) -> list[Trouble]:
+    """Everything wrong with one launcher: where it cannot work at all, only that."""
+    kept = Kept(job, launch)
+    wrong = list(start_troubles(kept))
+    if any(one.rule in ("command-launcher", "command-nested") for one in wrong):
+        return wrong
+    return [*wrong, *troubles(kept)]
+
+
+def _launch_faults(job: Job, found: list[Found]) -> Iterator[Fault]:
+    """Faults of the launchers, each with the whole command as it would be right."""
+    for launch in found:
+        wrong = _all_troubles(job, launch)
+        right = _right(job, launch, wrong)
+        for one in wrong:
+            index = one.at if launch.script is None else launch.script.at
+            path: Path = ("command", min(index, len(job.command) - 1))
+            yield Fault(one.rule, path, one.message, f"{one.hint} {right}".strip(), one.severity)
+
+
+def _right(job: Job, launch: Found, wrong: list[Trouble]) -> str:
+    """The command with everything mended, as a sentence; empty where that is not known to be right."""
+    edits = [one.edit for one in wrong if one.edit is not None]
+    if not edits or len(edits) < sum(one.severity is Severity.ERROR for one in wrong):
+        return ""
+    right = mended(job.command, launch, list(dict.fromkeys(edits)))
+    if right is None or not is_pasteable(right) or not is_sound(job, right):
+        return ""
+    return f"Write command: {listed(right)}."

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from gangplan.model.job import EnvVar, Job
-from gangplan.plan.command import HOSTFILE, HYDRA_HOSTFILE
+from gangplan.plan.paths import HOSTFILE, HYDRA_HOSTFILE
+from gangplan.plan.reserved import is_reserved
 
 _SSH_ARGS = "-o ConnectionAttempts=10"
 
@@ -12,7 +13,8 @@ def launcher_env(job: Job) -> tuple[EnvVar, ...]:
     """Variables for the launcher's container, the job's own included, sorted by name."""
     variables = {variable.name: variable for variable in job.env}
     for name, value in (*_family_env(job), *_transport_env(job)):
-        variables[name] = EnvVar(name, value)
+        if is_reserved(name) or name not in variables:  # a user's tuning wins, in the launcher as on workers
+            variables[name] = EnvVar(name, value)
     return tuple(variables[name] for name in sorted(variables))
 
 
@@ -21,7 +23,7 @@ def worker_env(job: Job) -> tuple[EnvVar, ...]:
     variables = {variable.name: variable for variable in job.env}
     if not job.uses_mpi:
         for name, value in _transport_env(job):
-            variables[name] = EnvVar(name, value)
+            variables.setdefault(name, EnvVar(name, value))
     return tuple(variables[name] for name in sorted(variables))
 
 

@@ -4,27 +4,30 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from gangplan.findings import Finding, Location, error
+from gangplan.findings import Finding, Location, Severity, error
 from gangplan.model.job import EnvVar, Job
-from gangplan.plan.command import MPI_LAUNCHERS, OTHER_LAUNCHERS, Final, final_command
+from gangplan.plan.command import Final, final_command
 from gangplan.plan.environment import launcher_env, worker_env
+from gangplan.plan.faults import Path
 from gangplan.plan.layout import Layout, layout_of
 from gangplan.plan.names import HASH_LENGTH, PLACEHOLDER, name_budget
 from gangplan.plan.sources import Sources
 from gangplan.workspace import Spec
 
-SHELLS = frozenset({"sh", "bash", "dash", "zsh"})
-
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """How the ranks start: the final argument vector and the environments of both roles."""
+    """How the ranks start: the final argument vector and the environments of both roles.
+
+    `places` tells for each word the field of the spec that it stands in; empty for gangplan's own.
+    """
 
     argv: tuple[str, ...]
     program: str
     is_wrapped: bool
     launcher_env: tuple[EnvVar, ...]
     worker_env: tuple[EnvVar, ...]
+    places: tuple[Path, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +49,8 @@ class Unit:
 
 
 def plan_unit(job: Job, spec: Spec, sources: Sources | None = None) -> tuple[Unit | None, list[Finding]]:
-    """The unit of a job, or why it cannot be: name too long, rank counts that disagree.
+    """The unit of a job, or why it cannot be: name too long, a command that would not start
+    the planned ranks. Warnings come with the unit.
 
     `sources` are kept for tracing what is rendered.
     """
@@ -54,13 +58,13 @@ def plan_unit(job: Job, spec: Spec, sources: Sources | None = None) -> tuple[Uni
     final = final_command(job)
     findings = [
         *_check_name(job, layout, spec),
-        *_check_counts(job, final, spec),
-        *_check_nested(final, spec),
+        *_faults(final, spec),
     ]
-    if findings:
+    if any(one.severity is Severity.ERROR for one in findings):
         return None, findings
-    launch = Launch(final.argv, final.launcher, final.is_wrapped, launcher_env(job), worker_env(job))
-    return Unit(job, layout, launch, sources), []
+    envs = launcher_env(job), worker_env(job)
+    launch = Launch(final.argv, final.launcher, final.is_wrapped, *envs, final.places)
+    return Unit(job, layout, launch, sources), findings
 
 
 def _check_name(job: Job, layout: Layout, spec: Spec) -> list[Finding]:
@@ -76,47 +80,14 @@ def _check_name(job: Job, layout: Layout, spec: Spec) -> list[Finding]:
     ]
 
 
-def _check_counts(job: Job, final: Final, spec: Spec) -> list[Finding]:
-    findings = []
-    for count in final.wrong:
-        is_list = isinstance(spec.document.value["command"], list)
-        where = spec.document.where(("command", count.word) if is_list else ("command",))
-        what = {job.ranks: f"{job.workers} workers x {job.slots} slots = {job.ranks} ranks"}.get(
-            count.expected, f"{count.expected}"
-        )
-        message = f"the command says {count.option} {count.written}, but the run has {what}"
-        findings.append(
-            error(
-                "ranks-mismatch",
-                where,
-                message,
-                f"Write {count.option} {count.expected}, or {{ranks}} to have it filled in."
-                if count.expected == job.ranks
-                else f"Write {count.option} {count.expected}.",
-            )
-        )
-    return findings
-
-
-def _check_nested(final: Final, spec: Spec) -> list[Finding]:
-    """A shell that starts mpirun itself, wrapped so that every rank would start all ranks again."""
-    command = spec.spec.command
-    if not final.is_wrapped or command[0].rpartition("/")[2] not in SHELLS or "-c" not in command:
-        return []
-    index = command.index("-c") + 1
-    words = command[index].split() if index < len(command) else []
-    nested = next((word for word in words if word.rpartition("/")[2] in MPI_LAUNCHERS | OTHER_LAUNCHERS), "")
-    if not nested:
-        return []
-    where = spec.document.where(("command", index))
-    message = (
-        f"the script starts {nested} itself, but it runs once on every rank: each would start all ranks again"
-    )
+def _faults(final: Final, spec: Spec) -> list[Finding]:
+    """What is wrong with the command and the MPI options, at the words of the spec."""
     return [
-        error(
-            "command-nested",
-            where,
-            message,
-            f"Remove {nested} from the script, or write command: [{nested}, ...] without a shell.",
-        )
+        Finding(one.rule, one.severity, _where(spec, one.path), one.message, one.help) for one in final.faults
     ]
+
+
+def _where(spec: Spec, path: Path) -> Location:
+    """The place of a word; a command on one line has one place for all."""
+    is_list = isinstance(spec.document.value.get("command"), list)
+    return spec.document.where(path if path[0] != "command" or is_list else path[:1])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gangplan.plan.command import HOSTFILE
+from gangplan.plan.paths import HOSTFILE
 from gangplan.trace.cause import Cause, asides
 from gangplan.trace.context import Context
 from gangplan.trace.files import own
@@ -21,28 +21,20 @@ S3 = {
 
 def word(context: Context, index: int) -> list[Cause]:
     """One word of the final command (plan/command.py)."""
-    job, argv = context.job, context.unit.launch.argv
-    tail = _own_words(context)
-    if index >= len(argv) - tail:
-        return _command(context, len(job.command) - (len(argv) - index))
-    if index == 0 and not context.unit.launch.is_wrapped:
-        return _command(context, 0)
-    before = argv[index - 1] if index else ""
-    if index == 0 or job.image.framework == "torch":
+    launch = context.unit.launch
+    place = launch.places[index]
+    if place[:1] == ("command",):
+        return _command(context, int(place[1]))
+    around = [*asides(context.framework()), *asides(context.mpi()), _first(context)]
+    if place:
+        return [context.spec(*place), *around]
+    if index == 0 or context.job.image.framework == "torch":
         return [
             own("gangplan starts the command on every rank"),
             *asides(context.framework()),
             _first(context),
         ]
-    return _option(context, before, argv[index], index)
-
-
-def _own_words(context: Context) -> int:
-    """How many words at the end are the spec's own."""
-    count, launch = len(context.job.command), context.unit.launch
-    if launch.is_wrapped and (context.job.image.framework != "torch" or launch.argv[1:2] == ("--no-python",)):
-        return count
-    return count - 1
+    return _option(context, launch.argv[index - 1], launch.argv[index], index)
 
 
 def _first(context: Context) -> Cause:
@@ -64,10 +56,6 @@ def _command(context: Context, index: int) -> list[Cause]:
 def _option(context: Context, before: str, here: str, index: int) -> list[Cause]:
     """A word that gangplan adds to an MPI launcher."""
     around = [*asides(context.framework()), *asides(context.mpi()), _first(context)]
-    flags = context.job.mpi_flags
-    start = len(context.unit.launch.argv) - len(context.job.command) - len(flags)
-    if context.unit.launch.is_wrapped and index >= start and flags:
-        return [context.spec("mpi", "flags", index - start), *around]
     if before in ("-np", "-n"):
         return [*context.ranks(), *around]
     if before == "-ppn":

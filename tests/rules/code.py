@@ -12,7 +12,9 @@ from tests.workspaces import REPOSITORY
 # Functions and classes, and which argument is the rule, from 0. Any function of a module with a parameter
 # called `rule` counts there as well.
 PLACES = {
-    **dict.fromkeys(("error", "warning", "note", "Finding", "_report", "unknown", "too_deep"), 0),
+    **dict.fromkeys(
+        ("error", "warning", "note", "Finding", "_report", "unknown", "too_deep", "Fault", "Trouble"), 0
+    ),
     **dict.fromkeys(("Problem", "_Answer"), 3),
 }
 

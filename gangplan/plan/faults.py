@@ -1,0 +1,100 @@
+"""What is wrong with a command, where, and the command that would be right."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from gangplan.findings import Severity
+from gangplan.plan.launchers import Found
+
+Path = tuple[str | int, ...]
+# Words that YAML reads as this text in a list between brackets.
+_PLAIN = re.compile(r"(?:[A-Za-z0-9_./+=^]|-(?=[^\s,]))(?:[A-Za-z0-9_./+=@%^~*$-]|:(?=[^\s,\]]))*")
+_NOT_TEXT = frozenset({"yes", "no", "on", "off", "true", "false", "null", "y", "n", "=", "<<"})
+_LONGEST = 400
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One thing wrong, at a field of the spec: `path` as ("command", 3)."""
+
+    rule: str
+    path: Path
+    message: str
+    help: str
+    severity: Severity = Severity.ERROR
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """Words of a launcher's command, from `begin` up to `end`, and what should stand there."""
+
+    begin: int
+    end: int
+    words: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """One thing wrong with a launcher: the word at index `at`, what is wrong, what to do, and how it is mended.
+
+    The help is `hint` and the whole command with all mends.
+    """
+
+    rule: str
+    at: int
+    message: str
+    hint: str
+    edit: Edit | None = None
+    severity: Severity = Severity.ERROR
+
+
+def listed(words: Sequence[str]) -> str:
+    """Words as a list that can be pasted into a spec."""
+    return f"[{', '.join(_scalar(word) for word in words)}]"
+
+
+def _scalar(word: str) -> str:
+    if _PLAIN.fullmatch(word) and word.lower() not in _NOT_TEXT:
+        return word
+    if "\n" in word or "\t" in word or not word.isprintable():
+        return json.dumps(word, ensure_ascii=False)
+    return "'" + word.replace("'", "''") + "'"
+
+
+def is_pasteable(words: Sequence[str]) -> bool:
+    """Whether a command is short enough to stand in a help line."""
+    return bool(words) and len(listed(words)) <= _LONGEST
+
+
+def mended(command: Sequence[str], found: Found, edits: Sequence[Edit]) -> tuple[str, ...] | None:
+    """The command with a launcher's words changed; None where its script is too deep to be written anew."""
+    if found.script is None:
+        words = list(command)
+        for edit in sorted(edits, key=lambda one: -one.begin):
+            words[edit.begin : edit.end] = edit.words
+        return tuple(words)
+    if not found.script.is_direct:
+        return None
+    text, places = found.script.text, found.script.words
+    for edit in sorted(edits, key=lambda one: -one.begin):
+        begin = places[edit.begin].begin if edit.begin < len(places) else places[-1].end
+        end = places[edit.end - 1].end if edit.end > edit.begin else begin
+        new = " ".join(shlex.quote(word) for word in edit.words)
+        if not new and end > begin:  # with the blank that follows
+            end += len(text[end:]) - len(text[end:].lstrip(" "))
+        elif edit.end == edit.begin:
+            new += " "
+        text = text[:begin] + new + text[end:]
+    return (*command[: found.script.at], text, *command[found.script.at + 1 :])
+
+
+def script_of(words: Sequence[str]) -> str:
+    """Words as one line of a shell's script, in which `$NAME` stays a variable."""
+    return " ".join(
+        '"' + re.sub(r'(["\\`])', r"\\\1", word) + '"' if "$" in word else shlex.quote(word) for word in words
+    )

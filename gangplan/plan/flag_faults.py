@@ -1,0 +1,105 @@
+"""mpi.flags, mpi.bindTo and mpi.mapBy: each acts, or is an error."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gangplan.model.job import Job
+from gangplan.plan.faults import Fault, listed
+from gangplan.plan.flags import family_of, flags_of, pins
+from gangplan.plan.kept import Kept, troubles
+from gangplan.plan.launchers import Found, Reading
+from gangplan.plan.launchers.prefixes import Peeled
+from gangplan.plan.launchers.programs import Start
+
+
+def flag_faults(job: Job, found: list[Found]) -> Iterator[Fault]:
+    """What is wrong with the MPI options of a spec."""
+    if job.image.framework == "torch" or found:
+        yield from _without_effect(job, found)
+        return
+    yield from _map_by(job)
+    yield from _flags(job)
+
+
+def _without_effect(job: Job, found: list[Found]) -> Iterator[Fault]:
+    """Options for an mpirun that gangplan does not start."""
+    if job.image.framework == "torch":
+        why, help = f"image '{job.image.name}' starts its ranks with torchrun", "Remove it."
+    else:
+        name = found[0].start.name
+        why = f"the command starts {name} itself"
+        help = f"Remove it and give {name} the option in the command, or remove {name} from the command."
+    set_ = (
+        ("flags", bool(job.mpi_flags)),
+        ("bindTo", job.bind_to != "none"),
+        ("mapBy", job.map_by != "slot"),
+    )
+    for name, is_set in set_:
+        if is_set:
+            yield Fault("mpi-without-effect", ("mpi", name), f"mpi.{name} has no effect: {why}", help)
+
+
+def _map_by(job: Job) -> Iterator[Fault]:
+    """Layouts that Hydra has no word for."""
+    family = family_of(job)
+    if family in ("OpenMPI4", "OpenMPI5") or job.map_by in ("slot", "node"):
+        return
+    where = ("mpi", "mapBy")
+    if family == "IntelMPI":
+        message = f"Intel MPI has no option for mapBy: {job.map_by}; ranks are dealt out by slot or by node"
+        help = f"Remove it; bindTo: {job.map_by} binds each rank to one."
+        yield Fault("mpi-without-effect", where, message, help)
+    elif job.bind_to == "none" and "bind" not in {use.option.role for use in flags_of(job).uses}:
+        message = f"MPICH lays ranks out by {job.map_by} only when they are bound, and bindTo is none"
+        yield Fault("mpi-without-effect", where, message, f"Add bindTo: {job.map_by}.")
+
+
+def _flags(job: Job) -> Iterator[Fault]:
+    """Each entry of mpi.flags as the image's launcher reads it."""
+    if not job.mpi_flags:
+        return
+    for index, flag in enumerate(job.mpi_flags):
+        if flag.startswith("-") and any(mark.isspace() for mark in flag.partition("=")[0]):
+            split = (*job.mpi_flags[:index], *flag.split(), *job.mpi_flags[index + 1 :])
+            message = f"'{flag}' is one word with spaces, which no launcher takes apart"
+            yield Fault(
+                "command-one-word", ("mpi", "flags", index), message, f"Write flags: {listed(split)}."
+            )
+            return
+    reading = flags_of(job)
+    yield from _strays(job, reading)
+    families = frozenset({family_of(job) or ""})
+    launch = Found(Start(reading.launcher, 0, 0, reading.launcher.name, families), reading, Peeled(0))
+    for one in troubles(Kept(job, launch)):
+        if one.rule == "command-no-program" and one.at == 0:
+            continue
+        path = ("mpi", "flags", min(max(one.at - 1, 0), len(job.mpi_flags) - 1))
+        yield Fault(one.rule, path, one.message, one.hint, one.severity)
+    for role, name, is_set in (
+        ("bind", "bindTo", job.bind_to != "none"),
+        ("map", "mapBy", job.map_by != "slot"),
+    ):
+        for use in reading.uses:
+            same = use.option.role == role or (role == "bind" and pins(use))
+            if same and is_set:
+                message = f"{use.spelled} says again what mpi.{name} says"
+                yield Fault("mpi-twice", ("mpi", "flags", use.at - 1), message, "Keep one of them.")
+
+
+def _strays(job: Job, reading: Reading) -> Iterator[Fault]:
+    """Words that are no option: mpirun would take the first of them for the program."""
+    if reading.unknown or reading.program == ("",):
+        return
+    last = reading.uses[-1] if reading.uses else None
+    if last is not None and last.end > len(reading.words) - 1:
+        message = f"{last.spelled} of {reading.launcher.label} takes a value"
+        yield Fault("command-option", ("mpi", "flags", last.at - 1), message, "Complete it, or remove it.")
+        return
+    begin = reading.programs[0][0] if reading.programs else len(reading.words)
+    if begin - 1 < len(job.mpi_flags):
+        word = job.mpi_flags[begin - 1]
+        message = f"'{word}' is no option, so {reading.launcher.name} would start it as the program"
+        yield Fault(
+            "command-option", ("mpi", "flags", begin - 1), message, "Remove it, or put its option before it."
+        )

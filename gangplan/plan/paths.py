@@ -1,0 +1,4 @@
+"""Files of hosts on the launcher."""
+
+HOSTFILE = "/etc/mpi/hostfile"  # written by Trainer (plugins/mpi), one `host slots=N` a line
+HYDRA_HOSTFILE = "/tmp/gangplan-hostfile"  # the same hosts as Hydra reads them, `host:N`

@@ -1,0 +1,191 @@
+"""Words of a command that cannot mean what they say: nobody expands, splits or fills them in."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+
+from gangplan.findings import Severity
+from gangplan.model.job import Job
+from gangplan.plan.faults import Fault, listed, script_of
+from gangplan.plan.launchers import SHELLS, base, is_python, peel, script_at
+from gangplan.plan.launchers.prefixes import ASSIGNMENT
+
+# Linux refuses one argument above 128 KiB with its ending zero (MAX_ARG_STRLEN, include/uapi/linux/binfmts.h,
+# v2.6.23 to v6.x), and all arguments and variables together above a quarter of the stack limit of 8 MiB.
+LONGEST_WORD = 131071
+LONGEST_COMMAND = 2 * 1024 * 1024
+_POINTER = 8
+
+# What a shell would put a value for. Lower-case names are left alone: configurations use ${model.size}.
+_VARIABLE = re.compile(r"\$(?:([A-Z_][A-Z0-9_]*)(?![A-Za-z0-9_])|\{([A-Z_][A-Z0-9_]*)[}:]|\(([^)]*)\))")
+# Names between braces that mean a number of the run, and the one that gangplan fills in for each.
+_NEAR = {
+    **dict.fromkeys(("rank", "np", "nproc", "world_size", "num_proc", "num_processes", "size"), "{ranks}"),
+    **dict.fromkeys(
+        ("worker", "nodes", "nnodes", "num_nodes", "num_workers", "hosts", "replicas"), "{workers}"
+    ),
+    **dict.fromkeys(
+        ("slot", "gpus", "nproc_per_node", "gpus_per_node", "ranks_per_worker", "ppn"), "{slots}"
+    ),
+}
+_BRACES = re.compile(r"\{(\w+)\}")
+_TEMPLATE = re.compile(r"\{\{.*?\}\}|\{%.*?%\}", re.DOTALL)
+_ANGLES = re.compile(r"(?:^|=)<([A-Za-z][A-Za-z0-9 _.-]{2,40})>$")
+# Tokens of tokenizers and filters that look like a placeholder.
+_TOKENS = frozenset(
+    {"pad", "unk", "mask", "eos", "bos", "sep", "cls", "image", "video", "audio", "stdin", "think"}
+)
+_BUILTINS = frozenset(
+    {
+        "cd",
+        "export",
+        "source",
+        ".",
+        "exec",
+        "eval",
+        "ulimit",
+        "set",
+        "unset",
+        "alias",
+        "if",
+        "for",
+        "while",
+        "trap",
+        "umask",
+    }
+)
+# Programs whose own text has dollar signs, and options of others whose word is a program.
+_TEXT_PROGRAMS = frozenset(
+    {"awk", "gawk", "mawk", "sed", "grep", "egrep", "jq", "perl", "ruby", "envsubst", "find"}
+)
+_CODE_OPTIONS = frozenset({"-c", "-e", "-E", "-r", "--eval"})
+
+
+def word_faults(job: Job) -> Iterator[Fault]:
+    """Faults of single words, in the order of the words."""
+    yield from _first_word(job)
+    code = _code(job)
+    for index, word in enumerate(job.command):
+        if index in code:
+            continue
+        yield from _variable(job, index, word)
+        yield from _placeholder(index, word)
+
+
+def length_faults(
+    job: Job, argv: tuple[str, ...], places: tuple[tuple[str | int, ...], ...]
+) -> Iterator[Fault]:
+    """Words, or all of them together, that Linux does not hand to a program."""
+    total = sum(len(f"{one.name}={one.value}".encode()) + 1 + _POINTER for one in job.env)
+    for word, place in zip(argv, places, strict=True):
+        size = len(word.encode())
+        total += size + 1 + _POINTER
+        if size > LONGEST_WORD:
+            message = (
+                f"a word of {size:,} bytes: Linux hands no argument above {LONGEST_WORD:,} bytes to a program"
+            )
+            yield Fault("command-too-long", place or ("command",), message, _FILE)
+    if total > LONGEST_COMMAND:
+        message = f"the command and its environment hold {total:,} bytes: Linux starts nothing above {LONGEST_COMMAND:,}"
+        yield Fault("command-too-long", ("command",), message, _FILE)
+
+
+_FILE = "Put the text into a file of the image or of a claim, and give its path."
+
+
+def _first_word(job: Job) -> Iterator[Fault]:
+    words, first = job.command, job.command[0]
+    if assigned := ASSIGNMENT.fullmatch(first):
+        message = (
+            f"'{first}' is an assignment, which only a shell understands; here it would be the program's name"
+        )
+        rest = listed(words[1:]) if len(words) > 1 else "[python, train.py]"
+        help = f"Write env: {{{assigned[1]}: {listed([assigned[2]])[1:-1]}}} and command: {rest}."
+        yield Fault("command-shell", ("command", 0), message, help)
+    elif first in _BUILTINS:
+        message = f"'{first}' is a word of the shell, not a program"
+        yield Fault("command-shell", ("command", 0), message, f"Write command: {listed(_in_shell(words))}.")
+    elif first.startswith(("&&", "||", ";", "|")):
+        yield Fault(
+            "command-shell", ("command", 0), f"'{first}' is no program", "Write command: [python, train.py]."
+        )
+    for index in _program_words(job):
+        if split := split_word(words[index]):
+            mended = (*words[:index], *split, *words[index + 1 :])
+            message = f"'{_short(words[index])}' is one word with spaces: it would be looked for as a file of that name"
+            yield Fault("command-one-word", ("command", index), message, f"Write command: {listed(mended)}.")
+
+
+def _program_words(job: Job) -> Iterator[int]:
+    """The first word, and the first behind prefixes."""
+    yield 0
+    if 0 < (behind := peel(job.command).at) < len(job.command):
+        yield behind
+
+
+def split_word(word: str) -> list[str]:
+    """The words in a word that was meant as a whole command; a path with spaces is one word."""
+    if not re.search(r"\s", word.strip()) or (word.startswith("/") and "/" in word.rpartition(" ")[2]):
+        return []
+    try:
+        return shlex.split(word)
+    except ValueError:
+        return []
+
+
+def _short(word: str) -> str:
+    return word if len(word) <= 60 else f"{word[:57]}..."
+
+
+def _in_shell(words: tuple[str, ...]) -> tuple[str, ...]:
+    return ("bash", "-c", script_of(words))
+
+
+def _code(job: Job) -> set[int]:
+    """Indexes of words that another program reads as its own language."""
+    words = job.command
+    at = peel(words).at
+    script = script_at(words, at)
+    if script >= 0:
+        return set(range(script, len(words)))
+    found: set[int] = set()
+    for index, word in enumerate(words):
+        name = base(word)
+        if name in _TEXT_PROGRAMS:
+            return found | set(range(index, len(words)))
+        if name in SHELLS and (inner := script_at(words, index)) >= 0:
+            return found | set(range(inner, len(words)))
+        if word in _CODE_OPTIONS and index and any(is_python(one) for one in words[:index]):
+            found.add(index + 1)
+    return found
+
+
+def _variable(job: Job, index: int, word: str) -> Iterator[Fault]:
+    found = _VARIABLE.search(word)
+    what = found[0].rstrip(":") if found else "~" if word.startswith("~/") else ""
+    if not what:
+        return
+    words = tuple(
+        one.replace("~", "$HOME", 1) if number == index and what == "~" else one
+        for number, one in enumerate(job.command)
+    )
+    message = f"'{_short(word)}' stays as it is: no shell reads the command, so nothing stands in for {what}"
+    yield Fault(
+        "command-variable", ("command", index), message, f"Write command: {listed(_in_shell(words))}."
+    )
+
+
+def _placeholder(index: int, word: str) -> Iterator[Fault]:
+    near = next((name for name in _BRACES.findall(word) if name.lower() in _NEAR), "")
+    what = _TEMPLATE.search(word) or _ANGLES.search(word)
+    if what is not None and what[0].strip("=<>").lower() not in _TOKENS:
+        message = f"'{_short(word)}' looks like a placeholder, and nothing fills it in"
+        help = "Write the value itself; only {ranks}, {workers} and {slots} are filled in."
+    elif near and f"{{{{{near}" not in word:
+        message = f"{{{near}}} stays as it is: only {{ranks}}, {{workers}} and {{slots}} are filled in"
+        help = f"Did you mean {_NEAR[near.lower()]}?"
+    else:
+        return
+    yield Fault("command-placeholder", ("command", index), message, help, Severity.WARNING)

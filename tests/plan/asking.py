@@ -1,0 +1,36 @@
+"""The decision about one command, without the rest of the program."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from gangplan.model.job import Job
+from gangplan.pipeline import Request, preview
+from gangplan.plan.command import Final, final_command
+from gangplan.plan.faults import Fault
+from tests import workspaces
+
+_JOBS: dict[str, Job] = {}
+
+
+def job_of(root: Path, image: str) -> Job:
+    """A job of 4 workers with 2 slots and 2 GPUs on an image of the small workspace."""
+    if image not in _JOBS:
+        more = "mpi: {licenseAcknowledged: true}\n" if image == "intel" else ""
+        spec = workspaces.SPEC.replace("image: openmpi", f"image: {image}") + more
+        workspaces.write(root, {"specs/nlp/filings.yaml": spec})
+        _JOBS[image] = preview(Request(root, engine="serial")).runs[0].unit.job
+    return _JOBS[image]
+
+
+def decided(root: Path, image: str, words: Sequence[str], **other: Any) -> Final:
+    """What becomes of a command; `other` are fields of the job."""
+    return final_command(dataclasses.replace(job_of(root, image), command=tuple(words), **other))
+
+
+def faults(root: Path, image: str, words: Sequence[str], **other: Any) -> tuple[Fault, ...]:
+    """What is wrong with a command."""
+    return decided(root, image, words, **other).faults

@@ -1,0 +1,78 @@
+"""Words that cannot mean what they say, and words that look so and are right."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gangplan.plan.words import LONGEST_COMMAND, LONGEST_WORD
+from tests.plan.asking import faults, job_of
+
+RULES = {
+    "command-one-word": (
+        [["python train.py --lr 1"], ["env", "A=1", "python a.py"], ["mpirun", "-np", "8", "python a.py"],
+         ["./run.sh --fast"]],
+        [["python", "train.py --lr 1"], ["/opt/my app/run"], ["bash", "-c", "python train.py"], ["python"]],
+    ),
+    "command-variable": (
+        [["python", "$HOME/a.py"], ["python", "a.py", "--out=${RUN_DIR}/x"], ["./a", "$(date)"], ["./a", "~/x"],
+         ["mpirun", "-np", "$NP", "./a"], ["./a", "${DATA:-/data}"]],
+        [["bash", "-c", "python $HOME/a.py"], ["./a", "$"], ["./a", "cost$"], ["./a", "${model.size}"],
+         ["./a", "^x$|^y$"], ["python", "-c", "print('$HOME')"], ["awk", "{print $NF}"], ["./a", "a~/b"],
+         ["mpirun", "bash", "-c", "echo $HOSTNAME"], ["./a", "$lower"], ["./a", "US$5"], ["./a", "${oc.env:USER}"]],
+    ),
+    "command-placeholder": (
+        [["./a", "{rank}"], ["./a", "--np={nproc}"], ["./a", "{{ x }}"], ["./a", "<path>"], ["./a", "--data=<data dir>"],
+         ["./a", "{% if x %}"]],
+        [["./a", "{ranks}"], ["./a", "{epoch}-{val_loss:.2f}"], ["./a", "<pad>"], ["./a", "{}"], ["./a", "{0000..0100}.tar"],
+         ["./a", '{"rank": 3}'], ["./a", "a<b>c"], ["./a", "<s>"]],
+    ),
+    "command-shell": (
+        [["cd", "/app"], ["A=1", "python", "a.py"], ["exec", "./a"], ["source", "x.sh"], ["export", "A=1"]],
+        [["/usr/bin/cd"], ["./cd"], ["env", "A=1", "./a"], ["time", "./a"], ["bash", "-c", "cd /app && ./a"]],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("rule", "words"), [(rule, words) for rule, (wrong, _) in RULES.items() for words in wrong], ids=str
+)
+def test_wrong(rule: str, words: list[str], root: Path) -> None:
+    assert rule in {one.rule for one in faults(root, "openmpi", words)}
+
+
+@pytest.mark.parametrize(
+    ("rule", "words"), [(rule, words) for rule, (_, right) in RULES.items() for words in right], ids=str
+)
+def test_right(rule: str, words: list[str], root: Path) -> None:
+    assert rule not in {one.rule for one in faults(root, "openmpi", words)}
+
+
+@pytest.mark.parametrize(
+    ("size", "rules"), [(LONGEST_WORD, set[str]()), (LONGEST_WORD + 1, {"command-too-long"})]
+)
+def test_one_word_as_long_as_linux_takes(size: int, rules: set[str], root: Path) -> None:
+    """MAX_ARG_STRLEN counts bytes and the ending zero."""
+    assert {
+        one.rule for one in faults(root, "openmpi", ["./a", "é" * (size // 2) + "x" * (size % 2)])
+    } == rules
+
+
+def test_all_words_together(root: Path) -> None:
+    words = ["./a", *["x" * 100_000] * (LONGEST_COMMAND // 100_000 + 1)]
+    assert [one.rule for one in faults(root, "openmpi", words)] == ["command-too-long"]
+    assert faults(root, "openmpi", words[:-2]) == ()
+
+
+def test_linux_says_the_same() -> None:
+    """The limit of one word, asked of this machine's kernel."""
+    import subprocess
+
+    subprocess.run(["/bin/true", "x" * LONGEST_WORD], check=True)
+    with pytest.raises(OSError, match="Argument list too long"):
+        subprocess.run(["/bin/true", "x" * (LONGEST_WORD + 1)], check=True)
+
+
+def test_a_job_is_what_the_spec_says(root: Path) -> None:
+    assert (job_of(root, "openmpi").workers, job_of(root, "openmpi").slots) == (4, 2)
