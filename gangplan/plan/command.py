@@ -47,7 +47,12 @@ def final_command(job: Job) -> Final:
     """The command of the launcher (of every worker for torch), with all that is wrong with it."""
     job = dataclasses.replace(job, command=tuple(_fill(word, job) for word in job.command))
     final, found, script_fault = _final(job)
-    faults = [*script_fault, *word_faults(job), *_launch_faults(job, found), *flag_faults(job, found)]
+    faults = [
+        *script_fault,
+        *word_faults(job, is_sound),
+        *_launch_faults(job, found),
+        *flag_faults(job, found),
+    ]
     faults += length_faults(job, final.argv, final.places)
     return dataclasses.replace(final, faults=tuple(dict.fromkeys(faults)))
 

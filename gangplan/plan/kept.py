@@ -44,6 +44,7 @@ class Kept:
         if script is None or use.value_at >= len(script.words) or not script.words[use.value_at].is_open:
             return text
         known = {variable.name: variable.value for variable in self.job.env if not variable.secret}
+        known |= {"PET_NNODES": str(self.job.workers), "PET_NPROC_PER_NODE": str(self.job.slots)}
         for name in script.words[use.value_at].names:
             value = script.sets[name] if name in script.sets else known.get(name)
             if value is None:
@@ -230,7 +231,12 @@ def _counts(kept: Kept) -> Iterator[Trouble]:
     elif len(reading.programs) <= 1:
         for use in counts:
             yield from _number(kept, use, job.ranks)
-    if not counts and kept.name == "horovodrun" and not reading.unknown:
+    if (
+        not counts
+        and kept.found.start.launcher.kind == "horovod"
+        and not reading.unknown
+        and reading.programs
+    ):
         edit = Edit(reading.at + 1, reading.at + 1, ("-np", str(job.ranks)))
         yield Trouble(
             "ranks-mismatch",

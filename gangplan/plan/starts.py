@@ -17,13 +17,16 @@ _LOCAL = frozenset({"localhost", "127.0.0.1", "0.0.0.0", "::1"})
 
 def start_troubles(kept: Kept) -> Iterator[Trouble]:
     """What is wrong with a launcher before its options are looked at."""
-    yield from _image(kept)
+    wrong = list(_image(kept))
+    if wrong:
+        yield from wrong
+        return
     yield from _nested(kept)
     yield from _before(kept)
     yield from _one_word(kept)
-    if kept.found.start.launcher.kind == "torch":
+    if kept.found.start.launcher.kind in ("torch", "deepspeed"):
         yield from _rendezvous(kept)
-    if kept.found.start.launcher.kind == "accelerate" and kept.job.image.framework == "torch":
+    if kept.found.start.launcher.kind == "accelerate":
         yield from _accelerate(kept)
 
 
@@ -179,9 +182,12 @@ def _is_from_trainer(kept: Kept, use_at: int) -> bool:
 
 
 def _rendezvous(kept: Kept) -> Iterator[Trouble]:
-    """Where the workers meet is handed over by Trainer, as each worker's number is."""
+    """Where the workers meet is handed over by Trainer, as each worker's number is; deepspeed finds it out."""
     job, reading = kept.job, kept.found.reading
     single = job.workers == 1
+    tells = (
+        "Trainer tells torchrun" if kept.found.start.launcher.kind == "torch" else "deepspeed finds it out"
+    )
     for use in reading.of("standalone"):
         if not single:
             message = f"{use.spelled} lets every worker train alone, but the run has {job.workers} workers"
@@ -198,12 +204,14 @@ def _rendezvous(kept: Kept) -> Iterator[Trouble]:
             continue
         if name == "rdzv-backend":
             message = f"{use.spelled} {value} needs --rdzv-endpoint, and the run's hosts are only known when it starts"
-        elif name == "node-rank":
+        elif name == "no_ssh":
+            message = f"{use.spelled} starts ranks on the launcher alone"
+        elif name in ("node-rank", "node_rank"):
             message = f"{use.spelled} {value} gives all {job.workers} workers the same number"
         else:
             message = f"{use.spelled} {value} names a host, but the run's own are only known when it starts"
         edit = Edit(use.at, use.end)
-        yield Trouble("command-rendezvous", use.at, f"{message}; Trainer tells torchrun", "Remove it.", edit)
+        yield Trouble("command-rendezvous", use.at, f"{message}; {tells}", "Remove it.", edit)
 
 
 _MACHINES = ("--machine_rank", "--main_process_ip", "--main_process_port")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from gangplan.findings import Severity
 from gangplan.model.job import Job
@@ -63,14 +63,14 @@ _TEXT_PROGRAMS = frozenset(
 _CODE_OPTIONS = frozenset({"-c", "-e", "-E", "-r", "--eval"})
 
 
-def word_faults(job: Job) -> Iterator[Fault]:
-    """Faults of single words, in the order of the words."""
+def word_faults(job: Job, is_sound: Callable[[Job, tuple[str, ...]], bool] | None = None) -> Iterator[Fault]:
+    """Faults of single words, in the order of the words. `is_sound` tells whether a command may be proposed."""
     yield from _first_word(job)
     code = _code(job)
     for index, word in enumerate(job.command):
         if index in code:
             continue
-        yield from _variable(job, index, word)
+        yield from _variable(job, index, word, is_sound)
         yield from _placeholder(index, word)
 
 
@@ -162,7 +162,9 @@ def _code(job: Job) -> set[int]:
     return found
 
 
-def _variable(job: Job, index: int, word: str) -> Iterator[Fault]:
+def _variable(
+    job: Job, index: int, word: str, is_sound: Callable[[Job, tuple[str, ...]], bool] | None
+) -> Iterator[Fault]:
     found = _VARIABLE.search(word)
     what = found[0].rstrip(":") if found else "~" if word.startswith("~/") else ""
     if not what:

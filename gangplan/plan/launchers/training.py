@@ -118,7 +118,7 @@ ACCELERATE = Launcher(
             ("rendezvous", 1, "machine-rank main-process-ip rdzv-backend"),
             ("hosts", 1, "deepspeed-hostfile deepspeed-exclusion-filter deepspeed-inclusion-filter"),
             ("hosts", 1, "mpirun-hostfile"),
-            ("file", 1, "config-file"),
+            ("", 1, "config-file"),  # options on the command line win over it
             ("module", 0, "m module"),
             ("no-python", 0, "no-python"),
             ("nothing", 0, "h help"),
