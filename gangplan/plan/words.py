@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 
 from gangplan.findings import Severity
 from gangplan.model.job import Job
-from gangplan.plan.faults import Fault, listed, script_of
+from gangplan.plan.faults import Fault, is_pasteable, listed, script_of
 from gangplan.plan.launchers import SHELLS, base, is_python, peel, script_at
 from gangplan.plan.launchers.prefixes import ASSIGNMENT
 
@@ -174,9 +174,10 @@ def _variable(
         for number, one in enumerate(job.command)
     )
     message = f"'{_short(word)}' stays as it is: no shell reads the command, so nothing stands in for {what}"
-    yield Fault(
-        "command-variable", ("command", index), message, f"Write command: {listed(_in_shell(words))}."
-    )
+    help, right = "Write the value itself; {ranks}, {workers} and {slots} are filled in.", _in_shell(words)
+    if is_sound is not None and is_pasteable(right) and is_sound(job, right):
+        help = f"Write command: {listed(right)}."
+    yield Fault("command-variable", ("command", index), message, help)
 
 
 def _placeholder(index: int, word: str) -> Iterator[Fault]:
