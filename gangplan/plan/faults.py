@@ -67,8 +67,9 @@ def _scalar(word: str) -> str:
 
 
 def is_pasteable(words: Sequence[str]) -> bool:
-    """Whether a command is short enough to stand in a help line."""
-    return bool(words) and len(listed(words)) <= _LONGEST
+    """Whether a command is short enough to stand in a help line, and made of letters that can."""
+    letters = "".join(words).replace("\n", "").replace("\t", "")
+    return bool(words) and letters.isprintable() and len(listed(words)) <= _LONGEST
 
 
 def mended(command: Sequence[str], found: Found, edits: Sequence[Edit]) -> tuple[str, ...] | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from gangplan.findings import Severity
 from gangplan.model.job import Job
@@ -63,9 +63,12 @@ _TEXT_PROGRAMS = frozenset(
 _CODE_OPTIONS = frozenset({"-c", "-e", "-E", "-r", "--eval"})
 
 
-def word_faults(job: Job, is_sound: Callable[[Job, tuple[str, ...]], bool] | None = None) -> Iterator[Fault]:
+Sound = Callable[[Job, tuple[str, ...]], bool]
+
+
+def word_faults(job: Job, is_sound: Sound | None = None) -> Iterator[Fault]:
     """Faults of single words, in the order of the words. `is_sound` tells whether a command may be proposed."""
-    yield from _first_word(job)
+    yield from _first_word(job, is_sound)
     code = _code(job)
     for index, word in enumerate(job.command):
         if index in code:
@@ -95,27 +98,37 @@ def length_faults(
 _FILE = "Put the text into a file of the image or of a claim, and give its path."
 
 
-def _first_word(job: Job) -> Iterator[Fault]:
+def _help(job: Job, words: Sequence[str], otherwise: str, is_sound: Sound | None) -> str:
+    """A command to write instead, where it is right itself."""
+    right = tuple(words)
+    if is_sound is not None and is_pasteable(right) and is_sound(job, right):
+        return f"Write command: {listed(right)}."
+    return otherwise
+
+
+def _first_word(job: Job, is_sound: Sound | None) -> Iterator[Fault]:
     words, first = job.command, job.command[0]
     if assigned := ASSIGNMENT.fullmatch(first):
         message = (
             f"'{first}' is an assignment, which only a shell understands; here it would be the program's name"
         )
-        rest = listed(words[1:]) if len(words) > 1 else "[python, train.py]"
-        help = f"Write env: {{{assigned[1]}: {listed([assigned[2]])[1:-1]}}} and command: {rest}."
+        help = f"Write it under env: {assigned[1]}, and begin the command with the program."
+        if words[1:] and is_sound is not None and is_pasteable(words) and is_sound(job, words[1:]):
+            value = listed([assigned[2]])[1:-1]
+            help = f"Write env: {{{assigned[1]}: {value}}} and command: {listed(words[1:])}."
         yield Fault("command-shell", ("command", 0), message, help)
     elif first in _BUILTINS:
         message = f"'{first}' is a word of the shell, not a program"
-        yield Fault("command-shell", ("command", 0), message, f"Write command: {listed(_in_shell(words))}.")
-    elif first.startswith(("&&", "||", ";", "|")):
+        otherwise = "Put the shell before it: bash, -c, and the script as one word."
         yield Fault(
-            "command-shell", ("command", 0), f"'{first}' is no program", "Write command: [python, train.py]."
+            "command-shell", ("command", 0), message, _help(job, _in_shell(words), otherwise, is_sound)
         )
     for index in _program_words(job):
         if split := split_word(words[index]):
-            mended = (*words[:index], *split, *words[index + 1 :])
+            right = (*words[:index], *split, *words[index + 1 :])
             message = f"'{_short(words[index])}' is one word with spaces: it would be looked for as a file of that name"
-            yield Fault("command-one-word", ("command", index), message, f"Write command: {listed(mended)}.")
+            help = _help(job, right, "Make each word an entry of its own.", is_sound)
+            yield Fault("command-one-word", ("command", index), message, help)
 
 
 def _program_words(job: Job) -> Iterator[int]:
@@ -126,13 +139,14 @@ def _program_words(job: Job) -> Iterator[int]:
 
 
 def split_word(word: str) -> list[str]:
-    """The words in a word that was meant as a whole command; a path with spaces is one word."""
-    if not re.search(r"\s", word.strip()) or (word.startswith("/") and "/" in word.rpartition(" ")[2]):
+    """The words in a word that was meant as a whole command; empty for one word, as a path with spaces is."""
+    if not re.search(r"\S[ \t\n]+\S", word) or (word.startswith("/") and "/" in word.rpartition(" ")[2]):
         return []
     try:
-        return shlex.split(word)
+        split = shlex.split(word)
     except ValueError:
         return []
+    return split if len(split) > 1 else []
 
 
 def _short(word: str) -> str:
@@ -162,9 +176,7 @@ def _code(job: Job) -> set[int]:
     return found
 
 
-def _variable(
-    job: Job, index: int, word: str, is_sound: Callable[[Job, tuple[str, ...]], bool] | None
-) -> Iterator[Fault]:
+def _variable(job: Job, index: int, word: str, is_sound: Sound | None) -> Iterator[Fault]:
     found = _VARIABLE.search(word)
     what = found[0].rstrip(":") if found else "~" if word.startswith("~/") else ""
     if not what:
@@ -174,9 +186,8 @@ def _variable(
         for number, one in enumerate(job.command)
     )
     message = f"'{_short(word)}' stays as it is: no shell reads the command, so nothing stands in for {what}"
-    help, right = "Write the value itself; {ranks}, {workers} and {slots} are filled in.", _in_shell(words)
-    if is_sound is not None and is_pasteable(right) and is_sound(job, right):
-        help = f"Write command: {listed(right)}."
+    otherwise = "Write the value itself; {ranks}, {workers} and {slots} are filled in."
+    help = _help(job, _in_shell(words), otherwise, is_sound)
     yield Fault("command-variable", ("command", index), message, help)
 
 

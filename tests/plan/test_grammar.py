@@ -1,0 +1,102 @@
+"""Laws of reading commands: it never fails, keeps what is right, and reads the tables as they are."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gangplan.findings import Severity
+from gangplan.plan.launchers import FAMILIES, Mpi, UnreadableError, find
+from gangplan.plan.launchers.foreign import FOREIGN
+from gangplan.plan.launchers.programs import MPI_PROGRAMS
+from gangplan.plan.launchers.training import ACCELERATE, DEEPSPEED, HOROVODRUN, TORCH_LAUNCH, TORCHRUN
+from tests import workspaces
+from tests.launchers import IMAGES, MARK, command_lines, junk, right_lines
+from tests.plan.asking import decided
+from tests.plan.test_typed import proposed
+
+ROOT = workspaces.stock(Path(tempfile.mkdtemp()))
+FAMILY = st.sampled_from(sorted(FAMILIES))
+
+
+@given(st.lists(junk, min_size=1, max_size=9), st.sampled_from([*FAMILIES, None]))
+@settings(max_examples=120, deadline=None)
+def test_reading_never_fails(words: list[str], family: Mpi | None) -> None:
+    try:
+        found = find(words, family)
+    except UnreadableError:
+        return
+    for one in found:
+        assert 0 <= one.start.begin <= one.start.at
+        assert all(begin < end <= len(one.reading.words) for begin, end in one.reading.programs)
+
+
+@given(st.lists(junk, max_size=9), st.sampled_from(["openmpi", "openmpi4", "mpich", "pytorch", "deepspeed"]))
+@settings(max_examples=120, deadline=None)
+def test_deciding_never_fails(words: list[str], image: str) -> None:
+    """Nor does it propose a command that is wrong itself."""
+    for fault in decided(
+        ROOT, image, ["./a" if not words or not words[0].strip() else words[0], *words[1:]]
+    ).faults:
+        right = proposed(fault.help)
+        if right is not None:
+            again = decided(ROOT, image, right).faults
+            assert [one for one in again if one.severity is Severity.ERROR] == [], fault
+
+
+@given(st.data(), FAMILY)
+@settings(max_examples=120, deadline=None)
+def test_what_is_right_is_kept(data: st.DataObject, family: Mpi) -> None:
+    words = data.draw(right_lines(family, ranks=8, slots=2))
+    final = decided(ROOT, IMAGES[family], words)
+    assert [one.message for one in final.faults] == []
+    assert not final.is_wrapped
+    assert "".join(final.argv).count(MARK) == 1
+
+
+@given(st.data(), FAMILY)
+@settings(max_examples=120, deadline=None)
+def test_the_numbers_of_another_plan_are_refused(data: st.DataObject, family: Mpi) -> None:
+    """What is right for 6 workers of 3 ranks names a number that 4 workers of 2 have not, or none."""
+    words = data.draw(right_lines(family, ranks=18, slots=3))
+    numbers = re.findall(r"(?<![0-9])(?:18|3)(?![0-9])", " ".join(words).replace("C=3", ""))
+    rules = {one.rule for one in decided(ROOT, IMAGES[family], words).faults}
+    assert rules == ({"ranks-mismatch"} if numbers else set())
+
+
+@given(st.data(), FAMILY)
+@settings(max_examples=120, deadline=None)
+def test_any_line_is_decided(data: st.DataObject, family: Mpi) -> None:
+    """Kept, wrapped or refused; and what is proposed instead is right."""
+    words = data.draw(command_lines(family, ranks=8, slots=2))
+    for fault in decided(ROOT, IMAGES[family], words).faults:
+        right = proposed(fault.help)
+        if right is not None:
+            assert all(
+                one.severity < Severity.ERROR for one in decided(ROOT, IMAGES[family], right).faults
+            ), fault
+
+
+@pytest.mark.parametrize(
+    "launcher", [*FAMILIES.values(), HOROVODRUN, DEEPSPEED, TORCHRUN, TORCH_LAUNCH, ACCELERATE, *FOREIGN.values()],
+    ids=lambda one: f"{one.name} {one.source}",
+)  # fmt: skip
+def test_a_table_is_whole(launcher: object) -> None:
+    from gangplan.plan.launchers import Launcher
+
+    assert isinstance(launcher, Launcher)
+    assert launcher.kind == "foreign" or launcher.source
+    for name, option in launcher.options.items():
+        assert name == name.strip("-")
+        assert 0 <= option.words <= 2
+        assert launcher.option(name) == option
+    assert launcher.joined | launcher.short <= set(launcher.options) | set("nNcgpra")
+
+
+def test_each_family_has_a_launcher() -> None:
+    assert set().union(*MPI_PROGRAMS.values()) == set(FAMILIES)
