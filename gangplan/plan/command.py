@@ -21,7 +21,8 @@ from gangplan.plan.flag_faults import flag_faults
 from gangplan.plan.flags import carried, family_of, forwarded, own_options
 from gangplan.plan.kept import Kept, troubles
 from gangplan.plan.launchers import Found, UnreadableError, find
-from gangplan.plan.paths import HOSTFILE
+from gangplan.plan.paths import HOSTFILE as HOSTFILE
+from gangplan.plan.paths import HYDRA_HOSTFILE as HYDRA_HOSTFILE
 from gangplan.plan.starts import start_troubles
 from gangplan.plan.words import length_faults, word_faults
 

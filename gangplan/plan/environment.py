@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from gangplan.model.job import EnvVar, Job
-from gangplan.plan.paths import HOSTFILE, HYDRA_HOSTFILE
-from gangplan.plan.reserved import is_reserved
+from gangplan.plan.command import HOSTFILE, HYDRA_HOSTFILE
 
 _SSH_ARGS = "-o ConnectionAttempts=10"
 
@@ -13,8 +12,7 @@ def launcher_env(job: Job) -> tuple[EnvVar, ...]:
     """Variables for the launcher's container, the job's own included, sorted by name."""
     variables = {variable.name: variable for variable in job.env}
     for name, value in (*_family_env(job), *_transport_env(job)):
-        if is_reserved(name) or name not in variables:  # a user's tuning wins, in the launcher as on workers
-            variables[name] = EnvVar(name, value)
+        variables[name] = EnvVar(name, value)
     return tuple(variables[name] for name in sorted(variables))
 
 
@@ -23,7 +21,7 @@ def worker_env(job: Job) -> tuple[EnvVar, ...]:
     variables = {variable.name: variable for variable in job.env}
     if not job.uses_mpi:
         for name, value in _transport_env(job):
-            variables.setdefault(name, EnvVar(name, value))
+            variables[name] = EnvVar(name, value)
     return tuple(variables[name] for name in sorted(variables))
 
 

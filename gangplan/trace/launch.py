@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gangplan.plan.paths import HOSTFILE
+from gangplan.plan.command import HOSTFILE
 from gangplan.trace.cause import Cause, asides
 from gangplan.trace.context import Context
 from gangplan.trace.files import own
