@@ -108,14 +108,16 @@ class Mpi(Strict):
     flags: tuple[Text, ...] = Field(
         (),
         max_length=64,
-        description="Extra arguments for mpirun, one per entry, when gangplan wraps the command.",
+        description="Options for the mpirun that gangplan starts, one word per entry; each takes the place of gangplan's own.",
         examples=[["--bind-to", "core"]],
     )
     bind_to: Literal["none", "core", "socket", "numa"] | None = Field(
-        None, description="What a rank is bound to.", examples=["core"]
+        None, description="What a rank is bound to by the mpirun that gangplan starts.", examples=["core"]
     )
     map_by: Literal["slot", "core", "socket", "numa", "node"] | None = Field(
-        None, description="How ranks are laid out over workers.", examples=["slot"]
+        None,
+        description="How the mpirun that gangplan starts lays ranks out over workers.",
+        examples=["slot"],
     )
     license_acknowledged: bool = Field(
         False,
@@ -252,7 +254,7 @@ class TrainingJob(Strict):
     )
     command: Command = Field(
         max_length=MAX_ENTRIES,
-        description="The training program and its arguments, as a list or one line. A plain command runs once per rank; an explicit mpirun, horovodrun, deepspeed or torchrun is kept. {ranks}, {workers} and {slots} are filled in.",
+        description="The training program and its arguments, as a list or one line. A plain command runs once per rank; a launcher that the image has (mpirun, horovodrun and deepspeed with MPI, torchrun with torch) is kept, also in a shell's script, and others are refused (docs/commands.md). {ranks}, {workers} and {slots} are filled in.",
         examples=[["python", "train.py", "--fp16"]],
     )
     workers: int | None = Field(

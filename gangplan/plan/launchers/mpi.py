@@ -91,7 +91,7 @@ OPEN_MPI_5 = Launcher(
 
 _HYDRA: tuple[Row, ...] = (
     ("count", 1, "np n"),
-    ("hosts", 1, "host hosts hostlist machine machines machinelist"),
+    ("hosts", 1, "host hosts hostlist machines machinelist"),
     ("hostfile", 1, "f hostfile machinefile"),
     ("per-host", 1, "ppn"),
     ("bind", 1, "bind-to binding"),
@@ -101,10 +101,10 @@ _HYDRA: tuple[Row, ...] = (
     ("agent", 1, "launcher launcher-exec bootstrap bootstrap-exec rmk localhost"),
     ("file", 1, "configfile"),
     ("nothing", 0, "help h info version"),
-    ("", 0, "disable-auto-cleanup disable-hostname-propagation disable-x enable-auto-cleanup"),
-    ("", 0, "enable-hostname-propagation enable-x l prepend-rank print-all-exitcodes v verbose"),
+    ("", 0, "disable-auto-cleanup disable-x enable-auto-cleanup enable-x l prepend-rank"),
+    ("", 0, "print-all-exitcodes v verbose"),
     ("", 1, "demux errfile errfile-pattern iface membind nameserver outfile outfile-pattern"),
-    ("", 1, "prepend-pattern topolib usize wdir"),
+    ("", 1, "prepend-pattern usize wdir"),
 )
 
 # The match table of MPICH 5.0.2 (src/pm/hydra/mpiexec/options.c). Any number of dashes; `-n=4` works.
@@ -115,10 +115,13 @@ MPICH = Launcher(
     "MPICH 5.0.2 (Hydra)",
     options(
         *_HYDRA,
+        ("hosts", 1, "machine"),
         ("map", 1, "map-by rankmap"),
         ("away", 0, "skip-launch-node"),
         ("", 1, "g gpus-per-proc gpu-subdevs-per-proc memory-alloc-kinds order-nodes output-from"),
-        ("", 0, "debug hybrid-hosts pmi-port profile report-bindings"),
+        ("", 1, "topolib"),
+        ("", 0, "disable-hostname-propagation enable-hostname-propagation"),
+        ("", 0, "V debug hybrid-hosts pmi-port profile report-bindings"),
     ),
     label="MPICH",
 )
@@ -135,11 +138,16 @@ INTEL = Launcher(
         ("per-host", 0, "rr"),
         ("per-host", 1, "grr"),
         ("hosts", 1, "hosts-group"),
+        ("hostfile", 1, "machine"),
         ("map", 1, "map-by"),
         ("bind", 1, "cpu-bind"),
         ("away", 0, "nolocal"),
         ("", 0, "aps mps gdb silent-abort print-rank-map prepend-timestamp prot trace check_mpi"),
-        ("", 1, "gtool gtoolfile s tune gdb-args"),
+        ("agent", 1, "branch-count bootstrap-exec-args"),
+        ("", 0, "cleanup debug idb ilp64 noconf ordered-output pmi-aggregate pmi-noaggregate"),
+        ("", 0, "trace-collectives trace-imbalance trace-pt2pt tv"),
+        ("", 1, "envexcl gdb-args genvexcl gpath gtool gtoolfile gwdir path s tmpdir tune"),
+        ("", 1, "use-app-topology"),
     ),
     label="Intel MPI",
 )
