@@ -19,7 +19,8 @@ from gangplan.model.job import Job
 from gangplan.plan.faults import Fault, Path, Trouble, is_pasteable, listed, mended
 from gangplan.plan.flag_faults import flag_faults
 from gangplan.plan.flags import carried, family_of, forwarded, own_options
-from gangplan.plan.kept import Kept, troubles
+from gangplan.plan.kept import troubles
+from gangplan.plan.launch import Kept
 from gangplan.plan.launchers import Found, UnreadableError, find
 from gangplan.plan.paths import HOSTFILE as HOSTFILE
 from gangplan.plan.paths import HYDRA_HOSTFILE as HYDRA_HOSTFILE

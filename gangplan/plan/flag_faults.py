@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from gangplan.model.job import Job
 from gangplan.plan.faults import Fault, listed
 from gangplan.plan.flags import family_of, flags_of, pins
-from gangplan.plan.kept import Kept, troubles
+from gangplan.plan.kept import troubles
+from gangplan.plan.launch import Kept
 from gangplan.plan.launchers import Found, Reading
 from gangplan.plan.launchers.prefixes import Peeled
 from gangplan.plan.launchers.programs import Start

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from gangplan.plan.faults import Edit, Trouble, listed
 from gangplan.plan.flags import family_of
-from gangplan.plan.kept import Kept
+from gangplan.plan.launch import Kept
 from gangplan.plan.launchers import Found, UnreadableError, base, find, is_python, start_at
 from gangplan.plan.reserved import is_needed, is_reserved
 from gangplan.plan.words import split_word

@@ -1,0 +1,105 @@
+"""Ranks, workers and ranks per worker that a launcher is told, against the plan."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gangplan.plan.faults import Edit, Trouble
+from gangplan.plan.launch import Kept, drop, put
+from gangplan.plan.launchers import Use
+
+
+def count_troubles(kept: Kept) -> Iterator[Trouble]:
+    """Ranks in all, ranks on each worker, and workers, against the plan."""
+    job, reading = kept.job, kept.found.reading
+    counts = [use for use in reading.of("count") if not use.is_short]
+    numbers = [kept.number(use) for use in counts]
+    parts = {use.part for use in counts}
+    whole = len(parts) == max(len(reading.programs), 1) and len(parts) > 1
+    if whole and all(number is not None and number.isdigit() for number in numbers):
+        total = sum(int(number or 0) for number in numbers)
+        if total != job.ranks:
+            message = f"the parts of the command start {total} ranks in all, but the run has {kept.sums}"
+            yield Trouble("ranks-mismatch", counts[0].value_at, message, f"Let them add up to {job.ranks}.")
+    elif len(reading.programs) <= 1:
+        for use in counts:
+            yield from _number(kept, use, job.ranks)
+    if (
+        not counts
+        and kept.found.start.launcher.kind == "horovod"
+        and not reading.unknown
+        and reading.programs
+    ):
+        edit = Edit(reading.at + 1, reading.at + 1, ("-np", str(job.ranks)))
+        yield Trouble(
+            "ranks-mismatch",
+            reading.at,
+            "horovodrun needs the number of ranks",
+            f"Add -np {job.ranks}.",
+            edit,
+        )
+    for use in reading.of("per-host"):
+        yield from _per_host(kept, use, has_count=bool(counts))
+    for use in reading.of("map"):
+        if use.option.name in ("map-by", "ppr") and (number := _ppr(use.value)):
+            yield from _ppr_number(kept, use, number)
+    for use in reading.of("workers"):
+        yield from _number(kept, use, job.workers)
+
+
+def _number(kept: Kept, use: Use, expected: int) -> Iterator[Trouble]:
+    """A number that must be the plan's. One with a `$` that no shell reads has a finding of its own."""
+    number = kept.number(use)
+    if number is None:
+        message = f"what {use.spelled} {use.value} amounts to is only known when the script runs"
+        yield Trouble(
+            "command-unreadable",
+            use.value_at,
+            message,
+            f"Write {use.spelled} {expected}.",
+            put(use, str(expected)),
+        )
+        return
+    if kept.found.script is None and "$" in number:
+        return
+    low, colon, high = number.partition(":")
+    if {low, high if colon else low} != {str(expected)}:
+        what = kept.sums if expected == kept.job.ranks else str(expected)
+        message = f"the command says {use.spelled} {number}, but the run has {what}"
+        filled = {kept.job.ranks: "{ranks}"}.get(expected, "")
+        hint = f"Write {use.spelled} {expected}" + (f", or {filled} to have it filled in." if filled else ".")
+        yield Trouble("ranks-mismatch", use.value_at, message, hint, put(use, str(expected)))
+
+
+def _per_host(kept: Kept, use: Use, has_count: bool) -> Iterator[Trouble]:
+    """Ranks on each worker. Hydra deals out smaller portions in turn until all ranks have a place; Horovod,
+    DeepSpeed, torch and Open MPI start that many and no more."""
+    job = kept.job
+    number = kept.number(use) if use.option.words else "1"
+    if number in ("gpu", "auto") and kept.found.start.launcher.kind == "torch" and job.slots == job.gpus:
+        return
+    portion = kept.found.start.launcher.style == "hydra" and (number or "").isdigit() and int(number or 0)
+    if portion and job.slots % portion == 0:
+        return
+    if not use.option.words:
+        if job.slots != 1:
+            message = f"{use.spelled} starts one rank on each worker, but the run has {job.slots} slots"
+            yield Trouble("ranks-mismatch", use.at, message, "Remove it.", drop(use))
+        return
+    yield from _number(kept, use, job.slots)
+
+
+def _ppr(value: str) -> str:
+    """N of ppr:N:node, the only layout that says how many ranks a host has."""
+    parts = value.split(":")
+    parts = parts[1:] if parts[0].lower() == "ppr" else parts
+    is_ppr = value.lower().startswith("ppr:") or (len(parts) == 2 and parts[0].isdigit())
+    return parts[0] if is_ppr and len(parts) > 1 and parts[1].lower() == "node" else ""
+
+
+def _ppr_number(kept: Kept, use: Use, number: str) -> Iterator[Trouble]:
+    if number == str(kept.job.slots) or "$" in number:
+        return
+    right = use.value.replace(f"{number}:", f"{kept.job.slots}:", 1)
+    message = f"{use.spelled} {use.value} allows {number} ranks on each worker, but the run has {kept.job.slots} slots"
+    yield Trouble("ranks-mismatch", use.value_at, message, f"Write {use.spelled} {right}.", put(use, right))
