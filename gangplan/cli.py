@@ -36,6 +36,7 @@ from gangplan.commands.flags import (
 from gangplan.commands.streams import patient
 from gangplan.commands.terminate import terminable
 from gangplan.errors import Exit, GangplanError, InternalError, ToolError, UserError
+from gangplan.findings import sentence
 from gangplan.report.escape import log_line
 
 app = typer.Typer(
@@ -43,6 +44,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     add_completion=True,
     no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
     help="Short training-job specs in Git become everything a GPU cluster needs to run them, proved before sync.",
 )
 app.add_typer(cluster_app.app, name="cluster")
@@ -255,7 +257,7 @@ def run() -> int:
 def _ended() -> int:
     """The exit code of the command line."""
     try:
-        outcome = _command()(standalone_mode=False)
+        outcome = _command()(_arguments(sys.argv[1:]), standalone_mode=False)
         if outcome == Exit.INTERRUPTED:  # typer's own answer to an interrupt
             sys.stderr.write(_INTERRUPTED)
         return int(outcome) if isinstance(outcome, int) else Exit.CLEAN
@@ -273,18 +275,26 @@ def _ended() -> int:
         return _unexpected(bad)
 
 
+def _arguments(given: list[str]) -> list[str]:
+    """`gangplan help plan` as `gangplan plan --help`."""
+    return [*given[1:], "--help"] if given[:1] == ["help"] else given
+
+
 def _fatal(stop: GangplanError) -> None:
     sys.stderr.write(f"fatal: {log_line(stop.message)}\n")
     if stop.help:
-        sys.stderr.write(f"  help: {log_line(stop.help)}\n")
+        sys.stderr.write(f"  help: {log_line(sentence(stop.help))}\n")
 
 
 def _unexpected(bad: Exception) -> int:
     # Usage errors come from the copy of click inside typer, which has no public name; they can be told
     # by what they offer.
     if hasattr(bad, "format_message") and hasattr(bad, "exit_code"):
+        if type(bad).__name__ == "NoArgsIsHelpError":  # the help, but no success: nothing was done
+            sys.stderr.write(f"{bad.format_message()}\n")
+            return Exit.INPUT
         usage = getattr(bad, "ctx", None)
-        help = f"{usage.command_path} --help" if usage is not None else None
+        help = f"Run {usage.command_path} --help." if usage is not None else None
         _fatal(UserError(bad.format_message(), help))
         return Exit.INPUT
     import traceback

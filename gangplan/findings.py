@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import IntEnum
+
+# A plain word of English at the beginning of a sentence; names of programs keep their small letter.
+_FIRST_WORD = re.compile(r"[a-z]+(?=[ ,])")
+_NAMES = frozenset(("gangplan", "kubectl", "mpirun", "torchrun", "kustomize", "git"))
 
 
 class Severity(IntEnum):
@@ -84,6 +89,9 @@ class Finding:
     waiver: Waived | None = None
     fix: Fix | None = field(default=None, compare=False)
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "help", sentence(self.help))
+
     @property
     def counts(self) -> bool:
         """Whether it stands: no waiver that still holds excuses it."""
@@ -105,6 +113,17 @@ class Finding:
             self.object_ref,
             self.message,
         )
+
+
+def sentence(text: str) -> str:
+    """A help as a sentence: a capital letter, unless it begins with a name or a `field:`, and a full stop."""
+    text = text.strip()
+    if not text:
+        return ""
+    word = _FIRST_WORD.match(text)
+    if word and word[0].strip(" ,") not in _NAMES:
+        text = text[0].upper() + text[1:]
+    return text if text.endswith((".", "?", "!")) else f"{text}."
 
 
 def error(rule: str, where: Location, message: str, help: str = "") -> Finding:

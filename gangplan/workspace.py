@@ -19,6 +19,7 @@ from gangplan.spec.crd_files import load_crds
 from gangplan.spec.job import TrainingJob
 from gangplan.spec.listing import folders, list_specs
 from gangplan.spec.load import M, parse
+from gangplan.spec.near import closest
 from gangplan.spec.team import Team
 from gangplan.spec.waiver_files import WaiverFile, load_waivers
 
@@ -144,9 +145,9 @@ def load_spec(root: Path, source: SpecFile) -> tuple[Spec | None, list[Finding]]
 def nearest(word: str, known: Iterable[str]) -> str:
     """A help sentence that names the closest known word, or all of a short list."""
     names = sorted(set(known))
-    close = difflib.get_close_matches(word, names, n=1, cutoff=0.6)
-    if close:
-        return f"Did you mean '{close[0]}'?"
+    close = closest(word, names) or next(iter(difflib.get_close_matches(word, names, n=1, cutoff=0.75)), "")
+    if close and close != word:
+        return f"Did you mean '{close}'?"
     if not names:
         return "None is declared."
     return f"Known: {', '.join(names[:8])}" + (", ..." if len(names) > 8 else ".")

@@ -3,7 +3,8 @@
 The tables in tests/malformed/ change one file of the small workspace in tests/workspaces.py. A case says
 what it changes (`change` texts, `add` lines, the whole `text`; `in` which file) and what must be found:
 `finds` as `LINE:COLUMN rule` in that file or `FILE:LINE:COLUMN rule`, and what the first of them `says` and
-how it `helps`. The same comes from render, validate and plan, which a few cases of each table show.
+how it `helps` (`help`: all of the help, to the letter). The same comes from render, validate and plan, which
+a few cases of each table show.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import pytest
 import yaml
 
 from gangplan.errors import Exit
+from gangplan.findings import sentence
 from tests import workspaces
 from tests.workspaces import Outcome, gangplan, gangplan_process
 
@@ -119,7 +121,8 @@ def test_table(case: Case, workspace: Path, request: pytest.FixtureRequest) -> N
     place, rule = _first(case)
     blamed = next(shown for shown in outcome.findings if (shown.place, shown.rule) == (place, rule))
     assert case.body.get("says", "") in blamed.message
-    assert case.body.get("helps", "") in blamed.help
+    assert case.body.get("helps", "").lower() in blamed.help.lower()
+    assert blamed.help == case.body.get("help", blamed.help) == sentence(blamed.help)
     assert blamed.help
 
 

@@ -39,18 +39,18 @@ def parse_duration(text: str | int) -> int:
     """Whole seconds, more than zero. Raises `DurationError`."""
     shown = repr(text) if len(repr(text)) <= _SHOWN else repr(text)[:_SHOWN] + "..."
     if isinstance(text, bool) or not isinstance(text, str | int):
-        raise DurationError(f"{shown} is not a duration", _GENERAL)
+        raise DurationError(f"{shown} is not a time", _GENERAL)
     written = str(text).strip()
     if len(written) > _SHOWN:
-        raise DurationError(f"{shown} is not a duration", _GENERAL)
-    if re.fullmatch(r"[0-9]+", written, re.ASCII):
-        raise DurationError(f"{shown} has no unit", f"did you mean {written}h?")
-    match = _DURATION.fullmatch(written)
+        raise DurationError(f"{shown} is not a time", _GENERAL)
+    if re.fullmatch(r"[0-9]+", written, re.ASCII) and int(written):
+        raise DurationError(f"{shown} has no unit", _with_a_unit(int(written)))
+    match = _DURATION.fullmatch("0s" if written and not written.strip("0") else written)
     if not match or not written or text != written:
-        raise DurationError(f"{shown} is not a duration", _suggestion(written))
+        raise DurationError(f"{shown} is not a time", _suggestion(written))
     seconds = sum(int(part or 0) * size for part, size in zip(match.groups(), _SECONDS.values(), strict=True))
     if seconds <= 0:
-        raise DurationError(f"{shown} is no time at all", "leave the field out for no limit")
+        raise DurationError(f"{shown} is no time at all", _GENERAL)
     if seconds > MAX_S:
         raise DurationError(f"{shown} is longer than 68 years", "write a shorter time")
     return seconds
@@ -71,11 +71,38 @@ def format_duration(seconds: int) -> str:
     return "".join(parts)
 
 
-_GENERAL = "write it as 30m, 24h, 7d or 1h30m"
+_GENERAL = "Write it as 30m, 24h, 7d or 1h30m."
+# A number alone, up to this much -> the units that somebody who writes it may mean, the likelier first.
+_READINGS = ((7, "hd"), (9, "h"), (168, "hm"), (299, "m"), (999, "ms"), (MAX_S, "s"))
+# As Slurm and clocks write it (days-hours:minutes:seconds, minutes:seconds), and as ISO 8601 does.
+_CLOCK = re.compile(r"(?:(?:([0-9]+)-)?([0-9]{1,3}):)?([0-9]{1,3}):([0-9]{2})", re.ASCII)
+_ISO = re.compile(
+    r"P(?:([0-9]+)D)?(?:T(?:([0-9]+)H)?(?:([0-9]+)M)?(?:([0-9]+)S)?)?", re.ASCII | re.IGNORECASE
+)
+
+
+def _with_a_unit(number: int) -> str:
+    """The plausible readings of a number alone; seconds are also said in larger units."""
+    if not 0 < number <= MAX_S:
+        return _GENERAL
+    letters = next(letters for most, letters in _READINGS if number <= most)
+    texts = []
+    for letter in letters:
+        plain, text = format_duration(number * _SECONDS[letter]), f"{number}{letter}"
+        texts.append(f"{text} ({plain})" if letter in "sm" and plain != text else text)
+    return f"Did you mean {' or '.join(texts)}?"
 
 
 def _suggestion(text: str) -> str:
     """The same time in our units, if the text can be understood."""
+    for pattern in (_CLOCK, _ISO):
+        if match := pattern.fullmatch(text):
+            return _meaning(
+                sum(
+                    int(part or 0) * size
+                    for part, size in zip(match.groups(), _SECONDS.values(), strict=True)
+                )
+            )
     parts = _PART.findall(text)
     if not parts or _PART.sub("", text):
         return _GENERAL
@@ -85,4 +112,8 @@ def _suggestion(text: str) -> str:
         if not unit:
             return _GENERAL
         seconds += int(whole) * unit + int(fraction[1:] or 0) * unit // 10 ** max(len(fraction) - 1, 0)
-    return f"did you mean {format_duration(seconds)}?" if 0 < seconds <= MAX_S else _GENERAL
+    return _meaning(seconds)
+
+
+def _meaning(seconds: int) -> str:
+    return f"Did you mean {format_duration(seconds)}?" if 0 < seconds <= MAX_S else _GENERAL

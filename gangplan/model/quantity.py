@@ -133,15 +133,15 @@ def parse(text: str) -> Quantity:
     digits = int(whole + fraction)
     scaled, format = _scale(digits, len(fraction), suffix or "", exponent)
     if scaled > _MAX_UNITS * _NANO:
-        raise QuantityError(f"{text!r} is more than Kubernetes can count (2^63-1)", "check the suffix")
+        raise QuantityError(f"{text!r} is more than Kubernetes can count (2^63-1)", "Check the unit.")
     # Go writes a positive binary amount below one unit with decimal suffixes from then on.
     if format is Format.BINARY_SI and 0 < scaled < _NANO:
         format = Format.DECIMAL_SI
     return Quantity(-scaled if sign == "-" else scaled, format)
 
 
-_CPU_HELP = "write a number of cores, such as 8 or 500m"
-_MEMORY_HELP = "write a number and its unit, such as 32Gi"
+_CPU_HELP = "Write a number of cores, such as 8 or 500m."
+_MEMORY_HELP = "Write a number and its unit, such as 32Gi."
 
 
 def parse_cpu(text: str | int | float) -> Quantity:
@@ -151,7 +151,7 @@ def parse_cpu(text: str | int | float) -> Quantity:
     """
     if isinstance(text, bool) or not isinstance(text, str | int | float):
         raise QuantityError(f"{text!r} is not a number of cores", _CPU_HELP)
-    quantity = parse(str(text))
+    quantity = _parsed(str(text), ("", "m"), _CPU_HELP)
     if quantity.format is Format.BINARY_SI or str(text).endswith("i"):
         raise QuantityError(f"{text!r} is an amount of memory, not of cores", _CPU_HELP)
     if quantity.nano % (_NANO // 1000):
@@ -165,16 +165,27 @@ def parse_memory(text: str | int | float) -> Quantity:
         raise QuantityError(f"{text!r} is not an amount of memory", _MEMORY_HELP)
     written = str(text).strip()
     if re.fullmatch(r"[0-9]*\.?[0-9]+", written, re.ASCII):
-        raise QuantityError(f"memory {text!r} has no unit", f"did you mean {written}Gi?")
-    quantity = parse(str(text))
+        raise QuantityError(f"{text!r} has no unit", _with_a_unit(written))
+    quantity = _parsed(
+        str(text), tuple(suffix for suffix in _UNIT_SUFFIXES if suffix not in ("", "m")), _MEMORY_HELP
+    )
     if quantity.nano % _NANO:
         raise QuantityError(f"{text!r} is not a whole number of bytes", _MEMORY_HELP)
     return _more_than_zero(quantity, text)
 
 
+def _parsed(text: str, suffixes: tuple[str, ...], otherwise: str) -> Quantity:
+    """The quantity; what is proposed for a text that is none ends in one of these suffixes."""
+    try:
+        return parse(text)
+    except QuantityError as error:
+        help = _suggestion(text.strip(), suffixes) if error.help.startswith("Did") else error.help
+        raise QuantityError(error.message, otherwise if help == _GENERAL else help) from None
+
+
 def _more_than_zero(quantity: Quantity, text: str | int | float) -> Quantity:
     if quantity.nano <= 0:
-        raise QuantityError(f"{text!r} is not more than zero", "write an amount above zero")
+        raise QuantityError(f"{text!r} is not more than zero", "Write an amount above zero.")
     return quantity
 
 
@@ -211,26 +222,70 @@ def _not_a_quantity(text: str) -> QuantityError:
         return QuantityError("the amount is empty", _GENERAL)
     if len(text) > _MAX_DIGITS:
         return QuantityError(f"{text[:20]!r}... is too long for an amount", _GENERAL)
-    return QuantityError(f"{text!r} is not an amount that Kubernetes reads", _suggestion(text.strip()))
+    return QuantityError(f"{text!r} is not a valid amount", _suggestion(text.strip()))
 
 
-_GENERAL = "write a number and its unit, such as 32Gi, 500m or 8"
+_GENERAL = "Write a number and its unit, such as 32Gi, 500m or 8."
 
-# What people write for a unit, and what Kubernetes has for it (the likelier first).
+# What people write for a unit, and what Kubernetes has for it. A gigabyte may be meant in two ways that
+# differ by 7 % and more, a gibibyte only in one.
 _SPELLINGS = {
-    "k kb kib ki": ("Ki", "k"),
-    "m mb mib mi meg megs megabyte megabytes": ("Mi", "M"),
-    "g gb gib gi gig gigs gigabyte gigabytes": ("Gi", "G"),
-    "t tb tib ti terabyte terabytes": ("Ti", "T"),
-    "p pb pib pi petabyte petabytes": ("Pi", "P"),
-    "e eb eib ei exabyte exabytes": ("Ei", "E"),
+    "k kb": ("Ki", "k"),
+    "m mb meg megs megabyte megabytes": ("Mi", "M"),
+    "g gb gig gigs gigabyte gigabytes": ("Gi", "G"),
+    "t tb terabyte terabytes": ("Ti", "T"),
+    "p pb petabyte petabytes": ("Pi", "P"),
+    "e eb exabyte exabytes": ("Ei", "E"),
+    "kib ki kibibyte kibibytes": ("Ki",),
+    "mib mi mebibyte mebibytes": ("Mi",),
+    "gib gi gibibyte gibibytes": ("Gi",),
+    "tib ti tebibyte tebibytes": ("Ti",),
+    "pib pi": ("Pi",),
+    "eib ei": ("Ei",),
     "milli millicore millicores mcpu": ("m",),
     "b byte bytes core cores cpu cpus vcpu vcpus gpu gpus": ("",),
 }
+_UNIT_SUFFIXES = tuple(dict.fromkeys(suffix for means in _SPELLINGS.values() for suffix in means))
 _UNITS = {unit: means for units, means in _SPELLINGS.items() for unit in units.split()}
 
 
-def _suggestion(text: str) -> str:
+def _with_a_unit(number: str) -> str:
+    """The plausible readings of an amount of memory without its unit: GiB, MiB (as Slurm reads it), bytes."""
+    amount = float(number)
+    if amount >= 1e8:
+        exact = Quantity.of(int(amount), Format.BINARY_SI)
+        return f"Did you mean {exact.canonical()} ({gib(exact)})?"
+    if amount >= 16_384:
+        return f"Did you mean {number}Mi?"
+    return f"Did you mean {number}Gi?" if amount < 1024 else f"Did you mean {number}Mi or {number}Gi?"
+
+
+def gib(amount: Quantity) -> str:
+    """An amount of bytes as people read it: `34 GiB`, `1.5 TiB`, `512 MiB`, to three digits behind the point.
+
+    GiB below 10 TiB, so that amounts can be compared by eye; an amount that is no such number is in bytes.
+    """
+    size = abs(amount.nano)
+    power = (
+        40 if size >= _NANO * 10 << 40 else 30 if size >= _NANO << 30 else 20 if size >= _NANO << 20 else 10
+    )
+    if size < _NANO << 10:
+        return f"{amount.value()} bytes"
+    return f"{_decimal(amount.nano, _NANO << power)} {_BINARY_SUFFIX[power // 10]}B"
+
+
+def _decimal(number: int, unit: int) -> str:
+    """A number of units to three digits behind the point, without zeros at the end."""
+    thousandths, rest = divmod(abs(number) * 1000, unit)
+    if rest and thousandths < 1:
+        return "less than 0.001"
+    thousandths += 2 * rest >= unit
+    whole, behind = divmod(thousandths, 1000)
+    text = f"{whole}.{behind:03}".rstrip("0").rstrip(".")
+    return f"-{text}" if number < 0 else text
+
+
+def _suggestion(text: str, among: tuple[str, ...] = _UNIT_SUFFIXES) -> str:
     """The nearest texts that are quantities, as a question; a general hint where there are none."""
     match = _LOOKS_LIKE.fullmatch(text)
     if not match:
@@ -239,5 +294,8 @@ def _suggestion(text: str) -> str:
     # 1,024 or 1,000,000 separate thousands; 1,5 is a decimal comma.
     number = number.replace(",", "" if _THOUSANDS.fullmatch(number) else ".")
     suffixes = (unit,) if unit in _DECIMAL or unit in _BINARY else _UNITS.get(unit.lower(), ())
-    good = [number + suffix for suffix in suffixes if _QUANTITY.fullmatch(number + suffix)]
-    return f"did you mean {' or '.join(good)}?" if good else _GENERAL
+    wanted = (suffix for suffix in suffixes if suffix in among)
+    good = [number + suffix for suffix in wanted if _QUANTITY.fullmatch(number + suffix)]
+    if len(good) == 2:
+        return f"Did you mean {good[0]} or {good[1]} ({gib(parse(good[1]))})?"
+    return f"Did you mean {good[0]}?" if good else _GENERAL

@@ -111,7 +111,7 @@ def _dataset(context: Context, plan: DataPlan, name: str, target: str, workers: 
         context.error(
             "spec-value",
             context.where("data", name),
-            f"'{name}' is a claim; a folder to mount it at was expected",
+            f"'{name}' is a claim; expected the folder where it is mounted",
             f"Write {name}: /data.",
         )
         return

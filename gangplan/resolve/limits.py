@@ -87,13 +87,7 @@ def check_counts(context: Context, workers: int, gpus: int, slots: int) -> None:
         context.note(
             "workers-one", where, "one worker: nothing is distributed", "Raise workers, or ignore this."
         )
-    if gpus not in USUAL_GPUS:
-        context.warning(
-            "gpus-unusual",
-            context.origin_of("gpus", ("gpus",)),
-            f"{gpus} GPUs per worker do not divide a usual node evenly",
-            "1, 2, 4 or 8 waste none.",
-        )
+    _check_gpus(context, gpus)
     if gpus and slots != gpus:
         context.warning(
             "slots-not-gpus",
@@ -101,6 +95,23 @@ def check_counts(context: Context, workers: int, gpus: int, slots: int) -> None:
             f"{slots} ranks share {gpus} GPUs on each worker",
             "Leave slots out for one rank per GPU.",
         )
+
+
+def _check_gpus(context: Context, gpus: int) -> None:
+    """GPU-06: a number that leaves GPUs of every kind of node idle. MIG slices are what the owner cut, in any
+    number; more than a node has is told where the pool is chosen."""
+    sizes = {pool.gpu.count for pool in context.cluster.spec.node_pools.values() if pool.gpu} or {8}
+    is_mig = context.spec.spec.gpu is not None and context.spec.spec.gpu.mig is not None
+    if gpus in USUAL_GPUS or is_mig or gpus > max(sizes) or any(size % gpus == 0 for size in sizes):
+        return
+    size = min(one for one in sizes if one >= gpus)
+    fitting = [str(number) for number in range(1, size + 1) if size % number == 0]
+    context.warning(
+        "gpus-unusual",
+        context.origin_of("gpus", ("gpus",)),
+        f"{gpus} GPUs per worker leave {size % gpus} of the {size} GPUs of a node idle",
+        f"Use {', '.join(fitting[:-1])} or {fitting[-1]}.",
+    )
 
 
 def check_timeout(context: Context, timeout_s: int) -> None:

@@ -9,12 +9,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import chain
 from typing import NamedTuple
 
 import yaml
 
 from gangplan.findings import Finding, Location, error
 
+_CONFLICT = re.compile(r"(<{7}|>{7}|\|{7}) ")
 _LINE_BREAK = re.compile(r"\r\n|\n|\r")
 _INDENT = re.compile(r"[ \t]*(?:-[ \t]+)*")
 # Spaces that are none to YAML, as they come with text copied from a web page or a chat.
@@ -75,10 +77,14 @@ def reword(problem: yaml.YAMLError, text: str, file: str) -> Finding:
     case = _Case(
         wording, _LINE_BREAK.split(text), _Spot(mark.line, mark.column), _Spot(begin.line, begin.column)
     )
-    answer = _invisible(case) or next(
-        answer
-        for pattern, explain in _ENTRIES
-        if re.search(pattern, wording) and (answer := explain(case)) is not None
+    answer = (
+        _conflict(case)
+        or _invisible(case)
+        or next(
+            answer
+            for pattern, explain in _ENTRIES
+            if re.search(pattern, wording) and (answer := explain(case)) is not None
+        )
     )
     where = Location(file, answer.spot.line + 1, answer.spot.column + 1)
     return error(answer.rule, where, answer.message, answer.help)
@@ -88,6 +94,20 @@ def _quote(text: str) -> str:
     """The text as a YAML string that can be pasted."""
     bare = text.strip("\"'")
     return f"'{bare}'" if "'" not in bare else '"' + bare.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def _conflict(case: _Case) -> _Answer | None:
+    """What Git writes into a file where two changes of it meet."""
+    numbers = (number for number, line in enumerate(case.lines) if _CONFLICT.match(line))
+    rest = (spot.line for spot in (case.begin, case.at) if case.line(spot).rstrip() == "=" * 7)
+    found = next(chain(numbers, rest), None)
+    if found is None:
+        return None
+    return _Answer(
+        _Spot(found, 0),
+        "an unresolved merge conflict",
+        "Keep one side, or both joined, and delete the lines that begin with <<<<<<<, ======= and >>>>>>>.",
+    )
 
 
 def _invisible(case: _Case) -> _Answer | None:
@@ -120,7 +140,7 @@ def _cannot_begin(case: _Case) -> _Answer:
 
 def _open_quote(case: _Case) -> _Answer:
     quote = case.line(case.begin)[case.begin.column : case.begin.column + 1]
-    help = "close it; inside single quotes write '' for one, inside double quotes \\\""
+    help = "Close it. A quote inside is written '' between single quotes, and \\\" between double quotes."
     return _Answer(case.begin, f"the quote {quote} that opens here is never closed", help)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from decimal import Decimal, InvalidOperation
 from typing import Annotated, Any, Literal
 
@@ -18,12 +19,12 @@ from pydantic.alias_generators import to_camel
 from pydantic_core import PydanticCustomError
 
 from gangplan.model.duration import DurationError, parse_duration
-from gangplan.model.quantity import Quantity, QuantityError, parse, parse_cpu, parse_memory
+from gangplan.model.quantity import Quantity, QuantityError, gib, parse, parse_cpu, parse_memory
+from gangplan.spec.words import DNS_LABEL
 
 API_VERSION = "gangplan.dev/v1"
 ApiVersion = Literal["gangplan.dev/v1"]
 
-DNS_LABEL = r"^[a-z]([-a-z0-9]*[a-z0-9])?$"
 ENV_NAME = r"^[A-Za-z_][A-Za-z0-9_]*$"
 
 
@@ -46,9 +47,7 @@ def helpful(kind: str, message: str, help: str = "") -> PydanticCustomError:
 
 def _cpu(value: Any) -> Quantity:
     if not isinstance(value, (str, int, float)) or isinstance(value, bool):
-        raise helpful(
-            "quantity", "a number of cores was expected", "Write a number of cores, such as 8 or 500m."
-        )
+        raise helpful("quantity", "expected a number of cores", "Write a number of cores, such as 8 or 500m.")
     try:
         return parse_cpu(value)
     except QuantityError as error:
@@ -58,19 +57,28 @@ def _cpu(value: Any) -> Quantity:
 def _memory(value: Any) -> Quantity:
     if not isinstance(value, (str, int, float)) or isinstance(value, bool):
         raise helpful(
-            "quantity", "an amount of memory was expected", "Write a number and its unit, such as 32Gi."
+            "quantity", "expected an amount of memory", "Write a number and its unit, such as 32Gi."
         )
     try:
-        return parse_memory(value)
+        amount = parse_memory(value)
     except QuantityError as error:
         raise helpful("quantity", error.message, error.help) from None
+    if amount < _LEAST_MEMORY:
+        number = re.match(r"[0-9.]+", str(value))
+        help = f"Did you mean {number[0]}Mi or {number[0]}Gi?" if number else "Write it as 32Gi."
+        raise helpful("quantity", f"{value!r} is {gib(amount)}, too little for any program", help)
+    return amount
+
+
+# No container starts with less: the runtimes of Kubernetes ask for several MiB (CRI-O 1.34, 12 MiB).
+_LEAST_MEMORY = parse_memory("1Mi")
 
 
 def _weight(value: Any) -> Quantity:
     # Kueue refuses a weight between 0 and 1e-9 (clusterqueue_webhook.go, v0.19.2).
     help = "Write a number from 0 to 1000000, such as 32 or 0.75."
     if not isinstance(value, (int, float)) or isinstance(value, bool) or not 0 <= value <= 1_000_000:
-        raise helpful("quantity", "a weight was expected", help)
+        raise helpful("quantity", "expected a weight", help)
     weight = parse(str(value))
     if weight.nano % 1_000_000:
         raise helpful("quantity", f"weight {value} is finer than a thousandth", help)
@@ -80,7 +88,7 @@ def _weight(value: Any) -> Quantity:
 def _price(value: Any) -> Decimal:
     help = "Write an amount of money such as 1.5625, without a currency."
     if not isinstance(value, (int, float, str)) or isinstance(value, bool):
-        raise helpful("price", "a price was expected", help)
+        raise helpful("price", "expected a price", help)
     try:
         price = Decimal(str(value))
     except InvalidOperation:
@@ -92,7 +100,7 @@ def _price(value: Any) -> Decimal:
 
 def _duration(value: Any) -> int:
     if not isinstance(value, (str, int)) or isinstance(value, bool):
-        raise helpful("duration", "a time was expected", "Write it as 30m, 24h, 7d or 1h30m.")
+        raise helpful("duration", "expected a time", "Write it as 30m, 24h, 7d or 1h30m.")
     try:
         return parse_duration(value)
     except DurationError as error:

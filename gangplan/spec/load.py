@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import difflib
+import re
 import types
 from dataclasses import replace
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin
@@ -11,10 +11,9 @@ from pydantic import BaseModel, ValidationError
 
 from gangplan.findings import Finding, Fix, error
 from gangplan.source import Document, Path
-from gangplan.source.scalars import plain as plain_value
-from gangplan.spec.phrases import dotted, kind_of, plain, show
+from gangplan.spec.guess import paths_of, unknown_field, wrong_shape, wrong_word
+from gangplan.spec.phrases import dotted, kind_of, plain
 from gangplan.spec.repair import repair
-from gangplan.spec.words import KINDS, RESERVED, SYNONYMS
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -32,17 +31,28 @@ def parse(model: type[M], document: Document) -> tuple[M | None, list[Finding]]:
             error(
                 "spec-type",
                 document.where(()),
-                f"the file holds {what}; fields were expected",
+                f"the file holds {what}; expected fields (name: value)",
                 "Start with 'apiVersion: gangplan.dev/v1'.",
             )
         ]
     try:
         return model.model_validate(_as_written(document.value, document, ())), []
     except ValidationError as raised:
-        return None, [
+        found = [
             replace(_finding(model, document, item), fix=_repair(model, document, item))
             for item in _causes(raised)
         ]
+        return None, _without_followers(found)
+
+
+def _without_followers(found: list[Finding]) -> list[Finding]:
+    """Findings without those on a missing field that stands there under another name."""
+    named = {one.message.rpartition("did you mean ")[2] for one in found if one.rule == "spec-unknown-field"}
+    return [
+        one
+        for one in found
+        if one.rule != "spec-missing-field" or f"{one.message.removesuffix(' is missing')}?" not in named
+    ]
 
 
 def _repair(model: type[BaseModel], document: Document, item: Any) -> Fix | None:
@@ -103,7 +113,8 @@ def _finding(model: type[BaseModel], document: Document, item: Any) -> Finding:
     if help.startswith("Quote it"):
         help = f'Quote it: "{document.text(path)}".'  # as written: 007, not 7
     rule = "spec-type" if kind.endswith("_type") else "spec-value"
-    return error(rule, document.where(path), message, help or _example(model, path))
+    help = help or wrong_shape(path, kind, item["input"], document.text(path)) or _example(model, path)
+    return error(rule, document.where(path), message, help)
 
 
 def _inside(document: Document, path: Path, message: str) -> Any:
@@ -133,63 +144,32 @@ def _path(document: Document, loc: tuple[Any, ...]) -> Path:
 
 
 def _unknown(model: type[BaseModel], document: Document, path: Path) -> Finding:
-    """An unknown field, with the nearest known name."""
-    word = str(path[-1])
-    known = sorted(_fields(model, path[:-1]))
-    where = document.where(path, key=True)
-    place = f" in {dotted(path[:-1])}" if len(path) > 1 else ""
-    if len(path) == 1 and word in RESERVED:
-        return error("spec-unknown-field", where, f"'{word}' cannot be used: {RESERVED[word]}", "Remove it.")
-    synonym = SYNONYMS.get(word.lower(), "")
-    near = difflib.get_close_matches(word, known, n=1, cutoff=0.6)
-    lower = {name.lower(): name for name in known}
-    guess = (
-        lower.get(word.lower().replace("_", "").replace("-", ""))
-        or (synonym if synonym.split(",")[0] in known else "")
-        or (near[0] if near else "")
-    )
-    message = f"unknown field '{word}'{place}"
-    if guess:
-        hint = f"{message}; did you mean '{guess}'?"
-        return error("spec-unknown-field", where, hint, f"Write {guess}: instead.")
-    help = f"Known fields: {', '.join(known)}." if known else ""
-    return error("spec-unknown-field", where, message, help)
+    """An unknown field, with the one that was probably meant."""
+    block = _model_at(model, path[:-1])
+    fields = {field.alias or name: field for name, field in block.model_fields.items()} if block else {}
+    nested = paths_of(block, _block_of) if block else []
+    value: Any = document.value
+    for step in path[:-1]:
+        value = value[step]
+    told = unknown_field(model.__name__, path, fields, nested, value)
+    if len(path) > 1 and "did you mean" not in told.message and path[-1] in _fields(model, ()):
+        told = told._replace(
+            help=f"Move {path[-1]}: out of {dotted(path[:-1])}, to the top level of the file."
+        )
+    return error("spec-unknown-field", document.where(path, key=True), told.message, told.help)
+
+
+def _block_of(annotation: Any) -> type[BaseModel] | None:
+    """The model of a field that is a block of its own, neither a list nor a map of blocks."""
+    found = _bare(annotation)
+    return found if isinstance(found, type) and issubclass(found, BaseModel) else None
 
 
 def _choice(model: type[BaseModel], document: Document, path: Path, item: Any) -> Finding:
-    """A value outside a fixed set, with the nearest member."""
-    allowed = [
-        text
-        for text in (
-            part.strip().strip("'") for part in str(item["ctx"]["expected"]).replace(" or ", ", ").split(",")
-        )
-        if text
-    ]
-    given = item["input"]
-    if path == ("kind",) and given in KINDS:
-        return error(
-            "spec-value",
-            document.where(path),
-            f"kind is '{given}': {KINDS[given]}",
-            f"Write kind: {allowed[0]}.",
-        )
-    near = difflib.get_close_matches(str(given).lower(), [word.lower() for word in allowed], n=1, cutoff=0.5)
-    guess = next((word for word in allowed if near and word.lower() == near[0]), "")
-    hint = f"; did you mean '{guess}'?" if guess else ""
-    one_of = allowed[0] if len(allowed) == 1 else f"one of {', '.join(allowed)}"
-    return error(
-        "spec-value",
-        document.where(path),
-        f"{dotted(path)} is {show(given)}, but must be {one_of}{hint}",
-        f"Write {_written(guess or allowed[0])}."
-        if isinstance(path[-1], int)
-        else f"Write {path[-1]}: {_written(guess or allowed[0])}.",
-    )
-
-
-def _written(word: str) -> str:
-    """A word as YAML reads it as a text: "off" needs quotes."""
-    return word if isinstance(plain_value(word), str) else f'"{word}"'
+    """A value outside a fixed set, with the member that was probably meant."""
+    allowed = re.findall(r"'([^']*)'", str(item["ctx"]["expected"]))
+    told = wrong_word(model.__name__, path, allowed, item["input"])
+    return error("spec-value", document.where(path), told.message, told.help)
 
 
 def _bad_key(path: Path, item: Any) -> str:

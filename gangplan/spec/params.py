@@ -23,7 +23,7 @@ def param(value: Any) -> Any:
         return value
     raise helpful(
         "param",
-        "a text, a number, true, false or a list of texts was expected",
+        "expected a text, a number, true, false or a list of texts",
         "For example 24, true, prod or [a, b].",
     )
 

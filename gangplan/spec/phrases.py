@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from gangplan.source import Path
-from gangplan.spec.words import FORMS
+from gangplan.spec.words import DNS_LABEL, FORMS
 
 
 def dotted(path: Path) -> str:
@@ -28,11 +29,11 @@ def plain(kind: str, context: dict[str, Any], given: Any, path: Path) -> tuple[s
         quote = (
             f'Quote it: "{given}".' if expected == "text" and isinstance(given, (int, float, bool)) else ""
         )
-        verb = "were" if expected.startswith("fields") else "was"
-        return f"{name} is {show(given)}; {expected} {verb} expected", quote
+        return f"{name} is {show(given)}; expected {expected}", quote or _unquoted(kind, given, path)
     if kind in ("greater_than_equal", "less_than_equal"):
-        bound = "at least" if kind.startswith("greater") else "at most"
-        return f"{name} is {given}, but must be {bound} {context.get('ge', context.get('le'))}", ""
+        is_low, limit = kind.startswith("greater"), context.get("ge", context.get("le"))
+        message = f"{name} is {given}, but must be {'at least' if is_low else 'at most'} {limit}"
+        return message, f"Write {limit} or {'more' if is_low else 'less'}."
     if kind in ("too_long", "string_too_long"):
         return (
             f"{name} has {len(given)} {'characters' if isinstance(given, str) else 'entries'}; at most {context['max_length']} are allowed",
@@ -47,16 +48,33 @@ def plain(kind: str, context: dict[str, Any], given: Any, path: Path) -> tuple[s
         )
         return message, "Write the entry's name; the owner of the catalog adds what is missing."
     if kind == "string_pattern_mismatch":
-        return (
-            f"{name} is {show(given)}, which does not have the right form{_form(context['pattern'])}",
-            "",
-        )
+        form = FORMS.get(context["pattern"])
+        message = f"{name} is {show(given)}, which does not have the right form{f' ({form})' if form else ''}"
+        return message, _as_name(context["pattern"], given, path)
     return f"{name}: {kind.replace('_', ' ')} ({show(given)})", ""
 
 
-def _form(pattern: str) -> str:
-    words = FORMS.get(pattern)
-    return f" ({words})" if words else ""
+def _unquoted(kind: str, given: Any, path: Path) -> str:
+    """A number or truth value in quotes, without them."""
+    if kind == "int_type" and isinstance(given, str) and given.isdecimal() and path:
+        return f"Write {_set(path, given)}, without quotes."
+    if kind == "bool_type" and str(given).lower() in ("true", "yes", "on", "1"):
+        return f"Write {_set(path, 'true')}."
+    if kind == "bool_type" and str(given).lower() in ("false", "no", "off", "0"):
+        return f"Write {_set(path, 'false')}."
+    return ""
+
+
+def _as_name(pattern: str, given: str, path: Path) -> str:
+    """The text made a name of Kubernetes, where that is what is asked for and what is left is one."""
+    name = re.sub(r"[^a-z0-9]+", "-", given.lower()).strip("-0123456789")
+    return (
+        f"Write {_set(path, name)}." if pattern == DNS_LABEL and re.fullmatch(pattern, name) and path else ""
+    )
+
+
+def _set(path: Path, value: str) -> str:
+    return value if isinstance(path[-1], int) else f"{path[-1]}: {value}"
 
 
 def show(value: Any) -> str:

@@ -24,7 +24,8 @@ OLD_NAMES = {
     "cmd": "command",
     "environment": "env",
 }
-_PROPOSED = re.compile(r"did you mean ([^ ?]+)(?: or [^ ?]+)?\?", re.IGNORECASE)
+# One proposal: where there are two, they are two amounts, and only the user knows which is meant.
+_PROPOSED = re.compile(r"Did you mean ([^ ?]+)\?")
 _WHOLE = re.compile(r"0|-?[1-9][0-9]*", re.ASCII)
 
 
@@ -120,12 +121,12 @@ def _case(document: Document, path: Path, item: Any) -> Fix | None:
 
 
 def _unit(document: Document, path: Path, help: str) -> Fix | None:
-    """The amount that the message proposes, if a unit was written: one without any is not guessed at."""
+    """The only amount that the message proposes, if a unit was written: one without any is not guessed at."""
     proposed, given = _PROPOSED.search(help), document.text(path)
     if proposed is None or given is None or not re.search(r"[A-Za-z]", given):
         return None
     written = document.like(path, proposed[1])
-    return document.fix(path, written, f"{given} is not an amount that Kubernetes reads") if written else None
+    return document.fix(path, written, f"{given} is not a valid amount") if written else None
 
 
 def _at(value: Any, path: Path) -> Any:

@@ -22,7 +22,7 @@ SPEC = "specs/nlp/filings.yaml"
 TEAM = "specs/nlp/team.yaml"
 CLUSTER = "overlays/lab/cluster.yaml"
 CATALOG = "images/catalog.yaml"
-BAD = workspaces.SPEC.replace("workers: 4", 'wokers: "4"  # four').replace("32Gi", "32GB")
+BAD = workspaces.SPEC.replace("workers: 4", 'wokers: "4"  # four').replace("32Gi", "32GiB")
 GOOD = workspaces.SPEC.replace("workers: 4", "workers: 4  # four")
 TAGGED = workspaces.CATALOG.replace("\n    digest:", '\n    tag: "1.0"\n    digest:')
 
@@ -62,8 +62,9 @@ def fixed(text: str, old: str, new: str) -> str | None:
         ("gpus: 2", "gpusx: 2", "gpus"),
         ("gpus: 2", "gpuz: 2", None),  # gpu and gpus are both one slip away
         ("image: openmpi", "image: openmpi\nimages: openmpi", None),  # image is there already
-        ("memory: 32Gi", "memory: 32GB", "32Gi"),
-        ("memory: 32Gi", "memory: '32 gb'", "'32Gi'"),
+        ("memory: 32Gi", "memory: 32GiB", "32Gi"),
+        ("memory: 32Gi", "memory: '32 gib'", "'32Gi'"),
+        ("memory: 32Gi", "memory: 32GB", None),  # 32Gi or 32G: 7 % apart
         ("memory: 32Gi", "memory: 32", None),  # no unit: nobody knows which
         ("memory: 32Gi", "memory: lots", None),
         ("cpu: 8", "cpu: 8cores", "8"),
@@ -100,7 +101,7 @@ def test_it_writes_and_shows_the_difference(root: Path) -> None:
     outcome = fix(root)
     assert outcome.code == Exit.CLEAN, outcome.err
     assert (root / SPEC).read_text() == GOOD
-    for line in ('-wokers: "4"  # four', "+workers: 4  # four", "-memory: 32GB", "+memory: 32Gi"):
+    for line in ('-wokers: "4"  # four', "+workers: 4  # four", "-memory: 32GiB", "+memory: 32Gi"):
         assert f"\n{line}\n" in outcome.out
     assert "fixed 3 places in 1 file" in outcome.out
     assert [shown.rule for shown in outcome.findings] == []
@@ -199,7 +200,7 @@ def test_only_the_specs_that_are_named(root: Path) -> None:
 
 
 def test_files_of_the_platform_only_when_asked(root: Path) -> None:
-    cluster = workspaces.CLUSTER.replace("memory: 240Gi", "memory: 240GB").replace("region:", "regoin:")
+    cluster = workspaces.CLUSTER.replace("memory: 240Gi", "memory: 240GiB").replace("region:", "regoin:")
     catalog = workspaces.CATALOG.replace("framework: horovod", "frameworks: horovod")
     workspaces.write(root, {CLUSTER: cluster, CATALOG: catalog})
     outcome = fix(root)
@@ -299,7 +300,7 @@ def test_links_are_not_followed(root: Path, tmp_path: Path) -> None:
 
 def test_a_secret_is_not_shown(root: Path) -> None:
     secret = "hf_" + "QyZkLmNoPqRsTuVwXyZaBcDeFgHiJkLmNo"
-    spec(root, BAD.replace("32GB", f"32GB\nenv: {{HF_TOKEN: {secret}}}"))
+    spec(root, BAD.replace("32GiB", f"32GiB\nenv: {{HF_TOKEN: {secret}}}"))
     outcome = fix(root)
     assert "+memory: 32Gi" in outcome.out
     assert secret not in outcome.out + outcome.err

@@ -74,7 +74,7 @@ def test_the_same_seed_gives_the_same_day(tmp_path: Path) -> None:
     ("text", "said"),
     [
         ("cv/none: 1h\n", "no job is called cv/none"),
-        ("cv/detect-large: soon\n", "'soon' is not a duration"),
+        ("cv/detect-large: soon\n", "'soon' is not a time"),
         ("- 1h\n", "is not a mapping"),
     ],
 )

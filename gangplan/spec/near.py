@@ -1,0 +1,43 @@
+"""A word and the words that are known in; the one that was probably meant out, or none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+
+def closest(word: str, known: Iterable[str]) -> str:
+    """The known word that differs by so few slips that nobody means another: one in three or four letters, two in
+    eight, three beyond; or the only one that begins with the word, or that the word begins with. Empty for none.
+
+    The case does not count. A word that is known itself has no other close to it.
+    """
+    small = word.lower()
+    names = sorted(set(known))
+    if word in names:
+        return ""
+    allowed = 0 if len(small) <= 2 else 1 if len(small) <= 4 else 2 if len(small) <= 8 else 3
+    ranked = sorted((distance(small, name.lower(), allowed), name) for name in names)
+    if ranked and ranked[0][0] <= min(allowed, max(len(ranked[0][1]) // 2, 1)):
+        return ranked[0][1]
+    begun = [
+        name
+        for name in names
+        if (len(small) >= 4 and name.lower().startswith(small))
+        or (len(name) >= 5 and small.startswith(name.lower()))
+    ]
+    return begun[0] if len(begun) == 1 else ""
+
+
+def distance(one: str, other: str, most: int) -> int:
+    """Letters added, left out, replaced, or swapped with their neighbour; `most` + 1 where there are more."""
+    if abs(len(one) - len(other)) > most:
+        return most + 1
+    before, row = [0] * (len(other) + 1), list(range(len(other) + 1))
+    for at, left in enumerate(one, 1):
+        last, before, row = before, row, [at]
+        for to, right in enumerate(other, 1):
+            cost = min(row[to - 1] + 1, before[to] + 1, before[to - 1] + (left != right))
+            if at > 1 and to > 1 and left == other[to - 2] and one[at - 2] == right:
+                cost = min(cost, last[to - 2] + 1)
+            row.append(cost)
+    return min(row[-1], most + 1)
