@@ -15,6 +15,7 @@ import typer.main
 from gangplan import __version__
 from gangplan.commands import cluster_app, policy_app, schema_app, simulate_app
 from gangplan.commands import tools as tools_command
+from gangplan.commands.fatal import fatal, unexpected
 from gangplan.commands.flags import (
     Asked,
     Base,
@@ -35,9 +36,7 @@ from gangplan.commands.flags import (
 )
 from gangplan.commands.streams import patient
 from gangplan.commands.terminate import terminable
-from gangplan.errors import Exit, GangplanError, InternalError, ToolError, UserError
-from gangplan.findings import sentence
-from gangplan.report.escape import log_line
+from gangplan.errors import Exit, GangplanError, ToolError
 
 app = typer.Typer(
     rich_markup_mode=None,
@@ -249,7 +248,7 @@ def run() -> int:
     with patient() as lost:
         code = _ended()
         if why := lost():
-            _fatal(ToolError(why, "Make room, or send it elsewhere: what was found is not all told."))
+            fatal(ToolError(why, "Make room, or send it elsewhere: what was found is not all told."))
             return Exit.ENVIRONMENT
     return code
 
@@ -257,14 +256,14 @@ def run() -> int:
 def _ended() -> int:
     """The exit code of the command line."""
     try:
-        outcome = _command()(_arguments(sys.argv[1:]), standalone_mode=False)
+        outcome = _command()(_arguments(sys.argv[1:]), prog_name="gangplan", standalone_mode=False)
         if outcome == Exit.INTERRUPTED:  # typer's own answer to an interrupt
             sys.stderr.write(_INTERRUPTED)
         return int(outcome) if isinstance(outcome, int) else Exit.CLEAN
     except typer.Exit as stop:
         return int(stop.exit_code)
     except GangplanError as stop:
-        _fatal(stop)
+        fatal(stop)
         return stop.code
     except (KeyboardInterrupt, typer.Abort):
         sys.stderr.write(_INTERRUPTED)
@@ -272,39 +271,9 @@ def _ended() -> int:
     except SystemExit as stop:  # typer's own end, of its completion for shells
         return stop.code if isinstance(stop.code, int) else Exit.ENVIRONMENT if stop.code else Exit.CLEAN
     except Exception as bad:  # noqa: BLE001  the last door: what is left is a usage error or a bug of ours
-        return _unexpected(bad)
+        return unexpected(bad)
 
 
 def _arguments(given: list[str]) -> list[str]:
     """`gangplan help plan` as `gangplan plan --help`."""
     return [*given[1:], "--help"] if given[:1] == ["help"] else given
-
-
-def _fatal(stop: GangplanError) -> None:
-    sys.stderr.write(f"fatal: {log_line(stop.message)}\n")
-    if stop.help:
-        sys.stderr.write(f"  help: {log_line(sentence(stop.help))}\n")
-
-
-def _unexpected(bad: Exception) -> int:
-    # Usage errors come from the copy of click inside typer, which has no public name; they can be told
-    # by what they offer.
-    if hasattr(bad, "format_message") and hasattr(bad, "exit_code"):
-        if type(bad).__name__ == "NoArgsIsHelpError":  # the help, but no success: nothing was done
-            sys.stderr.write(f"{bad.format_message()}\n")
-            return Exit.INPUT
-        usage = getattr(bad, "ctx", None)
-        help = f"Run {usage.command_path} --help." if usage is not None else None
-        _fatal(UserError(bad.format_message(), help))
-        return Exit.INPUT
-    import traceback
-
-    _fatal(
-        InternalError(
-            f"a mistake in gangplan {__version__}: {type(bad).__name__}: {bad}",
-            "Please report it with these lines:",
-        )
-    )
-    for line in "".join(traceback.format_exception(bad)).splitlines():
-        sys.stderr.write(f"| {log_line(line)}\n")
-    return Exit.ENVIRONMENT

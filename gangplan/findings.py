@@ -27,11 +27,16 @@ class Severity(IntEnum):
 
 @dataclass(frozen=True, slots=True, order=True)
 class Location:
-    """A place in a file of the workspace. Lines and columns start at 1; 0 means the whole file."""
+    """A place in a file of the workspace. Lines and columns start at 1; 0 means the whole file.
+
+    `end` is the first column behind the word or value there, 0 where it is not known or ends on another line;
+    two places that differ only in it are the same.
+    """
 
     file: str
     line: int = 0
     column: int = 0
+    end: int = field(default=0, compare=False)
 
     def __str__(self) -> str:
         if not self.line:

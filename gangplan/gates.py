@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from gangplan.blame import OF_EVERY_RUN, culprit, key_of, keys, patched_place
 from gangplan.findings import Finding, Location, note, warning
+from gangplan.model.amounts import bare, say
 from gangplan.model.job import Platform
 from gangplan.model.site import Site
 from gangplan.objects import Body, Path, ref_of
@@ -20,7 +21,7 @@ from gangplan.validate.agreement import judge_standing
 from gangplan.validate.collisions import hold_ups, ousted
 from gangplan.validate.contention import HELP as CHECKPOINT_HELP
 from gangplan.validate.contention import RULE as NO_CHECKPOINT
-from gangplan.validate.contention import Demand, shown
+from gangplan.validate.contention import Demand
 from gangplan.validate.crdrules.registry import imported
 from gangplan.validate.gate import judge_built
 from gangplan.validate.proofs import prove
@@ -122,8 +123,8 @@ def check_together(
         where, by = demands[lost.run][0], demands[lost.by]
         message = (
             f"on {cluster}, {lost.by} ({by[0].file}) takes the place of this run in queue {by[1].queue}:"
-            f" together they want {shown(lost.wanted)} {lost.resource}, the queue gets {shown(lost.most)}"
-            f" at most;"
+            f" together they want {say(lost.resource, lost.wanted)}, the queue gets"
+            f" {bare(lost.resource, lost.most)} at most;"
             " this run then starts again from nothing, because it has no checkpoint"
         )
         found.append(note(NO_CHECKPOINT, where, message, f"{CHECKPOINT_HELP}."))

@@ -14,6 +14,7 @@ from gangplan.emit import source_of
 from gangplan.findings import Finding, Location, error, warning
 from gangplan.rules import rules
 from gangplan.source import MOST_BYTES
+from gangplan.spec.job import TrainingJob
 from gangplan.validate.secrets import RANDOM, RULE, SUSPECTED, Secret, hidden, secrets_in, stored_secrets
 from gangplan.workspace import OVERLAYS, RENDERED, SPECS
 
@@ -66,15 +67,35 @@ def _finding(file: str, text: str, secret: Secret) -> Finding:
     line, column = secret.place(text)
     at = Location(file, line, column)
     holder = f"{secret.name} holds" if secret.name else "this is"
-    where = secret.name if secret.name.isidentifier() else "NAME"
     help = (
-        f"Revoke it, and take it from a secret: secrets: {{env: {{{where}: SECRET/KEY}}}}."
+        f"Revoke it, and take it from a secret: secrets: {{env: {{{_variable(secret)}: SECRET/KEY}}}}."
         if file.startswith(f"{SPECS}/")
         else "Revoke it, and refer to a Secret of the cluster by its name."
     )
     if secret.what == RANDOM:
         return warning(SUSPECTED, at, f"{holder} {secret.what}", f"{help[:-1]}; leave it if it is public.")
     return error(RULE, at, f"{holder} {secret.what}", help)
+
+
+# The variable in which the programs of the issuer look for what was found.
+_VARIABLES = {
+    "an AWS access key": "AWS_ACCESS_KEY_ID",
+    "a GitHub token": "GITHUB_TOKEN",
+    "a GitLab token": "GITLAB_TOKEN",
+    "a Hugging Face token": "HF_TOKEN",
+    "a Slack token": "SLACK_TOKEN",
+    "an npm token": "NPM_TOKEN",
+}
+
+
+def _variable(secret: Secret) -> str:
+    """A variable for the secret: the name that it has in capitals (DB_PASSWORD of --db-password), else its
+    issuer's. A field of a spec such as command is no name of a variable."""
+    name = secret.name.strip("-").replace("-", "_").replace(".", "_")
+    is_field = name in {field.alias or key for key, field in TrainingJob.model_fields.items()} | {"value"}
+    if name.isidentifier() and not is_field:
+        return name if secret.name == name else name.upper()
+    return _VARIABLES.get(secret.what, "NAME")
 
 
 def _value(text: str, secret: Secret) -> str:

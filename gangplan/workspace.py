@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import difflib
 import os
-from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 
@@ -20,6 +18,7 @@ from gangplan.spec.job import TrainingJob
 from gangplan.spec.listing import folders, list_specs
 from gangplan.spec.load import M, parse
 from gangplan.spec.near import closest
+from gangplan.spec.near import nearest as nearest
 from gangplan.spec.team import Team
 from gangplan.spec.waiver_files import WaiverFile, load_waivers
 
@@ -142,17 +141,6 @@ def load_spec(root: Path, source: SpecFile) -> tuple[Spec | None, list[Finding]]
     return Spec(source, spec, document), findings
 
 
-def nearest(word: str, known: Iterable[str]) -> str:
-    """A help sentence that names the closest known word, or all of a short list."""
-    names = sorted(set(known))
-    close = closest(word, names) or next(iter(difflib.get_close_matches(word, names, n=1, cutoff=0.75)), "")
-    if close and close != word:
-        return f"Did you mean '{close}'?"
-    if not names:
-        return "None is declared."
-    return f"Known: {', '.join(names[:8])}" + (", ..." if len(names) > 8 else ".")
-
-
 def _read(root: Path, file: str, model: type[M], findings: list[Finding]) -> tuple[M, Document] | None:
     document, found = load_file(root / file, file)
     findings.extend(found)
@@ -167,6 +155,11 @@ def _load_clusters(root: Path, findings: list[Finding]) -> dict[str, ClusterFile
     clusters: dict[str, ClusterFile] = {}
     for name in folders(root / OVERLAYS):
         file = f"{OVERLAYS}/{name}/cluster.yaml"
+        if not os.path.lexists(root / file):
+            message = f"overlays/{name}/ has no cluster.yaml"
+            help = "Create it (gangplan explain Cluster lists its fields), or remove the folder."
+            findings.append(error("file-unreadable", Location(file), message, help))
+            continue
         read = _read(root, file, Cluster, findings)
         if read and _own_name(read[0].name, name, read[1], findings):
             clusters[name] = ClusterFile(name, read[0], read[1])
@@ -186,7 +179,7 @@ def _load_teams(root: Path, findings: list[Finding]) -> dict[str, TeamFile]:
                     "team-missing",
                     Location(file),
                     f"specs/{name}/ has no team.yaml",
-                    "Add one; `gangplan schema print team` shows its fields.",
+                    _which_team(root, name),
                 )
             )
             continue
@@ -194,6 +187,14 @@ def _load_teams(root: Path, findings: list[Finding]) -> dict[str, TeamFile]:
         if read and _own_name(read[0].name, name, read[1], findings):
             teams[name] = TeamFile(name, read[0], read[1])
     return teams
+
+
+def _which_team(root: Path, folder: str) -> str:
+    """What to do about a folder without team.yaml: it is misspelt, or the team is new."""
+    teams = [name for name in _folders(root / SPECS) if (root / SPECS / name / "team.yaml").is_file()]
+    if near := closest(folder, teams):
+        return f"Did you mean specs/{near}/? Move the files there, or add a team.yaml for a new team."
+    return "Add one; gangplan explain Team lists its fields."
 
 
 def _load_catalog(root: Path, findings: list[Finding]) -> tuple[ImageCatalog | None, Document | None]:

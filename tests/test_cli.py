@@ -209,6 +209,7 @@ def test_json_of_validate(root: Path) -> None:
         "file": "specs/nlp/filings.yaml",
         "line": 8,
         "column": 9,
+        "endColumn": 13,
         "object": "",
         "path": "",
         "message": "memory: '32GB' is not a valid amount",
@@ -247,7 +248,7 @@ def test_text_of_plan(root: Path) -> None:
     assert "specs/nlp/filings.yaml on lab: nlp/filings-" in outcome.out
     assert "ranks     8 = 4 workers x 2 slots\n" in outcome.out
     assert "admission admitted at once when idle (node: a100, launcher: cpu)\n" in outcome.out
-    assert "totals\n  lab: 33 CPU, 130Gi, 8 nvidia.com/gpu\n" in outcome.out
+    assert "totals\n  lab: 33 CPU, 130 GiB of memory, 8 GPUs\n" in outcome.out
 
 
 def test_why(root: Path) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
+from gangplan.model.amounts import bare
 from gangplan.model.quantity import Quantity
 from gangplan.validate import queues, rights
 from gangplan.validate.forms import Body, Found
@@ -80,7 +81,7 @@ def _cap(body: Body, index: Index, books: _Books) -> Found:
             if amount(hard) < most:
                 yield Problem(
                     ("spec", "hard", key),
-                    f"{hard} is below the {_shown(most)} that queue '{name}' may admit: an admitted run would wait"
+                    f"{bare(resource, amount(hard))} is below the {bare(resource, most)} that queue '{name}' may admit: an admitted run would wait"
                     " for its pods for ever",
                     rule=CAP_RULE,
                 )
@@ -134,11 +135,7 @@ def _sums(body: Body, books: _Books, offered: Offered) -> Found:
                             *("spec", "resourceGroups", index, "flavors", place),
                             *("resources", number, "nominalQuota"),
                         ),
-                        f"quotas of {item['name']} in flavor '{flavor['name']}' add up to {_shown(promised)},"
-                        f" its nodes have {_shown(there)}",
+                        f"quotas of {item['name']} in flavor '{flavor['name']}' add up to {bare(item['name'], promised)},"
+                        f" its nodes have {bare(item['name'], there)}",
                         rule=SUM_RULE,
                     )
-
-
-def _shown(number: Fraction) -> str:
-    return Quantity(int(number * 10**9)).canonical()

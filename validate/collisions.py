@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
 
-from gangplan.validate.contention import Demand, shown
+from gangplan.model.amounts import bare, say
+from gangplan.validate.contention import Demand
 from gangplan.validate.world import NodeGroup
 
 # Pairs are looked at among so many of the largest runs of a pool; more would only name other victims.
@@ -32,8 +33,8 @@ class HoldUp:
         parts = [f"{name} with {have} of {need} pods" for name, (have, need) in self.placed.items()]
         return (
             f"runs can hold each other up in {' and '.join(self.pools)}: together they want"
-            f" {shown(self.wanted)}"
-            f" {self.resource} of {shown(self.there)}, and nothing starts all pods of a run together, so"
+            f" {bare(self.resource, self.wanted)}"
+            f" of {say(self.resource, self.there)}, and nothing starts all pods of a run together, so"
             f" that each"
             f" could wait for the other's for ever ({', '.join(parts)})"
         )

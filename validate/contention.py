@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from gangplan.findings import Severity
-from gangplan.model.quantity import Quantity
+from gangplan.model.amounts import say
 from gangplan.validate.admission import Verdict, judge, verdict_of
 from gangplan.validate.admission.matching import untolerated
 from gangplan.validate.admission.model import PodSet, exact
@@ -90,7 +90,7 @@ def _taken_back(verdict: Verdict, owner: str) -> Problem:
     (flavor, resource), amount = max(verdict.borrowed.items(), key=lambda item: (_is_device(item[0]), item))
     return Problem(
         ("spec", "trainer"),
-        f"the run borrows {shown(amount)} {resource} of flavor {flavor} even when its queue is idle; when"
+        f"the run borrows {say(resource, amount)} of flavor {flavor} even when its queue is idle; when"
         f" {owner} wants its quota back, the run is stopped, and without a checkpoint all its work is lost",
         f"{HELP}, or ask for no more than the team's own quota.",
         RULE,
@@ -155,10 +155,6 @@ def _above(world: World, queue: str, mine: int) -> str:
 
 def _is_device(key: Key) -> bool:
     return key[1] not in ("cpu", "memory")
-
-
-def shown(amount: Fraction) -> str:
-    return Quantity(int(amount * 10**9)).canonical()
 
 
 # --- all runs of a cluster ------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from pathlib import Path
 from gangplan.commands.common import print_findings
 from gangplan.errors import Exit, UserError
 from gangplan.findings import Finding, Severity, in_order, warning
+from gangplan.model.amounts import bare, say
 from gangplan.model.quantity import ZERO, Quantity
 from gangplan.model.site import Site
 from gangplan.pipeline import Request, platform_findings
@@ -115,11 +116,11 @@ def nearly_used(cluster: ClusterFile, holding: Holding) -> list[Finding]:
             own = sum((row.quota for row in rows), ZERO)
             used = sum((row.used for row in rows if row.used is not None), Quantity(0))
             if own and used and percent(used, own) >= NEARLY:
-                what = "GPUs" if "gpu" in resource else resource
+                shares = f"{bare(resource, used)}/{say(resource, own)}"
                 beyond = " and borrows" if used > own else ""
-                message = f"team {team} is approaching its quota limit ({used.canonical()}/{own.canonical()} {what} used)"
+                message = f"team {team} is approaching its quota limit ({shares} used)"
                 if beyond:
-                    message = f"team {team} uses more than its quota ({used.canonical()}/{own.canonical()} {what}): the rest is borrowed"
+                    message = f"team {team} uses more than its quota ({shares}): the rest is borrowed"
                 where = cluster.document.where(("teams", team), key=True)
                 found.append(
                     warning(

@@ -13,9 +13,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import total_ordering
 
+from gangplan.model.units import UNIT_SUFFIXES, UNITS
+
 _NANO = 10**9
 # The largest number of whole units: `Value()` is an int64.
-_MAX_UNITS = 2**63 - 1
+_MAXUNITS = 2**63 - 1
 # More digits than any amount within that bound needs, and few enough to be cheap.
 _MAX_DIGITS = 64
 
@@ -132,7 +134,7 @@ def parse(text: str) -> Quantity:
     whole, _, fraction = number.partition(".")
     digits = int(whole + fraction)
     scaled, format = _scale(digits, len(fraction), suffix or "", exponent)
-    if scaled > _MAX_UNITS * _NANO:
+    if scaled > _MAXUNITS * _NANO:
         raise QuantityError(f"{text!r} is more than Kubernetes can count (2^63-1)", "Check the unit.")
     # Go writes a positive binary amount below one unit with decimal suffixes from then on.
     if format is Format.BINARY_SI and 0 < scaled < _NANO:
@@ -167,7 +169,7 @@ def parse_memory(text: str | int | float) -> Quantity:
     if re.fullmatch(r"[0-9]*\.?[0-9]+", written, re.ASCII):
         raise QuantityError(f"{text!r} has no unit", _with_a_unit(written))
     quantity = _parsed(
-        str(text), tuple(suffix for suffix in _UNIT_SUFFIXES if suffix not in ("", "m")), _MEMORY_HELP
+        str(text), tuple(suffix for suffix in UNIT_SUFFIXES if suffix not in ("", "m")), _MEMORY_HELP
     )
     if quantity.nano % _NANO:
         raise QuantityError(f"{text!r} is not a whole number of bytes", _MEMORY_HELP)
@@ -227,27 +229,6 @@ def _not_a_quantity(text: str) -> QuantityError:
 
 _GENERAL = "Write a number and its unit, such as 32Gi, 500m or 8."
 
-# What people write for a unit, and what Kubernetes has for it. A gigabyte may be meant in two ways that
-# differ by 7 % and more, a gibibyte only in one.
-_SPELLINGS = {
-    "k kb": ("Ki", "k"),
-    "m mb meg megs megabyte megabytes": ("Mi", "M"),
-    "g gb gig gigs gigabyte gigabytes": ("Gi", "G"),
-    "t tb terabyte terabytes": ("Ti", "T"),
-    "p pb petabyte petabytes": ("Pi", "P"),
-    "e eb exabyte exabytes": ("Ei", "E"),
-    "kib ki kibibyte kibibytes": ("Ki",),
-    "mib mi mebibyte mebibytes": ("Mi",),
-    "gib gi gibibyte gibibytes": ("Gi",),
-    "tib ti tebibyte tebibytes": ("Ti",),
-    "pib pi": ("Pi",),
-    "eib ei": ("Ei",),
-    "milli millicore millicores mcpu": ("m",),
-    "b byte bytes core cores cpu cpus vcpu vcpus gpu gpus": ("",),
-}
-_UNIT_SUFFIXES = tuple(dict.fromkeys(suffix for means in _SPELLINGS.values() for suffix in means))
-_UNITS = {unit: means for units, means in _SPELLINGS.items() for unit in units.split()}
-
 
 def _with_a_unit(number: str) -> str:
     """The plausible readings of an amount of memory without its unit: GiB, MiB (as Slurm reads it), bytes."""
@@ -270,7 +251,7 @@ def gib(amount: Quantity) -> str:
         40 if size >= _NANO * 10 << 40 else 30 if size >= _NANO << 30 else 20 if size >= _NANO << 20 else 10
     )
     if size < _NANO << 10:
-        return f"{amount.value()} bytes"
+        return "1 byte" if amount.value() == 1 else f"{amount.value()} bytes"
     return f"{_decimal(amount.nano, _NANO << power)} {_BINARY_SUFFIX[power // 10]}B"
 
 
@@ -285,7 +266,7 @@ def _decimal(number: int, unit: int) -> str:
     return f"-{text}" if number < 0 else text
 
 
-def _suggestion(text: str, among: tuple[str, ...] = _UNIT_SUFFIXES) -> str:
+def _suggestion(text: str, among: tuple[str, ...] = UNIT_SUFFIXES) -> str:
     """The nearest texts that are quantities, as a question; a general hint where there are none."""
     match = _LOOKS_LIKE.fullmatch(text)
     if not match:
@@ -293,7 +274,7 @@ def _suggestion(text: str, among: tuple[str, ...] = _UNIT_SUFFIXES) -> str:
     number, unit = match[1].replace("_", ""), match[2]
     # 1,024 or 1,000,000 separate thousands; 1,5 is a decimal comma.
     number = number.replace(",", "" if _THOUSANDS.fullmatch(number) else ".")
-    suffixes = (unit,) if unit in _DECIMAL or unit in _BINARY else _UNITS.get(unit.lower(), ())
+    suffixes = (unit,) if unit in _DECIMAL or unit in _BINARY else UNITS.get(unit.lower(), ())
     wanted = (suffix for suffix in suffixes if suffix in among)
     good = [number + suffix for suffix in wanted if _QUANTITY.fullmatch(number + suffix)]
     if len(good) == 2:

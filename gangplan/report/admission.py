@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
+from gangplan.model.amounts import say
 from gangplan.model.quantity import Format, Quantity
 from gangplan.validate.admission import Verdict
 
@@ -24,7 +25,7 @@ def admission_words(verdict: Verdict | None) -> str:
     words = f"admitted at once when idle ({flavors})"
     if verdict.borrowed:
         beyond = ", ".join(
-            f"{_amount(resource, value)} {resource} of {flavor}"
+            f"{say(resource, value)} of {flavor}"
             for (flavor, resource), value in sorted(verdict.borrowed.items())
         )
         words += f"; borrows {beyond} beyond the team's own quota"

@@ -15,6 +15,8 @@ MOST = 5
 _CHOICES = frozenset(("run-renamed",))
 # A command is run once for all places.
 _COMMAND = re.compile(r"\bgangplan (?:render|validate)\b")
+# A list of what there is tells nobody what to write.
+_LIST = re.compile(r"(?:Known|Offered|None is declared)\b")
 # An example is no change that is right in several places: each needs a value of its own.
 _EXAMPLE = re.compile(r"\bfor example\b|\bsuch as\b|\bexample\.(?:com|org)\b", re.IGNORECASE)
 
@@ -56,7 +58,7 @@ def changes(findings: Iterable[Finding], most: int = MOST) -> list[Change]:
         is_command = _COMMAND.search(help) is not None
         if len(same) > 1 and not is_command:
             single.append(_change(rule, help, {where}, same))
-        elif is_command or not _EXAMPLE.search(help):
+        elif is_command or not (_EXAMPLE.search(help) or _LIST.match(help)):
             alike.setdefault((rule, help), []).extend(same)
     many = [
         _change(rule, help, {finding.where for finding in same}, same)

@@ -65,6 +65,7 @@ def _finding() -> dict[str, Any]:
             "rule": _text("Stable id; gangplan explain RULE tells more."),
             "severity": {"enum": _LEVELS, "description": "How bad it is."},
             **_place("Where the cause stands"),
+            "endColumn": _count("Column behind the word or value there; 0 where it is not known."),
             "object": _text("Kind/namespace/name of the rendered object, when one is involved."),
             "path": _text("Its field."),
             "message": _text("What is wrong, with the value."),

@@ -55,6 +55,8 @@ def _annotation(report: Report, entry: Entry) -> str:
     properties = {"file": report.path(where.file), "line": str(line), "endLine": str(line)}
     if where.column:
         properties["col"] = str(where.column)
+    if where.end:
+        properties["endColumn"] = str(where.end)
     properties["title"] = finding.rule
     written = ",".join(f"{name}={command_property(value)}" for name, value in properties.items())
     text = "\n".join(short(part, LONGEST_TEXT) for part in (title(finding), finding.help) if part)

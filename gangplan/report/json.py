@@ -60,6 +60,7 @@ def _as_dict(entry: Entry) -> dict[str, Any]:
         "rule": whole(finding.rule),
         "severity": finding.severity.word,
         **_place(finding.where),
+        "endColumn": finding.where.end,
         "object": whole(finding.object_ref),
         "path": whole(finding.path),
         "message": whole(finding.message),

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gangplan.model.quantity import Quantity
+from gangplan.model.amounts import bare, say
+from gangplan.model.quantity import Quantity, parse
 from gangplan.validate.admission import Verdict
 
 # Kueue's own sentence (flavorassigner.go, v0.15.2 to v0.19.2).
@@ -35,6 +36,13 @@ def now_text(snapshot: str, runs: Sequence[Now]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _more(resource: str, more: str) -> str:
+    """What Kueue says is missing, in our words."""
+    number, _, noun = say(resource, parse(more)).partition(" ")
+    unit, of, rest = noun.partition(" of ")
+    return f"{number} {unit} more of {rest}" if of else f"{number} more {noun}"
+
+
 def _said(one: Now) -> str:
     verdict = one.verdict
     if not verdict.queue:
@@ -42,15 +50,15 @@ def _said(one: Now) -> str:
     said = WORDS[verdict.outcome]
     if verdict.outcome == "admit":
         borrowed = ", ".join(
-            f"{Quantity(int(amount * 10**9)).canonical()} {resource} of {flavor}"
+            f"{say(resource, amount)} of {flavor}"
             for (flavor, resource), amount in sorted(verdict.borrowed.items())
         )
         return said + (f", borrows {borrowed}" if borrowed else "")
     missing = MORE.findall(verdict.message)
     if missing:
-        said += " for " + " and ".join(f"{more} more {name} of {flavor}" for name, flavor, more in missing)
+        said += " for " + " and ".join(f"{_more(name, more)} of {flavor}" for name, flavor, more in missing)
         said += "".join(
-            f" ({one.left[flavor, name].canonical()} of its queue's own left)"
+            f" ({bare(name, one.left[flavor, name])} of its queue's own left)"
             for name, flavor, _ in missing[:1]
             if (flavor, name) in one.left
         )

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from gangplan.expand import Run
+from gangplan.model.amounts import say
 from gangplan.model.duration import format_duration
 from gangplan.model.job import Resources
 from gangplan.model.quantity import Quantity
@@ -61,8 +62,8 @@ def _block(run: Run) -> str:
 
 
 def _shape(resources: Resources) -> str:
-    devices = "".join(f", {count} {name}" for name, count in resources.devices)
-    return f"{resources.cpu.canonical()} CPU, {resources.memory.canonical()}{devices}"
+    devices = {name: Quantity.of(count) for name, count in resources.devices}
+    return _sentence({"cpu": resources.cpu, "memory": resources.memory, **devices})
 
 
 def run_totals(run: Run) -> dict[str, Quantity]:
@@ -88,12 +89,9 @@ def _totals(runs: Sequence[Run]) -> dict[str, dict[str, Quantity]]:
 
 
 def _sentence(total: dict[str, Quantity]) -> str:
-    rest = "".join(
-        f", {amount.canonical()} {name}"
-        for name, amount in sorted(total.items())
-        if name not in ("cpu", "memory")
-    )
-    return f"{total['cpu'].canonical()} CPU, {total['memory'].canonical()}{rest}"
+    """GPUs last: `16 CPU, 320 GiB of memory, 4 GPUs`."""
+    names = sorted(total, key=lambda name: (name not in ("cpu", "memory"), name))
+    return ", ".join(say(name, total[name]) for name in names)
 
 
 def _as_text(total: dict[str, Quantity]) -> dict[str, str]:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from gangplan.model.amounts import bare
 from gangplan.model.quantity import ZERO, Quantity
 
 SHAPE = 1
@@ -33,12 +34,6 @@ class Holding:
     reserves: dict[str, Quantity] = field(default_factory=dict)
 
 
-def plain(amount: Quantity) -> str:
-    """An amount as people count: 1000 and not 1k, 0.5 and not 500m."""
-    whole, rest = divmod(amount.nano, 1_000_000_000)
-    return str(whole) if not rest else f"{amount.nano / 1_000_000_000:.3f}".rstrip("0").rstrip(".")
-
-
 def percent(used: Quantity, whole: Quantity) -> int:
     """Used of the whole in percent, rounded to the nearest."""
     return round(100 * used.nano / whole.nano) if whole else 0
@@ -61,9 +56,17 @@ def quota_text(holding: Holding) -> str:
 
 
 def _cells(row: Row) -> tuple[str, ...]:
-    used = "-" if row.used is None else plain(row.used)
+    used = "-" if row.used is None else bare(row.resource, row.used)
     share = "-" if row.used is None or not row.quota else f"{percent(row.used, row.quota)} %"
-    return (row.team, row.pool, row.resource, plain(row.quota), plain(row.most), used, share)
+    return (
+        row.team,
+        row.pool,
+        row.resource,
+        bare(row.resource, row.quota),
+        bare(row.resource, row.most),
+        used,
+        share,
+    )
 
 
 def _sums(holding: Holding) -> list[str]:
@@ -73,14 +76,14 @@ def _sums(holding: Holding) -> list[str]:
         whole = sum((amount for name, amount in holding.pools.values() if name == resource), ZERO)
         rows = [row for row in holding.rows if row.resource == resource]
         reserve = holding.reserves.get(resource, ZERO)
-        kept = f", {plain(reserve)} of them cohorts' reserves," if reserve else ""
+        kept = f", {bare(resource, reserve)} of them cohorts' reserves," if reserve else ""
         promised = sum((row.quota for row in rows), reserve)
-        parts = [plain(amount) for name, amount in holding.pools.values() if name == resource]
+        parts = [bare(resource, amount) for name, amount in holding.pools.values() if name == resource]
         sum_of = f" = {' + '.join(parts)}" if len(parts) > 1 else ""
-        line = f"{resource}: {plain(promised)} promised{kept} of {plain(whole)}{sum_of}"
+        line = f"{resource}: {bare(resource, promised)} promised{kept} of {bare(resource, whole)}{sum_of}"
         if any(row.used is not None for row in rows):
             used = sum((row.used for row in rows if row.used is not None), ZERO)
-            line += f", {plain(used)}/{plain(whole)} used ({percent(used, whole)} %)"
+            line += f", {bare(resource, used)}/{bare(resource, whole)} used ({percent(used, whole)} %)"
         lines.append(line)
     return lines
 

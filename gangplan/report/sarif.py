@@ -147,13 +147,13 @@ def _location(report: Report, finding: Finding) -> dict[str, Any]:
 
 
 def _region(finding: Finding) -> dict[str, int]:
-    """From where the finding stands to the end of what its fix replaces, or of one character.
+    """From where the finding stands to the end of its word, or of what its fix replaces; else one character.
 
     A finding about a whole file marks nothing of its first line.
     """
     where, fix = finding.where, finding.fix
     line, column = max(where.line, 1), max(where.column, 1)
-    end = (line, column + 1 if where.column else column)
+    end = (line, max(where.end, column + 1) if where.column else column)
     if fix and Location(fix.file, fix.line, fix.column) == where:
         end = max(end, (fix.end_line, fix.end_column))
     return {"startLine": line, "startColumn": column, "endLine": end[0], "endColumn": end[1]}

@@ -75,14 +75,15 @@ def _lines(finding: Finding, colour: bool, line: Line | None) -> str:
 
 
 def _excerpt(where: Location, text: str | None, colour: bool) -> list[str]:
-    """The line at fault and a caret below the column."""
+    """The line at fault and carets below the word or value."""
     if text is None or not where.column or where.column > _WIDEST:
         return []
     shown = text.replace("\t", " ")[:_WIDEST].rstrip()
     if where.column > len(shown) + 1 or log_line(shown) != shown:
         return []  # characters that do not show, or take more than their place, would move the caret
     gutter = f"{where.line:>5} | "
-    lines = [f"{gutter}{shown}", f"{' ' * (len(gutter) - 2)}| {' ' * (where.column - 1)}^"]
+    marked = "^" * max(min(where.end, len(shown) + 1) - where.column, 1)
+    lines = [f"{gutter}{shown}", f"{' ' * (len(gutter) - 2)}| {' ' * (where.column - 1)}{marked}"]
     return [_painted(one, _DIM) for one in lines] if colour else lines
 
 

@@ -11,7 +11,7 @@ from pydantic.alias_generators import to_camel
 from gangplan.findings import Finding, Location, error, note, warning
 from gangplan.model.job import Origin
 from gangplan.model.profiles import PROFILES
-from gangplan.source import Path
+from gangplan.source import Document, Path
 from gangplan.spec.catalog import ImageCatalog
 from gangplan.workspace import ClusterFile, Spec, TeamFile, nearest
 
@@ -27,6 +27,7 @@ class Context:
     findings: list[Finding] = field(default_factory=list)
     origins: dict[str, Origin] = field(default_factory=dict)
     teams: Mapping[str, TeamFile] = field(default_factory=dict)
+    catalog_document: Document | None = None
 
     def where(self, *path: str | int, key: bool = False) -> Location:
         """The place of a field in the spec."""

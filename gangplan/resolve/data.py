@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 
 from gangplan.findings import Location
 from gangplan.model.job import EnvVar, Image, Mount, Origin
+from gangplan.resolve.claims import writable
 from gangplan.resolve.context import Context
 from gangplan.spec.team import Claim, Connection
-from gangplan.workspace import nearest
 
 # Names that Trainer sets itself. 2.3 rejects them in trainer.env, older versions overwrite them without
 # a word (mpi.go and torch.go of Trainer v2.3.0); the launch environment of gangplan is reserved too.
@@ -185,7 +185,7 @@ def _checkpoint(context: Context, plan: DataPlan, workers: int) -> None:
                 "claim-read-only",
                 where,
                 f"checkpoints cannot be written to claim '{asked.to}': it is read-only",
-                nearest(asked.to, [name for name, other in team.claims.items() if not other.read_only]),
+                writable(team.claims, team.connections),
             )
         _mount_claim(context, plan, asked.to, claim, asked.path, workers, where)
         directory = f"{asked.path}/{job}"

@@ -109,6 +109,24 @@ def is_trusted(reference: str, registries: Sequence[str]) -> bool:
     )
 
 
+def _without_mpi(context: Context, name: str, framework: str) -> None:
+    """To blame is who asked for a framework with MPI: the spec, the entry, or nobody, since mpi is the default."""
+    message = f"framework {framework} needs an MPI, but the catalog lists none for image '{name}'"
+    if context.spec.spec.framework or context.catalog_document is None:
+        place = context.origin_of("image", ("image",))
+        context.error(
+            "image-without-mpi", place, message, "Choose an image with MPI, or set framework: torch."
+        )
+        return
+    entry = context.catalog.images[name]
+    if "framework" not in entry.model_fields_set:
+        message = f"image '{name}' has no mpi, which its framework needs (mpi, because it names none)"
+    path = ("images", name, "framework") if "framework" in entry.model_fields_set else ("images", name)
+    place = context.catalog_document.where(path, key=True)
+    help = "Write framework: torch, or the MPI of the image: mpi: {implementation: OpenMPI, version: 5.0.8}."
+    context.error("image-without-mpi", place, message, help)
+
+
 def _origin_of_framework(context: Context) -> Origin:
     if context.spec.spec.framework:
         return Origin("spec", context.where("framework"))
@@ -119,12 +137,7 @@ def _mpi(context: Context, name: str, entry: ImageSpec, framework: str) -> Mpi |
     asked = context.spec.spec.mpi
     if entry.mpi is None:
         if framework != "torch":
-            context.error(
-                "image-without-mpi",
-                context.origin_of("image", ("image",)),
-                f"framework {framework} needs an MPI, but the catalog lists none for image '{name}'",
-                "Choose an image with MPI, or set framework: torch.",
-            )
+            _without_mpi(context, name, framework)
         return None
     if asked and asked.implementation and asked.implementation != entry.mpi.implementation:
         context.error(

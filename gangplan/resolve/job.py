@@ -80,6 +80,7 @@ def resolve(workspace: Workspace, spec: Spec, cluster_name: str) -> tuple[Job | 
     if team is None or workspace.catalog is None:
         return None, []  # the missing file is reported where it is missing
     context = Context(spec, team, cluster, workspace.catalog, teams=workspace.teams)
+    context.catalog_document = workspace.catalog_document
     if spec.source.team not in cluster.spec.teams:
         message = f"team {team.name} has no queue on cluster {cluster_name}"
         context.error(

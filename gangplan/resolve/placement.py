@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from gangplan.model.amounts import bare, say
 from gangplan.model.job import Origin, Pool, Toleration
 from gangplan.model.quantity import Quantity
 from gangplan.resolve.context import Context
@@ -120,11 +121,11 @@ def _misfit(pool: NodePool, shape: Shape) -> tuple[str, str]:
         if shape.gpus > pool.gpu.count:
             return "gpus", f"a node has {pool.gpu.count} GPUs, a worker wants {shape.gpus}"
     if shape.cpu > pool.cpu:
-        return "cpu", f"a node has {pool.cpu.canonical()} CPU, a worker wants {shape.cpu.canonical()}"
+        return "cpu", f"a node has {say('cpu', pool.cpu)}, a worker wants {bare('cpu', shape.cpu)}"
     if shape.memory > pool.memory:
         return (
             "memory",
-            f"a node has {pool.memory.canonical()} memory, a worker wants {shape.memory.canonical()}",
+            f"a node has {say('memory', pool.memory)}, a worker wants {bare('memory', shape.memory)}",
         )
     if shape.capacity and shape.capacity != pool.capacity:
         return "placement", f"its nodes are {pool.capacity}, not {shape.capacity}"

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from gangplan.findings import Finding, Fix, Location, error
+from gangplan.source.marks import location
 from gangplan.source.mend import in_quotes, mend
 from gangplan.source.parser import MappingNode, Node, ScalarNode, SequenceNode, is_plain
 from gangplan.source.scalars import WORDS, NotFiniteError, plain, tagged
@@ -160,7 +161,7 @@ class Builder:
             self.findings.append(finding)
 
     def _location(self, node: Node) -> Location:
-        return Location(self._file, node.start_mark.line + 1, node.start_mark.column + 1)
+        return location(self._file, node)
 
 
 def too_deep(where: Location, max_depth: int) -> Finding:

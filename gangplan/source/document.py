@@ -14,6 +14,7 @@ import yaml
 from gangplan.findings import Finding, Fix, Location, error
 from gangplan.source.build import Builder, too_deep
 from gangplan.source.inside import place_inside
+from gangplan.source.marks import location
 from gangplan.source.mend import as_before, mend
 from gangplan.source.parser import DepthError, MappingNode, Node, ScalarNode, SequenceNode, parse_one
 from gangplan.source.syntax import reword
@@ -63,8 +64,7 @@ class Document:
     def where(self, path: Path, key: bool = False) -> Location:
         """The place of the value at `path`, or of its key; of its nearest ancestor if it is absent."""
         name, node, _ = self._find(path)
-        mark = (name if key and name is not None else node).start_mark
-        return Location(self.file, mark.line + 1, mark.column + 1)
+        return location(self.file, name if key and name is not None else node)
 
     def text(self, path: Path) -> str | None:
         """The scalar at `path` as written, without its quotes; None for anything else."""

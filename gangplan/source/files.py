@@ -17,7 +17,7 @@ for _flag in ("O_NONBLOCK", "O_NOCTTY", "O_BINARY"):
     _OPEN_FLAGS |= getattr(os, _flag, 0)
 
 _REASONS = {
-    errno.ENOENT: ("the file does not exist", "Check the path, or a symbolic link that leads nowhere."),
+    errno.ENOENT: ("the file does not exist", "Create it, or correct its path."),
     errno.EACCES: ("the file may not be read", "Give yourself read permission."),
     errno.EPERM: ("the file may not be read", "Give yourself read permission."),
     errno.ELOOP: ("the symbolic link leads back to itself", "Replace the link by a file."),
@@ -40,6 +40,8 @@ def load_file(
             "Try to open it yourself.",
         )
         message, help = _REASONS.get(problem.errno or errno.EIO, reason)
+        if problem.errno == errno.ENOENT and path.is_symlink():
+            message, help = "the symbolic link leads nowhere", "Replace the link by the file."
         return None, [error(_RULE, Location(file), message, help)]
     except ValueError:  # a NUL in the path
         return None, [error(_RULE, Location(file), "the path holds a NUL character", "Rename the file.")]

@@ -8,63 +8,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from itertools import chain
-from typing import NamedTuple
 
 import yaml
 
 from gangplan.findings import Finding, Location, error
+from gangplan.source.complaint import INDENT, Answer, Case, Spot
 
 _CONFLICT = re.compile(r"(<{7}|>{7}|\|{7}) ")
 _LINE_BREAK = re.compile(r"\r\n|\n|\r")
-_INDENT = re.compile(r"[ \t]*(?:-[ \t]+)*")
 # Spaces that are none to YAML, as they come with text copied from a web page or a chat.
 _ODD_SPACE = re.compile("[\xa0\u2000-\u200d\u202f\u205f\u2060\u3000]")
 _QUOTED = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"\\]|\\.)*\"")
-
-
-class _Spot(NamedTuple):
-    """A place; both start at 0."""
-
-    line: int
-    column: int
-
-
-class _Answer(NamedTuple):
-    spot: _Spot
-    message: str
-    help: str
-    rule: str = "yaml-syntax"
-
-
-@dataclass(frozen=True, slots=True)
-class _Case:
-    """A complaint, and the lines around it. `begin` is where the thing began that went wrong at `at`."""
-
-    problem: str
-    lines: list[str]
-    at: _Spot
-    begin: _Spot
-
-    def line(self, spot: _Spot) -> str:
-        return self.lines[spot.line] if spot.line < len(self.lines) else ""
-
-    def rest(self, spot: _Spot) -> str:
-        """The text from the spot to the end of its line, without a comment."""
-        return re.split(r"\s#", self.line(spot)[spot.column :], maxsplit=1)[0].strip()
-
-    def depth(self, number: int) -> int:
-        """The column in which the text of a line begins, behind the dash of a list entry."""
-        indent = _INDENT.match(self.lines[number]) if number < len(self.lines) else None
-        return len(indent[0]) if indent else 0
-
-    def above(self) -> int | None:
-        """The nearest line above the complaint that says something."""
-        for number in range(self.at.line - 1, -1, -1):
-            if self.lines[number].strip() and not self.lines[number].lstrip().startswith("#"):
-                return number
-        return None
 
 
 def reword(problem: yaml.YAMLError, text: str, file: str) -> Finding:
@@ -74,8 +29,8 @@ def reword(problem: yaml.YAMLError, text: str, file: str) -> Finding:
         return error("yaml-syntax", Location(file), str(problem), "check the characters in the file")
     begin = getattr(problem, "context_mark", None) or mark
     wording = f"{getattr(problem, 'context', None) or ''}: {getattr(problem, 'problem', None) or ''}"
-    case = _Case(
-        wording, _LINE_BREAK.split(text), _Spot(mark.line, mark.column), _Spot(begin.line, begin.column)
+    case = Case(
+        wording, _LINE_BREAK.split(text), Spot(mark.line, mark.column), Spot(begin.line, begin.column)
     )
     answer = (
         _conflict(case)
@@ -86,7 +41,9 @@ def reword(problem: yaml.YAMLError, text: str, file: str) -> Finding:
             if re.search(pattern, wording) and (answer := explain(case)) is not None
         )
     )
-    where = Location(file, answer.spot.line + 1, answer.spot.column + 1)
+    word = re.compile(r"\S+").match(case.line(answer.spot), answer.spot.column)
+    column = answer.spot.column + 1
+    where = Location(file, answer.spot.line + 1, column, word.end() + 1 if word else 0)
     return error(answer.rule, where, answer.message, answer.help)
 
 
@@ -96,200 +53,200 @@ def _quote(text: str) -> str:
     return f"'{bare}'" if "'" not in bare else '"' + bare.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
-def _conflict(case: _Case) -> _Answer | None:
+def _conflict(case: Case) -> Answer | None:
     """What Git writes into a file where two changes of it meet."""
     numbers = (number for number, line in enumerate(case.lines) if _CONFLICT.match(line))
     rest = (spot.line for spot in (case.begin, case.at) if case.line(spot).rstrip() == "=" * 7)
     found = next(chain(numbers, rest), None)
     if found is None:
         return None
-    return _Answer(
-        _Spot(found, 0),
+    return Answer(
+        Spot(found, 0),
         "an unresolved merge conflict",
         "Keep one side, or both joined, and delete the lines that begin with <<<<<<<, ======= and >>>>>>>.",
     )
 
 
-def _invisible(case: _Case) -> _Answer | None:
+def _invisible(case: Case) -> Answer | None:
     """A tab or an odd space is to blame, whatever the parser made of it."""
     line = case.line(case.at)
-    indent = _INDENT.match(line)
+    indent = INDENT.match(line)
     if indent and "\t" in indent[0] and "quoted scalar" not in case.problem:
-        spot = _Spot(case.at.line, line.index("\t"))
-        return _Answer(spot, "a tab indents this line; YAML allows only spaces", "replace the tab by spaces")
+        spot = Spot(case.at.line, line.index("\t"))
+        return Answer(spot, "a tab indents this line; YAML allows only spaces", "replace the tab by spaces")
     for number in sorted({case.at.line, case.begin.line, case.above() or 0}):
         if odd := _ODD_SPACE.search(case.lines[number] if number < len(case.lines) else ""):
             message = f"the line holds an odd, invisible space (U+{ord(odd[0]):04X})"
-            return _Answer(_Spot(number, odd.start()), message, "delete it and type an ordinary space")
+            return Answer(Spot(number, odd.start()), message, "delete it and type an ordinary space")
     return None
 
 
-def _template(case: _Case) -> _Answer | None:
+def _template(case: Case) -> Answer | None:
     line = case.line(case.at)
     if "{%" in line or "{{" in line:
-        spot = _Spot(case.at.line, line.index("{"))
-        return _Answer(spot, "specs are not templates; '{' begins a mapping", "quote text that holds braces")
+        spot = Spot(case.at.line, line.index("{"))
+        return Answer(spot, "specs are not templates; '{' begins a mapping", "quote text that holds braces")
     return None
 
 
-def _cannot_begin(case: _Case) -> _Answer:
+def _cannot_begin(case: Case) -> Answer:
     character = case.line(case.at)[case.at.column : case.at.column + 1]
     help = f"quote it: {_quote(case.rest(case.at))}"
-    return _Answer(case.at, f"a value cannot begin with {character!r}", help)
+    return Answer(case.at, f"a value cannot begin with {character!r}", help)
 
 
-def _open_quote(case: _Case) -> _Answer:
+def _open_quote(case: Case) -> Answer:
     quote = case.line(case.begin)[case.begin.column : case.begin.column + 1]
     help = "Close it. A quote inside is written '' between single quotes, and \\\" between double quotes."
-    return _Answer(case.begin, f"the quote {quote} that opens here is never closed", help)
+    return Answer(case.begin, f"the quote {quote} that opens here is never closed", help)
 
 
-def _escape(case: _Case) -> _Answer:
+def _escape(case: Case) -> Answer:
     if "Unicode character" in case.problem:
-        return _Answer(case.at, "this escape names no character", "write the character itself")
+        return Answer(case.at, "this escape names no character", "write the character itself")
     escape = case.line(case.at)[case.at.column :][:2]
     help = "put the value in single quotes, where a backslash is only a backslash"
-    return _Answer(case.at, f"'{escape}' is not an escape in double quotes", help)
+    return Answer(case.at, f"'{escape}' is not an escape in double quotes", help)
 
 
-def _colon(case: _Case) -> _Answer:
+def _colon(case: Case) -> Answer:
     """`: ` where none may stand: twice on a line, or below a value that is already complete."""
     line = case.line(case.at)
     before = line[: case.at.column]
     if first := re.match(r"[^:]*?:\s+", _QUOTED.sub(lambda quoted: "_" * len(quoted[0]), before)):
         value = line[first.end() :].strip()
-        spot = _Spot(case.at.line, case.at.column)
-        return _Answer(spot, "a second ': ' stands on this line", f"quote the value: {_quote(value)}")
+        spot = Spot(case.at.line, case.at.column)
+        return Answer(spot, "a second ': ' stands on this line", f"quote the value: {_quote(value)}")
     above = case.above()
     if above is None:
-        return _Answer(case.at, "this ':' follows no key", "write the key before the ':'")
+        return Answer(case.at, "this ':' follows no key", "write the key before the ':'")
     if re.search(r":(\s|$)|^\s*- ", case.lines[above]):
-        spot = _Spot(case.at.line, case.depth(case.at.line))
+        spot = Spot(case.at.line, case.depth(case.at.line))
         message = f"this line is indented deeper than line {above + 1}, whose value is already complete"
-        return _Answer(spot, message, f"align it with line {above + 1}, or empty the value there")
-    return _missing_colon(case, _Spot(above, case.depth(above)))
+        return Answer(spot, message, f"align it with line {above + 1}, or empty the value there")
+    return _missing_colon(case, Spot(above, case.depth(above)))
 
 
-def _missing_colon(case: _Case, spot: _Spot) -> _Answer:
+def _missing_colon(case: Case, spot: Spot) -> Answer:
     written = case.rest(spot)
     if glued := re.match(r"([\w.-]+):(\S.*)", written):
         message = f"a space is missing after '{glued[1]}:'"
-        return _Answer(spot, message, f"write {glued[1]}: {glued[2]}")
+        return Answer(spot, message, f"write {glued[1]}: {glued[2]}")
     message = f"{written!r} is neither 'key: value' nor a list entry '- value'"
-    return _Answer(spot, message, "write ': ' after the key, or join it to the line it belongs to")
+    return Answer(spot, message, "write ': ' after the key, or join it to the line it belongs to")
 
 
-def _not_a_key(case: _Case) -> _Answer:
+def _not_a_key(case: Case) -> Answer:
     """A block mapping goes on with something that is no key of it."""
     line = case.line(case.at)
     before = line[: case.at.column].rstrip()
     if before.endswith(("'", '"')):
         message = "text follows the closing quote"
-        return _Answer(
+        return Answer(
             case.at, message, "put the whole value into one pair of quotes, of the kind it does not hold"
         )
     if before.strip(" -"):
         message = f"{case.rest(case.at)!r} does not belong to the value before it"
-        return _Answer(case.at, message, "remove it, or quote the whole value")
+        return Answer(case.at, message, "remove it, or quote the whole value")
     if line.lstrip().startswith("- ") and case.at.column == case.begin.column:
         message = "a list entry stands where a key is expected"
-        return _Answer(
+        return Answer(
             case.at, message, "give the list a key of its own on the line above, or remove the '- '"
         )
     if case.at.column == case.begin.column:
-        return _Answer(case.at, f"{case.rest(case.at)!r} is not 'key: value'", "remove it, or quote it")
+        return Answer(case.at, f"{case.rest(case.at)!r} is not 'key: value'", "remove it, or quote it")
     return _indentation(case)
 
 
-def _not_an_entry(case: _Case) -> _Answer:
+def _not_an_entry(case: Case) -> Answer:
     if case.at.column == case.begin.column:
         message = f"the list that begins at line {case.begin.line + 1} goes on with something else"
-        return _Answer(case.at, message, "begin the line with '- ', or indent it into the entry above")
+        return Answer(case.at, message, "begin the line with '- ', or indent it into the entry above")
     return _indentation(case)
 
 
-def _indentation(case: _Case) -> _Answer:
+def _indentation(case: Case) -> Answer:
     column, above = case.at.column, case.above()
     message = f"this line is indented by {column} space{'s' * (column != 1)}, which fits no line above"
     help = f"align it with line {case.begin.line + 1}"
     if above is not None and case.depth(above) != case.depth(case.begin.line):
         help += f", or with line {above + 1}"
-    return _Answer(case.at, message, help)
+    return Answer(case.at, message, help)
 
 
-def _open_bracket(case: _Case) -> _Answer:
+def _open_bracket(case: Case) -> Answer:
     opened = case.line(case.begin)[case.begin.column : case.begin.column + 1]
     close = {"[": "]", "{": "}"}.get(opened, "]")
     if case.at.line == case.begin.line and case.rest(case.at):
         message = f"expected ',' or '{close}' before {case.rest(case.at)!r}"
-        return _Answer(
+        return Answer(
             case.at, message, f"separate the entries by ', ', close with '{close}', or quote the text"
         )
     message = f"the '{opened}' that opens here is not closed"
-    return _Answer(case.begin, message, f"close it with '{close}'")
+    return Answer(case.begin, message, f"close it with '{close}'")
 
 
-def _indicator(what: str) -> Callable[[_Case], _Answer]:
-    def explain(case: _Case) -> _Answer:
+def _indicator(what: str) -> Callable[[Case], Answer]:
+    def explain(case: Case) -> Answer:
         help = f"quote it: {_quote(case.rest(case.begin))}"
-        return _Answer(case.begin, f"an unquoted {what}", help)
+        return Answer(case.begin, f"an unquoted {what}", help)
 
     return explain
 
 
-def _no_value(case: _Case) -> _Answer:
+def _no_value(case: Case) -> Answer:
     found = case.rest(case.at)[:1]
     if not found:
-        return _Answer(case.at, "a value is missing here", "write it")
-    return _Answer(case.at, f"a value is missing before {found!r}", f"write it, or quote {_quote(found)}")
+        return Answer(case.at, "a value is missing here", "write it")
+    return Answer(case.at, f"a value is missing before {found!r}", f"write it, or quote {_quote(found)}")
 
 
-def _list_on_key_line(case: _Case) -> _Answer:
-    return _Answer(
+def _list_on_key_line(case: Case) -> Answer:
+    return Answer(
         case.at,
         "a list cannot begin on the line of its key",
         f"write it below the key, or as [..]; quote a text: {_quote(case.rest(case.at))}",
     )
 
 
-def _after_block_sign(case: _Case) -> _Answer:
+def _after_block_sign(case: Case) -> Answer:
     sign = case.line(case.begin)[case.begin.column : case.begin.column + 1]
     help = f"begin the text on the next line, or quote it: {_quote(case.rest(case.begin))}"
-    return _Answer(case.at, f"text follows '{sign}' on its line", help)
+    return Answer(case.at, f"text follows '{sign}' on its line", help)
 
 
-def _after_end(case: _Case) -> _Answer:
+def _after_end(case: Case) -> Answer:
     first = next((line for line in case.lines if line.strip() and not line.lstrip().startswith("#")), "")
     depth = len(first) - len(first.lstrip())
     if depth > case.at.column:
         message = f"this line is indented less than the first one ({depth} spaces)"
-        return _Answer(case.at, message, "begin every top-level key in the first column")
+        return Answer(case.at, message, "begin every top-level key in the first column")
     if any(line.startswith("...") for line in case.lines[: case.at.line]):
-        return _Answer(case.at, "the document has ended above this line", "remove '...', or what follows it")
-    return _Answer(case.at, "this does not belong to the text before it", "write 'key: value' on every line")
+        return Answer(case.at, "the document has ended above this line", "remove '...', or what follows it")
+    return Answer(case.at, "this does not belong to the text before it", "write 'key: value' on every line")
 
 
-def _second_document(case: _Case) -> _Answer:
+def _second_document(case: Case) -> Answer:
     following = case.lines[case.at.line + 1 :]
     if all(not line.strip() or line.lstrip().startswith("#") for line in following):
         help = "remove the '---'"
     else:
         help = "give it a file of its own"
     message = "a second document begins here; a file holds one"
-    return _Answer(case.at, message, help, "yaml-many-documents")
+    return Answer(case.at, message, help, "yaml-many-documents")
 
 
-def _twice_anchored(case: _Case) -> _Answer:
+def _twice_anchored(case: Case) -> Answer:
     message = f"this anchor is defined twice; first at line {case.begin.line + 1}"
-    return _Answer(case.at, message, "rename one of them")
+    return Answer(case.at, message, "rename one of them")
 
 
-def _general(case: _Case) -> _Answer:
+def _general(case: Case) -> Answer:
     message = f"this is not YAML ({case.problem.strip(': ')})"
-    return _Answer(case.at, message, "check the quotes, brackets and indentation here and above")
+    return Answer(case.at, message, "check the quotes, brackets and indentation here and above")
 
 
-_ENTRIES: tuple[tuple[str, Callable[[_Case], _Answer | None]], ...] = (
+_ENTRIES: tuple[tuple[str, Callable[[Case], Answer | None]], ...] = (
     ("another document", _second_document),
     ("duplicate anchor", _twice_anchored),
     ("directive|incompatible YAML", _indicator("'%' begins a YAML directive")),

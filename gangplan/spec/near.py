@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterable
 
 
@@ -41,3 +42,14 @@ def distance(one: str, other: str, most: int) -> int:
                 cost = min(cost, last[to - 2] + 1)
             row.append(cost)
     return min(row[-1], most + 1)
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """A help sentence that names the closest known word, or all of a short list."""
+    names = sorted(set(known))
+    close = closest(word, names) or next(iter(difflib.get_close_matches(word, names, n=1, cutoff=0.75)), "")
+    if close and close != word:
+        return f"Did you mean '{close}'?"
+    if not names:
+        return "None is declared."
+    return f"Known: {', '.join(names[:8])}" + (", ..." if len(names) > 8 else ".")

@@ -258,5 +258,5 @@ def test_totals(tmp_path: Path) -> None:
     assert outcome.code == Exit.CLEAN, outcome.err
     words = " ".join(outcome.out.split())
     # The launcher, with 1 core and 2Gi, stands beside the 192 cores and 1536Gi of the workers.
-    assert "totals hall: 193 CPU, 1538Gi, 12 nvidia.com/gpu" in words
+    assert "totals hall: 193 CPU, 1538 GiB of memory, 12 GPUs" in words
     assert "ranks 12 = 12 workers x 1 slots" in words

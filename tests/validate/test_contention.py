@@ -46,7 +46,7 @@ def test_a_run_that_borrows_and_cannot_resume_is_told(tmp_path: Path) -> None:
     (one,) = research(tmp_path, BORROWS)
     assert (one.severity, one.rule) == ("warning", "preemptible-without-checkpoint")
     assert one.place == "specs/research/train.yaml:5:10"
-    assert "borrows 8 nvidia.com/gpu of flavor h100" in one.message
+    assert "borrows 8 GPUs of flavor h100" in one.message
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ def test_forty_and_forty_gpus_of_sixty_four(tmp_path: Path) -> None:
     (one,) = two_runs(tmp_path, "none", (5, 5))
     assert (one.severity, one.rule) == ("warning", "runs-block-runs")
     assert one.place == "specs/nlp/two.yaml:5:10"
-    assert "together they want 80 nvidia.com/gpu of 64" in one.message
+    assert "together they want 80 of 64 GPUs" in one.message
     assert "nlp/one with 4 of 5 pods, nlp/two with 4 of 5 pods" in one.message
 
 

@@ -8,7 +8,7 @@ from copy import deepcopy
 from dataclasses import replace
 from fractions import Fraction
 
-from gangplan.model.quantity import Format, Quantity
+from gangplan.model.amounts import bare
 from gangplan.validate import queues
 from gangplan.validate.admission.annotations import SIZE
 from gangplan.validate.admission.model import (
@@ -18,9 +18,7 @@ from gangplan.validate.admission.model import (
     TOPOLOGY,
     Shortage,
     Verdict,
-    counted,
     left_over,
-    shown,
 )
 from gangplan.validate.admission.podsets import job_of, pod_sets
 from gangplan.validate.admission.refusals import PRIORITY, QUEUE
@@ -67,8 +65,8 @@ def admission(world: World, run: Run) -> Iterator[tuple[int, Problem]]:
         found[0],
         Problem(
             WORKERS,
-            f"{_sentence(verdict)} Kueue would say: {verdict.cause_message}",
-            _smallest_change(world, run, verdict, most),
+            _sentence(verdict),
+            f"{_smallest_change(world, run, verdict, most)} Kueue would say: {verdict.cause_message}",
             OVER_QUOTA
             if verdict.cause == EXCEEDS
             else NO_FIT_FLAVOR
@@ -190,11 +188,7 @@ def _worst(shortages: Sequence[Shortage]) -> Shortage:
 
 
 def _amount(resource: str, value: Fraction) -> str:
-    if resource == CPU and value.denominator == 1:
-        return str(value)
-    if resource == "memory" and value.denominator == 1:
-        return Quantity.of(int(value), Format.BINARY_SI).canonical()
-    return shown(resource, counted(resource, value))
+    return bare(resource, value)
 
 
 def _most_workers(world: World, run: Run, verdict: Verdict) -> tuple[str, int]:

@@ -10,8 +10,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from gangplan.findings import Severity
+from gangplan.model.amounts import say
 from gangplan.validate.admission import verdict_of
-from gangplan.validate.admission.model import NeverError, shown
+from gangplan.validate.admission.model import NeverError, exact
 from gangplan.validate.fit.admitted import admitted_pods
 from gangplan.validate.fit.advice import fewer, less
 from gangplan.validate.fit.fits import fit_pods
@@ -173,5 +174,5 @@ def _name(one: Pods) -> str:
 
 
 def _amount(resource: str, units: int) -> str:
-    """`124 CPU`, `1900Gi memory`, `8 nvidia.com/gpu`."""
-    return f"{shown(resource, units)} {WORDS.get(resource, resource)}"
+    """`124 CPU`, `1900 GiB of memory`, `8 GPUs`."""
+    return say(resource, exact(resource, units))

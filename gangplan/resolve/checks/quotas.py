@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gangplan.model.amounts import bare, say, written
 from gangplan.model.quantity import ZERO, Quantity
 from gangplan.resolve.checks.notes import Notes, Path
 from gangplan.resolve.quota import ONE, cohort_of, rest_of, weight_of
@@ -137,8 +138,8 @@ def _check_size(notes: Notes, path: Path, name: str, share: Share) -> None:
             notes.error(
                 "quota-over-pool",
                 (*path, field) if getattr(share, field) is not None else path,
-                f"{amount.canonical()} {resource}, but pool '{name}' has {whole[resource].canonical()}",
-                f"Write at most {whole[resource].canonical()}.",
+                f"{say(resource, amount)}, but pool '{name}' has {bare(resource, whole[resource])}",
+                f"Write at most {written(resource, whole[resource])}.",
             )
             return
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gangplan.model.amounts import bare, say, written
 from gangplan.model.quantity import ZERO
 from gangplan.resolve.backstop import caps_of
 from gangplan.resolve.checks.notes import Notes, Path
@@ -44,13 +45,13 @@ def _check_pool(notes: Notes, pool: str) -> None:
                 continue
             amount = amounts_of(shares[pool], node_pool)[resource]
             total += amount
-            parts.append(f"{name} {amount.canonical()}")
+            parts.append(f"{name} {bare(resource, amount)}")
             if total > whole[resource]:
                 notes.error(
                     "quota-over-capacity",
                     (kind, name.removeprefix("cohort "), "quota", pool),
-                    f"quotas of pool '{pool}' add up to {total.canonical()} {_word(resource)}"
-                    f" ({', '.join(parts)}), but it has {whole[resource].canonical()}",
+                    f"quotas of pool '{pool}' add up to {say(resource, total)}"
+                    f" ({', '.join(parts)}), but it has {bare(resource, whole[resource])}",
                     "Lower a quota, add nodes, or set overcommit: true to promise more than there is.",
                     key=True,
                 )
@@ -59,13 +60,6 @@ def _check_pool(notes: Notes, pool: str) -> None:
 
 def _measured_first(amounts: Amounts, measured: str) -> list[str]:
     return [measured, *(resource for resource in amounts if resource != measured)]
-
-
-def _word(resource: str) -> str:
-    """A resource as people say it."""
-    if resource in ("cpu", "memory"):
-        return {"cpu": "CPU", "memory": "memory"}[resource]
-    return "GPUs" if "gpu" in resource or "mig" in resource else resource
 
 
 def _check_unused(notes: Notes, pool: str) -> None:
@@ -82,7 +76,7 @@ def _check_unused(notes: Notes, pool: str) -> None:
         notes.note(
             "quota-unused",
             ("nodePools", pool),
-            f"{left.canonical()} {_word(resource)} of pool '{pool}' belong to no team and are never used",
+            f"{say(resource, left)} of pool '{pool}' belong to no team and are never used",
             "Raise a quota, or give them to a cohort as a reserve.",
             key=True,
         )
@@ -103,15 +97,17 @@ def _check_caps(notes: Notes, workspace: Workspace) -> None:
             field = {"cpu": "cpu", "memory": "memory"}.get(resource, "gpus")
             borrowed = can - own
             limit = (
-                f", or limit borrow to {(cap - own).canonical()}" if cap >= own and borrowed > ZERO else ""
+                f", or limit borrow to {written(resource, cap - own)}"
+                if cap >= own and borrowed > ZERO
+                else ""
             )
             notes.error(
                 "hard-quota-below-queue",
                 ("teams", name, "hardQuota", field),
-                f"the namespace of team '{name}' is capped at {cap.canonical()} {_word(resource)}, but its queue may"
-                f" admit {can.canonical()} ({own.canonical()} of its own and {borrowed.canonical()} borrowed):"
+                f"the namespace of team '{name}' is capped at {say(resource, cap)}, but its queue may"
+                f" admit {bare(resource, can)} ({bare(resource, own)} of its own and {bare(resource, borrowed)} borrowed):"
                 " an admitted run would wait for pods for ever",
-                f"Write {can.canonical()} or more{',' if limit else ' or'} remove the cap{limit}.",
+                f"Write {written(resource, can)} or more{',' if limit else ' or'} remove the cap{limit}.",
             )
 
 
@@ -137,11 +133,11 @@ def _check_team_share(notes: Notes, workspace: Workspace) -> None:
                 notes.error(
                     "team-share",
                     _blamed(notes, queue.team, pools[flavor], own[flavor] > allowed),
-                    f"team '{queue.team}' can get {can.canonical()} of {whole.canonical()} {_word(measure(pool))} of pool"
+                    f"team '{queue.team}' can get {bare(measure(pool), can)} of {say(measure(pool), whole)} of pool"
                     f" '{pools[flavor]}', more than the {percent} % that limits.teamShare allows",
-                    f"Lower its quota to {allowed.canonical()} or less."
+                    f"Lower its quota to {written(measure(pool), allowed)} or less."
                     if own[flavor] > allowed
-                    else f"Limit borrow of '{pools[flavor]}' to {(allowed - own[flavor]).canonical()}.",
+                    else f"Limit borrow of '{pools[flavor]}' to {written(measure(pool), allowed - own[flavor])}.",
                 )
 
 
@@ -163,8 +159,7 @@ def _check_lent_shares(notes: Notes) -> None:
                 notes.error(
                     "lend-over-quota",
                     ("teams", name, "lend", pool),
-                    f"the team lends more of pool '{pool}' than its part of what is left, {most.canonical()}"
-                    f" {_word(resource)}",
+                    f"the team lends more of pool '{pool}' than its part of what is left, {say(resource, most)}",
                     "Lower it to that, or remove it to lend all.",
                     key=True,
                 )

@@ -1,0 +1,58 @@
+"""Amounts of resources as people say them: the one formatter of messages, plans and tables.
+
+`say`: `186.5 CPU`, `34 GiB of memory`, `8 GPUs`; `bare`: the same without the noun; `written`: what to paste
+into a file, `186.5`, `34Gi`, `8`. Machines get `Quantity.canonical`, the text of Kubernetes.
+"""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+
+from gangplan.model.quantity import Format, Quantity, gib
+
+_BYTES = re.compile(r"memory|ephemeral-storage|storage|hugepages-.*")
+_MIG = re.compile(r"[a-z0-9.]+/mig-(.+)")
+_GPU = re.compile(r"[a-z0-9.-]+/(?:gpu|gpu\.shared|gpus)")
+_NOUNS = {"ephemeral-storage": "scratch disk", "storage": "storage"}
+
+
+def say(resource: str, amount: Quantity | Fraction) -> str:
+    """The amount with what it is of."""
+    if resource == "cpu":
+        return f"{bare(resource, amount)} CPU"
+    if _BYTES.fullmatch(resource):
+        return f"{bare(resource, amount)} of {_NOUNS.get(resource, resource)}"
+    number = bare(resource, amount)
+    if mig := _MIG.fullmatch(resource):
+        return f"{number} MIG {'slice' if number == '1' else 'slices'} ({mig[1]})"
+    if _GPU.fullmatch(resource):
+        return f"{number} {'GPU' if number == '1' else 'GPUs'}"
+    return f"{number} {resource}"
+
+
+def bare(resource: str, amount: Quantity | Fraction) -> str:
+    """The amount alone: GiB of memory, else a plain number (`1000`, not `1k`; `0.5`, not `500m`)."""
+    exact = _quantity(amount)
+    return gib(exact) if _BYTES.fullmatch(resource) else _number(exact)
+
+
+def written(resource: str, amount: Quantity | Fraction) -> str:
+    """The amount as a file of gangplan takes it."""
+    exact = _quantity(amount)
+    if _BYTES.fullmatch(resource):
+        return Quantity(exact.nano, Format.BINARY_SI).canonical()
+    return _number(exact)
+
+
+def _quantity(amount: Quantity | Fraction) -> Quantity:
+    if isinstance(amount, Quantity):
+        return amount
+    nano = amount * 10**9
+    return Quantity(-(-nano.numerator // nano.denominator))
+
+
+def _number(amount: Quantity) -> str:
+    whole, rest = divmod(abs(amount.nano), 10**9)
+    text = f"{whole}.{rest:09}".rstrip("0").rstrip(".") if rest else str(whole)
+    return f"-{text}" if amount.nano < 0 else text

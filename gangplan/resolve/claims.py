@@ -1,0 +1,20 @@
+"""What a team can write to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from gangplan.spec.team import Claim
+
+
+def writable(claims: Mapping[str, Claim], connections: Iterable[str]) -> str:
+    """A help that names what checkpoints can be written to."""
+    names = [
+        name
+        for name, claim in claims.items()
+        if not claim.read_only and set(claim.access_modes) != {"ReadOnlyMany"}
+    ]
+    names += [name for name in connections if name not in names]
+    if not names:
+        return "Ask for a claim that can be written: accessModes: [ReadWriteMany] in team.yaml."
+    return f"Write one that can be written: {', '.join(names)}."

@@ -1,0 +1,52 @@
+"""A complaint of the YAML parser with the lines around it, and the answer to it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import NamedTuple
+
+INDENT = re.compile(r"[ \t]*(?:-[ \t]+)*")
+
+
+class Spot(NamedTuple):
+    """A place; both start at 0."""
+
+    line: int
+    column: int
+
+
+class Answer(NamedTuple):
+    spot: Spot
+    message: str
+    help: str
+    rule: str = "yaml-syntax"
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A complaint, and the lines around it. `begin` is where the thing began that went wrong at `at`."""
+
+    problem: str
+    lines: list[str]
+    at: Spot
+    begin: Spot
+
+    def line(self, spot: Spot) -> str:
+        return self.lines[spot.line] if spot.line < len(self.lines) else ""
+
+    def rest(self, spot: Spot) -> str:
+        """The text from the spot to the end of its line, without a comment."""
+        return re.split(r"\s#", self.line(spot)[spot.column :], maxsplit=1)[0].strip()
+
+    def depth(self, number: int) -> int:
+        """The column in which the text of a line begins, behind the dash of a list entry."""
+        indent = INDENT.match(self.lines[number]) if number < len(self.lines) else None
+        return len(indent[0]) if indent else 0
+
+    def above(self) -> int | None:
+        """The nearest line above the complaint that says something."""
+        for number in range(self.at.line - 1, -1, -1):
+            if self.lines[number].strip() and not self.lines[number].lstrip().startswith("#"):
+                return number
+        return None

@@ -1,0 +1,45 @@
+"""Amounts as people say them: no canonical text of Kubernetes, no bytes, no thousandths of a core."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+
+from gangplan.model.amounts import bare, say, written
+from gangplan.model.quantity import Quantity, parse
+
+AMOUNTS = [
+    ("memory", "36507222016", "34 GiB of memory", "34Gi"),
+    ("memory", "409664Mi", "400.063 GiB of memory", "409664Mi"),
+    ("memory", "1900Gi", "1900 GiB of memory", "1900Gi"),
+    ("memory", "64Ti", "64 TiB of memory", "64Ti"),
+    ("memory", "512Mi", "512 MiB of memory", "512Mi"),
+    ("memory", "64G", "59.605 GiB of memory", "62500000Ki"),
+    ("memory", "100", "100 bytes of memory", "100"),
+    ("cpu", "186500m", "186.5 CPU", "186.5"),
+    ("cpu", "800100m", "800.1 CPU", "800.1"),
+    ("cpu", "1k", "1000 CPU", "1000"),
+    ("cpu", "500m", "0.5 CPU", "0.5"),
+    ("nvidia.com/gpu", "8", "8 GPUs", "8"),
+    ("nvidia.com/gpu", "1", "1 GPU", "1"),
+    ("amd.com/gpu", "1k", "1000 GPUs", "1000"),
+    ("nvidia.com/mig-1g.10gb", "7", "7 MIG slices (1g.10gb)", "7"),
+    ("rdma/hca", "2", "2 rdma/hca", "2"),
+    ("ephemeral-storage", "1Ti", "1024 GiB of scratch disk", "1Ti"),
+]
+
+
+@pytest.mark.parametrize(("resource", "amount", "said", "pasted"), AMOUNTS)
+def test_amounts(resource: str, amount: str, said: str, pasted: str) -> None:
+    quantity = parse(amount)
+    exact = Fraction(quantity.nano, 10**9)
+    assert say(resource, quantity) == say(resource, exact) == said
+    assert said.startswith(bare(resource, quantity))
+    assert written(resource, quantity) == pasted
+    assert parse(pasted) == quantity
+
+
+def test_an_amount_too_small_to_show_is_not_nothing() -> None:
+    assert bare("memory", Quantity.of(1)) == "1 byte"
+    assert bare("cpu", Quantity(-1_500_000_000)) == "-1.5"
