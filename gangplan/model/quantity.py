@@ -166,7 +166,7 @@ def parse_memory(text: str | int | float) -> Quantity:
     if isinstance(text, bool) or not isinstance(text, str | int | float):
         raise QuantityError(f"{text!r} is not an amount of memory", _MEMORY_HELP)
     written = str(text).strip()
-    if re.fullmatch(r"[0-9]*\.?[0-9]+", written, re.ASCII):
+    if re.fullmatch(r"[0-9]*\.?[0-9]+", written, re.ASCII) and float(written):
         raise QuantityError(f"{text!r} has no unit", _with_a_unit(written))
     quantity = _parsed(
         str(text), tuple(suffix for suffix in UNIT_SUFFIXES if suffix not in ("", "m")), _MEMORY_HELP

@@ -73,11 +73,12 @@ def _enforced(context: Context, pack: str, where: Location, why: str) -> None:
     cluster = context.cluster
     if pack in cluster.spec.policies.packs:
         return
+    packs = cluster.spec.policies.packs
+    listed = f"its policy packs are {', '.join(packs)}" if packs else "it has no policy packs"
     own = f"policies: {{packs: [{pack}]}} in its file"
     context.error(
         RULE,
         where,
-        f"{why}, but cluster {cluster.name} does not hold runs to that: its policy packs are"
-        f" {', '.join(cluster.spec.policies.packs) or 'none'}",
+        f"{why}, but cluster {cluster.name} does not hold runs to that: {listed}",
         f"Choose a cluster with the pack {pack}, or ask its owner for {own}.",
     )

@@ -132,6 +132,8 @@ def _missing_colon(case: Case, spot: Spot) -> Answer:
     if glued := re.match(r"([\w.-]+):(\S.*)", written):
         message = f"a space is missing after '{glued[1]}:'"
         return Answer(spot, message, f"write {glued[1]}: {glued[2]}")
+    if pair := re.fullmatch(r"([A-Za-z][\w-]*)(?:\s*=\s*|\s+)(\S+)", written):
+        return Answer(spot, f"{written!r} has no ': ' behind its key", f"Write {pair[1]}: {pair[2]}.")
     message = f"{written!r} is neither 'key: value' nor a list entry '- value'"
     return Answer(spot, message, "write ': ' after the key, or join it to the line it belongs to")
 

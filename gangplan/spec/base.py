@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 from decimal import Decimal, InvalidOperation
 from typing import Annotated, Any, Literal
@@ -20,7 +21,7 @@ from pydantic_core import PydanticCustomError
 
 from gangplan.model.duration import DurationError, parse_duration
 from gangplan.model.quantity import Quantity, QuantityError, gib, parse, parse_cpu, parse_memory
-from gangplan.spec.words import DNS_LABEL
+from gangplan.spec.words import DNS_LABEL, LABEL_KEY
 
 API_VERSION = "gangplan.dev/v1"
 ApiVersion = Literal["gangplan.dev/v1"]
@@ -116,7 +117,7 @@ def _absolute(path: str) -> str:
         raise helpful(
             "path",
             f"'{path}' is not a plain absolute path",
-            "Write it without '.', '..', '//' or a slash at the end.",
+            f"Write '{posixpath.normpath(path)}'." if path.strip("/") else "Name a folder, such as /data.",
         )
     if any(ord(char) < 32 or char == ":" for char in path):
         raise helpful(
@@ -171,7 +172,7 @@ Text = Annotated[str, WithJsonSchema({"type": ["string", "number", "boolean"]})]
 LabelKey = Annotated[
     str,
     Field(
-        pattern=r"^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$",
+        pattern=LABEL_KEY,
         max_length=316,
     ),
 ]

@@ -52,10 +52,11 @@ def _from_line(line: str) -> tuple[str, ...]:
             'Write command: [bash, -c, "..."] to run a shell on every rank.',
         )
     try:
-        return _from_list(shlex.split(line))
+        words = shlex.split(line)
     except ValueError as error:
         raise helpful(
             "command",
             f"the command's quotes do not match: {error}",
             "Close the quote, or write the command as a list.",
         ) from None
+    return _from_list(words)

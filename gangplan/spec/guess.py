@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -64,6 +65,8 @@ def unknown_field(
         return Told(f"'{word}' is not a field of a job", ABSENT[bare(word)])
     if not known:
         return Told(message, "")
+    if path[:-1] == ("secrets",) and isinstance(given, str):
+        return Told(message, f"Write secrets: {{env: {{{word}: {given}}}}}.")
     if len(known) <= 8:
         return Told(message, f"Known fields: {', '.join(known)}.")
     return Told(message, f"Remove it; gangplan explain {kind} lists the fields.")
@@ -111,7 +114,8 @@ def wrong_word(kind: str, path: tuple[str | int, ...], allowed: list[str], given
             "Choose an image with one of them, or ask the owner of images/catalog.yaml for one.",
         )
     guess = _meant_word(field, allowed, given)
-    hint = f"; did you mean {_or([repr(word) for word in guess])}?" if guess else ""
+    is_choice = guess and len(allowed) > 1
+    hint = f"; did you mean {_or([repr(word) for word in guess])}?" if is_choice else ""
     one_of = allowed[0] if len(allowed) == 1 else f"one of {', '.join(allowed)}"
     begin = "Write " if isinstance(path[-1], int) else f"Write {path[-1]}: "
     words = _or([_written(word) for word in guess or allowed])
@@ -184,7 +188,13 @@ def wrong_shape(path: tuple[str | int, ...], expected: str, given: Any, as_writt
         and isinstance(given, (str, int))
         and not isinstance(given, bool)
     ):
-        return f"Write {field}: [{as_written or given}]."
+        text = as_written or str(given)
+        words = shlex.split(text) if field in ("flags", "command") and text.count("'") % 2 == 0 else [text]
+        return f"Write {field}: [{', '.join(words)}]."
+    if expected == "dict_type" and field == "data" and isinstance(given, (str, list, tuple)):
+        names = [given] if isinstance(given, str) else given
+        if all(isinstance(name, str) and "=" not in name for name in names) and names:
+            return f"Write data: {{{', '.join(f'{name}: /data/{name}' for name in names)}}}."
     if expected == "dict_type" and isinstance(given, (list, tuple)):
         pairs = dict(_pairs(given))
         return (

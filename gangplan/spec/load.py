@@ -11,9 +11,11 @@ from pydantic import BaseModel, ValidationError
 
 from gangplan.findings import Finding, Fix, error
 from gangplan.source import Document, Path
+from gangplan.spec.base import ENV_NAME
 from gangplan.spec.guess import paths_of, unknown_field, wrong_shape, wrong_word
 from gangplan.spec.phrases import dotted, kind_of, plain
 from gangplan.spec.repair import repair
+from gangplan.spec.words import FORMS
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -94,7 +96,7 @@ def _finding(model: type[BaseModel], document: Document, item: Any) -> Finding:
     kind, path = item["type"], _path(document, item["loc"])
     context = item.get("ctx", {})
     if item["loc"] and item["loc"][-1] == "[key]":
-        return error("spec-value", document.where(path, key=True), _bad_key(path, item), "Rename it.")
+        return error("spec-value", document.where(path, key=True), *_bad_key(path, item))
     if kind == "extra_forbidden":
         return _unknown(model, document, path)
     if kind == "missing":
@@ -106,7 +108,9 @@ def _finding(model: type[BaseModel], document: Document, item: Any) -> Finding:
         )
     if "message" in context and "help" in context:
         where = _inside(document, path, context["message"])
-        return error("spec-value", where, f"{dotted(path)}: {context['message']}", context["help"])
+        is_whole = context["message"].startswith(("the command", "word "))  # it names the field itself
+        message = context["message"] if is_whole else f"{dotted(path)}: {context['message']}"
+        return error("spec-value", where, message, context["help"])
     if kind == "literal_error":
         return _choice(model, document, path, item)
     message, help = plain(kind, context, item["input"], path)
@@ -172,9 +176,13 @@ def _choice(model: type[BaseModel], document: Document, path: Path, item: Any) -
     return error("spec-value", document.where(path), told.message, told.help)
 
 
-def _bad_key(path: Path, item: Any) -> str:
-    key = path[-1] if path else ""
-    return f"{dotted(path[:-1])}: '{key}' is not a valid name here ({plain(item['type'], item.get('ctx', {}), key, path)[0].split(': ')[-1]})"
+def _bad_key(path: Path, item: Any) -> tuple[str, str]:
+    """A key of a map that cannot be a name there, and a name like it."""
+    key, context = str(path[-1]) if path else "", item.get("ctx", {})
+    form = FORMS.get(context.get("pattern", ""), "")
+    like = re.sub(r"[^A-Za-z0-9_]", "_", key) if context.get("pattern") == ENV_NAME else ""
+    message = f"'{key}' cannot be a name in {dotted(path[:-1])}{f' ({form})' if form else ''}"
+    return message, f"Write {like}:." if like and not like[0].isdigit() else "Rename it."
 
 
 def _example(model: type[BaseModel], path: Path) -> str:

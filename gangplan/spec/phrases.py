@@ -29,7 +29,8 @@ def plain(kind: str, context: dict[str, Any], given: Any, path: Path) -> tuple[s
         quote = (
             f'Quote it: "{given}".' if expected == "text" and isinstance(given, (int, float, bool)) else ""
         )
-        return f"{name} is {show(given)}; expected {expected}", quote or _unquoted(kind, given, path)
+        verb = "holds" if isinstance(given, dict) else "is"
+        return f"{name} {verb} {show(given)}; expected {expected}", quote or _unquoted(kind, given, path)
     if kind in ("greater_than_equal", "less_than_equal"):
         is_low, limit = kind.startswith("greater"), context.get("ge", context.get("le"))
         message = f"{name} is {given}, but must be {'at least' if is_low else 'at most'} {limit}"
@@ -55,7 +56,9 @@ def plain(kind: str, context: dict[str, Any], given: Any, path: Path) -> tuple[s
 
 
 def _unquoted(kind: str, given: Any, path: Path) -> str:
-    """A number or truth value in quotes, without them."""
+    """A number or truth value in quotes, without them; a variable, which nobody fills in."""
+    if kind in ("int_type", "bool_type") and isinstance(given, str) and re.match(r"\$[({]?\w+", given):
+        return "Write the value itself: variables are not filled in here."
     if kind == "int_type" and isinstance(given, str) and given.isdecimal() and path:
         return f"Write {_set(path, given)}, without quotes."
     if kind == "bool_type" and str(given).lower() in ("true", "yes", "on", "1"):
@@ -67,7 +70,7 @@ def _unquoted(kind: str, given: Any, path: Path) -> str:
 
 def _as_name(pattern: str, given: str, path: Path) -> str:
     """The text made a name of Kubernetes, where that is what is asked for and what is left is one."""
-    name = re.sub(r"[^a-z0-9]+", "-", given.lower()).strip("-0123456789")
+    name = re.sub(r"[^a-z0-9]+", "-", given.lower()).strip("-").lstrip("-0123456789")
     return (
         f"Write {_set(path, name)}." if pattern == DNS_LABEL and re.fullmatch(pattern, name) and path else ""
     )

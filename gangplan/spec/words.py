@@ -116,6 +116,7 @@ PLACES = {
 MEANINGS = {
     "priority": "critical starts before high, high before normal, normal before low; a run may preempt those below it",
     "state": "active runs are applied; an archived run stays in Git and is not applied",
+    "framework": "it says how the command is started: by mpirun (mpi, horovod, deepspeed) or by torchrun (torch)",
     "capacity": "spot nodes are cheaper and may be taken away",
 }
 # Field -> our word (or words) -> what people write for it.
@@ -143,11 +144,11 @@ VALUES = {
         "isolated": "closed strict airgapped air-gapped offline internal",
     },
     "rdma": {"off": "no none false disabled", "required": "yes true on enabled must", "auto": "optional preferred"},
-    "transport": {"tcp": "ethernet eth socket sockets"},
+    "transport": {"tcp": "ethernet eth socket sockets", "auto": "ib infiniband rdma roce verbs ucx efa"},
     "capacity": {"spot": "preemptible interruptible cheap", "on-demand": "ondemand reserved standard regular"},
-    "spread": {"pack": "packed dense binpack", "spread": "scatter spreading"},
+    "spread": {"pack": "packed dense binpack", "spread": "scatter spreading true yes"},
     "profile": {"small": "tiny xs s", "medium": "m default normal standard", "large": "big xl l huge"},
-    "launch": {"ssh": "rsh default", "pmix": "pmi srun"},
+    "launch": {"ssh": "rsh default pmi pmi2 srun mpiexec"},
     "compliance": {"pci-dss": "pci", "hipaa": "hippa phi", "gdpr": "dsgvo rgpd eu"},
 }  # fmt: skip
 # MPI libraries that are known to people and have no launch recipe here.
@@ -167,6 +168,7 @@ OTHER_MPI = {
 }
 
 DNS_LABEL = r"^[a-z]([-a-z0-9]*[a-z0-9])?$"
+LABEL_KEY = r"^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$"
 # Patterns in words; where none is known, the field's example has to do.
 FORMS = {
     DNS_LABEL: "lower-case letters, digits and '-', starting with a letter, ending with a letter or digit",
@@ -174,5 +176,6 @@ FORMS = {
     r"^sha256:[0-9a-f]{64}$": "sha256: and 64 hexadecimal digits",
     r"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$": "letters, digits, '-', '_' and '.', starting and ending with a letter or digit",
     r"^v?[0-9]+\.[0-9]+(\.[0-9]+)?$": "two or three numbers, such as 1.34.4",
+    LABEL_KEY: "letters, digits, '-', '_' and '.', behind a domain and '/' if there is one",
     r"^[1-7]g\.[0-9]+gb$": "slices and memory as NVIDIA writes them, such as 1g.10gb",
 }

@@ -66,7 +66,7 @@ def admission(world: World, run: Run) -> Iterator[tuple[int, Problem]]:
         Problem(
             WORKERS,
             _sentence(verdict),
-            f"{_smallest_change(world, run, verdict, most)} Kueue would say: {verdict.cause_message}",
+            f"{_smallest_change(world, run, verdict, most)} Kueue would say: {_quote(verdict)}.",
             OVER_QUOTA
             if verdict.cause == EXCEEDS
             else NO_FIT_FLAVOR
@@ -170,6 +170,20 @@ def _sentence(verdict: Verdict) -> str:
         f"Job requires {asked} of {short.resource}, but project quota is {most}."
         " Request quota increase or reduce workers."
     )
+
+
+def _quote(verdict: Verdict) -> str:
+    """Kueue's own words: of the flavor and resource that the message is about, where that is one of many."""
+    words = verdict.cause_message.rstrip(".")
+    if not verdict.shortages:
+        return words
+    short = _worst(verdict.shortages)
+    about = re.search(
+        rf"insufficient quota for {re.escape(short.resource)} in flavor {re.escape(short.flavor)},"
+        r".*? > maximum capacity \([^)]*\)",
+        words,
+    )
+    return about[0] if about else words
 
 
 def _is_gpu(resource: str) -> bool:
