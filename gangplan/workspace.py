@@ -191,7 +191,7 @@ def _load_teams(root: Path, findings: list[Finding]) -> dict[str, TeamFile]:
 
 def _which_team(root: Path, folder: str) -> str:
     """What to do about a folder without team.yaml: it is misspelt, or the team is new."""
-    teams = [name for name in _folders(root / SPECS) if (root / SPECS / name / "team.yaml").is_file()]
+    teams = [name for name in folders(root / SPECS) if (root / SPECS / name / "team.yaml").is_file()]
     if near := closest(folder, teams):
         return f"Did you mean specs/{near}/? Move the files there, or add a team.yaml for a new team."
     return "Add one; gangplan explain Team lists its fields."
