@@ -10,16 +10,16 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
-from gangplan.emit import Change, EarlierRuns, Stage, header_lines, renamed
+from gangplan.emit import Change, EarlierRuns, Stage, header_lines
 from gangplan.errors import InternalError
 from gangplan.findings import Finding, Location, error
 from gangplan.gates import check_objects, check_standing, prove_run, versions_of
 from gangplan.generators import platform_objects, run_objects, tenant_objects
+from gangplan.kept import named, path_of
 from gangplan.model.site import Site, Tenant
 from gangplan.objects import Body, dump_all
 from gangplan.overlay import Builder, PatchError, load_component
 from gangplan.plan import Unit, plan_unit
-from gangplan.plan.names import content_hash, run_name
 from gangplan.plan.sources import sources_of
 from gangplan.policing import Police, police_findings, police_of
 from gangplan.resolve import resolve, resolve_site, resolve_tenants, target_clusters
@@ -223,6 +223,10 @@ def _render_runs(worker: Worker, cluster: str, units: list[tuple[Unit, Spec]], r
     for (unit, _), before, bodies in zip(units, groups, _build(worker, cluster, groups, result), strict=True):
         where = Location(unit.job.source, 1, 1)
         subject, waivers, begin = Subject.of(unit.job), worker.workspace.waivers, len(result.findings)
+        name, kept, found = named(worker.earlier, cluster, unit, bodies, worker.options.keep_runs)
+        result.findings += found
+        if kept is not None:
+            before = bodies = kept
         builder = worker.builders[cluster]
         tracer = tracer_of(unit, bodies, builder.component, before)
         wrong = check_objects(bodies, before, unit.job.platform, tracer, builder)
@@ -241,23 +245,17 @@ def _render_runs(worker: Worker, cluster: str, units: list[tuple[Unit, Spec]], r
                 origin = unit.job.origins.get("workers")
                 place = origin.where if origin and origin.where else where
                 result.demands.append((cluster, f"{unit.job.team}/{unit.job.name}", place, demand))
-        name = run_name(unit.job.name, content_hash(bodies, unit.job.run))
         text = dump_all(bodies, header_lines(unit.job.source)).replace(unit.run_name, name)
-        path = f"{cluster}/runs/{unit.job.team}/{name}.yaml"
-        earlier = worker.earlier.find(path, unit.job.name, unit.job.spec_hash)
-        if earlier is not None:
-            result.findings.append(renamed(unit.job.source, cluster, earlier, name, worker.options.keep_runs))
-            if worker.options.keep_runs:
-                path, text = earlier.path, earlier.text
+        path = path_of(cluster, unit, name)
         result.findings[begin:] = excuse(result.findings[begin:], waivers, subject)
         _put(worker, result, path, text)
         result.objects += len(bodies)
         result.active += not unit.job.is_archived
         if worker.options.keeps_texts:
             verdict = judge(_world(worker, cluster), bodies) if is_sound else None
-            found = _flows(worker, cluster, unit, bodies) if is_sound else ()
+            between = _flows(worker, cluster, unit, bodies) if is_sound else ()
             fit = admitted_fit(_world(worker, cluster), bodies, verdict) if verdict else None
-            result.runs.append(Run(cluster, name, path, unit, verdict, found, fit))
+            result.runs.append(Run(cluster, name, path, unit, verdict, between, fit))
 
 
 def _flows(worker: Worker, cluster: str, unit: Unit, bodies: list[Body]) -> tuple[Flow, ...]:

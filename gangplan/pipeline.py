@@ -15,6 +15,7 @@ from gangplan.emit.lock import locked
 from gangplan.engines import pick
 from gangplan.expand import Expanded, Options, Run
 from gangplan.findings import Finding, Location, error, in_order
+from gangplan.foreign import Today, foreign
 from gangplan.gates import check_together
 from gangplan.overlay import load_component, no_match
 from gangplan.policing import check_policies
@@ -27,6 +28,7 @@ from gangplan.resolve.upgrade import Pairs, with_versions
 from gangplan.resolve.waiver_checks import check_waivers
 from gangplan.scan import scan, untold, without
 from gangplan.scope import EVERYTHING, Scope, select
+from gangplan.spec.namespaces import namespace_of
 from gangplan.validate.contention import Demand
 from gangplan.waivers import Subject, excuse, excuse_by_file
 from gangplan.workspace import OVERLAYS, RENDERED, SPECS, SpecFile, Workspace, load, load_spec
@@ -64,6 +66,7 @@ class Result:
     active: int = 0  # runs that are not archived
     policies: set[str] = field(default_factory=set)  # those that judged
     scope: Scope = EVERYTHING  # what was worked on
+    strangers: list[Finding] = field(default_factory=list)  # of --check: what is not gangplan's in the tree
 
     @property
     def has_errors(self) -> bool:
@@ -88,6 +91,7 @@ def render(request: Request, tree: Path | None = None, check: bool = False) -> R
         result.changes.sort(key=lambda change: change.path)
         if check:
             _attach_texts(result, stage)
+            result.strangers = foreign(stage.tree)
         else:
             stage.commit(removed)
         return result
@@ -96,6 +100,21 @@ def render(request: Request, tree: Path | None = None, check: bool = False) -> R
 def preview(request: Request) -> Result:
     """Render without writing: the runs and the texts stay in memory."""
     return _expand(request, stage=None, keeps_texts=True)
+
+
+def strangers(request: Request, result: Result, folder: Path) -> list[Finding]:
+    """What stands in rendered/ and is not gangplan's; `folder` holds what is rendered now."""
+    tree = request.root / RENDERED
+    if result.has_errors:  # then not all is rendered that would be
+        return foreign(tree)
+    workspace = load(request.root)[0]
+    homes = {
+        (name, team): namespace_of(cluster.spec, team, workspace.teams[team].spec)
+        for name, cluster in workspace.clusters.items()
+        for team in cluster.spec.teams
+        if team in workspace.teams
+    }
+    return foreign(tree, Today(folder, homes), result.scope.covers)
 
 
 @contextmanager

@@ -54,6 +54,8 @@ JUDGED = frozenset(
         "network-open",
         "network-unreachable",
         "secret-literal",
+        "rendered-foreign",
+        "run-forged",
     }
 )
 

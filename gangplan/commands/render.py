@@ -12,6 +12,7 @@ from gangplan.commands.reports import Outputs, outputs, publish, repository_fold
 from gangplan.commands.since import add_since, check_base, checked_tree
 from gangplan.emit import Outcome
 from gangplan.errors import Exit, UserError
+from gangplan.findings import in_order
 from gangplan.pipeline import Request, Result, preview
 from gangplan.pipeline import render as run_render
 from gangplan.report.difference import difference
@@ -39,8 +40,10 @@ def render(
         return _print(request, wanted)
     tree = Path(output).absolute() if output else None
     result = run_render(request, tree, check)
-    if base and not result.has_errors:
-        add_since(request, result, base, checked_tree(request, result))
+    if check and not result.has_errors:
+        if base:
+            add_since(request, result, base, checked_tree(request, result))
+        result.findings = in_order([*result.findings, *result.strangers])
         _publish(request, result, wanted)
         return max(exit_code(result), _report_check(request, result, wanted.words))
     _publish(request, result, wanted)
@@ -49,8 +52,6 @@ def render(
             f"nothing was written: {plural(sum(1 for f in result.findings if f.is_error), 'error')}\n"
         )
         return exit_code(result)
-    if check:
-        return _report_check(request, result, wanted.words)
     return _report(result, output or RENDERED, wanted.words)
 
 
@@ -72,7 +73,7 @@ def _publish(request: Request, result: Result, wanted: Outputs) -> None:
     files = {
         outcome.value: [change.path for change in result.changes if change.outcome is outcome]
         for outcome in Outcome
-        if not result.has_errors  # then nothing was written
+        if result.strangers or not result.has_errors  # else nothing was written
     }
     checked = {"specs": result.specs, "objects": result.objects}
     report = Report(
@@ -105,6 +106,9 @@ def _report(result: Result, folder: str, words: TextIO) -> Exit:
 
 def _report_check(request: Request, result: Result, words: TextIO) -> Exit:
     if not result.differences:
+        if result.strangers:
+            words.write(f"{RENDERED}/ holds what gangplan did not write\n")
+            return exit_code(result)
         words.write(
             f"{RENDERED}/ is fresh: {plural(len(result.changes), 'file')} of {plural(result.specs, 'spec')}\n"
         )

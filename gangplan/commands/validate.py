@@ -12,7 +12,7 @@ from gangplan.commands.reports import outputs, publish, repository_folder
 from gangplan.commands.since import add_since, check_base
 from gangplan.errors import Exit, UserError
 from gangplan.findings import Severity, in_order
-from gangplan.pipeline import Request, Result, rendered_aside
+from gangplan.pipeline import Request, Result, rendered_aside, strangers
 from gangplan.report.escape import own_line
 from gangplan.report.model import Report
 from gangplan.resolve.tenant_checks import expired_grants
@@ -53,6 +53,7 @@ def validate(
             result.findings = in_order([*result.findings, *found])
             if base:
                 add_since(request, result, base, tree_of(folder))
+        result.findings = in_order([*result.findings, *strangers(request, result, folder)])
         workspace = load(request.root)[0]
         expired = expired_grants(workspace, day, request.teams)
         is_whole = result.scope.is_everything and not result.has_errors

@@ -7,7 +7,9 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from gangplan.emit.header import source_of
 from gangplan.findings import Finding, Location, note, warning
+from gangplan.source import MOST_BYTES
 
 # On the TrainJob: the hash of what the user wrote, so that a change of platform or templates can be told
 # from a change of the spec.
@@ -23,6 +25,11 @@ class EarlierRun:
     path: str
     text: str
 
+    @property
+    def name(self) -> str:
+        """The run's name: that of its file."""
+        return self.path.rpartition("/")[2].removesuffix(".yaml")
+
 
 @dataclass(slots=True)
 class EarlierRuns:
@@ -37,8 +44,11 @@ class EarlierRuns:
         for name in self._listed(folder).get(job, ()):
             if name == own:
                 continue
+            file = self.tree / folder / name
             try:
-                text = (self.tree / folder / name).read_text(encoding="utf-8")
+                if source_of(file) is None or file.stat().st_size > MOST_BYTES:
+                    continue  # no run of ours: told where rendered/ is looked through
+                text = file.read_text(encoding="utf-8")
             except (OSError, UnicodeDecodeError):
                 continue
             found = _HASH_LINE.search(text)
@@ -65,7 +75,7 @@ class EarlierRuns:
 def renamed(source: str, cluster: str, earlier: EarlierRun, name: str, is_kept: bool) -> Finding:
     """The spec is what it was, but its run is another one: the cluster, the image or gangplan changed."""
     where = Location(source, 1, 1)
-    old = earlier.path.rpartition("/")[2].removesuffix(".yaml")
+    old = earlier.name
     if is_kept:
         return note(
             "run-kept",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import stat
 from pathlib import Path
 
 # Files whose first line starts so are ours; no other file is ever changed or removed.
@@ -16,9 +18,9 @@ def header_lines(source: str) -> tuple[str, ...]:
 
 def source_of(path: Path) -> str | None:
     """The file that a rendered file comes from, or None when it is not ours. We write no links."""
-    if path.is_symlink():
-        return None
     try:
+        if not stat.S_ISREG(os.lstat(path).st_mode):
+            return None  # a pipe would never end
         with path.open("rb") as file:
             first = file.readline(4096).decode("utf-8", "replace")
     except OSError:

@@ -9,6 +9,8 @@ from gangplan.objects import Body, dump
 from gangplan.plan.layout import Layout
 
 HASH_LENGTH = 8
+# The kinds whose specs must not change while a run runs.
+HASHED = ("TrainingRuntime", "TrainJob")
 # A stand-in of the same length, legal in every place of the real hash, replaced once the content is known.
 # It must not be anything that a user writes: `checkpoint-00000000` in an environment stays what it is.
 PLACEHOLDER = "zq7xk0vj"
@@ -41,6 +43,6 @@ def content_hash(bodies: Sequence[Body], run: int) -> str:
     """
     digest = hashlib.sha256(f"run {run}\n".encode())
     for body in bodies:
-        if body["kind"] in ("TrainingRuntime", "TrainJob"):
+        if body["kind"] in HASHED:
             digest.update(dump({"kind": body["kind"], "spec": body["spec"]}).encode())
     return digest.hexdigest()

@@ -14,6 +14,7 @@ from gangplan.resolve.backstop import allowed_priorities
 from gangplan.resolve.image import reference
 from gangplan.resolve.platform import resolve_platform
 from gangplan.resolve.scans import scan_results
+from gangplan.spec.catalog import Image
 from gangplan.spec.cluster import Cluster
 from gangplan.spec.job import Regime
 from gangplan.spec.namespaces import namespace_of
@@ -129,15 +130,20 @@ def _images(workspace: Workspace, cluster_name: str) -> dict[str, str]:
     """The catalog's images as this cluster pulls them: all, those for FIPS mode, those approved by regime."""
     images = workspace.catalog.images if workspace.catalog else {}
     cluster = workspace.clusters[cluster_name].spec
-    pulled = {name: reference(image, cluster, cluster_name) for name, image in images.items()}
+    pulled = [(image, build) for image in images.values() for build in _builds(image, cluster, cluster_name)]
     found = {
-        "catalogImages": _list(pulled.values()),
-        "fipsImages": _list(pulled[name] for name, image in images.items() if image.fips),
+        "catalogImages": _list(build for _, build in pulled),
+        "fipsImages": _list(build for image, build in pulled if image.fips),
     }
     for regime in REGIMES:
-        approved = (pulled[name] for name, image in images.items() if regime in image.approved)
-        found[f"approved-{regime}"] = _list(approved)
+        found[f"approved-{regime}"] = _list(build for image, build in pulled if regime in image.approved)
     return found
+
+
+def _builds(image: Image, cluster: Cluster, cluster_name: str) -> list[str]:
+    """An image as the cluster pulls it, and its earlier builds that running runs may still have."""
+    today = reference(image, cluster, cluster_name)
+    return [today, *(f"{today.partition('@')[0]}@{digest}" for digest in image.earlier)]
 
 
 def _priorities(spec: Cluster, teams: Mapping[str, TeamFile]) -> dict[str, str]:

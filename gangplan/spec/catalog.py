@@ -99,6 +99,12 @@ class Image(Strict):
         None, description="Tag, for people; the digest decides.", examples=["0.17-cuda12.8"]
     )
     digest: Digest = Field(description="Digest that is pulled.", examples=["sha256:" + "0" * 64])
+    earlier: tuple[Digest, ...] = Field(
+        (),
+        max_length=64,
+        description="Digests of earlier builds that running runs may still have (render --keep-runs), approved like this one.",
+        examples=[["sha256:" + "1" * 64]],
+    )
     description: str | None = Field(
         None, max_length=2048, description="Free text for people.", examples=["DeepSpeed on Open MPI 4.1"]
     )

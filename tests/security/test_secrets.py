@@ -179,7 +179,8 @@ def test_a_secret_that_somebody_put_into_rendered(root: Path) -> None:
     text = "apiVersion: v1\nkind: Secret\nmetadata: {name: a}\ndata: {a: Yg==}\n"
     workspaces.write(root, {"rendered/lab/mine.yaml": text})
     outcome = gangplan("validate", "-C", root)
-    assert outcome.errors() == [("rendered/lab/mine.yaml:1:1", "secret-literal")]
+    place = "rendered/lab/mine.yaml:1:1"
+    assert outcome.errors() == [(place, "rendered-foreign"), (place, "secret-literal")]
 
 
 def test_only_the_specs_that_are_asked_for(root: Path) -> None:

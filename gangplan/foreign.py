@@ -1,0 +1,111 @@
+"""rendered/ looked through: whatever stands there is applied, so what gangplan did not write is an error.
+
+A file without our mark, a link, a hidden file, a copy of our mark under a name that we never write, and an
+object more in one of our files. That each text is today's is what `render --check` compares, byte by byte.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from gangplan.emit import source_of
+from gangplan.findings import Finding, Location, error
+from gangplan.objects import Ref, ref_of
+from gangplan.source import ManifestError, load_objects
+from gangplan.workspace import RENDERED
+
+RULE = "rendered-foreign"
+# For people; no engine applies them.
+HARMLESS = frozenset({"README.md", ".gitkeep", ".DS_Store"})
+_RUN = re.compile(r"(?P<cluster>[^/]+)/runs/(?P<team>[^/]+)/(?P<name>[^/]+-[0-9a-f]{8})\.yaml")
+# What a run is made of (generators/__init__.py).
+RUN_KINDS = frozenset({"NetworkPolicy", "PodDisruptionBudget", "TrainingRuntime", "TrainJob"})
+_HELP = "Remove it; what a cluster is to have beside what gangplan renders goes to another folder."
+
+
+Homes = Mapping[tuple[str, str], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Today:
+    """What is rendered now: a folder with the texts, and the namespace of each team by (cluster, team)."""
+
+    folder: Path
+    homes: Homes
+
+
+def foreign(
+    tree: Path, today: Today | None = None, covers: Callable[[str, str], bool] = lambda *_: True
+) -> list[Finding]:
+    """An error for everything in a rendered tree that gangplan does not write.
+
+    With `today`, files of ours are held to it as well, those that it `covers` (path, source).
+    """
+    if tree.is_symlink():
+        return [_error("", f"{RENDERED}/ is a link", "Make it a folder.")]
+    found: list[Finding] = []
+    for parent, folders, files in os.walk(tree):
+        inside = os.path.relpath(parent, tree).replace(os.sep, "/")
+        folders.sort()
+        links = [name for name in folders if os.path.islink(os.path.join(parent, name))]
+        for name in sorted([*files, *links]):
+            path = name if inside == "." else f"{inside}/{name}"
+            found += _unmarked(tree, path)
+            source = source_of(tree / path)
+            if today is not None and source is not None and covers(path, source):
+                found += _ours(tree, today, path)
+    return found
+
+
+def _unmarked(tree: Path, path: str) -> Iterator[Finding]:
+    mode = os.lstat(tree / path).st_mode
+    if stat.S_ISLNK(mode):
+        yield _error(path, "this is a link, and gangplan writes none", _HELP)
+    elif not stat.S_ISREG(mode):
+        yield _error(path, "this is a pipe, socket or device, not a regular file", _HELP)
+    elif path.rpartition("/")[2] not in HARMLESS and source_of(tree / path) is None:
+        yield _error(path, "gangplan did not write this file, and it is applied with the others", _HELP)
+
+
+def _ours(tree: Path, today: Today, path: str) -> Iterator[Finding]:
+    """A file with our mark: one that is rendered now, or an earlier run; with no object more than that."""
+    new = today.folder / path
+    run = _RUN.fullmatch(path)
+    try:
+        if new.is_file() and (tree / path).read_bytes() == new.read_bytes():
+            return
+        refs = _refs(tree / path)
+        wanted = _refs(new) if new.is_file() else Counter()
+    except (OSError, ManifestError):
+        yield _error(path, "it is not YAML as gangplan writes it", "Run gangplan render.")
+        return
+    if new.is_file():
+        for ref in refs - wanted:
+            help = "Run gangplan render, which removes it: nothing in specs/ and overlays/ asks for it."
+            yield _error(path, f"it holds {ref}, which is not rendered now", help)
+    elif run is None:
+        yield _error(path, "nothing that is rendered now stands in this file", "Run gangplan render.")
+    else:
+        yield from _earlier_run(refs, path, run["name"], today.homes.get((run["cluster"], run["team"])))
+
+
+def _earlier_run(refs: Counter[Ref], path: str, name: str, home: str | None) -> Iterator[Finding]:
+    """A run that the next render removes: what may be in one, under its name, in its team's namespace."""
+    for ref, count in refs.items():
+        is_part = ref.kind in RUN_KINDS and f"{ref.name}-".startswith(f"{name}-") and ref.namespace == home
+        if not is_part or count > 1:
+            yield _error(path, f"it holds {ref}, which is no part of run {name}", _HELP)
+
+
+def _refs(file: Path) -> Counter[Ref]:
+    return Counter(ref_of(body) for body in load_objects(file.read_bytes()))
+
+
+def _error(path: str, message: str, help: str) -> Finding:
+    return error(RULE, Location(f"{RENDERED}/{path}" if path else RENDERED, 1, 1), message, help)

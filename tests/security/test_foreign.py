@@ -1,0 +1,147 @@
+"""rendered/ holds what gangplan writes and nothing else: `validate` and `render --check` say so."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from gangplan.errors import Exit
+from tests import workspaces
+from tests.security.test_kept import BINDING
+from tests.workspaces import gangplan, render, write
+
+MARK = "# Rendered by gangplan from overlays/lab/cluster.yaml\n"
+JOB = f"{MARK}apiVersion: trainer.kubeflow.org/v1alpha1\nkind: TrainJob\n"
+ROLE = "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: more}\n"
+TENANT, PLATFORM = "rendered/lab/tenants/nlp/tenant.yaml", "rendered/lab/platform/platform.yaml"
+FILES = {
+    "a binding": ("rendered/lab/platform/more.yaml", BINDING),
+    "in a folder of a run": ("rendered/lab/runs/nlp/more.yaml", BINDING),
+    "beside the clusters": ("rendered/more.yaml", BINDING),
+    "in JSON": ("rendered/lab/platform/more.json", "{}"),
+    "in Jsonnet": ("rendered/lab/platform/more.jsonnet", "{}"),
+    "a kustomization": (
+        "rendered/lab/platform/kustomization.yaml",
+        "resources: [https://evil.example.com]\n",
+    ),
+    "a chart": ("rendered/lab/platform/Chart.yaml", "name: evil\n"),
+    "settings of Argo CD": ("rendered/lab/runs/.argocd-source.yaml", "kustomize: {}\n"),
+    "a hidden file": ("rendered/lab/runs/nlp/.more.yaml", BINDING),
+    "attributes that hide a difference": ("rendered/.gitattributes", "* -diff\n"),
+    "an empty file": ("rendered/lab/more.yaml", ""),
+    "the mark, later": ("rendered/lab/more.yaml", f"kind: TrainJob\n{MARK}"),
+    "another cluster": ("rendered/prod/platform/platform.yaml", BINDING),
+}
+# With our mark: the name or what is in it gives it away; validate looks, --check compares.
+COPIES = {
+    "another name": ("rendered/lab/platform/more.yaml", MARK + BINDING),
+    "another cluster's": ("rendered/prod/platform/platform.yaml", MARK + BINDING),
+    "another team's": ("rendered/lab/tenants/vision/tenant.yaml", MARK + BINDING),
+    "a run": ("rendered/lab/runs/nlp/filings-01234567.yaml", MARK + BINDING),
+    "a run in another namespace": (
+        "rendered/lab/runs/nlp/filings-01234567.yaml",
+        f"{JOB}metadata: {{name: filings-01234567, namespace: kube-system}}\n",
+    ),
+    "a run of another name": (
+        "rendered/lab/runs/nlp/filings-01234567.yaml",
+        f"{JOB}metadata: {{name: other, namespace: nlp}}\n",
+    ),
+    "a run of nobody": (
+        "rendered/lab/runs/ghosts/filings-01234567.yaml",
+        f"{JOB}metadata: {{name: filings-01234567, namespace: ghosts}}\n",
+    ),
+    "no YAML": ("rendered/lab/runs/nlp/filings-01234567.yaml", f"{MARK}{{\n"),
+}
+MORE: dict[str, tuple[str, Callable[[str], str]]] = {
+    "a document more in a tenant": (TENANT, lambda text: text + BINDING),
+    "a document more in the platform": (PLATFORM, lambda text: text + BINDING),
+    "an object twice": (TENANT, lambda text: text + "---\n" + text.partition("---\n")[0]),
+    "a role of the same kind": (
+        PLATFORM,
+        lambda text: f"{text}---\n{ROLE}",
+    ),
+}
+
+
+@pytest.fixture
+def done(root: Path) -> Path:
+    render(root)
+    assert gangplan("validate", "-C", root).code == Exit.CLEAN
+    return root
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_file_that_is_not_ours(done: Path, name: str) -> None:
+    path, text = FILES[name]
+    write(done, {path: text})
+    for command in (
+        ("validate",),
+        ("render", "--check"),
+        ("validate", "--keep-runs"),
+        ("validate", "specs/nlp"),
+    ):
+        outcome = gangplan(*command, "-C", done)
+        assert outcome.errors() == [(f"{path}:1:1", "rendered-foreign")], (command, outcome.err)
+        assert outcome.code == Exit.FINDINGS
+        assert "is fresh" not in outcome.out + outcome.err
+
+
+@pytest.mark.parametrize("name", COPIES)
+def test_a_copy_of_our_mark(done: Path, name: str) -> None:
+    path, text = COPIES[name]
+    write(done, {path: text})
+    outcome = gangplan("validate", "-C", done)
+    assert set(outcome.errors()) == {(f"{path}:1:1", "rendered-foreign")}, outcome.err
+    outcome = gangplan("render", "--check", "-C", done)
+    assert outcome.code == Exit.FINDINGS
+    assert path in outcome.out + outcome.err
+
+
+@pytest.mark.parametrize("name", MORE)
+def test_an_object_more(done: Path, name: str) -> None:
+    path, change = MORE[name]
+    text = (done / path).read_text()
+    write(done, {path: change(text)})
+    outcome = gangplan("validate", "-C", done)
+    assert outcome.errors() == [(f"{path}:1:1", "rendered-foreign")], outcome.err
+    assert gangplan("render", "--check", "-C", done).code == Exit.FINDINGS
+
+
+@pytest.mark.parametrize("kind", ["file", "folder", "dangling", "pipe", "tree"])
+def test_links_and_pipes(done: Path, tmp_path: Path, kind: str) -> None:
+    outside = write(tmp_path / "outside", {"a.yaml": f"{MARK}{BINDING}"})
+    place = done / "rendered/lab/link.yaml"
+    if kind == "pipe":
+        os.mkfifo(place)
+    elif kind == "tree":
+        place = done / "rendered"
+        place.rename(tmp_path / "moved")
+        place.symlink_to(tmp_path / "moved")
+    else:
+        place.symlink_to({"file": outside / "a.yaml", "folder": outside, "dangling": tmp_path / "no"}[kind])
+    outcome = gangplan("validate", "-C", done)
+    assert outcome.errors() == [(f"{place.relative_to(done).as_posix()}:1:1", "rendered-foreign")]
+
+
+def test_earlier_runs_and_notes_for_people_are_no_harm(done: Path) -> None:
+    """Between an edit and the render, the run before stands there still."""
+    write(done, {"rendered/README.md": "Do not edit.\n", "rendered/lab/.gitkeep": ""})
+    write(done, {"specs/nlp/filings.yaml": workspaces.SPEC.replace("workers: 4", "workers: 3")})
+    assert gangplan("validate", "-C", done).code == Exit.CLEAN
+    (done / "specs/nlp/filings.yaml").unlink()
+    write(done, {"specs/nlp/other.yaml": workspaces.SPEC})
+    assert gangplan("validate", "-C", done).code == Exit.CLEAN
+    assert gangplan("render", "--check", "-C", done).code == Exit.FINDINGS
+
+
+def test_where_nothing_was_rendered_nothing_is_said(root: Path) -> None:
+    assert gangplan("validate", "-C", root).code == Exit.CLEAN
+
+
+def test_they_are_told_beside_other_errors(done: Path) -> None:
+    write(done, {"rendered/more.yaml": BINDING, "specs/nlp/second.yaml": "kind: TrainingJob\n"})
+    rules = {rule for _, rule in gangplan("validate", "-C", done).errors()}
+    assert {"rendered-foreign", "spec-missing-field"} <= rules
