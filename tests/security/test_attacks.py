@@ -1,0 +1,106 @@
+"""The attack corpus: what a member of a team can commit to get out, each refused by `validate`.
+
+docs/security.md tells what each check stops. Links are in test_links.py, forged runs in test_kept.py, files
+in rendered/ in test_foreign.py, labels and grants in tests of their own, patches in hostile.yaml. What would
+reach the API server all the same is in tests/e2e/test_attacks.py.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from gangplan.errors import Exit
+from tests import workspaces
+from tests.workspaces import CLUSTER, SPEC, TEAM, gangplan, render, write
+
+ATTACKS: dict[str, dict[str, Any]] = yaml.safe_load(
+    Path(__file__).with_name("attacks.yaml").read_text(encoding="utf-8")
+)
+SPEC_FILE, TEAM_FILE = "specs/nlp/filings.yaml", "specs/nlp/team.yaml"
+VISION = """\
+apiVersion: gangplan.dev/v1
+kind: Team
+clusters: [lab]
+claims: {scans: {accessModes: [ReadWriteMany]}}
+connections: {films: {endpoint: "https://s3.example.com", bucket: films, secret: vision-keys}}
+secrets: [vision-keys]
+"""
+GIVEN = (
+    "  nlp: {queue: training, posture: restricted, priorities: [low, normal]}\n  vision: {queue: training}\n"
+)
+MARK = "# Rendered by gangplan from specs/nlp/filings.yaml\n"
+TEXTS: dict[str, bytes] = {
+    "SPEC": SPEC.encode(),
+    "TEAM": b"apiVersion: gangplan.dev/v1\nkind: Team\nclusters: [lab]\n",
+    "LARGE": SPEC.encode() + b"# x\n" * (1 << 18),
+    "DEEP": b"[" * 100_000,
+    "BYTES": SPEC.encode() + b"description: \xff\xfe\n",
+    "RUN": f"{MARK}apiVersion: trainer.kubeflow.org/v1alpha1\nkind: TrainJob\n"
+    "metadata: {name: filings-01234567, namespace: nlp}\n".encode(),
+}
+
+
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two teams on one cluster, rendered, nothing to complain of."""
+    root = workspaces.stock(tmp_path_factory.mktemp("attacked"))
+    cluster = CLUSTER.replace("  nlp: {queue: training}\n", GIVEN)
+    write(root, {"specs/vision/team.yaml": VISION, "overlays/lab/cluster.yaml": cluster})
+    render(root)
+    outcome = gangplan("validate", "-C", root)
+    assert (outcome.code, outcome.errors()) == (Exit.CLEAN, [])
+    return root
+
+
+def text_of(text: str) -> bytes:
+    """A text with the first word that stands for one written out."""
+    for name, value in TEXTS.items():
+        if text.startswith(name):
+            return value + text.removeprefix(name).encode()
+    return text.encode()
+
+
+def commit(root: Path, attack: dict[str, Any]) -> None:
+    """What the attacker does."""
+    write(root, {name: text_of(text) for name, text in attack.get("write", {}).items()})
+    if "change" in attack:
+        name, old, new = attack["change"]
+        text = (root / name).read_text()
+        assert old in text
+        (root / name).write_text(text.replace(old, new, 1))
+    for file, key in ((SPEC_FILE, "add"), (TEAM_FILE, "team")):
+        if attack.get(key):
+            (root / file).write_text((root / file).read_text() + attack[key] + "\n")
+
+
+@pytest.mark.parametrize("name", ATTACKS)
+def test_refused(name: str, sound: Path, tmp_path: Path) -> None:
+    attack = ATTACKS[name]
+    root = tmp_path / "workspace"
+    shutil.copytree(sound, root)
+    before = workspaces.rendered(root)
+    commit(root, attack)
+    changed = workspaces.rendered(root)
+    outcome = gangplan("validate", "-C", root)
+    assert outcome.code in (Exit.FINDINGS, Exit.INPUT), outcome.out
+    assert attack["finds"] in {rule for _, rule in outcome.errors()}, outcome.err
+    assert "Traceback" not in outcome.err
+    # Nor does a render let it through: nothing is written.
+    if changed == before:
+        assert gangplan("render", "-C", root).code in (Exit.FINDINGS, Exit.INPUT)
+        assert workspaces.rendered(root) == before
+
+
+def test_there_are_many() -> None:
+    assert len(ATTACKS) >= 90
+    assert len({attack["finds"] for attack in ATTACKS.values()}) >= 30
+
+
+def test_the_team_itself_is_not_in_the_way(sound: Path) -> None:
+    """TEAM declares what the attacks lean on."""
+    assert TEAM in (sound / TEAM_FILE).read_text()
