@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import difflib
+import shlex
 from collections.abc import Iterator
 
 from gangplan.findings import Severity
 from gangplan.model.version import parse_version
 from gangplan.plan.counts import count_troubles
 from gangplan.plan.faults import Edit, Trouble
+from gangplan.plan.flags import family_of
 from gangplan.plan.launch import Kept, drop, put
-from gangplan.plan.launchers import FAMILIES, Use
+from gangplan.plan.launchers import FAMILIES, Use, read
 from gangplan.plan.paths import HOSTFILE, HYDRA_HOSTFILE
 from gangplan.plan.reserved import is_reserved, variable_of
 
@@ -110,6 +112,8 @@ def _option(kept: Kept, use: Use) -> Iterator[Trouble]:
             f"{use.spelled} keeps ranks off the launcher, but launcher.runsRanks makes it one of the workers"
         )
         yield Trouble("ranks-mismatch", use.at, message, "Remove it, or launcher.runsRanks.", drop(use))
+    elif role == "extra":
+        yield from _extra(kept, use)
     elif role == "file":
         message = f"{use.spelled} {use.value} holds what gangplan must know to prove that the run starts"
         yield Trouble("command-unreadable", use.at, message, "Write its options in the command.")
@@ -128,6 +132,19 @@ def _option(kept: Kept, use: Use) -> Iterator[Trouble]:
         )
     if launcher.double_only and use.option.name in launcher.double_only and not use.spelled.startswith("--"):
         yield from _one_dash(kept, use)
+
+
+def _extra(kept: Kept, use: Use) -> Iterator[Trouble]:
+    """Options that horovodrun hands to mpirun in one word: hosts and names of the launch are no better there."""
+    family = family_of(kept.job)
+    try:
+        words = ("mpirun", *shlex.split(use.value), "")
+    except ValueError:
+        words = ("mpirun", "")
+    inner = read(FAMILIES[family or "OpenMPI4"], words, 0)
+    for one in inner.of("hosts", "hostfile", "parameter", "env", "agent"):
+        for trouble in _option(kept, one):
+            yield Trouble(trouble.rule, use.value_at, trouble.message, "Remove it.", drop(use))
 
 
 def _one_dash(kept: Kept, use: Use) -> Iterator[Trouble]:

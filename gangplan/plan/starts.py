@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from gangplan.plan.faults import Edit, Trouble, listed
 from gangplan.plan.flags import family_of
 from gangplan.plan.launch import Kept
-from gangplan.plan.launchers import Found, UnreadableError, base, find, is_python, start_at
+from gangplan.plan.launchers import OPAQUE, Found, UnreadableError, base, find, is_python, start_at
 from gangplan.plan.reserved import is_needed, is_reserved
 from gangplan.plan.words import split_word
 
@@ -35,7 +35,7 @@ def program_of(found: Found) -> tuple[str, ...]:
     reading, kind = found.reading, found.start.launcher.kind
     words = reading.program
     if kind == "foreign":
-        words = _likely(found)
+        words = () if found.start.name in OPAQUE else _likely(found)
     if not words or kind in ("mpi", "horovod", "foreign"):
         return words
     if any(reading.of("module")):

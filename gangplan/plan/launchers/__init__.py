@@ -5,6 +5,7 @@ follows from it (wrap, keep, refuse) is decided in gangplan.plan.command.
 """
 
 from gangplan.plan.launchers.find import SHELLS, Found, Script, UnreadableError, find, script_at
+from gangplan.plan.launchers.foreign import OPAQUE
 from gangplan.plan.launchers.prefixes import peel
 from gangplan.plan.launchers.programs import FAMILIES, Mpi, base, is_python, start_at
 from gangplan.plan.launchers.reading import Reading, Use, read
@@ -12,6 +13,7 @@ from gangplan.plan.launchers.table import Launcher, Option
 
 __all__ = [
     "FAMILIES",
+    "OPAQUE",
     "SHELLS",
     "Found",
     "Launcher",

@@ -99,7 +99,7 @@ def _launched(
     depth: int,
 ) -> Iterator[Found]:
     """What one command of a script starts."""
-    texts, offset = command.texts, 0
+    texts, offset = _resolved(command, sets), 0
     while offset < len(texts) and texts[offset] in _SHELL_PREFIXES:
         offset += 1 + (texts[offset + 1 : offset + 2] == ("-a",)) * 2
     peeled = peel(texts, offset)
@@ -117,6 +117,14 @@ def _launched(
             inside = found.script
             script = Script(at, text, inside.words, {**sets, **inside.sets}, inside.after, is_direct=False)
             yield Found(found.start, found.reading, found.peeled, script)
+
+
+def _resolved(command: Command, sets: dict[str, str | None]) -> tuple[str, ...]:
+    """The words of a command; a first word that is one variable of the script (`$MPIRUN`) is its value."""
+    first = command.words[0]
+    value = sets.get(first.names[0]) if len(first.names) == 1 else None
+    is_one = value and first.text in (f"${first.names[0]}", f"${{{first.names[0]}}}")
+    return (value, *command.texts[1:]) if is_one and value else command.texts
 
 
 def _remember(words: Sequence[Word], sets: dict[str, str | None]) -> None:

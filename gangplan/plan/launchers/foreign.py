@@ -45,6 +45,7 @@ _OTHER_MPI = (
     "mpispawn",
     "poe",
     "mpiexec.lsf",
+    *("mpirun.lsf", "mpirun.slurm", "charmrun", "upcxx-run", "upcrun", "prun", "prte"),
 )
 # Launchers of frameworks that start processes by themselves.
 _OTHER_TRAINING = (
@@ -57,6 +58,7 @@ _OTHER_TRAINING = (
     "dsub",
     "pdsh",
     "parallel-ssh",
+    *("axolotl", "fabric", "lightning", "modal", "sky"),
 )
 
 
@@ -68,6 +70,8 @@ FOREIGN = {
     **{name: _foreign(name, table) for name, table in _SCHEDULERS.items()},
     **{name: _foreign(name, _OTHERS) for name in (*_OTHER_MPI, *_OTHER_TRAINING)},
 }
+# Those whose words tell no program that could be started alone: they read a configuration or a platform.
+OPAQUE = frozenset({"ray", "torchx", "axolotl", "fabric", "lightning", "modal", "sky", "prte"})
 # Words between these programs and their own options (`flux run`, `ray job submit`); the others only of these
 # launch anything, `ray status` or `composer --version` do not train but do not start ranks either.
 SUBCOMMANDS = {
@@ -75,4 +79,9 @@ SUBCOMMANDS = {
     "colossalai": ("run",),
     "torchx": ("run",),
     "ray": ("job", "submit", "start", "exec", "up"),
+    "axolotl": ("train", "finetune"),
+    "fabric": ("run",),
+    "lightning": ("run",),
+    "modal": ("run",),
+    "sky": ("launch", "exec", "jobs"),
 }

@@ -42,6 +42,7 @@ PREFIXES: Mapping[str, Prefix] = {
     "taskset": _prefix("", 1),
     "chrt": _prefix("-T --sched-runtime -P --sched-period -D --sched-deadline", 1),
     "nohup": _prefix(),
+    "sudo": _prefix("-u --user -g --group -h --host -p --prompt -C -D --chdir"),
     "setsid": _prefix(),
     "unbuffer": _prefix(),
     "catchsegv": _prefix(),
