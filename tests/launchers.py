@@ -47,7 +47,7 @@ HARMLESS: dict[Mpi, tuple[tuple[str, ...], ...]] = {
     ),
     "MPICH": (
         ("-l",), ("-genv", "A", "1"), ("-env", "B", "2"), ("-genvall",), ("-wdir", "/"), ("-bind-to", "none"),
-        ("-prepend-rank",), ("-launcher", "ssh"), ("-print-all-exitcodes",), ("--wdir=/",),
+        ("-launcher", "ssh"), ("-print-all-exitcodes",), ("-verbose",),
     ),
     "IntelMPI": (
         ("-l",), ("-genv", "A", "1"), ("-env", "B", "2"), ("-genvall",), ("-wdir", "/"), ("-print-rank-map",),

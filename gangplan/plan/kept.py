@@ -31,7 +31,9 @@ def troubles(kept: Kept) -> Iterator[Trouble]:
             yield _short(use, kept)
         else:
             yield from _option(kept, use)
-    if not reading.programs and not reading.unknown and not any(reading.of("file", "nothing")):
+    yield from _twice(kept)
+    is_told = reading.unknown or any(reading.of("file", "nothing"))
+    if len(reading.programs) < reading.parts and not is_told:
         message = f"{kept.name} is given no program to run"
         yield Trouble(
             rule="command-no-program",
@@ -40,6 +42,20 @@ def troubles(kept: Kept) -> Iterator[Trouble]:
             hint="Add the program and its arguments.",
         )
     yield from count_troubles(kept)
+
+
+def _twice(kept: Kept) -> Iterator[Trouble]:
+    """Options of which the launcher takes one, once."""
+    launcher = kept.found.start.launcher
+    for only in launcher.once:
+        first: dict[int, Use] = {}
+        for use in kept.found.reading.uses:
+            if use.option.name not in only:
+                continue
+            before = first.setdefault(use.part, use)
+            if before is not use:
+                message = f"{use.spelled} stands beside {before.spelled}, and {launcher.label} takes one of them, once"
+                yield Trouble("command-option", use.at, message, "Keep one of them.", drop(use))
 
 
 def _short(use: Use, kept: Kept) -> Trouble:
@@ -96,7 +112,7 @@ def _instead(kept: Kept, name: str, use: Use) -> str:
 
 def _option(kept: Kept, use: Use) -> Iterator[Trouble]:
     """One option by what it decides."""
-    role, launcher = use.option.role, kept.found.start.launcher
+    role = use.option.role
     if role == "hosts" or (role == "hostfile" and not _is_ours(kept, use)):
         yield _hosts(kept, use)
     elif role in ("parameter", "env"):
@@ -130,7 +146,7 @@ def _option(kept: Kept, use: Use) -> Iterator[Trouble]:
         yield Trouble(
             "command-reserved", use.at, message, f"Write {use.spelled} {port}.", put(use, str(port))
         )
-    if launcher.double_only and use.option.name in launcher.double_only and not use.spelled.startswith("--"):
+    if len(use.option.name) > 1 and not use.spelled.startswith("--"):
         yield from _one_dash(kept, use)
 
 
@@ -148,10 +164,14 @@ def _extra(kept: Kept, use: Use) -> Iterator[Trouble]:
 
 
 def _one_dash(kept: Kept, use: Use) -> Iterator[Trouble]:
-    mpi = kept.job.image.mpi
-    if mpi is None or not _from(mpi.version, _ONE_DASH_ENDS):
+    """Long names that need two dashes: some from Open MPI 5.0.10 on, and all but -np of prterun."""
+    mpi, name = kept.job.image.mpi, use.option.name
+    launcher = kept.found.start.launcher
+    lost = name in launcher.double_only and mpi is not None and _from(mpi.version, _ONE_DASH_ENDS)
+    if not lost and (kept.name != "prterun" or launcher.style != "prrte" or name == "np"):
         return
-    message = f"Open MPI {mpi.version} does not know {use.spelled} with one dash"
+    who = "prterun" if kept.name == "prterun" or mpi is None else f"Open MPI {mpi.version}"
+    message = f"{who} does not know {use.spelled} with one dash"
     edit = Edit(use.at, use.at + 1, (f"-{kept.found.reading.words[use.at]}",))
     yield Trouble("command-option", use.at, message, f"Write -{use.spelled}.", edit)
 

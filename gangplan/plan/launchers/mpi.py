@@ -44,6 +44,7 @@ OPEN_MPI_4 = Launcher(
     ),
     short=frozenset("NHxcdhqsvV"),
     label="Open MPI 4",
+    once=(frozenset({"map-by", "bynode", "bycore", "byslot"}),),
 )
 
 # schizo_ompi.c of PRRTE 3.0.9, the table of Open MPI 5's mpirun. Long names also take one dash and their value
@@ -87,6 +88,26 @@ OPEN_MPI_5 = Launcher(
     short=frozenset("NHxchpsvV"),
     double_only=frozenset({"bind-to", "map-by", "rank-by"}),
     label="Open MPI 5",
+    once=(
+        frozenset(
+            [
+                "map-by",
+                "N",
+                "npernode",
+                "pernode",
+                "ppr",
+                "npersocket",
+                "bynode",
+                "bycore",
+                "byslot",
+                "rankfile",
+            ]
+        )
+        | {"cpu-set", "cpu-list"},
+        frozenset({"bind-to", "bind-to-core"}),
+        frozenset({"rank-by"}),
+        frozenset({"display"}),
+    ),
 )
 
 _HYDRA: tuple[Row, ...] = (
@@ -107,6 +128,18 @@ _HYDRA: tuple[Row, ...] = (
     ("", 1, "prepend-pattern usize wdir"),
 )
 
+# Names of one setting, which Hydra of MPICH takes once ("duplicate setting").
+_SYNONYMS = (
+    "n np",
+    "f hostfile machinefile",
+    "bind-to binding",
+    "l prepend-rank",
+    "launcher bootstrap",
+    "launcher-exec bootstrap-exec",
+    "outfile outfile-pattern",
+    "errfile errfile-pattern",
+)
+
 # The match table of MPICH 5.0.2 (src/pm/hydra/mpiexec/options.c). Any number of dashes; `-n=4` works.
 MPICH = Launcher(
     "mpiexec",
@@ -124,6 +157,13 @@ MPICH = Launcher(
         ("", 0, "V debug hybrid-hosts pmi-port profile report-bindings"),
     ),
     label="MPICH",
+    once=(
+        *(frozenset(names.split()) for names in _SYNONYMS),
+        *(
+            frozenset({name})
+            for name in ["ppn", "iface", "wdir", "usize", "demux", "map-by", "membind", "rankmap", "topolib"]
+        ),
+    ),
 )
 
 # `mpiexec.hydra -help` of Intel MPI 2021.18.1, and names that it accepts without listing them.
@@ -150,4 +190,5 @@ INTEL = Launcher(
         ("", 1, "use-app-topology"),
     ),
     label="Intel MPI",
+    once=(frozenset({"n", "np"}), frozenset({"ppn", "perhost"})),
 )

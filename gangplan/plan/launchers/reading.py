@@ -43,7 +43,8 @@ class Use:
 class Reading:
     """A launcher's words: what it is told, and where each program that it starts begins and ends.
 
-    Indexes count words of the command that was read; the launcher itself is at `at`.
+    Indexes count words of the command that was read; the launcher itself is at `at`. `parts` is how many
+    programs the colons make room for.
     """
 
     launcher: Launcher
@@ -51,6 +52,7 @@ class Reading:
     at: int
     uses: tuple[Use, ...]
     programs: tuple[tuple[int, int], ...]
+    parts: int = 1
 
     def of(self, *roles: Role) -> Iterator[Use]:
         """The options that decide one of these things."""
@@ -79,7 +81,7 @@ def read(launcher: Launcher, words: Sequence[str], at: int) -> Reading:
         if index < end:
             programs.append((index, end))
         if end >= len(words):
-            return Reading(launcher, tuple(words), at, tuple(uses), tuple(programs))
+            return Reading(launcher, tuple(words), at, tuple(uses), tuple(programs), part + 1)
         index, part = end + 1, part + 1
 
 

@@ -57,7 +57,8 @@ class Option:
 class Launcher:
     """A program that starts ranks, with its options by name without dashes.
 
-    `source` names the program and version that the table was read from, `label` what people call it. `short` are names that take one dash
+    `source` names the program and version that the table was read from, `label` what people call it.
+    Of each set in `once` it takes one option, once. `short` are names that take one dash
     only; `double_only` are long names that do not work with one. `joined` are short names whose value may
     stick to them (`-n4`).
     """
@@ -71,6 +72,7 @@ class Launcher:
     joined: frozenset[str] = frozenset()
     double_only: frozenset[str] = frozenset()
     label: str = ""
+    once: tuple[frozenset[str], ...] = ()
 
     def option(self, name: str) -> Option | None:
         """The option of this name; argparse takes any beginning that only one has."""
