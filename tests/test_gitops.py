@@ -6,7 +6,14 @@ from typing import Any
 
 import pytest
 
-from gangplan.gitops.argocd import CHILD_KINDS, RUN_KINDS, Source, argocd_objects
+from gangplan.gitops.argocd import (
+    CHILD_KINDS,
+    PLATFORM_KINDS,
+    RUN_KINDS,
+    TENANT_KINDS,
+    Source,
+    argocd_objects,
+)
 from gangplan.pipeline import Request, preview
 from gangplan.source import load_objects
 from tests.e2e.story import ROOT
@@ -118,3 +125,30 @@ def test_the_runs_project_allows_exactly_what_a_run_is_made_of() -> None:
     assert rendered == set(RUN_KINDS)
     assert not set(RUN_KINDS) & set(CHILD_KINDS)
     assert not {"Secret", "ConfigMap"} & {kind for _, kind in CHILD_KINDS}
+
+
+def test_guardrails_stay_in_the_namespaces_of_teams(objects: dict[str, Any]) -> None:
+    """A file that somebody slips in must not reach the system's namespaces, nor bring other kinds."""
+    spec = objects["AppProject/us-cloud-guardrails"]["spec"]
+    assert [one["namespace"] for one in spec["destinations"]] == ["research", "team-nlp"]
+    kinds = {one["kind"] for one in spec["namespaceResourceWhitelist"]}
+    assert kinds == {kind for _, kind in TENANT_KINDS}
+    assert not kinds & {"Secret", "Role", "ClusterRoleBinding", "Pod", "Job", "Deployment"}
+    homes = {one["namespace"] for one in spec["destinations"]}
+    for part in ("platform", "tenants"):
+        assert objects[f"Application/us-cloud-{part}"]["spec"]["destination"]["namespace"] in homes
+
+
+def test_guardrails_hold_every_kind_that_is_rendered() -> None:
+    known = {*TENANT_KINDS, *PLATFORM_KINDS, ("", "Namespace")}
+    for file in sorted((ROOT / "tests/examples").glob("*/expected/*/[pt]*/**/*.yaml")):
+        for body in load_objects(file.read_bytes()):
+            group = body["apiVersion"].rpartition("/")[0]
+            assert (group, body["kind"]) in known, file
+
+
+def test_the_namespace_of_prometheus_is_open_to_guardrails() -> None:
+    bodies = argocd_objects("a", ["team-nlp"], SOURCE, ["platform"], "runtimePatches", ["watch"])
+    spaces = [one["namespace"] for one in bodies[0]["spec"]["destinations"]]
+    assert spaces == ["team-nlp", "watch"]
+    assert [one["namespace"] for one in bodies[1]["spec"]["destinations"]] == ["team-nlp"]

@@ -53,4 +53,7 @@ def _text(workspace: Workspace, cluster: str, source: Source) -> str:
             f"cluster {cluster} has a Trainer that gangplan does not know", "Run `gangplan cluster check`."
         )
     namespaces = sorted(namespace_of(spec, team, workspace.teams[team].spec) for team in spec.teams)
-    return dump_all(argocd_objects(cluster, namespaces, source, parts, trainer.override_field), _HEADER)
+    others = [spec.monitoring.namespace] if spec.monitoring else []
+    return dump_all(
+        argocd_objects(cluster, namespaces, source, parts, trainer.override_field, others), _HEADER
+    )

@@ -6,6 +6,7 @@ never waited for. Options and reasons: docs/gitops.md.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gangplan.objects import Body
@@ -26,6 +27,20 @@ PLATFORM_KINDS = (
     ("kueue.x-k8s.io", "WorkloadPriorityClass"),
     ("rbac.authorization.k8s.io", "ClusterRole"),
     ("scheduling.k8s.io", "PriorityClass"),
+)
+# What stands in the namespaces of teams, and of the cluster's Prometheus. No Secret: the External Secrets
+# Operator makes those, and one in Git is an error.
+TENANT_KINDS = (
+    ("", "ConfigMap"),
+    ("", "LimitRange"),
+    ("", "PersistentVolumeClaim"),
+    ("", "ResourceQuota"),
+    ("", "ServiceAccount"),
+    ("external-secrets.io", "ExternalSecret"),
+    ("kueue.x-k8s.io", "LocalQueue"),
+    ("monitoring.coreos.com", "PrometheusRule"),
+    ("networking.k8s.io", "NetworkPolicy"),
+    ("rbac.authorization.k8s.io", "RoleBinding"),
 )
 RUN_KINDS = (
     ("networking.k8s.io", "NetworkPolicy"),
@@ -51,21 +66,29 @@ class Source:
 
 
 def argocd_objects(
-    cluster: str, namespaces: list[str], source: Source, paths: list[str], override_field: str
+    cluster: str,
+    namespaces: list[str],
+    source: Source,
+    paths: list[str],
+    override_field: str,
+    others: Sequence[str] = (),
 ) -> list[Body]:
     """Projects and applications for one cluster.
 
     `override_field` is where Kueue writes into a TrainJob that it starts, which Trainer's version decides
     (`model/support.py`); an Argo CD that does not know it would show the run as drifted. `namespaces` are
     those of its teams; `paths` says which of platform, tenants and runs are rendered: an application without
-    its folder would never sync.
+    its folder would never sync. `others` are namespaces of the platform that something is rendered into: that
+    of the cluster's Prometheus.
     """
     values = {
         "cluster": cluster,
         "namespaces": namespaces,
+        "homes": sorted({*namespaces, *others}) or ["default"],
         "source": source,
         "override_field": override_field,
         "platform_kinds": PLATFORM_KINDS,
+        "tenant_kinds": TENANT_KINDS,
         "run_kinds": (*RUN_KINDS, *CHILD_KINDS),
     }
     bodies = load_objects(render_yaml("gitops/argocd-projects.yaml.j2", values))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -128,6 +129,7 @@ def _opened(lab: Lab, repository: GitRepository, cluster: str) -> Shop:
             Source(repository.url, "main", NAMESPACE),
             list(PARTS),
             TRAINER[parse_version(spec.versions.trainer).line].override_field,
+            [spec.monitoring.namespace] if spec.monitoring else [],
         )
     )
     shop.synced(revision)
@@ -217,6 +219,53 @@ def test_removing_the_file_of_a_running_run_does_not_kill_it(shop: Shop) -> None
     assert shop.runs() == runs
     assert pods <= {pod["metadata"]["uid"] for pod in shop.lab.client.list("Pod", namespace, labels=selector)}
     shop.lab.forget(hold)
+
+
+def _object(api: str, kind: str, namespace: str = "", **more: Any) -> Object:
+    meta = {"name": "mallory", **({"namespace": namespace} if namespace else {})}
+    return {"apiVersion": api, "kind": kind, "metadata": meta, **more}
+
+
+RBAC = "rbac.authorization.k8s.io/v1"
+ADMIN = {
+    "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"},
+    "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "Group", "name": "system:authenticated"}],
+}
+# Files that gangplan did not write, as if the checks of CI had been passed over: part, object.
+FOREIGN = {
+    "a cluster role binding among runs": ("runs", _object(RBAC, "ClusterRoleBinding", **ADMIN)),
+    "a cluster role binding among tenants": ("tenants", _object(RBAC, "ClusterRoleBinding", **ADMIN)),
+    "a role binding of the system": ("tenants", _object(RBAC, "RoleBinding", "kube-system", **ADMIN)),
+    "a role binding among runs": ("runs", _object(RBAC, "RoleBinding", "research", **ADMIN)),
+    "a secret": ("tenants", _object("v1", "Secret", "research", stringData={"a": "b"})),
+    "a map of the system": ("platform", _object("v1", "ConfigMap", "kube-system", data={"a": "b"})),
+    "a policy of the network in the system": (
+        "runs",
+        _object("networking.k8s.io/v1", "NetworkPolicy", "kube-system", spec={"podSelector": {}}),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FOREIGN)
+def test_the_projects_refuse_what_is_no_part_of_them(shop: Shop, name: str) -> None:
+    """Last in this file: the applications stay out of sync for a while."""
+    part, body = FOREIGN[name]
+    application, file = f"{shop.cluster}-{part}", f"rendered/{shop.cluster}/{part}/mallory.yaml"
+    shop.repository.commit({file: json.dumps(body)}, message=name)
+    shop.argocd.refresh(application)
+
+    def is_refused(found: Object) -> bool:
+        state = found["status"].get("operationState") or {}
+        told = [
+            *((state.get("syncResult") or {}).get("resources") or ()),
+            *found["status"].get("conditions", ()),
+        ]
+        return any("not permitted" in one.get("message", "") for one in told)
+
+    shop.lab.client.wait("Application", application, NAMESPACE, until=is_refused, timeout=60)
+    assert shop.lab.client.find(body["kind"], "mallory", body["metadata"].get("namespace")) is None
+    shop.repository.commit({file: None}, message=f"without {name}")
+    shop.argocd.refresh(application)
 
 
 def _spec_here(shop: Shop) -> str:
