@@ -46,7 +46,7 @@ def test_gpus_beyond_the_quota(root: Path) -> None:
     (found,) = gangplan("validate", "-C", root).findings
     assert (found.rule, found.severity, found.place) == ("over-quota", "error", "specs/nlp/filings.yaml:5:10")
     words = "Requested 64 GPUs, but project quota is 32. Contact admin or reduce workers."
-    assert found.message == words
+    assert found.message == f"TrainJob/nlp/filings: {words}"
     assert "nvidia.com/gpu in flavor a100, previously considered podsets requests (0) + current" in found.help
     assert found.help.startswith("Use at most 8 workers (not 16)")
 
@@ -61,7 +61,7 @@ def test_cores_beyond_the_quota(root: Path) -> None:
     )
     (found,) = gangplan("validate", "-C", root).findings
     words = "Job requires 512 CPU cores, but project quota is 256 cores."
-    assert found.message == f"{words} Request quota increase or reduce workers."
+    assert found.message.endswith(f": {words} Request quota increase or reduce workers.")
     assert " Kueue would say: " in found.help
     # 31 workers, because the launcher is charged as well.
     assert found.help.startswith("Use at most 31 workers (not 64)")
@@ -92,8 +92,8 @@ def test_not_even_one_worker(root: Path) -> None:
     (found,) = [one for one in gangplan("validate", "-C", root).findings if one.severity == "error"]
     assert "Requested 8 GPUs, but project quota is 1." in found.message
     assert found.place == "specs/nlp/filings.yaml:6:7"
-    assert found.help == (
-        "Fewer workers do not help: even one needs 2 of nvidia.com/gpu, and at most 1 can ever be had."
+    assert found.help.startswith(
+        "Fewer workers do not help: even one needs 2 GPUs, and at most 1 can ever be had. Kueue would say: "
     )
 
 
@@ -123,7 +123,7 @@ def test_the_plan_says_what_is_borrowed(tmp_path: Path) -> None:
     text = gangplan("plan", "-C", root).out
     line = next(one for one in text.splitlines() if "borrows" in one)
     assert re.search(r"admission admitted at once when idle \(node: h100\S*, launcher: cpu\); borrows", line)
-    assert re.search(r"\b8 nvidia.com/gpu of h100\S* beyond the team's own quota", line)
+    assert re.search(r"\b8 GPUs of h100\S* beyond the team's own quota", line)
     runs = json.loads(gangplan("plan", "-C", root, "--format", "json").out)["runs"]
     (run,) = [one["admission"] for one in runs if one["spec"] == "specs/research/train.yaml"]
     assert (run["outcome"], run["reason"], run["clusterQueue"]) == ("admit", "", "research")

@@ -8,7 +8,7 @@ from copy import deepcopy
 from dataclasses import replace
 from fractions import Fraction
 
-from gangplan.model.amounts import bare
+from gangplan.model.amounts import bare, say
 from gangplan.validate import queues
 from gangplan.validate.admission.annotations import SIZE
 from gangplan.validate.admission.model import (
@@ -243,8 +243,8 @@ def _smallest_change(world: World, run: Run, verdict: Verdict, most: int) -> str
     if one.shortages:
         short = _worst(one.shortages)
         return (
-            f"Fewer workers do not help: even one needs {_amount(short.resource, short.requested)} of"
-            f" {short.resource}, and at most {_amount(short.resource, short.most)} can ever be had."
+            f"Fewer workers do not help: even one needs {say(short.resource, short.requested)}, and at most"
+            f" {bare(short.resource, short.most)} can ever be had."
         )
     return (
         "Fewer workers do not help: even one finds no place. Choose a wider topology level or another pool."
