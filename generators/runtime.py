@@ -136,6 +136,6 @@ def _shm_size(resources: Resources) -> str:
     return parse_memory(f"{max(half_mib, 1)}Mi").canonical()
 
 
-def _volumes(job: Job) -> list[Mount]:
+def _volumes(mounts: tuple[Mount, ...]) -> list[Mount]:
     """One volume per claim or secret, even when it is mounted twice."""
-    return list({mount.volume: mount for mount in job.mounts}.values())
+    return list({mount.volume: mount for mount in mounts}.values())

@@ -117,13 +117,17 @@ class EnvVar:
 
 @dataclass(frozen=True, slots=True)
 class Mount:
-    """A claim or a secret shown as files. Exactly one of `claim` and `secret` is set."""
+    """A claim or a secret shown as files. Exactly one of `claim` and `secret` is set.
+
+    `single`: one node or pod at a time can mount it, so it goes to the only worker and not to the launcher.
+    """
 
     volume: str
     path: str
     claim: str = ""
     secret: str = ""
     read_only: bool = False
+    single: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,6 +220,12 @@ class Job:
     def uses_mpi(self) -> bool:
         """Whether ranks are started by an MPI launcher (torch is not)."""
         return self.image.framework != "torch"
+
+    def mounts_of(self, role: str) -> tuple[Mount, ...]:
+        """What the pods of a role mount: without ranks a launcher leaves alone what one pod can hold."""
+        if role == "launcher" and not self.launcher_runs_ranks:
+            return tuple(mount for mount in self.mounts if not mount.single)
+        return self.mounts
 
     @property
     def ranks(self) -> int:

@@ -8,6 +8,7 @@ from gangplan.findings import Location
 from gangplan.model.job import EnvVar, Image, Mount, Origin
 from gangplan.resolve.claims import writable
 from gangplan.resolve.context import Context
+from gangplan.resolve.mounts import check_mounts
 from gangplan.spec.team import Claim, Connection
 
 # Names that Trainer sets itself. 2.3 rejects them in trainer.env, older versions overwrite them without
@@ -36,9 +37,6 @@ RESERVED_ENV = frozenset(
     }
 )
 
-# Paths that Trainer or the run's own volumes use.
-TAKEN_PATHS = ("/etc/mpi", "/dev/shm", "/dev", "/proc", "/sys")
-
 
 @dataclass(slots=True)
 class DataPlan:
@@ -59,7 +57,7 @@ def resolve_data(context: Context, image: Image | None, workers: int) -> DataPla
     _checkpoint(context, plan, workers)
     _secrets(context, plan)
     _reserved(context)
-    _collisions(context, plan, image)
+    check_mounts(context, plan.mounts, image)
     return plan
 
 
@@ -125,15 +123,24 @@ def _mount_claim(
     read_only = claim.read_only or modes == {"ReadOnlyMany"}
     shared = "ReadWriteMany" in modes or (read_only and "ReadOnlyMany" in modes)
     if workers > 1 and not shared:
+        launcher = context.spec.spec.launcher
         context.error(
             "claim-not-shared",
             where,
-            f"claim '{name}' is {' and '.join(sorted(modes))}: only one node can mount it, but the run has {workers} workers",
-            "Use a claim with ReadWriteMany, or one worker.",
+            f"claim '{name}' is {' and '.join(sorted(modes))}: only one {_holder(claim)} can mount it, but the run has {workers} workers",
+            "Use a claim with ReadWriteMany"
+            + (
+                "." if launcher and launcher.runs_ranks else ", or workers: 1 (the launcher does without it)."
+            ),
         )
-    plan.mounts.append(
-        Mount(f"claim-{name}"[:63].rstrip("-"), path, claim=claim.claim_name or name, read_only=read_only)
-    )
+    volume = f"claim-{name}"[:63].rstrip("-")
+    plan.mounts.append(Mount(volume, path, claim.claim_name or name, read_only=read_only, single=not shared))
+
+
+def _holder(claim: Claim) -> str:
+    """Who alone can mount a claim that is not shared. ReadWriteOnce is held by a node (the attach-detach
+    controller), ReadWriteOncePod by a pod (the scheduler's plugin VolumeRestrictions); Kubernetes 1.29 on."""
+    return "pod" if "ReadWriteOncePod" in claim.access_modes else "node"
 
 
 def _s3_env(context: Context, plan: DataPlan, name: str, connection: Connection, where: Location) -> None:
@@ -251,42 +258,3 @@ def _reserved(context: Context) -> None:
                     f"'{name}' is set for every run; a value of your own would break the launch",
                     "Remove it.",
                 )
-
-
-def _collisions(context: Context, plan: DataPlan, image: Image | None) -> None:
-    """Two mounts on one path, or a mount on a path that the run needs."""
-    keys = (image.ssh.keys,) if image else ()
-    taken = dict.fromkeys((*TAKEN_PATHS, *keys), "the run itself")
-    seen: dict[str, str] = {}
-    for mount in plan.mounts:
-        name = mount.claim or mount.secret
-        clash = next(
-            (other for other in taken if mount.path == other or mount.path.startswith(f"{other}/")), ""
-        )
-        if clash or mount.path in seen:
-            by = taken.get(clash) or f"'{seen[mount.path]}'"
-            context.error(
-                "mount-collision",
-                _mount_place(context, mount),
-                f"'{name}' is mounted at {mount.path}, which is used by {by}",
-                "Choose another folder.",
-            )
-        seen.setdefault(mount.path, name)
-
-
-def _mount_place(context: Context, mount: Mount) -> Location:
-    spec = context.spec.spec
-    if mount.secret:
-        return context.where("secrets", "files", mount.secret)
-    named = next(
-        (
-            name
-            for name, target in spec.data.items()
-            if target == mount.path and name in (mount.claim, mount.volume.removeprefix("claim-"))
-        ),
-        None,
-    )
-    if named is None and spec.checkpoint and spec.checkpoint.path == mount.path:
-        return context.where("checkpoint", "path")
-    last = [name for name, target in spec.data.items() if target == mount.path]
-    return context.where("data", named or (last[-1] if last else ""))

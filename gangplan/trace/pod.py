@@ -165,7 +165,7 @@ def _mount(pod: PodContext, stars: Path) -> list[Cause]:
     index, field = int(stars[0]), str(stars[-1])
     if index == 0:
         return constant("pod.yaml.j2")
-    return mounted(pod.context, pod.context.job.mounts[index - 1], field)
+    return mounted(pod.context, pod.context.job.mounts_of(pod.role)[index - 1], field)
 
 
 def _volume(pod: PodContext, stars: Path) -> list[Cause]:

@@ -1,0 +1,122 @@
+"""Where claims and secrets are mounted: not over each other, and not over what the run needs from its image."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gangplan.findings import Location
+from gangplan.model.job import Image, Mount
+from gangplan.resolve.context import Context
+
+# Folders that Trainer, the kubelet or the run's own volumes fill: nothing may be mounted there or below.
+TAKEN = {
+    "/etc/mpi": "Trainer puts the list of hosts there",
+    "/dev": "the container's devices and its shared memory are there",
+    "/proc": "the kernel shows processes there",
+    "/sys": "the kernel shows devices there",
+    "/var/run/secrets": "Kubernetes puts tokens there",
+    "/run/secrets": "Kubernetes puts tokens there",
+}
+# Folders of every Linux image (Filesystem Hierarchy Standard 3.0) whose content the run cannot do without. A
+# mount hides all of it; one further down, such as /usr/share/data or /etc/myapp, hides nothing else.
+SYSTEM = {
+    **dict.fromkeys(
+        ("/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin"), "programs"
+    ),
+    **dict.fromkeys(
+        ("/lib", "/lib32", "/lib64", "/libx32", "/usr/lib", "/usr/lib64", "/usr/local/lib"), "libraries"
+    ),
+    **dict.fromkeys(("/usr", "/usr/local"), "programs and libraries"),
+    "/etc": "users, names and the configuration of its libraries",
+    "/var": "the state of its packages",
+    **dict.fromkeys(("/run", "/var/run"), "sockets and tokens"),
+}
+# Its owner alone may enter it in every usual image, and a run never is root.
+ROOT = "/root"
+# Open MPI and Hydra keep sockets and files of one host there, by names that hosts share.
+SCRATCH = "/tmp"
+
+
+def check_mounts(context: Context, mounts: Sequence[Mount], image: Image | None) -> None:
+    """Two mounts on one path, and mounts that hide what the run needs."""
+    seen: dict[str, str] = {}
+    for mount in mounts:
+        name = mount.claim or mount.secret
+        if mount.path in seen:
+            message = f"'{name}' is mounted at {mount.path}, which is used by '{seen[mount.path]}'"
+            context.error("mount-collision", _place(context, mount), message, "Choose another folder.")
+        elif reason := _taken(mount.path, image):
+            message = f"'{name}' is mounted at {mount.path}, which is used by the run itself: {reason}"
+            context.error("mount-collision", _place(context, mount), message, _elsewhere(context, name))
+        elif reason := _hidden(mount.path, image):
+            message = f"'{name}' is mounted over {mount.path}: {reason}"
+            context.error("mount-hides", _place(context, mount), message, _elsewhere(context, name))
+        seen.setdefault(mount.path, name)
+
+
+def _taken(path: str, image: Image | None) -> str:
+    """Why nothing may be mounted at or below a path; empty when it may."""
+    taken = dict(TAKEN)
+    if image is not None and image.mpi is not None:
+        taken[image.ssh.keys] = "the key pair of its SSH sessions is there"
+    return next((why for folder, why in taken.items() if _is_in(path, folder)), "")
+
+
+def _hidden(path: str, image: Image | None) -> str:
+    """What a mount at exactly this path would hide; empty for a folder that holds nothing of the kind."""
+    if _is_in(path, ROOT):
+        user = f"user {image.uid}" if image else "not root"
+        return f"only root may enter {ROOT}, and the run is {user}"
+    if path == SCRATCH:
+        return "MPI keeps sockets and files of one host there, and all pods would share them"
+    for file, what in _needs(image):
+        if _is_in(file, path):
+            return f"it hides {file}, {what}"
+    return f"it hides the image's {SYSTEM[path]}" if path in SYSTEM else ""
+
+
+def _needs(image: Image | None) -> list[tuple[str, str]]:
+    """Files of the image that the run reads, as the catalog states them."""
+    if image is None:
+        return []
+    setup = image.mpi.setup if image.mpi else None
+    mpi = [(setup, "which puts MPI on the path")] if setup else []
+    if image.mpi is None:
+        return mpi
+    ssh = image.ssh
+    return [
+        (ssh.config, "the configuration of the SSH server"),
+        (ssh.server, "the SSH server"),
+        (ssh.keys, "where the key pair of its SSH sessions is"),
+        *mpi,
+    ]
+
+
+def _is_in(path: str, folder: str) -> bool:
+    """Whether a path is a folder or inside it."""
+    return path == folder or path.startswith(f"{folder}/")
+
+
+def _elsewhere(context: Context, name: str) -> str:
+    spec = context.spec.spec
+    used = {*spec.data.values(), *spec.secrets.files.values()}
+    free = next(path for path in (f"/mnt/{name}", f"/mnt/{name}-files", f"/srv/{name}") if path not in used)
+    return f"Choose a folder of its own, such as {free}."
+
+
+def _place(context: Context, mount: Mount) -> Location:
+    spec = context.spec.spec
+    if mount.secret:
+        return context.where("secrets", "files", mount.secret)
+    named = next(
+        (
+            name
+            for name, target in spec.data.items()
+            if target == mount.path and name in (mount.claim, mount.volume.removeprefix("claim-"))
+        ),
+        None,
+    )
+    if named is None and spec.checkpoint and spec.checkpoint.path == mount.path:
+        return context.where("checkpoint", "path")
+    last = [name for name, target in spec.data.items() if target == mount.path]
+    return context.where("data", named or (last[-1] if last else ""))
