@@ -17,6 +17,8 @@ from gangplan.plan import Unit
 
 WAVE = -20
 FIRST_PORT, LAST_PORT = 1024, 65535
+# Where resolvers ask; the DNS pods themselves may listen on another port behind their Service.
+DNS_PORT = 53
 # Pods carry these labels by JobSet (not those of TrainJob); v0.10 to v0.12.
 JOBSET = "jobset.sigs.k8s.io/jobset-name"
 ROLE = "jobset.sigs.k8s.io/replicatedjob-name"
@@ -73,7 +75,7 @@ def policies_of(unit: Unit) -> list[Policy]:
     """The policies as values."""
     job, run = unit.job, unit.run_name
     same_run = Peer(pods=((JOBSET, run),))
-    outside = (_dns(job), *_endpoints(job))
+    outside = (*_dns(job), *_endpoints(job))
     if job.posture == "default":
         inside = Rule((same_run,))
         return [Policy(run, same_run.pods, (inside,), (inside, *outside))]
@@ -103,10 +105,17 @@ def _ssh_policies(job: Job, run: str) -> list[Policy]:
     ]
 
 
-def _dns(job: Job) -> Rule:
+def _dns(job: Job) -> list[Rule]:
+    """The DNS pods, and in a rule of its own what answers without being a pod (NodeLocal DNSCache)."""
     dns = job.platform.dns
-    ports = tuple(Port(protocol, port, port) for port in dns.ports for protocol in ("UDP", "TCP"))
-    return Rule((Peer(pods=dns.labels, namespace=dns.namespace),), ports)
+    rules = [Rule((Peer(pods=dns.labels, namespace=dns.namespace),), _both(dns.ports))]
+    if dns.addresses:
+        rules.append(Rule(tuple(Peer(cidr=cidr) for cidr in dns.addresses), _both((DNS_PORT,))))
+    return rules
+
+
+def _both(ports: tuple[int, ...]) -> tuple[Port, ...]:
+    return tuple(Port(protocol, port, port) for port in ports for protocol in ("UDP", "TCP"))
 
 
 def _endpoints(job: Job) -> list[Rule]:

@@ -15,6 +15,10 @@ Family = Literal["OpenMPI", "IntelMPI", "MPICH"]
 Posture = Literal["default", "restricted", "isolated"]
 Gang = Literal["kueue", "volcano", "coscheduling", "none"]
 
+# A stand-in for the hash at the end of a run's name: of its length, legal wherever that is, replaced once the
+# content is known. It must not be anything that a user writes: `checkpoint-00000000` in an environment stays.
+PLACEHOLDER = "zq7xk0vj"
+
 
 @dataclass(frozen=True, slots=True)
 class Origin:
@@ -26,11 +30,15 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class Dns:
-    """The DNS pods of a cluster, selected as NetworkPolicy selects: namespace, pod labels, pod ports."""
+    """The DNS pods of a cluster, selected as NetworkPolicy selects: namespace, pod labels, pod ports.
+
+    `addresses` are ranges that answer on port 53 without being pods that a policy could select.
+    """
 
     namespace: str
     labels: tuple[tuple[str, str], ...]
     ports: tuple[int, ...]
+    addresses: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

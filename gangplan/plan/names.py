@@ -5,15 +5,13 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 
+from gangplan.model.job import PLACEHOLDER as PLACEHOLDER
 from gangplan.objects import Body, dump
 from gangplan.plan.layout import Layout
 
 HASH_LENGTH = 8
 # The kinds whose specs must not change while a run runs.
 HASHED = ("TrainingRuntime", "TrainJob")
-# A stand-in of the same length, legal in every place of the real hash, replaced once the content is known.
-# It must not be anything that a user writes: `checkpoint-00000000` in an environment stays what it is.
-PLACEHOLDER = "zq7xk0vj"
 
 # JobSet refuses a pod name above 63 characters: <run>-<replicated job>-<job>-<pod>-<5 random>
 # (jobset webhook, v0.10 to v0.12: the last pod of the last job must be a DNS-1035 label).

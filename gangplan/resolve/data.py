@@ -64,16 +64,6 @@ def resolve_data(context: Context, image: Image | None, workers: int) -> DataPla
 def _plain_env(context: Context, plan: DataPlan) -> None:
     """Cluster, cluster defaults, team defaults, spec: the nearest to the spec wins, name by name."""
     cluster, team, spec = context.cluster.spec, context.team.spec, context.spec.spec
-    if cluster.proxy is not None:
-        inside = (f".svc,.{cluster.domain}", "localhost", "127.0.0.1", *cluster.proxy.no_proxy)
-        proxies = {
-            "HTTP_PROXY": cluster.proxy.http,
-            "HTTPS_PROXY": cluster.proxy.https,
-            "NO_PROXY": ",".join(inside),
-        }
-        for name, value in proxies.items():
-            plan.env[name] = EnvVar(name, value)
-            plan.env[name.lower()] = EnvVar(name.lower(), value)
     for layer in (cluster.env, cluster.defaults.env, team.defaults.env, spec.env):
         for name, value in layer.items():
             plan.env[name] = EnvVar(name, value)

@@ -35,6 +35,7 @@ from gangplan.resolve.limits import (
 from gangplan.resolve.losses import check_checkpoint, check_spot
 from gangplan.resolve.placement import Placement, Shape, resolve_placement
 from gangplan.resolve.platform import resolve_platform
+from gangplan.resolve.proxy import add_proxy
 from gangplan.resolve.tenant import SERVICE_ACCOUNT
 from gangplan.spec.job import Launcher, Mpi, TrainingJob
 from gangplan.spec.namespaces import namespace_of
@@ -116,6 +117,7 @@ def _resolve(context: Context) -> Job | None:
     data = resolve_data(context, image, workers)
     check_checkpoint(context, data, bounds["timeout_s"])
     egress = resolve_egress(context, data.egress, posture)
+    add_proxy(context, data, egress)
     compliance = resolve_compliance(context)
     if image is None or placement is None:
         return None  # after everything that can be said without them

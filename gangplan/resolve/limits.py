@@ -17,6 +17,7 @@ from gangplan.model.profiles import (
 from gangplan.resolve.backstop import allowed_priorities
 from gangplan.resolve.context import Context
 from gangplan.resolve.grants import POSTURES, too_weak
+from gangplan.resolve.proxy import INTERNET, proxy_egress
 
 # Prefixes, and everything below them: objects are found, queued, isolated and pruned by such labels.
 RESERVED_LABELS = (
@@ -203,15 +204,18 @@ def resolve_egress(context: Context, needed: Mapping[str, Location], posture: st
     """
     network, offered = context.spec.spec.network, context.cluster.spec.egress
     asked = network.egress if network and network.egress else context.choose("egress", ())
+    proxy = context.cluster.spec.proxy
+    behind = proxy_egress(proxy) if proxy else ()
     rules: list[Egress] = []
     for name in sorted({*asked, *needed}):
         where = _asked_at(context, name, asked) if name in asked else needed[name]
-        if name not in offered:
+        through = behind if name == INTERNET else ()
+        if name not in offered and not through:
             message = f"cluster {context.cluster.name} offers no endpoint '{name}'"
-            known = ", ".join(sorted(offered)) or "none"
+            known = ", ".join(sorted({*offered, *([INTERNET] if behind else [])})) or "none"
             context.error("egress-unknown", where, message, f"Offered there: {known}.")
             continue
-        if name == "internet" and (posture == "isolated" or context.cluster.spec.air_gapped):
+        if name == INTERNET and (posture == "isolated" or context.cluster.spec.air_gapped):
             reason = "the posture is isolated" if posture == "isolated" else "the cluster has no way out"
             context.error(
                 "egress-internet",
@@ -220,7 +224,9 @@ def resolve_egress(context: Context, needed: Mapping[str, Location], posture: st
                 "Remove internet from egress, or change the posture.",
             )
             continue
-        rules.extend(Egress(name, target.cidr, target.excluding, target.ports) for target in offered[name])
+        targets = offered.get(name, ())
+        rules.extend(Egress(name, target.cidr, target.excluding, target.ports) for target in targets)
+        rules.extend(through)
     return tuple(rules)
 
 

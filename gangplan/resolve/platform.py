@@ -46,5 +46,6 @@ def _pinned_jobset(trainer: Version) -> Version:
 
 def _dns(spec: Cluster) -> Dns:
     if spec.dns is not None:
-        return Dns(spec.dns.namespace, tuple(sorted(spec.dns.labels.items())), spec.dns.ports)
+        labels = tuple(sorted(spec.dns.labels.items()))
+        return Dns(spec.dns.namespace, labels, spec.dns.ports, spec.dns.addresses)
     return OPENSHIFT_DNS if spec.versions.openshift else KUBE_DNS

@@ -97,10 +97,16 @@ class Dns(Strict):
     ports: Annotated[tuple[int, ...], Field(min_length=1, max_length=8)] = Field(
         description="Ports of the DNS pods (not of their Service).", examples=[[53]]
     )
+    addresses: tuple[Cidr, ...] = Field(
+        (),
+        max_length=8,
+        description="Addresses that answer on port 53 without being pods, such as NodeLocal DNSCache, which runs in the nodes' own network.",
+        examples=[["169.254.20.10/32"]],
+    )
 
 
 class Proxy(Strict):
-    """HTTP proxy that runs use for anything outside."""
+    """HTTP proxy through which runs reach the internet: those whose egress names internet, or the proxy itself."""
 
     http: str = Field(
         max_length=512, description="Address for http.", examples=["http://proxy.example.com:3128"]
@@ -108,10 +114,16 @@ class Proxy(Strict):
     https: str = Field(
         max_length=512, description="Address for https.", examples=["http://proxy.example.com:3128"]
     )
+    addresses: tuple[Cidr, ...] = Field(
+        (),
+        max_length=8,
+        description="Addresses of the proxy, for network policies, which know no names; omitted: those in http and https, where they are addresses.",
+        examples=[["10.1.2.3/32"]],
+    )
     no_proxy: tuple[str, ...] = Field(
         (),
         max_length=64,
-        description="Names and ranges reached directly; cluster-internal ones are added.",
+        description="Names and ranges reached directly; names inside the cluster and what a run reaches directly are added.",
         examples=[[".example.com"]],
     )
 

@@ -146,7 +146,9 @@ def _nearer(context: Context, role: str, name: str) -> list[Cause]:
 
 def _proxy(context: Context, field: str) -> list[Cause]:
     found = [context.cluster("proxy", field)]
-    return [*found, context.cluster("domain")] if field == "noProxy" else found
+    if field == "noProxy":
+        found.append(context.cluster("domain"))
+    return [*found, *asides([context.spec("network", "egress"), context.cluster("egress")])]
 
 
 def _connection(context: Context) -> tuple[str, Cause] | None:

@@ -16,10 +16,11 @@ def rule(run: RunContext, stars: Path) -> list[Cause]:
     around = asides([*run.chosen("posture"), *run.framework()])
     names = [policy.name for policy in policies_of(run.unit)]
     is_main = run.body["metadata"]["name"] == names[0]
-    if is_main and direction == "egress" and number == 1:
-        return _dns(run, rest)
-    if is_main and direction == "egress" and int(number) >= 2:
-        return _endpoint(run, int(number) - 2, rest)
+    first = 3 if run.job.platform.dns.addresses else 2
+    if is_main and direction == "egress" and 1 <= int(number) < first:
+        return dns_causes(run, rest, is_address=number == 2)
+    if is_main and direction == "egress" and int(number) >= first:
+        return _endpoint(run, int(number) - first, rest)
     if rest and rest[-1] == "jobset.sigs.k8s.io/jobset-name":
         return [*run.run_name(), *around]
     if rest and rest[-1] in ("port", "endPort") and run.job.uses_mpi and _is_by_ssh(run, is_main, rest):
@@ -32,13 +33,17 @@ def _is_by_ssh(run: RunContext, is_main: bool, rest: list[str | int]) -> bool:
     return not is_main or (rest[-2], rest[-1]) in ((0, "endPort"), (1, "port"))
 
 
-def _dns(run: RunContext, rest: list[str | int]) -> list[Cause]:
-    return dns_causes(run, rest)
+def dns_causes(context: Any, rest: list[str | int], is_address: bool = False) -> list[Cause]:
+    """A part of a rule that opens DNS: the cluster's own, else that of Kubernetes or OpenShift.
 
-
-def dns_causes(context: Any, rest: list[str | int]) -> list[Cause]:
-    """A part of the rule that opens DNS: the cluster's own, else that of Kubernetes or OpenShift."""
+    `is_address`: of the rule for addresses that answer without being pods.
+    """
     stated = context.cluster("dns")
+    if is_address:
+        listed = context.value("cluster", "dns", "addresses")
+        which = [int(rest[rest.index("ipBlock") - 1])] if "ipBlock" in rest else range(len(listed))
+        found = [context.cluster("dns", "addresses", at) for at in which]
+        return found if "cidr" in rest else [own("resolvers ask on port 53"), *asides(found)]
     if not stated.is_written:
         kind = "OpenShift" if context.files.has("cluster", "versions", "openshift") else "Kubernetes"
         openshift = context.cluster("versions", "openshift").aside()
@@ -58,6 +63,8 @@ def _endpoint(run: RunContext, number: int, rest: list[str | int]) -> list[Cause
     first = next(at for at, one in enumerate(run.job.egress) if one.name == name)
     field: Path = ("egress", name, number - first)
     asked = asides(_asked(run, name))
+    if number - first >= len(run.value("cluster", "egress", name) or ()):
+        return [*_proxy(run, rest), *asked]
     if rest[-1:] == ["cidr"]:
         return [run.cluster(*field, "cidr"), *asked]
     if "except" in rest:
@@ -65,6 +72,15 @@ def _endpoint(run: RunContext, number: int, rest: list[str | int]) -> list[Cause
     if rest[-1:] == ["port"]:
         return [run.cluster(*field, "ports", rest[-2]), *asked]
     return [own(f"endpoint {name} is reached by TCP"), run.cluster(*field).aside(), *asked]
+
+
+def _proxy(run: RunContext, rest: list[str | int]) -> list[Cause]:
+    """A part of the rule that opens the proxy: its addresses, and the ports of its URLs."""
+    urls = [run.cluster("proxy", "http"), run.cluster("proxy", "https")]
+    listed = run.value("cluster", "proxy", "addresses") or ()
+    if rest[-1:] == ["cidr"] and listed:
+        return [run.cluster("proxy", "addresses", at) for at in range(len(listed))]
+    return [*urls, *asides([run.cluster("proxy", "addresses")])]
 
 
 def _asked(run: RunContext, name: str) -> list[Cause]:

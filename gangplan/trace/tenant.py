@@ -116,6 +116,10 @@ def _dns(place: Place, stars: Path) -> list[Cause]:
     return dns_causes(place, list(stars))
 
 
+def _dns_addresses(place: Place, stars: Path) -> list[Cause]:
+    return dns_causes(place, list(stars), is_address=True)
+
+
 def _pull(place: Place, stars: Path) -> list[Cause]:
     return [place.team("pullSecrets", stars[0])]
 
@@ -228,7 +232,9 @@ TENANT: dict[str, Table] = {
         ("**", _rest),
     ),
     "LimitRange": Table(*_META, ("spec limits 0 * *", _bounds), ("**", _rest)),
-    "NetworkPolicy": Table(*_META, ("spec egress 0 **", _dns), ("**", _rest)),
+    "NetworkPolicy": Table(
+        *_META, ("spec egress 0 **", _dns), ("spec egress 1 **", _dns_addresses), ("**", _rest)
+    ),
     "ServiceAccount": Table(*_META, ("imagePullSecrets * name", _pull), ("**", _rest)),
     "RoleBinding": Table(
         ("metadata name", binding_name),

@@ -29,11 +29,11 @@ storageClasses:
 registries: [registry.example.com, mirror.example.com]
 mirrors:
   - {source: registry.example.com/training, mirror: mirror.example.com/training}
-dns: {namespace: dns-system, labels: {k8s-app: node-dns}, ports: [53, 5353]}
+dns: {namespace: dns-system, labels: {k8s-app: node-dns}, ports: [53, 5353], addresses: [169.254.20.10/32, 169.254.25.10/32]}
 egress:
   s3: [{cidr: 10.40.8.0/24, ports: [443]}, {cidr: 10.41.0.0/16, excluding: [10.41.7.0/24], ports: [443, 9000]}]
   hub: [{cidr: 10.50.0.0/24, ports: [443]}]
-proxy: {http: "http://proxy.example.com:3128", https: "http://proxy.example.com:3129", noProxy: [10.0.0.0/8]}
+proxy: {http: "http://proxy.example.com:3128", https: "http://proxy.example.com:3129", noProxy: [10.0.0.0/8], addresses: [10.1.2.3/32]}
 cohorts:
   company: {}
   labs: {parent: company, quota: {h100: {gpus: 8}}, borrow: {h100: {gpus: 8}}, lend: {h100: {gpus: 8}}, weight: 2}
@@ -106,7 +106,7 @@ secrets: {env: {HF_TOKEN: huggingface/token}, files: {licence: /opt/licence}}
 checkpoint: {to: results, path: /ckpt, everySteps: 200}
 mpi: {flags: [--mca, btl, tcp], bindTo: core, mapBy: node}
 launcher: {cpu: 3, memory: 6Gi}
-network: {posture: restricted, egress: [s3], transport: tcp}
+network: {posture: restricted, egress: [internet, s3], transport: tcp}
 placement: {topology: {preferred: rack}, spread: pack}
 timeout: 12h
 retries: 2

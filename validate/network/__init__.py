@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from gangplan.validate.network.beyond import beyond_policy
 from gangplan.validate.network.closed import unreachable
 from gangplan.validate.network.leaks import leaking
+from gangplan.validate.network.proxied import closed_proxies
 from gangplan.validate.network.scene import scene_of
 from gangplan.validate.schema_messages import Problem
 from gangplan.validate.world import Run, World
@@ -28,3 +29,4 @@ def reachability(world: World, run: Run) -> Iterator[tuple[int, Problem]]:
     yield from unreachable(scene)
     yield from leaking(scene)
     yield from beyond_policy(scene)
+    yield from closed_proxies(scene)

@@ -29,7 +29,11 @@ class Missing:
 def unreachable(scene: Scene) -> Iterator[tuple[int, Problem]]:
     """Everything that the run needs and cannot reach."""
     by_place: dict[int, list[Missing]] = {}
-    for missing in (*_inside(scene), *_outside(scene)):
+    outside = (
+        *_outside(scene, scene.declared, "declared egress"),
+        *_outside(scene, scene.dns_region, "DNS"),
+    )
+    for missing in (*_inside(scene), *outside):
         own = [one.index for one in missing.closers if one.index >= 0]
         by_place.setdefault(own[0] if own else scene.train_job, []).append(missing)
     for index, found in sorted(by_place.items()):
@@ -92,9 +96,8 @@ def _who(scene: Scene, pods: Pods) -> str:
     return pods.title
 
 
-def _outside(scene: Scene) -> Iterator[Missing]:
-    """Declared egress, told once for all pods that miss the same."""
-    declared = scene.declared
+def _outside(scene: Scene, declared: Region, why: str) -> Iterator[Missing]:
+    """Addresses that the run is to reach, told once for all pods that miss the same."""
     told: dict[Region, list[Pods]] = {}
     for pods in scene.pods if declared else ():
         opened = tuple(
@@ -108,7 +111,7 @@ def _outside(scene: Scene) -> Iterator[Missing]:
         closers = _closers(scene, "egress", sources[0])
         titles = " and ".join(pods.title for pods in sources)
         yield Missing(
-            f"{titles} cannot reach {where} (declared egress)",
+            f"{titles} cannot reach {where} ({why})",
             "egress",
             closers,
             f"egress to {where}",

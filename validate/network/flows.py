@@ -99,7 +99,8 @@ def _dns(scene: Scene) -> Iterator[Flow]:
 
 
 def _declared(scene: Scene) -> Iterator[Flow]:
-    for target, (addresses, ports) in zip(scene.run.unit.job.egress, scene.declared, strict=True):
+    names = (*("DNS" for _ in scene.dns_region), *(one.name for one in scene.run.unit.job.egress))
+    for name, (addresses, ports) in zip(names, (*scene.dns_region, *scene.declared), strict=True):
         one: Region = ((addresses, ports),)
 
         def ask(pods: Pods, wanted: Region = one) -> tuple[Region, tuple[str, ...]]:
@@ -110,10 +111,10 @@ def _declared(scene: Scene) -> Iterator[Flow]:
 
         for title, group, (lacks, sent) in _grouped(scene, ask):
             if lacks != one:
-                yield Flow(title, f"{target.name} ({addresses})", str(ports), "allowed", sent)
+                yield Flow(title, f"{name} ({addresses})", str(ports), "allowed", sent)
             for missing, closed in lacks:
                 by = _closers(scene.own, "egress", *group)
-                yield Flow(title, f"{target.name} ({missing})", str(closed), "denied", by)
+                yield Flow(title, f"{name} ({missing})", str(closed), "denied", by)
 
 
 def _outside(scene: Scene) -> Iterator[Flow]:

@@ -103,8 +103,8 @@ def _to_addresses(scene: Scene, pods: Pods, direction: Direction, leaks: dict[Ke
 
 
 def unasked_addresses(scene: Scene, pods: Pods, direction: Direction) -> Iterator[tuple[Region, Grant]]:
-    """Addresses that are open and not declared; on the way in none ever is."""
-    declared = scene.declared if direction == "egress" else ()
+    """Addresses that are open and neither declared nor the cluster's DNS; on the way in none ever is."""
+    declared = (*scene.declared, *scene.dns_region) if direction == "egress" else ()
     for addresses, grant in address_grants(scene.own, direction, pods, sure=False):
         if rest := region_minus(((addresses, grant.ports),), declared):
             yield rest, grant

@@ -95,6 +95,13 @@ class Scene:
         return found
 
     @property
+    def dns_region(self) -> Region:
+        """Addresses that answer DNS without being pods, on the port that resolvers ask."""
+        found = (range_of(text) for text in self.run.unit.job.platform.dns.addresses)
+        ports = Ports.of("UDP", 53, 53) | Ports.of("TCP", 53, 53)
+        return tuple((Addresses.of(whole), ports) for whole in found if whole is not None)
+
+    @property
     def declared(self) -> Region:
         """Addresses and ports that the spec's egress names."""
         found = []

@@ -6,7 +6,7 @@ Kueue accepts almost all of this and then admits nothing, without a word to whoe
 from __future__ import annotations
 
 from gangplan.findings import Finding, Severity
-from gangplan.resolve.checks import cohorts, pools, quotas, sums, teams, workers
+from gangplan.resolve.checks import cohorts, outside, pools, quotas, sums, teams, workers
 from gangplan.resolve.checks.notes import Notes
 from gangplan.workspace import ClusterFile, Workspace
 
@@ -16,6 +16,7 @@ def check_site(workspace: Workspace, cluster: ClusterFile) -> list[Finding]:
     notes = Notes(cluster)
     pools.check(notes)
     teams.check(notes)
+    outside.check(notes)
     quotas.check(notes)
     if cluster.spec.gang == "kueue":
         cohorts.check(notes)

@@ -1,0 +1,91 @@
+"""The cluster's HTTP proxy: where it stands, which runs reach it, and what these are told of it.
+
+Only runs whose egress opens the proxy get its variables. For any other run they would turn connections that
+its policies allow into ones that they deny: programs that read HTTPS_PROXY ask the proxy even for a store
+that the run could reach directly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from ipaddress import ip_address, ip_network
+from urllib.parse import urlsplit
+
+from gangplan.model.job import PLACEHOLDER, Egress, EnvVar
+from gangplan.resolve.context import Context
+from gangplan.resolve.data import DataPlan
+from gangplan.spec.cluster import Proxy
+
+INTERNET = "internet"
+# What Go, Python and curl take a URL without a port to mean, by its scheme.
+DEFAULT_PORTS = {"http": 80, "https": 443}
+
+
+def proxy_egress(proxy: Proxy) -> tuple[Egress, ...]:
+    """Where the proxy stands, as network policies need it; empty when only a name is known."""
+    ports = [_port(url) for url in (proxy.http, proxy.https)]
+    if proxy.addresses:
+        found = {cidr: sorted(set(ports)) for cidr in proxy.addresses}
+    else:
+        found = {}
+        for url, port in zip((proxy.http, proxy.https), ports, strict=True):
+            cidr = literal_address(url)
+            if not cidr:
+                return ()
+            found[cidr] = sorted({*found.get(cidr, ()), port})
+    return tuple(Egress(INTERNET, cidr, (), tuple(opened)) for cidr, opened in found.items())
+
+
+def literal_address(url: str) -> str:
+    """The address in a URL as a range of one; empty for a name."""
+    try:
+        return str(ip_network(ip_address(urlsplit(url).hostname or "")))
+    except ValueError:
+        return ""
+
+
+def add_proxy(context: Context, data: DataPlan, egress: Sequence[Egress]) -> None:
+    """The variables of a run that can reach the proxy; values of any other layer win over them."""
+    proxy = context.cluster.spec.proxy
+    if proxy is None or not uses_proxy(proxy, egress):
+        return
+    values = {
+        "HTTP_PROXY": proxy.http,
+        "HTTPS_PROXY": proxy.https,
+        "NO_PROXY": ",".join(dict.fromkeys(_direct(context, data, proxy, egress))),
+    }
+    for name, value in values.items():
+        for spelled in (name, name.lower()):
+            data.env.setdefault(spelled, EnvVar(spelled, value))
+
+
+def uses_proxy(proxy: Proxy, egress: Sequence[Egress]) -> bool:
+    """Whether what a run may reach holds the proxy; where nobody knows its address, whether it may reach anything."""
+    targets = proxy_egress(proxy)
+    return bool(egress) and all(any(_holds(one, target) for one in egress) for target in targets)
+
+
+def _direct(context: Context, data: DataPlan, proxy: Proxy, egress: Iterable[Egress]) -> Iterator[str]:
+    """Names and ranges that a run reaches without the proxy: its own pods, services, and direct endpoints."""
+    job = context.spec.spec.name or context.spec.source.stem
+    yield from (".svc", f".{context.cluster.spec.domain}", f".{job}-{PLACEHOLDER}", "localhost", "127.0.0.1")
+    yield from proxy.no_proxy
+    targets = proxy_egress(proxy)
+    through = {one.name for one in egress if any(_holds(one, target) for target in targets)} | {INTERNET}
+    connection = context.team.spec.connections.get(data.connection)
+    if connection is not None and connection.egress not in through:
+        yield urlsplit(connection.endpoint).hostname or ""
+    yield from (one.cidr for one in egress if one.name not in through)
+
+
+def _holds(one: Egress, target: Egress) -> bool:
+    """Whether one opening covers another: its addresses and its ports."""
+    whole, part = ip_network(one.cidr), ip_network(target.cidr)
+    if whole.version != part.version or not set(target.ports) <= set(one.ports):
+        return False
+    return part.subnet_of(whole) and not any(part.overlaps(ip_network(out)) for out in one.excluding)  # type: ignore[arg-type]
+
+
+def _port(url: str) -> int:
+    parts = urlsplit(url)
+    return parts.port or DEFAULT_PORTS.get(parts.scheme, 80)
