@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Literal
 
 from gangplan.findings import Location
@@ -63,6 +64,7 @@ class Platform:
     mpi_operator: Version | None = None
     start_wait_s: int = 1800
     hands_on: bool = False
+    currency: str = "USD"
     crds: CrdFiles = NO_CRDS
 
     @property
@@ -149,11 +151,19 @@ class Toleration:
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """Where pods go: node selector and tolerations, and what a node there offers."""
+    """Where pods go: node selector and tolerations, and what a node there offers.
+
+    Prices are of one GPU and one CPU core for an hour, in the currency of the platform; None is not stated.
+    `gbps` is the network of a node in Gbit/s.
+    """
 
     name: str
     selector: tuple[tuple[str, str], ...]
     tolerations: tuple[Toleration, ...]
+    gpu: str = ""  # the resource by which its GPUs are counted
+    per_gpu_hour: Decimal | None = None
+    per_cpu_hour: Decimal | None = None
+    gbps: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from gangplan.model.duration import format_duration
 from gangplan.model.job import Resources
 from gangplan.model.quantity import Quantity
 from gangplan.report.admission import admission_document, admission_words
+from gangplan.report.cost import cost_document, cost_words
 from gangplan.report.nodes import node_document, node_words
 
 SHAPE = 1
@@ -55,9 +56,13 @@ def _block(run: Run) -> str:
         ),
         ("admission", admission_words(run.verdict)),
         ("nodes", node_words(run.fit)),
-        ("network", job.posture),
+        (
+            "network",
+            job.posture + (f", {job.worker_pool.gbps} Gbit/s per node" if job.worker_pool.gbps else ""),
+        ),
+        ("cost", cost_words(run)),
     ]
-    lines = "".join(f"  {name:<9} {value}\n" for name, value in rows)
+    lines = "".join(f"  {name:<9} {value}\n" for name, value in rows if value)
     return f"{job.source} on {run.cluster}: {job.namespace}/{run.name}\n{lines}"
 
 
@@ -123,6 +128,7 @@ def _run(run: Run) -> dict[str, Any]:
         "posture": job.posture,
         "admission": admission_document(run.verdict),
         "nodes": node_document(run.fit),
+        "cost": cost_document(run),
     }
 
 

@@ -37,6 +37,7 @@ from gangplan.resolve.placement import Placement, Shape, resolve_placement
 from gangplan.resolve.platform import resolve_platform
 from gangplan.resolve.proxy import add_proxy
 from gangplan.resolve.tenant import SERVICE_ACCOUNT
+from gangplan.resolve.zones import check_zones
 from gangplan.spec.job import Launcher, Mpi, TrainingJob
 from gangplan.spec.namespaces import namespace_of
 from gangplan.waivers import Subject, excuse, marks
@@ -124,7 +125,7 @@ def _resolve(context: Context) -> Job | None:
     runs_ranks = _runs_ranks(context, image, workers)
     resources = Resources(shape.cpu, shape.memory, placement.devices)
     launcher, launcher_pool = _launcher(context, resources, placement, workers, runs_ranks)
-    return Job(
+    job = Job(
         **_identity(context),
         **_settings(context, placement, data),
         **bounds,
@@ -145,6 +146,8 @@ def _resolve(context: Context) -> Job | None:
         datasets=compliance.datasets,
         data_regions=compliance.regions,
     )
+    check_zones(context, job)
+    return job
 
 
 def _shape(context: Context, gpus: int) -> Shape:

@@ -44,13 +44,13 @@ def check_mounts(context: Context, mounts: Sequence[Mount], image: Image | None)
         name = mount.claim or mount.secret
         if mount.path in seen:
             message = f"'{name}' is mounted at {mount.path}, which is used by '{seen[mount.path]}'"
-            context.error("mount-collision", _place(context, mount), message, "Choose another folder.")
+            context.error("mount-collision", place_of(context, mount), message, "Choose another folder.")
         elif reason := _taken(mount.path, image):
             message = f"'{name}' is mounted at {mount.path}, which is used by the run itself: {reason}"
-            context.error("mount-collision", _place(context, mount), message, _elsewhere(context, name))
+            context.error("mount-collision", place_of(context, mount), message, _elsewhere(context, name))
         elif reason := _hidden(mount.path, image):
             message = f"'{name}' is mounted over {mount.path}: {reason}"
-            context.error("mount-hides", _place(context, mount), message, _elsewhere(context, name))
+            context.error("mount-hides", place_of(context, mount), message, _elsewhere(context, name))
         seen.setdefault(mount.path, name)
 
 
@@ -104,7 +104,8 @@ def _elsewhere(context: Context, name: str) -> str:
     return f"Choose a folder of its own, such as {free}."
 
 
-def _place(context: Context, mount: Mount) -> Location:
+def place_of(context: Context, mount: Mount) -> Location:
+    """Where a mount is asked for in the spec."""
     spec = context.spec.spec
     if mount.secret:
         return context.where("secrets", "files", mount.secret)

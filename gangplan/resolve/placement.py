@@ -9,7 +9,7 @@ from gangplan.model.job import Origin, Pool, Toleration
 from gangplan.model.quantity import Quantity
 from gangplan.resolve.context import Context
 from gangplan.resolve.quota import team_pools
-from gangplan.spec.nodes import NodePool
+from gangplan.spec.nodes import NodePool, PoolPrice
 
 # Every node that gangplan uses runs Linux (MPI-13).
 LINUX = ("kubernetes.io/os", "linux")
@@ -171,7 +171,16 @@ def _launcher_pool(pools: dict[str, NodePool], worker_pool: str) -> str:
 def _pool(name: str, pool: NodePool) -> Pool:
     selector = tuple(sorted({**pool.labels, LINUX[0]: LINUX[1]}.items()))
     tolerations = tuple(Toleration(taint.key, taint.effect, taint.value or "") for taint in pool.taints)
-    return Pool(name, selector, tolerations)
+    price = pool.price or PoolPrice()
+    return Pool(
+        name,
+        selector,
+        tolerations,
+        gpu=pool.gpu.resource if pool.gpu else "",
+        per_gpu_hour=price.per_gpu_hour,
+        per_cpu_hour=price.per_cpu_hour,
+        gbps=pool.network_gbps,
+    )
 
 
 def _rdma(context: Context, name: str, pool: NodePool) -> tuple[tuple[tuple[str, int], ...], str]:
@@ -192,10 +201,11 @@ def _rdma(context: Context, name: str, pool: NodePool) -> tuple[tuple[tuple[str,
             'Write rdma: "off" to use TCP, or name another cluster or pool.',
         )
     else:
+        speed = f" ({pool.network_gbps} Gbit/s per node)" if pool.network_gbps else ""
         context.warning(
             "rdma-fallback",
             where,
-            f"pool '{name}' of cluster {context.cluster.name} has no RDMA; the run falls back to TCP and may take much longer",
+            f"pool '{name}' of cluster {context.cluster.name} has no RDMA; the run falls back to TCP{speed} and may take much longer",
             'Write rdma: "off" where TCP will do, or name a pool that has RDMA.',
         )
     return (), ""

@@ -34,6 +34,7 @@ def resolve_platform(cluster: ClusterFile) -> Platform:
         start_wait_s=spec.pods_ready_timeout,
         hands_on=spec.multi_kueue is not None and spec.gang == "kueue",
         mpi_operator=parse_version(versions.mpi_operator) if versions.mpi_operator else None,
+        currency=spec.currency,
         crds=cluster.crds,
     )
 

@@ -1,0 +1,80 @@
+"""What a run can cost at most: from the prices of a cluster file to a row of the plan."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests import workspaces
+from tests.workspaces import gangplan, write
+
+GPU = ("gpu: {model: a100-80gb, count: 8}, labels: {pool: a100}", "price: {perGpuHour: 1.5625}")
+CPU = ("cpu: {count: 4, cpu: 60, memory: 240Gi", "price: {perCpuHour: 0.04}")
+
+
+def plan(root: Path, spec: str, *priced: tuple[str, str], more: str = "currency: EUR\n") -> str:
+    """The row `cost` of the plan; empty without one."""
+    cluster = workspaces.CLUSTER + more
+    for after, price in priced:
+        assert after in cluster
+        cluster = cluster.replace(after, f"{after}, {price}", 1)
+    write(root, {"specs/nlp/filings.yaml": spec, "overlays/lab/cluster.yaml": cluster})
+    outcome = gangplan("plan", "-C", root)
+    assert outcome.code == 0, outcome.err
+    rows = [line.split(None, 1)[1] for line in outcome.out.splitlines() if line.startswith("  cost ")]
+    return rows[0] if rows else ""
+
+
+def test_gpus_for_as_long_as_the_timeout(root: Path) -> None:
+    # 4 workers x 2 GPUs x 24 h x 1.5625; a launcher on a pool without a price costs nothing that is known.
+    assert plan(root, workspaces.SPEC, GPU) == "at most 300.00 EUR (8 GPUs x 1.5625 x 24h)"
+
+
+def test_the_launcher_is_paid_for_where_it_runs(root: Path) -> None:
+    found = plan(root, workspaces.SPEC + "timeout: 12h\n", GPU, CPU)
+    assert found == "at most 150.48 EUR ((8 GPUs x 1.5625 + 1 CPU x 0.04) x 12h)"
+
+
+def test_cores_of_pools_without_gpus(root: Path) -> None:
+    spec = workspaces.SPEC.replace("gpus: 2\n", "").replace("cpu: 8", "cpu: 500m") + "timeout: 90m\n"
+    assert plan(root, spec, GPU, CPU) == "at most 0.18 EUR ((2 CPU x 0.04 + 1 CPU x 0.04) x 1h30m)"
+
+
+def test_a_launcher_that_runs_ranks_is_no_pod_more(root: Path) -> None:
+    found = plan(root, workspaces.SPEC + "launcher: {runsRanks: true}\n", GPU, CPU)
+    assert found == "at most 300.00 EUR (8 GPUs x 1.5625 x 24h)"
+
+
+def test_an_old_trainer_ends_attempts_not_runs(root: Path) -> None:
+    versions = ('trainer: "2.3.0", kueue: "0.19.2"', 'trainer: "2.1.0", kueue: "0.15.2"')
+    cluster = workspaces.CLUSTER.replace(*versions)
+    for retries, hours in (("", "24h"), ("retries: 2\n", "3d")):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(workspaces, "CLUSTER", cluster)
+            assert plan(root, workspaces.SPEC + retries, GPU).endswith(f" x {hours})")
+    assert plan(root, workspaces.SPEC + "retries: 2\n", GPU).endswith(" x 24h)")
+
+
+def test_no_price_no_row(root: Path) -> None:
+    assert plan(root, workspaces.SPEC) == ""
+    assert plan(root, workspaces.SPEC, CPU) == "", "the workers' pool has none"
+
+
+def test_as_data(root: Path) -> None:
+    plan(root, workspaces.SPEC, GPU, more="")
+    (run,) = json.loads(gangplan("plan", "-C", root, "--format", "json").out)["runs"]
+    assert run["cost"] == {"most": "300.00", "currency": "USD"}
+    plan(root, workspaces.SPEC)
+    (run,) = json.loads(gangplan("plan", "-C", root, "--format", "json").out)["runs"]
+    assert run["cost"] is None
+
+
+def test_the_network_of_the_nodes_is_shown(root: Path) -> None:
+    fast = (GPU[0], "networkGbps: 200")
+    plan(root, workspaces.SPEC, fast)
+    assert "  network   default, 200 Gbit/s per node\n" in gangplan("plan", "-C", root).out
+    plan(root, workspaces.SPEC + "network: {rdma: auto}\n", fast)
+    (found,) = gangplan("validate", "-C", root).findings
+    assert (found.rule, "falls back to TCP (200 Gbit/s per node)" in found.message) == ("rdma-fallback", True)
