@@ -23,7 +23,7 @@ def planned(laid: Laid) -> Found:
         mounts = {one["mountPath"].rstrip("/"): one for one in role.container.get("volumeMounts") or ()}
         volumes = {one["name"]: one for one in role.spec.get("volumes") or ()}
         at: Path = (*role.box, "volumeMounts")
-        for wanted in laid.unit.job.mounts:
+        for wanted in laid.unit.job.mounts_of(LAUNCHER if role.name == LAUNCHER else "worker"):
             found = mounts.get(wanted.path.rstrip("/"))
             yield from _mounted(
                 laid, role, at, wanted, found, volumes.get((found or {}).get("name", "")) or {}
