@@ -33,7 +33,7 @@ from gangplan.resolve.limits import (
     resolve_posture,
 )
 from gangplan.resolve.losses import check_checkpoint, check_spot
-from gangplan.resolve.placement import Placement, Shape, resolve_placement
+from gangplan.resolve.placement import Placement, Shape, gpu_model, resolve_placement
 from gangplan.resolve.platform import resolve_platform
 from gangplan.resolve.proxy import add_proxy
 from gangplan.resolve.tenant import SERVICE_ACCOUNT
@@ -155,7 +155,7 @@ def _shape(context: Context, gpus: int) -> Shape:
     spec = context.spec.spec
     return Shape(
         gpus,
-        _gpu_model(context, gpus),
+        gpu_model(context, gpus),
         spec.gpu.mig if spec.gpu else None,
         context.choose("cpu", DEFAULT_CPU),
         context.choose("memory", DEFAULT_MEMORY),
@@ -250,21 +250,6 @@ def _slots(context: Context, gpus: int) -> int:
         return written
     context.origins["slots"] = Origin("GPUs per worker" if gpus else "built-in")
     return gpus or 1
-
-
-def _gpu_model(context: Context, gpus: int) -> str | None:
-    """The GPU model asked for; a default model counts only for jobs with GPUs."""
-    spec = context.spec.spec
-    if spec.gpu and spec.gpu.model:
-        return spec.gpu.model
-    if not gpus:
-        return None
-    model: str | None = context.choose("gpu_model", None)
-    return (
-        model
-        if model in {pool.gpu.model for pool in context.cluster.spec.node_pools.values() if pool.gpu}
-        else None
-    )
 
 
 def _runs_ranks(context: Context, image: Image, workers: int) -> bool:

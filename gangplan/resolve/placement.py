@@ -85,6 +85,21 @@ def resolve_placement(context: Context, shape: Shape) -> Placement | None:
     )
 
 
+def gpu_model(context: Context, gpus: int) -> str | None:
+    """The GPU model asked for; a default model counts only for jobs with GPUs."""
+    spec = context.spec.spec
+    if spec.gpu and spec.gpu.model:
+        return spec.gpu.model
+    if not gpus:
+        return None
+    model: str | None = context.choose("gpu_model", None)
+    return (
+        model
+        if model in {pool.gpu.model for pool in context.cluster.spec.node_pools.values() if pool.gpu}
+        else None
+    )
+
+
 def _is_allowed(context: Context, name: str, pools: dict[str, NodePool]) -> bool:
     """Whether a named pool exists, and the team has quota there."""
     if name in pools:
