@@ -5,11 +5,15 @@ The generator keeps to this; a cluster's overlay is written by hand and reviewed
 
 from __future__ import annotations
 
+from gangplan.findings import Severity
 from gangplan.validate.forms import Body, Found
 from gangplan.validate.queues import Index
 from gangplan.validate.schema_messages import Problem
 
 RULE = "rights-too-wide"
+# OpenShift's cluster-monitoring-operator: its Prometheus takes namespaces with this label, that of user
+# workloads all others.
+PLATFORM_MONITORING = "openshift.io/cluster-monitoring"
 ESCALATING = frozenset({"bind", "escalate", "impersonate"})
 # Groups that hold everybody, or everybody who logged in (Kubernetes: pkg/apiserver user.go).
 EVERYBODY = frozenset(
@@ -66,6 +70,14 @@ def _namespace(body: Body) -> Found:
         found = labels.get(key)
         said = f"pod security is '{found}'" if found else "no pod security is enforced"
         yield _said(("metadata", "labels", key), f"{said}; teams' namespaces enforce restricted")
+    if labels.get(PLATFORM_MONITORING) == "true":
+        yield Problem(
+            ("metadata", "labels", PLATFORM_MONITORING),
+            "the label moves the namespace to the platform's own Prometheus: user-workload monitoring leaves it alone",
+            "Remove the label; it is for components of OpenShift.",
+            "monitoring-moved",
+            Severity.WARNING,
+        )
 
 
 def _said(path: tuple[str | int, ...], message: str) -> Problem:

@@ -216,6 +216,22 @@ def _tools(asked: _Asked) -> Iterable[Finding]:
         )
 
 
+def _monitoring(asked: _Asked) -> Iterable[Finding]:
+    """OpenShift's user-workload monitoring adds the namespace of a rule to every series that it reads (Monitoring
+    stack for OpenShift 4.21, "Creating cross-project alerting rules for user-defined projects")."""
+    wanted = asked.cluster.spec.monitoring
+    if wanted is None or not asked.openshift or wanted.all_namespaces:
+        return
+    yield warning(
+        "monitoring-label-enforced",
+        asked.cluster.document.where(("monitoring",), key=True),
+        f"OpenShift narrows rules in '{wanted.namespace}' to series of that namespace, and runs are in those of"
+        " their teams: no alert would ever fire, and dashboards stay empty",
+        f"Write namespacesWithoutLabelEnforcement: [{wanted.namespace}] in ConfigMap user-workload-monitoring-config"
+        " of namespace openshift-user-workload-monitoring, then allNamespaces: true here.",
+    )
+
+
 CHECKS: tuple[Callable[[_Asked], Iterable[Finding]], ...] = (
     _known,
     _pair,
@@ -225,4 +241,5 @@ CHECKS: tuple[Callable[[_Asked], Iterable[Finding]], ...] = (
     _gang,
     _gpu_operator,
     _tools,
+    _monitoring,
 )

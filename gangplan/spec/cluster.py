@@ -180,6 +180,11 @@ class Monitoring(Strict):
         description="Labels by which Grafana's sidecar finds dashboards.",
         examples=[{"grafana_dashboard": "1"}],
     )
+    all_namespaces: bool = Field(
+        False,
+        description="OpenShift only: that user-workload-monitoring-config lists the namespace in namespacesWithoutLabelEnforcement, so that its rules see more than itself.",
+        examples=[True],
+    )
     pending: DurationSeconds = Field(
         1800, description="Waiting longer than this in a queue raises an alert.", examples=["30m"]
     )
