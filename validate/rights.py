@@ -73,7 +73,7 @@ def _namespace(body: Body) -> Found:
     if labels.get(PLATFORM_MONITORING) == "true":
         yield Problem(
             ("metadata", "labels", PLATFORM_MONITORING),
-            "the label moves the namespace to the platform's own Prometheus: user-workload monitoring leaves it alone",
+            "the label moves the namespace from user-workload monitoring to the platform's own Prometheus",
             "Remove the label; it is for components of OpenShift.",
             "monitoring-moved",
             Severity.WARNING,
