@@ -48,14 +48,15 @@ def running_spec(
     bashrc: str = "",
     bodies: list[pods.Body] | None = None,
     with_python: Mapping[str, str] | None = None,
+    name: str = "python",
 ) -> Iterator[running.Run]:
     """The run of a spec (or of `bodies`), its launcher started; skips where hosts or the MPI cannot be had.
 
-    `program` is what each rank is; `with_python` gives the files of one in Python with mpi4py instead.
+    `program` is what each rank is, by its `name`; `with_python` gives the files of one in Python instead.
     """
     made = pods.cluster(bodies or pods.objects(folder / "workspace", text, **(files or {})))
     if with_python is None:
-        image = running.Image(family, {"python": program}, prefix, bashrc)
+        image = running.Image(family, {name: program}, prefix, bashrc)
     else:
         programs, binds = python(family)
         home = {f"{pods.HOME}/{name}": source for name, source in with_python.items()}

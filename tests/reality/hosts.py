@@ -83,6 +83,22 @@ class Host:
             return 124
         return code if code >= 0 else 128 - code
 
+    def run(self, command: Sequence[str], env: Mapping[str, str], timeout_s: float) -> tuple[int, str]:
+        """Run a command beside the first process: its exit code (124: too long) and what it printed."""
+        words = ["nsenter", f"--target={self.pid}", "--uts", "--net", "--mount", "--ipc", "--pid", "--root"]
+        words += ["timeout", "-k", "5", str(timeout_s), *_become(env), *command]
+        done = subprocess.run(
+            words,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            timeout=timeout_s + 30,
+            check=False,
+        )
+        return done.returncode, done.stdout
+
     def listens(self, port: int) -> bool:
         """Whether something in the host listens on a TCP port."""
         with suppress(OSError):
@@ -154,9 +170,6 @@ class Fabric:
             os.chown(home, USER, USER)
         mounts = " ".join(f"{path}={source}" for path, source in (binds or {}).items())
         layers = " ".join(f"{place}={tree}" for place, tree in self.layers.items())
-        become = ["setpriv", f"--reuid={USER}", f"--regid={USER}", "--clear-groups", "--no-new-privs"]
-        become += ["--bounding-set=-all", "--inh-caps=-all", "env", "-i", "-C", env.get("HOME", "/")]
-        become += [f"{key}={value}" for key, value in env.items()]
         words = [
             "unshare",
             "--uts",
@@ -169,7 +182,7 @@ class Fabric:
             "--",
             "/bin/sh",
         ]
-        words += [str(SCRIPT), str(folder), layers, address, mounts, *become, *command]
+        words += [str(SCRIPT), str(folder), layers, address, mounts, *_become(env), *command]
         with (folder / "out").open("wb") as out, (folder / "err").open("wb") as err:
             process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=out, stderr=err)
         host = Host(name, address, folder, process)
@@ -199,6 +212,13 @@ class Fabric:
             assert host.process.stdin is not None
             host.process.stdin.write(b"go\n")
             host.process.stdin.close()
+
+
+def _become(env: Mapping[str, str]) -> list[str]:
+    """The words that make a command one of the user's, without rights, in an environment of its own."""
+    words = ["setpriv", f"--reuid={USER}", f"--regid={USER}", "--clear-groups", "--no-new-privs"]
+    words += ["--bounding-set=-all", "--inh-caps=-all", "env", "-i", "-C", env.get("HOME", "/")]
+    return words + [f"{key}={value}" for key, value in env.items()]
 
 
 def _child(pid: int) -> int:

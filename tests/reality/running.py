@@ -38,8 +38,8 @@ SAVER = """\
 rank=${OMPI_COMM_WORLD_RANK:-$PMI_RANK}
 save() { for step in 1 2 3 4 5; do echo "saved $step" >>"/reports/saved-$rank"; sleep 1; done; exit 0; }
 trap save TERM
-touch "/reports/$(uname -n).$$"
-printf 'RANK=%s\\n' "$rank" >"/reports/$(uname -n).$$"
+printf 'RANK=%s\\n' "$rank" >"/reports/$(uname -n).$$.new"
+mv "/reports/$(uname -n).$$.new" "/reports/$(uname -n).$$"
 while :; do sleep 0.1; done
 """
 

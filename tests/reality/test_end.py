@@ -13,8 +13,8 @@ from tests.reality.families import FAMILIES, Family
 from tests.reality.test_ranks import known
 
 SAVED = [f"saved {step}" for step in range(1, 6)]
-#: Five seconds of saving, and what a loaded machine adds.
-END_TIMEOUT_S = 40.0
+#: The grace period of a pod: Open MPI's daemon on a drained worker stays as long as ranks elsewhere save.
+END_TIMEOUT_S = 75.0
 
 
 @pytest.fixture(params=ALL)

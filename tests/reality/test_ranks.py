@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.reality import running
 from tests.reality.base import ALL, running_spec, spec
 from tests.reality.families import FAMILIES, Family
 
@@ -19,10 +20,17 @@ def family(request: pytest.FixtureRequest) -> Family:
 
 
 def known(request: pytest.FixtureRequest, number: int, *names: str) -> None:
-    """Let the test of these families fail until launch recipe `number` of the findings is mended."""
+    """Let the test of these families fail until launch recipe `number` of the findings is mended.
+
+    All of them come with the script that is PID 1 of a worker: with it, nothing may fail.
+    """
+    if (running.REPOSITORY / "templates/launch/worker.sh.j2").exists():
+        return
     name = request.node.callspec.params.get("family") or request.node.callspec.params.get("name")
     if not names or name in names:
-        request.applymarker(pytest.mark.xfail(strict=True, reason=f"launch recipes, point {number}"))
+        request.applymarker(
+            pytest.mark.xfail(raises=AssertionError, strict=True, reason=f"launch recipes, point {number}")
+        )
 
 
 def own_cpus() -> str:
