@@ -51,7 +51,7 @@ HARMLESS: dict[Mpi, tuple[tuple[str, ...], ...]] = {
     ),
     "IntelMPI": (
         ("-l",), ("-genv", "A", "1"), ("-env", "B", "2"), ("-genvall",), ("-wdir", "/"), ("-print-rank-map",),
-        ("-prepend-rank",), ("-bootstrap", "ssh"), ("-genv", "I_MPI_DEBUG", "0"), ("-wdir=/",),
+        ("-bootstrap", "ssh"), ("-genv", "I_MPI_DEBUG", "0"), ("-wdir=/",),
     ),
 }  # fmt: skip
 PREFIXES = (("env", "C=3"), ("time",), ("timeout", "60"), ("nice", "-n", "0"), ("nohup",), ("stdbuf", "-oL"))

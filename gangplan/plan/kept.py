@@ -18,6 +18,7 @@ from gangplan.plan.reserved import is_reserved, variable_of
 
 # From here on Open MPI 5 no longer takes one dash before these (tried: 5.0.8 and 5.0.9 do, 5.0.10 and 5.0.11 end).
 _ONE_DASH_ENDS = "5.0.10"
+_OLD_BINDING = frozenset({"bind-to-core", "bind-to-socket"})
 _SSH = frozenset({"ssh", "pdsh", "openmpi", "mpich", "impi", "mvapich"})
 
 
@@ -128,6 +129,8 @@ def _option(kept: Kept, use: Use) -> Iterator[Trouble]:
             f"{use.spelled} keeps ranks off the launcher, but launcher.runsRanks makes it one of the workers"
         )
         yield Trouble("ranks-mismatch", use.at, message, "Remove it, or launcher.runsRanks.", drop(use))
+    elif use.option.name in _OLD_BINDING and kept.found.start.launcher.style == "openmpi":
+        yield _old_binding(kept, use)
     elif role == "extra":
         yield from _extra(kept, use)
     elif role == "file":
@@ -148,6 +151,15 @@ def _option(kept: Kept, use: Use) -> Iterator[Trouble]:
         )
     if len(use.option.name) > 1 and not use.spelled.startswith("--"):
         yield from _one_dash(kept, use)
+
+
+def _old_binding(kept: Kept, use: Use) -> Trouble:
+    """Open MPI 4 ends where the old name of a binding meets a policy from the environment, which every run has."""
+    right = f"--bind-to {use.option.name.rpartition('-')[2]}"
+    message = f"{use.spelled} is an old name that {kept.found.start.launcher.label} may end on"
+    return Trouble(
+        "command-option", use.at, message, f"Write {right}.", Edit(use.at, use.end, tuple(right.split()))
+    )
 
 
 def _extra(kept: Kept, use: Use) -> Iterator[Trouble]:

@@ -135,6 +135,7 @@ _SYNONYMS = (
     "bind-to binding",
     "l prepend-rank",
     "launcher bootstrap",
+    "enable-auto-cleanup disable-auto-cleanup",
     "launcher-exec bootstrap-exec",
     "outfile outfile-pattern",
     "errfile errfile-pattern",
@@ -190,5 +191,10 @@ INTEL = Launcher(
         ("", 1, "use-app-topology"),
     ),
     label="Intel MPI",
-    once=(frozenset({"n", "np"}), frozenset({"ppn", "perhost"})),
+    once=(
+        frozenset({"n", "np"}),
+        frozenset({"ppn", "perhost"}),
+        frozenset({"l", "prepend-rank"}),
+        frozenset({"enable-auto-cleanup", "disable-auto-cleanup"}),
+    ),
 )
