@@ -10,6 +10,8 @@ from collections.abc import Iterator, Sequence
 
 from gangplan.model.job import EnvVar
 from gangplan.plan import Unit
+from gangplan.plan.flags import family_of
+from gangplan.plan.launchers import UnreadableError, Use, find
 from gangplan.validate.promise.laid import LAUNCHER, WORKER, Laid, Place, Role
 from gangplan.validate.promise.words import broken
 from gangplan.validate.schema_messages import Problem
@@ -17,17 +19,8 @@ from gangplan.validate.trainjobs import RESERVED
 
 Found = Iterator[tuple[int, Problem]]
 
-# Options, without their dashes, that say how many ranks start, on which hosts, or where they meet.
-DECIDING = frozenset(
-    (
-        *("np", "n", "c", "N", "npernode", "ppn", "perhost", "host", "hosts", "H", "hostfile", "machinefile"),
-        *("f", "default-hostfile", "add-host", "add-hostfile", "configfile", "app", "num-proc", "num_nodes"),
-        *("num_gpus", "include", "exclude", "min-np", "max-np", "host-discovery-script", "nnodes"),
-        *("nproc-per-node", "nproc_per_node", "node-rank", "node_rank", "standalone", "master-addr"),
-        *("master_addr", "master-port", "master_port", "rdzv-endpoint", "rdzv_endpoint", "rdzv-backend"),
-        *("rdzv_backend", "rdzv-id", "rdzv_id", "launcher", "bootstrap", "rmk"),
-    )
-)
+# What options decide that may stand beside the planned ones: nothing of a run, or one variable or parameter.
+TUNING = frozenset(("", "env", "parameter"))
 # Variables that decide on hosts, slots and the way to them (Open MPI 4.1 and 5.0 with PRRTE 3, MPICH 4 and 5,
 # Intel MPI 2021). Those for tuning and for messages are free.
 HELD = re.compile(
@@ -52,8 +45,8 @@ def arguments(laid: Laid) -> Found:
     tail = _same(planned[head:][::-1], built[head:][::-1])
     gone, new = planned[head : len(planned) - tail], built[head : len(built) - tail]
     program = _program_at(laid.unit)
-    if not gone and 0 < head <= program and not any(_decides(word) for word in new):
-        return  # options that only tune
+    if _only_tunes(laid.unit, built):
+        return
     index, path = _where(laid, role, names, head)
     if head + len(gone) <= program:
         message = (
@@ -99,9 +92,32 @@ def _program_at(unit: Unit) -> int:
     return len(unit.launch.argv) - _same(list(unit.launch.argv)[::-1], words[::-1])
 
 
-def _decides(word: str) -> bool:
-    option = word.partition("=")[0]
-    return option.startswith("-") and option.lstrip("-") in DECIDING
+def _only_tunes(unit: Unit, built: Sequence[str]) -> bool:
+    """Whether a command is the planned one with more options, of which none decides on ranks and hosts."""
+    family = family_of(unit.job)
+    try:
+        (planned,), (found,) = find(unit.launch.argv, family), find(built, family)
+    except (UnreadableError, ValueError):
+        return False  # not one launcher on each side
+    if found.start.launcher is not planned.start.launcher or found.reading.program != planned.reading.program:
+        return False
+    left = [(use.option.name, use.values) for use in planned.reading.uses]
+    for use in found.reading.uses:
+        if (use.option.name, use.values) in left:
+            left.remove((use.option.name, use.values))
+        elif not _tunes(use):
+            return False
+    return not left
+
+
+def _tunes(use: Use) -> bool:
+    """A known option that decides nothing, or sets what is free."""
+    if not use.option.name or use.is_short or use.option.role not in TUNING:
+        return False
+    name = use.value.partition("=")[0]
+    names = (name,) if use.option.role == "env" else (f"OMPI_MCA_{name}", f"PRTE_MCA_{name}")
+    is_held = any(HELD.fullmatch(one) and not FREE.fullmatch(one) for one in names)
+    return not use.option.role or not is_held
 
 
 def _told(words: Sequence[str], head: int, part: Sequence[str]) -> str:
