@@ -189,3 +189,21 @@ def test_a_capability_that_the_namespace_refuses_stays_refused(files: dict[str, 
     page = rules()["capabilities-added"]
     assert "given by waiver" not in page.why
     assert "whatever is waived" in " ".join(page.why.split())
+
+
+POOLS = {
+    "no labels": ("", f"{CLUSTER}:7:3 warning admitted-elsewhere"),
+    "labels of its own": (", labels: {pool: cpu}", f"{SPEC}:5:10 error over-quota"),
+}
+
+
+@pytest.mark.parametrize("name", POOLS)
+def test_a_run_is_admitted_where_it_is_planned(name: str, root: Path) -> None:
+    # 40 workers of 8 CPUs are more than the pool has: Kueue goes on to the next flavor, that of GPU nodes.
+    labels, expected = POOLS[name]
+    spec = workspaces.SPEC.replace("workers: 4\ngpus: 2\n", "workers: 40\n")
+    cluster = workspaces.CLUSTER.replace("memory: 240Gi}", f"memory: 240Gi{labels}}}")
+    workspaces.write(root, {SPEC: spec, CLUSTER: cluster})
+    found = [f"{one.place} {one.severity} {one.rule}" for one in gangplan("validate", "-C", root).findings]
+    assert expected in found
+    assert ("admitted-elsewhere" in str(found)) is (not labels)

@@ -11,6 +11,7 @@ from fractions import Fraction
 from gangplan.model.amounts import bare, say
 from gangplan.validate import queues
 from gangplan.validate.admission.annotations import SIZE
+from gangplan.validate.admission.elsewhere import elsewhere
 from gangplan.validate.admission.model import (
     CPU,
     EXCEEDS,
@@ -49,6 +50,8 @@ def admission(world: World, run: Run) -> Iterator[tuple[int, Problem]]:
     if verdict.outcome == "admit":
         if not verdict.queue:
             yield found[0], _unqueued(world, found[1])
+        for problem in elsewhere(run.unit.job, verdict):
+            yield found[0], problem
         for name, rest in left_over(verdict).items():
             yield found[0], _sliced(world, run, name, verdict.requests[name][0], rest)
         return
