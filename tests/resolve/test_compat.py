@@ -267,3 +267,22 @@ def test_the_tables_agree() -> None:
 
 def test_either() -> None:
     assert [either("a"), either("ab"), either("abc")] == ["a", "a or b", "a, b or c"]
+
+
+@pytest.mark.parametrize(
+    ("versions", "rest", "expected"),
+    [
+        (of(openshift="4.21"), "monitoring: {}\n", ["8:1 warning monitoring-label-enforced"]),
+        (of(openshift="4.21"), "monitoring: {allNamespaces: true}\n", []),
+        (of(openshift="4.21"), "", []),
+        (of(), "monitoring: {}\n", []),
+    ],
+)
+def test_rules_see_runs_on_openshift(versions: str, rest: str, expected: list[str], root: Path) -> None:
+    assert told(findings(root, versions, rest)) == expected
+
+
+def test_the_help_names_the_namespace_and_the_configuration(root: Path) -> None:
+    (found,) = findings(root, of(openshift="4.21"), "monitoring: {namespace: watch}\n")
+    assert "namespacesWithoutLabelEnforcement: [watch]" in (found.help or "")
+    assert "user-workload-monitoring-config" in (found.help or "")
