@@ -55,6 +55,8 @@ def run_cycle(state: State, queues: list[Pending]) -> Cycle:
 
 def _nominate(state: State, asking: Asking) -> _Entry:
     if _is_hopeless(state, asking):
+        # The search that is left out would end at the last flavor: the next one starts at the first.
+        asking.tried = None
         return _Entry(asking, Assignment(fits=False, is_possible=False), [])
     found = assign(state, asking)
     asking.tried, asking.tried_in = tuple(found.tried), state.cycle

@@ -1,0 +1,102 @@
+"""What holds where a queue has several flavors: the search for one is resumed, cut short, and never gets lost."""
+
+from __future__ import annotations
+
+from unittest.mock import patch
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gangplan.simulate.engine import Engine, simulate
+from gangplan.simulate.model import Fungibility, Group, Podset, Preemption, Queue, Run, Setup
+
+VERSIONS = ((0, 15), (0, 18), (0, 19))
+POLICIES = ("Never", "LowerPriority", "Any")
+ON = ("MayStopSearch", "TryNextFlavor")
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> tuple[Setup, list[Run]]:
+    """One to three queues of a cohort with two or three flavors, and a few runs."""
+    flavors = ("fast", "slow", "slowest")[: draw(st.integers(2, 3))]
+    queues = tuple(
+        Queue(
+            name,
+            "all",
+            {(flavor, "cpu"): draw(st.sampled_from((0, 2, 4, 8))) for flavor in flavors},
+            {},
+            {},
+            1.0,
+            (Group(("cpu",), flavors),),
+            draw(st.booleans()),
+            Preemption(draw(st.sampled_from(("Never", "LowerPriority"))), draw(st.sampled_from(POLICIES))),
+            Fungibility(draw(st.sampled_from(ON)), draw(st.sampled_from(ON))),
+        )
+        for name in ("one", "two", "three")[: draw(st.integers(1, 3))]
+    )
+    runs = [
+        Run(
+            f"run{number}",
+            draw(st.sampled_from(queues)).name,
+            (Podset("node", 1, {"cpu": draw(st.integers(1, 6))}),),
+            draw(st.sampled_from((0, 10, 20))),
+            float(draw(st.integers(1, 30))),
+            float(draw(st.integers(0, 60))),
+        )
+        for number in range(draw(st.integers(3, 9)))
+    ]
+    return Setup(queues, (), draw(st.booleans()), kueue=draw(st.sampled_from(VERSIONS))), runs
+
+
+@settings(max_examples=400, deadline=None)
+@given(cases())
+def test_the_short_cut_tells_what_the_whole_search_tells(case: tuple[Setup, list[Run]]) -> None:
+    """`_is_hopeless` only saves time: with it and without, the same happens."""
+    short = simulate(*case)
+    with patch("gangplan.simulate.cycle._is_hopeless", lambda state, asking: False):
+        whole = simulate(*case)
+    assert short.endless or whole.endless or short.events == whole.events
+
+
+@settings(max_examples=400, deadline=None)
+@given(cases())
+def test_nobody_waits_for_ever_in_an_idle_cluster(case: tuple[Setup, list[Run]]) -> None:
+    """When all is over, whoever still waits fits no flavor of the empty cluster, or stands behind such a run."""
+    setup, runs = case
+    engine = simulate(setup, runs)
+    if engine.endless:
+        return
+    assert not any(engine.state.holdings)
+    for pending in engine.pending:
+        for asking in pending.all()[: 1 if pending.is_strict else None]:
+            assert not _is_admitted_alone(setup, asking.run), asking.run
+
+
+def _is_admitted_alone(setup: Setup, run: Run) -> bool:
+    engine = Engine(setup, [run])
+    engine.step()
+    return bool(engine.events)
+
+
+@pytest.mark.parametrize("kueue", VERSIONS)
+def test_a_preempted_run_comes_back_to_the_first_flavor(kueue: tuple[int, int]) -> None:
+    """The run that borrowed lost a race, its search stood at the second flavor, and 128 idle GPUs did not wake
+    it: an evaluation that finds nothing starts the next one at the first flavor
+    (pkg/scheduler/scheduler.go recordAssignment, v0.19.2)."""
+    gpu = "nvidia.com/gpu"
+    rules = Preemption("LowerPriority", "Any")
+
+    def queue(name: str, first: int) -> Queue:
+        nominal = {("h100", gpu): first, ("a100", gpu): 0}
+        return Queue(name, "all", nominal, {}, {}, 1.0, (Group((gpu,), ("h100", "a100")),), False, rules)
+
+    setup = Setup((queue("owner", 128), queue("guest", 0)), (), False, kueue=kueue)
+    pods = (Podset("node", 8, {gpu: 64}),)
+    runs = [
+        Run("first", "owner", pods, 20, 1000.0, 0.0),
+        Run("guest", "guest", pods, 10, 100.0, 10.0),
+        Run("second", "owner", pods, 20, 50.0, 20.0),
+    ]
+    told = [(event.time, event.what) for event in simulate(setup, runs).events if event.run == "guest"]
+    assert told == [(10, "admitted"), (20, "preempted"), (70, "admitted"), (170, "finished")]
