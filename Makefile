@@ -8,6 +8,9 @@ SEED ?= 1
 COUNT ?= 2000
 WHAT ?= all
 
+# Without bytecode every start of Python takes about three times as long.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help demo test check format docs update constraints schemas bench lab lab-up lab-down e2e e2e-matrix fidelity reality law clean
 

@@ -9,11 +9,13 @@ import platform
 import shutil
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
 
 from benchmarks import peers
+from benchmarks.budget import fitted, speed_of
 from benchmarks.measure import Figure, command, gangplan, repeat
 from benchmarks.validation import validation
 from benchmarks.workspace import CLUSTERS, write_workspace
@@ -30,17 +32,38 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--specs", type=int, default=1000, help="size of the main workspace (1000)")
     parser.add_argument("--repeat", type=int, default=3, help="runs of each long row (3)")
+    parser.add_argument(
+        "--within",
+        type=float,
+        default=240,
+        metavar="SECONDS",
+        help="measure less on a machine too slow to end in this time (240); 0: all, however long it takes",
+    )
     parser.add_argument("--json", metavar="FILE", help="also write the figures to a file")
     asked = parser.parse_args()
     print(_machine())
     rows: list[tuple[str, list[Figure]]] = []
     with tempfile.TemporaryDirectory(prefix="gangplan-bench-") as folder:
-        for title, figures in _sections(Path(folder), asked.specs, asked.repeat):
+        specs, times = _sized(Path(folder), asked.specs, asked.repeat, asked.within)
+        for title, figures in _sections(Path(folder), specs, times):
             _print_section(title, figures)
             rows.append((title, figures))
     if asked.json:
         Path(asked.json).write_text(_as_json(rows), encoding="utf-8")
     return 0
+
+
+def _sized(folder: Path, specs: int, times: int, within: float) -> tuple[int, int]:
+    """Specs and repeats that this machine manages in the time it is given."""
+    if not within:
+        return specs, times
+    began = time.monotonic()
+    speed = speed_of(folder, SEED)
+    found = fitted(specs, times, speed, within - (time.monotonic() - began))
+    if found != (specs, times):
+        asked = f"{specs} specs and {times} repeats"
+        print(f"\nmeasured: {found[0]} specs, {found[1]} repeats, to end in {within:.0f} s ({asked}: longer)")
+    return found
 
 
 def _sections(folder: Path, specs: int, times: int) -> Iterator[tuple[str, list[Figure]]]:

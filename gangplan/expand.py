@@ -12,7 +12,7 @@ from pathlib import Path
 
 from gangplan.emit import Change, EarlierRuns, Stage, header_lines
 from gangplan.errors import InternalError
-from gangplan.findings import Finding, Location, error
+from gangplan.findings import Finding, Location, about, error
 from gangplan.gates import check_objects, check_standing, prove_run, versions_of
 from gangplan.generators import platform_objects, run_objects, tenant_objects
 from gangplan.kept import named, path_of
@@ -153,7 +153,8 @@ def expand_cluster(cluster: str, teams: Sequence[str] = ()) -> Expanded:
         tracer = joined(tracers)
         result.findings += _policies(worker, cluster, bare, tracer, result, result.findings)
     owners = {tenant.namespace: tenant.team for tenant in tenants}
-    result.findings = excuse_standing(result.findings, worker.workspace.waivers, cluster, owners)
+    findings = excuse_standing(result.findings, worker.workspace.waivers, cluster, owners)
+    result.findings = about(cluster, findings)
     return result
 
 
@@ -206,11 +207,11 @@ def _plan(worker: Worker, file: SpecFile, result: Expanded) -> Iterable[tuple[st
         if cluster in worker.options.closed or not worker.options.scope.takes(cluster, file.team, file.file):
             continue
         job, findings = resolve(worker.workspace, spec, cluster)
-        result.findings += findings
+        result.findings += about(cluster, findings)
         if job is None:
             continue
         unit, findings = plan_unit(job, spec, sources_of(worker.workspace, spec, cluster))
-        result.findings += findings
+        result.findings += about(cluster, findings)
         if unit is not None:
             place = spec.document.where(("name",)) if spec.spec.name else Location(file.file, 1, 1)
             result.jobs.append((cluster, job.namespace, job.name, place))
@@ -247,7 +248,7 @@ def _render_runs(worker: Worker, cluster: str, units: list[tuple[Unit, Spec]], r
                 result.demands.append((cluster, f"{unit.job.team}/{unit.job.name}", place, demand))
         text = dump_all(bodies, header_lines(unit.job.source)).replace(unit.run_name, name)
         path = path_of(cluster, unit, name)
-        result.findings[begin:] = excuse(result.findings[begin:], waivers, subject)
+        result.findings[begin:] = about(cluster, excuse(result.findings[begin:], waivers, subject))
         _put(worker, result, path, text)
         result.objects += len(bodies)
         result.active += not unit.job.is_archived

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 
 # A plain word of English at the beginning of a sentence; names of programs keep their small letter.
@@ -81,7 +81,8 @@ class Finding:
 
     `rule` is a stable kebab-case id; `where` the place in a user's file that is to blame;
     `object_ref` and `path` name the rendered object and its field when one is involved;
-    `help` is one sentence that can be followed or pasted; `waiver` excuses it; `fix` repairs it.
+    `help` is one sentence that can be followed or pasted; `waiver` excuses it; `fix` repairs it;
+    `clusters` are those that it was found for, empty where it is about none in particular.
     """
 
     rule: str
@@ -93,6 +94,7 @@ class Finding:
     path: str = ""
     waiver: Waived | None = None
     fix: Fix | None = field(default=None, compare=False)
+    clusters: tuple[str, ...] = field(default=(), compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "help", sentence(self.help))
@@ -147,11 +149,40 @@ def note(rule: str, where: Location, message: str, help: str = "") -> Finding:
 
 
 def in_order(findings: Iterable[Finding]) -> list[Finding]:
-    """The findings sorted and without exact repeats (one cause is reported once).
+    """The findings sorted and without exact repeats (one cause is reported once, for all its clusters).
 
     Where one place breaks a rule twice and only one breach is waived, the one that counts comes first.
     """
-    return sorted(dict.fromkeys(findings), key=lambda finding: (finding.sort_key, not finding.counts))
+    merged: dict[Finding, Finding] = {}
+    for finding in findings:
+        first = merged.setdefault(finding, finding)
+        if first.clusters != finding.clusters:
+            merged[finding] = on_clusters(first, *first.clusters, *finding.clusters)
+    return sorted(merged.values(), key=lambda finding: (finding.sort_key, not finding.counts))
+
+
+def about(cluster: str, findings: Iterable[Finding]) -> list[Finding]:
+    """The findings, those that name no cluster as ones about this."""
+    return [one if one.clusters else on_clusters(one, cluster) for one in findings]
+
+
+def on_clusters(finding: Finding, *clusters: str) -> Finding:
+    """The finding as one about these clusters."""
+    return replace(finding, clusters=tuple(sorted(set(clusters))))
+
+
+def told_apart(findings: Iterable[Finding], runs: Mapping[str, Collection[str]]) -> list[Finding]:
+    """Findings about a run that hold on some of its clusters alone, each with their names in front.
+
+    `runs` are the clusters of each run, by the reference of its object.
+    """
+    return [_apart(one, runs.get(one.object_ref, ())) for one in findings]
+
+
+def _apart(finding: Finding, clusters: Collection[str]) -> Finding:
+    if not finding.clusters or set(finding.clusters) >= set(clusters):
+        return finding
+    return replace(finding, message=f"on {', '.join(finding.clusters)}: {finding.message}")
 
 
 def worst(findings: Iterable[Finding]) -> Severity | None:

@@ -14,7 +14,7 @@ from gangplan.emit import Change, Outcome, Stage
 from gangplan.emit.lock import locked
 from gangplan.engines import pick
 from gangplan.expand import Expanded, Options, Run
-from gangplan.findings import Finding, Location, error, in_order
+from gangplan.findings import Finding, Location, about, error, in_order
 from gangplan.foreign import Today, foreign
 from gangplan.gates import check_together
 from gangplan.overlay import load_component, no_match
@@ -27,7 +27,7 @@ from gangplan.resolve.tenant_checks import check_tenants
 from gangplan.resolve.upgrade import Pairs, with_versions
 from gangplan.resolve.waiver_checks import check_waivers
 from gangplan.scan import scan, untold, without
-from gangplan.scope import EVERYTHING, Scope, select
+from gangplan.scope import EVERYTHING, Scope, select, told
 from gangplan.spec.namespaces import namespace_of
 from gangplan.validate.contention import Demand
 from gangplan.waivers import Subject, excuse, excuse_by_file
@@ -172,7 +172,9 @@ def _expand(request: Request, stage: Stage | None, keeps_texts: bool) -> Result:
     scope, files = select(workspace, request.clusters, request.teams, request.specs, Path.cwd())
     result = Result(list(findings), specs=len(files), files=tuple(file.file for file in files), scope=scope)
     closed = closed_clusters(workspace, findings)
-    _Collector(workspace, result, closed).collect(request, files, stage, keeps_texts)
+    collector = _Collector(workspace, result, closed)
+    collector.collect(request, files, stage, keeps_texts)
+    result.findings = told(result.findings, scope, collector.places)
     return _with_secrets(request.root, result)
 
 
@@ -269,7 +271,8 @@ class _Collector:
             for finding in check_together(cluster, pools, demands):
                 team, job = named[finding.where]
                 subject = Subject(cluster, team, job)
-                self.result.findings += excuse([finding], self.workspace.waivers, subject)
+                excused = excuse([finding], self.workspace.waivers, subject)
+                self.result.findings += about(cluster, excused)
 
     def _check_patches(self) -> None:
         """A patch that matches nothing is a mistake: kustomize would pass it in silence."""

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import fnmatch
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from gangplan.errors import UserError
+from gangplan.findings import Finding, in_order, on_clusters, told_apart
 from gangplan.workspace import OVERLAYS, RENDERED, SPECS, SpecFile, Workspace, nearest
 
 # What stands here counts for every run: a named file of it means the whole workspace.
@@ -47,11 +48,11 @@ class Scope:
     def has_whole(self, cluster: str) -> bool:
         """Whether everything of a cluster is worked on: its platform, its tenants and every run."""
         is_meant = self.names_nothing or cluster in self.named_clusters
-        return is_meant and not self.teams and self._allows(cluster)
+        return is_meant and not self.teams and self.allows(cluster)
 
     def tenants(self, cluster: str) -> tuple[str, ...] | None:
         """The teams whose tenants are worked on; empty means the platform and all, None that nothing is."""
-        if not self._allows(cluster):
+        if not self.allows(cluster):
             return None
         if self.names_nothing or cluster in self.named_clusters:
             return self.teams
@@ -59,7 +60,7 @@ class Scope:
 
     def takes(self, cluster: str, team: str, file: str) -> bool:
         """Whether the run of a spec on a cluster is worked on."""
-        if not self._allows(cluster) or not self._allows_team(team):
+        if not self.allows(cluster) or not self._allows_team(team):
             return False
         return cluster in self.named_clusters or self._means(team, file)
 
@@ -83,7 +84,8 @@ class Scope:
             return True
         return self._allows_team(team) and (bool(self.named_clusters) or self._means(team, file))
 
-    def _allows(self, cluster: str) -> bool:
+    def allows(self, cluster: str) -> bool:
+        """Whether the flags let a cluster be worked on."""
         return not self.clusters or cluster in self.clusters
 
     def _allows_team(self, team: str) -> bool:
@@ -226,3 +228,27 @@ def _unknown(workspace: Workspace, argument: str, names: Sequence[str], cwd: Pat
         f"{begin} there is no file '{argument}'",
         f"{nearest(inside[-1], known)} A file that was deleted cannot be named; without names all is checked.",
     )
+
+
+def told(findings: Sequence[Finding], scope: Scope, runs: Collection[tuple[str, str, str]]) -> list[Finding]:
+    """The findings in order: every error, and of the rest what is about a cluster that is worked on.
+
+    Where only specs are named, those are the clusters that they run on. `runs` are (cluster, namespace, job);
+    what holds on some of a run's clusters alone names them.
+    """
+    clusters: dict[str, list[str]] = {}
+    for cluster, namespace, job in runs:
+        clusters.setdefault(f"TrainJob/{namespace}/{job}", []).append(cluster)
+    on = {cluster for cluster, _, _ in runs} if scope.names_specs_alone else set()
+
+    def concerns(finding: Finding) -> bool:
+        is_meant = any(scope.allows(one) and one in (on or {one}) for one in finding.clusters)
+        return finding.is_error or not finding.clusters or is_meant
+
+    return told_apart(in_order(filter(concerns, map(_placed, findings))), clusters)
+
+
+def _placed(finding: Finding) -> Finding:
+    """A finding in a cluster's own files is about that cluster."""
+    top, cluster, *_ = [*finding.where.file.split("/"), ""]
+    return on_clusters(finding, cluster) if top == OVERLAYS and not finding.clusters else finding

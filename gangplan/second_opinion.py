@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 
 from gangplan.emit import source_of
-from gangplan.findings import Finding, Location, Severity
+from gangplan.findings import Finding, Location, Severity, about
 from gangplan.gates import versions_of
 from gangplan.resolve.platform import resolve_platform
 from gangplan.tools.kubeconform import Kubeconform, Verdict, pick
@@ -40,7 +40,7 @@ def _judge_cluster(judge: Kubeconform, workspace: Workspace, folder: Path) -> li
     kinds = {kind for file in files for kind in _KIND.findall(file.read_text(encoding="utf-8"))}
     with tempfile.TemporaryDirectory(prefix="gangplan-") as schemas:
         verdicts = judge.check(files, materialise(versions, Path(schemas), kinds))
-    return [_finding(verdict) for verdict in verdicts if verdict.status != "valid"]
+    return about(folder.name, (_finding(verdict) for verdict in verdicts if verdict.status != "valid"))
 
 
 def _finding(verdict: Verdict) -> Finding:

@@ -119,6 +119,7 @@ def _cluster(workspace: Workspace, name: str, revision: str, before: Tree, after
             problem.help,
             about if problem.severity is Severity.ERROR else "",
             dotted(problem.path),
+            clusters=(name,),
         )
         told.append(Told(finding, _spot(step.key, problem.path, old, new)))
     return told

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 from gangplan.errors import UserError
 from gangplan.findings import Finding, Location, error
@@ -35,6 +36,7 @@ class ClusterFile:
     spec: Cluster
     document: Document
     crds: CrdFiles = NO_CRDS
+    known: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)  # what follows, once asked
 
 
 @dataclass(frozen=True, slots=True)

@@ -210,6 +210,8 @@ def test_json_of_validate(root: Path) -> None:
         "line": 8,
         "column": 9,
         "endColumn": 13,
+        "cluster": "",
+        "clusters": [],
         "object": "",
         "path": "",
         "message": "memory: '32GB' is not a valid amount",

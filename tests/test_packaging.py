@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -110,3 +112,17 @@ def test_the_wheel_holds_nothing_else(wheel: set[str]) -> None:
         )
     entries = [name for name in wheel if name.endswith("entry_points.txt")]
     assert len(entries) == 1
+
+
+@pytest.mark.skipif(shutil.which("make") is None, reason="there is no make")
+def test_make_lets_python_keep_bytecode() -> None:
+    """Where a shell sets PYTHONDONTWRITEBYTECODE, every command would take three times as long."""
+    shown = subprocess.run(
+        ["make", "--silent", "--eval=shown: ; @echo [$$PYTHONDONTWRITEBYTECODE]", "shown"],
+        cwd=REPOSITORY,
+        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert shown.stdout == "[]\n"

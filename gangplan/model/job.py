@@ -232,6 +232,7 @@ class Job:
     datasets: tuple[str, ...] = ()  # of a job with a regime or a residency
     data_regions: tuple[tuple[str, str], ...] = ()
     is_extended: bool = False  # whether it may take longer than a plain run
+    pools: tuple[str, ...] = ()  # those of the team where a worker fits, as they are preferred
     origins: dict[str, Origin] = field(default_factory=dict, compare=False, repr=False)
 
     @property

@@ -66,6 +66,12 @@ def _finding() -> dict[str, Any]:
             "severity": {"enum": _LEVELS, "description": "How bad it is."},
             **_place("Where the cause stands"),
             "endColumn": _count("Column behind the word or value there; 0 where it is not known."),
+            "cluster": _text("The cluster that it is about; empty where it is about none or several."),
+            "clusters": {
+                "type": "array",
+                "items": {"type": "string"},
+                "description": "All clusters that it is about; empty where it is about none in particular.",
+            },
             "object": _text("Kind/namespace/name of the rendered object, when one is involved."),
             "path": _text("Its field."),
             "message": _text("What is wrong, with the value."),

@@ -61,6 +61,8 @@ def _as_dict(entry: Entry) -> dict[str, Any]:
         "severity": finding.severity.word,
         **_place(finding.where),
         "endColumn": finding.where.end,
+        "cluster": whole(finding.clusters[0]) if len(finding.clusters) == 1 else "",
+        "clusters": list(map(whole, finding.clusters)),
         "object": whole(finding.object_ref),
         "path": whole(finding.path),
         "message": whole(finding.message),

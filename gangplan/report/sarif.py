@@ -116,6 +116,8 @@ def _result(report: Report, entry: Entry, index: dict[str, int]) -> dict[str, An
         "locations": [_location(report, finding)],
         "partialFingerprints": {FINGERPRINT: entry.fingerprint},
     }
+    if finding.clusters:
+        result["properties"] = {"clusters": list(map(whole, finding.clusters))}
     if waived:
         result["suppressions"] = [{"kind": "external", "justification": visible(waived)}]
     if finding.fix:

@@ -18,7 +18,6 @@ from gangplan.model.profiles import (
     DEFAULT_TIMEOUT_S,
     DEFAULT_WORKERS,
     PLAIN_TIMEOUT_S,
-    launcher_size,
 )
 from gangplan.resolve.compliance import resolve_compliance
 from gangplan.resolve.context import Context
@@ -36,9 +35,10 @@ from gangplan.resolve.losses import check_checkpoint, check_spot
 from gangplan.resolve.placement import Placement, Shape, gpu_model, resolve_placement
 from gangplan.resolve.platform import resolve_platform
 from gangplan.resolve.proxy import add_proxy
+from gangplan.resolve.reach import launcher_of
 from gangplan.resolve.tenant import SERVICE_ACCOUNT
 from gangplan.resolve.zones import check_zones
-from gangplan.spec.job import Launcher, Mpi, TrainingJob
+from gangplan.spec.job import Mpi, TrainingJob
 from gangplan.spec.namespaces import namespace_of
 from gangplan.waivers import Subject, excuse, marks
 from gangplan.workspace import Spec, Workspace, nearest
@@ -108,7 +108,8 @@ def _resolve(context: Context) -> Job | None:
     gpus: int = context.choose("gpus", DEFAULT_GPUS)
     slots = _slots(context, gpus)
     shape = _shape(context, gpus)
-    placement = resolve_placement(context, shape)
+    has_launcher = image is not None and image.framework != "torch"
+    placement = resolve_placement(context, shape, workers, has_launcher)
     check_counts(context, workers, gpus, slots)
     bounds = _bounds(context)
     check_labels(context)
@@ -138,6 +139,7 @@ def _resolve(context: Context) -> Job | None:
         launcher=launcher,
         launcher_runs_ranks=runs_ranks,
         worker_pool=placement.worker,
+        pools=placement.alike,
         launcher_pool=launcher_pool,
         posture=posture,
         egress=egress,
@@ -283,6 +285,5 @@ def _launcher(
     """Resources and pool of the launcher: a worker's own when it runs ranks, else the ladder without GPU."""
     if runs_ranks:
         return worker, placement.worker
-    asked = context.spec.spec.launcher or Launcher()
-    cpu, memory = launcher_size(workers)
-    return Resources(asked.cpu or cpu, asked.memory or memory), placement.launcher
+    beside = launcher_of(context, workers)
+    return Resources(beside.cpu, beside.memory), placement.launcher

@@ -9,6 +9,7 @@ from gangplan.model.job import Origin, Pool, Toleration
 from gangplan.model.quantity import Quantity
 from gangplan.resolve.context import Context
 from gangplan.resolve.quota import team_pools
+from gangplan.resolve.reach import Demand, launcher_of, takes_all
 from gangplan.spec.nodes import NodePool, PoolPrice
 
 # Every node that gangplan uses runs Linux (MPI-13).
@@ -29,7 +30,10 @@ class Shape:
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """The outcome: the pool by name, its facts, and what pods need to land there."""
+    """The outcome: the pool by name, its facts, and what pods need to land there.
+
+    `alike` are the pools of the same kind that a worker fits, as they are preferred.
+    """
 
     name: str
     node_pool: NodePool
@@ -38,34 +42,32 @@ class Placement:
     devices: tuple[tuple[str, int], ...]
     topology: tuple[str, str] | None
     rdma_network: str
+    alike: tuple[str, ...] = ()
 
 
-def resolve_placement(context: Context, shape: Shape) -> Placement | None:
-    """The pool for this shape: the named one, else the first in the cluster file where a worker fits."""
+def resolve_placement(context: Context, shape: Shape, workers: int, has_launcher: bool) -> Placement | None:
+    """The pool for this shape: the named one, else the first in the cluster file that takes the whole run.
+
+    Where none does, the first where one worker fits: the proofs tell what is too much there.
+    """
     everywhere = context.cluster.spec.node_pools
     pools = {name: everywhere[name] for name in team_pools(context.cluster.spec, context.team.name)}
     asked = context.spec.spec.placement
     if asked and asked.node_pool:
-        name = asked.node_pool
-        if not _is_allowed(context, name, pools):
-            return None
-        reason = _misfit(pools[name], shape)[1]
-        if reason:
-            context.error(
-                "pool-no-fit",
-                context.where("placement", "nodePool"),
-                f"a worker does not fit on a node of pool '{name}' of cluster {context.cluster.name}: {reason}",
-                "Ask for less per worker, or name another pool.",
-            )
-            return None
+        alike = [asked.node_pool] if _is_taken(context, shape, asked.node_pool, pools) else []
+    else:
+        alike = _fitting(context, shape, pools)
+    if not alike:
+        return None
+    name = alike[0]
+    if asked and asked.node_pool:
         context.origins["nodePool"] = Origin("spec", context.where("placement", "nodePool"))
     else:
-        found = _first_fit(context, shape, pools)
-        if found is None:
-            return None
-        name = found
+        if len(alike) > 1:
+            beside = launcher_of(context, workers) if has_launcher else None
+            name = _roomy(context, shape, pools, alike, workers, beside)
         context.origins["nodePool"] = Origin(
-            f"first pool of cluster {context.cluster.name} where a worker fits",
+            f"first pool of cluster {context.cluster.name} that takes the run",
             context.cluster.document.where(("nodePools", name), key=True),
         )
     pool = pools[name]
@@ -82,6 +84,7 @@ def resolve_placement(context: Context, shape: Shape) -> Placement | None:
         tuple(sorted(devices)),
         _topology(context, name, pool),
         rdma_network,
+        tuple(alike),
     )
 
 
@@ -98,6 +101,21 @@ def gpu_model(context: Context, gpus: int) -> str | None:
         if model in {pool.gpu.model for pool in context.cluster.spec.node_pools.values() if pool.gpu}
         else None
     )
+
+
+def _is_taken(context: Context, shape: Shape, name: str, pools: dict[str, NodePool]) -> bool:
+    """Whether the pool that the spec names is the team's, and large enough for a worker."""
+    if not _is_allowed(context, name, pools):
+        return False
+    reason = _misfit(pools[name], shape)[1]
+    if reason:
+        context.error(
+            "pool-no-fit",
+            context.where("placement", "nodePool"),
+            f"a worker does not fit on a node of pool '{name}' of cluster {context.cluster.name}: {reason}",
+            "Ask for less per worker, or name another pool.",
+        )
+    return not reason
 
 
 def _is_allowed(context: Context, name: str, pools: dict[str, NodePool]) -> bool:
@@ -147,17 +165,20 @@ def _misfit(pool: NodePool, shape: Shape) -> tuple[str, str]:
     return "", ""
 
 
-def _first_fit(context: Context, shape: Shape, pools: dict[str, NodePool]) -> str | None:
-    """The first pool where a worker fits. Jobs without GPUs prefer pools without them; spot is only by request."""
+def _fitting(context: Context, shape: Shape, pools: dict[str, NodePool]) -> list[str]:
+    """The pools where a worker fits, as they are preferred.
+
+    Jobs without GPUs prefer pools without them, and never leave those for want of room; spot is only by request.
+    """
     names = sorted(pools, key=lambda name: (pools[name].gpu is not None) if not shape.gpus else False)
     offered = [name for name in names if shape.capacity or pools[name].capacity == "on-demand"]
-    for name in offered:
-        if not _misfit(pools[name], shape)[1]:
-            return name
+    fitting = [name for name in offered if not _misfit(pools[name], shape)[1]]
+    if fitting:
+        return [name for name in fitting if (pools[name].gpu is None) == (pools[fitting[0]].gpu is None)]
     models = {pool.gpu.model for pool in pools.values() if pool.gpu}
     if shape.gpus and shape.model and shape.model not in models:
         context.unknown("gpu-model-unknown", context.where("gpu", "model"), "GPU model", shape.model, models)
-        return None
+        return []
     reasons = "; ".join(
         f"{name}: {_misfit(pools[name], shape)[1] or 'spot nodes, which a run must ask for'}"
         for name in names
@@ -172,7 +193,24 @@ def _first_fit(context: Context, shape: Shape, pools: dict[str, NodePool]) -> st
         f"a worker fits on no node that team {context.team.name} may use on cluster {context.cluster.name} ({reasons})",
         "Ask for less per worker, or run it on another cluster.",
     )
-    return None
+    return []
+
+
+def _roomy(
+    context: Context,
+    shape: Shape,
+    pools: dict[str, NodePool],
+    names: list[str],
+    workers: int,
+    launcher: Demand | None,
+) -> str:
+    """The first of these pools that takes the whole run; the first of all where none does."""
+    wanted = Demand(workers, shape.gpus, shape.cpu, shape.memory)
+    for name in names:
+        beside = launcher if _launcher_pool(pools, name) == name else None
+        if takes_all(context, name, wanted, beside):
+            return name
+    return names[0]
 
 
 def _launcher_pool(pools: dict[str, NodePool], worker_pool: str) -> str:

@@ -37,14 +37,17 @@ from gangplan.spec.cluster import Cluster
 from gangplan.spec.namespaces import namespace_of
 from gangplan.spec.nodes import NodePool
 from gangplan.spec.queues import Preemption
-from gangplan.workspace import Workspace
+from gangplan.workspace import ClusterFile, TeamFile, Workspace
 
 MULTIKUEUE = "multikueue"
 
 
 def resolve_site(workspace: Workspace, cluster_name: str) -> Site:
     """The site of a cluster whose file was found sound (`check_site`)."""
-    cluster = workspace.clusters[cluster_name]
+    return _site(workspace.clusters[cluster_name], workspace.teams)
+
+
+def _site(cluster: ClusterFile, teams: Mapping[str, TeamFile]) -> Site:
     spec, platform = cluster.spec, resolve_platform(cluster)
     source = cluster.document.file
     monitor = _monitor(spec)
@@ -54,7 +57,7 @@ def resolve_site(workspace: Workspace, cluster_name: str) -> Site:
         )
     flavors = _flavors(spec, platform)
     names = {flavor.pool: flavor.name for flavor in flavors}
-    namespaces = {name: namespace_of(spec, name, team.spec) for name, team in workspace.teams.items()}
+    namespaces = {name: namespace_of(spec, name, team.spec) for name, team in teams.items()}
     return Site(
         source,
         platform,
@@ -186,6 +189,23 @@ def _workers(spec: Cluster) -> tuple[Worker, ...]:
     return tuple(
         Worker(name, worker.kubeconfig_secret) for name, worker in sorted(spec.multi_kueue.clusters.items())
     )
+
+
+def most_by_pool(cluster: ClusterFile, teams: Mapping[str, TeamFile]) -> dict[str, dict[str, Amounts]]:
+    """The most that each team can ever hold at once: team -> pool -> resource -> amount; empty without Kueue.
+
+    Asked for by every run that may choose among pools, so it is worked out once per cluster file.
+    """
+    if "most" not in cluster.known:
+        site = _site(cluster, teams)
+        pools = {flavor.name: flavor.pool for flavor in site.flavors}
+        most = most_by_queue(site)
+        cluster.known["most"] = {
+            queue.team: {pools[flavor]: amounts for flavor, amounts in most[queue.name].items()}
+            for queue in site.queues
+        }
+    found: dict[str, dict[str, Amounts]] = cluster.known["most"]
+    return found
 
 
 def most_by_team(workspace: Workspace, cluster_name: str) -> dict[str, Amounts]:

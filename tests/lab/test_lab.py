@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.signals import LISTENING
+
 from . import client, fixtures, samples
 from .client import ApiError, Object, condition
 from .lab import Lab
@@ -226,13 +228,10 @@ def test_two_labs_stand_side_by_side(lab: Lab) -> None:
     assert not (other.folder.path / "etcd").exists()
 
 
-# Whoever starts the tests in the background may have had interrupts ignored.
-HOLD = """
-import signal
+HOLD = f"""{LISTENING}
 import time
-signal.signal(signal.SIGINT, signal.default_int_handler)
 from tests.lab.lab import Lab
-lab = Lab({!r}).start()
+lab = Lab({{!r}}).start()
 print(*[process.pid for process in lab.processes], flush=True)
 time.sleep(600)
 """

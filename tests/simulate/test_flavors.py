@@ -1,4 +1,4 @@
-"""What holds where a queue has several flavors: the search for one is resumed, cut short, and never gets lost."""
+"""What holds where a queue has several flavors: the search for one is resumed, cut short, never lost."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_the_short_cut_tells_what_the_whole_search_tells(case: tuple[Setup, list
 @settings(max_examples=400, deadline=None)
 @given(cases())
 def test_nobody_waits_for_ever_in_an_idle_cluster(case: tuple[Setup, list[Run]]) -> None:
-    """When all is over, whoever still waits fits no flavor of the empty cluster, or stands behind such a run."""
+    """When all is over, who still waits fits no flavor of the idle cluster, or is behind such a run."""
     setup, runs = case
     engine = simulate(setup, runs)
     if engine.endless:
@@ -81,9 +81,11 @@ def _is_admitted_alone(setup: Setup, run: Run) -> bool:
 
 @pytest.mark.parametrize("kueue", VERSIONS)
 def test_a_preempted_run_comes_back_to_the_first_flavor(kueue: tuple[int, int]) -> None:
-    """The run that borrowed lost a race, its search stood at the second flavor, and 128 idle GPUs did not wake
-    it: an evaluation that finds nothing starts the next one at the first flavor
-    (pkg/scheduler/scheduler.go recordAssignment, v0.19.2)."""
+    """The run that borrowed lost a race, its search stood at the second flavor, and idle GPUs never woke it.
+
+    An evaluation that finds nothing starts the next one at the first flavor (pkg/scheduler/scheduler.go
+    recordAssignment, v0.19.2).
+    """
     gpu = "nvidia.com/gpu"
     rules = Preemption("LowerPriority", "Any")
 

@@ -13,6 +13,7 @@ import pytest
 
 from gangplan.errors import ToolError
 from gangplan.tools.run import run
+from tests.signals import LISTENING
 from tests.tools.programs import fake
 
 
@@ -120,10 +121,17 @@ def test_timeout_ends_the_whole_group(tmp_path: Path) -> None:
     assert all(gone(pid) for pid in pids(tmp_path))
 
 
-def test_interrupt_ends_the_whole_group(tmp_path: Path) -> None:
+@pytest.mark.parametrize("inherited", [signal.SIG_DFL, signal.SIG_IGN])
+def test_interrupt_ends_the_whole_group(tmp_path: Path, inherited: signal.Handlers) -> None:
+    """Also where the tests run in the background of a shell and inherited an ignored interrupt."""
     program = fake("hang", "kustomize", tmp_path)
-    script = f"from gangplan.tools.run import run; run([{str(program)!r}], timeout_s=60)"
-    with subprocess.Popen([sys.executable, "-c", script], stderr=subprocess.PIPE) as ours:
+    script = f"{LISTENING}from gangplan.tools.run import run; run([{str(program)!r}], timeout_s=60)"
+    before = signal.signal(signal.SIGINT, inherited)
+    try:
+        ours = subprocess.Popen([sys.executable, "-c", script], stderr=subprocess.PIPE)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    with ours:
         started = pids(tmp_path)
         ours.send_signal(signal.SIGINT)
         _, stderr = ours.communicate(timeout=60)

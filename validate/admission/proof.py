@@ -19,6 +19,7 @@ from gangplan.validate.admission.model import (
     TOPOLOGY,
     Shortage,
     Verdict,
+    exact,
     left_over,
 )
 from gangplan.validate.admission.podsets import job_of, pod_sets
@@ -68,7 +69,7 @@ def admission(world: World, run: Run) -> Iterator[tuple[int, Problem]]:
         found[0],
         Problem(
             WORKERS,
-            _sentence(verdict),
+            _sentence(world, run, verdict),
             f"{_smallest_change(world, run, verdict, most)} Kueue would say: {_quote(verdict)}.",
             OVER_QUOTA
             if verdict.cause == EXCEEDS
@@ -153,7 +154,7 @@ def _help_of(verdict: Verdict) -> str:
     return "Correct what the message names in the spec, or the patch of the overlay that put it there."
 
 
-def _sentence(verdict: Verdict) -> str:
+def _sentence(world: World, run: Run, verdict: Verdict) -> str:
     """What is wrong, in the words of the founding documents where it is about quota."""
     if verdict.cause == TOPOLOGY:
         return "No place in the cluster's topology is large enough."
@@ -162,16 +163,17 @@ def _sentence(verdict: Verdict) -> str:
         return f"No flavor of queue '{verdict.queue}' takes the run's pods{': ' + why if why else ''}."
     short = _worst(verdict.shortages)
     asked, most = _amount(short.resource, short.requested), _amount(short.resource, short.most)
-    if _is_gpu(short.resource):
-        return f"Requested {asked} GPUs, but project quota is {most}. Contact admin or reduce workers."
+    where = _where(world, run, verdict, short)
+    if is_gpu(short.resource):
+        return f"Requested {asked} GPUs, but project quota is {most}. Contact admin or reduce workers.{where}"
     if short.resource == CPU:
         return (
             f"Job requires {asked} CPU cores, but project quota is {most} cores."
-            " Request quota increase or reduce workers."
+            f" Request quota increase or reduce workers.{where}"
         )
     return (
         f"Job requires {asked} of {short.resource}, but project quota is {most}."
-        " Request quota increase or reduce workers."
+        f" Request quota increase or reduce workers.{where}"
     )
 
 
@@ -189,7 +191,39 @@ def _quote(verdict: Verdict) -> str:
     return about[0] if about else words
 
 
-def _is_gpu(resource: str) -> bool:
+def _where(world: World, run: Run, verdict: Verdict, short: Shortage) -> str:
+    """Which pool the quota is of, and what others that workers fit would give: empty where there is none.
+
+    Kueue takes all resources of a pod set from one flavor, so quotas of two pools never add up for one run.
+    """
+    node = read(world).idle[verdict.queue]
+    others = {
+        flavor: most
+        for flavor, resource in sorted(node.nominal)
+        if resource == short.resource
+        and flavor != short.flavor
+        and pool_name(flavor) in run.unit.job.pools
+        and (most := node.potential((flavor, resource))) > 0
+    }
+    if not others:
+        return ""
+    listed = ", ".join(
+        f"{_amount(short.resource, exact(short.resource, most))} of {pool_name(flavor)}"
+        for flavor, most in others.items()
+    )
+    return (
+        f" That is what can be had of pool {pool_name(short.flavor)}; there are {listed} too, but all workers"
+        " of a run take theirs from one pool."
+    )
+
+
+def pool_name(flavor: str) -> str:
+    """The pool of a flavor: one with a topology carries a hash behind the pool's name."""
+    return re.sub(r"-[0-9a-f]{6}$", "", flavor)
+
+
+def is_gpu(resource: str) -> bool:
+    """Whether a resource is GPUs, or slices of one."""
     name = resource.partition("/")[2]
     return name == "gpu" or name.startswith(("mig-", "gpu."))
 
@@ -198,7 +232,7 @@ def _worst(shortages: Sequence[Shortage]) -> Shortage:
     """GPUs before cores before memory, in the flavor that has the most of it."""
 
     def rank(one: Shortage) -> tuple[int, Fraction]:
-        order = 0 if _is_gpu(one.resource) else 1 if one.resource == CPU else 2
+        order = 0 if is_gpu(one.resource) else 1 if one.resource == CPU else 2
         return order, -one.most
 
     return min(shortages, key=rank)

@@ -16,6 +16,7 @@ from gangplan.validate.admission.model import NeverError, exact
 from gangplan.validate.fit.admitted import admitted_pods
 from gangplan.validate.fit.advice import fewer, less
 from gangplan.validate.fit.fits import fit_pods
+from gangplan.validate.fit.forgotten import FORGOTTEN, Forgotten, forgotten
 from gangplan.validate.fit.model import Fit
 from gangplan.validate.fit.pods import Pods
 from gangplan.validate.fit.reduce import units_free, why_not
@@ -32,7 +33,8 @@ WORDS = {"cpu": "CPU", "memory": "memory"}
 
 
 def find_nodes(world: World, run: Run) -> Iterator[tuple[int, Problem]]:
-    """At most one problem: pods that no node takes, too few nodes, or a fit that hangs on the scheduler."""
+    """At most one problem: pods that no node takes, too few nodes, forgotten GPUs, a fit that hangs on the
+    scheduler."""
     try:
         pods = admitted_pods(world, run.bodies, verdict_of(world, run))
     except NeverError:  # no runtime: the gate has said so
@@ -41,7 +43,10 @@ def find_nodes(world: World, run: Run) -> Iterator[tuple[int, Problem]]:
         return
     fit = fit_pods(world, pods)
     case = Case(world, run, pods, fit)
-    if fit.verdict == "no":
+    no_gpus = forgotten(world, run, pods)
+    if no_gpus is not None and not (no_gpus.is_meant and fit.verdict != "no"):
+        yield case.without_gpus(no_gpus)
+    elif fit.verdict == "no":
         yield case.misfit()
     elif fit.verdict == "unknown":
         yield case.unjudged()
@@ -57,6 +62,19 @@ class Case:
     run: Run
     pods: Sequence[Pods]
     fit: Fit
+
+    def without_gpus(self, why: Forgotten) -> tuple[int, Problem]:
+        """Workers without GPUs on nodes with GPUs: no nodes for them, or nodes that are wasted on them."""
+        if self.fit.verdict == "no":
+            one = next(each for each in self.pods if self._placed(each) < each.count)
+            is_nowhere = fit_pods(self.world, [_single(one)]).bound == 0
+            message = f"{self._subject(one, is_nowhere)}: {why.message}"
+            return self._problem(
+                one, NONE_FITS if is_nowhere else TOO_FEW, message, f"{why.help}.", why.field
+            )
+        message = f"{why.message} The run takes nodes of pool {why.pool} and leaves their GPUs idle."
+        help = f"{why.help}, or gpus: 0 where none are wanted."
+        return self._problem(self.pods[0], FORGOTTEN, message, help, why.field, Severity.WARNING)
 
     def misfit(self) -> tuple[int, Problem]:
         """Pods that never find a node."""

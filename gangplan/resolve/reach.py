@@ -1,0 +1,74 @@
+"""Whether a pool takes a whole run: by the most that the team can ever get there, and by its nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from gangplan.model.profiles import launcher_size
+from gangplan.model.quantity import ZERO, Quantity
+from gangplan.resolve.context import Context
+from gangplan.resolve.quota import Amounts
+from gangplan.resolve.shares import CPU, MEMORY, free_per_node, pool_nodes
+from gangplan.resolve.site import most_by_pool
+from gangplan.spec.job import Launcher
+from gangplan.spec.nodes import NodePool
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """Pods of one shape."""
+
+    count: int
+    gpus: int
+    cpu: Quantity
+    memory: Quantity
+
+
+def launcher_of(context: Context, workers: int) -> Demand:
+    """A dedicated launcher: what the spec asks for it, else by the number of workers. It needs no GPU."""
+    asked = context.spec.spec.launcher or Launcher()
+    cpu, memory = launcher_size(workers)
+    return Demand(1, 0, asked.cpu or cpu, asked.memory or memory)
+
+
+def takes_all(context: Context, name: str, workers: Demand, launcher: Demand | None) -> bool:
+    """Whether a pool can hold all workers at once on an idle cluster; `launcher` where it runs beside them.
+
+    An estimate by the cluster file alone: a pool that it passes over would refuse the run; one that it takes
+    may still do so, which the proofs tell.
+    """
+    spec = context.cluster.spec
+    pool = spec.node_pools[name]
+    if _slots(pool, workers) * pool_nodes(pool) < workers.count:
+        return False
+    most = most_by_pool(context.cluster, context.teams).get(context.team.name)
+    return most is None or _is_within(pool, most.get(name, {}), workers, launcher)
+
+
+def _slots(pool: NodePool, demand: Demand) -> int:
+    """How many of these pods one empty node holds."""
+    cpu, memory = free_per_node(pool)
+    counts = [
+        has.nano // wants.nano for has, wants in ((cpu, demand.cpu), (memory, demand.memory)) if wants > ZERO
+    ]
+    if demand.gpus and pool.gpu:
+        counts.append(pool.gpu.count // demand.gpus)
+    return min(counts, default=demand.count)
+
+
+def _is_within(pool: NodePool, most: Amounts, workers: Demand, launcher: Demand | None) -> bool:
+    total: Amounts = {}
+    for resource, amount in _amounts(pool, workers, launcher):
+        total[resource] = total.get(resource, ZERO) + amount
+    return all(amount <= most.get(resource, ZERO) for resource, amount in total.items())
+
+
+def _amounts(pool: NodePool, *demands: Demand | None) -> Iterator[tuple[str, Quantity]]:
+    for demand in demands:
+        if demand is None:
+            continue
+        yield CPU, demand.cpu * demand.count
+        yield MEMORY, demand.memory * demand.count
+        if demand.gpus and pool.gpu:
+            yield pool.gpu.resource, Quantity.of(demand.gpus * demand.count)
