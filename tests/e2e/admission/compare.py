@@ -77,6 +77,16 @@ def _clashes(answer: Answer) -> bool:
     return False
 
 
+def _is_without_overhead(answer: Answer) -> bool:
+    """Whether Kueue's words are those for pods whose RuntimeClass has no overhead."""
+    standing = tuple(
+        {**body, "overhead": None} if body["kind"] == "RuntimeClass" else body
+        for body in answer.world.standing
+    )
+    bare = judge(replace(answer.world, standing=standing), answer.bodies)
+    return plain(bare.message) in {plain(message) for _, message in answer.seen.said}
+
+
 KNOWN: tuple[Known, ...] = (
     Known(
         name="no-condition-at-all",
@@ -93,6 +103,16 @@ KNOWN: tuple[Known, ...] = (
         seen=r"^ pending PendingEvaluation:",
         cause="Kueue 0.19.2 judges the requests with a LimitRange's defaults in its scheduler and without"
         " them in its workload controller, which then overwrites the condition (workload_controller.go)",
+    ),
+    Known(
+        name="words-without-overhead",
+        what="words",
+        said=r"didn't satisfy LimitRange constraints",
+        seen=r"didn't satisfy LimitRange constraints",
+        cause="Kueue 0.19.2 counts the overhead of a RuntimeClass against a LimitRange in its scheduler, and"
+        " not in its workload controller, which then overwrites the message (workload_controller.go, without"
+        " AdjustResources); refused either way",
+        holds=_is_without_overhead,
     ),
     *(
         Known(
@@ -164,7 +184,7 @@ def differences(said: Said, seen: Seen) -> list[tuple[str, str]]:
         return [*_assignment(said.verdict, seen), *_requests(said.verdict, seen), *_fit(said, seen)]
     if (said.verdict.reason == NO_WORKLOAD) != is_refused:
         return [("reason", both)]
-    turns = seen.turns or ((seen.reason, seen.message),)
+    turns = seen.said
     if seen.outcome == "pending" and not {reason for reason, _ in turns} & {*COARSE, said.verdict.reason}:
         return [("reason", both)]
     mine = [plain(said.verdict.message), plain(said.verdict.cause_message)]

@@ -32,6 +32,11 @@ class Seen:
     turns: tuple[tuple[str, str], ...] = ()  # reasons and messages that follow each other for ever
 
     @property
+    def said(self) -> tuple[tuple[str, str], ...]:
+        """Its reasons and messages: one, or those that follow each other for ever."""
+        return self.turns or ((self.reason, self.message),)
+
+    @property
     def fits(self) -> bool:
         """Whether every pod got a node."""
         return self.outcome == "admitted" and self.bound == self.pods
@@ -63,7 +68,7 @@ def write(path: Path, answers: Iterable[Answer]) -> None:
     for one in answers:
         if one.place != place:
             place = one.place
-            lines.append({"profile": one.profile, "mistake": one.mistake, "world": _plain(one.world)})
+            lines.append({"profile": one.profile, "mistake": one.mistake, "world": plain_world(one.world)})
         lines.append(
             {
                 "name": one.name,
@@ -84,7 +89,7 @@ def read(path: Path) -> Iterator[Answer]:
     lines = map(json.loads, gzip.decompress(path.read_bytes()).decode().splitlines())
     for line in lines:
         if "seen" not in line:
-            world, mistake = _world(line["world"]), line["mistake"]
+            world, mistake = world_of(line["world"]), line["mistake"]
             continue
         yield Answer(
             line["name"],
@@ -98,7 +103,8 @@ def read(path: Path) -> Iterator[Answer]:
         )
 
 
-def _plain(world: World) -> Object:
+def plain_world(world: World) -> Object:
+    """A world as JSON can hold it."""
     return {
         "cluster": world.cluster,
         "versions": asdict(world.versions),
@@ -118,7 +124,8 @@ def _plain(world: World) -> Object:
     }
 
 
-def _world(plain: Object) -> World:
+def world_of(plain: Object) -> World:
+    """The world that was written down."""
     groups = tuple(
         NodeGroup(
             group["name"],

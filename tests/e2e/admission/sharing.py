@@ -1,4 +1,8 @@
-"""The worlds of stories: queues that share few cores, and runs of a few. Nodes have room for all."""
+"""The worlds of stories: queues that share few cores, and runs of a few. Nodes have room for all.
+
+A contended world has several flavors, an owner of most of what there is and guests that live on what it
+lends; mostly the owner may take it back. A plain one is drawn without such thoughts.
+"""
 
 from __future__ import annotations
 
@@ -12,13 +16,16 @@ from tests.e2e.admission.runs import named
 from tests.e2e.admission.scene import ACCOUNT, GIB, KUEUE, POOL, PRIORITIES, WORLD, Entry, Scene, kueue, meta
 
 Object = dict[str, Any]
+TRY = "TryNextFlavor"
+#: Cores by flavor of the queue that owns most, and of the others.
+OWNED, LIVED_ON, DRAWN = (4, 6, 8), (0, 0, 0, 2, 4), (0, 4, 6, 8)
 
 
-def draw(name: str, random: Random, fair: bool) -> Scene:
-    """One or two flavors on nodes with room for everything, two to four queues of one cohort or a tree."""
+def draw(name: str, random: Random, fair: bool, contended: bool = False) -> Scene:
+    """One to three flavors on nodes with room for everything, two to four queues of one cohort or a tree."""
     scene = Scene(name, random)
-    for index in range(random.choice([1, 1, 2])):
-        pool = f"{name}-{'ab'[index]}"
+    for index in range(random.choice([2, 2, 3] if contended else [1, 1, 2])):
+        pool = f"{name}-{'abc'[index]}"
         free = {"cpu": Fraction(200), "memory": Fraction(800 * GIB)}
         labels = {WORLD: name, POOL: pool, "kubernetes.io/os": "linux"}
         group = NodeGroup(pool, 2, labels, (), free)
@@ -27,38 +34,50 @@ def draw(name: str, random: Random, fair: bool) -> Scene:
         scene.flavors[pool] = kueue("ResourceFlavor", pool, {"nodeLabels": {POOL: pool}})
     parents = [f"{name}-root", *(f"{name}-part{index}" for index in range(random.choice([0, 0, 2])))]
     for parent in parents:
-        spec: Object = {} if parent == parents[0] else {"parentName": parents[0]}
-        if fair and random.random() < 0.5:
-            spec["fairSharing"] = {"weight": random.choice(["1", "2"])}
-        scene.cohorts.append(kueue("Cohort", parent, spec))
+        scene.cohorts.append(kueue("Cohort", parent, _cohort(scene, parent, parents[0], fair, contended)))
     for level, value in PRIORITIES.items():
         priority = {"apiVersion": KUEUE, "kind": "WorkloadPriorityClass", "metadata": meta(f"{name}-{level}")}
         scene.others.append({**priority, "value": value})
     for index in range(random.randint(2, 4)):
-        _queue(scene, index, random.choice(parents[1:] or parents), fair)
+        cores = (OWNED if index == 0 else LIVED_ON) if contended else DRAWN
+        _queue(scene, index, random.choice(parents[1:] or parents), fair, contended, cores)
     return scene
 
 
-def _queue(scene: Scene, index: int, cohort: str, fair: bool) -> None:
+def _cohort(scene: Scene, name: str, root: str, fair: bool, contended: bool) -> Object:
+    """A cohort, sometimes with cores of its own, and limits towards its parent."""
+    random, spec = scene.random, dict[str, Any]()
+    if name != root:
+        spec["parentName"] = root
+    if fair and random.random() < 0.5:
+        spec["fairSharing"] = {"weight": random.choice(["1", "2"])}
+    if contended and random.random() < 0.15:
+        flavors = []
+        for flavor in scene.flavors:
+            cores: Object = {"name": "cpu", "nominalQuota": str(random.choice([0, 2, 4]))}
+            if name != root and random.random() < 0.5:
+                cores["borrowingLimit"] = str(random.choice([2, 6]))
+            flavors.append({"name": flavor, "resources": [cores, {"name": "memory", "nominalQuota": "0"}]})
+        spec["resourceGroups"] = [{"coveredResources": ["cpu", "memory"], "flavors": flavors}]
+    return spec
+
+
+def _queue(
+    scene: Scene, index: int, cohort: str, fair: bool, contended: bool, cores: tuple[int, ...]
+) -> None:
     """A queue with its namespace."""
     random, name, namespace = scene.random, f"{scene.name}-q{index}", f"{scene.name}-t{index}"
-    reclaim = random.choice(["Never", "LowerPriority", "Any", "Any"])
-    preemption: Object = {
-        "withinClusterQueue": random.choice(["Never", "LowerPriority", "LowerOrNewerEqualPriority"]),
-        "reclaimWithinCohort": reclaim,
-    }
-    if not fair and reclaim != "Never" and random.random() < 0.25:
-        preemption["borrowWithinCohort"] = {"policy": "LowerPriority"}
-    flavors = [{"name": flavor, "resources": _quotas(random)} for flavor in scene.flavors]
+    flavors = [{"name": flavor, "resources": _quotas(random, cores)} for flavor in scene.flavors]
+    fungibility = {"whenCanBorrow": random.choice(["MayStopSearch", TRY])}
+    fungibility["whenCanPreempt"] = random.choice(["MayStopSearch", TRY])
+    if contended and set(fungibility.values()) == {TRY} and random.random() < 0.3:
+        fungibility["preference"] = random.choice(["BorrowingOverPreemption", "PreemptionOverBorrowing"])
     spec: Object = {
         "cohortName": cohort,
         "namespaceSelector": {},
         "queueingStrategy": random.choice(["BestEffortFIFO", "BestEffortFIFO", "StrictFIFO"]),
-        "preemption": preemption,
-        "flavorFungibility": {
-            "whenCanBorrow": random.choice(["MayStopSearch", "TryNextFlavor"]),
-            "whenCanPreempt": random.choice(["MayStopSearch", "TryNextFlavor"]),
-        },
+        "preemption": _preemption(random, fair),
+        "flavorFungibility": fungibility,
         "resourceGroups": [{"coveredResources": ["cpu", "memory"], "flavors": flavors}],
     }
     if fair:
@@ -72,25 +91,44 @@ def _queue(scene: Scene, index: int, cohort: str, fair: bool) -> None:
     scene.entries.append(Entry(namespace, "training", name))
 
 
-def _quotas(random: Random) -> list[Object]:
+def _preemption(random: Random, fair: bool) -> Object:
+    reclaim = random.choice(["Never", "LowerPriority", "Any", "Any"])
+    spec: Object = {
+        "withinClusterQueue": random.choice(["Never", "LowerPriority", "LowerOrNewerEqualPriority"]),
+        "reclaimWithinCohort": reclaim,
+    }
+    if not fair and reclaim != "Never" and random.random() < 0.25:
+        spec["borrowWithinCohort"] = {"policy": "LowerPriority"}
+        if random.random() < 0.5:
+            spec["borrowWithinCohort"]["maxPriorityThreshold"] = random.choice([-10, 0, 1000])
+    return spec
+
+
+def _quotas(random: Random, cores: tuple[int, ...]) -> list[Object]:
     """Few cores, memory in plenty; sometimes limits."""
-    nominal = random.choice([0, 4, 6, 8])
-    cores: Object = {"name": "cpu", "nominalQuota": str(nominal)}
+    nominal = random.choice(cores)
+    written: Object = {"name": "cpu", "nominalQuota": str(nominal)}
     if random.random() < 0.25:
-        cores["borrowingLimit"] = str(random.choice([0, 2, 6]))
+        written["borrowingLimit"] = str(random.choice([0, 2, 6]))
     if nominal and random.random() < 0.25:
-        cores["lendingLimit"] = str(random.choice([0, 2, nominal]))
-    return [cores, {"name": "memory", "nominalQuota": "400Gi"}]
+        written["lendingLimit"] = str(random.choice([0, 2, nominal]))
+    return [written, {"name": "memory", "nominalQuota": "400Gi"}]
 
 
-def draw_run(scene: Scene, shapes: dict[str, list[Object]], name: str) -> Question:
-    """A run of a few cores."""
+def draw_run(
+    scene: Scene,
+    shapes: dict[str, list[Object]],
+    name: str,
+    entries: list[Entry] | None = None,
+    levels: list[str] | None = None,
+) -> Question:
+    """A run of a few cores, in one of these queues, of one of these priorities; any, where none are named."""
     random = scene.random
-    question = Question(scene, random.choice(scene.entries), name, "torch", [])
+    question = Question(scene, random.choice(entries or scene.entries), name, "torch", [])
     question.bodies = named(shapes["torch"], name, question.entry)
     labels = question.train_job["metadata"]["labels"]
     labels[QUEUE] = question.entry.local
-    labels[PRIORITY] = f"{scene.name}-{random.choice(list(PRIORITIES))}"
+    labels[PRIORITY] = f"{scene.name}-{random.choice(levels or list(PRIORITIES))}"
     spec = question.pod()["spec"]
     spec["nodeSelector"] = {"kubernetes.io/os": "linux", WORLD: scene.name}
     if random.random() < 0.2:

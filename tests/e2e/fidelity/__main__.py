@@ -8,9 +8,9 @@ import time
 from pathlib import Path
 
 from tests.e2e.admission import ask as asked
-from tests.e2e.admission import recording, stories
+from tests.e2e.admission import recording, stories, story
 from tests.e2e.admission import report as compare
-from tests.e2e.fidelity import ask, report
+from tests.e2e.fidelity import ask, kept, replay, report
 from tests.e2e.policies import harness as policies
 from tests.lab import build, profiles
 from tests.lab.lab import Lab
@@ -35,10 +35,21 @@ def main() -> int:
     parser.add_argument(
         "--each", type=int, default=asked.RUNS, help="questions about admission in one world, at most"
     )
-    parser.add_argument("--record", type=Path, help="where the answers about admission are kept")
+    parser.add_argument("--first", type=int, default=0, help="the number of the first story")
+    parser.add_argument(
+        "--record",
+        type=Path,
+        help="where the answers are kept; stories are added as they are told, and those that are there are"
+        " not told again",
+    )
+    parser.add_argument(
+        "--replay", type=Path, nargs="+", help="kept answers, held against gangplan as it is now: no lab"
+    )
     parser.add_argument("--output", type=Path, help="where the counts and counterexamples are written (YAML)")
     parser.add_argument("--shrink", type=int, default=20, help="how many causes get a smaller spec")
     arguments = parser.parse_args()
+    if arguments.replay:
+        return _replay(arguments.replay)
     profile = profiles.find(arguments.profile)
     trouble = build.problem() if build.missing(profile.programs) else None
     if trouble:
@@ -53,10 +64,20 @@ def main() -> int:
         failures += _admission(profile, which, arguments.record)
     if arguments.what in ("stories", "all"):
         count = arguments.count if arguments.what == "stories" else max(1, arguments.count // OF_STORIES)
-        failures += _stories(profile, arguments.seed, count)
+        failures += _stories(profile, stories.Which(arguments.seed, count, arguments.first, arguments.record))
     if arguments.what in ("policies", "all"):
         failures += _policies(profile, arguments.seed, arguments.count)
     return 1 if failures else 0
+
+
+def _replay(files: list[Path]) -> int:
+    """What was kept, asked again offline."""
+    wrong = 0
+    for file in files:
+        number, said = replay.replay(file)
+        wrong += number
+        print("\n".join(said))
+    return 1 if wrong else 0
 
 
 def _policies(profile: profiles.Profile, seed: int, count: int) -> int:
@@ -81,6 +102,8 @@ def _objects(arguments: argparse.Namespace, profile: profiles.Profile) -> int:
         }
     result.seconds["all"] = time.monotonic() - began
     print("\n".join(report.lines(result, small)))
+    if arguments.record:
+        kept.write(arguments.record, profile, result.answered)
     if arguments.output:
         found = [small.get(cause, group[0]) for cause, group in groups.items()]
         cases = [ask.as_case(one, f"disagreement-{number}", profile) for number, one in enumerate(found, 1)]
@@ -102,12 +125,13 @@ def _admission(profile: profiles.Profile, which: asked.Which, record: Path | Non
     return len(result.open) + len(troubles)
 
 
-def _stories(profile: profiles.Profile, seed: int, count: int) -> int:
+def _stories(profile: profiles.Profile, which: stories.Which) -> int:
     """Who is admitted, who is preempted, when several runs share the queues of a cohort?"""
     began = time.monotonic()
-    told = stories.tell(profile, seed, count, say=_progress)
-    print("\n".join(stories.lines(told, f"{profile.name}, seed {seed}, {time.monotonic() - began:.0f} s")))
-    return sum(not one.agrees and not one.is_chance for one in told)
+    told = stories.tell(profile, which, say=_progress)
+    title = f"{profile.name}, seed {which.seed}, {time.monotonic() - began:.0f} s"
+    print("\n".join(story.lines(told, title)))
+    return sum(one.is_open for one in told)
 
 
 def _progress(text: str) -> None:

@@ -1,0 +1,186 @@
+"""A story: who is in after each step, and who had to go; as the simulation tells it, and as Kueue did."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from gangplan.simulate import Engine, run_of, setup_of
+from gangplan.validate.world import World
+
+Object = dict[str, Any]
+#: Seconds between simulated steps.
+APART = 100.0
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A run comes, or one ends (then `ends`)."""
+
+    run: str
+    ends: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """After a step: who is in, and who lost its place during the step."""
+
+    admitted: frozenset[str]
+    preempted: frozenset[str]
+
+    def __str__(self) -> str:
+        gone = f", preempted {', '.join(sorted(self.preempted))}" if self.preempted else ""
+        return f"in: {', '.join(sorted(self.admitted)) or 'nobody'}{gone}"
+
+
+NOBODY = State(frozenset(), frozenset())
+
+
+def has_preemption(states: Sequence[State]) -> bool:
+    """Whether somebody had to go."""
+    return any(state.preempted for state in states)
+
+
+def has_return(states: Sequence[State]) -> bool:
+    """Whether somebody who had to go was in again after a later step."""
+    gone: set[str] = set()
+    for state in states:
+        if gone & state.admitted:
+            return True
+        gone |= state.preempted
+    return False
+
+
+@dataclass(slots=True)
+class Told:
+    """A story, and how both sides tell it. `flavors` counts those that its queues have."""
+
+    name: str
+    fair: bool
+    steps: list[Step]
+    simulated: list[State]
+    seen: list[State]
+    flavors: int = 1
+    trouble: str = ""
+    times: int = 1  # how often it was told to Kueue
+
+    @property
+    def agrees(self) -> bool:
+        """Whether both sides tell the same."""
+        return not self.trouble and self.simulated == self.seen
+
+    @property
+    def is_open(self) -> bool:
+        """Whether they tell different stories, and not by chance."""
+        return not self.agrees and not self.is_chance
+
+    @property
+    def is_rich(self) -> bool:
+        """Whether it has several flavors, a preemption, and a preempted run that comes back."""
+        return self.flavors > 1 and has_preemption(self.seen) and has_return(self.seen)
+
+    @property
+    def is_chance(self) -> bool:
+        """Whether the two sides differ first in which of some runs had to go that came in during one step.
+
+        Among runs admitted in the same second Kueue chooses by their random ids
+        (pkg/scheduler/preemption/common CandidatesOrdering); the simulation takes the last one.
+        """
+        pairs = enumerate(zip(self.simulated, self.seen, strict=False))
+        at, (mine, theirs) = next(
+            ((at, pair) for at, pair in pairs if pair[0] != pair[1]), (0, (NOBODY, NOBODY))
+        )
+        either = mine.preempted ^ theirs.preempted
+        if self.trouble or not mine.preempted - theirs.preempted or not theirs.preempted - mine.preempted:
+            return False
+        came = {
+            name: max(step for step in range(at) if name not in self._before(step))
+            for name in either
+            if name in self.seen[at - 1].admitted
+        }
+        return came.keys() == either and len(set(came.values())) == 1
+
+    def _before(self, step: int) -> frozenset[str]:
+        """Who was in before a step."""
+        return self.seen[step - 1].admitted if step else frozenset()
+
+
+def simulated(world: World, runs: Mapping[str, Sequence[Object]], steps: Sequence[Step]) -> list[State]:
+    """What gangplan's simulation tells of runs (their objects by name), step by step.
+
+    Runs that are never admitted do not take part.
+    """
+    comes = {step.run: number * APART for number, step in enumerate(steps) if not step.ends}
+    asking = [
+        run
+        for name, at in comes.items()
+        if (run := run_of(world, runs[name], name, duration=1e9, arrival=at)) is not None
+    ]
+    known, found = {run.name for run in asking}, []
+    engine, done = Engine(setup_of(world), asking), 0
+    for number, step in enumerate(steps):
+        if step.run in known:
+            if step.ends:
+                _end(engine, step.run, number * APART)
+            else:
+                engine.step()
+        events, done = engine.events[done:], len(engine.events)
+        admitted = {holding.run.name for holding in _holdings(engine)}
+        gone = {event.run for event in events if event.what == "preempted"} - admitted
+        found.append(State(frozenset(admitted), frozenset(gone)))
+    return found
+
+
+def _holdings(engine: Engine) -> list[Any]:
+    return list(itertools.chain.from_iterable(each.values() for each in engine.state.holdings))
+
+
+def _end(engine: Engine, name: str, now: float) -> None:
+    """A run is taken away: it ends, or it no longer waits."""
+    for holding in _holdings(engine):
+        if holding.run.name == name:
+            engine.finish(holding, now)
+    for pending in engine.pending:
+        for asking in pending.all():
+            if asking.run.name == name:
+                pending.take(asking)
+    engine.settle(now)
+
+
+def lines(told: Sequence[Told], title: str) -> list[str]:
+    """The report for people: counts, what the stories were worth, and those told differently."""
+    steps = sum(len(one.steps) for one in told)
+    gone = sum(len(state.preempted) for one in told for state in one.seen)
+    counts = f"stories {len(told)}, alike {sum(one.agrees for one in told)}"
+    counts += f", another one of the same second {sum(not one.agrees and one.is_chance for one in told)}"
+    counts += f", open {sum(one.is_open for one in told)}; {steps} steps"
+    counts += f", {gone} preemptions; {sum(one.times > 1 for one in told)} told twice"
+    out = [f"who is admitted and who is preempted? {title}", f"  {counts}", f"  {shares(told)}"]
+    for one in told:
+        if one.agrees:
+            continue
+        what = one.trouble or ("another one of the same second" if one.is_chance else "told differently")
+        out.append(f"  {one.name}{' (fair sharing)' if one.fair else ''}: {what}")
+        for step, mine, theirs in zip(one.steps, one.simulated, one.seen, strict=False):
+            what = "ends" if step.ends else "comes"
+            out.append(
+                f"    {step.run} {what}: {mine}"
+                if mine == theirs
+                else f"    {step.run} {what}: simulated {mine}; Kueue {theirs}"
+            )
+    return out
+
+
+def shares(told: Sequence[Told]) -> str:
+    """How many stories have what is worth telling, by what Kueue did."""
+    parts = {
+        "a preemption": sum(has_preemption(one.seen) for one in told),
+        "a preempted run that came back": sum(has_return(one.seen) for one in told),
+        "several flavors": sum(one.flavors > 1 for one in told),
+        "all three": sum(one.is_rich for one in told),
+    }
+    return "with " + ", ".join(
+        f"{what} {count} ({100 * count // max(1, len(told))} %)" for what, count in parts.items()
+    )
