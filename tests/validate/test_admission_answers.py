@@ -9,13 +9,14 @@ from random import Random
 
 import pytest
 
-from tests.e2e.admission import compare, mistakes, recording, report, runs, scenes, sites, stories
+from tests.e2e.admission import compare, mistakes, recording, report, runs, scenes, sites
 from tests.e2e.admission.compare import differences, say
 from tests.e2e.admission.recording import Answer
 from tests.e2e.admission.scene import GPU, Scene
+from tests.e2e.fidelity.sides import versions_of
 from tests.lab import profiles
 
-FILES = sorted((Path(__file__).parents[1] / "e2e" / "admission" / "answers").glob("*.json.gz"))
+FILES = sorted((Path(__file__).parents[1] / "e2e" / "admission" / "answers").glob("kueue-*.json.gz"))
 NEW = profiles.find("new")
 
 
@@ -104,29 +105,6 @@ def test_answers_of_several_seeds_share_a_file(tmp_path: Path) -> None:
     assert len(report.compared(mixed).worlds) == 2 * len(report.compared(kept).worlds)
 
 
-def _told(*seen: tuple[str, str]) -> stories.Told:
-    """A story of which Kueue tells other things from its third step on: admitted, and preempted."""
-    steps = [stories.Step(name) for name in ("a", "b", "c")]
-    mine = [("a", ""), ("ab", ""), ("ac", "b")]
-    sides = [
-        [stories.State(frozenset(admitted), frozenset(gone)) for admitted, gone in side]
-        for side in (mine, seen)
-    ]
-    return stories.Told("s", False, steps, *sides)
-
-
-def test_only_runs_of_one_moment_are_chance() -> None:
-    assert not _told(("a", ""), ("ab", ""), ("bc", "a")).is_chance  # a came earlier
-    together = _told(("", ""), ("ab", ""), ("bc", "a"))
-    together.simulated[0] = together.seen[0]
-    assert together.is_chance
-    assert not together.agrees
-    late = _told(("", ""), ("ab", ""), ("ab", ""))
-    late.simulated[0] = late.seen[0]
-    assert not late.is_chance
-    assert not _told(("a", ""), ("ab", ""), ("ac", "b")).is_chance  # nothing differs
-
-
 def _drawn(seed: str) -> Scene:
     scene = scenes.draw("w1", Random(seed))
     mistakes.make(scene)
@@ -159,3 +137,28 @@ def test_whole_workspaces_keep_to_themselves_too() -> None:
 def test_every_mistake_can_be_made() -> None:
     made = {_drawn(f"m/{number}").mistake for number in range(400)}
     assert made == {"", *mistakes.MISTAKES}
+
+
+def test_overhead_above_a_limit_range_is_missed_by_one_of_kueues_two_judges() -> None:
+    """Seed 90817263: the Pod maximum is 32 cores, the pods want 32 and an overhead of a quarter."""
+    random = Random("90817263/0")
+    scene = scenes.draw("w90817263-0", random)
+    mistakes.make(scene)
+    shapes = runs.rendered(NEW)
+    question = [runs.draw(scene, shapes, f"w90817263-0-r{index}") for index in range(8)][7]
+    assert "overhead" in question.edits
+    world, bodies = scene.world(versions_of(NEW)), tuple(question.judged)
+    whole = say(world, bodies).verdict
+    more = (
+        'spec.podSets[0].template.spec: Invalid value: ["cpu"]: requests must not be above the limitRange max'
+    )
+    assert whole.message.endswith(f", {more}]")
+    start = "resources didn't satisfy LimitRange constraints: spec.podSets[0].template.spec.containers[0]: "
+    less = f'{start}Invalid value: ["memory"]: requests must not be above the limitRange max'
+    answer = Answer("s", "new", world, bodies, recording.Seen("pending", "Misconfigured", less))
+    ((what, text),) = differences(say(world, bodies), answer.seen)
+    found = compare.known(what, text, answer)
+    assert found is not None
+    assert found.name == "words-without-overhead"
+    other = replace(answer, seen=replace(answer.seen, message=less.replace("[0]", "[1]", 1)))
+    assert [what for what, _ in compare.opened(other)] == ["words"]

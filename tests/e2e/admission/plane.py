@@ -142,8 +142,8 @@ class Plane:
     def remove(self, question: Question) -> None:
         """Delete a run and wait until nothing of it holds anything."""
         namespace = question.entry.namespace
-        for kind in ("TrainJob", "TrainingRuntime"):
-            self.client.delete(kind, question.name, namespace)
+        for body in reversed(question.bodies):
+            self.client.delete(body["kind"], question.name, namespace)
         time.sleep(2 * EVERY)  # a Workload that is just being made
         watcher = self.watcher
         self._until(

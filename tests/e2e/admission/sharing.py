@@ -17,6 +17,8 @@ from tests.e2e.admission.scene import ACCOUNT, GIB, KUEUE, POOL, PRIORITIES, WOR
 
 Object = dict[str, Any]
 TRY = "TryNextFlavor"
+#: A node label that no node has, and no flavor speaks of.
+NOWHERE = "node.example.com/nowhere"
 #: Cores by flavor of the queue that owns most, and of the others.
 OWNED, LIVED_ON, DRAWN = (4, 6, 8), (0, 0, 0, 2, 4), (0, 4, 6, 8)
 
@@ -138,3 +140,34 @@ def draw_run(
     question.container()["resources"] = {"requests": wanted, "limits": dict(wanted)}
     question.train_job["spec"]["trainer"]["numNodes"] = random.choice([1, 2, 2, 3, 4])
     return question
+
+
+def as_job(question: Question) -> Object:
+    """The workers of a run as a plain Job: nodes refuse its pods, so that they neither run nor end."""
+    labels = question.train_job["metadata"]["labels"]
+    spec = question.pod()["spec"]
+    container = {
+        "name": "main",
+        "image": "registry.example.com/none",
+        "resources": question.container()["resources"],
+    }
+    pods = {
+        "restartPolicy": "Never",
+        "nodeSelector": {**spec["nodeSelector"], NOWHERE: "true"},
+        "containers": [container],
+    }
+    count = question.train_job["spec"]["trainer"]["numNodes"]
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {
+            **meta(question.name, question.entry.namespace),
+            "labels": {key: labels[key] for key in (QUEUE, PRIORITY)},
+        },
+        "spec": {
+            "suspend": True,
+            "parallelism": count,
+            "completions": count,
+            "template": {"spec": pods},
+        },
+    }

@@ -24,7 +24,7 @@ from tests.lab.profiles import Profile
 Object = dict[str, Any]
 STRATEGIES = ["LessThanOrEqualToFinalShare", "LessThanInitialShare"]
 #: Stories of one lab at a time: each mostly waits for nothing more to happen.
-SIDE_BY_SIDE = 16
+SIDE_BY_SIDE = 12
 
 
 @dataclass(frozen=True, slots=True)

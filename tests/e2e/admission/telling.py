@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from tests.e2e.admission.plane import PASSING, Plane, reserved
@@ -16,6 +17,8 @@ Object = dict[str, Any]
 #: Seconds: how long nothing may happen before a step is over, and where Kueue has not said a word of a run
 #: (nor will it, behind the head of a strict queue); how long a step may take.
 QUIET, SILENT, LONGEST = 2.5, 10.0, 60.0
+#: Seconds from a run's coming to its Workload on a machine at rest. Where it takes longer, all takes longer.
+PROMPT = 0.6
 
 
 def tell(real: Plane, plot: Plot) -> list[State]:
@@ -23,6 +26,7 @@ def tell(real: Plane, plot: Plot) -> list[State]:
     questions = {one.name: one for one in plot.questions}
     found: list[State] = []
     alive: list[Question] = []
+    pace = 1.0
     real.build(plot.scene)
     try:
         for number, step in enumerate(plot.steps):
@@ -34,12 +38,24 @@ def tell(real: Plane, plot: Plot) -> list[State]:
                 refusal = real.submit(question)
                 assert not refusal, refusal
                 alive.append(question)
-            found.append(_settled(real, alive, found[-1] if found else None, plot.told[number]))
+                pace = max(pace / 2, _arrival(real, question) / PROMPT, 1.0)
+            slower = replace(real, patience=real.patience * pace)
+            found.append(_settled(slower, alive, found[-1] if found else None, plot.told[number]))
     finally:
         for question in alive:
             real.remove(question)
         real.raze(plot.scene)
     return found
+
+
+def _arrival(real: Plane, question: Question) -> float:
+    """Seconds until Kueue has made a run's Workload."""
+    began = time.monotonic()
+    while real.watcher.workload(question.entry.namespace, question.name) is None:
+        time.sleep(0.1)
+        if time.monotonic() - began > LONGEST:
+            break
+    return time.monotonic() - began
 
 
 def _settled(real: Plane, alive: Sequence[Question], before: State | None, expected: State) -> State:
@@ -48,7 +64,7 @@ def _settled(real: Plane, alive: Sequence[Question], before: State | None, expec
     began = since = time.monotonic()
     said: Any = None
     state = State(frozenset(), frozenset())
-    while time.monotonic() - began < LONGEST:
+    while time.monotonic() - began < LONGEST * real.patience:
         time.sleep(0.2)
         workloads = {one.name: real.watcher.workload(one.entry.namespace, one.name) for one in alive}
         look = {name: _look(item) for name, item in workloads.items()}
