@@ -7,6 +7,7 @@ from gangplan.model.job import Job, Mount, Platform, Resources
 from gangplan.model.quantity import parse_memory
 from gangplan.objects import Body
 from gangplan.plan import Unit
+from gangplan.plan.environment import hides_gpus
 from gangplan.template import render_script
 
 WAVE = -5
@@ -14,6 +15,9 @@ WAVE = -5
 # How long a worker's name may take to resolve, and MPI to reach all workers, before the run gives up.
 # Workers are Ready before the launcher starts, so this covers slow DNS, not image pulls.
 WAIT_S = 300
+
+# What the end of a run takes beside the time that its ranks have: finding them, and their last lines.
+GRACE_MARGIN_S = 15
 
 # A PodGroup counts the launcher too, so it must not wait for workers that wait for it (dependsOn): its script
 # waits. Trainer sets no scheduler (pkg/runtime/framework/plugins/{coscheduling,volcano}, v2.1 to v2.3).
@@ -29,9 +33,8 @@ FRAMEWORK_LABEL = {"mpi": "mpi", "horovod": "mpi", "deepspeed": "deepspeed", "to
 def training_runtime(unit: Unit) -> list[Body]:
     """The runtime of a run: images, pods, commands and policies of both roles."""
     job, launch = unit.job, unit.launch
-    sshd = ([job.image.ssh.server], ["-De", "-f", job.image.ssh.config])
     argv = [literal(word) for word in launch.argv]
-    worker_command, worker_args = sshd if job.uses_mpi else (argv, [])
+    worker_command, worker_args = _worker(job) if job.uses_mpi else (argv, [])
     return objects_of(
         "runtime.yaml.j2",
         {
@@ -56,6 +59,8 @@ def training_runtime(unit: Unit) -> list[Body]:
             "launcher_annotations": _pod_annotations(job, "launcher"),
             "script": _script(unit) if job.uses_mpi else "",
             "job_deadline_s": job.timeout_s + job_grace_s(job.platform),
+            "grace_s": job.grace_s + GRACE_MARGIN_S,
+            "startup_tries": WAIT_S // 2,  # one each two seconds
             "shm_size": _shm_size,
             "volumes": _volumes,
         },
@@ -111,8 +116,15 @@ def _group_annotations(job: Job) -> Pairs:
     return ((VOLCANO_QUEUE, job.queue),) if job.platform.gang == "volcano" and job.queue else ()
 
 
+def _worker(job: Job) -> tuple[list[str], list[str]]:
+    """Command and arguments of a worker: a shell that starts the SSH server and, on SIGTERM, ends ranks."""
+    script = render_script("launch/worker.sh.j2", {"grace_s": job.grace_s}) + "\n"
+    server = [job.image.ssh.server, "-De", "-f", job.image.ssh.config]
+    return ["/bin/sh", "-c", script, "gangplan-worker"], server
+
+
 def _script(unit: Unit) -> str:
-    """The launcher's prologue: wait for names, count workers, then hand over to the command.
+    """The launcher's script: wait for names, count workers, start the command and hand on a SIGTERM.
 
     In a pod group the launcher starts with the workers: it waits for their names and SSH servers itself.
     """
@@ -126,6 +138,11 @@ def _script(unit: Unit) -> str:
         "start_wait_s": job.platform.start_wait_s if job.platform.has_pod_group else 0,
         "setup": job.image.mpi.setup,
         "deepspeed_names": names,
+        # The daemon that mpirun starts on each worker.
+        "daemon": "orted" if job.image.mpi.major < 5 else "prted",
+        "grace_s": job.grace_s,
+        "runs_ranks": job.launcher_runs_ranks,
+        "hides_gpus": hides_gpus(job),
     }
     return render_script(f"launch/{template}.sh.j2", values) + "\n"
 

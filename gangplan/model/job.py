@@ -219,6 +219,7 @@ class Job:
     queue: str
     priority: str
     timeout_s: int
+    grace_s: int
     retries: int
     labels: tuple[tuple[str, str], ...]
     cost_centre: str

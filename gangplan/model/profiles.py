@@ -11,6 +11,9 @@ DEFAULT_WORKERS = 4
 DEFAULT_GPUS = 0
 DEFAULT_TIMEOUT_S = 86_400
 DEFAULT_RETRIES = 0
+# Ours: what AWS gives a spot node, the longest that any cloud gives (Google and Azure: 30 s).
+DEFAULT_GRACE_S = 120
+LEAST_GRACE_S, MOST_GRACE_S = 30, 3600
 DEFAULT_PRIORITY = "normal"
 DEFAULT_POSTURE = "default"
 # Ours: enough for a data loader per rank; every sample and profile sets its own.

@@ -7,21 +7,30 @@ from gangplan.plan.command import HOSTFILE, HYDRA_HOSTFILE
 
 _SSH_ARGS = "-o ConnectionAttempts=10"
 
+# What the NVIDIA container runtime reads; images of CUDA set it to `all` (nvidia-container-toolkit, docs).
+GPUS_SHOWN = "NVIDIA_VISIBLE_DEVICES"
+
 
 def launcher_env(job: Job) -> tuple[EnvVar, ...]:
-    """Variables for the launcher's container, the job's own included, sorted by name."""
-    variables = {variable.name: variable for variable in job.env}
-    for name, value in (*_family_env(job), *_transport_env(job)):
-        variables[name] = EnvVar(name, value)
-    return tuple(variables[name] for name in sorted(variables))
+    """Variables for the launcher's container, the job's own included, sorted by name. The job's own win."""
+    hidden = [(GPUS_SHOWN, "void")] if hides_gpus(job) else []
+    return _with_defaults(job, [*_family_env(job), *_transport_env(job), *hidden])
 
 
 def worker_env(job: Job) -> tuple[EnvVar, ...]:
     """Variables for the workers' containers: the job's own, for people and for torch."""
-    variables = {variable.name: variable for variable in job.env}
-    if not job.uses_mpi:
-        for name, value in _transport_env(job):
-            variables[name] = EnvVar(name, value)
+    return _with_defaults(job, [] if job.uses_mpi else _transport_env(job))
+
+
+def hides_gpus(job: Job) -> bool:
+    """Whether a dedicated launcher stands on a node whose GPUs it must not see, for its own it has none."""
+    is_dedicated = job.uses_mpi and not job.launcher_runs_ranks
+    return is_dedicated and bool(job.launcher_pool.gpu) and all(one.name != GPUS_SHOWN for one in job.env)
+
+
+def _with_defaults(job: Job, defaults: list[tuple[str, str]]) -> tuple[EnvVar, ...]:
+    variables = {name: EnvVar(name, value) for name, value in defaults}
+    variables |= {variable.name: variable for variable in job.env}
     return tuple(variables[name] for name in sorted(variables))
 
 
@@ -29,16 +38,7 @@ def _family_env(job: Job) -> list[tuple[str, str]]:
     if job.image.mpi is None:
         return []
     if job.image.mpi.family == "IntelMPI":
-        return [
-            ("I_MPI_HYDRA_BOOTSTRAP", "ssh"),
-            ("I_MPI_HYDRA_BOOTSTRAP_EXEC_EXTRA_ARGS", _SSH_ARGS),
-            ("I_MPI_HYDRA_HOST_FILE", HYDRA_HOSTFILE),
-            # Hydra tells workers to call back by the bare host name, which other pods cannot resolve;
-            # with an interface it passes the address (Intel MPI 2021.18, MPICH 5.0.2).
-            ("I_MPI_HYDRA_IFACE", "eth0"),
-            ("I_MPI_PERHOST", str(job.slots)),
-            *([("I_MPI_PIN", "off")] if job.bind_to == "none" else []),
-        ]
+        return _intel_mpi_env(job)
     if job.image.mpi.family == "MPICH":
         return [
             ("HYDRA_HOST_FILE", HYDRA_HOSTFILE),
@@ -49,18 +49,39 @@ def _family_env(job: Job) -> list[tuple[str, str]]:
     return _open_mpi_env(job)
 
 
+def _intel_mpi_env(job: Job) -> list[tuple[str, str]]:
+    return [
+        # Above 16 hosts Hydra starts the others from workers, which restricted postures deny. 0: all from the
+        # launcher (Intel MPI 2021.18: 140 of 140; -1 changes nothing). MPICH's Hydra has no such tree.
+        *([("I_MPI_HYDRA_BRANCH_COUNT", "0")] if job.posture != "default" else []),
+        ("I_MPI_HYDRA_BOOTSTRAP", "ssh"),
+        ("I_MPI_HYDRA_BOOTSTRAP_EXEC_EXTRA_ARGS", _SSH_ARGS),
+        ("I_MPI_HYDRA_HOST_FILE", HYDRA_HOSTFILE),
+        # Hydra tells workers to call back by the bare host name, which other pods cannot resolve;
+        # with an interface it passes the address (Intel MPI 2021.18, MPICH 5.0.2).
+        ("I_MPI_HYDRA_IFACE", "eth0"),
+        ("I_MPI_PERHOST", str(job.slots)),
+        *([("I_MPI_PIN", "off")] if job.bind_to == "none" else []),
+    ]
+
+
 def _open_mpi_env(job: Job) -> list[tuple[str, str]]:
     """Open MPI 4 reads what Trainer injects. Open MPI 5 reads none of it and would run on the launcher
     alone (trainer#4028), so its runtime PRRTE gets its own names.
 
     In restricted postures only the launcher may open SSH sessions, so the tree spawn over workers
-    (from 65 hosts on) is switched off.
+    (from 65 hosts on) is switched off. The binding is for an mpirun of the user's own: pods of one node see
+    the same cores, and by default each would put its first rank on the first (4.1.8 and 5.0.11).
     """
     major = job.image.mpi.major if job.image.mpi else 5
     direct = job.posture != "default"
     if major < 5:
-        return [("OMPI_MCA_plm_rsh_no_tree_spawn", "1")] if direct else []
+        return [
+            ("OMPI_MCA_hwloc_base_binding_policy", job.bind_to),
+            *([("OMPI_MCA_plm_rsh_no_tree_spawn", "1")] if direct else []),
+        ]
     return [
+        ("PRTE_MCA_hwloc_default_binding_policy", job.bind_to),
         ("PRTE_MCA_plm_ssh_args", _SSH_ARGS),
         ("PRTE_MCA_prte_default_hostfile", HOSTFILE),
         *([("PRTE_MCA_plm_ssh_no_tree_spawn", "1")] if direct else []),
@@ -68,15 +89,19 @@ def _open_mpi_env(job: Job) -> list[tuple[str, str]]:
 
 
 def _transport_env(job: Job) -> list[tuple[str, str]]:
-    """IMP-16: keep traffic on TCP where the spec asks for it."""
+    """IMP-16: keep traffic between workers on TCP where the spec asks for it, and shared memory inside one.
+
+    Open MPI calls its shared memory `vader` in 4 and `sm` in 5.
+    """
     if job.transport != "tcp":
         return []
     nccl = [("NCCL_IB_DISABLE", "1")] if job.gpus else []
     if job.image.mpi is None:
         return nccl
+    memory = "vader" if job.image.mpi.major < 5 else "sm"
     by_family = {
-        "OpenMPI": [("OMPI_MCA_btl", "tcp,self"), ("OMPI_MCA_pml", "ob1")],
+        "OpenMPI": [("OMPI_MCA_btl", f"self,{memory},tcp"), ("OMPI_MCA_pml", "ob1")],
         "IntelMPI": [("FI_PROVIDER", "tcp")],
-        "MPICH": [("FI_PROVIDER", "tcp"), ("UCX_TLS", "tcp,self")],
+        "MPICH": [("FI_PROVIDER", "tcp"), ("UCX_TLS", "tcp,sm,self")],
     }
     return [*by_family[job.image.mpi.family], *nccl]

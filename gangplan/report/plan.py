@@ -52,7 +52,7 @@ def _block(run: Run) -> str:
         ("pool", job.worker_pool.name),
         (
             "queue",
-            f"{job.queue or 'none'}, priority {job.priority}, timeout {format_duration(job.timeout_s)}, retries {job.retries}",
+            f"{job.queue or 'none'}, priority {job.priority}, timeout {format_duration(job.timeout_s)}, retries {job.retries}, grace period {format_duration(job.grace_s)}",
         ),
         ("admission", admission_words(run.verdict)),
         ("nodes", node_words(run.fit)),
@@ -125,6 +125,7 @@ def _run(run: Run) -> dict[str, Any]:
         "priority": job.priority,
         "timeoutSeconds": job.timeout_s,
         "retries": job.retries,
+        "gracePeriodSeconds": job.grace_s,
         "posture": job.posture,
         "admission": admission_document(run.verdict),
         "nodes": node_document(run.fit),

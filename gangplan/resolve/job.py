@@ -8,10 +8,11 @@ from dataclasses import replace
 from typing import Any
 
 from gangplan.findings import Finding, error
-from gangplan.model.job import Image, Job, Origin, Pool, Resources
+from gangplan.model.job import Job, Origin, Resources
 from gangplan.model.profiles import (
     DEFAULT_CPU,
     DEFAULT_GPUS,
+    DEFAULT_GRACE_S,
     DEFAULT_MEMORY,
     DEFAULT_PRIORITY,
     DEFAULT_RETRIES,
@@ -23,8 +24,10 @@ from gangplan.resolve.compliance import resolve_compliance
 from gangplan.resolve.context import Context
 from gangplan.resolve.data import DataPlan, resolve_data
 from gangplan.resolve.image import resolve_image
+from gangplan.resolve.launcher import add_threads, resolve_launcher
 from gangplan.resolve.limits import (
     check_counts,
+    check_grace,
     check_labels,
     check_priority,
     check_timeout,
@@ -35,7 +38,6 @@ from gangplan.resolve.losses import check_checkpoint, check_spot
 from gangplan.resolve.placement import Placement, Shape, gpu_model, resolve_placement
 from gangplan.resolve.platform import resolve_platform
 from gangplan.resolve.proxy import add_proxy
-from gangplan.resolve.reach import launcher_of
 from gangplan.resolve.tenant import SERVICE_ACCOUNT
 from gangplan.resolve.zones import check_zones
 from gangplan.spec.job import Mpi, TrainingJob
@@ -123,9 +125,9 @@ def _resolve(context: Context) -> Job | None:
     compliance = resolve_compliance(context)
     if image is None or placement is None:
         return None  # after everything that can be said without them
-    runs_ranks = _runs_ranks(context, image, workers)
+    add_threads(data, shape.cpu, slots)
     resources = Resources(shape.cpu, shape.memory, placement.devices)
-    launcher, launcher_pool = _launcher(context, resources, placement, workers, runs_ranks)
+    launcher = resolve_launcher(context, image, resources, placement, workers)
     job = Job(
         **_identity(context),
         **_settings(context, placement, data),
@@ -136,11 +138,11 @@ def _resolve(context: Context) -> Job | None:
         slots=slots,
         gpus=gpus,
         resources=resources,
-        launcher=launcher,
-        launcher_runs_ranks=runs_ranks,
+        launcher=launcher.resources,
+        launcher_runs_ranks=launcher.runs_ranks,
         worker_pool=placement.worker,
         pools=placement.alike,
-        launcher_pool=launcher_pool,
+        launcher_pool=launcher.pool,
         posture=posture,
         egress=egress,
         regimes=compliance.regimes,
@@ -168,13 +170,16 @@ def _shape(context: Context, gpus: int) -> Shape:
 def _bounds(context: Context) -> dict[str, Any]:
     """How long, how often and how urgently it runs."""
     timeout_s: int = context.choose("timeout", DEFAULT_TIMEOUT_S)
+    grace_s: int = context.choose("grace_period", DEFAULT_GRACE_S)
     retries: int = context.choose("retries", DEFAULT_RETRIES)
     priority: str = context.choose("priority", DEFAULT_PRIORITY)
     check_timeout(context, timeout_s)
+    check_grace(context, grace_s)
     check_priority(context, priority)
     return {
         "timeout_s": timeout_s,
         "is_extended": timeout_s > PLAIN_TIMEOUT_S,
+        "grace_s": grace_s,
         "retries": retries,
         "priority": priority,
     }
@@ -252,38 +257,3 @@ def _slots(context: Context, gpus: int) -> int:
         return written
     context.origins["slots"] = Origin("GPUs per worker" if gpus else "built-in")
     return gpus or 1
-
-
-def _runs_ranks(context: Context, image: Image, workers: int) -> bool:
-    launcher = context.spec.spec.launcher
-    if launcher is None or not launcher.runs_ranks:
-        return False
-    where = context.where("launcher", "runsRanks")
-    if image.framework == "torch":
-        context.error("launcher-torch", where, "torch has no launcher", "Remove the launcher block.")
-    elif workers < 2:
-        # Trainer makes max(numNodes - 1, 1) node pods beside the launcher: one worker would become two.
-        context.error(
-            "launcher-one-worker",
-            where,
-            "a launcher that runs ranks needs at least 2 workers",
-            "Raise workers, or remove runsRanks.",
-        )
-    if launcher.cpu is not None or launcher.memory is not None:
-        context.error(
-            "launcher-resources",
-            context.where("launcher"),
-            "a launcher that runs ranks has the resources of a worker",
-            "Remove launcher.cpu and launcher.memory.",
-        )
-    return True
-
-
-def _launcher(
-    context: Context, worker: Resources, placement: Placement, workers: int, runs_ranks: bool
-) -> tuple[Resources, Pool]:
-    """Resources and pool of the launcher: a worker's own when it runs ranks, else the ladder without GPU."""
-    if runs_ranks:
-        return worker, placement.worker
-    beside = launcher_of(context, workers)
-    return Resources(beside.cpu, beside.memory), placement.launcher

@@ -10,7 +10,9 @@ from gangplan.model.job import Egress, Origin, Posture
 from gangplan.model.profiles import (
     DEFAULT_POSTURE,
     EXTENDED_TIMEOUT_S,
+    LEAST_GRACE_S,
     MANY_WORKERS,
+    MOST_GRACE_S,
     PLAIN_TIMEOUT_S,
     USUAL_GPUS,
 )
@@ -173,6 +175,19 @@ def check_labels(context: Context) -> None:
 def _belongs(prefix: str, owners: Sequence[str]) -> bool:
     """Whether the prefix of a label is one of these, or below one."""
     return any(prefix == one or prefix.endswith(f".{one}") for one in owners)
+
+
+def check_grace(context: Context, grace_s: int) -> None:
+    """Between 30 seconds and an hour: less saves no checkpoint, more holds the GPUs of whoever comes next."""
+    if LEAST_GRACE_S <= grace_s <= MOST_GRACE_S:
+        return
+    least, most = format_duration(LEAST_GRACE_S), format_duration(MOST_GRACE_S)
+    context.error(
+        "grace-period",
+        context.origin_of("gracePeriod", ("gracePeriod",)),
+        f"gracePeriod is {format_duration(grace_s)}; it may be from {least} to {most}",
+        f"Write gracePeriod: {least if grace_s < LEAST_GRACE_S else most}.",
+    )
 
 
 def check_priority(context: Context, priority: str) -> None:

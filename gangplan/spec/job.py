@@ -308,6 +308,11 @@ class TrainingJob(Strict):
     extended_timeout: bool = Field(
         False, description="Set to true for a timeout between 24h and 7d.", examples=[True]
     )
+    grace_period: DurationSeconds | None = Field(
+        None,
+        description="How long ranks may go on after SIGTERM (preemption, timeout, a drained node) to save what they have; from 30s to 1h; omitted: 2m.",
+        examples=["5m"],
+    )
     retries: int | None = Field(
         None, ge=0, le=3, description="Restarts of the whole run after a failure; omitted: 0.", examples=[1]
     )

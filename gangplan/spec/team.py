@@ -50,6 +50,9 @@ class Defaults(Strict):
     timeout: DurationSeconds | None = Field(
         None, description="Longest time a run may take.", examples=["12h"]
     )
+    grace_period: DurationSeconds | None = Field(
+        None, description="How long ranks may go on after SIGTERM, from 30s to 1h.", examples=["5m"]
+    )
     retries: int | None = Field(None, ge=0, le=3, description="Restarts after a failure.", examples=[0])
     posture: Posture | None = Field(None, description="Network posture.", examples=["restricted"])
     egress: tuple[Name, ...] | None = Field(

@@ -35,6 +35,7 @@ SYNONYMS = _by_name(
         "priority": "priority_class priority_class_name qos",
         "timeout": "time time_limit walltime wall_time max_run max_runtime max_run_time max_runtime_in_seconds"
         " activeDeadlineSeconds deadline duration timeout_seconds max_duration",
+        "gracePeriod": "terminationGracePeriodSeconds grace_period_seconds grace_time termination_grace_period",
         "retries": "backoffLimit max_retries restarts max_restarts retry restart_policy requeue",
         "clusters": "cluster target targets",
         "placement.nodePool": "partition node_pool pool node_selector constraint node_group nodepools",
@@ -87,7 +88,7 @@ _ABSENT = {
     _PLATFORM: "serviceAccount service_account service_account_name securityContext privileged hostNetwork"
     " runtimeClassName schedulerName imagePullSecrets image_pull_secrets imagePullPolicy shm shm_size shared_memory"
     " sidecars initContainers livenessProbe ttl ttlSecondsAfterFinished restartPolicy user uid runAsUser dns"
-    " terminationGracePeriodSeconds podLabels networkPolicy managedBy runPolicy",
+    " podLabels networkPolicy managedBy runPolicy",
     _SWEEP: "sweep array matrix grid search trials experiments job_array",
     "Remove it; gangplan sends no messages. Alerts of a cluster stand in its cluster.yaml.": "email mail mail_user"
     " mail_type notify notifications slack alerts",

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from gangplan.plan.command import HOSTFILE
+from gangplan.plan.environment import GPUS_SHOWN
+from gangplan.resolve.launcher import THREADS
 from gangplan.trace.cause import Cause, asides
 from gangplan.trace.context import Context
 from gangplan.trace.files import own
 
 PROXIES = {"HTTP_PROXY": "http", "HTTPS_PROXY": "https", "NO_PROXY": "noProxy"}
+BINDING = frozenset({"OMPI_MCA_hwloc_base_binding_policy", "PRTE_MCA_hwloc_default_binding_policy"})
 TRANSPORT = frozenset({"OMPI_MCA_btl", "OMPI_MCA_pml", "FI_PROVIDER", "UCX_TLS", "NCCL_IB_DISABLE"})
 PLACEHOLDERS = ("{ranks}", "{workers}", "{slots}")
 S3 = {
@@ -111,7 +114,15 @@ def _of_launch(context: Context, name: str) -> list[Cause]:
         return [*context.slots(), *around]
     if name == "I_MPI_PIN":
         return [own("ranks are not bound to cores"), context.spec("mpi", "bindTo").aside(), *around]
-    if name.endswith("no_tree_spawn"):
+    if name in BINDING:
+        why = own(
+            "an mpirun of your own binds its ranks so; by default, pods of a node would share its first cores"
+        )
+        return [why, context.spec("mpi", "bindTo"), *around]
+    if name == GPUS_SHOWN:
+        why = own("the launcher asks for no GPU, so it must not see those of its node")
+        return [why, context.spec("env", name, because=f"env in the spec could set {name}").aside(), *around]
+    if name.endswith("no_tree_spawn") or name == "I_MPI_HYDRA_BRANCH_COUNT":
         why = own("only the launcher may open SSH sessions in this network posture")
         return [why, *asides(context.chosen("posture")), *around]
     return [own("what this MPI needs to find its hosts, beyond what Trainer sets"), *around]
@@ -131,6 +142,14 @@ def _of_job(context: Context, name: str) -> list[Cause]:
         return [context.cluster("env", name), *_nearer(context, "cluster", name)]
     if name.upper() in PROXIES and files.has("cluster", "proxy"):
         return _proxy(context, PROXIES[name.upper()])
+    if name == THREADS:
+        why = own("OpenMP sees the cores of the node, so it is told those of the rank")
+        return [
+            why,
+            *context.chosen("cpu"),
+            *context.slots(),
+            context.spec("env", name, because=f"env in the spec could set {name}").aside(),
+        ]
     if name in S3 and (found := _connection(context)):
         return _s3(context, found, S3[name])
     return [context.spec("env", name, because=f"env in the spec could set {name}")]
@@ -185,7 +204,9 @@ def argument(context: Context, role: str, index: int) -> list[Cause]:
     """One word of a container's args: the final command for the launcher, the SSH server's for workers."""
     if role == "launcher":
         return word(context, index)
-    if index == 2:
+    if index == 0:
+        return [*context.of_image("ssh", "server"), *asides(context.framework())]
+    if index == 3:
         return [*context.of_image("ssh", "config"), *asides(context.framework())]
     return [
         own("workers run an SSH server, which the launcher starts ranks through"),
@@ -198,7 +219,8 @@ def program(context: Context, role: str, index: int) -> list[Cause]:
     if not context.job.uses_mpi:
         return word(context, index)
     if role == "worker":
-        return [*context.of_image("ssh", "server"), *asides(context.framework())]
+        why = own("a worker starts its SSH server, and passes SIGTERM on to its ranks")
+        return [why, *asides(context.framework()), *(context.chosen("gracePeriod") if index == 2 else [])]
     if index != 2:
         return [own("the launcher waits for its workers, then hands over to the command")]
     script = own(f"the launch script: it waits until all hosts of {HOSTFILE} answer")
@@ -207,4 +229,5 @@ def program(context: Context, role: str, index: int) -> list[Cause]:
     carried = asides(names) if context.unit.launch.program == "deepspeed" else []
     around = asides([*context.mpi(), *context.framework(), context.gang(), _first(context)])
     setup = [context.image("mpi", "setup")] if context.job.image.mpi else []
-    return [script, *context.workers(), *setup, *wait, *carried, *around]
+    grace = [*context.chosen("gracePeriod"), context.spec("launcher", "runsRanks").aside()]
+    return [script, *context.workers(), *setup, *wait, *carried, *grace, *around]

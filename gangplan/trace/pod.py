@@ -225,6 +225,10 @@ def _probe(pod: PodContext, stars: Path) -> list[Cause]:
     return [own("the launcher starts when the workers' SSH servers answer"), *asides(pod.context.framework())]
 
 
+def _grace(pod: PodContext, stars: Path) -> list[Cause]:
+    return pod.context.chosen("gracePeriod")
+
+
 def _rest(pod: PodContext, stars: Path) -> list[Cause]:
     return constant("pod.yaml.j2")
 
@@ -234,6 +238,7 @@ POD = Table(
     ("metadata annotations *", _annotation),
     ("spec schedulerName", _scheduler),
     ("spec priorityClassName", _priority),
+    ("spec terminationGracePeriodSeconds", _grace),
     ("spec securityContext runAsUser", _user),
     ("spec securityContext runAsGroup", _group),
     ("spec securityContext fsGroup", _group),
@@ -247,6 +252,8 @@ POD = Table(
     ("spec containers 0 env * **", _variable),
     ("spec containers 0 ports * containerPort", _port),
     ("spec containers 0 ports **", _probe),
+    ("spec containers 0 startupProbe tcpSocket port", _port),
+    ("spec containers 0 startupProbe **", _probe),
     ("spec containers 0 readinessProbe tcpSocket port", _port),
     ("spec containers 0 readinessProbe **", _probe),
     ("spec containers 0 resources * *", _amount),

@@ -106,19 +106,25 @@ def test_both_roles_run_the_same_image_as_the_same_user(image: str, root: Path) 
 def test_workers_are_ready_when_ssh_answers(image: str, root: Path) -> None:
     container = roles(objects(root, image))["node"]["spec"]["containers"][0]
     (port,) = container["ports"]
-    assert container["readinessProbe"]["tcpSocket"]["port"] == port["containerPort"]
-    assert container["command"] == ["/usr/sbin/sshd"]
+    for probe in ("startupProbe", "readinessProbe"):
+        assert container[probe]["tcpSocket"]["port"] == port["containerPort"]
+    assert container["startupProbe"]["periodSeconds"] == 2
+    assert container["readinessProbe"]["periodSeconds"] == 60, "each look is a line in the server's log"
+    assert container["command"][:2] == ["/bin/sh", "-c"]
+    assert container["args"] == ["/usr/sbin/sshd", "-De", "-f", "/home/mpiuser/.sshd_config"]
 
 
 def test_open_mpi_5_gets_its_own_names(root: Path) -> None:
     env = env_of(roles(objects(root, "openmpi"))["launcher"])
     assert env["PRTE_MCA_prte_default_hostfile"] == "/etc/mpi/hostfile"
     assert not any(name.startswith("OMPI_") for name in env)
+    assert env["PRTE_MCA_hwloc_default_binding_policy"] == "none", "for an mpirun of the user's own"
 
 
 def test_open_mpi_4_reads_what_trainer_sets(root: Path) -> None:
     env = env_of(roles(objects(root, "openmpi4"))["launcher"])
     assert not any(name.startswith(("PRTE_", "OMPI_MCA_orte")) for name in env)
+    assert env["OMPI_MCA_hwloc_base_binding_policy"] == "none"
 
 
 @pytest.mark.parametrize(
@@ -160,7 +166,7 @@ def test_the_environment_reaches_every_rank(root: Path) -> None:
     found = roles(bodies)
     argv = found["launcher"]["spec"]["containers"][0]["args"]
     carried = [argv[index + 1] for index, word in enumerate(argv) if word == "-x"]
-    assert carried == ["PATH", "LD_LIBRARY_PATH", "HF_TOKEN", "NAME", "SEED"]
+    assert carried == ["PATH", "LD_LIBRARY_PATH", "HF_TOKEN", "NAME", "OMP_NUM_THREADS", "SEED"]
     assert {"SEED", "NAME", "HF_TOKEN"} <= set(env_of(found["launcher"]))
 
 

@@ -29,7 +29,11 @@ echo "mpirun $*" >>"$LOG"
 read -r nothing && echo "mpirun was given an input" >>"$LOG"
 [ ! -e "$FACTS/hangs" ] || sleep 60
 case "$*" in
-*"uname -n"*) cat "$FACTS/reached"; exit "$(cat "$FACTS/code" 2>/dev/null || echo 0)" ;;
+*gangplan-host*)
+  cat "$FACTS/chatter" 2>/dev/null
+  sed 's/^/gangplan-host /' "$FACTS/reached"
+  exit "$(cat "$FACTS/code" 2>/dev/null || echo 0)"
+  ;;
 esac
 """
 _PROGRAM = """\

@@ -12,6 +12,7 @@ from gangplan.generators import runtime
 from tests import workspaces
 from tests.launch.scripts import SHELLS, WAIT_S, Pod, container
 
+ASKED = 'sh -c echo "gangplan-host $(uname -n)"'
 INTEL = workspaces.SPEC.replace("image: openmpi", "image: intel") + "mpi: {licenseAcknowledged: true}\n"
 SPECS = {
     "openmpi": workspaces.SPEC,
@@ -102,7 +103,7 @@ def test_mpi_that_fails(pod: Pod) -> None:
 
 def test_mpi_that_hangs(pod: Pod) -> None:
     pod.fact("hangs")
-    pod.script = pod.script.replace(f"timeout {WAIT_S}", "timeout 0.2")
+    pod.script = pod.script.replace(f"timeout -k 10 {WAIT_S}", "timeout -k 10 0.2")
     done = pod.start("program")
     assert (done.returncode, done.stderr) == (70, "gangplan: MPI reached 0 of 4 workers\n")
 
@@ -124,7 +125,7 @@ def test_hydra_reads_its_own_hostfile(shell: str, tmp_path: Path) -> None:
         f"run-node-0-{i}.run:2\n" for i in range(4)
     )
     check = next(line for line in pod.log if line.startswith("mpirun"))
-    assert check == f"mpirun -f {tmp_path}/gangplan-hosts -n 4 -ppn 1 uname -n"
+    assert check == f"mpirun -f {tmp_path}/gangplan-hosts -n 4 -ppn 1 {ASKED}"
     # A container that is started again must not find the hosts twice.
     assert pod.start("program").returncode == 7
     assert len((tmp_path / "gangplan-hostfile").read_text().splitlines()) == 4
@@ -134,7 +135,7 @@ def test_open_mpi_counts_nodes(shell: str, tmp_path: Path) -> None:
     pod = launch("openmpi", shell, tmp_path)
     assert pod.start("program").returncode == 7
     check = next(line for line in pod.log if line.startswith("mpirun"))
-    assert check == "mpirun -np 4 --bind-to none --map-by ppr:1:node sh -c uname -n; sleep 1"
+    assert check == f"mpirun -np 4 --bind-to none --map-by ppr:1:node {ASKED}; sleep 1"
 
 
 @pytest.mark.parametrize(
@@ -180,7 +181,9 @@ def test_deepspeed_carries_the_environment(shell: str, tmp_path: Path) -> None:
     pod = Pod.of(tmp_path, shell, found["command"][2], env)
     assert pod.start("program").returncode == 7
     carried = dict(line.split("=", 1) for line in (tmp_path / ".deepspeed_env").read_text().splitlines())
-    assert carried == {name: env[name] for name in ("PLAIN", "SPACED", "DOLLAR", "BACK", "EMPTY")}
+    assert carried == {
+        name: env[name] for name in ("PLAIN", "SPACED", "DOLLAR", "BACK", "EMPTY", "OMP_NUM_THREADS")
+    }
 
 
 @pytest.mark.parametrize("name", SPECS)

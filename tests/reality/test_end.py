@@ -10,7 +10,6 @@ import pytest
 from tests.reality import running
 from tests.reality.base import ALL, running_spec, spec
 from tests.reality.families import FAMILIES, Family
-from tests.reality.test_ranks import known
 
 SAVED = [f"saved {step}" for step in range(1, 6)]
 #: The grace period of a pod: Open MPI's daemon on a drained worker stays as long as ranks elsewhere save.
@@ -31,12 +30,8 @@ def family(request: pytest.FixtureRequest) -> Family:
         pytest.param("launcher", marks=pytest.mark.reality),
     ],
 )
-def test_ranks_finish_their_work(
-    ended: str, family: Family, tmp_path: Path, request: pytest.FixtureRequest
-) -> None:
+def test_ranks_finish_their_work(ended: str, family: Family, tmp_path: Path) -> None:
     """A drained worker, a launcher whose node goes, a deleted run (all pods at once)."""
-    if (family.name, ended) != ("mpich", "launcher"):
-        known(request, 4)
     with running_spec(tmp_path, family, spec(family, 2, "slots: 1"), program=running.SAVER) as run:
         _wait_for(run, 2)
         chosen = {"worker": run.workers[:1], "launcher": [run.launcher], "all": [*run.workers, run.launcher]}

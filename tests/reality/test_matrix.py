@@ -8,7 +8,6 @@ import pytest
 
 from tests.reality.base import ALL, running_spec, spec
 from tests.reality.families import FAMILIES
-from tests.reality.test_ranks import known
 
 pytestmark = pytest.mark.reality
 
@@ -17,13 +16,7 @@ pytestmark = pytest.mark.reality
 @pytest.mark.parametrize("runs_ranks", [False, True], ids=["launcher", "no launcher"])
 @pytest.mark.parametrize("hosts", [2, 3, 17, 40])
 @pytest.mark.parametrize("name", ALL)
-def test_matrix(
-    name: str, hosts: int, runs_ranks: bool, posture: str, tmp_path: Path, request: pytest.FixtureRequest
-) -> None:
-    if name == "intel" and runs_ranks:
-        known(request, 2)
-    elif name == "intel" and hosts > 16 and posture != "default":
-        known(request, 1)
+def test_matrix(name: str, hosts: int, runs_ranks: bool, posture: str, tmp_path: Path) -> None:
     lines = ["slots: 1", f"network: {{posture: {posture}}}"]
     lines += ["launcher: {runsRanks: true}"] if runs_ranks else []
     with running_spec(tmp_path, FAMILIES[name], spec(FAMILIES[name], hosts, *lines)) as run:

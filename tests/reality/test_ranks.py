@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.reality import running
 from tests.reality.base import ALL, running_spec, spec
 from tests.reality.families import FAMILIES, Family
 
@@ -17,20 +16,6 @@ TALK = "echo 'Welcome to the cluster'\necho 'All use is recorded' >&2\n"
 def family(request: pytest.FixtureRequest) -> Family:
     """Each MPI."""
     return FAMILIES[request.param]
-
-
-def known(request: pytest.FixtureRequest, number: int, *names: str) -> None:
-    """Let the test of these families fail until launch recipe `number` of the findings is mended.
-
-    All of them come with the script that is PID 1 of a worker: with it, nothing may fail.
-    """
-    if (running.REPOSITORY / "templates/launch/worker.sh.j2").exists():
-        return
-    name = request.node.callspec.params.get("family") or request.node.callspec.params.get("name")
-    if not names or name in names:
-        request.applymarker(
-            pytest.mark.xfail(raises=AssertionError, strict=True, reason=f"launch recipes, point {number}")
-        )
 
 
 def own_cpus() -> str:
@@ -51,10 +36,7 @@ def test_the_program_runs_on_all_workers(family: Family, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("posture", ["restricted"])
-def test_a_launcher_that_is_a_worker(
-    posture: str, family: Family, tmp_path: Path, request: pytest.FixtureRequest
-) -> None:
-    known(request, 2, "intel")
+def test_a_launcher_that_is_a_worker(posture: str, family: Family, tmp_path: Path) -> None:
     text = spec(family, 3, "launcher: {runsRanks: true}", f"network: {{posture: {posture}}}")
     with running_spec(tmp_path, family, text) as run:
         assert run.end() == 0, run.story()
@@ -62,9 +44,8 @@ def test_a_launcher_that_is_a_worker(
 
 
 @pytest.mark.parametrize("name", ["intel"])
-def test_more_workers_than_a_tree_is_wide(name: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+def test_more_workers_than_a_tree_is_wide(name: str, tmp_path: Path) -> None:
     """Hydra hands all but 16 hosts to other hosts, whom the policy lets open no SSH."""
-    known(request, 1)
     family = FAMILIES[name]
     text = spec(family, 17, "slots: 1", "network: {posture: restricted}")
     with running_spec(tmp_path, family, text) as run:
@@ -72,26 +53,21 @@ def test_more_workers_than_a_tree_is_wide(name: str, tmp_path: Path, request: py
         run.check()
 
 
-def test_a_login_that_talks(family: Family, tmp_path: Path, request: pytest.FixtureRequest) -> None:
-    known(request, 7)
+def test_a_login_that_talks(family: Family, tmp_path: Path) -> None:
     with running_spec(tmp_path, family, spec(family, 2), bashrc=TALK) as run:
         assert run.end() == 0, run.story()
         run.check()
 
 
-def test_mpi_outside_the_path_of_logins(
-    family: Family, tmp_path: Path, request: pytest.FixtureRequest
-) -> None:
+def test_mpi_outside_the_path_of_logins(family: Family, tmp_path: Path) -> None:
     """HPC-X and NGC images: mpirun is on the PATH of the image, which sshd does not pass on."""
-    known(request, 6, "openmpi4")
     with running_spec(tmp_path, family, spec(family, 2), prefix="/opt/hpcx/ompi") as run:
         assert run.end() == 0, run.story()
         run.check()
 
 
-def test_an_mpirun_of_the_user(family: Family, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+def test_an_mpirun_of_the_user(family: Family, tmp_path: Path) -> None:
     """It starts the same ranks, and does not stack them on one core."""
-    known(request, 5, "openmpi4", "openmpi5")
     option = "-n" if family.is_hydra else "-np"
     text = spec(family, 2, "slots: 1", command=f"[mpirun, {option}, 2, python, train.py]")
     with running_spec(tmp_path, family, text) as run:
@@ -100,9 +76,8 @@ def test_an_mpirun_of_the_user(family: Family, tmp_path: Path, request: pytest.F
         assert {rank.cpus for rank in run.ranks()} == {own_cpus()}
 
 
-def test_threads_follow_the_quota(family: Family, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+def test_threads_follow_the_quota(family: Family, tmp_path: Path) -> None:
     """8 CPUs and 2 slots a worker: OpenMP would count the CPUs of the node."""
-    known(request, 9)
     with running_spec(tmp_path, family, spec(family, 2)) as run:
         assert run.end() == 0, run.story()
         assert {rank.env.get("OMP_NUM_THREADS") for rank in run.ranks()} == {"4"}

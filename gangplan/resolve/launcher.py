@@ -1,0 +1,67 @@
+"""The launcher's pod, and what each rank is told of its share of a worker."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gangplan.model.job import EnvVar, Image, Pool, Resources
+from gangplan.model.quantity import Quantity
+from gangplan.resolve.context import Context
+from gangplan.resolve.data import DataPlan
+from gangplan.resolve.placement import Placement
+from gangplan.resolve.reach import launcher_of
+
+THREADS = "OMP_NUM_THREADS"
+
+
+def _runs_ranks(context: Context, image: Image, workers: int) -> bool:
+    launcher = context.spec.spec.launcher
+    if launcher is None or not launcher.runs_ranks:
+        return False
+    where = context.where("launcher", "runsRanks")
+    if image.framework == "torch":
+        context.error("launcher-torch", where, "torch has no launcher", "Remove the launcher block.")
+    elif workers < 2:
+        # Trainer makes max(numNodes - 1, 1) node pods beside the launcher: one worker would become two.
+        context.error(
+            "launcher-one-worker",
+            where,
+            "a launcher that runs ranks needs at least 2 workers",
+            "Raise workers, or remove runsRanks.",
+        )
+    if launcher.cpu is not None or launcher.memory is not None:
+        context.error(
+            "launcher-resources",
+            context.where("launcher"),
+            "a launcher that runs ranks has the resources of a worker",
+            "Remove launcher.cpu and launcher.memory.",
+        )
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class LauncherPod:
+    """What the launcher's pod asks for, where it goes, and whether it is one of the workers."""
+
+    resources: Resources
+    pool: Pool
+    runs_ranks: bool
+
+
+def resolve_launcher(
+    context: Context, image: Image, worker: Resources, placement: Placement, workers: int
+) -> LauncherPod:
+    """Resources and pool of the launcher: a worker's own when it runs ranks, else the ladder without GPU."""
+    if _runs_ranks(context, image, workers):
+        return LauncherPod(worker, placement.worker, True)
+    beside = launcher_of(context, workers)
+    return LauncherPod(Resources(beside.cpu, beside.memory), placement.launcher, False)
+
+
+def add_threads(plan: DataPlan, cpu: Quantity, slots: int) -> None:
+    """OMP_NUM_THREADS, unless somebody set it: OpenMP sees the cores of the node, not the worker's share.
+
+    torchrun sets 1 where it is unset (torch/distributed/run.py), which starves one rank with many cores.
+    """
+    threads = max(1, cpu.milli() // (1000 * slots))
+    plan.env.setdefault(THREADS, EnvVar(THREADS, str(threads)))
