@@ -154,6 +154,19 @@ def test_without_a_daemon_it_is_what_sessions_started(tmp_path: Path) -> None:
     assert run.saved("0") == WHOLE
 
 
+def test_a_worker_that_is_taken_alone_waits_for_nobody(tmp_path: Path) -> None:
+    """The launcher and its session go on; with a whole grace period of waiting a drain would take as long."""
+    shutil.copy("/bin/sh", tmp_path / "rank")
+    daemon = '"$FOLDER/rank" "$FOLDER/saves" 0 & while :; do sleep 0.1; done'
+    session = f'cp -n /bin/sh "$FOLDER/orted"; "$FOLDER/orted" -c \'{daemon}\''
+    (tmp_path / "session").write_text(session)
+    run = pod(tmp_path, "/bin/sh", '"$FOLDER/sshd" "$FOLDER/session"\n')
+    run.wait_for("up-0")
+    code, seconds, _ = run.end()
+    assert (code, run.saved("0")) == (143, WHOLE)
+    assert seconds < 15
+
+
 def test_a_worker_without_ranks_ends_at_once(tmp_path: Path) -> None:
     """The usual end: the launcher is done, and JobSet deletes the workers."""
     run = pod(tmp_path, "/bin/sh", ': >"$FOLDER/up"\nwhile :; do sleep 0.1; done\n')
