@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from gangplan.plan.faults import Edit, Trouble
 from gangplan.plan.launch import Kept, drop, put
 from gangplan.plan.launchers import Use
+from gangplan.plan.reach import MAPPINGS
 
 
 def count_troubles(kept: Kept) -> Iterator[Trouble]:
@@ -43,6 +44,14 @@ def count_troubles(kept: Kept) -> Iterator[Trouble]:
     for use in reading.of("map"):
         if use.option.name in ("map-by", "ppr") and (number := _ppr(use.value)):
             yield from _ppr_number(kept, use, number)
+    for use in reading.of("parameter"):
+        if (
+            not use.is_short
+            and use.value in MAPPINGS
+            and (number := _ppr(use.values[1])) not in ("", str(job.slots))
+        ):
+            message = f"{use.spelled} {use.value} {use.values[1]} allows {number} ranks on each worker, but the run has {job.slots} slots"
+            yield Trouble("ranks-mismatch", use.value_at, message, "Remove it.", drop(use))
     for use in reading.of("workers"):
         yield from _number(kept, use, job.workers)
 

@@ -14,6 +14,7 @@ from gangplan.plan.flags import family_of
 from gangplan.plan.launch import Kept, drop, put
 from gangplan.plan.launchers import FAMILIES, Use, read
 from gangplan.plan.paths import HOSTFILE, HYDRA_HOSTFILE
+from gangplan.plan.reach import broken_by, same_as_set
 from gangplan.plan.reserved import is_reserved, variable_of
 
 # From here on Open MPI 5 no longer takes one dash before these (tried: 5.0.8 and 5.0.9 do, 5.0.10 and 5.0.11 end).
@@ -114,7 +115,8 @@ def _instead(kept: Kept, name: str, use: Use) -> str:
 def _option(kept: Kept, use: Use) -> Iterator[Trouble]:
     """One option by what it decides."""
     role = use.option.role
-    if role == "hosts" or (role == "hostfile" and not _is_ours(kept, use)):
+    is_rank_file = role == "map" and use.value.lower().startswith("rankfile")
+    if role == "hosts" or is_rank_file or (role == "hostfile" and not _is_ours(kept, use)):
         yield _hosts(kept, use)
     elif role in ("parameter", "env"):
         yield from _reserved(kept, use)
@@ -211,7 +213,15 @@ def _hosts(kept: Kept, use: Use) -> Trouble:
 
 def _reserved(kept: Kept, use: Use) -> Iterator[Trouble]:
     """A name of the launch, set by an option."""
-    name = use.value.partition("=")[0]
+    name, _, value = use.value.partition("=")
+    value = "".join(use.values[1:2]) if use.option.role == "parameter" else value
+    what = broken_by(name, value, kept.job.image.ssh.port)
+    if what:
+        message = f"{use.spelled} {name} {value} {what}"
+        yield Trouble("command-reserved", use.at, message, "Remove it.", drop(use))
+        return
+    if use.option.role == "parameter" and same_as_set(name, value):
+        return
     variable = variable_of(name) if use.option.role == "parameter" else name * is_reserved(name)
     if variable:
         message = f"{use.spelled} {name} sets {variable}, which is set for every run; a value of your own would break the launch"

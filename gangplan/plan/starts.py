@@ -8,8 +8,12 @@ from collections.abc import Iterator
 from gangplan.plan.faults import Edit, Trouble, listed
 from gangplan.plan.flags import family_of
 from gangplan.plan.launch import Kept
-from gangplan.plan.launchers import OPAQUE, Found, UnreadableError, base, find, is_python, start_at
+from gangplan.plan.launchers import OPAQUE, Found, UnreadableError, base, find, is_python, read, start_at
+from gangplan.plan.launchers.foreign import OF_TORCH
+from gangplan.plan.launchers.training import TORCHRUN
+from gangplan.plan.reach import broken_by
 from gangplan.plan.reserved import is_needed, is_reserved
+from gangplan.plan.through import through_troubles
 from gangplan.plan.words import split_word
 
 _LOCAL = frozenset({"localhost", "127.0.0.1", "0.0.0.0", "::1"})
@@ -21,6 +25,7 @@ def start_troubles(kept: Kept) -> Iterator[Trouble]:
     if wrong:
         yield from wrong
         return
+    yield from through_troubles(kept)
     yield from _nested(kept)
     yield from _before(kept)
     yield from _one_word(kept)
@@ -35,7 +40,7 @@ def program_of(found: Found) -> tuple[str, ...]:
     reading, kind = found.reading, found.start.launcher.kind
     words = reading.program
     if kind == "foreign":
-        words = () if found.start.name in OPAQUE else _likely(found)
+        words = _likely(found) if found.start.name not in OPAQUE else _lightning(found)
     if not words or kind in ("mpi", "horovod", "foreign"):
         return words
     if any(reading.of("module")):
@@ -61,6 +66,21 @@ def _likely(found: Found) -> tuple[str, ...]:
     return found.reading.program
 
 
+def _lightning(found: Found) -> tuple[str, ...]:
+    """The command of torchtune without torchrun's options, or the script of Lightning's launchers: the first file of Python that is surely no option's value."""
+    words = found.reading.words
+    if found.start.name == "tune":
+        rest = read(TORCHRUN, words, found.start.at).program
+        return ("tune", "run", *rest) if rest else ()
+    if found.start.name not in ("fabric", "lightning"):
+        return ()
+    for index in range(found.start.at + 1, len(words)):
+        before = words[index - 1]
+        if words[index].endswith(".py") and (not before.startswith("-") or "=" in before):
+            return ("python", *words[index:])
+    return ()
+
+
 def _image(kept: Kept) -> Iterator[Trouble]:
     """A launcher that the image has not, or that belongs to another way of starting."""
     job, start = kept.job, kept.found.start
@@ -82,7 +102,9 @@ def _image(kept: Kept) -> Iterator[Trouble]:
         yield Trouble("command-launcher", at, message, f"Write {mine}.", Edit(at, start.at + 1, (mine,)))
         return
     framework = job.image.framework
-    if kind == "foreign":
+    if start.name in OF_TORCH and is_torch:
+        message = f"{start.name} starts the ranks of torch itself, and each of the {job.ranks} ranks would start all again"
+    elif kind == "foreign":
         message = (
             f"{start.name} starts ranks through a scheduler or hosts of its own, which a run does not have"
         )
@@ -137,8 +159,13 @@ def _before(kept: Kept) -> Iterator[Trouble]:
     for variable in peeled.unset:
         if is_needed(variable):
             yield Trouble("command-reserved", 0, f"{variable} is taken away, which {name} needs", "Keep it.")
-    given = {variable for variable, _ in peeled.sets} | set(found.script.sets if found.script else ())
+    given: dict[str, str | None] = {**(found.script.sets if found.script else {}), **dict(peeled.sets)}
     for variable in sorted(given):
+        what = broken_by(variable, given[variable] or "ssh", kept.job.image.ssh.port)
+        if what and variable.startswith(("OMPI_MCA_", "PRTE_MCA_")):
+            yield Trouble(
+                "command-reserved", 0, f"{variable} {what}", "Remove it.", _unassign(found, variable)
+            )
         if is_reserved(variable):
             message = f"{variable} is set before {name}; it is set for every run, and a value of your own would break the launch"
             yield Trouble("command-reserved", 0, message, "Remove it.", _unassign(found, variable))

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 
 from gangplan.findings import Severity
 from gangplan.model.job import Job
 from gangplan.plan.faults import Fault, is_pasteable, listed, script_of
 from gangplan.plan.launchers import SHELLS, base, is_python, peel, script_at
 from gangplan.plan.launchers.prefixes import ASSIGNMENT
+from gangplan.plan.operators import Sound, help_with, operator_faults, rights_faults
 
 # Linux refuses one argument above 128 KiB with its ending zero (MAX_ARG_STRLEN, include/uapi/linux/binfmts.h,
 # v2.6.23 to v6.x), and all arguments and variables together above a quarter of the stack limit of 8 MiB.
@@ -19,7 +20,10 @@ LONGEST_COMMAND = 2 * 1024 * 1024
 _POINTER = 8
 
 # What a shell would put a value for. Lower-case names are left alone: configurations use ${model.size}.
-_VARIABLE = re.compile(r"\$(?:([A-Z_][A-Z0-9_]*)(?![A-Za-z0-9_])|\{([A-Z_][A-Z0-9_]*)[}:]|\(([^)]*)\))")
+_VARIABLE = re.compile(
+    r"\$(?:([A-Z_][A-Z0-9_]*)(?![A-Za-z0-9_])|\{([A-Z_][A-Z0-9_]*)[}:]|\(([^)]*)\))|(?<![^=:/,])`[^`\s][^`]*`"
+)
+_BACKTICKS = re.compile(r"`([^`]*)`")
 # Names between braces that mean a number of the run, and the one that gangplan fills in for each.
 _NEAR = {
     **dict.fromkeys(("rank", "np", "nproc", "world_size", "num_proc", "num_processes", "size"), "{ranks}"),
@@ -63,12 +67,11 @@ _TEXT_PROGRAMS = frozenset(
 _CODE_OPTIONS = frozenset({"-c", "-e", "-E", "-r", "--eval"})
 
 
-Sound = Callable[[Job, tuple[str, ...]], bool]
-
-
 def word_faults(job: Job, is_sound: Sound | None = None) -> Iterator[Fault]:
     """Faults of single words, in the order of the words. `is_sound` tells whether a command may be proposed."""
     yield from _first_word(job, is_sound)
+    yield from rights_faults(job, is_sound)
+    yield from operator_faults(job, _code(job), is_sound)
     code = _code(job)
     for index, word in enumerate(job.command):
         if index in code:
@@ -98,14 +101,6 @@ def length_faults(
 _FILE = "Put the text into a file of the image or of a claim, and give its path."
 
 
-def _help(job: Job, words: Sequence[str], otherwise: str, is_sound: Sound | None) -> str:
-    """A command to write instead, where it is right itself."""
-    right = tuple(words)
-    if is_sound is not None and is_pasteable(right) and is_sound(job, right):
-        return f"Write command: {listed(right)}."
-    return otherwise
-
-
 def _first_word(job: Job, is_sound: Sound | None) -> Iterator[Fault]:
     words, first = job.command, job.command[0]
     if assigned := ASSIGNMENT.fullmatch(first):
@@ -121,13 +116,13 @@ def _first_word(job: Job, is_sound: Sound | None) -> Iterator[Fault]:
         message = f"'{first}' is a word of the shell, not a program"
         otherwise = "Put the shell before it: bash, -c, and the script as one word."
         yield Fault(
-            "command-shell", ("command", 0), message, _help(job, _in_shell(words), otherwise, is_sound)
+            "command-shell", ("command", 0), message, help_with(job, _in_shell(words), otherwise, is_sound)
         )
     for index in _program_words(job):
         if split := split_word(words[index]):
             right = (*words[:index], *split, *words[index + 1 :])
             message = f"'{_short(words[index])}' is one word with spaces: it would be looked for as a file of that name"
-            help = _help(job, right, "Make each word an entry of its own.", is_sound)
+            help = help_with(job, right, "Make each word an entry of its own.", is_sound)
             yield Fault("command-one-word", ("command", index), message, help)
 
 
@@ -182,12 +177,12 @@ def _variable(job: Job, index: int, word: str, is_sound: Sound | None) -> Iterat
     if not what:
         return
     words = tuple(
-        one.replace("~", "$HOME", 1) if number == index and what == "~" else one
+        one.replace("~", "$HOME", 1) if number == index and what == "~" else _BACKTICKS.sub(r"$(\1)", one)
         for number, one in enumerate(job.command)
     )
     message = f"'{_short(word)}' stays as it is: no shell reads the command, so nothing stands in for {what}"
     otherwise = "Write the value itself; {ranks}, {workers} and {slots} are filled in."
-    help = _help(job, _in_shell(words), otherwise, is_sound)
+    help = help_with(job, _in_shell(words), otherwise, is_sound)
     yield Fault("command-variable", ("command", index), message, help)
 
 

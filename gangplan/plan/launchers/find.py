@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from gangplan.plan.launchers.prefixes import ASSIGNMENT, Peeled, peel
+from gangplan.plan.launchers.later import later, may_start
+from gangplan.plan.launchers.prefixes import ASSIGNMENT, ELSEWHERE, Peeled, peel
 from gangplan.plan.launchers.programs import Mpi, Start, base, start_at
 from gangplan.plan.launchers.reading import Reading, read
 from gangplan.plan.launchers.shell import Command, UnreadableError, Word, commands
 
 SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ksh", "ash"})
+# Programs that take a script behind this option.
+_TEXT_TAKERS = {"su": ("c", "--command"), "script": ("c", "--command"), "runuser": ("c", "--command")}
 # Words of a shell that go before a program as prefixes do.
 _SHELL_PREFIXES = frozenset({"exec", "command", "builtin", "noglob"})
+# Variables of a name by which people keep a launcher.
+_MPI_VARIABLE = re.compile(r"(?:\w*_)?(?:MPI(?:RUN|EXEC)?|MPI_?(?:LAUNCHER|CMD|RUN|EXEC))(?:_CMD)?")
 _DEPTH = 4  # scripts in scripts that are still read
 
 
@@ -34,24 +40,59 @@ class Script:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """One launcher: how it begins, what it is told, what goes before it, and the script that it stands in."""
+    """One launcher: how it begins, what it is told, what goes before it, and the script that it stands in.
+
+    `through` are the programs that it is started by, the outermost first; `guessed` is the one of them that
+    gangplan does not know.
+    """
 
     start: Start
     reading: Reading
     peeled: Peeled
     script: Script | None = None
+    through: tuple[str, ...] = ()
+    guessed: str = ""
 
 
 def find(words: Sequence[str], family: Mpi | None, depth: int = 0) -> list[Found]:
     """The launchers that a command starts. Raises UnreadableError for a script that no shell would read."""
     peeled = peel(words)
+    through = tuple(base(words[one]) for one in peeled.via)
     start = start_at(words, peeled.at, family)
     if start is not None:
-        return [Found(start, read(start.launcher, words, start.at), peeled)]
+        return [Found(start, read(start.launcher, words, start.at), peeled, through=through)]
     at = script_at(words, peeled.at)
-    if at < 0 or depth > _DEPTH:
+    if depth > _DEPTH:
         return []
-    return list(_in_script(words[at], at, family, depth))
+    if at >= 0:
+        return [_behind(one, through) for one in _in_script(words[at], at, family, depth)]
+    start = later(words, peeled.at, family)
+    name = base(words[peeled.at]) if peeled.at < len(words) else ""
+    if start is not None:
+        reading = read(start.launcher, words, start.at)
+        return [Found(start, reading, peeled, None, (*through, name), name)]
+    at = _text_at(words, peeled.at)
+    inner = _in_script(words[at], at, family, depth) if at >= 0 else ()
+    return [replace(_behind(one, (*through, name)), guessed=name) for one in inner]
+
+
+def _behind(found: Found, through: tuple[str, ...]) -> Found:
+    return replace(found, through=(*through, *found.through))
+
+
+def _text_at(words: Sequence[str], at: int) -> int:
+    """The index of a script in one word that a program which is no shell hands to one; -1 without one."""
+    if not may_start(words, at):
+        return -1
+    name = base(words[at])
+    for index in range(at + 1, len(words)):
+        if (inner := script_at(words, index)) >= 0:
+            return inner
+        option = words[index - 1]
+        is_told = name in _TEXT_TAKERS and option.startswith("-") and option.endswith(_TEXT_TAKERS[name])
+        if is_told or (name in ELSEWHERE and " " in words[index]):
+            return index
+    return -1
 
 
 def script_at(words: Sequence[str], at: int) -> int:
@@ -106,7 +147,14 @@ def _launched(
     start = start_at(texts, peeled.at, family)
     if start is not None:
         script = Script(at, text, command.words, sets, after)
-        yield Found(start, read(start.launcher, texts, start.at), peeled, script)
+        through = tuple(base(texts[one]) for one in peeled.via)
+        yield Found(start, read(start.launcher, texts, start.at), peeled, script, through)
+        return
+    behind = later(texts, peeled.at, family)
+    if behind is not None:
+        script, name = Script(at, text, command.words, sets, after), base(texts[peeled.at])
+        through = (*(base(texts[one]) for one in peeled.via), name)
+        yield Found(behind, read(behind.launcher, texts, behind.at), peeled, script, through, name)
         return
     if depth >= _DEPTH:
         return
@@ -116,13 +164,15 @@ def _launched(
         if found.script is not None:
             inside = found.script
             script = Script(at, text, inside.words, {**sets, **inside.sets}, inside.after, is_direct=False)
-            yield Found(found.start, found.reading, found.peeled, script)
+            yield replace(found, script=script)
 
 
 def _resolved(command: Command, sets: dict[str, str | None]) -> tuple[str, ...]:
     """The words of a command; a first word that is one variable of the script (`$MPIRUN`) is its value."""
     first = command.words[0]
     value = sets.get(first.names[0]) if len(first.names) == 1 else None
+    if value is None and len(first.names) == 1 and _MPI_VARIABLE.fullmatch(first.names[0]):
+        value = "mpirun"  # what such a variable holds; that it is not known is said of the launcher
     is_one = value and first.text in (f"${first.names[0]}", f"${{{first.names[0]}}}")
     return (value, *command.texts[1:]) if is_one and value else command.texts
 

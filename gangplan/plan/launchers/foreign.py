@@ -58,7 +58,7 @@ _OTHER_TRAINING = (
     "dsub",
     "pdsh",
     "parallel-ssh",
-    *("axolotl", "fabric", "lightning", "modal", "sky"),
+    *("axolotl", "fabric", "lightning", "modal", "sky", "tune", "trl", "llamafactory-cli", "oumi"),
 )
 
 
@@ -71,7 +71,11 @@ FOREIGN = {
     **{name: _foreign(name, _OTHERS) for name in (*_OTHER_MPI, *_OTHER_TRAINING)},
 }
 # Those whose words tell no program that could be started alone: they read a configuration or a platform.
-OPAQUE = frozenset({"ray", "torchx", "axolotl", "fabric", "lightning", "modal", "sky", "prte"})
+OPAQUE = frozenset(
+    {"ray", "torchx", "axolotl", "fabric", "lightning", "modal", "sky", "prte", "tune", "trl", "oumi"}
+) | {"llamafactory-cli"}
+# Those that start torch's ranks by torchrun or by themselves.
+OF_TORCH = frozenset({"fabric", "lightning", "tune", "trl", "llamafactory-cli", "oumi", "axolotl"})
 # Words between these programs and their own options (`flux run`, `ray job submit`); the others only of these
 # launch anything, `ray status` or `composer --version` do not train but do not start ranks either.
 SUBCOMMANDS = {
@@ -83,5 +87,10 @@ SUBCOMMANDS = {
     "fabric": ("run",),
     "lightning": ("run",),
     "modal": ("run",),
+    # torchtune, TRL, LLaMA-Factory and Oumi start torchrun or Accelerate in turn.
+    "tune": ("run",),
+    "trl": ("sft", "dpo", "grpo", "kto", "reward", "rloo"),
+    "llamafactory-cli": ("train",),
+    "oumi": ("distributed",),
     "sky": ("launch", "exec", "jobs"),
 }

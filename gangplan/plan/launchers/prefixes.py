@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gangplan.plan.launchers.programs import base
 
@@ -42,6 +42,24 @@ PREFIXES: Mapping[str, Prefix] = {
     "taskset": _prefix("", 1),
     "chrt": _prefix("-T --sched-runtime -P --sched-period -D --sched-deadline", 1),
     "nohup": _prefix(),
+    "xargs": _prefix("-n -P -I -a -d -E -L -s --max-args --max-procs --arg-file --delimiter"),
+    "parallel": _prefix("-j --jobs -N -n --joblog --timeout --retries -a -I"),
+    "flock": _prefix("-w --timeout -E", 1),
+    "watch": _prefix("-n --interval"),
+    "busybox": _prefix(),
+    "catatonit": _prefix(),
+    "dbus-run-session": _prefix("--config-file --dbus-daemon"),
+    # Wrappers of profilers and debuggers that look for the launcher themselves.
+    "scalasca": _prefix("-e -t -f"),
+    "scan": _prefix("-e -t -f"),
+    "map": _prefix("-o --output"),
+    "ddt": _prefix("-o --output"),
+    "perf-report": _prefix("-o --output"),
+    "su-exec": _prefix("", 1),
+    "gosu": _prefix("", 1),
+    "doas": _prefix("-u -C"),
+    "runuser": _prefix("-u --user -g --group -G --supp-group -w -T"),
+    "chroot": _prefix("", 1),
     "sudo": _prefix("-u --user -g --group -h --host -p --prompt -C -D --chdir"),
     "setsid": _prefix(),
     "unbuffer": _prefix(),
@@ -61,6 +79,14 @@ PREFIXES: Mapping[str, Prefix] = {
         "-o --export -k --kernel-name -c --launch-count -s --launch-skip --set --section --metrics"
     ),
     "valgrind": _prefix(),
+    "compute-sanitizer": _prefix("--tool --log-file --save --target-processes --kernel-name"),
+    "cuda-memcheck": _prefix("--tool --log-file --save"),
+    "likwid-perfctr": _prefix("-C -c -g -t -S -T -O -o -V -s"),
+    "likwid-pin": _prefix("-c -C -s"),
+    "heaptrack": _prefix("-o --output"),
+    "ltrace": _prefix("-e -o -s -p -u -l -n -x -a"),
+    "vtune": _prefix("-c -collect --collect -r -result-dir --result-dir -k -knob --knob -d -q"),
+    "py-spy": _prefix("-o --output -r --rate -d --duration -f --format", sub="record"),
     "strace": _prefix("-e -o -s -p -E -u -a -O -S -P -I -b -X"),
     "gdb": _prefix("-ex -x -ix -iex -eval-command"),
     "perf": _prefix("-o -e -F -g -c --call-graph -C -m -d -p", sub="record stat"),
@@ -71,10 +97,47 @@ PREFIXES: Mapping[str, Prefix] = {
     "uv": _prefix("--with --extra --group --python -p --project --directory --env-file --package", sub="run"),
     "pixi": _prefix("-e --environment --manifest-path", sub="run"),
     "pipenv": _prefix(sub="run"),
+    "pdm": _prefix("-p --project -e --env-file", sub="run"),
+    "rye": _prefix(sub="run"),
     "hatch": _prefix("-e --env -p --project", sub="run"),
     "ddtrace-run": _prefix(),
     "opentelemetry-instrument": _prefix(),
 }
+
+
+# What becomes of the program behind these. A container may not gain rights (no_new_privs), so nothing becomes
+# another user or enters another root; a profiler sees the launcher and the ranks beside it, not other hosts.
+BECOMES = frozenset({"sudo", "su", "doas", "runuser", "gosu", "su-exec", "pkexec", "chroot", "nsenter"})
+CONTAINERS = frozenset(
+    [
+        "singularity",
+        "apptainer",
+        "docker",
+        "podman",
+        "nerdctl",
+        "udocker",
+        "shifter",
+        "enroot",
+        "ch-run",
+        "sarus",
+        "charliecloud",
+    ]
+)
+ELSEWHERE = frozenset({"ssh", "rsh"})
+SEES_ONE_HOST = frozenset(
+    [
+        "nsys",
+        "ncu",
+        "perf",
+        "valgrind",
+        "compute-sanitizer",
+        "cuda-memcheck",
+        "likwid-perfctr",
+        "heaptrack",
+        "vtune",
+        "py-spy",
+    ]
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +145,7 @@ class Peeled:
     """Where the program behind all prefixes begins, the variables set on the way, and what they break.
 
     `unset` are variables taken away; `clears` is the word that empties the environment, `forks` one that
-    ends before its program does.
+    ends before its program does. `via` are the places of the prefixes themselves.
     """
 
     at: int
@@ -90,6 +153,7 @@ class Peeled:
     unset: tuple[str, ...] = ()
     clears: int = -1
     forks: int = -1
+    via: tuple[int, ...] = ()
 
 
 def peel(words: Sequence[str], at: int = 0) -> Peeled:
@@ -103,7 +167,7 @@ def peel(words: Sequence[str], at: int = 0) -> Peeled:
         step = _env(words, found) if name == "env" else _through(words, found, name, prefix)
         if step is None:
             return found
-        found = step
+        found = replace(step, via=(*found.via, found.at))
     return found
 
 
@@ -115,6 +179,8 @@ def _option_end(words: Sequence[str], index: int, takes: frozenset[str]) -> int:
 def _through(words: Sequence[str], found: Peeled, name: str, prefix: Prefix) -> Peeled | None:
     index, forks = found.at + 1, found.forks
     if prefix.sub:
+        while index < len(words) and words[index].startswith("-") and words[index] not in prefix.sub:
+            index = _option_end(words, index, prefix.takes)
         if index >= len(words) or words[index] not in prefix.sub:
             return None
         index += 1

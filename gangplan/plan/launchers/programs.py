@@ -57,6 +57,14 @@ _BY_MODULE = {
     "composer.cli.launcher": FOREIGN["composer"],
     "composer": FOREIGN["composer"],
 }
+_FOREIGN_MODULES = {
+    "lightning.fabric.cli": "fabric",
+    "lightning_fabric.cli": "fabric",
+    "lightning": "lightning",
+    "oumi": "oumi",
+    "llamafactory.cli": "llamafactory-cli",
+    "axolotl.cli.main": "axolotl",
+}
 _PYTHON = re.compile(r"(?:python|pypy)[0-9.]*")
 # Options of the interpreter that take a word; -c and -m end its options.
 _PYTHON_WORDS = frozenset({"-W", "-X", "--check-hash-based-pycs"})
@@ -114,6 +122,8 @@ def _foreign(words: Sequence[str], at: int, name: str) -> Start | None:
     if name in SUBCOMMANDS:
         if _word(words, at + 1) not in SUBCOMMANDS[name]:
             return None
+        if name == "tune" and not _word(words, at + 2).startswith("-"):
+            return None  # without options of torchrun it trains in its own process
         return Start(FOREIGN[name], at, at + 1, name)
     return Start(FOREIGN[name], at, at, name)
 
@@ -129,5 +139,12 @@ def _module(words: Sequence[str], at: int) -> Start | None:
     if module == "accelerate.commands.accelerate_cli":
         following = _word(words, index + 2)
         return Start(ACCELERATE, at, index + 2, "accelerate") if following == "launch" else None
+    if module in _FOREIGN_MODULES:
+        name = _FOREIGN_MODULES[module]
+        return (
+            Start(FOREIGN[name], at, index + 2, name)
+            if _word(words, index + 2) in SUBCOMMANDS[name]
+            else None
+        )
     launcher = _BY_MODULE.get(module)
     return Start(launcher, at, index + 1, module) if launcher else None

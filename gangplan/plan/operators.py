@@ -1,0 +1,70 @@
+"""Words between commands, which only a shell understands, and prefixes that no container of a run may use."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+
+from gangplan.model.job import Job
+from gangplan.plan.faults import Fault, is_pasteable, listed, script_of
+from gangplan.plan.launchers import base, peel
+from gangplan.plan.launchers.prefixes import BECOMES
+
+Sound = Callable[[Job, tuple[str, ...]], bool]
+
+# Operators and redirections of a shell that no program takes for a word of its own, and those that one might
+# take as an option's value (`--delimiter "|"`).
+_SURE = re.compile(r"&&|\|\||[0-9]*>>|[0-9]?>&[0-9-]|&>>?(?:[\w./-]+)?|[0-9]>{1,2}(?:[\w./-]+)?")
+_LIKELY = re.compile(r"[|;&<>]|\|&|>{1,2}[A-Za-z./][\w./-]*")
+# Programs whose own words these are.
+_OWN = frozenset(
+    {"find", "expr", "test", "[", "fd", "parallel", "echo", "printf", "psql", "sqlite3", "zstdgrep"}
+)
+
+
+def help_with(job: Job, words: Sequence[str], otherwise: str, is_sound: Sound | None) -> str:
+    """A command to write instead, where it is right itself."""
+    right = tuple(words)
+    if is_sound is not None and is_pasteable(right) and is_sound(job, right):
+        return f"Write command: {listed(right)}."
+    return otherwise
+
+
+def operator_faults(job: Job, code: set[int], is_sound: Sound | None = None) -> Iterator[Fault]:
+    """The first operator that stands as a word; `code` are words that another program reads."""
+    words = job.command
+    if base(words[min(peel(words).at, len(words) - 1)]) in _OWN:
+        return
+    found = [index for index in range(1, len(words)) if index not in code and _is_operator(words, index)]
+    if not found:
+        return
+    script = " ".join(
+        word if index in found or not word else script_of([word]) for index, word in enumerate(words)
+    )
+    message = f"'{words[found[0]]}' is an operator of the shell, but no shell reads the command: it would be a word for the program"
+    otherwise = "Put the shell before it: bash, -c, and the script as one word."
+    help = help_with(job, ("bash", "-c", script), otherwise, is_sound)
+    yield Fault("command-shell", ("command", found[0]), message, help)
+
+
+def _is_operator(words: Sequence[str], index: int) -> bool:
+    word, before = words[index], words[index - 1]
+    if _SURE.fullmatch(word):
+        return not (before.startswith("--") and index + 1 == len(words))
+    return _LIKELY.fullmatch(word) is not None and not before.startswith("-")
+
+
+def rights_faults(job: Job, is_sound: Sound | None = None) -> Iterator[Fault]:
+    """sudo and its like before the program: they need rights that no container of a run may gain."""
+    words, peeled = job.command, peel(job.command)
+    places = [*peeled.via, peeled.at]
+    for number, place in enumerate(places):
+        if place >= len(words) or base(words[place]) not in BECOMES:
+            continue
+        name = base(words[place])
+        message = (
+            f"{name} changes the user or its rights, which no container of a run may: nothing would start"
+        )
+        right = (*words[:place], *words[places[number + 1] :]) if number + 1 < len(places) else ()
+        help = help_with(job, right, f"Start the program without {name}.", is_sound if right else None)
+        yield Fault("command-prefix", ("command", place), message, help)

@@ -1,0 +1,52 @@
+"""Parameters of Open MPI that decide how its launcher reaches the workers, and on which of them ranks start."""
+
+from __future__ import annotations
+
+import re
+
+from gangplan.plan.reserved import variable_of
+
+# Parameters by framework of Open MPI 4.1.8 (`ompi_info --all --level 9`: plm, rmaps, orte) and PRRTE 3.0.
+_AGENTS = frozenset({"plm_rsh_agent", "plm_ssh_agent", "orte_rsh_agent", "pls_rsh_agent"})
+_DAEMONS = frozenset({"orte_launch_agent", "prte_launch_agent"})
+_RANK_FILES = frozenset({"rmaps_rank_file_path", "orte_rankfile", "rmaps_rankfile_path"})
+MAPPINGS = frozenset({"rmaps_base_mapping_policy", "rmaps_default_mapping_policy"})
+# Options of ssh(1) that change neither whom it asks nor how it answers.
+_QUIET = re.compile(
+    r"-[qvxTaCn46]+|-o\s*(?:StrictHostKeyChecking|ConnectTimeout|ConnectionAttempts|LogLevel)\S*"
+)
+_BEGINNINGS = ("OMPI_MCA_", "PRTE_MCA_")
+
+
+def broken_by(name: str, value: str, port: int) -> str:
+    """What a parameter, by its name or as a variable, breaks about the launch; an empty text for most."""
+    for beginning in _BEGINNINGS:
+        name = name.removeprefix(beginning)
+    if name in _AGENTS and not _is_ssh(value, port):
+        return "changes how the workers are reached, which answer by SSH only"
+    if name == "plm" and not _has_ssh(value):
+        return "takes away the way by SSH, the only one to the workers"
+    if name in _DAEMONS:
+        return "starts another program on the workers than the MPI's own daemon"
+    if name in _RANK_FILES:
+        return "names hosts, but the run's own are only known when it starts"
+    return ""
+
+
+def same_as_set(name: str, value: str) -> bool:
+    """Whether a parameter says again what every run is told, as scripts for clouds do."""
+    return variable_of(name).endswith("_no_tree_spawn") and value.lower() in ("1", "true", "yes", "on")
+
+
+def _has_ssh(value: str) -> bool:
+    names = set(value.removeprefix("^").split(","))
+    return bool(names & {"rsh", "ssh"}) != value.startswith("^")
+
+
+def _is_ssh(value: str, port: int) -> bool:
+    """Whether an agent is ssh with no options but harmless ones; several agents stand between colons."""
+    program, _, options = value.partition(":")[0].strip().partition(" ")
+    if program.rpartition("/")[2] != "ssh":
+        return False
+    rest = re.sub(rf"-p\s*{port}(?!\d)|-o\s*Port={port}(?!\d)", "", options)
+    return not _QUIET.sub("", rest).strip()

@@ -1,0 +1,61 @@
+"""Programs that a launcher is started by: those that cannot, those that see part of a run, and unknown ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gangplan.findings import Severity
+from gangplan.plan.faults import Edit, Trouble
+from gangplan.plan.launch import Kept
+from gangplan.plan.launchers import base
+from gangplan.plan.launchers.prefixes import BECOMES, CONTAINERS, ELSEWHERE, SEES_ONE_HOST
+
+_PLAIN = frozenset({"script", "coverage", "memray", "scalene", "mprof", "kernprof", "viztracer"})
+
+
+def _is_outer(kept: Kept, name: str) -> bool:
+    """Whether the command itself begins with it, which has a finding of its own."""
+    return any(
+        base(word) == name for word in kept.job.command[: kept.found.script.at if kept.found.script else 0]
+    )
+
+
+def through_troubles(kept: Kept) -> Iterator[Trouble]:
+    """What becomes of a launcher behind other programs."""
+    found, name = kept.found, kept.name
+    at = found.peeled.at if found.script is None else 0
+    if found.script is not None and found.start.begin < len(found.script.words):
+        first = found.script.words[found.start.begin]
+        if first.is_open and len(first.names) == 1 and not found.script.sets.get(first.names[0]):
+            message = f"what {first.text} starts is only known when the script runs"
+            yield Trouble("command-unreadable", at, message, "Write the launcher itself, as mpirun.")
+    for one in found.through:
+        if one in BECOMES and found.script is not None and not _is_outer(kept, one):
+            message = f"{one} changes the user, which no container of a run may: {name} would not start"
+            yield Trouble("command-prefix", at, message, f"Start {name} without {one}.")
+        elif one in CONTAINERS:
+            message = (
+                f"{one} would start {name} in a container inside the run's, without its hosts and its SSH"
+            )
+            yield Trouble(
+                "command-prefix",
+                at,
+                message,
+                f"Make that image the run's image, and start {name} without {one}.",
+            )
+        elif one in ELSEWHERE:
+            message = (
+                f"{one} names a host to start {name} on, but the run's own are only known when it starts"
+            )
+            edit = Edit(found.peeled.at, found.start.begin) if found.script is None else None
+            yield Trouble("command-hosts", at, message, f"Start {name} without {one}.", edit)
+        elif one in SEES_ONE_HOST and kept.job.image.framework != "torch" and kept.job.workers > 1:
+            message = (
+                f"{one} stands before {name}, so it sees {name} and ranks beside it, none of other workers"
+            )
+            hint = f"To see the ranks, put {one} behind the options of {name}, before the program."
+            yield Trouble("command-behind", at, message, hint, severity=Severity.WARNING)
+        elif one == found.guessed and one not in _PLAIN and one not in BECOMES:
+            message = f"gangplan does not know {one}; it counts on {one} to start {name} with the words behind it, once"
+            hint = f"Start {name} itself if {one} is not needed."
+            yield Trouble("command-behind", at, message, hint, severity=Severity.WARNING)
