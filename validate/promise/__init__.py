@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from gangplan.validate.promise import counts, hosts, launch, life, marks, mounts, opaque, order, users
+from gangplan.validate.promise import counts, hosts, launch, life, marks, mounts, opaque, order, starts, users
 from gangplan.validate.promise.laid import Laid, laid_of
 from gangplan.validate.schema_messages import Problem
 from gangplan.validate.world import Run, World
@@ -42,6 +42,11 @@ CHECKS: tuple[Check, ...] = (
     users.user,
     mounts.planned,
     mounts.hiding,
+    starts.managers,
+    starts.placed,
+    starts.alone,
+    starts.probed,
+    starts.grace,
     life.deadlines,
     life.endings,
     life.sync,

@@ -18,8 +18,8 @@ KEEPS = "Prune=false"
 def deadlines(laid: Laid) -> Found:
     """The run ends no later than planned; one that ends earlier is told.
 
-    TrainJob has a deadline since Trainer 2.2; before, that of its Job counts. Deadlines of Jobs and pods bind
-    as well where they come first.
+    TrainJob has a deadline since Trainer 2.2; before, that of its Job counts. Deadlines of Jobs bind as
+    well where they come first.
     """
     planned, trainer = laid.unit.job.timeout_s, laid.unit.job.platform.trainer
     ends = laid.roles.get(LAUNCHER if laid.uses_mpi else WORKER)
@@ -37,8 +37,7 @@ def deadlines(laid: Laid) -> Found:
     for role in laid.planned():
         job: Path = (*role.at, "template", "spec", "activeDeadlineSeconds")
         limits.append((laid.runtime, job, role.job.get("activeDeadlineSeconds")))
-        pod: Path = (*role.pod, "activeDeadlineSeconds")
-        limits.append((laid.runtime, pod, role.spec.get("activeDeadlineSeconds")))
+        yield from _cut(laid, role)
     for index, path, limit in limits:
         if limit is not None and (not planned or limit < planned):
             is_long = f"the plan gives it {_hours(planned)}" if planned else "the plan has no end"
@@ -46,6 +45,17 @@ def deadlines(laid: Laid) -> Found:
             help = "Write timeout in the spec, or limits: {timeoutHours: ...} in cluster.yaml."
             yield index, weakened(path, message, help)
             return
+
+
+def _cut(laid: Laid, role: Role) -> Found:
+    """A pod's own deadline fails the run as a crash does: nobody reads from it that time was up."""
+    limit, planned = role.spec.get("activeDeadlineSeconds"), laid.unit.job.timeout_s
+    if limit is not None and (not planned or limit < planned):
+        is_long = f"the plan gives the run {_hours(planned)}" if planned else "the plan has no end"
+        message = f"{role.title} would be killed after {_hours(limit)}, and the run fail; {is_long}"
+        help = "Write timeout in the spec, or limits: {timeoutHours: ...} in cluster.yaml."
+        at: Path = (*role.pod, "activeDeadlineSeconds")
+        yield laid.runtime, broken(at, message, help, "timeout")
 
 
 def _hours(seconds: int) -> str:

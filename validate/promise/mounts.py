@@ -13,6 +13,10 @@ from gangplan.validate.schema_messages import Problem
 Found = Iterator[tuple[int, Problem]]
 SHM = "/dev/shm"
 HOSTS = "/etc/mpi"
+# Folders of the Filesystem Hierarchy Standard 3.0 without which no program starts.
+SYSTEM = frozenset(
+    ("/", "/bin", "/dev", "/lib", "/lib64", "/proc", "/sbin", "/sys", "/usr", "/usr/bin", "/usr/lib")
+)
 
 
 def planned(laid: Laid) -> Found:
@@ -53,6 +57,7 @@ def _mounted(laid: Laid, role: Role, at: Path, wanted: Mount, found: Body | None
 
 def hiding(laid: Laid) -> Found:
     """Nothing is mounted over the keys, the hostfile, the accounts, or the SSH server and its settings."""
+    yield from _system(laid)
     if not laid.uses_mpi:
         return
     ssh = laid.unit.job.image.ssh
@@ -67,11 +72,26 @@ def hiding(laid: Laid) -> Found:
             hidden = next((file for file in files if f"{file}/".startswith(f"{path}/") and file != path), "")
             hidden = hidden or next((folder for folder in folders if _meets(folder, path)), "")
             if hidden and path not in ours:
+                where = path or "/"
                 message = (
-                    f"what is mounted at {path or '/'} would hide {hidden}, by which {role.title} start ranks"
+                    f"what is mounted at {where} would hide {hidden} in {role.title}, by which ranks start"
                 )
                 at = (*role.box, "volumeMounts", index)
                 yield laid.runtime, broken(at, message, "Mount it elsewhere, or single files by subPath.")
+
+
+def _system(laid: Laid) -> Found:
+    """No volume stands where an image has its own programs and libraries."""
+    ours = {one.path.rstrip("/") for one in laid.unit.job.mounts}  # judged as fields of the spec
+    for role in laid.planned():
+        for index, one in enumerate((role.container or {}).get("volumeMounts") or ()):
+            path = one["mountPath"].rstrip("/") or "/"
+            if path in SYSTEM and path not in ours:
+                message = (
+                    f"what is mounted at {path} would hide the image's own files there from {role.title}"
+                )
+                at = (*role.box, "volumeMounts", index)
+                yield laid.runtime, broken(at, message, "Mount it elsewhere, such as below /mnt.")
 
 
 def _meets(folder: str, path: str) -> bool:

@@ -1,0 +1,116 @@
+"""Whether anybody starts the pods: who manages them, what holds them back, and what starts them again.
+
+Sources: Trainer v2.2.1 and v2.3.0 pkg/controller (managedBy holds from 2.3 on), JobSet v0.12 pkg/controllers,
+Kubernetes v1.34 pkg/controller/job. Fields of pods that the API server refuses are object-invalid elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gangplan.validate.promise.laid import LAUNCHER, Laid
+from gangplan.validate.promise.words import broken, weakened
+from gangplan.validate.runtimes import JOBSET
+from gangplan.validate.schema_messages import Problem
+
+Found = Iterator[tuple[int, Problem]]
+TRAINER, JOBSETS, JOBS = (
+    "trainer.kubeflow.org/trainjob-controller",
+    "jobset.sigs.k8s.io/jobset-controller",
+    "kubernetes.io/job-controller",
+)
+
+
+def managers(laid: Laid) -> Found:
+    """The controllers of this cluster take the objects; on a manager of MultiKueue others do."""
+    platform = laid.unit.job.platform
+    if platform.hands_on:
+        return
+    stated = laid.job.get("managedBy", TRAINER)
+    if stated != TRAINER and platform.trainer.at_least(2, 3):
+        message = (
+            f"the run would never start: Trainer leaves a TrainJob that is managed by '{stated}' alone, and"
+            " this cluster hands no runs on"
+        )
+        help = "Remove managedBy; write multiKueue in cluster.yaml where runs go to worker clusters."
+        yield laid.train_job, broken(("spec", "managedBy"), message, help)
+    if laid.jobset.get("managedBy", JOBSETS) != JOBSETS:
+        message = "the run would never start: JobSet leaves what another controller manages alone"
+        yield laid.runtime, broken((*JOBSET, "managedBy"), message, "Remove managedBy.")
+    for role in laid.planned():
+        if role.job.get("managedBy", JOBS) != JOBS:
+            message = (
+                f"{role.title} would never start: Kubernetes leaves a Job of another controller without pods"
+            )
+            at = (*role.at, "template", "spec", "managedBy")
+            yield laid.runtime, broken(at, message, "Remove managedBy.")
+
+
+def placed(laid: Laid) -> Found:
+    """Pods that wait for somebody of whom the overlay says nothing, or that no scheduler spreads."""
+    for role in laid.planned():
+        spec = role.spec
+        if spec.get("nodeName"):
+            message = f"{role.title} would all go to node '{spec['nodeName']}', past the scheduler and Kueue"
+            help = "Remove nodeName; a node selector chooses nodes."
+            yield laid.runtime, broken((*role.pod, "nodeName"), message, help)
+        for gate in spec.get("schedulingGates") or ():
+            message = f"{role.title} would wait until somebody takes the gate '{gate['name']}' away"
+            help = "Remove schedulingGates, unless a controller of this cluster opens them."
+            yield laid.runtime, weakened((*role.pod, "schedulingGates"), message, help)
+            break
+        name = spec.get("schedulerName", "default-scheduler")
+        if name != "default-scheduler" and not laid.unit.job.platform.has_pod_group:
+            message = f"{role.title} would stay Pending unless this cluster has a scheduler '{name}'"
+            help = "Remove schedulerName, unless that scheduler runs: nothing in the overlay says so."
+            yield laid.runtime, weakened((*role.pod, "schedulerName"), message, help)
+
+
+def alone(laid: Laid) -> Found:
+    """Pods that a Job starts again by themselves, and Jobs that end before all their pods have."""
+    for role in laid.planned():
+        job = (*role.at, "template", "spec")
+        if role.job.get("backoffLimitPerIndex"):
+            message = f"single pods of {role.title} would be started again, beside ranks that still run"
+            yield (
+                laid.runtime,
+                broken((*job, "backoffLimitPerIndex"), message, "Write retries in the spec.", "retries"),
+            )
+        rules = (role.job.get("podFailurePolicy") or {}).get("rules") or ()
+        for index, rule in enumerate(rules):
+            if rule.get("action") == "Ignore":
+                message = (
+                    f"single pods of {role.title} would be started again whenever this rule holds, beside"
+                    " ranks that still run"
+                )
+                at = (*job, "podFailurePolicy", "rules", index)
+                yield laid.runtime, broken(at, message, "Write action: FailJob.", "retries")
+        if role.job.get("successPolicy") and role.pods > 1:
+            message = f"{role.title} would be stopped as soon as some of them have succeeded"
+            yield laid.runtime, broken((*job, "successPolicy"), message, "Remove successPolicy.")
+
+
+def grace(laid: Laid) -> Found:
+    """Ranks have the time to save that the plan gives them when a run is stopped."""
+    planned = laid.unit.job.grace_s
+    for role in laid.planned():
+        built = role.spec.get("terminationGracePeriodSeconds", 30)
+        if built < planned:
+            message = (
+                f"{role.title} would be killed {built} s after they are told to stop; the plan gives them"
+                f" {planned} s to save"
+            )
+            at = (*role.pod, "terminationGracePeriodSeconds")
+            yield laid.runtime, weakened(at, message, "Leave it, or make it longer.")
+
+
+def probed(laid: Laid) -> Found:
+    """The launcher listens on no port: a probe of one kills mpirun, and the run fails."""
+    role = laid.roles.get(LAUNCHER)
+    if not laid.uses_mpi or role is None or role.container is None:
+        return
+    for name in ("startupProbe", "livenessProbe"):
+        probe = role.container.get(name)
+        if probe is not None and "exec" not in probe:
+            message = f"the launcher would be killed: nothing in it listens where the {name} asks"
+            yield laid.runtime, broken((*role.box, name), message, f"Remove the {name}.")
