@@ -26,7 +26,9 @@ def through_troubles(kept: Kept) -> Iterator[Trouble]:
     at = found.peeled.at if found.script is None else 0
     if found.script is not None and found.start.begin < len(found.script.words):
         first = found.script.words[found.start.begin]
-        if first.is_open and len(first.names) == 1 and not found.script.sets.get(first.names[0]):
+        whole = first.text in [form for name in first.names for form in (f"${name}", f"${{{name}}}")]
+        given = {one.name: one.value for one in kept.job.env} | found.script.sets
+        if whole and not given.get(first.names[0]):
             message = f"what {first.text} starts is only known when the script runs"
             yield Trouble("command-unreadable", at, message, "Write the launcher itself, as mpirun.")
     for one in found.through:

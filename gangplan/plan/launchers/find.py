@@ -17,6 +17,7 @@ SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ksh", "ash"})
 _TEXT_TAKERS = {"su": ("c", "--command"), "script": ("c", "--command"), "runuser": ("c", "--command")}
 # Words of a shell that go before a program as prefixes do.
 _SHELL_PREFIXES = frozenset({"exec", "command", "builtin", "noglob"})
+_DEFAULT = re.compile(r"\$\{(\w+):?-([^${}`\s]+)\}")  # ${MPIRUN:-mpirun}
 # Variables of a name by which people keep a launcher.
 _MPI_VARIABLE = re.compile(r"(?:\w*_)?(?:MPI(?:RUN|EXEC)?|MPI_?(?:LAUNCHER|CMD|RUN|EXEC))(?:_CMD)?")
 _DEPTH = 4  # scripts in scripts that are still read
@@ -173,6 +174,9 @@ def _resolved(command: Command, sets: dict[str, str | None]) -> tuple[str, ...]:
     value = sets.get(first.names[0]) if len(first.names) == 1 else None
     if value is None and len(first.names) == 1 and _MPI_VARIABLE.fullmatch(first.names[0]):
         value = "mpirun"  # what such a variable holds; that it is not known is said of the launcher
+    default = _DEFAULT.fullmatch(first.text)
+    if default is not None:
+        return (value if default[1] in sets and value else default[2], *command.texts[1:])
     is_one = value and first.text in (f"${first.names[0]}", f"${{{first.names[0]}}}")
     return (value, *command.texts[1:]) if is_one and value else command.texts
 
