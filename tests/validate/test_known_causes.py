@@ -1,0 +1,34 @@
+"""Causes of disagreements with the control plane that a campaign found: each covers its case alone."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.e2e.fidelity.known import GANGPLAN, SERVER, known
+
+QUOTA = "spec.resourceGroups[0].flavors[1].resources[0].nominalQuota"
+FORGOTTEN = f"{QUOTA}: required field 'nominalQuota' is missing in spec.resourceGroups[0]"
+TOO_MUCH = "value: value is 2147483648; the most is 1000000000 [schema]"
+NO_SPEC = "spec: required field 'spec' is missing [schema]"
+
+
+@pytest.mark.parametrize(
+    ("kind", "place", "message", "name"),
+    [
+        ("Cohort", "spec", NO_SPEC, "cohort-of-nothing"),
+        ("ClusterQueue", QUOTA, FORGOTTEN, "quota-that-was-forgotten"),
+        ("PriorityClass", "value", TOO_MUCH, "priority-cut-to-32-bits"),
+    ],
+)
+def test_seed_721(kind: str, place: str, message: str, name: str) -> None:
+    found = known(kind, [place], GANGPLAN, message)
+    assert found is not None
+    assert found.name == name
+    other = known("Namespace", [place], GANGPLAN, message)
+    assert other is None or other.name != name
+    assert known(kind, [place], SERVER, message) is None
+
+
+def test_a_priority_that_fits_32_bits_is_not_excused() -> None:
+    said = "value: value is 1000000001; the most is 1000000000 [schema]"
+    assert known("PriorityClass", ["value"], GANGPLAN, said) is None
