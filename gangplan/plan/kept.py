@@ -14,7 +14,7 @@ from gangplan.plan.flags import family_of
 from gangplan.plan.launch import Kept, drop, put
 from gangplan.plan.launchers import FAMILIES, Use, read
 from gangplan.plan.paths import HOSTFILE, HYDRA_HOSTFILE
-from gangplan.plan.reach import broken_by, same_as_set
+from gangplan.plan.reach import broken_by, component_of, same_as_set
 from gangplan.plan.reserved import is_reserved, variable_of
 
 # From here on Open MPI 5 no longer takes one dash before these (tried: 5.0.8 and 5.0.9 do, 5.0.10 and 5.0.11 end).
@@ -215,7 +215,7 @@ def _reserved(kept: Kept, use: Use) -> Iterator[Trouble]:
     """A name of the launch, set by an option."""
     name, _, value = use.value.partition("=")
     value = "".join(use.values[1:2]) if use.option.role == "parameter" else value
-    what = broken_by(name, value, kept.job.image.ssh.port)
+    what = broken_by(name, value, kept.job.image.ssh.port, component_of(kept.found.start.launcher.style))
     if what:
         message = f"{use.spelled} {name} {value} {what}"
         yield Trouble("command-reserved", use.at, message, "Remove it.", drop(use))

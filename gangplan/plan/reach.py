@@ -18,13 +18,16 @@ _QUIET = re.compile(
 _BEGINNINGS = ("OMPI_MCA_", "PRTE_MCA_")
 
 
-def broken_by(name: str, value: str, port: int) -> str:
-    """What a parameter, by its name or as a variable, breaks about the launch; an empty text for most."""
+def broken_by(name: str, value: str, port: int, component: str) -> str:
+    """What a parameter, by its name or as a variable, breaks about the launch; an empty text for most.
+
+    `component` is what the MPI calls its way by SSH: Open MPI 4 ends at `plm ssh`, Open MPI 5 at `plm rsh`.
+    """
     for beginning in _BEGINNINGS:
         name = name.removeprefix(beginning)
     if name in _AGENTS and not _is_ssh(value, port):
         return "changes how the workers are reached, which answer by SSH only"
-    if name == "plm" and not _has_ssh(value):
+    if name == "plm" and not _has_ssh(value, component):
         return "takes away the way by SSH, the only one to the workers"
     if name in _DAEMONS:
         return "starts another program on the workers than the MPI's own daemon"
@@ -38,9 +41,13 @@ def same_as_set(name: str, value: str) -> bool:
     return variable_of(name).endswith("_no_tree_spawn") and value.lower() in ("1", "true", "yes", "on")
 
 
-def _has_ssh(value: str) -> bool:
-    names = set(value.removeprefix("^").split(","))
-    return bool(names & {"rsh", "ssh"}) != value.startswith("^")
+def component_of(style: str) -> str:
+    """What Open MPI calls its way by SSH, by the style of its launcher."""
+    return "rsh" if style == "openmpi" else "ssh"
+
+
+def _has_ssh(value: str, component: str) -> bool:
+    return (component in value.removeprefix("^").split(",")) != value.startswith("^")
 
 
 def _is_ssh(value: str, port: int) -> bool:

@@ -11,7 +11,7 @@ from gangplan.plan.launch import Kept
 from gangplan.plan.launchers import OPAQUE, Found, UnreadableError, base, find, is_python, read, start_at
 from gangplan.plan.launchers.foreign import OF_TORCH
 from gangplan.plan.launchers.training import TORCHRUN
-from gangplan.plan.reach import broken_by
+from gangplan.plan.reach import broken_by, component_of
 from gangplan.plan.reserved import is_needed, is_reserved
 from gangplan.plan.through import through_troubles
 from gangplan.plan.words import split_word
@@ -150,8 +150,7 @@ def _one_word(kept: Kept) -> Iterator[Trouble]:
 
 def _before(kept: Kept) -> Iterator[Trouble]:
     """Prefixes and variables before a launcher that take away or overwrite what it needs."""
-    found, name = kept.found, kept.name
-    peeled = found.peeled
+    found, name, peeled = kept.found, kept.name, kept.found.peeled
     if peeled.clears >= 0:
         message = f"env {found.reading.words[peeled.clears]} empties the environment that {name} finds the run's hosts by"
         edit = Edit(peeled.clears, peeled.clears + 1)
@@ -160,9 +159,10 @@ def _before(kept: Kept) -> Iterator[Trouble]:
         if is_needed(variable):
             yield Trouble("command-reserved", 0, f"{variable} is taken away, which {name} needs", "Keep it.")
     given: dict[str, str | None] = {**(found.script.sets if found.script else {}), **dict(peeled.sets)}
+    way = component_of(found.start.launcher.style)
     for variable in sorted(given):
-        what = broken_by(variable, given[variable] or "ssh", kept.job.image.ssh.port)
-        if what and variable.startswith(("OMPI_MCA_", "PRTE_MCA_")):
+        what = broken_by(variable, given[variable] or "", kept.job.image.ssh.port, way)
+        if what and given[variable] and variable.startswith(("OMPI_MCA_", "PRTE_MCA_")):
             yield Trouble(
                 "command-reserved", 0, f"{variable} {what}", "Remove it.", _unassign(found, variable)
             )
