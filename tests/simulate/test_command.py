@@ -134,7 +134,7 @@ def test_plan_says_what_is_admitted_now(tmp_path: Path) -> None:
     assert found["cv/segment-extra"]["borrowed"][f"a100-40gb/{GPU}"] == "6"
     assert "cv/segment-extra: admitted now, borrows" in text
     assert found["research/sweep-late"]["outcome"] == "queue"
-    assert f"research/sweep-late: waits for 6 more {GPU} of a100-40gb (0 of its queue's own left)" in text
+    assert "research/sweep-late: waits for 6 more GPUs of a100-40gb (0 of its queue's own left)" in text
     assert "team cv is approaching its quota limit (30/32 GPUs used)" in warnings
 
 

@@ -210,7 +210,7 @@ def test_only_few_rules_can_be_waived() -> None:
         ({"reason": "\u200b" * 20}, "spec-value", 6, "less than 10 characters"),
         ({"expires": "2026-02-30"}, "spec-value", 8, "not a day of the calendar"),
         ({"expires": None}, "spec-missing-field", 1, "For example expires: "),
-        ({"expired": "2026-12-31"}, "spec-unknown-field", 9, "did you mean 'expires'?"),
+        ({"expired": "2026-12-31"}, "spec-unknown-field", 9, "'expires' is set as well"),
         ({"limit": {"timeout": "soon"}}, "spec-value", 10, "soon"),
     ],
 )
