@@ -130,6 +130,12 @@ class Fabric:
 
     def __exit__(self, *_: object) -> None:
         processes = [host.process for host in self.hosts] + ([self._switch] if self._switch else [])
+        for host in self.hosts:
+            # The end of a namespace's first process is the end of all in it. While unshare waits for it, the
+            # number can be nobody else's.
+            if host.pid and host.is_running:
+                with suppress(ProcessLookupError):
+                    os.kill(host.pid, signal.SIGKILL)
         for process in processes:
             process.kill()
         for process in processes:
@@ -217,6 +223,8 @@ class Fabric:
 def _become(env: Mapping[str, str]) -> list[str]:
     """The words that make a command one of the user's, without rights, in an environment of its own."""
     words = ["setpriv", f"--reuid={USER}", f"--regid={USER}", "--clear-groups", "--no-new-privs"]
+    # A change of user clears the signal by which --kill-child ends a host whose test is gone (prctl(2)).
+    words += ["--pdeathsig=keep"]
     words += ["--bounding-set=-all", "--inh-caps=-all", "env", "-i", "-C", env.get("HOME", "/")]
     return words + [f"{key}={value}" for key, value in env.items()]
 
