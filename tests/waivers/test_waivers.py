@@ -237,11 +237,9 @@ def test_policies_are_those_of_packs_and_the_workspace_s_own(root: Path) -> None
 def test_files_that_would_be_ignored(root: Path) -> None:
     waived(root)
     write(root, {"policies/waivers/a.yml": waiver(), "policies/waivers/README.md": "notes\n"})
+    assert check(root).errors() == [("policies/waivers/a.yml", "spec-file-name")]
     (root / "policies/waivers/b.yaml").symlink_to("a.yml")
-    assert check(root).errors() == [
-        ("policies/waivers/a.yml", "spec-file-name"),
-        ("policies/waivers/b.yaml", "file-unreadable"),
-    ]
+    assert check(root).errors() == [("policies/waivers/b.yaml", "file-unreadable")]
 
 
 # How long
