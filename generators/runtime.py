@@ -96,8 +96,11 @@ def pod_labels(unit: Unit, role: str) -> Pairs:
 
 
 def _pod_annotations(job: Job, role: str) -> Pairs:
-    # Moving a pod of a run to save a node would end the run.
-    annotations = {"cluster-autoscaler.kubernetes.io/safe-to-evict": "false"}
+    # Moving a pod of a run to save a node would end the run (Karpenter 1.0: disruption).
+    annotations = {
+        "cluster-autoscaler.kubernetes.io/safe-to-evict": "false",
+        "karpenter.sh/do-not-disrupt": "true",
+    }
     if job.platform.openshift is not None:
         annotations["openshift.io/required-scc"] = "nonroot-v2"
     if role == "worker" or job.launcher_runs_ranks:

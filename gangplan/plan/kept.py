@@ -43,7 +43,20 @@ def troubles(kept: Kept) -> Iterator[Trouble]:
             message=message,
             hint="Add the program and its arguments.",
         )
+    yield from _by_ssh(kept)
     yield from count_troubles(kept)
+
+
+def _by_ssh(kept: Kept) -> Iterator[Trouble]:
+    """A launcher that reaches its own host by SSH, where a launcher that runs ranks has no server."""
+    start = kept.found.start
+    if start.launcher.kind != "deepspeed" or not kept.job.launcher_runs_ranks:
+        return
+    # It asks the first host, its own, over SSH for its address, whatever --launcher says, and pdsh then starts
+    # all hosts over SSH (deepspeed/launcher/{runner,multinode_runner}.py, 0.17).
+    message = f"{start.name} reaches all workers over SSH, but with launcher.runsRanks one of them is the launcher, which runs no SSH server"
+    hint = "Remove launcher.runsRanks; or write the program alone, and gangplan starts it on every rank."
+    yield Trouble("launcher-deepspeed", start.begin, message, hint)
 
 
 def _twice(kept: Kept) -> Iterator[Trouble]:

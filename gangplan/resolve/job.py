@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from gangplan.findings import Finding, error
-from gangplan.model.job import Job, Origin, Resources
+from gangplan.model.job import Image, Job, Origin, Resources
 from gangplan.model.profiles import (
     DEFAULT_CPU,
     DEFAULT_GPUS,
@@ -109,7 +109,7 @@ def _resolve(context: Context) -> Job | None:
     workers: int = context.choose("workers", DEFAULT_WORKERS)
     gpus: int = context.choose("gpus", DEFAULT_GPUS)
     slots = _slots(context, gpus)
-    shape = _shape(context, gpus)
+    shape = _shape(context, gpus, image)
     has_launcher = image is not None and image.framework != "torch"
     placement = resolve_placement(context, shape, workers, has_launcher)
     check_counts(context, workers, gpus, slots)
@@ -154,7 +154,7 @@ def _resolve(context: Context) -> Job | None:
     return job
 
 
-def _shape(context: Context, gpus: int) -> Shape:
+def _shape(context: Context, gpus: int, image: Image | None) -> Shape:
     """What a worker asks of its node."""
     spec = context.spec.spec
     return Shape(
@@ -164,7 +164,16 @@ def _shape(context: Context, gpus: int) -> Shape:
         context.choose("cpu", DEFAULT_CPU),
         context.choose("memory", DEFAULT_MEMORY),
         spec.placement.capacity if spec.placement else None,
+        _built_for(context, image),
     )
+
+
+def _built_for(context: Context, image: Image | None) -> tuple[str, ...]:
+    """What of CUDA and ROCm the catalog says is in the image."""
+    entry = context.catalog.images.get(image.name) if image else None
+    if entry is None:
+        return ()
+    return tuple(name for name, version in (("CUDA", entry.cuda), ("ROCm", entry.rocm)) if version)
 
 
 def _bounds(context: Context) -> dict[str, Any]:

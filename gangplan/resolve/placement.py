@@ -9,8 +9,12 @@ from gangplan.model.job import Origin, Pool, Toleration
 from gangplan.model.quantity import Quantity
 from gangplan.resolve.context import Context
 from gangplan.resolve.quota import team_pools
+from gangplan.resolve.rdma import rdma
 from gangplan.resolve.reach import Demand, launcher_of, takes_all
 from gangplan.spec.nodes import NodePool, PoolPrice
+
+# What a program needs for the devices of each vendor's plugin; a resource of another domain may be anyone's.
+VENDORS = {"nvidia.com": "CUDA", "amd.com": "ROCm", "gpu.intel.com": "oneAPI", "habana.ai": "SynapseAI"}
 
 # Every node that gangplan uses runs Linux (MPI-13).
 LINUX = ("kubernetes.io/os", "linux")
@@ -26,6 +30,7 @@ class Shape:
     cpu: Quantity
     memory: Quantity
     capacity: str | None
+    built_for: tuple[str, ...] = ()  # what is in the image: CUDA, ROCm
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +77,7 @@ def resolve_placement(context: Context, shape: Shape, workers: int, has_launcher
         )
     pool = pools[name]
     launcher_name = _launcher_pool(pools, name)
-    rdma_devices, rdma_network = _rdma(context, name, pool)
+    rdma_devices, rdma_network = rdma(context, name, pool)
     devices = (
         rdma_devices if not (pool.gpu and shape.gpus) else ((pool.gpu.resource, shape.gpus), *rdma_devices)
     )
@@ -151,6 +156,9 @@ def _misfit(pool: NodePool, shape: Shape) -> tuple[str, str]:
                 "gpus",
                 f"it offers {'MIG slices ' + pool.gpu.mig if pool.gpu.mig else 'whole GPUs'}, not {'MIG slices ' + shape.mig if shape.mig else 'whole GPUs'}",
             )
+        needs = VENDORS.get(pool.gpu.resource.partition("/")[0])
+        if needs is not None and shape.built_for and needs not in shape.built_for:
+            return "gpus", f"its GPUs are {pool.gpu.resource}, and the image holds {shape.built_for[0]}"
         if shape.gpus > pool.gpu.count:
             return "gpus", f"a node has {pool.gpu.count} GPUs, a worker wants {shape.gpus}"
     if shape.cpu > pool.cpu:
@@ -234,34 +242,6 @@ def _pool(name: str, pool: NodePool) -> Pool:
         per_cpu_hour=price.per_cpu_hour,
         gbps=pool.network_gbps,
     )
-
-
-def _rdma(context: Context, name: str, pool: NodePool) -> tuple[tuple[tuple[str, int], ...], str]:
-    """RDMA devices and the secondary network, when asked for and there."""
-    network = context.spec.spec.network
-    wanted = network.rdma if network else "off"
-    if wanted == "off":
-        return (), ""
-    context.origins["rdma"] = Origin("spec", context.where("network", "rdma"))
-    if pool.rdma is not None:
-        return ((pool.rdma.resource, 1),), pool.rdma.network or ""
-    where = context.where("network", "rdma")
-    if wanted == "required":
-        context.error(
-            "rdma-missing",
-            where,
-            f"rdma is required, but pool '{name}' of cluster {context.cluster.name} has none",
-            'Write rdma: "off" to use TCP, or name another cluster or pool.',
-        )
-    else:
-        speed = f" ({pool.network_gbps} Gbit/s per node)" if pool.network_gbps else ""
-        context.warning(
-            "rdma-fallback",
-            where,
-            f"pool '{name}' of cluster {context.cluster.name} has no RDMA; the run falls back to TCP{speed} and may take much longer",
-            'Write rdma: "off" where TCP will do, or name a pool that has RDMA.',
-        )
-    return (), ""
 
 
 def _topology(context: Context, name: str, pool: NodePool) -> tuple[str, str] | None:

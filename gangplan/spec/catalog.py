@@ -122,7 +122,18 @@ class Image(Strict):
     approved: tuple[Regime, ...] = Field(
         (), max_length=16, description="Regimes that this build is approved for.", examples=[["hipaa"]]
     )
-    cuda: str | None = Field(None, max_length=32, description="CUDA version inside.", examples=["12.8"])
+    cuda: str | None = Field(
+        None,
+        max_length=32,
+        description="CUDA version inside; a run with GPUs then goes to no other vendor's.",
+        examples=["12.8"],
+    )
+    rocm: str | None = Field(
+        None,
+        max_length=32,
+        description="ROCm version inside; a run with GPUs then goes to no other vendor's.",
+        examples=["6.4"],
+    )
     clusters: dict[Name, ImageOnCluster] = Field(
         {},
         description="What differs per cluster.",

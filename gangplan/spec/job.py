@@ -163,9 +163,9 @@ class Network(Strict):
     transport: Literal["auto", "tcp"] = Field(
         "auto", description="tcp: keep MPI traffic off any fast fabric.", examples=["tcp"]
     )
-    rdma: Literal["off", "auto", "required"] = Field(
+    rdma: Literal["off", "auto", "required", "all"] | Annotated[int, Field(ge=1, le=1000)] = Field(
         "off",
-        description="InfiniBand or RoCE: auto falls back to TCP with a warning, required fails without it.",
+        description="InfiniBand or RoCE: auto falls back to TCP with a warning, required fails without it. Both give each worker one device; a number, or all that a node has, also fails without them.",
         examples=["auto"],
     )
 

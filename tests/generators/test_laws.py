@@ -198,8 +198,13 @@ def test_the_deadline(versions: str, is_on_run: bool, image: str, root: Path) ->
 @pytest.mark.parametrize("retries", [0, 2])
 def test_retries_restart_the_whole_run(retries: int, root: Path) -> None:
     spec = runtime(objects(root, "openmpi", f"retries: {retries}"))["template"]["spec"]
-    expected = {"maxRestarts": 2, "restartStrategy": "Recreate"} if retries else None
-    assert spec.get("failurePolicy") == expected
+    policy = spec.get("failurePolicy")
+    assert (policy is not None) == bool(retries)
+    if policy:
+        assert (policy["maxRestarts"], policy["restartStrategy"]) == (2, "Recreate")
+        assert policy["rules"] == [
+            {"name": "deadline", "action": "FailJobSet", "onJobFailureReasons": ["DeadlineExceeded"]}
+        ]
 
 
 def test_the_queue(root: Path) -> None:

@@ -27,8 +27,8 @@ ELSEWHERE = {
     ("Connection", "type"): "there is one type; the format refuses any other",
     ("Defaults", "gpus"): "Context.choose by the field's name, for specs without it",
 }
-# The launch recipes are to read them (NCCL's and UCX's interface; the GPU's vendor against the image).
-RECIPES = {("PoolRdma", "interface"), ("Image", "cuda")}
+# The launch recipes are to read it (NCCL's and UCX's interface).
+RECIPES = {("PoolRdma", "interface")}
 SPEC = """\
 apiVersion: gangplan.dev/v1
 kind: TrainingJob

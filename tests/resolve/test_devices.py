@@ -1,0 +1,89 @@
+"""GPUs of two vendors, RDMA devices per worker, and launchers that reach their own host by SSH."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests import workspaces
+from tests.workspaces import gangplan, write
+
+SPEC = "specs/nlp/filings.yaml"
+OURS = "gpu: {model: a100-80gb, count: 8}, labels: {pool: a100}"
+AMD = "  %s: {count: 4, cpu: 124, memory: 1900Gi, gpu: {model: mi300x, count: 8, resource: amd.com/gpu}, labels: {pool: amd}}\n"  # noqa: E501
+FAST = f"{OURS}, rdma: {{resource: rdma/ib, count: 8}}"
+
+
+def workspace(root: Path, spec: str, image: str = "", amd: str = "", ours: str = OURS) -> Path:
+    """A workspace whose image holds `image`, with an AMD pool of the name `amd` beside the stock ones."""
+    cluster = workspaces.CLUSTER.replace(OURS, ours)
+    if amd:
+        cluster = cluster.replace("  cpu: {", AMD % amd + "  cpu: {")
+    catalog = workspaces.CATALOG
+    if image:
+        catalog = catalog.replace('version: "5.0.8"}\n', f'version: "5.0.8"}}\n    {image}\n', 1)
+    return write(root, {SPEC: spec, "overlays/lab/cluster.yaml": cluster, "images/catalog.yaml": catalog})
+
+
+def limits(root: Path) -> dict[str, str]:
+    """What a worker's container may use."""
+    for body in yaml.safe_load_all(workspaces.render(root, "-o", "-", SPEC).out):
+        if body and body["kind"] == "TrainingRuntime":
+            worker = body["spec"]["template"]["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]
+            found: dict[str, str] = worker["spec"]["containers"][0]["resources"]["limits"]
+            return found
+    raise AssertionError("no runtime")
+
+
+@pytest.mark.parametrize(
+    ("image", "resource"),
+    [('cuda: "12.8"', "nvidia.com/gpu"), ('rocm: "6.4"', "amd.com/gpu"), ("", "amd.com/gpu")],
+)
+def test_a_run_goes_to_the_vendor_of_its_image(image: str, resource: str, root: Path) -> None:
+    """The AMD pool comes first; an image of which nothing is known goes there, as before."""
+    assert resource in limits(workspace(root, workspaces.SPEC, image, "aaa"))
+
+
+def test_another_vendor_is_refused(root: Path) -> None:
+    spec = workspaces.SPEC + "placement: {nodePool: amd}\n"
+    outcome = gangplan("validate", "-C", workspace(root, spec, 'cuda: "12.8"', "amd"))
+    (one,) = [one for one in outcome.findings if one.severity == "error"]
+    assert (one.place, one.rule) == (f"{SPEC}:9:23", "pool-no-fit")
+    assert "its GPUs are amd.com/gpu, and the image holds CUDA" in one.message
+
+
+@pytest.mark.parametrize(("asked", "count"), [("required", 1), ("auto", 1), ("4", 4), ("all", 8), ("8", 8)])
+def test_rdma_devices_of_a_worker(asked: str, count: int, root: Path) -> None:
+    spec = workspaces.SPEC + f"network: {{rdma: {asked}}}\n"
+    assert int(limits(workspace(root, spec, ours=FAST))["rdma/ib"]) == count
+
+
+@pytest.mark.parametrize("asked", ["all", "2"])
+def test_rdma_devices_where_there_are_none(asked: str, root: Path) -> None:
+    spec = workspaces.SPEC + f"network: {{rdma: {asked}}}\n"
+    outcome = gangplan("validate", "-C", workspace(root, spec))
+    assert [(one.place, one.rule) for one in outcome.findings] == [(f"{SPEC}:9:17", "rdma-missing")]
+
+
+@pytest.mark.parametrize("asked", ["0", "true", "some", "1.5"])
+def test_no_number_of_devices(asked: str, root: Path) -> None:
+    spec = workspaces.SPEC + f"network: {{rdma: {asked}}}\n"
+    outcome = gangplan("validate", "-C", workspace(root, spec, ours=FAST))
+    assert {one.place for one in outcome.findings if one.severity == "error"} == {f"{SPEC}:9:17"}
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["[deepspeed, train.py]", "[/opt/bin/deepspeed, train.py]", '[bash, -c, "deepspeed train.py"]'],
+)
+@pytest.mark.parametrize("runs_ranks", [True, False])
+def test_deepspeed_from_a_worker(command: str, runs_ranks: bool, root: Path) -> None:
+    spec = workspaces.SPEC.replace("[python, train.py]", command).replace(
+        "image: openmpi", "image: deepspeed"
+    )
+    spec += "launcher: {runsRanks: true}\n" if runs_ranks else ""
+    outcome = gangplan("validate", "-C", workspace(root, spec))
+    errors = [one.rule for one in outcome.findings if one.severity == "error"]
+    assert errors == ["launcher-deepspeed"] * runs_ranks
