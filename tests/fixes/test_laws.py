@@ -146,7 +146,7 @@ def _values(line: Line) -> Iterator[Line]:
         yield replace(line, wrong_value=f"'{line.value}'")
     elif line.key == "memory":
         yield replace(line, value="32Gi", wrong_value="32GiB")
-        yield replace(line, value="'512Mi'", wrong_value="'512mb'")
+        yield replace(line, value="'512Mi'", wrong_value="'512MiB'")
         yield replace(line, value="0.5Gi", wrong_value="0.5Gi", mended_value="512Mi")
         yield replace(line, value='"2048Mi"', wrong_value='"2048Mi"', mended_value='"2Gi"')
     elif line.key == "cpu":

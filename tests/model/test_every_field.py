@@ -43,7 +43,10 @@ CATALOG = workspaces.CATALOG.replace(
     "setup: /opt/intel/oneapi/setvars.sh}\n",
     "setup: /opt/intel/oneapi/setvars.sh}\n    clusters: {lab: {repository: mirror.example.eu/hpc/intel}}\n",
 )
-HUB = workspaces.CLUSTER + "multiKueue: {clusters: {east: {kubeconfigSecret: east-kubeconfig}}}\n"
+HUB = (
+    workspaces.CLUSTER.replace('kubernetes: "1.34.4"', 'kubernetes: "1.34.4", openshift: "4.21.0"')
+    + "multiKueue: {clusters: {east: {kubeconfigSecret: east-kubeconfig}}}\nmonitoring: {allNamespaces: true}\n"
+)
 WAIVER = """\
 apiVersion: gangplan.dev/v1
 kind: Waiver
