@@ -109,7 +109,7 @@ def _gpus(pod: dict[str, Any]) -> int:
     spec={
         **MPI_BASE,
         "env": {"MY_PID": "$$", "MY_HOME": "$(HOME)"},
-        "command": ["p", "$$(x)", "$é$", "$$$(("],
+        "command": ["sh", "-c", "p '$$(x)' '$é$' '$$$((' $(x)"],
     }
 )
 def test_texts_arrive_as_written(spec: dict[str, Any], root: Path) -> None:

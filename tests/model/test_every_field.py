@@ -45,7 +45,8 @@ CATALOG = workspaces.CATALOG.replace(
 )
 HUB = (
     workspaces.CLUSTER.replace('kubernetes: "1.34.4"', 'kubernetes: "1.34.4", openshift: "4.21.0"')
-    + "multiKueue: {clusters: {east: {kubeconfigSecret: east-kubeconfig}}}\nmonitoring: {allNamespaces: true}\n"
+    + "multiKueue: {clusters: {east: {kubeconfigSecret: east-kubeconfig}}}\n"
+    + "monitoring: {allNamespaces: true}\n"
 )
 WAIVER = """\
 apiVersion: gangplan.dev/v1
