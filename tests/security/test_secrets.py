@@ -165,7 +165,7 @@ def test_a_secret_that_is_part_of_another(is_turned: bool) -> None:
     assert hidden(f"bad {long}, {short}", secrets) == f"bad {HIDDEN}, {HIDDEN}"
     finding = error("spec-value", Location("x", 1, 1), f"bad {long}", f"not {short}")
     (told,) = without([finding], dict.fromkeys(secrets).keys())
-    assert (told.message, told.help) == (f"bad {HIDDEN}", f"not {HIDDEN}")
+    assert (told.message, told.help) == (f"bad {HIDDEN}", f"Not {HIDDEN}.")
 
 
 def test_in_a_file_beside_a_patch(root: Path) -> None:
