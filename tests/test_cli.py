@@ -263,7 +263,7 @@ def test_why(root: Path) -> None:
     assert rows["timeout"] == "4h team nlp specs/nlp/team.yaml:13:36"
     assert rows["retries"] == "0 built-in"
     assert rows["nodePool"].startswith(
-        "a100 first pool of cluster lab where a worker fits overlays/lab/cluster.yaml:8:3"
+        "a100 first pool of cluster lab that takes the run overlays/lab/cluster.yaml:8:3"
     )
 
 
