@@ -119,11 +119,11 @@ def test_a_platform_before_its_first_job(tmp_path: Path) -> None:
 def test_fix_mends_what_is_named(two: Path) -> None:
     for team in ("nlp", "vision"):
         file = two / f"specs/{team}/{'filings' if team == 'nlp' else 'first'}.yaml"
-        file.write_text(file.read_text().replace("32Gi", "32GB"))
+        file.write_text(file.read_text().replace("32Gi", "32GiB"))
     outcome = gangplan("validate", "-C", two, "--fix", "specs/vision/team.yaml")
     assert "fixed 1 place in 1 file" in outcome.out + outcome.err
-    assert "32GB" in (two / "specs/nlp/filings.yaml").read_text()
-    assert "32GB" not in (two / "specs/vision/first.yaml").read_text()
+    assert "32GiB" in (two / "specs/nlp/filings.yaml").read_text()
+    assert "32GiB" not in (two / "specs/vision/first.yaml").read_text()
 
 
 # Where the workspace is

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
+from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag, WithJsonSchema
 
 from gangplan.spec.base import (
     ApiVersion,
@@ -146,6 +146,26 @@ class Launcher(Strict):
     )
 
 
+def _kind_of_rdma(value: object) -> str:
+    """Which of the two forms is meant, so that a mistake is told about that one alone."""
+    return "number" if isinstance(value, int) and not isinstance(value, bool) else "word"
+
+
+RdmaDevices = Annotated[
+    Annotated[Literal["off", "auto", "required", "all"], Tag("word")]
+    | Annotated[int, Field(ge=1, le=1000), Tag("number")],
+    Discriminator(_kind_of_rdma),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"enum": ["off", "auto", "required", "all"], "type": "string"},
+                {"maximum": 1000, "minimum": 1, "type": "integer"},
+            ]
+        }
+    ),
+]
+
+
 class Network(Strict):
     """Who may talk to the run, and what the run may reach."""
 
@@ -163,7 +183,7 @@ class Network(Strict):
     transport: Literal["auto", "tcp"] = Field(
         "auto", description="tcp: keep MPI traffic off any fast fabric.", examples=["tcp"]
     )
-    rdma: Literal["off", "auto", "required", "all"] | Annotated[int, Field(ge=1, le=1000)] = Field(
+    rdma: RdmaDevices = Field(
         "off",
         description="InfiniBand or RoCE: auto falls back to TCP with a warning, required fails without it. Both give each worker one device; a number, or all that a node has, also fails without them.",
         examples=["auto"],

@@ -134,6 +134,8 @@ def _path(document: Document, loc: tuple[Any, ...]) -> Path:
     path: list[str | int] = []
     value = document.value
     for step in loc:
+        if not isinstance(value, (dict, list)):
+            break  # what follows a scalar says which form of it was tried
         if (isinstance(value, dict) and step in value) or (
             isinstance(value, list) and isinstance(step, int) and step < len(value)
         ):
