@@ -682,7 +682,7 @@ def test_without_programs_patches_cannot_be_applied(command: str, root: Path) ->
     assert outcome.code == Exit.ENVIRONMENT
     assert "kustomize" in outcome.err
     assert "there is no kubectl either" in outcome.err
-    assert "help: run `gangplan tools install kustomize`" in outcome.err
+    assert "help: Run `gangplan tools install kustomize`" in outcome.err
     assert not (root / "rendered").exists()
 
 

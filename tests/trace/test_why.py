@@ -181,7 +181,8 @@ def _fields(root: Path, file: str, mark: str) -> set[str]:
 
 def test_a_line_of_a_spec(root: Path) -> None:
     assert "TrainJob.numNodes" in _fields(root, "specs/cv/full.yaml", "workers:")
-    assert _fields(root, "specs/cv/full.yaml", "cpu: 16") == {"TrainingRuntime.cpu"}
+    # value: of OMP_NUM_THREADS, a rank's share of these CPUs.
+    assert _fields(root, "specs/cv/full.yaml", "cpu: 16") == {"TrainingRuntime.cpu", "TrainingRuntime.value"}
     assert "TrainingRuntime.maxRestarts" in _fields(root, "specs/cv/full.yaml", "retries:")
 
 
