@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from typing import Annotated, Literal
+from urllib.parse import urlsplit
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from gangplan.spec.base import (
     ApiVersion,
@@ -17,6 +18,7 @@ from gangplan.spec.base import (
     SecretName,
     Strict,
     Text,
+    helpful,
 )
 from gangplan.spec.catalog import Repository
 from gangplan.spec.job import Priority
@@ -105,15 +107,27 @@ class Dns(Strict):
     )
 
 
+def _address(value: str) -> str:
+    """A proxy's address whose host and port can be read; network policies are made from them."""
+    try:
+        _ = urlsplit(value).port
+    except ValueError:
+        raise helpful(
+            "proxy_address",
+            f"'{value}' is not the address of a proxy",
+            "Write its scheme, name and port, such as http://proxy.example.com:3128.",
+        ) from None
+    return value
+
+
+ProxyAddress = Annotated[str, AfterValidator(_address), Field(max_length=512)]
+
+
 class Proxy(Strict):
     """HTTP proxy through which runs reach the internet: those whose egress names internet, or the proxy itself."""
 
-    http: str = Field(
-        max_length=512, description="Address for http.", examples=["http://proxy.example.com:3128"]
-    )
-    https: str = Field(
-        max_length=512, description="Address for https.", examples=["http://proxy.example.com:3128"]
-    )
+    http: ProxyAddress = Field(description="Address for http.", examples=["http://proxy.example.com:3128"])
+    https: ProxyAddress = Field(description="Address for https.", examples=["http://proxy.example.com:3128"])
     addresses: tuple[Cidr, ...] = Field(
         (),
         max_length=8,

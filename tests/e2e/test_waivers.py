@@ -20,8 +20,11 @@ from tests.lab.lab import Lab
 pytestmark = pytest.mark.e2e
 Object = dict[str, Any]
 NAMESPACE = "waived-team"
-CLUSTER = workspaces.WIDE_CLUSTER + "policies: {packs: [baseline, lifecycle]}\n"
-TEAM = workspaces.TEAM + f"namespace: {NAMESPACE}\n"
+CLUSTER = (
+    workspaces.WIDE_CLUSTER.replace("  nlp: {", f"  nlp: {{namespace: {NAMESPACE}, ", 1)
+    + "policies: {packs: [baseline, lifecycle]}\n"
+)
+TEAM = workspaces.TEAM
 LONG = workspaces.SPEC + "timeout: 14d\nextendedTimeout: true\n"
 WAIVER = """\
 apiVersion: gangplan.dev/v1

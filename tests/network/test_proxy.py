@@ -142,3 +142,7 @@ def test_it_is_told_at_the_variable(root: Path) -> None:
     (found,) = gangplan("validate", "-C", root).findings
     assert (found.place, found.severity) == (f"{SPEC}:9:20", "warning")
     assert "10.1.2.3/32 on TCP 3128" in found.message
+
+
+def test_an_address_without_a_port_that_can_be_read(root: Path) -> None:
+    assert rules(root, "", (PROXY % "").replace("3128", "3128-x")) == ["spec-value"]

@@ -126,9 +126,9 @@ CASES = {
         "90d",
         ((HALL, "gdpr]\n", "gdpr]\n  params: {audit-retention: {least: 400}}\n"),),
     ),
-    "open transport": Case("transport-open", HALL, "apiVersion", ()),
+    "open transport": Case("transport-open", HALL, "apiVersion", ((HALL, "networkEncrypted: true\n", ""),)),
     "networks that are not encrypted": Case(
-        "transport-open", HALL, "false", ((HALL, "retention:", "networkEncrypted: false\nretention:"),)
+        "transport-open", HALL, "false", ((HALL, "networkEncrypted: true", "networkEncrypted: false"),)
     ),
     "a rented pool": Case(
         "on-premises",

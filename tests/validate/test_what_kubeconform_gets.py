@@ -34,7 +34,7 @@ class Judge:
 
 def test_the_versions_of_the_gate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     given: list[SchemaVersions] = []
-    monkeypatch.setattr("gangplan.second_opinion.pick", Judge)
+    monkeypatch.setattr("gangplan.second_opinion.pick", lambda *_: Judge())
     monkeypatch.setattr("gangplan.second_opinion.materialise", lambda versions, *_: given.append(versions))
     root = write(workspaces.stock(tmp_path), {"schemas/example.com/gateways.json": json.dumps(CRD)})
     assert gangplan("validate", "-C", root).code == Exit.CLEAN
