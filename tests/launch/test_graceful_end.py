@@ -173,7 +173,7 @@ def test_a_worker_without_ranks_ends_at_once(tmp_path: Path) -> None:
     run.wait_for("up")
     code, seconds, _ = run.end()
     assert code == 143
-    assert seconds < 3
+    assert seconds < 20, "of a grace period of 120 s"
 
 
 def test_a_server_that_fails_is_the_workers_end(tmp_path: Path) -> None:
