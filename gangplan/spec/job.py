@@ -75,7 +75,7 @@ class Gpu(Strict):
 
     model: Name | None = Field(
         None,
-        description="GPU model by the name the cluster gives it; omitted: the first pool where a worker fits.",
+        description="GPU model by the name the cluster gives it; omitted: the first pool that takes the whole run.",
         examples=["a100-80gb"],
     )
     mig: Annotated[str, Field(pattern=r"^[1-7]g\.[0-9]+gb$")] | None = Field(
