@@ -42,6 +42,12 @@ def jobs(lab: Lab, team: str) -> dict[str, Object]:
     return found
 
 
+def started(job: Object) -> bool:
+    """Whether a Job says that pods of it are active, and since when."""
+    status = job.get("status", {})
+    return bool(status.get("active") and status.get("startTime"))
+
+
 def test_a_waiting_run_has_a_job_without_a_start(lab: Lab, team: str) -> None:
     lab.client.apply(samples.run(team, "pi", nodes=11))
     poll(lambda: "pi-node-0" in jobs(lab, team), 30, lambda: "no Job")
@@ -55,9 +61,9 @@ def test_a_running_run_has_a_start_and_pods_with_the_worker_in_their_name(lab: L
     lab.tell(story)
     lab.client.apply(samples.run(team, "pi"))
     poll(lambda: len(lab.client.list("Pod", team)) == 3, 30, lambda: "not three pods")
-    found = jobs(lab, team)
-    assert found["pi-node-0"]["spec"]["parallelism"] == 2
-    assert all(job["status"]["active"] and job["status"]["startTime"] for job in found.values())
+    # The Job controller writes a status only after it made the pods.
+    poll(lambda: all(started(job) for job in jobs(lab, team).values()), 30, lambda: f"not started: {jobs(lab, team)}")
+    assert jobs(lab, team)["pi-node-0"]["spec"]["parallelism"] == 2
     seen = set()
     for pod in lab.client.list("Pod", team):
         (owner,) = pod["metadata"]["ownerReferences"]
