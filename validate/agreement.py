@@ -120,7 +120,7 @@ def _bounds(body: Body, index: Index) -> Found:
 
 def _sums(body: Body, books: _Books, offered: Offered) -> Found:
     """Promises against nodes; told once, at the last of those who are promised something."""
-    for index, group in enumerate(body["spec"].get("resourceGroups") or ()):
+    for index, group in enumerate((body.get("spec") or {}).get("resourceGroups") or ()):
         for place, flavor in enumerate(group["flavors"]):
             whole = offered.get(flavor["name"])
             if whole is None:

@@ -66,7 +66,7 @@ def _groups(body: Body) -> Found:
     """Webhook rules of resource groups (clusterqueue_webhook.go, Kueue v0.19.2)."""
     resources: set[str] = set()
     flavors: set[str] = set()
-    for index, group in enumerate(body["spec"].get("resourceGroups") or ()):
+    for index, group in enumerate((body.get("spec") or {}).get("resourceGroups") or ()):
         at = ("spec", "resourceGroups", index)
         for place, resource in enumerate(group["coveredResources"]):
             if resource in resources:
@@ -123,7 +123,7 @@ def _references(body: Body, others: Index) -> Found:
 
 def _flavors(body: Body, others: Index) -> Found:
     known = others.names("ResourceFlavor")
-    for index, group in enumerate(body["spec"].get("resourceGroups") or ()):
+    for index, group in enumerate((body.get("spec") or {}).get("resourceGroups") or ()):
         for place, flavor in enumerate(group["flavors"]):
             if flavor["name"] not in known:
                 yield _said(
@@ -166,7 +166,7 @@ def _labels(body: Body, others: Index) -> Found:
 
 
 def _parents(body: Body, others: Index) -> Found:
-    name, parent = body["metadata"]["name"], body["spec"].get("parentName")
+    name, parent = body["metadata"]["name"], (body.get("spec") or {}).get("parentName")
     if parent and parent not in others.names("Cohort"):
         yield _said(("spec", "parentName"), f"there is no cohort '{parent}'")
     way = circle(others.members, name)

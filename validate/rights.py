@@ -59,7 +59,7 @@ def _binding(body: Body, index: Index) -> Found:
         ):
             yield _said(("subjects", place, "name"), f"group '{subject['name']}' is everybody, or nearly")
         home = body["metadata"].get("namespace")
-        if subject["kind"] == "ServiceAccount" and subject.get("namespace") != home:
+        if subject["kind"] == "ServiceAccount" and subject.get("namespace", home) != home:
             yield _said(("subjects", place, "namespace"), "the service account is of another namespace")
 
 

@@ -62,7 +62,11 @@ def test_a_running_run_has_a_start_and_pods_with_the_worker_in_their_name(lab: L
     lab.client.apply(samples.run(team, "pi"))
     poll(lambda: len(lab.client.list("Pod", team)) == 3, 30, lambda: "not three pods")
     # The Job controller writes a status only after it made the pods.
-    poll(lambda: all(started(job) for job in jobs(lab, team).values()), 30, lambda: f"not started: {jobs(lab, team)}")
+    poll(
+        lambda: all(started(job) for job in jobs(lab, team).values()),
+        30,
+        lambda: f"not started: {jobs(lab, team)}",
+    )
     assert jobs(lab, team)["pi-node-0"]["spec"]["parallelism"] == 2
     seen = set()
     for pod in lab.client.list("Pod", team):

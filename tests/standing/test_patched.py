@@ -115,3 +115,23 @@ patches:
     assert outcome.errors() == [("overlays/lab/kustomization.yaml:8:14", "hard-quota-below-queue")]
     assert "ResourceQuota/team-cv/training" in outcome.err
     assert not (root / "rendered").exists()
+
+
+def test_a_cohort_without_a_spec_is_a_root_without_quota(tmp_path: Path, builder: None) -> None:
+    """Kueue takes it (v0.19.2), and every command reads it so."""
+    patch = """\
+apiVersion: kustomize.config.k8s.io/v1alpha1
+kind: Component
+patches:
+- target: {kind: Cohort, name: company}
+  patch: |-
+    - {op: remove, path: /spec}
+"""
+    root = write(workspace(tmp_path), {"overlays/lab/kustomization.yaml": patch})
+    why = "why overlays/lab/kustomization.yaml:6"
+    for command in ("render", "validate", "simulate --cluster lab", "cluster quota", "plan", why):
+        outcome = gangplan(*command.split(), "-C", root)
+        assert outcome.code == Exit.CLEAN, (command, outcome.out, outcome.err)
+    bodies = load_objects((root / "rendered/lab/platform/platform.yaml").read_text())
+    cohorts = {body["metadata"]["name"]: body for body in bodies if body["kind"] == "Cohort"}
+    assert {name: "spec" in body for name, body in cohorts.items()} == {"company": False, "labs": True}

@@ -9,13 +9,11 @@ from tests.e2e.fidelity.known import GANGPLAN, SERVER, known
 QUOTA = "spec.resourceGroups[0].flavors[1].resources[0].nominalQuota"
 FORGOTTEN = f"{QUOTA}: required field 'nominalQuota' is missing in spec.resourceGroups[0]"
 TOO_MUCH = "value: value is 2147483648; the most is 1000000000 [schema]"
-NO_SPEC = "spec: required field 'spec' is missing [schema]"
 
 
 @pytest.mark.parametrize(
     ("kind", "place", "message", "name"),
     [
-        ("Cohort", "spec", NO_SPEC, "cohort-of-nothing"),
         ("ClusterQueue", QUOTA, FORGOTTEN, "quota-that-was-forgotten"),
         ("PriorityClass", "value", TOO_MUCH, "priority-cut-to-32-bits"),
     ],

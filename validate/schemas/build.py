@@ -176,7 +176,8 @@ def as_kueue_kind(schema: Schema, api: str, name: str, names: dict[str, str]) ->
     out = as_kind(schema, f"kueue.x-k8s.io/{api}", name)
     shape = names.get(name, "dns-subdomain")
     out["properties"]["metadata"]["properties"] = {"name": {"$ref": f"#/$defs/shape.{shape}"}}
-    if "spec" in out["properties"]:
+    # A Cohort without a spec is a root without quota of its own, and Kueue takes it (v0.19.2).
+    if "spec" in out["properties"] and name != "Cohort":
         out["required"] = sorted({*out["required"], "spec"})
     return out
 

@@ -36,15 +36,6 @@ KNOWN: tuple[Known, ...] = (
         kind="ResourceFlavor",
     ),
     Known(
-        name="cohort-of-nothing",
-        refuses=GANGPLAN,
-        says=r"required field 'spec' is missing",
-        cause="a cohort without a spec is a root without quota of its own; gangplan wants spec: {}",
-        right=SERVER,
-        kind="Cohort",
-        at=r"^spec$",
-    ),
-    Known(
         name="quota-that-was-forgotten",
         refuses=GANGPLAN,
         says=r"required field 'nominalQuota' is missing",
@@ -216,14 +207,6 @@ KNOWN: tuple[Known, ...] = (
         says=r"is the text ''",
         cause="the server takes an empty text for none; gangplan leaves such a field out",
         right=GANGPLAN,
-    ),
-    Known(
-        name="account-of-the-same-namespace",
-        refuses=GANGPLAN,
-        says="a namespace, and no apiGroup, when the kind is ServiceAccount",
-        cause="RBAC takes the binding's own namespace where an account has none; gangplan always writes it",
-        right=SERVER,
-        kind="RoleBinding",
     ),
     Known(
         name="account-of-no-namespace",
