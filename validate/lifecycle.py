@@ -25,7 +25,6 @@ ARGO = "argocd.argoproj.io/"
 LAST_WITH_TTL_LOOP = (2, 3)
 LAST_WITHOUT_REFUSAL = (2, 2)  # Trainer 2.3 refuses reserved MPI variables, older ones write over them
 KUEUE_MANAGER = "kueue.x-k8s.io/manager"
-MULTIKUEUE = "kueue.x-k8s.io/multikueue"
 # Fields of standing objects whose values are quantities.
 AMOUNTS = frozenset(
     {
@@ -80,9 +79,6 @@ def _train_job(body: Body, others: Sequence[Body], versions: SchemaVersions) -> 
     if "suspend" in spec:
         message = "Kueue sets spec.suspend; a value in Git is put back at every sync and stops the run"
         yield _owned(("spec", "suspend"), message)
-    if spec.get("managedBy", MULTIKUEUE) != MULTIKUEUE:
-        message = "Kueue sets spec.managedBy when it makes the run, and it cannot change later"
-        yield _owned(("spec", "managedBy"), message)
     if body["metadata"].get("generateName"):
         message = "an object with generateName cannot be applied: every sync would be another run"
         yield _owned(("metadata", "generateName"), message)

@@ -5,32 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gangplan.findings import Location
+from gangplan.model.folders import KERNEL, PROGRAMS, STATE, is_in
 from gangplan.model.job import Image, Mount
 from gangplan.resolve.context import Context
 
 # Folders that Trainer, the kubelet or the run's own volumes fill: nothing may be mounted there or below.
 TAKEN = {
     "/etc/mpi": "Trainer puts the list of hosts there",
-    "/dev": "the container's devices and its shared memory are there",
-    "/proc": "the kernel shows processes there",
-    "/sys": "the kernel shows devices there",
+    **KERNEL,
     "/var/run/secrets": "Kubernetes puts tokens there",
     "/run/secrets": "Kubernetes puts tokens there",
 }
-# Folders of every Linux image (Filesystem Hierarchy Standard 3.0) whose content the run cannot do without. A
-# mount hides all of it; one further down, such as /usr/share/data or /etc/myapp, hides nothing else.
-SYSTEM = {
-    **dict.fromkeys(
-        ("/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin"), "programs"
-    ),
-    **dict.fromkeys(
-        ("/lib", "/lib32", "/lib64", "/libx32", "/usr/lib", "/usr/lib64", "/usr/local/lib"), "libraries"
-    ),
-    **dict.fromkeys(("/usr", "/usr/local"), "programs and libraries"),
-    "/etc": "users, names and the configuration of its libraries",
-    "/var": "the state of its packages",
-    **dict.fromkeys(("/run", "/var/run"), "sockets and tokens"),
-}
+SYSTEM = {**PROGRAMS, **STATE}
 # Its owner alone may enter it in every usual image, and a run never is root.
 ROOT = "/root"
 # Open MPI and Hydra keep sockets and files of one host there, by names that hosts share.
@@ -59,18 +45,18 @@ def _taken(path: str, image: Image | None) -> str:
     taken = dict(TAKEN)
     if image is not None and image.mpi is not None:
         taken[image.ssh.keys] = "the key pair of its SSH sessions is there"
-    return next((why for folder, why in taken.items() if _is_in(path, folder)), "")
+    return next((why for folder, why in taken.items() if is_in(path, folder)), "")
 
 
 def _hidden(path: str, image: Image | None) -> str:
     """What a mount at exactly this path would hide; empty for a folder that holds nothing of the kind."""
-    if _is_in(path, ROOT):
+    if is_in(path, ROOT):
         user = f"user {image.uid}" if image else "not root"
         return f"only root may enter {ROOT}, and the run is {user}"
     if path == SCRATCH:
         return "MPI keeps sockets and files of one host there, and all pods would share them"
     for file, what in _needs(image):
-        if _is_in(file, path):
+        if is_in(file, path):
             return f"it hides {file}, {what}"
     return f"it hides the image's {SYSTEM[path]}" if path in SYSTEM else ""
 
@@ -90,11 +76,6 @@ def _needs(image: Image | None) -> list[tuple[str, str]]:
         (ssh.keys, "where the key pair of its SSH sessions is"),
         *mpi,
     ]
-
-
-def _is_in(path: str, folder: str) -> bool:
-    """Whether a path is a folder or inside it."""
-    return path == folder or path.startswith(f"{folder}/")
 
 
 def _elsewhere(context: Context, name: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from gangplan.model.folders import KERNEL, PROGRAMS, is_in
 from gangplan.model.job import Mount
 from gangplan.validate.forms import Body, Path
 from gangplan.validate.promise.laid import LAUNCHER, Laid, Role
@@ -13,10 +14,8 @@ from gangplan.validate.schema_messages import Problem
 Found = Iterator[tuple[int, Problem]]
 SHM = "/dev/shm"
 HOSTS = "/etc/mpi"
-# Folders of the Filesystem Hierarchy Standard 3.0 without which no program starts.
-SYSTEM = frozenset(
-    ("/", "/bin", "/dev", "/lib", "/lib64", "/proc", "/sbin", "/sys", "/usr", "/usr/bin", "/usr/lib")
-)
+# Without them no program of an image starts.
+SYSTEM = frozenset(("/", *PROGRAMS, *KERNEL))
 
 
 def planned(laid: Laid) -> Found:
@@ -65,12 +64,13 @@ def hiding(laid: Laid) -> Found:
         if role.container is None:
             continue
         files = (ssh.server, ssh.config, "/etc/passwd", "/bin/sh")
+        # Trainer mounts its own volume at each: another one there, or a file in it, is in its way.
         folders = (ssh.keys.rstrip("/"), *((HOSTS,) if role.name == LAUNCHER else ()))
         ours = {one.path.rstrip("/") for one in laid.unit.job.mounts}
         for index, one in enumerate(role.container.get("volumeMounts") or ()):
             path = one["mountPath"].rstrip("/")
             hidden = next((file for file in files if f"{file}/".startswith(f"{path}/") and file != path), "")
-            hidden = hidden or next((folder for folder in folders if _meets(folder, path)), "")
+            hidden = hidden or next((folder for folder in folders if is_in(path, folder)), "")
             if hidden and path not in ours:
                 where = path or "/"
                 message = (
@@ -92,8 +92,3 @@ def _system(laid: Laid) -> Found:
                 )
                 at = (*role.box, "volumeMounts", index)
                 yield laid.runtime, broken(at, message, "Mount it elsewhere, such as below /mnt.")
-
-
-def _meets(folder: str, path: str) -> bool:
-    """Trainer mounts its own volume at the folder: another one there, or a file in it, is in its way."""
-    return path == folder or path.startswith(f"{folder}/")

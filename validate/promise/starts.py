@@ -25,6 +25,7 @@ def managers(laid: Laid) -> Found:
     """The controllers of this cluster take the objects; on a manager of MultiKueue others do."""
     platform = laid.unit.job.platform
     if platform.hands_on:
+        yield from _handed_on(laid)
         return
     stated = laid.job.get("managedBy", TRAINER)
     if stated != TRAINER and platform.trainer.at_least(2, 3):
@@ -44,6 +45,20 @@ def managers(laid: Laid) -> Found:
             )
             at = (*role.at, "template", "spec", "managedBy")
             yield laid.runtime, broken(at, message, "Remove managedBy.")
+
+
+def _handed_on(laid: Laid) -> Found:
+    """Kueue's webhook writes its own name over Trainer's, stated or not (CanDefaultManagedBy, v0.19.2).
+
+    Elsewhere Trainer's name is what the API server fills in anyway, and may stand in Git.
+    """
+    if laid.job.get("managedBy") == TRAINER:
+        message = (
+            "Kueue writes its own name into managedBy where runs go to worker clusters, and it cannot change:"
+            " every later sync would be refused"
+        )
+        help = "Remove managedBy, or write kueue.x-k8s.io/multikueue."
+        yield laid.train_job, Problem(("spec", "managedBy"), message, help, "git-owned-field")
 
 
 def placed(laid: Laid) -> Found:
