@@ -48,6 +48,7 @@ class Platform:
 
     `gang` is what starts all pods of a run together; `kueue` is None unless that is Kueue. `start_wait_s` is
     how long a run may take until all its pods are ready. `hands_on` tells that runs go to worker clusters.
+    `runtime_classes` are the RuntimeClasses that exist; None where nobody has said which.
     """
 
     cluster: str
@@ -64,6 +65,7 @@ class Platform:
     mpi_operator: Version | None = None
     start_wait_s: int = 1800
     hands_on: bool = False
+    runtime_classes: tuple[str, ...] | None = None
     currency: str = "USD"
     crds: CrdFiles = NO_CRDS
 

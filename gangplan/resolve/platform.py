@@ -33,6 +33,7 @@ def resolve_platform(cluster: ClusterFile) -> Platform:
         gang=spec.gang,
         start_wait_s=spec.pods_ready_timeout,
         hands_on=spec.multi_kueue is not None and spec.gang == "kueue",
+        runtime_classes=spec.runtime_classes,
         mpi_operator=parse_version(versions.mpi_operator) if versions.mpi_operator else None,
         currency=spec.currency,
         crds=cluster.crds,

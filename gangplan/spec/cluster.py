@@ -362,6 +362,11 @@ class Cluster(Strict):
         description="Storage classes by name.",
         examples=[{"cephfs": {"accessModes": ["ReadWriteMany"], "encrypted": True, "default": True}}],
     )
+    runtime_classes: Annotated[tuple[SecretName, ...], Field(max_length=64)] | None = Field(
+        None,
+        description="RuntimeClasses that exist here (on the worker clusters, where runs are handed on); omitted: not stated, and a patch that names one is told.",
+        examples=[["nvidia", "kata"]],
+    )
     registries: tuple[Registry, ...] = Field(
         (),
         max_length=64,

@@ -5,8 +5,9 @@ what the generator wrote, so that its mistakes show too. Only texts that nobody 
 script, the SSH server's command line) are compared with the generated ones.
 
 What a site may do stays possible: volumes, sidecars, more environment, tolerations, node selectors, affinity,
-runtime classes, pull policies and secrets, host aliases, mirrors of the same image, larger resources, other
-annotations and labels. Other proofs judge what these do (admission, fit, network, pod security).
+runtime classes that exist, pull policies and secrets, host aliases, mirrors of the same image, larger
+resources, other annotations and labels. Other proofs judge what these do (admission, fit, network,
+pod security).
 
 Sources: Kubeflow Trainer v2.1 to v2.3 (pkg/runtime/framework/plugins/{mpi,torch,jobset,plainml}), JobSet
 v0.10 to v0.12 (pkg/controllers), the Job controller and kubelet of Kubernetes v1.34.
@@ -44,6 +45,7 @@ CHECKS: tuple[Check, ...] = (
     mounts.hiding,
     starts.managers,
     starts.placed,
+    starts.classed,
     starts.alone,
     starts.probed,
     starts.grace,

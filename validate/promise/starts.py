@@ -81,6 +81,28 @@ def placed(laid: Laid) -> Found:
             yield laid.runtime, weakened((*role.pod, "schedulerName"), message, help)
 
 
+def classed(laid: Laid) -> Found:
+    """Pods of a RuntimeClass that does not exist are refused (v1.34, plugin/pkg/admission/runtimeclass)."""
+    offered = laid.unit.job.platform.runtime_classes
+    file = f"overlays/{laid.unit.job.platform.cluster}/cluster.yaml"
+    for role in laid.planned():
+        name = role.spec.get("runtimeClassName")
+        if name is None or name in (offered or ()):
+            continue
+        at = (*role.pod, "runtimeClassName")
+        if offered is None:
+            message = f"{role.title} would never start unless this cluster has a RuntimeClass '{name}'"
+            help = f"Write runtimeClasses: [{name}] in {file} where it exists, or remove runtimeClassName."
+            yield laid.runtime, weakened(at, message, help)
+            continue
+        message = (
+            f"{role.title} would never start: the API server refuses pods of RuntimeClass '{name}', and"
+            f" runtimeClasses has {', '.join(offered) or 'none'}"
+        )
+        help = f"Remove runtimeClassName, or add '{name}' to runtimeClasses in {file} where it exists."
+        yield laid.runtime, broken(at, message, help)
+
+
 def alone(laid: Laid) -> Found:
     """Pods that a Job starts again by themselves, and Jobs that end before all their pods have."""
     for role in laid.planned():

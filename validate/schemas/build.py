@@ -86,17 +86,7 @@ def unpacked(downloads: Path, work: Path) -> dict[str, Path]:
         project, version = pin.split("==")
         pattern = f"{project.replace('-', '_')}-{version}-*.whl"
         if not list(downloads.glob(pattern)):
-            pip = [
-                sys.executable,
-                "-m",
-                "pip",
-                "download",
-                "--quiet",
-                "--no-deps",
-                "--dest",
-                str(downloads),
-                pin,
-            ]
+            pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "-d", str(downloads), pin]
             subprocess.run(pip, check=True)
         (wheel,) = downloads.glob(pattern)
         out[key] = work / key
