@@ -34,7 +34,7 @@ def training_runtime(unit: Unit) -> list[Body]:
     """The runtime of a run: images, pods, commands and policies of both roles."""
     job, launch = unit.job, unit.launch
     argv = [literal(word) for word in launch.argv]
-    worker_command, worker_args = _worker(job) if job.uses_mpi else (argv, [])
+    worker_command, worker_args = _worker(job, argv)
     return objects_of(
         "runtime.yaml.j2",
         {
@@ -119,11 +119,15 @@ def _group_annotations(job: Job) -> Pairs:
     return ((VOLCANO_QUEUE, job.queue),) if job.platform.gang == "volcano" and job.queue else ()
 
 
-def _worker(job: Job) -> tuple[list[str], list[str]]:
-    """Command and arguments of a worker: a shell that starts the SSH server and, on SIGTERM, ends ranks."""
-    script = render_script("launch/worker.sh.j2", {"grace_s": job.grace_s}) + "\n"
+def _worker(job: Job, argv: list[str]) -> tuple[list[str], list[str]]:
+    """Command and arguments of a worker: a shell that starts the SSH server (for torch, the command).
+
+    On SIGTERM the shell ends the ranks.
+    """
+    template = "launch/worker.sh.j2" if job.uses_mpi else "launch/torch.sh.j2"
+    script = render_script(template, {"grace_s": job.grace_s, "torch": not job.uses_mpi}) + "\n"
     server = [job.image.ssh.server, "-De", "-f", job.image.ssh.config]
-    return ["/bin/sh", "-c", script, "gangplan-worker"], server
+    return ["/bin/sh", "-c", script, "gangplan-worker"], server if job.uses_mpi else argv
 
 
 def _script(unit: Unit) -> str:
@@ -145,6 +149,7 @@ def _script(unit: Unit) -> str:
         "daemon": "orted" if job.image.mpi.major < 5 else "prted",
         "grace_s": job.grace_s,
         "runs_ranks": job.launcher_runs_ranks,
+        "torch": False,
         "hides_gpus": hides_gpus(job),
     }
     return render_script(f"launch/{template}.sh.j2", values) + "\n"

@@ -201,8 +201,8 @@ def _checkpoint(context: Context, name: str) -> list[Cause]:
 
 
 def argument(context: Context, role: str, index: int) -> list[Cause]:
-    """One word of a container's args: the final command for the launcher, the SSH server's for workers."""
-    if role == "launcher":
+    """One word of a container's args: the final command, or for workers of MPI the SSH server's."""
+    if role == "launcher" or not context.job.uses_mpi:
         return word(context, index)
     if index == 0:
         return [*context.of_image("ssh", "server"), *asides(context.framework())]
@@ -216,10 +216,9 @@ def argument(context: Context, role: str, index: int) -> list[Cause]:
 
 def program(context: Context, role: str, index: int) -> list[Cause]:
     """One word of a container's command."""
-    if not context.job.uses_mpi:
-        return word(context, index)
     if role == "worker":
-        why = own("a worker starts its SSH server, and passes SIGTERM on to its ranks")
+        starts = "its SSH server" if context.job.uses_mpi else "the command"
+        why = own(f"a worker starts {starts}, and passes SIGTERM on to its ranks")
         return [why, *asides(context.framework()), *(context.chosen("gracePeriod") if index == 2 else [])]
     if index != 2:
         return [own("the launcher waits for its workers, then hands over to the command")]

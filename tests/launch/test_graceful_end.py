@@ -6,6 +6,7 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -188,3 +189,57 @@ def test_orphans_are_reaped(tmp_path: Path) -> None:
     run.wait_for("looked")
     run.process.wait(10)
     assert (tmp_path / "zombies").read_text() == ""
+
+
+# torch
+
+# As torchrun does (elastic/multiprocessing/api.py, _close), but after half a second instead of 30: told to end,
+# or with a rank that failed, it tells the others and then kills them.
+_TORCHRUN = """\
+#!{python}
+import os, signal, subprocess, sys, time
+folder = os.environ["FOLDER"]
+words = [[folder + "/rank", folder + "/" + kind] for kind in sys.argv[1:]]
+ranks = [subprocess.Popen([*one, str(rank)]) for rank, one in enumerate(words)]
+def close(*_):
+    for rank in ranks:
+        rank.terminate()
+    time.sleep(0.5)
+    for rank in ranks:
+        rank.kill()
+    sys.exit(1)
+signal.signal(signal.SIGTERM, close)
+while any(rank.poll() is None for rank in ranks):
+    if any(rank.poll() for rank in ranks):
+        close()
+    time.sleep(0.05)
+"""
+
+
+@pytest.mark.parametrize("kinds", [["saves", "saves"], ["saves", "dies"]], ids=["all save", "rank 0 saves"])
+@pytest.mark.parametrize("before", ["", "-u -W ignore "], ids=["", "options"])
+@pytest.mark.parametrize("shell", SHELLS)
+def test_torchrun_does_not_cut_a_checkpoint_off(
+    shell: str, before: str, kinds: list[str], tmp_path: Path
+) -> None:
+    text = SPEC.replace("image: openmpi", "image: pytorch")
+    script = container(text, "node", tmp_path / "rendered")["command"][2]
+    (tmp_path / "torchrun").write_text(_TORCHRUN.replace("{python}", sys.executable))
+    (tmp_path / "torchrun").chmod(0o755)
+    shutil.copy("/bin/sh", tmp_path / "rank")
+    server = f'{sys.executable} {before}"$FOLDER/torchrun" {" ".join(kinds)} # torchrun\n'
+    run = Pod(tmp_path, shell, script, server, saves=_SAVES, dies=_DIES)
+    run.wait_for("up-0", "up-1")
+    code, seconds, _ = run.end()
+    assert code == 143
+    for rank, kind in enumerate(kinds):
+        assert run.saved(str(rank)) == (WHOLE if kind == "saves" else [])
+    assert seconds < 15
+
+
+def test_the_command_of_torch_ends_as_it_ended(tmp_path: Path) -> None:
+    text = SPEC.replace("image: openmpi", "image: pytorch")
+    script = container(text, "node", tmp_path / "rendered")["command"][2]
+    for code in (0, 7):
+        done = subprocess.run(["/bin/sh", "-c", script, "gangplan", "sh", "-c", f"exit {code}"], check=False)
+        assert done.returncode == code

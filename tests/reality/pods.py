@@ -59,8 +59,8 @@ class Cluster:
 
     @property
     def launcher(self) -> Pod:
-        """The pod that runs mpirun."""
-        return next(pod for pod in self.pods if pod.role == "launcher")
+        """The pod that runs mpirun; for torch the first worker, whose end is the run's."""
+        return next((pod for pod in self.pods if pod.role == "launcher"), self.pods[0])
 
     @property
     def workers(self) -> list[Pod]:
@@ -97,7 +97,9 @@ def cluster(bodies: Iterable[Body]) -> Cluster:
         if body["kind"] == "TrainingRuntime" and body["metadata"]["name"] == job["spec"]["runtimeRef"]["name"]
     )
     name, namespace = job["metadata"]["name"], job["metadata"]["namespace"]
-    mpi = runtime["spec"]["mlPolicy"]["mpi"]
+    mpi = runtime["spec"]["mlPolicy"].get("mpi")
+    if mpi is None:
+        return _torch(found, job, runtime)
     total = job["spec"]["trainer"]["numNodes"]
     slots = job["spec"]["trainer"].get("numProcPerNode", mpi["numProcPerNode"])
     counts = {"node": max(total - 1, 1) if mpi["runLauncherAsNode"] else total, "launcher": 1}
@@ -116,6 +118,25 @@ def cluster(bodies: Iterable[Body]) -> Cluster:
         slots=slots,
         policies=[body for body in found if body["kind"] == "NetworkPolicy"],
     )
+
+
+def _torch(found: list[Body], job: Body, runtime: Body) -> Cluster:
+    """Workers alone, with what Trainer 2.3 tells torchrun (plugins/torch/torch.go)."""
+    name, namespace, trainer = job["metadata"]["name"], job["metadata"]["namespace"], job["spec"]["trainer"]
+    (role,) = runtime["spec"]["template"]["spec"]["replicatedJobs"]
+    pods = [
+        _pod(role, index, name, namespace, f"10.77.0.{index + 1}", 0) for index in range(trainer["numNodes"])
+    ]
+    for index, pod in enumerate(pods):
+        pod.container["env"] |= {
+            "PET_NNODES": str(len(pods)),
+            "PET_NPROC_PER_NODE": str(trainer["numProcPerNode"]),
+            "PET_NODE_RANK": str(index),
+            "PET_MASTER_ADDR": f"{name}-node-0-0.{name}",
+            "PET_MASTER_PORT": "29500",
+        }
+    policies = [body for body in found if body["kind"] == "NetworkPolicy"]
+    return Cluster(pods, "".join(f"{pod.name}\n" for pod in pods), "", trainer["numProcPerNode"], policies)
 
 
 def _pod(role: Body, index: int, run: str, namespace: str, address: str, slots: int) -> Pod:

@@ -109,7 +109,7 @@ def _rank(path: Path) -> Rank | None:
 class Image:
     """What stands in the image of a run beside the MPI."""
 
-    family: Family
+    family: Family | None  # None: torch
     programs: Mapping[str, str]  # by path; "python" for a name in /usr/local/bin
     prefix: str = "/usr/local"  # where the MPI is; elsewhere it is outside sshd's PATH
     bashrc: str = ""
@@ -143,12 +143,11 @@ class Image:
 def started(folder: Path, cluster: pods.Cluster, image: Image) -> Iterator[Run]:
     """Start the pods of a run on hosts: the workers first, the launcher when they are ready (dependsOn)."""
     hosts.check()
-    tree = installed(image.family.name)
     layers, binds = dict(debian.layers()), dict(image.binds or {})
-    if image.prefix == "/usr/local":
-        layers["/usr/local"] = tree / "usr/local"
-    else:
-        binds[image.prefix] = tree / "usr/local"
+    if image.family and image.prefix == "/usr/local":
+        layers["/usr/local"] = installed(image.family.name) / "usr/local"
+    elif image.family:
+        binds[image.prefix] = installed(image.family.name) / "usr/local"
     reports = folder / "reports"
     reports.mkdir()
     reports.chmod(0o777)
@@ -161,8 +160,9 @@ def started(folder: Path, cluster: pods.Cluster, image: Image) -> Iterator[Run]:
         launcher = placed[cluster.launcher.name]
         workers = [placed[pod.name] for pod in cluster.workers]
         fabric.plug(workers)
-        _wait(workers)
-        fabric.plug([launcher])
+        if image.family:
+            _wait(workers)
+            fabric.plug([launcher])
         yield Run(cluster, launcher, workers, reports)
 
 
@@ -171,7 +171,8 @@ def _place(
 ) -> Host:
     env = {"PATH": image.path(), "HOME": pods.HOME, "HOSTNAME": pod.name, **pod.container["env"]}
     files = image.files() | {"/etc/hosts": pods.hosts_file(cluster, pod), "/etc/hostname": f"{pod.name}\n"}
-    files |= {f"{cluster.keys}/{name}": text for name, text in keys().items()}
+    if cluster.keys:
+        files |= {f"{cluster.keys}/{name}": text for name, text in keys().items()}
     if pod.role == "launcher":
         files["/etc/mpi/hostfile"] = cluster.hostfile
     programs = {

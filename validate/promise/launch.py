@@ -36,8 +36,7 @@ def arguments(laid: Laid) -> Found:
     role = laid.roles.get(LAUNCHER if laid.uses_mpi else WORKER)
     if role is None or role.container is None:
         return
-    names = ("args",) if laid.uses_mpi else ("command", "args")
-    built = [expanded(str(word)) for name in names for word in role.container.get(name) or ()]
+    built = [expanded(str(word)) for word in role.container.get("args") or ()]
     planned = list(laid.unit.launch.argv)
     if built == planned:
         return
@@ -47,7 +46,7 @@ def arguments(laid: Laid) -> Found:
     program = _program_at(laid.unit)
     if _only_tunes(laid.unit, built):
         return
-    index, path = _where(laid, role, names, head)
+    index, path = _where(role, head)
     if head + len(gone) <= program:
         message = (
             f"the launcher would be told {_told(built, head, new)} instead of {_told(planned, head, gone)}:"
@@ -60,15 +59,11 @@ def arguments(laid: Laid) -> Found:
     yield index, broken(path, message, help, "command")
 
 
-def _where(laid: Laid, role: Role, names: Sequence[str], head: int) -> Place:
+def _where(role: Role, head: int) -> Place:
     """The word that differs first, or the list where it is missing."""
-    for name in names:
-        words = (role.container or {}).get(name) or ()
-        if head < len(words) or name == names[-1]:
-            index, path = role.place(name)
-            return index, (*path, head) if head < len(words) else path
-        head -= len(words)
-    return role.place(names[0])
+    words = (role.container or {}).get("args") or ()
+    index, path = role.place("args")
+    return index, (*path, head) if head < len(words) else path
 
 
 def _same(some: Sequence[str], others: Sequence[str]) -> int:

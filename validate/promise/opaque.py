@@ -24,8 +24,8 @@ def commands(laid: Laid) -> Iterator[tuple[int, Problem]]:
         mine = before.get(role.name)
         if mine is None or role.container is None:
             continue
-        # torch workers have the user's command; the launcher's arguments are judged word by word (launch.py).
-        fields = ["command", *(["args"] if role.name != LAUNCHER else ())] if laid.uses_mpi else []
+        # The words of the run's own command are judged one by one (launch.py).
+        fields = ["command", *(["args"] if role.name != LAUNCHER and laid.uses_mpi else ())]
         for name in fields:
             if role.container.get(name) != mine.get(name):
                 yield _replaced(laid, role, name)
@@ -39,6 +39,9 @@ def _replaced(laid: Laid, role: Role, name: str) -> tuple[int, Problem]:
             " the run when one is missing"
         )
         help = "Leave its command. Write command in the spec, or mpi.setup in images/catalog.yaml."
+    elif not laid.uses_mpi:
+        message = "the workers would not run the script that gives their ranks the grace period after SIGTERM"
+        help = "Leave its command. Write command in the spec."
     else:
         message = "the workers would not start the image's SSH server, by which the launcher starts the ranks"
         help = f"Write ssh for '{laid.unit.job.image.name}' in images/catalog.yaml."
