@@ -193,8 +193,8 @@ def test_orphans_are_reaped(tmp_path: Path) -> None:
 
 # torch
 
-# As torchrun does (elastic/multiprocessing/api.py, _close), but after half a second instead of 30: told to end,
-# or with a rank that failed, it tells the others and then kills them.
+# As torchrun does (elastic/multiprocessing/api.py, _close), but after half a second instead of 30: told to
+# end, or with a rank that failed, it tells the others and then kills them.
 _TORCHRUN = """\
 #!{python}
 import os, signal, subprocess, sys, time
