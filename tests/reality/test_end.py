@@ -26,8 +26,8 @@ def family(request: pytest.FixtureRequest) -> Family:
     "ended",
     [
         "all",
-        pytest.param("worker", marks=pytest.mark.reality),
-        pytest.param("launcher", marks=pytest.mark.reality),
+        pytest.param("worker", marks=pytest.mark.e2e),
+        pytest.param("launcher", marks=pytest.mark.e2e),
     ],
 )
 def test_ranks_finish_their_work(ended: str, family: Family, tmp_path: Path) -> None:

@@ -25,13 +25,15 @@ def own_cpus() -> str:
 
 
 def test_the_program_runs_on_all_workers(family: Family, tmp_path: Path) -> None:
+    """In an image whose logins print; OpenMP would count the CPUs of the node, not 8 for 2 slots."""
     text = spec(family, 2, "env: {GREETING: 'two  words, $HOME'}")
-    with running_spec(tmp_path, family, text) as run:
+    with running_spec(tmp_path, family, text, bashrc=TALK) as run:
         assert run.end() == 0, run.story()
         run.check()
         for rank in run.ranks():
             assert rank.args == "train.py"
             assert rank.env["GREETING"] == "two  words, $HOME"
+            assert rank.env["OMP_NUM_THREADS"] == "4"
             assert rank.cpus == own_cpus()
 
 
@@ -43,7 +45,9 @@ def test_a_launcher_that_is_a_worker(posture: str, family: Family, tmp_path: Pat
         run.check()
 
 
-@pytest.mark.parametrize("name", ["intel"])
+@pytest.mark.parametrize(
+    "name", [name if name == "intel" else pytest.param(name, marks=pytest.mark.e2e) for name in ALL]
+)
 def test_more_workers_than_a_tree_is_wide(name: str, tmp_path: Path) -> None:
     """Hydra hands all but 16 hosts to other hosts, whom the policy lets open no SSH."""
     family = FAMILIES[name]
@@ -53,34 +57,17 @@ def test_more_workers_than_a_tree_is_wide(name: str, tmp_path: Path) -> None:
         run.check()
 
 
-def test_a_login_that_talks(family: Family, tmp_path: Path) -> None:
-    with running_spec(tmp_path, family, spec(family, 2), bashrc=TALK) as run:
-        assert run.end() == 0, run.story()
-        run.check()
-
-
-def test_mpi_outside_the_path_of_logins(family: Family, tmp_path: Path) -> None:
-    """HPC-X and NGC images: mpirun is on the PATH of the image, which sshd does not pass on."""
-    with running_spec(tmp_path, family, spec(family, 2), prefix="/opt/hpcx/ompi") as run:
-        assert run.end() == 0, run.story()
-        run.check()
-
-
 def test_an_mpirun_of_the_user(family: Family, tmp_path: Path) -> None:
-    """It starts the same ranks, and does not stack them on one core."""
+    """It starts the same ranks, and does not stack them on one core.
+
+    As in HPC-X and NGC images, it is on the PATH of the image, which sshd does not pass on.
+    """
     option = "-n" if family.is_hydra else "-np"
     text = spec(family, 2, "slots: 1", command=f"[mpirun, {option}, 2, python, train.py]")
-    with running_spec(tmp_path, family, text) as run:
+    with running_spec(tmp_path, family, text, prefix="/opt/hpcx/ompi") as run:
         assert run.end() == 0, run.story()
         run.check()
         assert {rank.cpus for rank in run.ranks()} == {own_cpus()}
-
-
-def test_threads_follow_the_quota(family: Family, tmp_path: Path) -> None:
-    """8 CPUs and 2 slots a worker: OpenMP would count the CPUs of the node."""
-    with running_spec(tmp_path, family, spec(family, 2)) as run:
-        assert run.end() == 0, run.story()
-        assert {rank.env.get("OMP_NUM_THREADS") for rank in run.ranks()} == {"4"}
 
 
 KNOCK = """\
@@ -95,6 +82,16 @@ while read -r address name _; do
   esac
 done </etc/hosts | sort -u >"/reports/knocks-$(uname -n)"
 """
+
+
+@pytest.mark.e2e
+@pytest.mark.parametrize("name", ALL)
+def test_forty_hosts(name: str, tmp_path: Path) -> None:
+    """No word from the launcher to a worker passes through another: the postures would close the way."""
+    text = spec(FAMILIES[name], 40, "slots: 1", "network: {posture: isolated}")
+    with running_spec(tmp_path, FAMILIES[name], text) as run:
+        assert run.end(300) == 0, run.story()
+        run.check()
 
 
 @pytest.mark.parametrize(("posture", "answer"), [("default", "open"), ("restricted", "closed")])
