@@ -106,8 +106,8 @@ def _pod_annotations(job: Job, role: str) -> Pairs:
     if role == "worker" or job.launcher_runs_ranks:
         if job.topology is not None:
             annotations[f"kueue.x-k8s.io/{job.topology[0]}"] = job.topology[1]
-        if job.rdma_network:
-            annotations["k8s.v1.cni.cncf.io/networks"] = job.rdma_network
+        if job.fabric.networks:
+            annotations["k8s.v1.cni.cncf.io/networks"] = ",".join(job.fabric.networks)
     elif job.topology is not None and job.launcher_pool == job.worker_pool:
         # A pod set without any request is never admitted to a flavor with topology.
         annotations["kueue.x-k8s.io/podset-unconstrained-topology"] = "true"

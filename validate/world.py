@@ -98,10 +98,7 @@ def node_group(name: str, pool: NodePool, levels: tuple[tuple[str, int], ...]) -
     taken = {"cpu": pool.daemons.cpu, "memory": pool.daemons.memory} if pool.daemons else {}
     free = {"cpu": _number(pool.cpu), "memory": _number(pool.memory)}
     free = {resource: amount - _number(taken.get(resource, Quantity(0))) for resource, amount in free.items()}
-    if pool.gpu:
-        free[pool.gpu.resource] = Fraction(pool.gpu.count)
-    if pool.rdma:
-        free[pool.rdma.resource] = Fraction(pool.rdma.count)
+    free |= {resource: Fraction(count) for resource, count in pool.devices.items()}
     # Every node that runs may use is a Linux node (MPI-13).
     labels = {**pool.labels, "kubernetes.io/os": "linux"}
     taints = tuple(Taint(taint.key, taint.value or "", taint.effect) for taint in pool.taints)

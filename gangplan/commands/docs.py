@@ -129,10 +129,9 @@ def _type(field: dict[str, Any], schema: dict[str, Any]) -> str:
     if "$ref" in field:
         name = field["$ref"].rsplit("/", 1)[-1]
         return name if "properties" in schema["$defs"][name] else _type(schema["$defs"][name], schema)
-    if "anyOf" in field:
-        return " or ".join(
-            dict.fromkeys(_type(item, schema) for item in field["anyOf"] if item.get("type") != "null")
-        )
+    forms = field.get("anyOf", field.get("oneOf"))
+    if forms:
+        return " or ".join(dict.fromkeys(_type(item, schema) for item in forms if item.get("type") != "null"))
     if "enum" in field:
         return ", ".join(f"`{value}`" for value in field["enum"])
     if "const" in field:

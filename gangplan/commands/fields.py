@@ -107,7 +107,12 @@ def _block_of(value: dict[str, Any], schema: dict[str, Any]) -> str:
     if "$ref" in value:
         name = str(value["$ref"].rsplit("/", 1)[-1])
         return name if "properties" in schema["$defs"][name] else ""
-    nested = [*value.get("anyOf", ()), value.get("items"), value.get("additionalProperties")]
+    nested = [
+        *value.get("anyOf", ()),
+        *value.get("oneOf", ()),
+        value.get("items"),
+        value.get("additionalProperties"),
+    ]
     nested += value.get("patternProperties", {}).values()
     return next((found for one in nested if isinstance(one, dict) and (found := _block_of(one, schema))), "")
 

@@ -169,6 +169,20 @@ class Pool:
 
 
 @dataclass(frozen=True, slots=True)
+class Fabric:
+    """The RDMA network of a worker, empty where it has none.
+
+    `resources` are its devices as the pool calls them; `networks` are attached in this order, one by one also
+    where a name repeats; `interfaces` are names inside pods, `hcas` cards by name and port (`mlx5_0:2`).
+    """
+
+    resources: tuple[str, ...] = ()
+    networks: tuple[str, ...] = ()
+    interfaces: tuple[str, ...] = ()
+    hcas: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Egress:
     """One place outside the run: an address range without some parts, and TCP ports."""
 
@@ -212,7 +226,7 @@ class Job:
     posture: Posture
     egress: tuple[Egress, ...]
     transport: str
-    rdma_network: str
+    fabric: Fabric
     mpi_flags: tuple[str, ...]
     bind_to: str
     map_by: str

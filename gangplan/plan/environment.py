@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gangplan.model.job import EnvVar, Job
 from gangplan.plan.command import HOSTFILE, HYDRA_HOSTFILE
+from gangplan.plan.traffic import traffic_env
 
 _SSH_ARGS = "-o ConnectionAttempts=10"
 
@@ -14,12 +15,12 @@ GPUS_SHOWN = "NVIDIA_VISIBLE_DEVICES"
 def launcher_env(job: Job) -> tuple[EnvVar, ...]:
     """Variables for the launcher's container, the job's own included, sorted by name. The job's own win."""
     hidden = [(GPUS_SHOWN, "void")] if hides_gpus(job) else []
-    return _with_defaults(job, [*_family_env(job), *_transport_env(job), *hidden])
+    return _with_defaults(job, [*_family_env(job), *traffic_env(job), *hidden])
 
 
 def worker_env(job: Job) -> tuple[EnvVar, ...]:
     """Variables for the workers' containers: the job's own, for people and for torch."""
-    return _with_defaults(job, [] if job.uses_mpi else _transport_env(job))
+    return _with_defaults(job, [] if job.uses_mpi else traffic_env(job))
 
 
 def hides_gpus(job: Job) -> bool:
@@ -86,22 +87,3 @@ def _open_mpi_env(job: Job) -> list[tuple[str, str]]:
         ("PRTE_MCA_prte_default_hostfile", HOSTFILE),
         *([("PRTE_MCA_plm_ssh_no_tree_spawn", "1")] if direct else []),
     ]
-
-
-def _transport_env(job: Job) -> list[tuple[str, str]]:
-    """IMP-16: keep traffic between workers on TCP where the spec asks for it, and shared memory inside one.
-
-    Open MPI calls its shared memory `vader` in 4 and `sm` in 5.
-    """
-    if job.transport != "tcp":
-        return []
-    nccl = [("NCCL_IB_DISABLE", "1")] if job.gpus else []
-    if job.image.mpi is None:
-        return nccl
-    memory = "vader" if job.image.mpi.major < 5 else "sm"
-    by_family = {
-        "OpenMPI": [("OMPI_MCA_btl", f"self,{memory},tcp"), ("OMPI_MCA_pml", "ob1")],
-        "IntelMPI": [("FI_PROVIDER", "tcp")],
-        "MPICH": [("FI_PROVIDER", "tcp"), ("UCX_TLS", "tcp,sm,self")],
-    }
-    return [*by_family[job.image.mpi.family], *nccl]

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from gangplan.model.job import Job
 from gangplan.plan.launchers import FAMILIES, Mpi, Reading, Use, read
+from gangplan.plan.traffic import to_carry
 
 # Options of Open MPI that bind ranks to the cores that they name, which bars any other binding (PRRTE 3.0:
 # "the PE=<list> mapping directive cannot be combined with a binding directive other than core or hwt").
@@ -39,7 +40,7 @@ def forwarded(job: Job) -> tuple[str, ...]:
 
     MPICH and Intel MPI carry the launcher's environment by themselves.
     """
-    return ("PATH", "LD_LIBRARY_PATH", *(variable.name for variable in job.env))
+    return ("PATH", "LD_LIBRARY_PATH", *(variable.name for variable in job.env), *to_carry(job))
 
 
 def carried(job: Job, reading: Reading, names: tuple[str, ...]) -> Iterator[str]:

@@ -13,6 +13,7 @@ from gangplan.model.job import Resources
 from gangplan.model.quantity import Quantity
 from gangplan.report.admission import admission_document, admission_words
 from gangplan.report.cost import cost_document, cost_words
+from gangplan.report.fabric import fabric_document, fabric_words
 from gangplan.report.nodes import node_document, node_words
 
 SHAPE = 1
@@ -60,6 +61,7 @@ def _block(run: Run) -> str:
             "network",
             job.posture + (f", {job.worker_pool.gbps} Gbit/s per node" if job.worker_pool.gbps else ""),
         ),
+        ("fabric", fabric_words(job.fabric)),
         ("cost", cost_words(run)),
     ]
     lines = "".join(f"  {name:<9} {value}\n" for name, value in rows if value)
@@ -127,6 +129,7 @@ def _run(run: Run) -> dict[str, Any]:
         "retries": job.retries,
         "gracePeriodSeconds": job.grace_s,
         "posture": job.posture,
+        "fabric": fabric_document(job.fabric),
         "admission": admission_document(run.verdict),
         "nodes": node_document(run.fit),
         "cost": cost_document(run),

@@ -231,7 +231,7 @@ def _settings(context: Context, placement: Placement, data: DataPlan) -> dict[st
         "env": tuple(data.env[name] for name in sorted(data.env)),
         "mounts": tuple(data.mounts),
         "transport": spec.network.transport if spec.network else "auto",
-        "rdma_network": placement.rdma_network,
+        "fabric": placement.fabric,
         "mpi_flags": mpi.flags,
         "bind_to": mpi.bind_to or "none",
         "map_by": mpi.map_by or "slot",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gangplan.model.amounts import bare, say
-from gangplan.model.job import Origin, Pool, Toleration
+from gangplan.model.job import Fabric, Origin, Pool, Toleration
 from gangplan.model.quantity import Quantity
 from gangplan.resolve.context import Context
 from gangplan.resolve.quota import team_pools
@@ -46,7 +46,7 @@ class Placement:
     launcher: Pool
     devices: tuple[tuple[str, int], ...]
     topology: tuple[str, str] | None
-    rdma_network: str
+    fabric: Fabric
     alike: tuple[str, ...] = ()
 
 
@@ -77,7 +77,7 @@ def resolve_placement(context: Context, shape: Shape, workers: int, has_launcher
         )
     pool = pools[name]
     launcher_name = _launcher_pool(pools, name)
-    rdma_devices, rdma_network = rdma(context, name, pool)
+    rdma_devices, fabric = rdma(context, name, pool, shape.gpus)
     devices = (
         rdma_devices if not (pool.gpu and shape.gpus) else ((pool.gpu.resource, shape.gpus), *rdma_devices)
     )
@@ -88,7 +88,7 @@ def resolve_placement(context: Context, shape: Shape, workers: int, has_launcher
         _pool(launcher_name, pools[launcher_name]),
         tuple(sorted(devices)),
         _topology(context, name, pool),
-        rdma_network,
+        fabric,
         tuple(alike),
     )
 

@@ -1,20 +1,25 @@
-"""RDMA devices of a worker, and the secondary network that comes with them."""
+"""RDMA devices of a worker, and the secondary networks that come with them."""
 
 from __future__ import annotations
 
-from gangplan.model.job import Origin
+from collections.abc import Sequence
+
+from gangplan.model.job import Fabric, Origin
 from gangplan.resolve.context import Context
 from gangplan.spec.nodes import NodePool, PoolRdma
 
+Devices = tuple[tuple[str, int], ...]
+NONE: tuple[Devices, Fabric] = ((), Fabric())
 
-def rdma(context: Context, name: str, pool: NodePool) -> tuple[tuple[tuple[str, int], ...], str]:
-    """RDMA devices and the secondary network, when asked for and there."""
+
+def rdma(context: Context, name: str, pool: NodePool, gpus: int) -> tuple[Devices, Fabric]:
+    """RDMA devices of a worker with so many GPUs, by resource, and their networks; when asked for and there."""
     network = context.spec.spec.network
     wanted = network.rdma if network else "off"
     if wanted == "off":
-        return (), ""
-    context.origins["rdma"] = Origin("spec", context.where("network", "rdma"))
+        return NONE
     where = context.where("network", "rdma")
+    context.origins["rdma"] = Origin("spec", where)
     if network and network.transport == "tcp":
         context.error(
             "rdma-with-tcp",
@@ -22,9 +27,11 @@ def rdma(context: Context, name: str, pool: NodePool) -> tuple[tuple[tuple[str, 
             f"rdma is {wanted}, but transport: tcp keeps all traffic off it",
             "Remove transport: tcp, or remove rdma.",
         )
-        return (), ""
-    if pool.rdma is not None:
-        return ((pool.rdma.resource, _count(context, name, pool.rdma, wanted)),), (pool.rdma.network or "")
+        return NONE
+    if pool.rails:
+        counts = _counts(context, name, pool, wanted, gpus)
+        taken = [(rail, count) for rail, count in zip(pool.rails, counts, strict=True) if count]
+        return tuple((rail.resource, count) for rail, count in taken), _fabric(taken)
     if wanted != "auto":
         context.error(
             "rdma-missing",
@@ -40,20 +47,63 @@ def rdma(context: Context, name: str, pool: NodePool) -> tuple[tuple[tuple[str, 
             f"pool '{name}' of cluster {context.cluster.name} has no RDMA; the run falls back to TCP{speed} and may take much longer",
             'Write rdma: "off" where TCP will do, or name a pool that has RDMA.',
         )
-    return (), ""
+    return NONE
 
 
-def _count(context: Context, name: str, devices: PoolRdma, wanted: str | int) -> int:
-    """Devices for one worker: as many as asked for, else one."""
+def _counts(context: Context, name: str, pool: NodePool, wanted: str | int, gpus: int) -> list[int]:
+    """Devices of one worker on each rail of its pool."""
+    most = [rail.most for rail in pool.rails]
     if wanted == "all":
-        return devices.count
-    if not isinstance(wanted, int):
-        return 1
-    if wanted > devices.count:
+        return most
+    if wanted in ("auto", "required"):
+        # Nobody knows before it runs which GPUs of a node a worker gets, so it takes part in every rail:
+        # the nearest card of each GPU is among them.
+        whole = pool.gpu.count if pool.gpu else 0
+        return [max(1, each * gpus // whole) if whole else 1 for each in most]
+    number = gpus if wanted == "per-gpu" else int(wanted)
+    if not number:
         context.error(
             "rdma-devices",
             context.where("network", "rdma"),
-            f"{wanted} RDMA devices per worker, but a node of pool '{name}' has {devices.count}",
-            f"Write rdma: all, or a number up to {devices.count}.",
+            "rdma is per-gpu, but a worker has no GPUs",
+            "Write rdma: required, or a number of devices per worker.",
         )
-    return wanted
+    elif number > sum(most):
+        shared = " that a worker can use" if any(rail.shared for rail in pool.rails) else ""
+        context.error(
+            "rdma-devices",
+            context.where("network", "rdma"),
+            f"{number} RDMA devices per worker, but a node of pool '{name}' has {sum(most)}{shared}",
+            f"Write rdma: all, or a number up to {sum(most)}.",
+        )
+    return _dealt(number, most)
+
+
+def _dealt(number: int, most: Sequence[int]) -> list[int]:
+    """So many devices dealt out to the rails in turn, to each no more than it has."""
+    counts = [0] * len(most)
+    while sum(counts) < min(number, sum(most)):
+        for at, limit in enumerate(most):
+            if counts[at] < limit and sum(counts) < number:
+                counts[at] += 1
+    return counts
+
+
+def _fabric(taken: Sequence[tuple[PoolRdma, int]]) -> Fabric:
+    """The networks, interfaces and cards of the devices that a worker takes."""
+    networks = [one for rail, count in taken for one in _attached(rail, count)]
+    interfaces = [rail.interface for rail, _ in taken if rail.interface]
+    hcas = [card for rail, _ in taken for card in rail.hcas]
+    resources = tuple(rail.resource for rail, _ in taken)
+    return Fabric(resources, tuple(networks), tuple(dict.fromkeys(interfaces)), tuple(dict.fromkeys(hcas)))
+
+
+def _attached(rail: PoolRdma, count: int) -> tuple[str, ...]:
+    """The networks of a rail, one for each device.
+
+    Multus gives the devices of a resource one by one to the networks that name it, so a network stands as often
+    as a worker has devices (multus-cni v4, pkg/k8sclient: getKubernetesDelegate).
+    """
+    if rail.shared or not rail.networks:
+        return rail.networks
+    return tuple(rail.networks[at % len(rail.networks)] for at in range(count))

@@ -17,16 +17,8 @@ def covered_resources(cluster: Cluster) -> tuple[str, ...]:
     One resource group covers them all, so that a pod set takes all of its resources from one flavor; each
     flavor must list them all, in this order (Kueue clusterqueue_webhook.go, v0.19.2).
     """
-    devices = {device for pool in cluster.node_pools.values() for device in _devices(pool)}
+    devices = {device for pool in cluster.node_pools.values() for device in pool.devices}
     return (CPU, MEMORY, *sorted(devices))
-
-
-def _devices(pool: NodePool) -> dict[str, int]:
-    """Extended resources of one node."""
-    devices = {pool.gpu.resource: pool.gpu.count} if pool.gpu else {}
-    if pool.rdma:
-        devices[pool.rdma.resource] = pool.rdma.count
-    return devices
 
 
 def pool_nodes(pool: NodePool) -> int:
@@ -50,7 +42,7 @@ def capacity(pool: NodePool) -> dict[str, Quantity]:
     """What a pool offers to runs, by resource."""
     nodes = pool_nodes(pool)
     cpu, memory = free_per_node(pool)
-    devices = {name: Quantity.of(count * nodes) for name, count in _devices(pool).items()}
+    devices = {name: Quantity.of(count * nodes) for name, count in pool.devices.items()}
     return {CPU: cpu * nodes, MEMORY: memory * nodes, **devices}
 
 

@@ -152,13 +152,13 @@ def _kind_of_rdma(value: object) -> str:
 
 
 RdmaDevices = Annotated[
-    Annotated[Literal["off", "auto", "required", "all"], Tag("word")]
+    Annotated[Literal["off", "auto", "required", "per-gpu", "all"], Tag("word")]
     | Annotated[int, Field(ge=1, le=1000), Tag("number")],
     Discriminator(_kind_of_rdma),
     WithJsonSchema(
         {
             "anyOf": [
-                {"enum": ["off", "auto", "required", "all"], "type": "string"},
+                {"enum": ["off", "auto", "required", "per-gpu", "all"], "type": "string"},
                 {"maximum": 1000, "minimum": 1, "type": "integer"},
             ]
         }
@@ -185,7 +185,7 @@ class Network(Strict):
     )
     rdma: RdmaDevices = Field(
         "off",
-        description="InfiniBand or RoCE: auto falls back to TCP with a warning, required fails without it. Both give each worker one device; a number, or all that a node has, also fails without them.",
+        description="InfiniBand or RoCE: auto falls back to TCP with a warning, required fails without it. Both give a worker its share of the node's devices, by its share of the node's GPUs, and at least one of each rail; per-gpu one for each of its GPUs, all those of a whole node, or write a number of devices per worker. All but auto fail where there are none.",
         examples=["auto"],
     )
 

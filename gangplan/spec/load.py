@@ -13,6 +13,7 @@ from gangplan.findings import Finding, Fix, error
 from gangplan.source import Document, Path
 from gangplan.spec.base import ENV_NAME
 from gangplan.spec.guess import paths_of, unknown_field, wrong_shape, wrong_word
+from gangplan.spec.nodes import ONE, SEVERAL
 from gangplan.spec.phrases import dotted, kind_of, plain
 from gangplan.spec.repair import repair
 from gangplan.spec.words import FORMS
@@ -141,7 +142,7 @@ def _path(document: Document, loc: tuple[Any, ...]) -> Path:
         ):
             path.append(step)
             value = value[step]
-        elif step == "[key]" or (step is not loc[-1] and not isinstance(value, dict)):
+        elif step in ("[key]", ONE, SEVERAL) or (step is not loc[-1] and not isinstance(value, dict)):
             continue
         else:
             path.append(step)
@@ -228,6 +229,8 @@ def _model_at(model: type[BaseModel], path: Path) -> type[BaseModel] | None:
 
 def _step(annotation: Any, step: str | int) -> Any:
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        if isinstance(step, int):
+            return annotation  # a block, or a list of such
         for name, field in annotation.model_fields.items():
             if (field.alias or name) == step:
                 return field.annotation
@@ -248,6 +251,7 @@ def _bare(annotation: Any) -> Any:
             continue
         if get_origin(annotation) in (Union, types.UnionType):
             rest = [arg for arg in get_args(annotation) if arg is not type(None)]
-            annotation = rest[0] if len(rest) == 1 else Literal
+            blocks = [arg for arg in rest if _block_of(arg)]  # a block, or a list of such
+            annotation = rest[0] if len(rest) == 1 else blocks[0] if blocks else Literal
             continue
         return annotation

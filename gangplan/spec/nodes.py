@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Discriminator, Field, Tag
 
 from gangplan.spec.base import Cpu, LabelKey, LabelValue, Memory, Name, Price, Strict
 
@@ -39,22 +39,72 @@ class PoolGpu(Strict):
     )
 
 
+def _one_or_several(value: object) -> str:
+    """Which of the two forms is meant, so that a mistake is told about that one alone."""
+    return SEVERAL if isinstance(value, tuple) else ONE
+
+
+# Tags of the two forms; in brackets they are no names of fields (gangplan.spec.load).
+ONE, SEVERAL = "(one)", "(several)"
+NetworkName = Annotated[str, Field(min_length=1, max_length=253)]
+Networks = Annotated[
+    Annotated[NetworkName, Tag(ONE)]
+    | Annotated[tuple[NetworkName, ...], Field(min_length=1, max_length=64), Tag(SEVERAL)],
+    Discriminator(_one_or_several),
+]
+
+
 class PoolRdma(Strict):
-    """RDMA devices of each node in a pool."""
+    """RDMA devices of each node in a pool: all of them, or those of one rail."""
 
     resource: ResourceName = Field(
         description="Extended resource name of the RDMA device plugin.", examples=["rdma/ib"]
     )
     count: int = Field(ge=1, le=1000, description="Devices that the plugin offers per node.", examples=[8])
-    network: str | None = Field(
+    shared: bool = Field(
+        False,
+        description="True: one device is all that a worker can use of them, as they stand for the same card: virtual functions of one port, or places at a shared device plugin. The count is then how many pods of a node can have one.",
+        examples=[True],
+    )
+    network: Networks | None = Field(
         None,
-        max_length=253,
-        description="NetworkAttachmentDefinition that pods attach to, as namespace/name.",
+        description="NetworkAttachmentDefinition that pods attach to, as namespace/name, once for each of their devices; of a list, the devices take one each in turn, and a shared device takes all.",
         examples=["default/ib-fabric"],
     )
     interface: str | None = Field(
-        None, max_length=15, description="Fast interface inside pods.", examples=["net1"]
+        None,
+        max_length=15,
+        pattern=r"^[^\s,=^/:]+$",
+        description="Network interface of this fabric inside pods, with an address of its own; NCCL's sockets and MPI's TCP use it beside RDMA. Omitted: they stay on eth0. It is no name of a card, see hcas.",
+        examples=["net1"],
     )
+    hcas: tuple[
+        Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*(:[0-9]+)?$", max_length=63)], ...
+    ] = Field(
+        (),
+        max_length=64,
+        description="Cards as ibv_devinfo lists them in pods, with a port if it is not the first: NCCL and UCX use these alone. Only for names that are the same on every node, not of virtual functions. Omitted: all that a pod sees.",
+        examples=[["mlx5_0", "mlx5_1"]],
+    )
+
+    @property
+    def networks(self) -> tuple[str, ...]:
+        """The networks that pods attach to, as a list whatever the form."""
+        if self.network is None:
+            return ()
+        return (self.network,) if isinstance(self.network, str) else self.network
+
+    @property
+    def most(self) -> int:
+        """The devices that one worker can use."""
+        return 1 if self.shared else self.count
+
+
+Rails = Annotated[
+    Annotated[PoolRdma, Tag(ONE)]
+    | Annotated[tuple[PoolRdma, ...], Field(min_length=1, max_length=16), Tag(SEVERAL)],
+    Discriminator(_one_or_several),
+]
 
 
 class Daemons(Strict):
@@ -125,8 +175,10 @@ class NodePool(Strict):
     network_gbps: int | None = Field(
         None, ge=1, le=10_000, description="Network bandwidth per node in Gbit/s.", examples=[100]
     )
-    rdma: PoolRdma | None = Field(
-        None, description="RDMA devices; omitted: none.", examples=[{"resource": "rdma/ib", "count": 8}]
+    rdma: Rails | None = Field(
+        None,
+        description="RDMA devices; a list where each rail is a resource of its own; omitted: none.",
+        examples=[{"resource": "rdma/ib", "count": 8}],
     )
     topology: bool = Field(
         False, description="Whether Kueue places pods here by the cluster's topology.", examples=[True]
@@ -144,6 +196,19 @@ class NodePool(Strict):
     price: PoolPrice | None = Field(
         None, description="What it costs, for reports.", examples=[{"perGpuHour": "1.5625"}]
     )
+
+    @property
+    def rails(self) -> tuple[PoolRdma, ...]:
+        """The RDMA devices by resource, in the order of the file, as a list whatever the form."""
+        if self.rdma is None:
+            return ()
+        return self.rdma if isinstance(self.rdma, tuple) else (self.rdma,)
+
+    @property
+    def devices(self) -> dict[str, int]:
+        """Extended resources of one node: GPUs and RDMA devices by name."""
+        devices = {self.gpu.resource: self.gpu.count} if self.gpu else {}
+        return devices | {rail.resource: rail.count for rail in self.rails}
 
 
 class TopologyLevel(Strict):

@@ -144,7 +144,7 @@ VALUES = {
         "restricted": "private limited",
         "isolated": "closed strict airgapped air-gapped offline internal",
     },
-    "rdma": {"off": "no none false disabled", "required": "yes true on enabled must", "auto": "optional preferred"},
+    "rdma": {"off": "no none false disabled", "required": "yes true on enabled must", "auto": "optional preferred", "per-gpu": "pergpu gpu gpus one-per-gpu"},
     "transport": {"tcp": "ethernet eth socket sockets", "auto": "ib infiniband rdma roce verbs ucx efa"},
     "capacity": {"spot": "preemptible interruptible cheap", "on-demand": "ondemand reserved standard regular"},
     "spread": {"pack": "packed dense binpack", "spread": "scatter spreading true yes"},

@@ -5,6 +5,7 @@ from __future__ import annotations
 from gangplan.plan.command import HOSTFILE
 from gangplan.plan.environment import GPUS_SHOWN
 from gangplan.resolve.launcher import THREADS
+from gangplan.trace import rails
 from gangplan.trace.cause import Cause, asides
 from gangplan.trace.context import Context
 from gangplan.trace.files import own
@@ -12,6 +13,14 @@ from gangplan.trace.files import own
 PROXIES = {"HTTP_PROXY": "http", "HTTPS_PROXY": "https", "NO_PROXY": "noProxy"}
 BINDING = frozenset({"OMPI_MCA_hwloc_base_binding_policy", "PRTE_MCA_hwloc_default_binding_policy"})
 TRANSPORT = frozenset({"OMPI_MCA_btl", "OMPI_MCA_pml", "FI_PROVIDER", "UCX_TLS", "NCCL_IB_DISABLE"})
+# Variables of the fabric, and the field of a pool's RDMA devices that is in them.
+FABRIC = {
+    "NCCL_IB_HCA": "hcas",
+    "UCX_NET_DEVICES": "hcas",
+    "NCCL_SOCKET_IFNAME": "interface",
+    "OMPI_MCA_btl_tcp_if_include": "interface",
+}
+DAEMONS = frozenset({"OMPI_MCA_oob_tcp_if_include", "PRTE_MCA_prte_if_include"})
 PLACEHOLDERS = ("{ranks}", "{workers}", "{slots}")
 S3 = {
     "AWS_ENDPOINT_URL": ("endpoint",),
@@ -110,6 +119,8 @@ def _of_launch(context: Context, name: str) -> list[Cause]:
             *around,
             *asides(context.chosen("gpus")),
         ]
+    if name in FABRIC or name in DAEMONS:
+        return [*_of_fabric(context, name), *around, *context.pool(context.job.worker_pool.name)]
     if name == "I_MPI_PERHOST":
         return [*context.slots(), *around]
     if name == "I_MPI_PIN":
@@ -126,6 +137,24 @@ def _of_launch(context: Context, name: str) -> list[Cause]:
         why = own("only the launcher may open SSH sessions in this network posture")
         return [why, *asides(context.chosen("posture")), *around]
     return [own("what this MPI needs to find its hosts, beyond what Trainer sets"), *around]
+
+
+def _of_fabric(context: Context, name: str) -> list[Cause]:
+    """Cards and interfaces (plan/traffic.py); where a pool names no interface, sockets use the pod's own."""
+    networks = asides(rails.stated(context, "network"))
+    could = context.spec("env", name, because=f"env in the spec could set {name}").aside()
+    others = [*networks, could, context.spec("mpi", "flags").aside(), *asides(context.chosen("gpus"))]
+    if name in DAEMONS:
+        why = own("daemons stay on the network that the launcher is on, too")
+        return [why, *asides(rails.stated(context, "interface")), *others]
+    found = rails.stated(context, FABRIC[name])
+    if found[0].is_written:
+        return [*found, *others]
+    return [
+        own("sockets stay on the pod's own network unless the pool names an interface"),
+        *asides(found),
+        *others,
+    ]
 
 
 def _of_job(context: Context, name: str) -> list[Cause]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gangplan.trace import rails
 from gangplan.trace.cause import Cause, Path, asides
 from gangplan.trace.context import Context, constant
 from gangplan.trace.files import at, own
@@ -142,8 +143,7 @@ def pod_annotation(context: Context, stars: Path) -> list[Cause]:
         ]
     if key == "k8s.v1.cni.cncf.io/networks":
         pool = context.job.worker_pool.name
-        network = context.cluster("nodePools", pool, "rdma", "network")
-        return [network, context.spec("network", "rdma").aside(), *context.pool(pool)]
+        return [*rails.stated(context, "network"), *context.pool(pool)]
     if key.startswith("kueue.x-k8s.io/podset-"):
         return _topology(context, key)
     return [own("moving a pod of a run to save a node would end the run")]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gangplan.trace import rails
 from gangplan.trace.cause import Cause, Path, asides
 from gangplan.trace.files import own
 from gangplan.trace.flavors import (
@@ -126,8 +127,8 @@ def _flavor_of_check(place: Place, stars: Path) -> list[Cause]:
 
 def _covered(place: Place, stars: Path) -> list[Cause]:
     pools = place.value("cluster", "nodePools") or {}
-    devices = [place.cluster("nodePools", one, kind, "resource") for one in pools for kind in ("gpu", "rdma")]
-    return [own("every resource that some pool of the cluster offers"), *asides(devices)]
+    devices = [cause for one in pools for cause in rails.resources(place.files, one)]
+    return [own("every resource that some pool of the cluster offers"), *devices]
 
 
 def _flavors_of(place: Place, stars: Path) -> tuple[str, str]:

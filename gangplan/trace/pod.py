@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gangplan.model.job import Mount, Pool
+from gangplan.trace import rails
 from gangplan.trace.cause import Cause, Path, asides
 from gangplan.trace.context import Context, constant
 from gangplan.trace.files import at, own
@@ -148,10 +149,8 @@ def _amount(pod: PodContext, stars: Path) -> list[Cause]:
     if resource in ("cpu", "memory"):
         return [*context.chosen(resource), *around]
     pool = context.job.worker_pool.name
-    name = context.value("cluster", "nodePools", pool, "rdma", "resource")
-    if resource == name:
-        why = own("one device of the pool's RDMA network per pod")
-        return [why, context.spec("network", "rdma").aside(), *context.pool(pool), *around]
+    if rail := rails.rail_of(context.files, pool, resource):
+        return [*rails.amount(context, rail), *context.pool(pool), *around]
     device = context.cluster("nodePools", pool, "gpu", "resource").aside()
     return [*context.chosen("gpus"), device, *context.pool(pool), *around]
 

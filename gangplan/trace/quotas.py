@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gangplan.trace import rails
 from gangplan.trace.cause import Cause, Path, asides
 from gangplan.trace.files import own
 from gangplan.trace.place import Place
@@ -18,11 +19,11 @@ def pool_facts(place: Place, pool: str, resource: str) -> list[Cause]:
     if resource in ("cpu", "memory"):
         daemons = place.cluster(*at, "daemons", resource, because="what DaemonSets take of each node")
         return [*found, place.cluster(*at, resource), daemons]
-    devices = asides([place.cluster(*at, kind, "resource") for kind in ("gpu", "rdma")])
-    for kind, usual in (("gpu", "nvidia.com/gpu"), ("rdma", "")):
-        there = place.value("cluster", *at, kind)
-        if there and (there.get("resource") or usual) == resource:
-            return [*found, place.cluster(*at, kind, "count"), *devices]
+    devices = rails.resources(place.files, pool)
+    gpu = place.value("cluster", *at, "gpu")
+    is_gpu = gpu and (gpu.get("resource") or "nvidia.com/gpu") == resource
+    if holder := (*at, "gpu") if is_gpu else rails.rail_of(place.files, pool, resource):
+        return [*found, place.cluster(*holder, "count"), *devices]
     return [own(f"pool {pool} has no {resource}"), *asides(found), *devices]
 
 

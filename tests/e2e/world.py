@@ -24,10 +24,7 @@ def nodes(cluster: Cluster) -> list[Object]:
 
 def _node(cluster: Cluster, name: str, pool: NodePool, number: int) -> Object:
     allocatable = {"cpu": pool.cpu.canonical(), "memory": pool.memory.canonical(), "pods": "250"}
-    if pool.gpu:
-        allocatable[pool.gpu.resource] = str(pool.gpu.count)
-    if pool.rdma:
-        allocatable[pool.rdma.resource] = str(pool.rdma.count)
+    allocatable |= {resource: str(count) for resource, count in pool.devices.items()}
     labels = dict(pool.labels)
     for level in cluster.topology:
         if level.label != "kubernetes.io/hostname":

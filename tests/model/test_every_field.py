@@ -27,8 +27,6 @@ ELSEWHERE = {
     ("Connection", "type"): "there is one type; the format refuses any other",
     ("Defaults", "gpus"): "Context.choose by the field's name, for specs without it",
 }
-# The launch recipes are to read it (NCCL's and UCX's interface).
-RECIPES = {("PoolRdma", "interface")}
 SPEC = """\
 apiVersion: gangplan.dev/v1
 kind: TrainingJob
@@ -96,6 +94,6 @@ def test_every_field_is_read(reads: set[tuple[str, str]], tmp_path: Path) -> Non
             today = ["--today", "2026-07-01"] if command == ["validate"] else []
             outcome = gangplan(*command, "-C", root, *today)
             assert outcome.code in (0, 1), outcome.err
-    unread = fields() - reads - PEOPLE - ELSEWHERE.keys() - RECIPES
+    unread = fields() - reads - PEOPLE - ELSEWHERE.keys()
     assert not unread, "these fields do nothing: let them act, or take them out of the format"
     assert not (PEOPLE | ELSEWHERE.keys()) & (reads - {("Defaults", "gpus")}), "read after all: take it off"

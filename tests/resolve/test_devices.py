@@ -54,9 +54,16 @@ def test_another_vendor_is_refused(root: Path) -> None:
     assert "its GPUs are amd.com/gpu, and the image holds CUDA" in one.message
 
 
-@pytest.mark.parametrize(("asked", "count"), [("required", 1), ("auto", 1), ("4", 4), ("all", 8), ("8", 8)])
-def test_rdma_devices_of_a_worker(asked: str, count: int, root: Path) -> None:
-    spec = workspaces.SPEC + f"network: {{rdma: {asked}}}\n"
+@pytest.mark.parametrize(
+    ("asked", "gpus", "count"),
+    [
+        *[("required", 1, 1), ("required", 2, 2), ("auto", 4, 4), ("required", 8, 8)],
+        *[("4", 2, 4), ("all", 2, 8), ("8", 2, 8), ("per-gpu", 3, 3)],
+    ],
+)
+def test_rdma_devices_of_a_worker(asked: str, gpus: int, count: int, root: Path) -> None:
+    """By default its share of the node's devices, as it has of the GPUs."""
+    spec = workspaces.SPEC.replace("gpus: 2", f"gpus: {gpus}") + f"network: {{rdma: {asked}}}\n"
     assert int(limits(workspace(root, spec, ours=FAST))["rdma/ib"]) == count
 
 

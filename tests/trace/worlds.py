@@ -16,7 +16,7 @@ location: on-prem
 policies: {packs: [residency], params: {data-residency: {nodeRegions: false}}}
 nodePools:
   cpu: {count: 4, cpu: 60, memory: 240Gi, labels: {pool: cpu}, daemons: {cpu: 2, memory: 8Gi}}
-  a100: {count: 4, cpu: 124, memory: 1900Gi, gpu: {model: a100-80gb, count: 8}, labels: {pool: a100}, taints: [{key: gpu, value: "yes", effect: NoSchedule}], rdma: {resource: rdma/ib, count: 8, network: default/ib}}
+  a100: {count: 4, cpu: 124, memory: 1900Gi, gpu: {model: a100-80gb, count: 8}, labels: {pool: a100}, taints: [{key: gpu, value: "yes", effect: NoSchedule}], rdma: [{resource: rdma/ib-0, count: 8, network: default/ib-0, interface: net1, hcas: [mlx5_0]}, {resource: rdma/ib-1, count: 63, shared: true, network: [default/ib-1, default/ib-2], interface: net2, hcas: ["mlx5_1:2"]}]}
   h100: {count: 8, cpu: 184, memory: 1900Gi, gpu: {model: h100-80gb, count: 8}, labels: {pool: h100}, taints: [{key: gpu, effect: NoSchedule}], topology: true}
   burst: {count: 1, cpu: 60, memory: 240Gi, labels: {pool: burst}, autoscale: {most: 8, provisioningClass: best-effort-atomic-scale-up.autoscaling.x-k8s.io, parameters: {zone: a}}}
 topology:

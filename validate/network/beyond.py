@@ -32,7 +32,7 @@ def beyond_policy(scene: Scene) -> Iterator[tuple[int, Problem]]:
                     field="posture",
                 ),
             )
-    found = [(role, path, what) for role in scene.roles for path, what in fabrics(role)]
+    found = [(role, path, what) for role in scene.roles for path, what in fabrics(scene, role)]
     if found:
         what = ", ".join(dict.fromkeys(words for _, _, words in found))
         titles = " and ".join(dict.fromkeys(role.title for role, _, _ in found))
@@ -50,14 +50,25 @@ def beyond_policy(scene: Scene) -> Iterator[tuple[int, Problem]]:
         )
 
 
-def fabrics(role: Role) -> Iterator[tuple[tuple[Step, ...], str]]:
-    """The secondary networks and RDMA devices of a role: where they are written, and in words."""
+def fabrics(scene: Scene, role: Role) -> Iterator[tuple[tuple[Step, ...], str]]:
+    """The secondary networks and RDMA devices of a role: where they are written, and in words.
+
+    Devices are known by what the run's pool calls them, those of a patch by their names.
+    """
     annotations = (role.template.get("metadata") or {}).get("annotations") or {}
-    if annotations.get(NETWORKS):
-        yield (*role.path, "metadata", "annotations", NETWORKS), f"network {annotations[NETWORKS]}"
+    for network in _networks(annotations.get(NETWORKS) or ""):
+        yield (*role.path, "metadata", "annotations", NETWORKS), f"network {network}"
+    declared = scene.run.unit.job.fabric.resources
     for at, container in enumerate(role.template["spec"]["containers"]):
         resources = container.get("resources") or {}
         for name in sorted({**(resources.get("limits") or {}), **(resources.get("requests") or {})}):
-            if DEVICE.search(name):
+            if name in declared or DEVICE.search(name):
                 kind = "limits" if name in (resources.get("limits") or {}) else "requests"
                 yield (*role.path, "spec", "containers", at, "resources", kind, name), f"device {name}"
+
+
+def _networks(annotation: str) -> list[str]:
+    """The networks of the annotation, each once; its JSON form is left as it is."""
+    if annotation.lstrip().startswith("["):
+        return [annotation]
+    return list(dict.fromkeys(one.strip() for one in annotation.split(",") if one.strip()))

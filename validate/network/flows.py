@@ -179,6 +179,6 @@ def _beyond(scene: Scene) -> Iterator[Flow]:
         if role.template["spec"].get("hostNetwork"):
             note = "hostNetwork: no NetworkPolicy applies"
             yield Flow(role.title, "anyone", "every port", "unseen", note=note)
-        for _, what in fabrics(role):
+        for _, what in fabrics(scene, role):
             note = "NetworkPolicy does not see this traffic"
             yield Flow(role.title, what, "all", "unseen", note=note)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 from gangplan.validate.forms import Path
@@ -109,7 +110,11 @@ def placement(laid: Laid) -> Found:
         if built.get(key) != level:
             message = f"the workers would not be placed by '{level}', as the spec asks"
             yield laid.runtime, broken((*at, key), message, "Write placement in the spec.")
-    networks = [one.strip() for one in built.get(NETWORKS, "").split(",")]
-    if any(one.strip() not in networks for one in job.rdma_network.split(",") if one):
-        message = f"the workers would not be on the network '{job.rdma_network}' that their pool has for RDMA"
+    networks = Counter(one.strip() for one in built.get(NETWORKS, "").split(","))
+    missing = Counter(one.strip() for one in ",".join(job.fabric.networks).split(",") if one) - networks
+    if missing:
+        wanted = ", ".join(f"'{name}'" for name in missing)
+        which = "the network" if len(missing) == 1 else "the networks"
+        often = "" if len(job.fabric.networks) == len(set(job.fabric.networks)) else ", once for each device"
+        message = f"the workers would not be on {which} {wanted} that their pool has for RDMA{often}"
         yield laid.runtime, broken((*at, NETWORKS), message, "Keep it, and add others behind a comma.")

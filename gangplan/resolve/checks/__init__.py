@@ -6,7 +6,7 @@ Kueue accepts almost all of this and then admits nothing, without a word to whoe
 from __future__ import annotations
 
 from gangplan.findings import Finding, Severity
-from gangplan.resolve.checks import cohorts, outside, pools, quotas, sums, teams, workers
+from gangplan.resolve.checks import cohorts, outside, pools, quotas, rails, sums, teams, workers
 from gangplan.resolve.checks.notes import Notes
 from gangplan.workspace import ClusterFile, Workspace
 
@@ -15,6 +15,7 @@ def check_site(workspace: Workspace, cluster: ClusterFile) -> list[Finding]:
     """Findings about one cluster, in the order of its file."""
     notes = Notes(cluster)
     pools.check(notes)
+    rails.check(notes)
     teams.check(notes)
     outside.check(notes)
     quotas.check(notes)

@@ -1,0 +1,105 @@
+"""Variables that keep the traffic between ranks where it belongs: on the fabric, or on TCP.
+
+A card has two names: that of its RDMA device (`mlx5_0`, port 1), which verbs, NCCL_IB_HCA and UCX know, and that
+of its network interface (`net1`), which sockets know. UCX_NET_DEVICES with an interface alone means TCP there, so
+interfaces are never put into it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gangplan.model.job import Job
+
+# The interface of a pod on the cluster's own network (CNI; HYDRA_IFACE relies on it, too).
+POD_INTERFACE = "eth0"
+# What Open MPI's launchers hand on to daemons and ranks by themselves (plm_rsh_pass_environ_mca_params, Open MPI
+# 4.1; PRRTE 3 and 4 for both prefixes); everything else needs -x.
+_CARRIED = ("OMPI_MCA_", "PRTE_MCA_")
+
+Pairs = list[tuple[str, str]]
+
+
+def traffic_env(job: Job) -> Pairs:
+    """The variables of the transport and the fabric, by name and value."""
+    return [*_transport(job), *_fabric(job)]
+
+
+def to_carry(job: Job) -> tuple[str, ...]:
+    """Names of these variables that Open MPI takes to the ranks only when told."""
+    return tuple(name for name, _ in traffic_env(job) if not name.startswith(_CARRIED))
+
+
+def _transport(job: Job) -> Pairs:
+    """IMP-16: keep traffic between workers on TCP where the spec asks for it, and shared memory inside one.
+
+    Open MPI calls its shared memory `vader` in 4 and `sm` in 5.
+    """
+    if job.transport != "tcp":
+        return []
+    nccl = [("NCCL_IB_DISABLE", "1")] if job.gpus else []
+    if job.image.mpi is None:
+        return nccl
+    memory = "vader" if job.image.mpi.major < 5 else "sm"
+    by_family = {
+        "OpenMPI": [("OMPI_MCA_btl", f"self,{memory},tcp"), ("OMPI_MCA_pml", "ob1")],
+        "IntelMPI": [("FI_PROVIDER", "tcp")],
+        "MPICH": [("FI_PROVIDER", "tcp"), ("UCX_TLS", "tcp,sm,self")],
+    }
+    return [*by_family[job.image.mpi.family], *nccl]
+
+
+def _fabric(job: Job) -> Pairs:
+    """What the pool says of its fabric, and where traffic stays that is not for it."""
+    return [*_nccl(job), *_ucx(job), *_open_mpi(job)]
+
+
+def _nccl(job: Job) -> Iterator[tuple[str, str]]:
+    """Cards and the interfaces for NCCL's own sockets, exact by `=` (NCCL 2.28, environment variables).
+
+    Left alone, NCCL takes an interface named ib* first and else the first of all, of which only that of the pod
+    is sure to reach every other worker. RCCL reads the same names.
+    """
+    if not job.gpus:
+        return
+    if job.fabric.hcas:
+        yield "NCCL_IB_HCA", "=" + ",".join(job.fabric.hcas)
+    if names := _interfaces(job):
+        yield "NCCL_SOCKET_IFNAME", f"={names}"
+
+
+def _ucx(job: Job) -> Iterator[tuple[str, str]]:
+    """Cards for UCX, which wants their ports (UCX 1.19: a device that a pod does not have is only warned of)."""
+    if job.image.mpi is not None and job.fabric.hcas:
+        cards = [card if ":" in card else f"{card}:1" for card in job.fabric.hcas]
+        yield "UCX_NET_DEVICES", ",".join(cards)
+
+
+def _open_mpi(job: Job) -> Iterator[tuple[str, str]]:
+    """Daemons stay on the pod's network, where the launcher is; ranks without UCX use the fabric's interfaces.
+
+    Left alone, both try every interface that a pod has, also those that its peer cannot reach. Hydra is told
+    its interface in any case (HYDRA_IFACE, I_MPI_HYDRA_IFACE).
+    """
+    names = _interfaces(job)
+    if job.image.mpi is None or job.image.mpi.family != "OpenMPI" or not names:
+        return
+    # PRRTE 3 has that of daemons under its own name (prte_if_include, Open MPI 5.0.11).
+    daemons = "OMPI_MCA_oob_tcp_if" if job.image.mpi.major < 5 else "PRTE_MCA_prte_if"
+    for name, value in (("OMPI_MCA_btl_tcp_if", names), (daemons, POD_INTERFACE)):
+        if not _excludes(job, name):
+            yield f"{name}_include", value
+
+
+def _excludes(job: Job, name: str) -> bool:
+    """Whether the user says which interfaces not to use: Open MPI ends a run that is told both."""
+    option = f"{name.partition('_MCA_')[2]}_exclude"
+    words = (*job.mpi_flags, *job.command, *(variable.name for variable in job.env))
+    return any(option in word for word in words)
+
+
+def _interfaces(job: Job) -> str:
+    """The interfaces for sockets: those of the fabric, else the pod's where it has others beside it."""
+    if job.fabric.interfaces:
+        return ",".join(job.fabric.interfaces)
+    return POD_INTERFACE if job.fabric.networks else ""
