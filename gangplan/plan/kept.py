@@ -34,17 +34,36 @@ def troubles(kept: Kept) -> Iterator[Trouble]:
         else:
             yield from _option(kept, use)
     yield from _twice(kept)
-    is_told = reading.unknown or any(reading.of("file", "nothing"))
+    glued = [use for use in reading.of("parameter") if len(use.values) == 2 and "=" in use.value]
+    for use in glued:
+        yield _glued(kept, use)
+    is_told = glued or reading.unknown or any(reading.of("file", "nothing"))
     if len(reading.programs) < reading.parts and not is_told:
         message = f"{kept.name} is given no program to run"
-        yield Trouble(
-            rule="command-no-program",
-            at=reading.at,
-            message=message,
-            hint="Add the program and its arguments.",
-        )
+        yield Trouble("command-no-program", reading.at, message, "Add the program and its arguments.")
+    for begin, _ in () if glued else reading.programs:
+        if reading.words[begin].isdigit():
+            yield _number(kept, begin)
     yield from _by_ssh(kept)
     yield from count_troubles(kept)
+
+
+def _glued(kept: Kept, use: Use) -> Trouble:
+    """A parameter and its value in one word: the word after them is taken for the value."""
+    name, _, value = use.value.partition("=")
+    message = f"{use.spelled} of {kept.found.start.launcher.label} takes a name and a value as two words, so {use.values[1]} is taken for the value"
+    hint = f"Write {use.spelled} {shlex.join([name, value])}."
+    return Trouble(
+        "command-option", use.at, message, hint, Edit(use.value_at, use.value_at + 1, (name, value))
+    )
+
+
+def _number(kept: Kept, begin: int) -> Trouble:
+    """What an option left over that takes fewer words, or an option that took one too many."""
+    message = f"{kept.name} takes {kept.found.reading.words[begin]} for the program to run"
+    return Trouble(
+        "command-no-program", begin, message, "Look at the option before it: it takes fewer words."
+    )
 
 
 def _by_ssh(kept: Kept) -> Iterator[Trouble]:
@@ -227,7 +246,7 @@ def _hosts(kept: Kept, use: Use) -> Trouble:
 def _reserved(kept: Kept, use: Use) -> Iterator[Trouble]:
     """A name of the launch, set by an option."""
     name, _, value = use.value.partition("=")
-    value = "".join(use.values[1:2]) if use.option.role == "parameter" else value
+    value = use.values[1] if len(use.values) > 1 else value
     what = broken_by(name, value, kept.job.image.ssh.port, component_of(kept.found.start.launcher.style))
     if what:
         message = f"{use.spelled} {name} {value} {what}"

@@ -118,8 +118,11 @@ def _use(launcher: Launcher, words: Sequence[str], index: int, part: int) -> Use
         return Use(_UNKNOWN, index, spelled, part=part)
     if value is not None:
         return Use(option, index, spelled, (value,), index, part, is_short=option.words != 1)
-    following = tuple(words[index + 1 : index + 1 + option.words])
-    return Use(option, index, spelled, following, index + 1, part, is_short=len(following) < option.words)
+    count = option.words
+    if launcher.style == "hydra" and option.role == "env" and "=" in "".join(words[index + 1 : index + 2]):
+        count = 1  # NAME=VALUE stands for both (tried: MPICH 5.0.2, Intel MPI 2021.18)
+    following = tuple(words[index + 1 : index + 1 + count])
+    return Use(option, index, spelled, following, index + 1, part, is_short=len(following) < count)
 
 
 def _split(word: str) -> tuple[str, str | None]:
