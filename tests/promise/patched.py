@@ -65,6 +65,11 @@ def workspace(root: Path, fields: dict[str, Any], changes: Mapping[str, str] | N
 
 def component(kind: str, operations: list[Operation]) -> str:
     """The overlay with one patch; each operation is one line, the first of them line 6."""
+    return HEAD + entry(f"{{kind: {kind}}}", operations)
+
+
+def entry(target: str, operations: list[Operation]) -> str:
+    """One patch of an overlay; each operation is one line."""
     lines = []
     for operation in operations:
         path = str(operation["path"])
@@ -74,7 +79,7 @@ def component(kind: str, operations: list[Operation]) -> str:
         lines.append(
             f"    - {yaml.safe_dump(whole, default_flow_style=True, sort_keys=False, width=10**6).strip()}\n"
         )
-    return f"{HEAD}- target: {{kind: {kind}}}\n  patch: |-\n{''.join(lines)}"
+    return f"- target: {target}\n  patch: |-\n{''.join(lines)}"
 
 
 def verdict(root: Path, kind: str, operations: list[Operation]) -> Verdict:
