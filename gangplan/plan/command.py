@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 from gangplan.findings import Severity
 from gangplan.model.job import Job
+from gangplan.plan.env_faults import env_faults
 from gangplan.plan.faults import Fault, Path, Trouble, is_pasteable, listed, mended
 from gangplan.plan.flag_faults import flag_faults
 from gangplan.plan.flags import carried, family_of, forwarded, own_options
@@ -54,6 +55,7 @@ def final_command(job: Job) -> Final:
         *word_faults(job, is_sound),
         *_launch_faults(job, found),
         *flag_faults(job, found),
+        *env_faults(job),
     ]
     faults += length_faults(job, final.argv, final.places)
     return dataclasses.replace(final, faults=tuple(dict.fromkeys(faults)))

@@ -68,6 +68,13 @@ def _flags(job: Job) -> Iterator[Fault]:
                 "command-one-word", ("mpi", "flags", index), message, f"Write flags: {listed(split)}."
             )
             return
+    if ":" in job.mpi_flags:
+        where = ("mpi", "flags", job.mpi_flags.index(":"))
+        message = "':' begins another program, and none stands before it"
+        yield Fault(
+            "command-option", where, message, "Remove it; several programs need a mpirun in the command."
+        )
+        return
     reading = flags_of(job)
     yield from _strays(job, reading)
     families = frozenset({family_of(job) or ""})
@@ -93,8 +100,11 @@ def _strays(job: Job, reading: Reading) -> Iterator[Fault]:
     if reading.unknown or reading.program == ("",):
         return
     last = reading.uses[-1] if reading.uses else None
+    if last is not None and last.option.role == "parameter" and "=" in last.value:
+        return  # told as a name and a value in one word
     if last is not None and last.end > len(reading.words) - 1:
-        message = f"{last.spelled} of {reading.launcher.label} takes a value"
+        what = "a name and a value" if last.option.words == 2 else "a value"
+        message = f"{last.spelled} of {reading.launcher.label} takes {what}"
         yield Fault("command-option", ("mpi", "flags", last.at - 1), message, "Complete it, or remove it.")
         return
     begin = reading.programs[0][0] if reading.programs else len(reading.words)

@@ -51,7 +51,10 @@ def troubles(kept: Kept) -> Iterator[Trouble]:
 def _glued(kept: Kept, use: Use) -> Trouble:
     """A parameter and its value in one word: the word after them is taken for the value."""
     name, _, value = use.value.partition("=")
-    message = f"{use.spelled} of {kept.found.start.launcher.label} takes a name and a value as two words, so {use.values[1]} is taken for the value"
+    taken = f", so {use.values[1]} is taken for the value" if use.values[1] else ""
+    message = (
+        f"{use.spelled} of {kept.found.start.launcher.label} takes a name and a value as two words{taken}"
+    )
     hint = f"Write {use.spelled} {shlex.join([name, value])}."
     return Trouble(
         "command-option", use.at, message, hint, Edit(use.value_at, use.value_at + 1, (name, value))

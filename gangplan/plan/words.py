@@ -20,7 +20,7 @@ LONGEST_COMMAND = 2 * 1024 * 1024
 _POINTER = 8
 
 # What a shell would put a value for. Lower-case names are left alone: configurations use ${model.size}.
-_VARIABLE = re.compile(
+VARIABLE = re.compile(
     r"\$(?:([A-Z_][A-Z0-9_]*)(?![A-Za-z0-9_])|\{([A-Z_][A-Z0-9_]*)[}:]|\(([^)]*)\))|(?<![^=:/,])`[^`\s][^`]*`"
 )
 _BACKTICKS = re.compile(r"`([^`]*)`")
@@ -172,7 +172,7 @@ def _code(job: Job) -> set[int]:
 
 
 def _variable(job: Job, index: int, word: str, is_sound: Sound | None) -> Iterator[Fault]:
-    found = _VARIABLE.search(word)
+    found = VARIABLE.search(word)
     what = found[0].rstrip(":") if found else "~" if word.startswith("~/") else ""
     if not what:
         return

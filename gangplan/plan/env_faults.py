@@ -1,0 +1,60 @@
+"""Variables of a run that break its start, or that do not mean what they say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gangplan.findings import Severity
+from gangplan.model.job import EnvVar, Job
+from gangplan.plan.faults import Fault
+from gangplan.plan.flags import family_of
+from gangplan.plan.launchers import FAMILIES
+from gangplan.plan.reach import broken_by, component_of
+from gangplan.plan.words import VARIABLE
+
+# Where every distribution has the shell's own tools (sleep, timeout, uname, tr), which the launch scripts call.
+_TOOLS = ("/usr/bin", "/bin")
+_HERE = ("localhost", "127.0.0.1", "::1")
+
+
+def env_faults(job: Job) -> Iterator[Fault]:
+    """What is wrong with the values of `env`; names that are taken are refused earlier (resolve/data.py)."""
+    for variable in job.env:
+        if variable.secret:
+            continue
+        path = ("env", variable.name)
+        if variable.name == "PATH" and not set(_TOOLS) & set(variable.value.split(":")):
+            message = "PATH has neither /usr/bin nor /bin: the launch script would not find its own tools"
+            help = f"Write the whole of it, such as {_path(variable.value)}; or leave it out, and the image's counts."
+            yield Fault("env-reserved", path, message, help)
+        elif found := VARIABLE.search(variable.value):
+            yield _literal(path, variable, found[0].rstrip(":"))
+        if (what := _broken(job, variable)) != "":
+            yield Fault("env-reserved", path, f"{variable.name} {what}", "Remove it.")
+        if variable.name == "MASTER_ADDR" and variable.value in _HERE and job.workers > 1:
+            message = f"MASTER_ADDR is {variable.value}, where each of the {job.workers} workers would look for the first rank on itself"
+            help = "Remove it; let the program take the address from rank 0, or from PET_MASTER_ADDR in an image of torch."
+            yield Fault("command-rendezvous", path, message, help)
+
+
+def _literal(path: tuple[str, ...], variable: EnvVar, what: str) -> Fault:
+    message = (
+        f"{variable.name} keeps {what} as it is written: no shell reads env, so nothing stands in for it"
+    )
+    help = f"Write the value itself, or set it in the command: [bash, -c, 'export {variable.name}=...; python train.py']."
+    return Fault("env-literal", path, message, help, Severity.WARNING)
+
+
+def _path(value: str) -> str:
+    """A PATH with the shell's tools; folders that the user named come first."""
+    own = [part for part in value.split(":") if part.startswith("/")]
+    return ":".join([*own, "/usr/local/bin", "/usr/bin", "/bin"])
+
+
+def _broken(job: Job, variable: EnvVar) -> str:
+    """What a parameter of Open MPI breaks about the launch; as an option of mpirun it is refused too."""
+    family = family_of(job)
+    if family not in ("OpenMPI4", "OpenMPI5") or not variable.name.startswith(("OMPI_MCA_", "PRTE_MCA_")):
+        return ""
+    way = component_of(FAMILIES[family].style)
+    return broken_by(variable.name, variable.value, job.image.ssh.port, way)

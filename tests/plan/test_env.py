@@ -1,0 +1,61 @@
+"""Values of env that break the start, or that do not mean what they say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests import workspaces
+
+CASES = {
+    # what is written: the rule, or nothing
+    "PATH: /opt/bin": "env-reserved",
+    "PATH: '$PATH:/opt/bin'": "env-reserved",
+    "PATH: '/opt/bin:/usr/bin'": "",
+    "PATH: '/opt/bin:$PATH:/bin'": "env-literal",
+    "PYTHONPATH: '$PYTHONPATH:/app'": "env-literal",
+    "PYTHONPATH: '${PYTHONPATH}:/app'": "env-literal",
+    "CONFIG: '${model.size}'": "",
+    "COST: '5$'": "",
+    "OUT: '$(HOME)/out'": "env-literal",
+    "PRTE_MCA_plm: slurm": "env-reserved",
+    "PRTE_MCA_plm: ssh": "",
+    "PRTE_MCA_plm_ssh_agent: qrsh": "env-reserved",
+    "OMPI_MCA_btl: 'tcp,self'": "",
+    "MASTER_ADDR: localhost": "command-rendezvous",
+    "MASTER_ADDR: 127.0.0.1": "command-rendezvous",
+    "MASTER_ADDR: tracker.example.com": "",
+}
+
+
+@pytest.mark.parametrize("line", CASES)
+def test_a_value(line: str, root: Path) -> None:
+    workspaces.write(root, {"specs/nlp/filings.yaml": workspaces.SPEC + f"env: {{{line}}}\n"})
+    outcome = workspaces.gangplan("validate", "-C", root)
+    found = {
+        rule for rule in ("env-reserved", "env-literal", "command-rendezvous") if f"[{rule}]" in outcome.err
+    }
+    assert found == ({CASES[line]} - {""}), outcome.err
+    assert "filings.yaml:9:" in outcome.err or not CASES[line]
+
+
+def test_one_worker_may_meet_on_itself(root: Path) -> None:
+    text = workspaces.SPEC.replace("workers: 4", "workers: 1") + "env: {MASTER_ADDR: localhost}\n"
+    workspaces.write(root, {"specs/nlp/filings.yaml": text})
+    assert "command-rendezvous" not in workspaces.gangplan("validate", "-C", root).err
+
+
+@pytest.mark.parametrize(
+    ("flags", "says"),
+    [
+        ('[":"]', "begins another program"),
+        ("[--mca, btl=tcp]", "Write --mca btl tcp."),
+        ("[--mca, btl]", "takes a name and a value"),
+    ],
+)
+def test_flags_that_mpirun_reads_otherwise(flags: str, says: str, root: Path) -> None:
+    workspaces.write(root, {"specs/nlp/filings.yaml": workspaces.SPEC + f"mpi: {{flags: {flags}}}\n"})
+    outcome = workspaces.gangplan("validate", "-C", root)
+    assert says in outcome.err
+    assert outcome.err.count("error[") == 1
