@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gangplan.generators.common import PREFIX, Pairs, literal, objects_of, run_annotations, run_labels
+from gangplan.model.exits import LAUNCH_EXITS
 from gangplan.model.job import Job, Mount, Platform, Resources
 from gangplan.model.quantity import parse_memory
 from gangplan.objects import Body
@@ -151,6 +152,7 @@ def _script(unit: Unit) -> str:
         "runs_ranks": job.launcher_runs_ranks,
         "torch": False,
         "hides_gpus": hides_gpus(job),
+        "exits": LAUNCH_EXITS,
     }
     return render_script(f"launch/{template}.sh.j2", values) + "\n"
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from gangplan.model.exits import LAUNCH_EXITS
 from tests import workspaces
 from tests.launch.scripts import SHELLS, Pod, container
 from tests.launch.test_hydra import HOSTS, MPIEXEC, SPEC, hydra
@@ -83,7 +84,7 @@ def test_it_waits_for_a_server_that_comes_late(pod: Pod) -> None:
 def test_it_gives_up_in_time(pod: Pod) -> None:
     pod.fact("refuses-run-node-0-2.run", "99")
     done = pod.start("program")
-    assert done.returncode == 69
+    assert done.returncode == LAUNCH_EXITS["unanswered"].code
     assert done.stderr == (
         f"gangplan: run-node-0-2.run does not answer by SSH after {WAIT_S} s\n"
         "ssh: connect to host run-node-0-2.run port 2222: Connection refused\n"
@@ -96,7 +97,7 @@ def test_the_time_is_for_all_workers_together(pod: Pod) -> None:
     for host in HOSTNAMES:
         pod.fact(f"refuses-{host}", "3")
     done = pod.start("program")
-    assert done.returncode == 69
+    assert done.returncode == LAUNCH_EXITS["unanswered"].code
     assert pod.log.count("sleep 1") == WAIT_S
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -9,9 +10,11 @@ from pathlib import Path
 import pytest
 
 from gangplan.generators import runtime
+from gangplan.model.exits import LAUNCH_EXITS
 from tests import workspaces
 from tests.launch.scripts import SHELLS, WAIT_S, Pod, container
 
+SETUP, HOSTFILE, UNANSWERED, UNREACHED = (one.code for one in LAUNCH_EXITS.values())
 ASKED = 'sh -c echo "gangplan-host $(uname -n)"'
 INTEL = workspaces.SPEC.replace("image: openmpi", "image: intel") + "mpi: {licenseAcknowledged: true}\n"
 SPECS = {
@@ -52,7 +55,7 @@ def test_it_hands_over_to_the_command(pod: Pod) -> None:
 def test_too_few_hosts(pod: Pod) -> None:
     pod.hosts([f"run-node-0-{index}.run" for index in range(3)])
     done = pod.start("program")
-    assert done.returncode == 70
+    assert done.returncode == HOSTFILE
     assert done.stderr == "gangplan: the hostfile names 3 workers, the plan has 4\n"
     assert not any(line.startswith(("mpirun", "program")) for line in pod.log)
 
@@ -60,7 +63,10 @@ def test_too_few_hosts(pod: Pod) -> None:
 def test_an_empty_hostfile(pod: Pod) -> None:
     pod.hosts([])
     done = pod.start("program")
-    assert (done.returncode, done.stderr) == (70, "gangplan: the hostfile names 0 workers, the plan has 4\n")
+    assert (done.returncode, done.stderr) == (
+        HOSTFILE,
+        "gangplan: the hostfile names 0 workers, the plan has 4\n",
+    )
 
 
 def test_no_hostfile(pod: Pod) -> None:
@@ -74,7 +80,7 @@ def test_no_hostfile(pod: Pod) -> None:
 def test_a_host_without_an_address(pod: Pod) -> None:
     pod.fact("known", "run-node-0-0.run", "run-node-0-1.run", "run-node-0-3.run")
     done = pod.start("program")
-    assert done.returncode == 69
+    assert done.returncode == UNANSWERED
     assert done.stderr == f"gangplan: run-node-0-2.run does not resolve after {WAIT_S} s\n"
     assert pod.log.count("sleep 1") == WAIT_S - 1
 
@@ -90,7 +96,7 @@ def test_mpi_that_stays_on_one_host(pod: Pod) -> None:
     """Open MPI 5 without its hostfile starts every rank on the launcher, and nobody notices."""
     pod.fact("reached", *["run-launcher-0-0"] * 4)
     done = pod.start("program")
-    assert (done.returncode, done.stderr) == (70, "gangplan: MPI reached 1 of 4 workers\n")
+    assert (done.returncode, done.stderr) == (UNREACHED, "gangplan: MPI reached 1 of 4 workers\n")
     assert not any(line.startswith("program") for line in pod.log)
 
 
@@ -98,14 +104,14 @@ def test_mpi_that_fails(pod: Pod) -> None:
     pod.fact("reached")
     pod.fact("code", "1")
     done = pod.start("program")
-    assert (done.returncode, done.stderr) == (70, "gangplan: MPI reached 0 of 4 workers\n")
+    assert (done.returncode, done.stderr) == (UNREACHED, "gangplan: MPI reached 0 of 4 workers\n")
 
 
 def test_mpi_that_hangs(pod: Pod) -> None:
     pod.fact("hangs")
     pod.script = pod.script.replace(f"timeout -k 10 {WAIT_S}", "timeout -k 10 0.2")
     done = pod.start("program")
-    assert (done.returncode, done.stderr) == (70, "gangplan: MPI reached 0 of 4 workers\n")
+    assert (done.returncode, done.stderr) == (UNREACHED, "gangplan: MPI reached 0 of 4 workers\n")
 
 
 # Families
@@ -167,7 +173,7 @@ def test_a_setup_file_that_exits_is_named(shell: str, tmp_path: Path) -> None:
 def test_a_setup_file_that_is_absent_is_named(shell: str, tmp_path: Path) -> None:
     pod = launch("intel", shell, tmp_path)
     done = pod.start("program")
-    assert (done.returncode, done.stderr) == (66, f"gangplan: {tmp_path}/setvars.sh is not in the image\n")
+    assert (done.returncode, done.stderr) == (SETUP, f"gangplan: {tmp_path}/setvars.sh is not in the image\n")
 
 
 def test_deepspeed_carries_the_environment(shell: str, tmp_path: Path) -> None:
@@ -184,6 +190,18 @@ def test_deepspeed_carries_the_environment(shell: str, tmp_path: Path) -> None:
     assert carried == {
         name: env[name] for name in ("PLAIN", "SPACED", "DOLLAR", "BACK", "EMPTY", "OMP_NUM_THREADS")
     }
+
+
+@pytest.mark.parametrize("name", SPECS)
+def test_scripts_use_the_codes_of_the_table(name: str, tmp_path: Path) -> None:
+    """One table for scripts, for the Job's rules and for the page; no code that a signal or a shell makes."""
+    script = container(SPECS[name], folder=tmp_path)["command"][2]
+    used = {int(code) for code in re.findall(r"\bexit (\d+)", script)} - {143}
+    assert used == {HOSTFILE, UNANSWERED, UNREACHED} | ({SETUP} if name == "intel" else set())
+    assert all(128 + 64 < one.code < 200 for one in LAUNCH_EXITS.values())
+    page = (workspaces.REPOSITORY / "docs/exit-codes.md").read_text()
+    for one in LAUNCH_EXITS.values():
+        assert f"| {one.code} | {one.meaning} | {'no' if one.is_final else 'yes'} |" in page
 
 
 @pytest.mark.parametrize("name", SPECS)

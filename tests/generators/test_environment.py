@@ -1,0 +1,78 @@
+"""Variables that the spec's fields become: what each MPI reads, and which pod must see which devices."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests import workspaces
+from tests.generators.test_laws import MPI, env_of, objects, roles
+
+TCP = "network: {transport: tcp}"
+OPEN_MPI = {"OMPI_MCA_pml": "ob1"}
+NO_IB = {"NCCL_IB_DISABLE": "1"}
+# Shared memory stays: over TCP alone, ranks of one worker would talk through the kernel's loopback.
+TRANSPORTS = {
+    "openmpi": {**OPEN_MPI, "OMPI_MCA_btl": "self,sm,tcp", **NO_IB},
+    "openmpi4": {**OPEN_MPI, "OMPI_MCA_btl": "self,vader,tcp", **NO_IB},
+    "mpich": {"FI_PROVIDER": "tcp", "UCX_TLS": "tcp,sm,self", **NO_IB},
+    "intel": {"FI_PROVIDER": "tcp", **NO_IB},
+}
+NAMES = {name for variables in TRANSPORTS.values() for name in variables}
+
+
+@pytest.mark.parametrize("image", TRANSPORTS)
+def test_tcp_between_workers_keeps_shared_memory_inside_one(image: str, root: Path) -> None:
+    env = env_of(roles(objects(root, image, TCP))["launcher"])
+    assert {name: value for name, value in env.items() if name in NAMES} == TRANSPORTS[image]
+
+
+@pytest.mark.parametrize("image", TRANSPORTS)
+def test_without_a_word_the_mpi_chooses_its_transport(image: str, root: Path) -> None:
+    assert not NAMES & set(env_of(roles(objects(root, image))["launcher"]))
+
+
+# Devices. A dedicated launcher asks for no GPU; with an image of CUDA it would see all that its node has.
+VISIBLE = "NVIDIA_VISIBLE_DEVICES"
+
+
+@pytest.fixture
+def only_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cluster without a pool of plain nodes: launchers stand beside GPUs."""
+    pools = [line for line in workspaces.CLUSTER.splitlines() if not line.startswith("  cpu:")]
+    monkeypatch.setattr(workspaces, "CLUSTER", "\n".join(pools) + "\n")
+
+
+@pytest.mark.usefixtures("only_gpus")
+@pytest.mark.parametrize("image", MPI)
+def test_a_dedicated_launcher_on_a_gpu_node_sees_no_gpu(image: str, root: Path) -> None:
+    found = roles(objects(root, image))
+    assert env_of(found["launcher"])[VISIBLE] == "void"
+    assert "nvidia.com/gpu" not in found["launcher"]["spec"]["containers"][0]["resources"]["limits"]
+
+
+@pytest.mark.usefixtures("only_gpus")
+@pytest.mark.parametrize("image", MPI)
+def test_ranks_on_workers_do_not_inherit_it(image: str, root: Path) -> None:
+    """Open MPI carries what `-x` names, Hydra everything: its launcher forgets it before ranks start."""
+    found = roles(objects(root, image))
+    assert VISIBLE not in env_of(found["node"])
+    assert env_of(found["launcher"])[VISIBLE] == "void"
+    launcher = found["launcher"]["spec"]["containers"][0]
+    assert not any(VISIBLE in word for word in launcher["args"])
+    forgets = f"\nunset {VISIBLE}\n" in launcher["command"][2]
+    assert forgets == (image in ("mpich", "intel"))
+
+
+@pytest.mark.parametrize("image", TRANSPORTS)
+def test_a_launcher_that_runs_ranks_sees_its_gpus(image: str, root: Path) -> None:
+    found = roles(objects(root, image, "launcher: {runsRanks: true}"))
+    assert VISIBLE not in env_of(found["launcher"])
+    assert f"unset {VISIBLE}" not in found["launcher"]["spec"]["containers"][0]["command"][2]
+
+
+@pytest.mark.usefixtures("only_gpus")
+def test_what_the_spec_says_wins(root: Path) -> None:
+    found = roles(objects(root, "openmpi", f"env: {{{VISIBLE}: all}}"))
+    assert env_of(found["launcher"])[VISIBLE] == "all"
