@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gangplan.generators.common import PREFIX, Pairs, literal, objects_of, run_annotations, run_labels
-from gangplan.model.exits import LAUNCH_EXITS
+from gangplan.model.exits import FINAL_CODES, LAUNCH_EXITS
 from gangplan.model.job import Job, Mount, Platform, Resources
 from gangplan.model.quantity import parse_memory
 from gangplan.objects import Body
@@ -26,6 +26,14 @@ SCHEDULERS = {"volcano": "volcano", "coscheduling": "scheduler-plugins-scheduler
 # The default of the CRD, which the API server would fill in.
 SCHEDULE_TIMEOUT_S = 60
 VOLCANO_QUEUE = "scheduling.volcano.sh/queue-name"
+
+# Words of a Job that failed by its podFailurePolicy, as the rules of a JobSet look for them with Go's regular
+# expressions (Kubernetes v1.30 to v1.36, pkg/controller/job/pod_failure_policy.go).
+DISRUPTION_PATTERN = "has condition DisruptionTarget matching FailJob rule"
+EXIT_CODE_PATTERN = "failed with exit code [0-9]+ matching FailJob rule"
+# How long a launcher whose command has failed stays, so that a worker that was taken away is seen to have failed
+# first: its Job fails once the other workers have ended too, which takes them 2 to 5 s without ranks.
+HOLD_S = 30
 
 # The label by which Trainer's SDK tells runtimes apart (stock runtimes of v2.3.0 use these values).
 FRAMEWORK_LABEL = {"mpi": "mpi", "horovod": "mpi", "deepspeed": "deepspeed", "torch": "torch"}
@@ -59,6 +67,10 @@ def training_runtime(unit: Unit) -> list[Body]:
             "launcher_labels": pod_labels(unit, "launcher"),
             "launcher_annotations": _pod_annotations(job, "launcher"),
             "script": _script(unit) if job.uses_mpi else "",
+            "forgives": forgives_disruptions(job),
+            "disruption_pattern": DISRUPTION_PATTERN,
+            "exit_code_pattern": EXIT_CODE_PATTERN,
+            "final_codes": FINAL_CODES,
             "job_deadline_s": job.timeout_s + job_grace_s(job.platform),
             "grace_s": job.grace_s + GRACE_MARGIN_S,
             "startup_tries": WAIT_S // 2,  # one each two seconds
@@ -71,6 +83,15 @@ def training_runtime(unit: Unit) -> list[Body]:
 def has_run_deadline(job: Job) -> bool:
     """Whether TrainJob has activeDeadlineSeconds: since Trainer 2.2; before, only its Job has one."""
     return job_grace_s(job.platform) > 0
+
+
+def forgives_disruptions(job: Job) -> bool:
+    """Whether a try that the platform ended (a drain, a reclaimed node, a preemption of pods) counts for nothing.
+
+    Only where retries are asked for at all, and where the whole run has a deadline: nothing else would bound
+    the number of tries.
+    """
+    return job.retries > 0 and has_run_deadline(job)
 
 
 def job_grace_s(platform: Platform) -> int:
@@ -153,6 +174,7 @@ def _script(unit: Unit) -> str:
         "torch": False,
         "hides_gpus": hides_gpus(job),
         "exits": LAUNCH_EXITS,
+        "hold_s": HOLD_S if forgives_disruptions(job) else 0,
     }
     return render_script(f"launch/{template}.sh.j2", values) + "\n"
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
+from gangplan.model.exits import FINAL_CODES
 from gangplan.objects import Body
 from tests import workspaces
 
@@ -202,9 +203,47 @@ def test_retries_restart_the_whole_run(retries: int, root: Path) -> None:
     assert (policy is not None) == bool(retries)
     if policy:
         assert (policy["maxRestarts"], policy["restartStrategy"]) == (2, "Recreate")
-        assert policy["rules"] == [
-            {"name": "deadline", "action": "FailJobSet", "onJobFailureReasons": ["DeadlineExceeded"]}
-        ]
+        assert [(rule["name"], rule["action"]) for rule in policy["rules"]] == [
+            ("deadline", "FailJobSet"),
+            ("launch", "FailJobSet"),
+            ("disruption", "RestartJobSetAndIgnoreMaxRestarts"),
+        ], "the first that holds decides: what no try can cure comes before what is forgiven"
+
+
+def _rules(bodies: list[Body], role: str) -> list[tuple[str, Any]]:
+    """What fails the Job of a role at once."""
+    jobs = runtime(bodies)["template"]["spec"]["replicatedJobs"]
+    spec = next(job["template"]["spec"] for job in jobs if job["name"] == role)
+    rules = spec.get("podFailurePolicy", {}).get("rules", [])
+    assert all(rule.pop("action") == "FailJob" for rule in rules)
+    return [item for rule in rules for item in rule.items()]
+
+
+DISRUPTED = ("onPodConditions", [{"type": "DisruptionTarget", "status": "True"}])
+FINAL = ("onExitCodes", {"containerName": "node", "operator": "In", "values": list(FINAL_CODES)})
+OLD = 'kubernetes: "1.30.14", trainer: "2.1.0", kueue: "0.15.8"'
+
+
+@pytest.mark.parametrize("image", FAMILIES)
+def test_with_retries_disruptions_are_told_from_failures(image: str, root: Path) -> None:
+    bodies = objects(root, image, "retries: 1")
+    assert _rules(bodies, "node") == [DISRUPTED]
+    if image != "pytorch":
+        assert _rules(bodies, "launcher") == [DISRUPTED, FINAL]
+
+
+@pytest.mark.parametrize("image", ["openmpi", "pytorch"])
+def test_without_retries_a_run_is_never_tried_again(image: str, root: Path) -> None:
+    for job in runtime(objects(root, image))["template"]["spec"]["replicatedJobs"]:
+        assert "podFailurePolicy" not in job["template"]["spec"]
+
+
+def test_where_no_run_has_a_deadline_disruptions_count(root: Path) -> None:
+    """Trainer 2.1: nothing else would bound the number of tries."""
+    bodies = objects(root, "openmpi", "retries: 1", OLD)
+    assert (_rules(bodies, "node"), _rules(bodies, "launcher")) == ([], [FINAL])
+    rules = runtime(bodies)["template"]["spec"]["failurePolicy"]["rules"]
+    assert [rule["name"] for rule in rules] == ["deadline", "launch"]
 
 
 def test_the_queue(root: Path) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -97,25 +99,36 @@ class Pod:
         (self.folder / "facts" / name).write_text("".join(f"{line}\n" for line in lines))
 
     def start(self, *argv: str) -> subprocess.CompletedProcess[str]:
-        """Run the script as the container does."""
+        """Run the script as the container does, to its end."""
+        with self.begun(*argv) as process:
+            process.wait(timeout=30)
+            told = [(self.folder / name).read_text() for name in ("stdout", "stderr")]
+        return subprocess.CompletedProcess(argv, process.returncode, *told)
+
+    @contextmanager
+    def begun(self, *argv: str) -> Iterator[subprocess.Popen[bytes]]:
+        """Start the script as the container does; what it leaves behind ends with it, as in a pod."""
         script = self.script.replace("/tmp/gangplan-", f"{self.folder}/gangplan-")
         script = script.replace("/etc/mpi/", f"{self.folder}/")
         (self.folder / "log").write_text("")
-        return subprocess.run(
-            [*self.shell, "-c", script, "gangplan-launch", *argv],
-            env={
-                "PATH": f"{self.folder}/bin:{os.defpath}:/usr/bin:/bin",
-                "HOME": str(self.folder),
-                "LOG": str(self.folder / "log"),
-                "FACTS": str(self.folder / "facts"),
-                **self.env,
-            },
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=30,
-            check=False,
-        )
+        env = {
+            "PATH": f"{self.folder}/bin:{os.defpath}:/usr/bin:/bin",
+            "HOME": str(self.folder),
+            "LOG": str(self.folder / "log"),
+            "FACTS": str(self.folder / "facts"),
+            **self.env,
+        }
+        words = [*self.shell, "-c", script, "gangplan-launch", *argv]
+        with (self.folder / "stdout").open("wb") as out, (self.folder / "stderr").open("wb") as err:
+            process = subprocess.Popen(
+                words, env=env, stdin=subprocess.DEVNULL, stdout=out, stderr=err, start_new_session=True
+            )
+        try:
+            yield process
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
 
     @property
     def log(self) -> list[str]:

@@ -177,6 +177,45 @@ def test_a_worker_without_ranks_ends_at_once(tmp_path: Path) -> None:
     assert seconds < 20, "of a grace period of 120 s"
 
 
+def _ask(run: Pod) -> int:
+    """What the launcher does over SSH when its own pod ends; returns the first process."""
+    children = Path(f"/proc/{run.process.pid}/task/{run.process.pid}/children").read_text().split()
+    (run.folder / "gangplan-asked").touch()
+    os.kill(int(children[0]), signal.SIGUSR1)
+    return int(children[0])
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_a_worker_that_the_launcher_asks_ends_its_ranks_and_stays(tmp_path: Path, shell: str) -> None:
+    """Were it the first to fail, JobSet would go by that, and not by why the launcher's pod was ended."""
+    server = 'own orted -c \'"$FOLDER/rank" "$FOLDER/saves" 0 & wait\'\nwhile :; do sleep 0.1; done\n'
+    shutil.copy("/bin/sh", tmp_path / "rank")
+    run = pod(tmp_path, shell, server)
+    run.wait_for("up-0")
+    _ask(run)
+    run.wait_for("gangplan-ended")
+    assert run.saved("0") == WHOLE
+    time.sleep(1)
+    assert run.process.poll() is None
+    code, seconds, _ = run.end()
+    assert code == 143
+    assert seconds < 12
+
+
+def test_ranks_are_told_once_when_both_say_so(tmp_path: Path) -> None:
+    """A second SIGTERM ends many programs while they save."""
+    twice = "trap 'echo told >>\"$FOLDER/saved-0\"; sleep 4 & wait; exit 0' TERM\n"
+    (tmp_path / "counts").write_text(twice + ': >"$FOLDER/up-0"\nwhile :; do sleep 0.1; done\n')
+    shutil.copy("/bin/sh", tmp_path / "rank")
+    run = pod(tmp_path, "/bin/sh", 'own orted -c \'"$FOLDER/rank" "$FOLDER/counts" & wait\'\n')
+    run.wait_for("up-0")
+    _ask(run)
+    time.sleep(1)
+    code, _, _ = run.end()
+    assert code == 143
+    assert run.saved("0") == ["told"]
+
+
 def test_a_server_that_fails_is_the_workers_end(tmp_path: Path) -> None:
     run = pod(tmp_path, "/bin/sh", "exit 5\n")
     assert run.process.wait(10) == 5
