@@ -27,12 +27,12 @@ SCHEDULERS = {"volcano": "volcano", "coscheduling": "scheduler-plugins-scheduler
 SCHEDULE_TIMEOUT_S = 60
 VOLCANO_QUEUE = "scheduling.volcano.sh/queue-name"
 
-# Words of a Job that failed by its podFailurePolicy, as the rules of a JobSet look for them with Go's regular
-# expressions (Kubernetes v1.30 to v1.36, pkg/controller/job/pod_failure_policy.go).
+# Words of a Job that failed by its podFailurePolicy, for which rules of a JobSet look with Go's regular
+# expressions (Kubernetes v1.34, pkg/controller/job/pod_failure_policy.go; JobSet v0.12, failure_policy.go).
 DISRUPTION_PATTERN = "has condition DisruptionTarget matching FailJob rule"
 EXIT_CODE_PATTERN = "failed with exit code [0-9]+ matching FailJob rule"
-# How long a launcher whose command has failed stays, so that a worker that was taken away is seen to have failed
-# first: its Job fails once the other workers have ended too, which takes them 2 to 5 s without ranks.
+# How long a pod whose command has failed stays, so that one that was taken away is seen to have failed first:
+# its Job fails once the other workers have ended too, which takes them 2 to 5 s without ranks.
 HOLD_S = 30
 
 # The label by which Trainer's SDK tells runtimes apart (stock runtimes of v2.3.0 use these values).
@@ -86,7 +86,7 @@ def has_run_deadline(job: Job) -> bool:
 
 
 def forgives_disruptions(job: Job) -> bool:
-    """Whether a try that the platform ended (a drain, a reclaimed node, a preemption of pods) counts for nothing.
+    """Whether a try that the platform ended (a drain, a reclaimed node) uses up no retry.
 
     Only where retries are asked for at all, and where the whole run has a deadline: nothing else would bound
     the number of tries.
@@ -147,7 +147,10 @@ def _worker(job: Job, argv: list[str]) -> tuple[list[str], list[str]]:
     On SIGTERM the shell ends the ranks.
     """
     template = "launch/worker.sh.j2" if job.uses_mpi else "launch/torch.sh.j2"
-    script = render_script(template, {"grace_s": job.grace_s, "torch": not job.uses_mpi}) + "\n"
+    script = (
+        render_script(template, {"grace_s": job.grace_s, "torch": not job.uses_mpi, "hold_s": _hold_s(job)})
+        + "\n"
+    )
     server = [job.image.ssh.server, "-De", "-f", job.image.ssh.config]
     return ["/bin/sh", "-c", script, "gangplan-worker"], server if job.uses_mpi else argv
 
@@ -174,9 +177,13 @@ def _script(unit: Unit) -> str:
         "torch": False,
         "hides_gpus": hides_gpus(job),
         "exits": LAUNCH_EXITS,
-        "hold_s": HOLD_S if forgives_disruptions(job) else 0,
+        "hold_s": _hold_s(job),
     }
     return render_script(f"launch/{template}.sh.j2", values) + "\n"
+
+
+def _hold_s(job: Job) -> int:
+    return HOLD_S if forgives_disruptions(job) else 0
 
 
 def _shm_size(resources: Resources) -> str:

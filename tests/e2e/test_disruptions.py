@@ -103,12 +103,12 @@ class Played:
         return next(str(one["reason"]) for one in jobset["status"]["conditions"] if one["type"] == "Failed")
 
     def failures(self) -> dict[str, tuple[str, str]]:
-        """Reason and message of each Job that has failed or is about to."""
+        """Reason and message of each Job that has failed; all its pods have ended then."""
         return {
             job["metadata"]["labels"][ROLE]: (one["reason"], one["message"])
             for job in self.lab.client.list("Job", self.namespace, labels=f"{JOBSET}={self.name}")
             for one in job.get("status", {}).get("conditions", ())
-            if one["type"] in ("FailureTarget", "Failed")
+            if one["type"] == "Failed"
         }
 
     def story(self) -> str:

@@ -46,6 +46,30 @@ def test_ranks_finish_their_work(ended: str, family: Family, tmp_path: Path) -> 
             assert path.read_text().splitlines()[:5] == SAVED, f"rank {rank} was killed: {run.story()}"
 
 
+@pytest.mark.e2e
+def test_with_retries_all_ranks_finish_their_work(family: Family, tmp_path: Path) -> None:
+    """A drained worker fails its Job only when it has ended: till then only the launcher tells others."""
+    lines = ("slots: 1", "retries: 1")
+    with running_spec(tmp_path, family, spec(family, 2, *lines), program=running.SAVER) as run:
+        _wait_for(run, 2)
+        drained = run.workers[0]
+        drained.terminate()
+        assert drained.wait(END_TIMEOUT_S) == 143, run.story()
+        for rank in ("0", "1"):
+            path = run.reports / f"saved-{rank}"
+            assert path.exists(), f"rank {rank} heard nothing: {run.story()}"
+            assert path.read_text().splitlines()[:5] == SAVED, f"rank {rank} was killed: {run.story()}"
+        # What follows once the Job of the workers has failed: all pods are told to end.
+        assert run.launcher.is_running, run.story()
+        assert run.workers[1].is_running, run.story()
+        began = time.monotonic()
+        for host in (run.launcher, run.workers[1]):
+            host.terminate()
+        assert run.launcher.wait(END_TIMEOUT_S) == 143, run.story()
+        assert run.workers[1].wait(END_TIMEOUT_S) == 143, run.story()
+        assert time.monotonic() - began < 15, run.story()
+
+
 def _wait_for(run: running.Run, ranks: int) -> None:
     deadline = time.monotonic() + 60
     while len(run.ranks()) < ranks:
