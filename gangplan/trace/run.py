@@ -66,6 +66,11 @@ def _restart(run: RunContext, stars: Path) -> list[Cause]:
     return [own("a run is restarted as a whole"), *asides(run.chosen("retries"))]
 
 
+def _forgiven(run: RunContext, stars: Path) -> list[Cause]:
+    why = own("what the platform ends is told from what fails, and what no try can cure from what one may")
+    return [why, *asides([*run.chosen("retries"), run.cluster("versions", "trainer")])]
+
+
 def _pod(run: RunContext, stars: Path) -> list[Cause]:
     index, rest = stars[0], stars[1:]
     entry = at(run.body, (*JOBS, index))
@@ -126,7 +131,9 @@ TABLES: dict[str, Table] = {
         ("spec template metadata annotations *", group_annotation),
         ("spec template spec successPolicy targetReplicatedJobs *", _framework),
         ("spec template spec failurePolicy maxRestarts", _retries),
+        ("spec template spec failurePolicy rules **", _forgiven),
         ("spec template spec failurePolicy **", _restart),
+        ("spec template spec replicatedJobs * template spec podFailurePolicy **", _forgiven),
         ("spec template spec replicatedJobs * template metadata labels *", label),
         ("spec template spec replicatedJobs * template spec activeDeadlineSeconds", _job_deadline),
         ("spec template spec replicatedJobs * dependsOn **", _gang),

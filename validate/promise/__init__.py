@@ -17,7 +17,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from gangplan.validate.promise import counts, hosts, launch, life, marks, mounts, opaque, order, starts, users
+from gangplan.validate.promise import (
+    counts,
+    failures,
+    hosts,
+    launch,
+    life,
+    marks,
+    mounts,
+    opaque,
+    order,
+    starts,
+    users,
+)
 from gangplan.validate.promise.laid import Laid, laid_of
 from gangplan.validate.schema_messages import Problem
 from gangplan.validate.world import Run, World
@@ -37,6 +49,7 @@ CHECKS: tuple[Check, ...] = (
     order.start,
     order.success,
     order.restarts,
+    failures.judged,
     order.ready,
     hosts.names,
     hosts.keys,

@@ -6,15 +6,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from gangplan.validate.forms import Body, Path
+from gangplan.validate.promise.failures import is_endless
 from gangplan.validate.promise.laid import LAUNCHER, WORKER, Laid, Role
 from gangplan.validate.promise.words import broken, weakened
 from gangplan.validate.runtimes import JOBSET
 from gangplan.validate.schema_messages import Problem
 
 Found = Iterator[tuple[int, Problem]]
-ENDLESS = "RestartJobSetAndIgnoreMaxRestarts"
-# Reasons of a failed Job that say that the program failed, not that its node went away.
-OWN_FAULTS = ("BackoffLimitExceeded", "DeadlineExceeded")
 
 
 def start(laid: Laid) -> Found:
@@ -86,8 +84,7 @@ def restarts(laid: Laid) -> Found:
         at: Path = (*JOBSET, "failurePolicy", "maxRestarts")
         yield laid.runtime, broken(at, message, f"Write retries: {built} in the spec.", "retries")
     for index, rule in enumerate(failure.get("rules") or ()):
-        reasons = rule.get("onJobFailureReasons") or OWN_FAULTS
-        if rule.get("action") == ENDLESS and any(reason in OWN_FAULTS for reason in reasons):
+        if is_endless(rule):
             message = "a program that fails would be started again for ever, whatever retries says"
             help = "Name the reasons that are not the program's: onJobFailureReasons: [PodFailurePolicy]."
             yield laid.runtime, broken((*JOBSET, "failurePolicy", "rules", index), message, help)

@@ -1,0 +1,159 @@
+"""What becomes of a run when a pod of it fails: its rules, read as the Job controller and JobSet read them.
+
+Sources: Kubernetes v1.34 (pkg/controller/job/pod_failure_policy.go), JobSet v0.12 (failure_policy.go).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from gangplan.model.exits import FINAL_CODES
+from gangplan.re2 import PatternError, UnknownScriptError, compiled
+from gangplan.validate.forms import Body, Path
+from gangplan.validate.promise.laid import CONTAINER, LAUNCHER, Laid, Role
+from gangplan.validate.promise.words import broken, weakened
+from gangplan.validate.runtimes import JOBSET
+from gangplan.validate.schema_messages import Problem
+
+Found = Iterator[tuple[int, Problem]]
+ENDLESS, FAIL, RESTART = "RestartJobSetAndIgnoreMaxRestarts", "FailJobSet", "RestartJobSet"
+# Reasons of a failed Job that say that the program failed, not that its node went away.
+OWN_FAULTS = ("BackoffLimitExceeded", "DeadlineExceeded")
+POLICY, BACKOFF = "PodFailurePolicy", "BackoffLimitExceeded"
+DISRUPTED = "DisruptionTarget"
+RULES: Path = (*JOBSET, "failurePolicy", "rules")
+TERMINATED = 143  # what a pod ends with that is told to end
+
+
+class Failure(NamedTuple):
+    """How a Job failed: what its condition says, and by which of its rules, if by one."""
+
+    reason: str
+    message: str
+    rule: int | None
+
+
+def judged(laid: Laid) -> Found:
+    """What the platform ends uses up no retry; what no try can cure is not tried; a failure is, so often."""
+    policy = laid.jobset.get("failurePolicy")
+    if not laid.unit.job.retries or not policy or any(is_endless(rule) for rule in policy.get("rules") or ()):
+        return  # order.restarts tells of a policy that is missing, or one too many, or without end
+    launcher = laid.roles.get(LAUNCHER)
+    if laid.uses_mpi and launcher is not None:
+        yield from _final(laid, launcher)
+    for role in laid.planned():
+        yield from _failed(laid, role)
+        if laid.unit.job.platform.trainer.at_least(2, 2):  # the run has a deadline of its own
+            yield from _disrupted(laid, role)
+
+
+def is_endless(rule: Body) -> bool:
+    """Whether a rule of a JobSet starts a program again for ever that fails as programs do."""
+    reasons = rule.get("onJobFailureReasons") or OWN_FAULTS
+    return rule.get("action") == ENDLESS and any(reason in OWN_FAULTS for reason in reasons)
+
+
+def _failed(laid: Laid, role: Role) -> Found:
+    """A program that fails, with any code that rules name, is not started for ever, and is started again."""
+    failure = failed(role, 1)
+    action, at = taken(laid, role, failure)
+    if action == FAIL:
+        message = "a program that fails would not be tried again; the plan gives it its retries"
+        help = "Name what is not to be tried again: onJobFailureReasons, onJobFailureMessagePatterns."
+        yield laid.runtime, broken(at, message, help, "retries")
+    for code in sorted(_codes(role) - set(FINAL_CODES)):
+        failure = failed(role, code)
+        action, at = taken(laid, role, failure)
+        if action == ENDLESS and failure.reason == POLICY:
+            message = f"a program that ends with {code} would be started again for ever"
+            help = f"Name in onJobFailureMessagePatterns what is no program's: [has condition {DISRUPTED}]."
+            yield laid.runtime, broken(at, message, help)
+
+
+def _disrupted(laid: Laid, role: Role) -> Found:
+    """A pod that a drain, a reclaimed node or a preemption takes away."""
+    failure = failed(role, TERMINATED, is_disrupted=True)
+    action, at = taken(laid, role, failure)
+    if action == ENDLESS:
+        return
+    what = "end the run" if action == FAIL else "use up a retry"
+    where = "" if failure.reason == POLICY else f" under {role.title}"
+    if where:
+        at = (*role.at, "template", "spec", "podFailurePolicy")
+    message = f"a drained node{where} would {what}; the plan counts failures of the program only"
+    help = "Leave the rule of the Job for DisruptionTarget and that of the JobSet, in their order."
+    yield laid.runtime, weakened(at, message, help)
+
+
+def _final(laid: Laid, role: Role) -> Found:
+    """A launch that fails as it always will."""
+    for code in FINAL_CODES:
+        failure = failed(role, code)
+        action, at = taken(laid, role, failure)
+        if action == FAIL:
+            continue
+        if failure.reason != POLICY:
+            at = (*role.at, "template", "spec", "podFailurePolicy")
+        message = f"a launch that can never succeed (exit code {code}) would be tried again"
+        help = "Leave the rule of the launcher's Job for exit codes and that of the JobSet, in their order."
+        if action == ENDLESS:
+            yield laid.runtime, broken(at, f"{message} for ever", help)
+        else:
+            yield laid.runtime, weakened(at, message, help)
+        return
+
+
+def _codes(role: Role) -> set[int]:
+    """Exit codes that the Job's rules name, and usual ones."""
+    rules = (role.job.get("podFailurePolicy") or {}).get("rules") or ()
+    named = {int(code) for rule in rules for code in (rule.get("onExitCodes") or {}).get("values") or ()}
+    return named | {1, 137, 255}
+
+
+def failed(role: Role, code: int, *, is_disrupted: bool = False) -> Failure:
+    """How the Job of a role fails when a pod of it ends with this code."""
+    rules = (role.job.get("podFailurePolicy") or {}).get("rules") or ()
+    for index, rule in enumerate(rules):
+        if "onExitCodes" in rule:
+            is_met = _is_met(rule["onExitCodes"], code)
+            message = f"Container {CONTAINER} for pod a/b failed with exit code {code} matching FailJob rule"
+        else:
+            conditions = rule.get("onPodConditions") or ()
+            is_met = is_disrupted and any(
+                one.get("type") == DISRUPTED and one.get("status", "True") == "True" for one in conditions
+            )
+            message = f"Pod a/b has condition {DISRUPTED} matching FailJob rule"
+        if is_met and rule.get("action") == "FailJob":
+            return Failure(POLICY, f"{message} at index {index}", index)
+        if is_met:
+            break  # told elsewhere, or the usual way
+    return Failure(BACKOFF, "Job has reached the specified backoff limit", None)
+
+
+def _is_met(wanted: Body, code: int) -> bool:
+    if wanted.get("containerName", CONTAINER) != CONTAINER:
+        return False
+    return (code in (wanted.get("values") or ())) == (wanted.get("operator") == "In")
+
+
+def taken(laid: Laid, role: Role, failure: Failure) -> tuple[str, Path]:
+    """What JobSet does about a failed Job, and where that stands."""
+    for index, rule in enumerate((laid.jobset.get("failurePolicy") or {}).get("rules") or ()):
+        reasons, targets = rule.get("onJobFailureReasons"), rule.get("targetReplicatedJobs")
+        if reasons and failure.reason not in reasons:
+            continue
+        if targets and role.name not in targets:
+            continue
+        patterns = rule.get("onJobFailureMessagePatterns")
+        if not patterns or any(_is_found(pattern, failure.message) for pattern in patterns):
+            return str(rule.get("action")), (*RULES, index)
+    return RESTART, RULES
+
+
+def _is_found(pattern: str, message: str) -> bool:
+    """As Go finds it; JobSet passes over what is no pattern."""
+    try:
+        return compiled(pattern)(message) is not None
+    except (PatternError, UnknownScriptError):
+        return False
