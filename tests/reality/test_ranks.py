@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import workspaces
 from tests.reality.base import ALL, running_spec, spec
 from tests.reality.families import FAMILIES, Family
 
@@ -68,6 +69,27 @@ def test_an_mpirun_of_the_user(family: Family, tmp_path: Path) -> None:
         assert run.end() == 0, run.story()
         run.check()
         assert {rank.cpus for rank in run.ranks()} == {own_cpus()}
+
+
+FABRIC = """\
+, rdma: {resource: rdma/ib, count: 8, network: fabric/ib, hcas: [mlx5_0, "mlx5_1:2"]}"""
+
+
+def test_variables_of_the_fabric_reach_every_rank(family: Family, tmp_path: Path) -> None:
+    """And MPI starts with them: its daemons and its TCP keep to eth0, which is all that hosts have here."""
+    pool = "gpu: {model: a100-80gb, count: 8}, labels: {pool: a100}"
+    cluster = workspaces.WIDE_CLUSTER.replace(pool, pool + FABRIC, 1)
+    text = spec(family, 3, "network: {rdma: required, posture: restricted}")
+    files = {"overlays/lab/cluster.yaml": cluster}
+    with running_spec(tmp_path, family, text, files=files) as run:
+        assert run.end() == 0, run.story()
+        run.check()
+        for rank in run.ranks():
+            assert rank.env["NCCL_IB_HCA"] == "=mlx5_0,mlx5_1:2"
+            assert rank.env["NCCL_SOCKET_IFNAME"] == "=eth0"
+            assert rank.env["UCX_NET_DEVICES"] == "mlx5_0:1,mlx5_1:2"
+            if not family.is_hydra:
+                assert rank.env["OMPI_MCA_btl_tcp_if_include"] == "eth0"
 
 
 KNOCK = """\
