@@ -51,7 +51,7 @@ def _transport(job: Job) -> Pairs:
 
 def _fabric(job: Job) -> Pairs:
     """What the pool says of its fabric, and where traffic stays that is not for it."""
-    return [*_nccl(job), *_ucx(job), *_open_mpi(job)]
+    return [*_nccl(job), *_ucx(job), *_open_mpi(job), *_hydra(job)]
 
 
 def _nccl(job: Job) -> Iterator[tuple[str, str]]:
@@ -78,8 +78,8 @@ def _ucx(job: Job) -> Iterator[tuple[str, str]]:
 def _open_mpi(job: Job) -> Iterator[tuple[str, str]]:
     """Daemons stay on the pod's network, where the launcher is; ranks without UCX use the fabric's interfaces.
 
-    Left alone, both try every interface that a pod has, also those that its peer cannot reach. Hydra is told
-    its interface in any case (HYDRA_IFACE, I_MPI_HYDRA_IFACE).
+    Left alone, both try every interface that a pod has, also those that its peer cannot reach: Open MPI 4.1.8
+    then hangs, 5.0.11 gives up.
     """
     names = _interfaces(job)
     if job.image.mpi is None or job.image.mpi.family != "OpenMPI" or not names:
@@ -96,6 +96,16 @@ def _excludes(job: Job, name: str) -> bool:
     option = f"{name.partition('_MCA_')[2]}_exclude"
     words = (*job.mpi_flags, *job.command, *(variable.name for variable in job.env))
     return any(option in word for word in words)
+
+
+def _hydra(job: Job) -> Iterator[tuple[str, str]]:
+    """The interface for libfabric's TCP, of which it takes one (fi_tcp(7)).
+
+    Left alone, ranks of Intel MPI 2021.18 without a fabric hang where a pod has an interface that leads nowhere.
+    Daemons are told theirs in any case (HYDRA_IFACE, I_MPI_HYDRA_IFACE).
+    """
+    if job.image.mpi is not None and job.image.mpi.family != "OpenMPI" and (names := _interfaces(job)):
+        yield "FI_TCP_IFACE", names.partition(",")[0]
 
 
 def _interfaces(job: Job) -> str:

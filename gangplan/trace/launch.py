@@ -19,6 +19,7 @@ FABRIC = {
     "UCX_NET_DEVICES": "hcas",
     "NCCL_SOCKET_IFNAME": "interface",
     "OMPI_MCA_btl_tcp_if_include": "interface",
+    "FI_TCP_IFACE": "interface",
 }
 DAEMONS = frozenset({"OMPI_MCA_oob_tcp_if_include", "PRTE_MCA_prte_if_include"})
 PLACEHOLDERS = ("{ranks}", "{workers}", "{slots}")

@@ -17,7 +17,8 @@ NCCL = {"NCCL_IB_HCA": "=mlx5_0,mlx5_1:2", "NCCL_SOCKET_IFNAME": "=net1,net2"}
 UCX = {"UCX_NET_DEVICES": "mlx5_0:1,mlx5_1:2"}
 BTL = {"OMPI_MCA_btl_tcp_if_include": "net1,net2"}
 FIVE, FOUR = {"PRTE_MCA_prte_if_include": "eth0"}, {"OMPI_MCA_oob_tcp_if_include": "eth0"}
-NAMES = {*NCCL, *UCX, *BTL, *FIVE, *FOUR, "GLOO_SOCKET_IFNAME"}
+TCP = {"FI_TCP_IFACE": "net1"}
+NAMES = {*TCP, *NCCL, *UCX, *BTL, *FIVE, *FOUR, "GLOO_SOCKET_IFNAME"}
 
 
 def rendered(
@@ -61,8 +62,8 @@ def carried(words: list[str]) -> set[str]:
         ("openmpi", NCCL | UCX | BTL | FIVE),
         ("openmpi4", NCCL | UCX | BTL | FOUR),
         ("horovod", NCCL | UCX | BTL | FOUR),
-        ("intel", NCCL | UCX),
-        ("mpich", NCCL | UCX),
+        ("intel", NCCL | UCX | TCP),
+        ("mpich", NCCL | UCX | TCP),
         ("pytorch", NCCL),
     ],
 )

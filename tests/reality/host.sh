@@ -29,5 +29,11 @@ read -r _ # eth0 is plugged in
 ip link set lo up
 ip addr add "$address/16" dev eth0
 ip link set eth0 up
+while read -r name own; do # a second network, at the worst: up, with an address, and nobody else is there
+  ip link add "$name" type veth peer name "$name-end"
+  ip addr add "$own/24" dev "$name"
+  ip link set "$name-end" up
+  ip link set "$name" up
+done <"$folder/networks"
 [ ! -s "$folder/filter" ] || chroot "$root" /usr/sbin/nft -f - <"$folder/filter"
 exec chroot "$root" "$@" </dev/null

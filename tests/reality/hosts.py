@@ -155,16 +155,20 @@ class Fabric:
         modes: Mapping[str, int],
         filters: str = "",
         binds: Mapping[str, Path] | None = None,
+        networks: Mapping[str, str] | None = None,
     ) -> Host:
         """Make a host; it waits to be plugged in. `files` are the container's own, by path from its root.
 
         They are root's and of the user's group, as mounted secrets are with fsGroup; the home is the user's.
+        `networks` are further interfaces with their addresses, by name, at which no other host is.
         """
         folder = self.folder / name
         for part in ("disk", "files"):
             (folder / part).mkdir(parents=True)
         (folder / "name").write_text(name)
         (folder / "filter").write_text(filters)
+        more = (networks or {}).items()
+        (folder / "networks").write_text("".join(f"{name} {own}\n" for name, own in more))
         for path, text in files.items():
             target = folder / "files" / path.lstrip("/")
             target.parent.mkdir(parents=True, exist_ok=True)

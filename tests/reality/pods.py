@@ -33,6 +33,7 @@ class Pod:
     address: str
     labels: dict[str, str]
     container: Body
+    networks: int = 0  # that Multus attaches, as net1, net2, ...
 
     @property
     def names(self) -> list[str]:
@@ -156,7 +157,10 @@ def _pod(role: Body, index: int, run: str, namespace: str, address: str, slots: 
         "jobset.sigs.k8s.io/replicatedjob-name": role["name"],
         "batch.kubernetes.io/job-name": f"{run}-{role['name']}-0",
     }
-    return Pod(f"{run}-{role['name']}-0-{index}", role["name"], run, namespace, address, labels, container)
+    annotation = template["metadata"].get("annotations", {}).get("k8s.v1.cni.cncf.io/networks", "")
+    networks = annotation.count(",") + 1 if annotation else 0
+    name = f"{run}-{role['name']}-0-{index}"
+    return Pod(name, role["name"], run, namespace, address, labels, container, networks)
 
 
 # Names and filters

@@ -178,9 +178,15 @@ def _place(
     programs = {
         path if "/" in path else f"/usr/local/bin/{path}": text for path, text in image.programs.items()
     }
+    networks = {
+        f"net{number}": f"10.{200 + number}.0.{pod.address.rpartition('.')[2]}"
+        for number in range(1, pod.networks + 1)
+    }
     modes = dict.fromkeys(programs, 0o755) | {f"{cluster.keys}/id_rsa": 0o640}
     return fabric.start(
-        pod.name, pod.address, pod.command, env, files | programs, modes, pods.filters(cluster, pod), binds
+        *(pod.name, pod.address, pod.command, env, files | programs, modes, pods.filters(cluster, pod)),
+        binds,
+        networks,
     )
 
 

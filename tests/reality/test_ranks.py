@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests import workspaces
 from tests.reality.base import ALL, running_spec, spec
 from tests.reality.families import FAMILIES, Family
+from tests.reality.running import Run
 
 TALK = "echo 'Welcome to the cluster'\necho 'All use is recorded' >&2\n"
 
@@ -71,25 +74,48 @@ def test_an_mpirun_of_the_user(family: Family, tmp_path: Path) -> None:
         assert {rank.cpus for rank in run.ranks()} == {own_cpus()}
 
 
-FABRIC = """\
-, rdma: {resource: rdma/ib, count: 8, network: fabric/ib, hcas: [mlx5_0, "mlx5_1:2"]}"""
+FABRIC = ", rdma: {resource: rdma/ib, count: 8, network: [fabric/a, fabric/b]%s}"
+CARDS = ', hcas: [mlx5_0, "mlx5_1:2"]'
+EXCHANGE = """\
+import sys
+from mpi4py import MPI
+world, got = MPI.COMM_WORLD, bytearray(3_000_000)
+there, back = (world.rank + 2) % world.size, (world.rank - 2) % world.size
+world.Sendrecv(bytes([world.rank]) * len(got), dest=there, recvbuf=got, source=back)
+sys.stdout.write(f"{got[-1]} reached {world.rank}\\n")
+"""
+
+
+def on_a_fabric(
+    folder: Path, family: Family, cards: str = "", runs_ranks: bool = False, **more: Any
+) -> AbstractContextManager[Run]:
+    """Three workers with two networks beside eth0, each with an address and nobody else there."""
+    pool = "gpu: {model: a100-80gb, count: 8}, labels: {pool: a100}"
+    cluster = workspaces.WIDE_CLUSTER.replace(pool, pool + FABRIC % cards, 1)
+    launcher = ["launcher: {runsRanks: true}"] if runs_ranks else []
+    text = spec(family, 3, "network: {rdma: required, posture: restricted}", *launcher)
+    return running_spec(folder, family, text, files={"overlays/lab/cluster.yaml": cluster}, **more)
 
 
 def test_variables_of_the_fabric_reach_every_rank(family: Family, tmp_path: Path) -> None:
-    """And MPI starts with them: its daemons and its TCP keep to eth0, which is all that hosts have here."""
-    pool = "gpu: {model: a100-80gb, count: 8}, labels: {pool: a100}"
-    cluster = workspaces.WIDE_CLUSTER.replace(pool, pool + FABRIC, 1)
-    text = spec(family, 3, "network: {rdma: required, posture: restricted}")
-    files = {"overlays/lab/cluster.yaml": cluster}
-    with running_spec(tmp_path, family, text, files=files) as run:
+    with on_a_fabric(tmp_path, family, CARDS) as run:
         assert run.end() == 0, run.story()
         run.check()
         for rank in run.ranks():
             assert rank.env["NCCL_IB_HCA"] == "=mlx5_0,mlx5_1:2"
             assert rank.env["NCCL_SOCKET_IFNAME"] == "=eth0"
             assert rank.env["UCX_NET_DEVICES"] == "mlx5_0:1,mlx5_1:2"
-            if not family.is_hydra:
-                assert rank.env["OMPI_MCA_btl_tcp_if_include"] == "eth0"
+
+
+@pytest.mark.parametrize("runs_ranks", [False, pytest.param(True, marks=pytest.mark.e2e)])
+def test_messages_keep_off_networks_that_lead_nowhere(
+    runs_ranks: bool, family: Family, tmp_path: Path
+) -> None:
+    """Left alone, Open MPI 4 and Intel MPI hang here and Open MPI 5 gives up: they try every interface."""
+    with on_a_fabric(tmp_path, family, runs_ranks=runs_ranks, with_python={"train.py": EXCHANGE}) as run:
+        assert run.end() == 0, run.story()
+        said = sorted(line for line in run.launcher.out.splitlines() if " reached " in line)
+        assert said == sorted(f"{rank} reached {(rank + 2) % 6}" for rank in range(6))
 
 
 KNOCK = """\
