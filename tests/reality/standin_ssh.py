@@ -1,0 +1,92 @@
+"""A stand-in for ssh on hosts that are no namespaces (standin.py): it connects where the real one would.
+
+It reads a command line as OpenSSH 9 does, looks the host up, asks the network policies, looks for a listening
+sshd and for the keys, and gives the command what a login gives: a home, a shell, sshd's environment, nothing
+of the caller's. Run by `python -I`, with nothing of the tests at hand.
+"""
+
+import os
+import resource
+import sys
+from pathlib import Path
+
+BASE = 700000  # standin.c
+PORT = 2222
+KEY_FILES = ".ssh/id_rsa", ".ssh/authorized_keys"
+WITH_VALUE, FLAGS = "BbcDEeFIiJLlmOopQRSWw", "46AaCfGgKkMNnqsTtVvXxYy"
+
+
+def read(words):
+    """The host and the command of a command line; SystemExit where ssh would print its usage."""
+    rest, host = list(words), None
+    while rest:
+        word = rest.pop(0)
+        if word == "--":
+            continue
+        if not word.startswith("-"):
+            if host is None:
+                host = word
+                continue
+            return host, [word, *rest]
+        letters = word[1:]
+        while letters:
+            letter, letters = letters[0], letters[1:]
+            if letter in WITH_VALUE:
+                if not letters and not rest:
+                    fail(f"option requires an argument -- {letter}")
+                if not letters:
+                    rest.pop(0)
+                letters = ""
+            elif letter not in FLAGS:
+                fail(f"unknown option -- {letter}")
+    if host is None:
+        fail("no host")
+    return host, []
+
+
+def fail(message):
+    """End as ssh does when it cannot connect."""
+    print(f"ssh: {message}", file=sys.stderr)
+    raise SystemExit(255)
+
+
+def main():
+    """Become the command on the other host."""
+    host, command = read(sys.argv[1:])
+    host = host.rpartition("@")[2].lower()
+    table = Path(os.environ["GANGPLAN_STANDIN"])
+    own = resource.getrlimit(resource.RLIMIT_MSGQUEUE)[0] - BASE
+    hosts, names, allowed, filtered = [], {}, [], False
+    for line in table.read_text().splitlines():
+        kind, *fields = line.split()
+        if kind == "host":
+            hosts.append(fields[0])
+        elif kind == "name":
+            names[fields[0].lower()] = int(fields[1])
+        elif kind == "allow":
+            allowed.append([int(field) for field in fields])
+        else:
+            filtered = True
+    target = own if host == hosts[own] else names.get(host)
+    if target is None:
+        fail(f"Could not resolve hostname {host}: Name or service not known")
+    is_open = any(one == own and two == target and low <= PORT <= high for one, two, low, high in allowed)
+    root = table.parent / hosts[target]
+    if (filtered and target != own and not is_open) or not (root / "listens").exists():
+        fail(f"connect to host {host} port {PORT}: Connection refused")
+    home = root / "home"
+    private, authorized = (table.parent / hosts[own] / "home" / KEY_FILES[0], home / KEY_FILES[1])
+    if not (os.access(private, os.R_OK) and os.access(authorized, os.R_OK)):
+        fail("Permission denied (publickey).")
+    if not command:
+        fail("a stand-in has no terminal to offer")
+    env = dict(line.split("=", 1) for line in (root / "login").read_text().splitlines())
+    env |= {"SSH_CLIENT": f"127.0.0.1 50000 {PORT}", "SSH_CONNECTION": f"127.0.0.1 50000 127.0.0.1 {PORT}"}
+    resource.setrlimit(
+        resource.RLIMIT_MSGQUEUE, (BASE + target, resource.getrlimit(resource.RLIMIT_MSGQUEUE)[1])
+    )
+    os.chdir(home)
+    os.execve("/bin/bash", ["bash", "-c", " ".join(command)], env)
+
+
+main()
