@@ -334,7 +334,11 @@ class TrainingJob(Strict):
         examples=["5m"],
     )
     retries: int | None = Field(
-        None, ge=0, le=3, description="Restarts of the whole run after a failure; omitted: 0.", examples=[1]
+        None,
+        ge=0,
+        le=3,
+        description="Restarts of the whole run after a failure of the program; omitted: 0. From 1 on, a drained or reclaimed node uses up none (Trainer 2.2 and later).",
+        examples=[1],
     )
     compliance: tuple[Regime, ...] = Field(
         (),

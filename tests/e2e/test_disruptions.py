@@ -16,6 +16,7 @@ from gangplan.source import load_objects
 from gangplan.workspace import load
 from tests import workspaces
 from tests.e2e import world
+from tests.e2e.drift import drift
 from tests.lab import fixtures
 from tests.lab.client import condition, poll
 from tests.lab.lab import Lab
@@ -54,6 +55,19 @@ class Site:
         played = Played(self.lab, namespace, run.name, run.unit.layout.pods)
         played.until_ready(0)
         return played
+
+    def drift(self, image: str) -> dict[str, list[str]]:
+        """What the server holds otherwise than it was rendered, after a run has started."""
+        run = self.start(image, retries=1)
+        texts = preview(Request(self.root)).texts
+        bodies = load_objects(
+            next(text for path, text in texts.items() if path.endswith(f"/{run.name}.yaml"))
+        )
+        client = self.lab.client
+        return {
+            body["kind"]: drift(body, client.get(body["kind"], body["metadata"]["name"], run.namespace))
+            for body in bodies
+        }
 
 
 @dataclass(frozen=True)
@@ -249,3 +263,11 @@ def test_a_preemption_by_kueue_is_no_failure(image: str, site: Site) -> None:
     run.until_ready(0)
     assert run.restarts() == (0, 0)
     assert not run.failures()
+
+
+@pytest.mark.parametrize("image", IMAGES)
+def test_rules_do_not_drift(image: str, site: Site) -> None:
+    """What the API server fills in would keep a run out of sync for ever."""
+    found = site.drift(image)
+    assert set(found) >= {"TrainJob", "TrainingRuntime"}
+    assert not any(found.values()), found
