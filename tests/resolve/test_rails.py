@@ -151,6 +151,18 @@ def test_the_warning_names_every_network_and_device(root: Path) -> None:
         assert name in one.message
 
 
+def test_a_patch_that_takes_networks_away(root: Path, builder: str) -> None:
+    place = "/spec/template/spec/replicatedJobs/0/template/spec/template/metadata/annotations/"
+    value = "fabric/rail-0, fabric/rail-3, site/storage"
+    patch = f"{{op: replace, path: {place}k8s.v1.cni.cncf.io~1networks, value: '{value}'}}"
+    text = "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\npatches:\n"
+    text += f"- target: {{kind: TrainingRuntime}}\n  patch: |-\n    - {patch}\n"
+    workspace(root, rails())
+    outcome = gangplan("validate", "-C", write(root, {"overlays/lab/kustomization.yaml": text}))
+    (one,) = [one for one in outcome.findings if one.severity == "error"]
+    assert "not be on the networks 'fabric/rail-1', 'fabric/rail-2' that their pool has" in one.message
+
+
 @pytest.mark.parametrize(
     ("rdma", "rule", "words"),
     [

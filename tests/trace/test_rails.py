@@ -1,0 +1,41 @@
+"""`gangplan why FILE:LINE` on what a pool's rails become: devices, networks and variables, at their entry."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.test_examples import EXAMPLES
+from tests.workspaces import gangplan
+
+CLUSTER = "overlays/lab/cluster.yaml"
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The example with four rails, rendered."""
+    (example,) = (path for path in EXAMPLES if path.name == "rdma-rails")
+    folder = tmp_path_factory.mktemp("rails") / "workspace"
+    shutil.copytree(example / "input", folder)
+    gangplan("render", "-C", folder)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("line", "field"),
+    [
+        ('rdma/rail_2: "1"', "nodePools.h100.rdma[2].shared"),
+        ("k8s.v1.cni.cncf.io/networks: ", "nodePools.h100.rdma[0].network"),
+        ("value: =mlx5_0,mlx5_1,mlx5_4,mlx5_5", "nodePools.h100.rdma[0].hcas"),
+        ("value: =net1,net2,net3,net4", "nodePools.h100.rdma[0].interface"),
+    ],
+)
+def test_what_a_line_comes_from(line: str, field: str, root: Path) -> None:
+    (run,) = (root / "rendered/lab/runs").rglob("*.yaml")
+    lines = run.read_text().replace('"', "").splitlines()
+    at = next(number for number, text in enumerate(lines, 1) if line.replace('"', "") in text)
+    told = gangplan("why", "-C", root, f"{run.relative_to(root)}:{at}").out
+    assert CLUSTER in told, told
+    assert field in told, told
