@@ -70,6 +70,17 @@ def test_with_retries_all_ranks_finish_their_work(family: Family, tmp_path: Path
         assert time.monotonic() - began < 15, run.story()
 
 
+def test_a_run_whose_workers_were_taken_away_is_not_complete(family: Family, tmp_path: Path) -> None:
+    """Ranks that save and end well look like the end of the training: spot nodes that go at once."""
+    with running_spec(tmp_path, family, spec(family, 2, "slots: 1"), program=running.SAVER) as run:
+        _wait_for(run, 2)
+        for worker in run.workers:
+            worker.terminate()
+        assert run.launcher.wait(END_TIMEOUT_S) not in (0, 124), run.story()
+        for rank in ("0", "1"):
+            assert (run.reports / f"saved-{rank}").read_text().splitlines()[:5] == SAVED, run.story()
+
+
 def _wait_for(run: running.Run, ranks: int) -> None:
     deadline = time.monotonic() + 60
     while len(run.ranks()) < ranks:
