@@ -14,6 +14,11 @@ PROGRAMS = {
     **dict.fromkeys(
         ("/lib", "/lib32", "/lib64", "/libx32", "/usr/lib", "/usr/lib64", "/usr/local/lib"), "libraries"
     ),
+    # Where Debian and Ubuntu have the C library (multiarch).
+    **dict.fromkeys(
+        (f"{top}/lib/{machine}-linux-gnu" for top in ("", "/usr") for machine in ("x86_64", "aarch64")),
+        "libraries",
+    ),
     **dict.fromkeys(("/usr", "/usr/local"), "programs and libraries"),
     "/etc": "users, names and the configuration of its libraries",
 }
@@ -29,6 +34,10 @@ KERNEL = {
     "/proc": "the kernel shows processes there",
     "/sys": "the kernel shows devices there",
 }
+# Its owner alone may enter it in every usual image, and a run never is root.
+ROOT = "/root"
+# Open MPI and Hydra keep sockets and files of one host there, by names that hosts share.
+SCRATCH = "/tmp"
 
 
 def is_in(path: str, folder: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gangplan.findings import Location
-from gangplan.model.folders import KERNEL, PROGRAMS, STATE, is_in
+from gangplan.model.folders import KERNEL, PROGRAMS, ROOT, SCRATCH, STATE, is_in
 from gangplan.model.job import Image, Mount
 from gangplan.resolve.context import Context
 
@@ -17,10 +17,6 @@ TAKEN = {
     "/run/secrets": "Kubernetes puts tokens there",
 }
 SYSTEM = {**PROGRAMS, **STATE}
-# Its owner alone may enter it in every usual image, and a run never is root.
-ROOT = "/root"
-# Open MPI and Hydra keep sockets and files of one host there, by names that hosts share.
-SCRATCH = "/tmp"
 
 
 def check_mounts(context: Context, mounts: Sequence[Mount], image: Image | None) -> None:

@@ -58,7 +58,10 @@ def admission(world: World, run: Run) -> Iterator[tuple[int, Problem]]:
         return
     if _is_told(world, verdict):
         return
-    if verdict.cause not in (EXCEEDS, NO_FLAVOR, TOPOLOGY):
+    # A resource that no flavor of the queue has is short of nothing that could be counted.
+    if verdict.cause not in (EXCEEDS, NO_FLAVOR, TOPOLOGY) or (
+        verdict.cause == EXCEEDS and not verdict.shortages
+    ):
         field, path = BLAMED.get(verdict.about, (_named(world, run, verdict.cause_message), ()))
         message = f"the run is never admitted: {verdict.cause_message}"
         yield found[0], Problem(path, message, _help_of(verdict), NEVER, field=field)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from posixpath import normpath
 
-from gangplan.model.folders import KERNEL, PROGRAMS, is_in
+from gangplan.model.folders import KERNEL, PROGRAMS, ROOT, SCRATCH, is_in
 from gangplan.model.job import Mount
 from gangplan.validate.forms import Body, Path
 from gangplan.validate.promise.laid import LAUNCHER, Laid, Role
@@ -14,6 +15,9 @@ from gangplan.validate.schema_messages import Problem
 Found = Iterator[tuple[int, Problem]]
 SHM = "/dev/shm"
 HOSTS = "/etc/mpi"
+CLIENT = "/etc/ssh/ssh_config.d/mpi.conf"
+# Kinds of volumes whose content several pods see.
+SHARED = frozenset(("persistentVolumeClaim", "nfs", "cephfs", "glusterfs", "azureFile", "hostPath"))
 # Without them no program of an image starts.
 SYSTEM = frozenset(("/", *PROGRAMS, *KERNEL))
 
@@ -23,8 +27,8 @@ def planned(laid: Laid) -> Found:
     for role in laid.planned():
         if role.container is None:
             continue
-        mounts = {one["mountPath"].rstrip("/"): one for one in role.container.get("volumeMounts") or ()}
-        volumes = {one["name"]: one for one in role.spec.get("volumes") or ()}
+        mounts = {place(one): one for one in role.container.get("volumeMounts") or ()}
+        volumes = volumes_of(role)
         at: Path = (*role.box, "volumeMounts")
         for wanted in laid.unit.job.mounts_of(LAUNCHER if role.name == LAUNCHER else "worker"):
             found = mounts.get(wanted.path.rstrip("/"))
@@ -34,6 +38,16 @@ def planned(laid: Laid) -> Found:
         if SHM not in mounts and not role.spec.get("hostIPC"):
             message = f"{role.title} would have 64 MiB of {SHM}, too little for data loaders and NCCL"
             yield laid.runtime, weakened(at, message, f"Leave the volume at {SHM}; its sizeLimit may change.")
+
+
+def place(mount: Body) -> str:
+    """Where a mount ends up: without a slash at its end, and without `..`."""
+    return normpath(str(mount["mountPath"]))
+
+
+def volumes_of(role: Role) -> Mapping[str, Body]:
+    """The volumes of a role's pods by name."""
+    return {one["name"]: one for one in role.spec.get("volumes") or ()}
 
 
 def _mounted(laid: Laid, role: Role, at: Path, wanted: Mount, found: Body | None, volume: Body) -> Found:
@@ -63,12 +77,14 @@ def hiding(laid: Laid) -> Found:
     for role in laid.planned():
         if role.container is None:
             continue
-        files = (ssh.server, ssh.config, "/etc/passwd", "/bin/sh")
+        setup = laid.unit.job.image.mpi.setup if laid.unit.job.image.mpi else ""
+        # ssh's own settings (images/openmpi): the port of the SSH servers, and no questions about their keys.
+        files = (ssh.server, ssh.config, "/etc/passwd", "/bin/sh", CLIENT, *([setup] if setup else ()))
         # Trainer mounts its own volume at each: another one there, or a file in it, is in its way.
         folders = (ssh.keys.rstrip("/"), *((HOSTS,) if role.name == LAUNCHER else ()))
         ours = {one.path.rstrip("/") for one in laid.unit.job.mounts}
         for index, one in enumerate(role.container.get("volumeMounts") or ()):
-            path = one["mountPath"].rstrip("/")
+            path = place(one).rstrip("/")
             hidden = next((file for file in files if f"{file}/".startswith(f"{path}/") and file != path), "")
             hidden = hidden or next((folder for folder in folders if is_in(path, folder)), "")
             if hidden and path not in ours:
@@ -85,10 +101,47 @@ def _system(laid: Laid) -> Found:
     ours = {one.path.rstrip("/") for one in laid.unit.job.mounts}  # judged as fields of the spec
     for role in laid.planned():
         for index, one in enumerate((role.container or {}).get("volumeMounts") or ()):
-            path = one["mountPath"].rstrip("/") or "/"
-            if path in SYSTEM and path not in ours:
-                message = (
-                    f"what is mounted at {path} would hide the image's own files there from {role.title}"
-                )
+            path = place(one)
+            if path not in ours and (message := _useless(laid, role, path, one)):
                 at = (*role.box, "volumeMounts", index)
                 yield laid.runtime, broken(at, message, "Mount it elsewhere, such as below /mnt.")
+
+
+def _useless(laid: Laid, role: Role, path: str, mount: Body) -> str:
+    """Why what is mounted keeps a container or its ranks from starting; empty where it does not."""
+    if path in SYSTEM:
+        return f"what is mounted at {path} would hide the image's own files there from {role.title}"
+    if is_in(path, "/proc"):
+        return f"{role.title} would never start: container runtimes mount nothing inside /proc"
+    if is_in(path, ROOT):
+        return f"{role.title} could not read {path}: only root may enter {ROOT}, and the run never is root"
+    volume = volumes_of(role).get(mount["name"]) or {}
+    if path == SCRATCH and laid.uses_mpi and SHARED & set(volume):
+        return f"all pods would share {SCRATCH}, where MPI keeps sockets and files of one host"
+    return ""
+
+
+def twice(laid: Laid) -> Found:
+    """The API server compares paths as they are written: `/data` and `/data/` are two to it."""
+    for role in laid.planned():
+        seen: set[str] = set()
+        for index, one in enumerate((role.container or {}).get("volumeMounts") or ()):
+            if place(one) in seen:
+                message = f"{role.title} would have two volumes at {place(one)}, one over the other"
+                at = (*role.box, "volumeMounts", index)
+                yield laid.runtime, broken(at, message, "Choose another folder for one of them.")
+            seen.add(place(one))
+
+
+def writable(laid: Laid) -> Found:
+    """Every launcher writes below /tmp: sockets and files of MPI, torchrun's logs."""
+    for role in laid.planned():
+        box = role.container or {}
+        if not (box.get("securityContext") or {}).get("readOnlyRootFilesystem"):
+            continue
+        mounts = {place(one) for one in box.get("volumeMounts") or () if not one.get("readOnly")}
+        if SCRATCH not in mounts:
+            message = f"{role.title} could not write to {SCRATCH}, where launchers keep sockets and files"
+            at = (*role.box, "securityContext", "readOnlyRootFilesystem")
+            help = f"Mount an emptyDir at {SCRATCH}, or leave the root file system writable."
+            yield laid.runtime, broken(at, message, help)

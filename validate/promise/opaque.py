@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from gangplan.validate.forms import Body
 from gangplan.validate.promise.laid import CONTAINER, LAUNCHER, Laid, Role
-from gangplan.validate.promise.words import broken
+from gangplan.validate.promise.words import broken, weakened
 from gangplan.validate.runtimes import entries_of, pod_of
 from gangplan.validate.schema_messages import Problem
 
@@ -29,6 +29,26 @@ def commands(laid: Laid) -> Iterator[tuple[int, Problem]]:
         for name in fields:
             if role.container.get(name) != mine.get(name):
                 yield _replaced(laid, role, name)
+
+
+def surroundings(laid: Laid) -> Iterator[tuple[int, Problem]]:
+    """Where the command starts and is looked for: an image's own folder and PATH, which no file states."""
+    for role in laid.planned():
+        box = role.container or {}
+        if not laid.uses_mpi or role.name == LAUNCHER:
+            folder = box.get("workingDir")
+            if folder is not None:
+                message = f"{role.title} would start the command in {folder}, not in the image's own folder"
+                help = "Leave workingDir out, or write whole paths in command of the spec."
+                yield laid.runtime, weakened((*role.box, "workingDir"), message, help)
+        planned = {one.name for one in (*laid.unit.launch.launcher_env, *laid.unit.launch.worker_env)}
+        for index, one in enumerate(box.get("env") or ()):
+            if one["name"] == "PATH" and "PATH" not in planned and "env" not in role.own:
+                message = (
+                    f"{role.title} would look for programs in {one.get('value')}, not on the image's PATH"
+                )
+                help = "Leave PATH out: it takes the place of the image's, with its MPI and Python."
+                yield laid.runtime, weakened((*role.box, "env", index), message, help)
 
 
 def _replaced(laid: Laid, role: Role, name: str) -> tuple[int, Problem]:

@@ -14,6 +14,7 @@ from gangplan.validate.runtimes import JOBSET
 from gangplan.validate.schema_messages import Problem
 
 Found = Iterator[tuple[int, Problem]]
+EXCLUSIVE = "alpha.jobset.sigs.k8s.io/exclusive-topology"
 TRAINER, JOBSETS, JOBS = (
     "trainer.kubeflow.org/trainjob-controller",
     "jobset.sigs.k8s.io/jobset-controller",
@@ -139,6 +140,82 @@ def grace(laid: Laid) -> Found:
             )
             at = (*role.pod, "terminationGracePeriodSeconds")
             yield laid.runtime, weakened(at, message, "Leave it, or make it longer.")
+
+
+def held(laid: Laid) -> Found:
+    """What nobody of the plan will do: pull images, open readiness gates, wait longer than Kueue does."""
+    for role in laid.planned():
+        for index, gate in enumerate(role.spec.get("readinessGates") or ()):
+            message = (
+                f"{role.title} would not be Ready until somebody sets the condition '{gate['conditionType']}'"
+            )
+            help = "Remove readinessGates, unless a controller of this cluster sets the condition."
+            yield laid.runtime, weakened((*role.pod, "readinessGates", index), message, help)
+        if role.container is None:
+            continue
+        if role.container.get("imagePullPolicy") == "Never":
+            message = f"{role.title} would start only on nodes that have the image already"
+            help = "Write IfNotPresent, unless every node of the pool gets the image by other means."
+            yield laid.runtime, weakened((*role.box, "imagePullPolicy"), message, help)
+        for name in ("startupProbe", "readinessProbe"):
+            delay, limit = (role.container.get(name) or {}).get("initialDelaySeconds", 0), _patience(laid)
+            if limit and delay >= limit:
+                message = (
+                    f"{role.title} would be asked for the first time after {delay} s; Kueue sends the run"
+                    f" back to the queue after {limit} s without all pods Ready"
+                )
+                at = (*role.box, name, "initialDelaySeconds")
+                yield laid.runtime, broken(at, message, "Write a few seconds, or a longer podsReadyTimeout.")
+
+
+def _patience(laid: Laid) -> int:
+    platform = laid.unit.job.platform
+    return platform.start_wait_s if platform.kueue is not None else 0
+
+
+def crowded(laid: Laid) -> Found:
+    """JobSet's exclusive placement sends all pods of one Job to one domain (v0.12, pkg/controllers)."""
+    template = laid.run.bodies[laid.runtime]["spec"].get("template") or {}
+    whole = (template.get("metadata") or {}).get("annotations") or {}
+    for role in laid.planned():
+        own = (role.entry["template"].get("metadata") or {}).get("annotations") or {}
+        key = own.get(EXCLUSIVE, whole.get(EXCLUSIVE))
+        if key is not None and role.pods > 1:
+            message = (
+                f"{role.title} would all go to one node or group of nodes with the same {key}, or wait for it"
+            )
+            base = (*role.at, "template") if EXCLUSIVE in own else ("spec", "template")
+            at = (*base, "metadata", "annotations", EXCLUSIVE)
+            yield laid.runtime, weakened(at, message, "Write placement in the spec.")
+
+
+def shared_processes(laid: Laid) -> Found:
+    """With one process namespace the first process is the pause container's, which a run may not signal."""
+    for role in laid.planned():
+        if role.spec.get("shareProcessNamespace") and laid.uses_mpi:
+            message = (
+                f"ranks of {role.title} would not be told to save when the launcher is stopped: process 1 is"
+                " another's"
+            )
+            at = (*role.pod, "shareProcessNamespace")
+            yield laid.runtime, weakened(at, message, "Remove shareProcessNamespace.")
+
+
+def classed_by_priority(laid: Laid) -> Found:
+    """Pods of a PriorityClass that does not exist are refused (v1.34, plugin/pkg/admission/priority)."""
+    known = {f"training-{name}" for name in ("low", "normal", "high")} | {
+        *("system-cluster-critical", "system-node-critical")
+    }
+    for role in laid.planned():
+        name = role.spec.get("priorityClassName")
+        if name and name != f"training-{laid.unit.job.priority}":
+            ending = "" if name in known else f", and gangplan makes no PriorityClass '{name}'"
+            message = (
+                f"{role.title} would have priority class '{name}'; the plan has"
+                f" 'training-{laid.unit.job.priority}'{ending}"
+            )
+            at = (*role.pod, "priorityClassName")
+            yield laid.runtime, broken(at, message, "Write priority in the spec.", "priority")
 
 
 def probed(laid: Laid) -> Found:

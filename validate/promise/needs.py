@@ -1,0 +1,70 @@
+"""What pods wait for: claims, secrets and config maps that a patch names and nobody is known to make.
+
+The kubelet starts no container before each of them is there (v1.34, pkg/kubelet and pkg/volume).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from gangplan.validate.forms import Body, Path
+from gangplan.validate.promise.laid import Laid
+from gangplan.validate.promise.words import weakened
+from gangplan.validate.runtimes import entries_of, pod_of
+from gangplan.validate.schema_messages import Problem
+
+CLAIM, SECRET, MAP = "claim", "secret", "config map"
+# Every namespace has them: Kubernetes' own certificate, and OpenShift's for its services.
+EVERYWHERE = {(MAP, "kube-root-ca.crt"), (MAP, "openshift-service-ca.crt")}
+Need = tuple[str, str, Path]
+
+
+def named(laid: Laid) -> Iterator[tuple[int, Problem]]:
+    """Objects beside those of the plan; `optional: true` is nothing to wait for."""
+    generated = next((one for one in laid.run.generated if one["kind"] == "TrainingRuntime"), None)
+    if generated is None:
+        return
+    planned = {need[:2] for entry in entries_of(generated) for need in _needs(pod_of(entry))}
+    for role in laid.planned():
+        told: set[tuple[str, str]] = set()
+        for kind, name, path in _needs(role.spec):
+            if (kind, name) in planned | EVERYWHERE | told:
+                continue
+            told.add((kind, name))
+            home = laid.unit.job.namespace
+            message = f"{role.title} would never start unless namespace {home} has a {kind} '{name}'"
+            help = {
+                CLAIM: "Declare it in the team's file and mount it by data, or see that it is there.",
+                SECRET: "Declare it in the team's file and name it in secrets, or write optional: true.",
+                MAP: "See that it is there, or write optional: true.",
+            }[kind]
+            yield laid.runtime, weakened((*role.pod, *path), message, help)
+
+
+def _needs(spec: Body) -> Iterator[Need]:
+    for index, volume in enumerate(spec.get("volumes") or ()):
+        at: Path = ("volumes", index)
+        if claim := volume.get("persistentVolumeClaim"):
+            yield CLAIM, claim["claimName"], (*at, "persistentVolumeClaim")
+        yield from _sources(at, volume, "secretName")
+        for number, one in enumerate((volume.get("projected") or {}).get("sources") or ()):
+            yield from _sources((*at, "projected", "sources", number), one, "name")
+    for field in ("initContainers", "containers"):
+        for index, box in enumerate(spec.get(field) or ()):
+            for number, one in enumerate(box.get("envFrom") or ()):
+                inside = {"secret": one.get("secretRef"), "configMap": one.get("configMapRef")}
+                yield from _sources((field, index, "envFrom", number), inside, "name", "Ref")
+            for number, one in enumerate(box.get("env") or ()):
+                value = one.get("valueFrom") or {}
+                inside = {"secret": value.get("secretKeyRef"), "configMap": value.get("configMapKeyRef")}
+                yield from _sources((field, index, "env", number, "valueFrom"), inside, "name", "KeyRef")
+
+
+def _sources(at: Path, one: Body, key: str, ending: str = "") -> Iterator[Need]:
+    secret: dict[str, Any] = one.get("secret") or {}
+    if secret.get(key) and not secret.get("optional"):
+        yield SECRET, secret[key], (*at, f"secret{ending}")
+    found: dict[str, Any] = one.get("configMap") or {}
+    if found.get("name") and not found.get("optional"):
+        yield MAP, found["name"], (*at, f"configMap{ending}")
