@@ -132,3 +132,17 @@ def test_without_retries_nothing_is_held_or_watched(name: str, tmp_path: Path) -
     script = container(SPECS[name], folder=tmp_path)["command"][2]
     assert "hold" not in script
     assert "gangplan-told" not in script
+
+
+@pytest.mark.parametrize("retries", [0, 1])
+def test_a_worker_of_torch_holds_on_too(retries: int, tmp_path: Path) -> None:
+    """Its own Job goes by the first pod that has failed: one that is taken away must have ended by then."""
+    spec = SPECS["openmpi"].replace("image: openmpi", "image: pytorch") + f"retries: {retries}\n"
+    script = container(spec, "node", tmp_path)["command"][2]
+    pod = Pod.of(tmp_path, SHELLS[0], script)
+    with pod.begun("program") as process:
+        time.sleep(2)
+        assert (process.poll() is None) == bool(retries)
+        process.send_signal(signal.SIGTERM)
+        assert seconds_of(process) < 3
+        assert process.returncode == 7
