@@ -21,6 +21,7 @@ _SSH = """\
 while [ "${1#-}" != "$1" ]; do shift 2; done
 case $2 in
 *USR1*) echo "asked $1" >>"$LOG"; sleep 0.2; echo "ended $1" >>"$LOG" ;;
+*gangplan-asked*) [ ! -e "$FACTS/told-$1" ] || echo gangplan-interrupted ;;
 *gangplan-told*) echo "watched $1" >>"$LOG"; until [ -e "$FACTS/told-$1" ]; do sleep 0.1; done ;;
 esac
 """
@@ -131,7 +132,23 @@ def test_a_connection_that_breaks_says_nothing(pod: Pod) -> None:
 def test_without_retries_nothing_is_held_or_watched(name: str, tmp_path: Path) -> None:
     script = container(SPECS[name], folder=tmp_path)["command"][2]
     assert "hold" not in script
-    assert "gangplan-told" not in script
+    assert "watch" not in script
+
+
+def test_a_success_after_a_worker_was_told_to_end_is_none(pod: Pod) -> None:
+    """Its ranks saved and ended well: the run has to go on, and is not complete."""
+    pod.script = pod.script.replace(f"sleep {HOLD_S}", "sleep 1")
+    pod.script = pod.script.replace("/dev/shm/", f"{pod.folder}/")
+    pod.fact(f"told-{HOSTS[3]}")
+    (pod.folder / "bin/ssh").write_text(
+        _SSH.replace('*gangplan-told*) echo "watched $1" >>"$LOG"', "*gangplan-told*) exit 255")
+    )
+    done = pod.start("right")
+    assert done.returncode == 143
+    assert (
+        done.stderr
+        == f"gangplan: {HOSTS[3]} was told to end before the command ended; the run is not complete\n"
+    )
 
 
 @pytest.mark.parametrize("retries", [0, 1])
