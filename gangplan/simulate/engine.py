@@ -1,8 +1,9 @@
 """Events in order of time: runs arrive, are admitted, give way, finish.
 
 Between two events the scheduler runs until it finds nothing more to do. What is simplified: a preempted run
-gives its quota back at once (Kueue waits until its pods are gone), and runs that wait are tried again at
-once when quota comes free (Kueue collects such news for a second).
+gives its quota back at once (Kueue waits until its pods are gone). When quota comes free, the heads of strict
+queues are looked at first: Kueue tries them all the time, and tells blocked runs a second later
+(pkg/cache/queue/inadmissible_workloads.go, v0.18.2 and v0.19.2: requeueBatchPeriod).
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ class Engine:
         self._numbers = {queue.name: number for number, queue in enumerate(setup.queues)}
         self._future: list[tuple[float, int, int, Asking | Holding]] = []
         self._admissions = 0
+        self._freed = set[int]()  # queues of runs that gave quota back, of which waiting runs have not heard
         groups = [group for queue in setup.queues for group in queue.groups]
         # A search for flavors that was interrupted goes on in the next cycle, so a few without news are no
         # end.
@@ -76,12 +78,12 @@ class Engine:
     def finish(self, holding: Holding, now: float) -> None:
         """A run is done."""
         self.state.release(holding)
-        self._retry(holding.queue)
+        self._freed.add(holding.queue)
         self.events.append(Event(now, "finished", holding.run.name))
 
     def settle(self, now: float) -> None:
         """Cycles until one changes nothing, or until the same runs only take each other's place."""
-        idle, freed = 0, set[int]()
+        idle, freed = 0, self._freed
         gone: Counter[str] = Counter()
         while True:
             cycle = run_cycle(self.state, self.pending)

@@ -128,7 +128,9 @@ def simulated(world: World, runs: Mapping[str, Sequence[Object]], steps: Sequenc
                 engine.step()
         events, done = engine.events[done:], len(engine.events)
         admitted = {holding.run.name for holding in _holdings(engine)}
-        gone = {event.run for event in events if event.what == "preempted"} - admitted
+        # Kueue is looked at once it is calm: who came in between and went again is not seen there.
+        before = found[-1].admitted if found else frozenset()
+        gone = ({event.run for event in events if event.what == "preempted"} & before) - admitted
         found.append(State(frozenset(admitted), frozenset(gone)))
     return found
 
