@@ -26,6 +26,7 @@ from gangplan.plan.launchers import Found, UnreadableError, find
 from gangplan.plan.paths import HOSTFILE as HOSTFILE
 from gangplan.plan.paths import HYDRA_HOSTFILE as HYDRA_HOSTFILE
 from gangplan.plan.starts import start_troubles
+from gangplan.plan.through import elsewhere_faults
 from gangplan.plan.words import length_faults, word_faults
 
 _PYTHON = re.compile(r"python(3(\.[0-9]+)?)?")
@@ -54,6 +55,7 @@ def final_command(job: Job) -> Final:
         *script_fault,
         *word_faults(job, is_sound),
         *_launch_faults(job, found),
+        *(() if found else elsewhere_faults(job)),
         *flag_faults(job, found),
         *env_faults(job),
     ]

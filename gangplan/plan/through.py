@@ -5,12 +5,35 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gangplan.findings import Severity
-from gangplan.plan.faults import Edit, Trouble
+from gangplan.model.job import Job
+from gangplan.plan.faults import Edit, Fault, Trouble
 from gangplan.plan.launch import Kept
 from gangplan.plan.launchers import base
-from gangplan.plan.launchers.prefixes import BECOMES, CONTAINERS, ELSEWHERE, SEES_ONE_HOST
+from gangplan.plan.launchers.prefixes import BECOMES, CONTAINERS, ELSEWHERE, SEES_ONE_HOST, peel
 
 _PLAIN = frozenset({"script", "coverage", "memray", "scalene", "mprof", "kernprof", "viztracer"})
+
+
+# Programs that start containers by a daemon, or by rights, that no pod of a run has. Apptainer and its like may do
+# without, where nodes let users make namespaces.
+_BY_DAEMON = frozenset({"docker", "podman", "nerdctl"})
+
+
+def elsewhere_faults(job: Job) -> Iterator[Fault]:
+    """A program of the user's own that would run on another host, or in a container that nobody starts."""
+    at = peel(job.command).at
+    name = base(job.command[at]) if at < len(job.command) else ""
+    if name in _BY_DAEMON:
+        message = f"{name} needs a daemon, or rights, that no container of a run has"
+        help = "Make its image the run's image, and write the program alone."
+        yield Fault("command-prefix", ("command", at), message, help)
+    elif name in ELSEWHERE:
+        message = (
+            f"{name} names a host to start the program on, but the run's own are only known when it starts"
+        )
+        yield Fault(
+            "command-hosts", ("command", at), message, "Write the program alone; it is started on every rank."
+        )
 
 
 def _is_outer(kept: Kept, name: str) -> bool:
