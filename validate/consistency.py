@@ -6,7 +6,8 @@ at once, or when the pods are to be made, which a user sees only as an event.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gangplan.validate import bounds, queues, runtimes, trainjobs
@@ -38,6 +39,8 @@ NAMESPACED = (
     "TrainJob",
     "TrainingRuntime",
 )
+POD_SECURITY_LEVELS = ("privileged", "baseline", "restricted")
+POD_SECURITY_VERSION = re.compile(r"latest|v1\.(0|[1-9][0-9]*)")
 STANDARD_FINALIZERS = ("kubernetes", "orphan", "foregroundDeletion")
 
 
@@ -50,6 +53,8 @@ def problems(body: Body, others: Sequence[Body], versions: SchemaVersions) -> li
         found.append(problem(("metadata", "namespace"), message))
     if kind == "RoleBinding":
         found += _binding(body)
+    elif kind == "Namespace":
+        found += _pod_security(body["metadata"].get("labels") or {})
     elif kind == "ClusterRole":
         found += _rights(body)
     elif kind == "LimitRange":
@@ -102,6 +107,21 @@ def _finalizers(body: Body, finalizers: list[str]) -> Found:
                 ("metadata", "finalizers", index),
                 f"'{name}' is not a finalizer's name",
                 "Write example.com/name.",
+            )
+
+
+def _pod_security(labels: Mapping[str, str]) -> Found:
+    """Levels and versions of pod security (k8s.io/pod-security-admission v0.34, api/helpers.go)."""
+    for mode in ("enforce", "audit", "warn"):
+        key = f"pod-security.kubernetes.io/{mode}"
+        level, version = labels.get(key), labels.get(f"{key}-version")
+        if level is not None and level not in POD_SECURITY_LEVELS:
+            levels = ", ".join(POD_SECURITY_LEVELS)
+            yield problem(("metadata", "labels", key), f"'{level}' is no level; there are {levels}")
+        if version is not None and not POD_SECURITY_VERSION.fullmatch(version):
+            message = f"'{version}' is no version of pod security"
+            yield problem(
+                ("metadata", "labels", f"{key}-version"), message, "Write latest, or a version such as v1.34."
             )
 
 

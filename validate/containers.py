@@ -238,7 +238,7 @@ def security(path: Path, context: Body) -> Found:
 def beside_pod(path: Path, one: Body, spec: Body) -> Found:
     """What depends on the pod: /proc in the open needs its own users, a sleep must end before it does."""
     sleep = (((one.get("lifecycle") or {}).get("preStop") or {}).get("sleep") or {}).get("seconds", 0)
-    if not 0 <= sleep < spec.get("terminationGracePeriodSeconds", 30):
+    if not 0 <= sleep <= max(0, spec.get("terminationGracePeriodSeconds", 30)):
         yield problem(
             (*path, "lifecycle", "preStop", "sleep"), f"a sleep of {sleep} s does not fit the pod's end"
         )

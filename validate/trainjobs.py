@@ -46,7 +46,7 @@ def train_job(body: Body, beside: Body | None, versions: SchemaVersions) -> Foun
     trainer = spec.get("trainer") or {}
     reference = spec["runtimeRef"]
     queue = (body["metadata"].get("labels") or {}).get(QUEUE)
-    if queue and not is_subdomain(queue):
+    if queue is not None and not is_subdomain(queue):
         yield problem(("metadata", "labels", QUEUE), f"'{queue}' cannot be the name of a queue")
     if beside is not None:
         own = beside["metadata"]

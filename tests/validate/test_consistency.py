@@ -94,3 +94,23 @@ def test_annotations_have_a_limit_in_bytes() -> None:
     bodies[2]["metadata"]["annotations"] = {"example.com/note": "ü" * 131_073}
     found = judge(bodies, CLUSTERS[-1])[2]
     assert [one.path for one in found] == [("metadata", "annotations")]
+
+
+@pytest.mark.parametrize(
+    ("label", "value", "says"),
+    [
+        ("enforce", "restricted", ""),
+        ("enforce", "strict", "is no level"),
+        ("warn", "", "is no level"),
+        ("enforce-version", "latest", ""),
+        ("enforce-version", "v1.34", ""),
+        ("audit-version", "1.34", "is no version"),
+        ("enforce-version", "restricted", "is no version"),
+    ],
+)
+def test_pod_security_is_read_as_the_server_reads_it(label: str, value: str, says: str) -> None:
+    labels = {f"pod-security.kubernetes.io/{label}": value}
+    body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "nlp", "labels": labels}}
+    found = judge([body], CLUSTERS[-1])[0]
+    assert [one.message for one in found if says in one.message] == [one.message for one in found]
+    assert bool(found) == bool(says)
