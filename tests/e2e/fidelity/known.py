@@ -101,6 +101,14 @@ KNOWN: tuple[Known, ...] = (
         kind="ResourceQuota",
     ),
     Known(
+        name="fraction-as-a-number",
+        refuses=GANGPLAN,
+        says=r"is the number \d+\.\d+; a quantity",
+        cause="a built-in kind takes 1.5 and stores 1500m, and Git shows drift; the CRDs take no fractions",
+        right=GANGPLAN,
+        kind="ResourceQuota",
+    ),
+    Known(
         name="record-with-a-line-break",
         refuses=GANGPLAN,
         says=r"record is the text '[^']*\\n'",
