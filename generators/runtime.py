@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from gangplan.generators.common import PREFIX, Pairs, literal, objects_of, run_annotations, run_labels
 from gangplan.model.exits import FINAL_CODES, LAUNCH_EXITS
 from gangplan.model.job import Job, Mount, Platform, Resources
@@ -147,12 +149,15 @@ def _worker(job: Job, argv: list[str]) -> tuple[list[str], list[str]]:
     On SIGTERM the shell ends the ranks.
     """
     template = "launch/worker.sh.j2" if job.uses_mpi else "launch/torch.sh.j2"
-    script = (
-        render_script(template, {"grace_s": job.grace_s, "torch": not job.uses_mpi, "hold_s": _hold_s(job)})
-        + "\n"
-    )
+    values = {"grace_s": job.grace_s, "torch": not job.uses_mpi, "hold_s": _hold_s(job)}
+    script = _text(template, values)
     server = [job.image.ssh.server, "-De", "-f", job.image.ssh.config]
     return ["/bin/sh", "-c", script, "gangplan-worker"], server if job.uses_mpi else argv
+
+
+def _text(template: str, values: dict[str, Any]) -> str:
+    """A script that ends with one line break: only then YAML shows it line by line."""
+    return render_script(template, values).rstrip("\n") + "\n"
 
 
 def _script(unit: Unit) -> str:
@@ -179,7 +184,7 @@ def _script(unit: Unit) -> str:
         "exits": LAUNCH_EXITS,
         "hold_s": _hold_s(job),
     }
-    return render_script(f"launch/{template}.sh.j2", values) + "\n"
+    return _text(f"launch/{template}.sh.j2", values)
 
 
 def _hold_s(job: Job) -> int:

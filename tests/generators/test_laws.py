@@ -368,3 +368,16 @@ def test_a_tenant(root: Path) -> None:
     assert bodies["LocalQueue"]["spec"] == {"clusterQueue": "nlp", "stopPolicy": "None"}
     for body in bodies.values():
         assert body["metadata"]["labels"]["gangplan.dev/cost-centre"] == "cc-1"
+
+
+@pytest.mark.parametrize("more", ["", "retries: 1\n", "launcher: {runsRanks: true}\n"])
+@pytest.mark.parametrize("image", ["openmpi", "openmpi4", "mpich", "pytorch"])
+def test_scripts_are_shown_line_by_line(image: str, more: str, root: Path) -> None:
+    """A reviewer reads them; with a line break more than one at its end YAML shows a text in quotes."""
+    if image == "pytorch" and "launcher" in more:
+        more = ""
+    text = workspaces.SPEC.replace("image: openmpi", f"image: {image}") + more
+    workspaces.write(root, {"specs/nlp/filings.yaml": text})
+    shown = workspaces.render(root, "-o", "-").out
+    assert "\\n" not in shown
+    assert shown.count("- |\n") >= (1 if image == "pytorch" else 2)
