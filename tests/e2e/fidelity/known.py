@@ -101,6 +101,23 @@ KNOWN: tuple[Known, ...] = (
         kind="ResourceQuota",
     ),
     Known(
+        name="name-from-the-address",
+        refuses=GANGPLAN,
+        says=r"required field 'metadata' is missing",
+        cause="without metadata, the name comes from the address of the request; Git has no such address",
+        right=GANGPLAN,
+        at=r"^metadata$",
+    ),
+    Known(
+        name="torch-without-fields",
+        refuses=GANGPLAN,
+        says=r"unknown field '\w+' in spec\.mlPolicy\.torch",
+        cause="Trainer 2.2's CRD names no fields of torch, and the server drops them without a word",
+        right=GANGPLAN,
+        kind="TrainingRuntime",
+        at=r"^spec\.mlPolicy\.torch",
+    ),
+    Known(
         name="fraction-as-a-number",
         refuses=GANGPLAN,
         says=r"is the number \d+\.\d+; a quantity",
