@@ -35,8 +35,8 @@ def secrets(tenant: Tenant) -> list[Body]:
 
 def _has_null_byte_policy(store: Store) -> bool:
     """Since external-secrets 2.3.0 the CRD persists `nullBytePolicy: Ignore` (issue 6398); before, the
-    field is unknown and server-side apply refuses it."""
-    return store.version is None or store.version.at_least(2, 3)
+    field is unknown and server-side apply refuses it: left out where the version is not stated."""
+    return store.version is not None and store.version.at_least(2, 3)
 
 
 def _go_duration(seconds: int) -> str:

@@ -62,7 +62,7 @@ class Versions(Strict):
     )
     external_secrets: Version | None = Field(
         None,
-        description="External Secrets Operator version, where secretStore is set; omitted: 2.3 or later.",
+        description="External Secrets Operator version, where secretStore is set; omitted: any with API v1.",
         examples=["2.9.0"],
     )
 

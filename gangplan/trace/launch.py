@@ -249,7 +249,8 @@ def program(context: Context, role: str, index: int) -> list[Cause]:
     if role == "worker":
         starts = "its SSH server" if context.job.uses_mpi else "the command"
         why = own(f"a worker starts {starts}, and passes SIGTERM on to its ranks")
-        return [why, *asides(context.framework()), *(context.chosen("gracePeriod") if index == 2 else [])]
+        ends = [*context.chosen("gracePeriod"), *_held(context)] if index == 2 else []
+        return [why, *asides(context.framework()), *ends]
     if index != 2:
         return [own("the launcher waits for its workers, then hands over to the command")]
     script = own(f"the launch script: it waits until all hosts of {HOSTFILE} answer")
@@ -258,5 +259,10 @@ def program(context: Context, role: str, index: int) -> list[Cause]:
     carried = asides(names) if context.unit.launch.program == "deepspeed" else []
     around = asides([*context.mpi(), *context.framework(), context.gang(), _first(context)])
     setup = [context.image("mpi", "setup")] if context.job.image.mpi else []
-    grace = [*context.chosen("gracePeriod"), context.spec("launcher", "runsRanks").aside()]
+    grace = [*context.chosen("gracePeriod"), context.spec("launcher", "runsRanks").aside(), *_held(context)]
     return [script, *context.workers(), *setup, *wait, *carried, *grace, *around]
+
+
+def _held(context: Context) -> list[Cause]:
+    """Whether a pod that has failed waits, so that a try that the platform ended is told from it."""
+    return asides([*context.chosen("retries"), context.cluster("versions", "trainer")])

@@ -236,7 +236,6 @@ def test_secrets_name_keys_and_hold_nothing(root: Path) -> None:
                     "conversionStrategy": "Default",
                     "decodingStrategy": "None",
                     "metadataPolicy": "None",
-                    "nullBytePolicy": "Ignore",
                 }
             }
         ],
@@ -250,7 +249,7 @@ def test_secrets_name_keys_and_hold_nothing(root: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("version", "is_there"), [(None, True), ("2.2.0", False), ("2.3.0", True), ("3.0", True)]
+    ("version", "is_there"), [(None, False), ("2.2.0", False), ("2.3.0", True), ("3.0", True)]
 )
 def test_the_policy_on_null_bytes_is_of_newer_operators(
     version: str | None, is_there: bool, root: Path

@@ -101,6 +101,14 @@ KNOWN: tuple[Known, ...] = (
         kind="ResourceQuota",
     ),
     Known(
+        name="queue-quota-with-spaces",
+        refuses=GANGPLAN,
+        says=r"is the text ' |is the text '[^']* '; expected: a quantity",
+        cause="Kueue's webhook writes the amount without spaces before the CRD is asked: Git shows drift",
+        right=GANGPLAN,
+        kind="ClusterQueue",
+    ),
+    Known(
         name="name-from-the-address",
         refuses=GANGPLAN,
         says=r"required field 'metadata' is missing",
@@ -276,6 +284,15 @@ KNOWN: tuple[Known, ...] = (
         right=GANGPLAN,
         kind="TrainingRuntime",
         at=r"template\.spec\.resources|resourceClaims|resources\.claims",
+    ),
+    Known(
+        name="claims-before-1.34",
+        refuses=GANGPLAN,
+        says=r"the pod has no resourceClaim",
+        cause="before 1.34 the server drops claims of the containers that Trainer makes, without a word",
+        right=GANGPLAN,
+        kind="TrainJob",
+        at=r"resourcesPerNode",
     ),
     Known(
         name="empty-text",
