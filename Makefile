@@ -62,7 +62,7 @@ constraints: $(READY) ## Pin the newest allowed packages by hash (needs uv)
 	@uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --all-extras pyproject.toml -o constraints.txt
 
 schemas: $(READY) ## Generate the schemas anew from their pinned sources (development only)
-	@$(BIN)/python validate/schemas/build.py
+	@$(BIN)/python validate/apiserver/schemas/build.py
 
 bench: $(READY) ## Measure speed and memory, beside kustomize and the bare limit
 	@$(BIN)/python -m benchmarks

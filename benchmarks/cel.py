@@ -18,8 +18,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from gangplan.validate.cel import admission, conformance
-from gangplan.validate.cel.environment import Environment
+from gangplan.cel import admission, conformance
+from gangplan.cel.environment import Environment
 
 CASES = Path(__file__).parents[1] / "tests" / "cel" / "conformance.json"
 # Shaped like the policies in policies/: guards, loops, texts, amounts, addresses.

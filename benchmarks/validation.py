@@ -30,7 +30,7 @@ def validation(times: int) -> list[Figure]:
 
 def _kubeconform() -> tuple[str, Run]:
     """The second opinion alone on the committed tree: the judge's name, empty without one, and its run."""
-    from gangplan.second_opinion import second_opinion
+    from gangplan.pipeline.second_opinion import second_opinion
 
     before, cpu = time.perf_counter(), _cpu_s()
     judge, _ = second_opinion(_ROOT, _ROOT / "rendered")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from gangplan import second_opinion
+from gangplan.pipeline import second_opinion
 from gangplan.tools.pins import KUBECONFORM, KUSTOMIZE
 from tests import workspaces
 from tests.tools.real import provisioned, real_kubeconform, real_kubectl, real_kustomize

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from gangplan.errors import Exit
-from gangplan.pipeline import Request, preview
+from gangplan.pipeline.stages import Request, preview
 from gangplan.report.cluster import shown
 from gangplan.report.kueue_config import go_duration
 from gangplan.report.upgrade import ABSENT

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from gangplan import pipeline
 from gangplan.errors import Exit
+from gangplan.pipeline import stages as pipeline
 from gangplan.tools.kustomize import KustomizeEngine
 from tests import workspaces
 from tests.workspaces import REPOSITORY, gangplan_process, render, rendered, tree, write

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from gangplan.objects import dump_all, ref_of
 from gangplan.overlay import Builder, load_component
-from gangplan.pipeline import Request, preview
+from gangplan.pipeline.stages import Request, preview
 from gangplan.source import ManifestError, load_blocks, load_objects
 from gangplan.source import blocks as reader
 

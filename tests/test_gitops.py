@@ -14,7 +14,7 @@ from gangplan.gitops.argocd import (
     Source,
     argocd_objects,
 )
-from gangplan.pipeline import Request, preview
+from gangplan.pipeline.stages import Request, preview
 from gangplan.source import load_objects
 from tests.e2e.story import ROOT
 from tests.workspaces import gangplan

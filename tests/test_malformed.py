@@ -115,7 +115,7 @@ def test_table(case: Case, workspace: Path, request: pytest.FixtureRequest) -> N
         request.getfixturevalue("builder")
     case.apply(workspace)
     code = case.body.get("exit", Exit.INPUT)
-    # All three go the same way through gangplan.pipeline up to where it stops here.
+    # All three go the same way through gangplan.pipeline.stages up to where it stops here.
     for command in ("render", "validate", "plan") if _is_for_all(case) else ("render",):
         outcome = assert_refused(workspace, case.expected, code, command)
     place, rule = _first(case)

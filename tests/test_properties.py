@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from gangplan.findings import Severity
 from gangplan.objects import Body, dump, walk
-from gangplan.pipeline import Request, Result, preview
+from gangplan.pipeline.stages import Request, Result, preview
 from gangplan.plan.names import PLACEHOLDER
 from tests import kubelet, strategies, workspaces
 

@@ -10,11 +10,12 @@ from fractions import Fraction
 
 from gangplan.model.amounts import bare
 from gangplan.model.quantity import Quantity
-from gangplan.validate import queues, rights
-from gangplan.validate.forms import Body, Found
-from gangplan.validate.queues import Index
-from gangplan.validate.schema_messages import Problem
-from gangplan.validate.tree import Capacity, Key, Member, amount, circle
+from gangplan.validate import rights
+from gangplan.validate.apiserver.forms import Body, Found
+from gangplan.validate.apiserver.schema_messages import Problem
+from gangplan.validate.kueue import queues
+from gangplan.validate.kueue.queues import Index
+from gangplan.validate.kueue.tree import Capacity, Key, Member, amount, circle
 
 # flavor -> resource -> what its nodes have
 Offered = Mapping[str, Mapping[str, Quantity]]

@@ -8,7 +8,7 @@ from fractions import Fraction
 from itertools import combinations
 
 from gangplan.model.amounts import bare, say
-from gangplan.validate.contention import Demand
+from gangplan.validate.kueue.contention import Demand
 from gangplan.validate.world import NodeGroup
 
 # Pairs are looked at among so many of the largest runs of a pool; more would only name other victims.

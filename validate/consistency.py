@@ -10,8 +10,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gangplan.validate import bounds, queues, runtimes, trainjobs
-from gangplan.validate.forms import (
+from gangplan.validate.apiserver import bounds
+from gangplan.validate.apiserver.forms import (
     Body,
     Found,
     Path,
@@ -22,8 +22,10 @@ from gangplan.validate.forms import (
     range_of,
     selector,
 )
-from gangplan.validate.schema import COMPONENT_OF_GROUP, SchemaVersions
-from gangplan.validate.schema_messages import Problem, in_order
+from gangplan.validate.apiserver.schema import COMPONENT_OF_GROUP, SchemaVersions
+from gangplan.validate.apiserver.schema_messages import Problem, in_order
+from gangplan.validate.kueue import queues
+from gangplan.validate.trainer import runtimes, trainjobs
 
 ANNOTATIONS_BYTES = 256 * 1024
 # Kinds that gangplan emits into namespaces.

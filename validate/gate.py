@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from gangplan.validate import consistency, lifecycle
-from gangplan.validate.crdrules.check import problems as crd_problems
-from gangplan.validate.schema import SchemaVersions
-from gangplan.validate.schema import problems as schema_problems
-from gangplan.validate.schema_messages import Problem
+from gangplan.validate import consistency
+from gangplan.validate.apiserver.crdrules.check import problems as crd_problems
+from gangplan.validate.apiserver.schema import SchemaVersions
+from gangplan.validate.apiserver.schema import problems as schema_problems
+from gangplan.validate.apiserver.schema_messages import Problem
+from gangplan.validate.trainer import lifecycle
 
 
 def judge(bodies: Sequence[dict[str, Any]], versions: SchemaVersions) -> list[list[Problem]]:

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gangplan.validate.forms import Body, Path
-from gangplan.validate.runtimes import JOBSET, entries_of, pod_of
-from gangplan.validate.schema_messages import Problem
+from gangplan.validate.apiserver.forms import Body, Path
+from gangplan.validate.apiserver.schema_messages import Problem
+from gangplan.validate.trainer.runtimes import JOBSET, entries_of, pod_of
 from gangplan.validate.world import Run, World
 
 RULE = "pod-security"

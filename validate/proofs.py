@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from gangplan.validate import launching, podsecurity
-from gangplan.validate.admission.proof import admission
-from gangplan.validate.contention import prove_resumable
-from gangplan.validate.fit.proof import find_nodes
+from gangplan.validate import podsecurity
+from gangplan.validate.apiserver.schema_messages import Problem
+from gangplan.validate.kueue.contention import prove_resumable
+from gangplan.validate.kueue.proof import admission
 from gangplan.validate.network import reachability
 from gangplan.validate.promise import kept
-from gangplan.validate.schema_messages import Problem
+from gangplan.validate.scheduler.proof import find_nodes
+from gangplan.validate.trainer import launching
 from gangplan.validate.world import Run, World
 
 Proof = Callable[[World, Run], Iterator[tuple[int, Problem]]]

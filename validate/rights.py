@@ -6,9 +6,9 @@ The generator keeps to this; a cluster's overlay is written by hand and reviewed
 from __future__ import annotations
 
 from gangplan.findings import Severity
-from gangplan.validate.forms import Body, Found
-from gangplan.validate.queues import Index
-from gangplan.validate.schema_messages import Problem
+from gangplan.validate.apiserver.forms import Body, Found
+from gangplan.validate.apiserver.schema_messages import Problem
+from gangplan.validate.kueue.queues import Index
 
 RULE = "rights-too-wide"
 # OpenShift's cluster-monitoring-operator: its Prometheus takes namespaces with this label, that of user

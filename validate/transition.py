@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from gangplan.findings import Severity
-from gangplan.validate.crdrules.check import changed as crd_changed
-from gangplan.validate.forms import Body, Path
-from gangplan.validate.schema import SchemaVersions, minor_key
-from gangplan.validate.schema_messages import Problem, dotted
+from gangplan.validate.apiserver.crdrules.check import changed as crd_changed
+from gangplan.validate.apiserver.forms import Body, Path
+from gangplan.validate.apiserver.schema import SchemaVersions, minor_key
+from gangplan.validate.apiserver.schema_messages import Problem, dotted
 
 REMOVED, REPLACED, EDITED = "run-removed", "run-replaced", "runtime-edited"
 IMMUTABLE, QUEUE = "immutable-changed", "queue-removed"

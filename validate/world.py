@@ -11,8 +11,8 @@ from gangplan.model.quantity import Quantity
 from gangplan.plan import Unit
 from gangplan.spec.cluster import Cluster
 from gangplan.spec.nodes import NodePool
-from gangplan.validate.forms import Body
-from gangplan.validate.schema import SchemaVersions
+from gangplan.validate.apiserver.forms import Body
+from gangplan.validate.apiserver.schema import SchemaVersions
 
 HOSTNAME = "kubernetes.io/hostname"
 

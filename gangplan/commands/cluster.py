@@ -10,7 +10,7 @@ from gangplan.commands.common import print_findings
 from gangplan.commands.reports import repository_folder
 from gangplan.errors import Exit, UserError
 from gangplan.findings import Finding, Severity, in_order
-from gangplan.pipeline import Request, Result, preview
+from gangplan.pipeline.stages import Request, Result, preview
 from gangplan.report.cluster import ClusterReport, cluster_facts, cluster_text
 from gangplan.report.json import json_report
 from gangplan.report.kueue_config import kueue_config as config_text

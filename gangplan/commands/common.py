@@ -11,7 +11,7 @@ from typing import TextIO
 
 from gangplan.errors import Exit, UserError
 from gangplan.findings import Finding, Severity, worst
-from gangplan.pipeline import Request, Result
+from gangplan.pipeline.stages import Request, Result
 from gangplan.report.text import Line, text_report
 from gangplan.waivers import is_policy
 from gangplan.workspace import find_root

@@ -13,7 +13,7 @@ from gangplan.packs.facts import FACTS
 from gangplan.packs.kinds import example
 from gangplan.packs.model import Fact, Pack, Value
 from gangplan.packs.read import POLICIES, Source, find, name_of
-from gangplan.policing import own_sources
+from gangplan.policy.checks import own_sources
 from gangplan.rules import POLICIES as POLICIES_OF
 from gangplan.rules import Rule
 from gangplan.workspace import find_root

@@ -19,11 +19,11 @@ from gangplan.fixes import Mended, mend, read, write
 from gangplan.fixes.edits import apart, apply
 from gangplan.fixes.images import digests, names
 from gangplan.overlay import load_component
-from gangplan.pipeline import Request
+from gangplan.pipeline.scan import scan
+from gangplan.pipeline.scope import select
+from gangplan.pipeline.stages import Request
 from gangplan.report.escape import log_line
 from gangplan.report.mended import mended_text, patch_text
-from gangplan.scan import scan
-from gangplan.scope import select
 from gangplan.source import Document, load_file
 from gangplan.spec.catalog import ImageCatalog
 from gangplan.spec.cluster import Cluster

@@ -12,7 +12,7 @@ from gangplan.gitops.argocd import Source, argocd_objects
 from gangplan.model.support import TRAINER
 from gangplan.model.version import parse_version
 from gangplan.objects import dump_all
-from gangplan.pipeline import Request
+from gangplan.pipeline.stages import Request
 from gangplan.spec.namespaces import namespace_of
 from gangplan.workspace import RENDERED, Workspace, load
 

@@ -10,13 +10,13 @@ from gangplan.commands.standing import built_world
 from gangplan.errors import UserError
 from gangplan.findings import Finding
 from gangplan.model.quantity import Quantity
-from gangplan.pipeline import Request, Result
+from gangplan.model.usage import read_usage
+from gangplan.pipeline.stages import Request, Result
 from gangplan.report.now import Now
 from gangplan.resolve import resolve_site
 from gangplan.source import load_objects
-from gangplan.usage import read_usage
-from gangplan.validate.admission import Usage, Verdict, judge
-from gangplan.validate.tree import Key, members, root_of
+from gangplan.validate.kueue import Usage, Verdict, judge
+from gangplan.validate.kueue.tree import Key, members, root_of
 from gangplan.validate.world import World
 from gangplan.workspace import load
 

@@ -11,7 +11,7 @@ from gangplan.commands.now import against
 from gangplan.commands.reports import repository_folder
 from gangplan.errors import Exit, UserError
 from gangplan.findings import in_order
-from gangplan.pipeline import Request, preview
+from gangplan.pipeline.stages import Request, preview
 from gangplan.report.json import findings_part
 from gangplan.report.network import network_document, network_text
 from gangplan.report.now import now_document, now_text

@@ -13,11 +13,11 @@ from gangplan.findings import Finding, Severity, in_order
 from gangplan.objects import POLICY, dump_all
 from gangplan.packs.choose import chosen
 from gangplan.packs.read import find, names
-from gangplan.pipeline import Request
-from gangplan.policing import check_own, check_policies, own_sources
-from gangplan.policy_cases import RULE_NONE as UNTESTED
-from gangplan.policy_cases import judge_cases, suites
-from gangplan.policy_export import exported
+from gangplan.pipeline.stages import Request
+from gangplan.policy.cases import RULE_NONE as UNTESTED
+from gangplan.policy.cases import judge_cases, suites
+from gangplan.policy.checks import check_own, check_policies, own_sources
+from gangplan.policy.export import exported
 from gangplan.report.escape import own_line
 from gangplan.resolve.facts import facts
 from gangplan.workspace import Workspace, load, nearest

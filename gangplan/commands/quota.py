@@ -12,12 +12,12 @@ from gangplan.findings import Finding, Severity, in_order, warning
 from gangplan.model.amounts import bare, say
 from gangplan.model.quantity import ZERO, Quantity
 from gangplan.model.site import Site
-from gangplan.pipeline import Request, platform_findings
+from gangplan.model.usage import Usage, read_usage
+from gangplan.pipeline.stages import Request, platform_findings
 from gangplan.report.quota import Holding, Row, percent, quota_document, quota_text
 from gangplan.resolve import resolve_site
 from gangplan.resolve.shares import capacity, measure
 from gangplan.resolve.tree import most_by_queue
-from gangplan.usage import Usage, read_usage
 from gangplan.workspace import ClusterFile, load, nearest
 
 # Founding requirements, appendix A: warn from 90 % of a quota (S0's example is 30/32 = 94 %).

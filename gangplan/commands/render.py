@@ -13,8 +13,8 @@ from gangplan.commands.since import add_since, check_base, checked_tree
 from gangplan.emit import Outcome
 from gangplan.errors import Exit, UserError
 from gangplan.findings import in_order
-from gangplan.pipeline import Request, Result, preview
-from gangplan.pipeline import render as run_render
+from gangplan.pipeline.stages import Request, Result, preview
+from gangplan.pipeline.stages import render as run_render
 from gangplan.report.difference import difference
 from gangplan.report.model import Report
 from gangplan.tools.kustomize import engine

@@ -9,17 +9,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from gangplan.cel.errors import CompileError
 from gangplan.errors import Exit, ToolError, UserError
 from gangplan.findings import Location
 from gangplan.model.version import parse_version
-from gangplan.pipeline import Request
+from gangplan.pipeline.stages import Request
 from gangplan.source import Limits, ManifestError, load_objects, load_several
 from gangplan.source import Path as Steps
 from gangplan.spec.crd_files import SCHEMAS
-from gangplan.validate.cel.errors import CompileError
-from gangplan.validate.crdrules.imported import schema_rules
-from gangplan.validate.crdrules.manifest import fault
-from gangplan.validate.crdrules.registry import stored
+from gangplan.validate.apiserver.crdrules.imported import schema_rules
+from gangplan.validate.apiserver.crdrules.manifest import fault
+from gangplan.validate.apiserver.crdrules.registry import stored
 from gangplan.workspace import load, nearest
 
 # CRDs are larger and deeper than what people write.

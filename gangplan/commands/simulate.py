@@ -7,11 +7,11 @@ import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from gangplan import expand
 from gangplan.commands.common import exit_code, print_findings
 from gangplan.commands.standing import built_world
 from gangplan.errors import Exit, UserError
-from gangplan.pipeline import Request, Result, preview
+from gangplan.pipeline import worker
+from gangplan.pipeline.stages import Request, Result, preview
 from gangplan.report.simulate import simulate_document, simulate_text
 from gangplan.resolve.platform import resolve_platform
 from gangplan.simulate import Run, run_of, setup_of, simulate
@@ -112,5 +112,5 @@ def _runs(world: World, result: Result, options: Options) -> tuple[list[Run], li
     return sorted(runs, key=lambda run: (run.arrival, run.name)), never
 
 
-def _active(result: Result) -> list[expand.Run]:
+def _active(result: Result) -> list[worker.Run]:
     return [run for run in result.runs if not run.unit.job.is_archived]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from gangplan.emit import Outcome
 from gangplan.errors import UserError
 from gangplan.findings import in_order
-from gangplan.pipeline import Request, Result
-from gangplan.since import Tree, findings_since, tree_of
-from gangplan.whence import located
+from gangplan.pipeline.base import Tree, findings_since, tree_of
+from gangplan.pipeline.stages import Request, Result
+from gangplan.provenance.lines import located
 from gangplan.workspace import RENDERED, load
 
 

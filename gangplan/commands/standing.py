@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from gangplan.gates import versions_of
-from gangplan.pipeline import Request, Result, preview
+from gangplan.pipeline.stages import Request, Result, preview
 from gangplan.resolve.platform import resolve_platform
 from gangplan.source import load_objects
+from gangplan.validate.versions import versions_of
 from gangplan.validate.world import World, world_of
 from gangplan.workspace import load
 

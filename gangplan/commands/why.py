@@ -6,12 +6,12 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from gangplan.asked import ask, place_in
 from gangplan.commands.common import exit_code, print_findings
 from gangplan.errors import Exit, UserError
-from gangplan.pipeline import Request, Result, preview
+from gangplan.pipeline.stages import Request, Result, preview
+from gangplan.provenance.lookup import ask, place_in
 from gangplan.report.origins import origins_text
-from gangplan.report.whence import answer_text
+from gangplan.report.provenance import answer_text
 from gangplan.workspace import load
 
 

@@ -1,6 +1,6 @@
 """Which versions gangplan knows, and what each line decides. Adding a version is a line in a table here.
 
-A line is major and minor, such as "2.3". Schemas of a new line go into `validate/schemas/` besides.
+A line is major and minor, such as "2.3". Schemas of a new line go into `validate/apiserver/schemas/` besides.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Tool:
     last: str
 
 
-# Those whose API schemas are in validate/schemas/.
+# Those whose API schemas are in validate/apiserver/schemas/.
 KUBERNETES = tuple(f"1.{minor}" for minor in range(30, 38))
 
 # JobSet: go.mod of the tags v2.1.0, v2.2.1, v2.3.0. Fields: the TrainJob CRD of the same tags

@@ -8,7 +8,7 @@ from typing import Any
 
 from gangplan.model.amounts import say
 from gangplan.model.quantity import Format, Quantity
-from gangplan.validate.admission import Verdict
+from gangplan.validate.kueue import Verdict
 
 
 def admission_words(verdict: Verdict | None) -> str:

@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from decimal import Decimal
 
-from gangplan.expand import Run
 from gangplan.model.duration import format_duration
 from gangplan.model.job import Job, Pool, Resources
 from gangplan.model.quantity import Quantity
+from gangplan.pipeline.worker import Run
 
 SECONDS = 3600
 NANO = 10**9

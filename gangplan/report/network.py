@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from gangplan.expand import Run
+from gangplan.pipeline.worker import Run
 from gangplan.validate.network.flows import Flow
 
 SHAPE = 1

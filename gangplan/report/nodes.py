@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gangplan.validate.fit import Fit
+from gangplan.validate.scheduler import Fit
 
 NAMES = {"node": "workers", "launcher": "launcher"}
 TAILS = {"sure": "", "possible": " (if they are packed tightly)", "no": "", "unknown": " (not judged)"}

@@ -9,7 +9,7 @@ from typing import Any
 
 from gangplan.model.amounts import bare, say
 from gangplan.model.quantity import Quantity, parse
-from gangplan.validate.admission import Verdict
+from gangplan.validate.kueue import Verdict
 
 # Kueue's own sentence (flavorassigner.go, v0.15.2 to v0.19.2).
 MORE = re.compile(r"insufficient unused quota for (\S+) in flavor (\S+), (\S+) more needed")

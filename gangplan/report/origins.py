@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from gangplan.expand import Run
 from gangplan.model.duration import format_duration
+from gangplan.pipeline.worker import Run
 from gangplan.report.escape import own_line
 
 

@@ -6,11 +6,11 @@ import shlex
 from collections.abc import Sequence
 from typing import Any
 
-from gangplan.expand import Run
 from gangplan.model.amounts import say
 from gangplan.model.duration import format_duration
 from gangplan.model.job import Resources
 from gangplan.model.quantity import Quantity
+from gangplan.pipeline.worker import Run
 from gangplan.report.admission import admission_document, admission_words
 from gangplan.report.cost import cost_document, cost_words
 from gangplan.report.fabric import fabric_document, fabric_words

@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from gangplan.expand import Run
 from gangplan.objects import Body, Path, walk
-from gangplan.pipeline import Result
+from gangplan.pipeline.stages import Result
+from gangplan.pipeline.worker import Run
 from gangplan.source import load_objects
-from gangplan.validate.schema_messages import dotted
+from gangplan.validate.apiserver.schema_messages import dotted
 
 RUN = "<run>"
 # With more different values of one field than this, the field is one line.

@@ -18,15 +18,15 @@ from gangplan.simulate.model import (
     Setup,
     kueue_units,
 )
-from gangplan.validate.admission import Verdict, judge
-from gangplan.validate.admission.domains import flavor_of
-from gangplan.validate.admission.matching import fits_flavor, untolerated
-from gangplan.validate.admission.model import NO_WORKLOAD
-from gangplan.validate.admission.podsets import job_of, pod_sets
-from gangplan.validate.contention import can_resume, priority_of
-from gangplan.validate.forms import Body
-from gangplan.validate.tree import Member as Amounts
-from gangplan.validate.tree import members
+from gangplan.validate.apiserver.forms import Body
+from gangplan.validate.kueue import Verdict, judge
+from gangplan.validate.kueue.contention import can_resume, priority_of
+from gangplan.validate.kueue.domains import flavor_of
+from gangplan.validate.kueue.matching import fits_flavor, untolerated
+from gangplan.validate.kueue.model import NO_WORKLOAD
+from gangplan.validate.kueue.podsets import job_of, pod_sets
+from gangplan.validate.kueue.tree import Member as Amounts
+from gangplan.validate.kueue.tree import members
 from gangplan.validate.world import World
 
 
@@ -85,7 +85,7 @@ def _weight(spec: Body) -> float:
 
 
 def _number(written: Any) -> Fraction:
-    from gangplan.validate.tree import amount
+    from gangplan.validate.kueue.tree import amount
 
     return amount(written)
 

@@ -10,12 +10,12 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gangplan.validate.admission import judge
-from gangplan.validate.admission.counting import Shape, Slices, Taken, with_pod
-from gangplan.validate.admission.domains import Domain, Flavors
-from gangplan.validate.admission.domains import Tree as Domains
-from gangplan.validate.admission.quota import forest
-from gangplan.validate.admission.topology import MissingError, Search, place
+from gangplan.validate.kueue import judge
+from gangplan.validate.kueue.counting import Shape, Slices, Taken, with_pod
+from gangplan.validate.kueue.domains import Domain, Flavors
+from gangplan.validate.kueue.domains import Tree as Domains
+from gangplan.validate.kueue.quota import forest
+from gangplan.validate.kueue.topology import MissingError, Search, place
 from gangplan.validate.world import HOSTNAME, NodeGroup, World
 from tests.admission.worlds import VERSIONS
 

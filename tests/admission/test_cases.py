@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from gangplan.validate.admission import Verdict, judge
-from gangplan.validate.fit import fits
+from gangplan.validate.kueue import Verdict, judge
+from gangplan.validate.scheduler import fits
 from tests.admission.worlds import Body, edited, table, world_of
 
 TABLE = table()

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from gangplan.errors import Exit
-from gangplan.validate.admission import judge
+from gangplan.validate.kueue import judge
 from tests import workspaces
 from tests.admission.worlds import edited, table, world_of
 from tests.standing import base as shared

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from gangplan.validate.admission import judge
-from gangplan.validate.admission.model import left_over
-from gangplan.validate.fit import admitted_fit
+from gangplan.validate.kueue import judge
+from gangplan.validate.kueue.model import left_over
+from gangplan.validate.scheduler import admitted_fit
 from tests.admission.worlds import edited, table, world_of
 from tests.standing import base as shared
 from tests.workspaces import gangplan, write

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from gangplan.source import load_objects
-from gangplan.validate.forms import amount
-from gangplan.validate.schema import SchemaVersions
+from gangplan.validate.apiserver.forms import amount
+from gangplan.validate.apiserver.schema import SchemaVersions
 from gangplan.validate.world import NodeGroup, Taint, World
 
 Body = dict[str, Any]

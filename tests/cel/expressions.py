@@ -5,9 +5,9 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
-from gangplan.validate.cel import types
-from gangplan.validate.cel.declarations import Overload, functions, overloads
-from gangplan.validate.cel.types import Parameter, Type, list_of, map_of, optional_of
+from gangplan.cel import types
+from gangplan.cel.declarations import Overload, functions, overloads
+from gangplan.cel.types import Parameter, Type, list_of, map_of, optional_of
 
 SCALARS = (types.BOOL, types.INT, types.UINT, types.DOUBLE, types.STRING, types.BYTES)
 PLAIN = (*SCALARS, types.DURATION, types.TIMESTAMP, types.NULL)

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 import yaml
 
-from gangplan.validate.cel import admission, declarations, types
-from gangplan.validate.cel.environment import Environment
-from gangplan.validate.cel.errors import CompileError
+from gangplan.cel import admission, declarations, types
+from gangplan.cel.environment import Environment
+from gangplan.cel.errors import CompileError
 from tests.cel.trees import dump
 
 HERE = Path(__file__).parent

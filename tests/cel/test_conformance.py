@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from gangplan.validate.cel import conformance
+from gangplan.cel import conformance
 
 HERE = Path(__file__).parent
 GIVEN: dict[str, Any] = json.loads((HERE / "conformance.json").read_text(encoding="utf-8"))
@@ -129,7 +129,7 @@ def test_a_file_of_another_shape_is_told_in_words(
 
 
 def test_a_reader_may_stop_reading() -> None:
-    command = f"'{sys.executable}' -m gangplan.validate.cel.conformance '{HERE}/conformance.json' | true"
+    command = f"'{sys.executable}' -m gangplan.cel.conformance '{HERE}/conformance.json' | true"
     done = subprocess.run(["sh", "-c", command], capture_output=True, check=False)
     assert (done.returncode, done.stderr) == (0, b"")
 

@@ -12,22 +12,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gangplan.validate.cel import conformance, declarations
-from gangplan.validate.cel.clock import parse_duration, parse_timestamp, write_duration, write_timestamp
-from gangplan.validate.cel.environment import Environment
-from gangplan.validate.cel.errors import EvalError, UnknownError
-from gangplan.validate.cel.library.addresses import read_address
-from gangplan.validate.cel.library.amounts import parse as quantity
-from gangplan.validate.cel.library.formatting import format_text
-from gangplan.validate.cel.library.lists import distinct, sort
-from gangplan.validate.cel.library.regex import find_all
-from gangplan.validate.cel.library.semver import parse as semver
-from gangplan.validate.cel.library.strings import join, split
-from gangplan.validate.cel.library.table import OVERLOADS
-from gangplan.validate.cel.numbers import go_quote, parse_float, plain, shortest
-from gangplan.validate.cel.operators import compare_numbers, equal
-from gangplan.validate.cel.types import Type
-from gangplan.validate.cel.values import Duration, Timestamp, Uint
+from gangplan.cel import conformance, declarations
+from gangplan.cel.clock import parse_duration, parse_timestamp, write_duration, write_timestamp
+from gangplan.cel.environment import Environment
+from gangplan.cel.errors import EvalError, UnknownError
+from gangplan.cel.library.addresses import read_address
+from gangplan.cel.library.amounts import parse as quantity
+from gangplan.cel.library.formatting import format_text
+from gangplan.cel.library.lists import distinct, sort
+from gangplan.cel.library.regex import find_all
+from gangplan.cel.library.semver import parse as semver
+from gangplan.cel.library.strings import join, split
+from gangplan.cel.library.table import OVERLOADS
+from gangplan.cel.numbers import go_quote, parse_float, plain, shortest
+from gangplan.cel.operators import compare_numbers, equal
+from gangplan.cel.types import Type
+from gangplan.cel.values import Duration, Timestamp, Uint
 
 HERE = Path(__file__).parent
 NEWEST = Environment(minor=declarations.LAST_MINOR, variables={})

@@ -6,12 +6,12 @@ from dataclasses import fields
 
 import pytest
 
-from gangplan.validate.cel import ast
-from gangplan.validate.cel.environment import Environment
-from gangplan.validate.cel.errors import CompileError
-from gangplan.validate.cel.parser import parse
-from gangplan.validate.cel.types import DYN
-from gangplan.validate.cel.values import Uint
+from gangplan.cel import ast
+from gangplan.cel.environment import Environment
+from gangplan.cel.errors import CompileError
+from gangplan.cel.parser import parse
+from gangplan.cel.types import DYN
+from gangplan.cel.values import Uint
 
 
 def written(node: ast.Node) -> str:

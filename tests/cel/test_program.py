@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from gangplan.validate.cel import admission
-from gangplan.validate.cel.environment import Environment
-from gangplan.validate.cel.errors import BudgetError, CompileError, EvalError, UnknownError
-from gangplan.validate.cel.program import Program
-from gangplan.validate.cel.types import DYN, INT
-from gangplan.validate.cel.values import Uint
+from gangplan.cel import admission
+from gangplan.cel.environment import Environment
+from gangplan.cel.errors import BudgetError, CompileError, EvalError, UnknownError
+from gangplan.cel.program import Program
+from gangplan.cel.types import DYN, INT
+from gangplan.cel.values import Uint
 
 HERE = Path(__file__).parent
 ADMISSION = Environment(minor=34, variables=admission.variables(has_params=True))

@@ -6,9 +6,9 @@ import base64
 import math
 from typing import Any
 
-from gangplan.validate.cel import ast
-from gangplan.validate.cel.checked import Checked
-from gangplan.validate.cel.values import Uint
+from gangplan.cel import ast
+from gangplan.cel.checked import Checked
+from gangplan.cel.values import Uint
 
 
 def dump(checked: Checked, text: str) -> Any:

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from gangplan.expand import Run
-from gangplan.pipeline import Request, preview
+from gangplan.pipeline.stages import Request, preview
+from gangplan.pipeline.worker import Run
 from gangplan.source import load_objects
 from gangplan.spec.cluster import Cluster
 from gangplan.workspace import Workspace, load

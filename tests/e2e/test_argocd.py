@@ -14,7 +14,7 @@ import pytest
 from gangplan.gitops.argocd import Source, argocd_objects
 from gangplan.model.support import TRAINER
 from gangplan.model.version import parse_version
-from gangplan.pipeline import Request, render
+from gangplan.pipeline.stages import Request, render
 from gangplan.spec.namespaces import namespace_of
 from gangplan.workspace import load
 from tests.e2e import story, world

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from gangplan.model.version import parse_version
-from gangplan.pipeline import Request, preview
+from gangplan.pipeline.stages import Request, preview
 from gangplan.resolve.compat import check_versions
 from gangplan.resolve.platform import resolve_platform
 from gangplan.source import load_objects

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from gangplan.model.exits import FINAL_CODES, LAUNCH_EXITS
-from gangplan.pipeline import Request, preview
+from gangplan.pipeline.stages import Request, preview
 from gangplan.source import load_objects
 from gangplan.workspace import load
 from tests import workspaces

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from gangplan.validate.fit import Fit, fit_pods
+from gangplan.validate.scheduler import Fit, fit_pods
 from tests.fit.oracle import HOST, Case, Object, nodes_of, pods_of, random_case
 from tests.lab import nodes as lab_nodes
 from tests.lab.client import ApiError, Client, condition, poll

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from gangplan.expand import Run
-from gangplan.pipeline import Request, preview
+from gangplan.pipeline.stages import Request, preview
+from gangplan.pipeline.worker import Run
 from gangplan.source import load_objects
 from tests import workspaces
 from tests.lab import fixtures, install

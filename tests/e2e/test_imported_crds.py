@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from gangplan.model.crds import CrdFiles
-from gangplan.validate.crdrules.registry import imported, stored
-from gangplan.validate.defaulting.apply import with_defaults
-from gangplan.validate.schema import SchemaVersions, problems
+from gangplan.validate.apiserver.crdrules.registry import imported, stored
+from gangplan.validate.apiserver.defaulting.apply import with_defaults
+from gangplan.validate.apiserver.schema import SchemaVersions, problems
 from tests.lab import fixtures
 from tests.lab.client import ApiError
 from tests.lab.lab import Lab

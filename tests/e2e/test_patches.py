@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 import yaml
 
-from gangplan.expand import Run
-from gangplan.pipeline import Request, Result, preview
+from gangplan.pipeline.stages import Request, Result, preview
+from gangplan.pipeline.worker import Run
 from gangplan.source import load_objects
 from gangplan.workspace import load
 from tests import workspaces

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 import yaml
 
-from gangplan.gates import versions_of
 from gangplan.objects import BINDING, POLICY, Body
-from gangplan.policy_export import exported
+from gangplan.policy.export import exported
 from gangplan.resolve.platform import resolve_platform
-from gangplan.validate.schema import SchemaVersions
+from gangplan.validate.apiserver.schema import SchemaVersions
+from gangplan.validate.versions import versions_of
 from gangplan.workspace import load
 from tests.e2e import story
 from tests.e2e.policies import ask, broken, case_check, crd_rules

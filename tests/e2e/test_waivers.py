@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from gangplan.pipeline import Request, preview
-from gangplan.policy_export import exported
+from gangplan.pipeline.stages import Request, preview
+from gangplan.policy.export import exported
 from gangplan.source import load_objects
 from gangplan.workspace import load
 from tests import workspaces

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from gangplan.validate.fit import Pods, plain_pods
-from gangplan.validate.schema import SchemaVersions
+from gangplan.validate.apiserver.schema import SchemaVersions
+from gangplan.validate.scheduler import Pods, plain_pods
 from gangplan.validate.world import NodeGroup, Taint, World
 
 Object = dict[str, Any]

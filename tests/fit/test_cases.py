@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from gangplan.findings import Finding
-from gangplan.pipeline import Request, Result, preview
+from gangplan.pipeline.stages import Request, Result, preview
 from gangplan.report.plan import plan_document, plan_text
 from tests import workspaces
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from gangplan.validate.fit import Fit, Pods, fit_pods, fits, plain_pods
-from gangplan.validate.fit.model import Kind, Pool, Question
-from gangplan.validate.fit.reduce import Reducer
-from gangplan.validate.fit.search import search
-from gangplan.validate.schema import SchemaVersions
+from gangplan.validate.apiserver.schema import SchemaVersions
+from gangplan.validate.scheduler import Fit, Pods, fit_pods, fits, plain_pods
+from gangplan.validate.scheduler.model import Kind, Pool, Question
+from gangplan.validate.scheduler.reduce import Reducer
+from gangplan.validate.scheduler.search import search
 from gangplan.validate.world import NodeGroup, Taint, World
 from tests.fit.oracle import HOST, RACK, REQUIRED, ZONE, Object
 

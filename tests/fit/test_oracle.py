@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gangplan.validate.fit import Fit, fit_pods
-from gangplan.validate.fit.fits import fit_pods as fit_again
-from gangplan.validate.fit.reduce import Reducer
-from gangplan.validate.fit.search import search
-from gangplan.validate.fit.solve import solve
+from gangplan.validate.scheduler import Fit, fit_pods
+from gangplan.validate.scheduler.fits import fit_pods as fit_again
+from gangplan.validate.scheduler.reduce import Reducer
+from gangplan.validate.scheduler.search import search
+from gangplan.validate.scheduler.solve import solve
 from tests.fit.oracle import Case, Oracle, pods_of, random_case
 
 

@@ -20,7 +20,7 @@ from gangplan.fixes import mend
 from gangplan.fixes.edits import apart, apply
 from gangplan.fixes.images import names
 from gangplan.objects import scalar
-from gangplan.pipeline import Request, preview
+from gangplan.pipeline.stages import Request, preview
 from gangplan.source import load
 from gangplan.spec.catalog import ImageCatalog
 from gangplan.spec.job import TrainingJob

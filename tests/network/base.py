@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from unittest import mock
 
-from gangplan.pipeline import Request, preview
+from gangplan.pipeline.stages import Request, preview
 from gangplan.validate import proofs
 from gangplan.validate.world import Run, World
 from tests.workspaces import CATALOG, CLUSTER, write

@@ -14,7 +14,7 @@ from gangplan.generators.dashboards import dashboards
 from gangplan.model.site import Monitor, Site
 from gangplan.objects import dump_all
 from gangplan.source import load_objects
-from gangplan.validate.schema import SchemaVersions, problems
+from gangplan.validate.apiserver.schema import SchemaVersions, problems
 from tests.observability.known import known, names_in
 from tests.observability.promtool import groups_of
 from tests.observability.sites import NEW, SITES

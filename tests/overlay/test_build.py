@@ -16,7 +16,7 @@ from gangplan.errors import UserError
 from gangplan.findings import Severity
 from gangplan.objects import Body, dump, dump_all
 from gangplan.overlay import Builder, Component, PatchError, load_component
-from gangplan.pipeline import Request, preview
+from gangplan.pipeline.stages import Request, preview
 from gangplan.tools.kustomize import require_engine
 from tests import workspaces
 

@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
+from gangplan.cel.program import Program
 from gangplan.packs.cases import cases_in
-from gangplan.pipeline import Request, preview
-from gangplan.policing import police_of
-from gangplan.policy_cases import bench_of, suites
+from gangplan.pipeline.stages import Request, preview
+from gangplan.policy.cases import bench_of, suites
+from gangplan.policy.checks import police_of
 from gangplan.source import load_objects
-from gangplan.validate.cel.program import Program
-from gangplan.validate.policy import compiled
-from gangplan.validate.policy.compiled import Compiled
-from gangplan.validate.policy.evaluate import PER_CALL
+from gangplan.validate.apiserver.policy import compiled
+from gangplan.validate.apiserver.policy.compiled import Compiled
+from gangplan.validate.apiserver.policy.evaluate import PER_CALL
 from gangplan.workspace import load
 from tests.packs.test_packs import NOWHERE, PACKS, workspace
 from tests.workspaces import SPEC, STOCK, TEAM, WIDE_CLUSTER, write

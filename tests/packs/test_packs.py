@@ -17,16 +17,16 @@ from gangplan.objects import dump_all
 from gangplan.packs.choose import chosen
 from gangplan.packs.objects import cluster_objects
 from gangplan.packs.read import PackFolder, find, names
-from gangplan.policing import check_policies, police_of, policy_sources
-from gangplan.policy_cases import judge_cases, suites
+from gangplan.policy.cases import judge_cases, suites
+from gangplan.policy.checks import check_policies, police_of, policy_sources
 from gangplan.resolve.facts import ENCRYPTING, REGIMES, facts
 from gangplan.rules import PACKS as FOLDER
 from gangplan.rules import built_in, rules
 from gangplan.source import load_objects
+from gangplan.validate.apiserver.policy.model import Written
+from gangplan.validate.apiserver.policy.read import read
+from gangplan.validate.apiserver.schema import SchemaVersions
 from gangplan.validate.podsecurity import _pod
-from gangplan.validate.policy.model import Written
-from gangplan.validate.policy.read import read
-from gangplan.validate.schema import SchemaVersions
 from gangplan.workspace import Workspace, load
 from tests.workspaces import CLUSTER, STOCK, gangplan, rendered, write
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from gangplan.model.job import Job
-from gangplan.pipeline import Request, preview
+from gangplan.pipeline.stages import Request, preview
 from gangplan.plan.command import Final, final_command
 from gangplan.plan.faults import Fault
 from tests import workspaces

@@ -9,9 +9,9 @@ import pytest
 
 from gangplan.findings import Severity
 from gangplan.source import load_several
-from gangplan.validate.policy.model import Written
-from gangplan.validate.policy.read import Reading, read
-from gangplan.validate.schema import SchemaVersions
+from gangplan.validate.apiserver.policy.model import Written
+from gangplan.validate.apiserver.policy.read import Reading, read
+from gangplan.validate.apiserver.schema import SchemaVersions
 
 VERSIONS = SchemaVersions("1.34", "2.3", "0.19", "0.12")
 API = "admissionregistration.k8s.io/v1"

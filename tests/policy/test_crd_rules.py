@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from gangplan.validate.cel.errors import CompileError
-from gangplan.validate.crdrules.check import changed, problems
-from gangplan.validate.crdrules.facts import rules_of
-from gangplan.validate.crdrules.imported import schema_rules
-from gangplan.validate.crdrules.names import escaped
-from gangplan.validate.crdrules.rules import Compiled, breaches
-from gangplan.validate.schema import SchemaVersions
+from gangplan.cel.errors import CompileError
+from gangplan.validate.apiserver.crdrules.check import changed, problems
+from gangplan.validate.apiserver.crdrules.facts import rules_of
+from gangplan.validate.apiserver.crdrules.imported import schema_rules
+from gangplan.validate.apiserver.crdrules.names import escaped
+from gangplan.validate.apiserver.crdrules.rules import Compiled, breaches
+from gangplan.validate.apiserver.schema import SchemaVersions
 from tests.policy.crd_values import WORDS, node, some
 from tests.validate.crd import crds, needs_crds
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from gangplan.validate.defaulting import crds as tables
-from gangplan.validate.defaulting.apply import with_defaults
-from gangplan.validate.schema import SchemaVersions
+from gangplan.validate.apiserver.defaulting import crds as tables
+from gangplan.validate.apiserver.defaulting.apply import with_defaults
+from gangplan.validate.apiserver.schema import SchemaVersions
 from tests.policy.test_crd_rules import MINORS, versions
 from tests.validate.crd import crds, needs_crds
 

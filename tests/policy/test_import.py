@@ -8,7 +8,7 @@ import pytest
 
 from gangplan.errors import Exit
 from gangplan.source import load_objects
-from gangplan.validate.crdrules.manifest import fault
+from gangplan.validate.apiserver.crdrules.manifest import fault
 from tests.validate.crd import FOLDER, needs_crds
 from tests.workspaces import Outcome, gangplan, write
 

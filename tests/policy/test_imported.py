@@ -11,12 +11,12 @@ import pytest
 
 from gangplan.errors import Exit
 from gangplan.model.crds import CrdFiles
-from gangplan.validate.crdrules.check import problems as rule_problems
-from gangplan.validate.crdrules.formats import FORMATS
-from gangplan.validate.crdrules.registry import imported, stored
-from gangplan.validate.defaulting.apply import with_defaults
-from gangplan.validate.policy.kinds import kinds_of
-from gangplan.validate.schema import SchemaVersions, problems
+from gangplan.validate.apiserver.crdrules.check import problems as rule_problems
+from gangplan.validate.apiserver.crdrules.formats import FORMATS
+from gangplan.validate.apiserver.crdrules.registry import imported, stored
+from gangplan.validate.apiserver.defaulting.apply import with_defaults
+from gangplan.validate.apiserver.policy.kinds import kinds_of
+from gangplan.validate.apiserver.schema import SchemaVersions, problems
 from tests import workspaces
 from tests.policy.test_crd_rules import MINORS, versions
 from tests.validate.crd import crds, needs_crds

@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 from gangplan.findings import Severity
-from gangplan.validate.policy.evaluate import OUT_OF_BUDGET
-from gangplan.validate.policy.judge import Bench, Violation, namespaces_of
-from gangplan.validate.policy.kinds import Kinds, guessed
-from gangplan.validate.policy.model import Written
-from gangplan.validate.policy.read import read
-from gangplan.validate.policy.selectors import selects
-from gangplan.validate.schema import SchemaVersions
+from gangplan.validate.apiserver.policy.evaluate import OUT_OF_BUDGET
+from gangplan.validate.apiserver.policy.judge import Bench, Violation, namespaces_of
+from gangplan.validate.apiserver.policy.kinds import Kinds, guessed
+from gangplan.validate.apiserver.policy.model import Written
+from gangplan.validate.apiserver.policy.read import read
+from gangplan.validate.apiserver.policy.selectors import selects
+from gangplan.validate.apiserver.schema import SchemaVersions
 
 VERSIONS = SchemaVersions("1.34", "2.3", "0.19", "0.12")
 API = "admissionregistration.k8s.io/v1"

@@ -9,8 +9,8 @@ import pytest
 import yaml
 
 from gangplan.findings import Finding, Location, Severity
-from gangplan.policing import Police, police_findings, police_of
-from gangplan.policy_export import settled
+from gangplan.policy.checks import Police, police_findings, police_of
+from gangplan.policy.export import settled
 from gangplan.rules import PACKS
 from gangplan.trace import Trace
 from gangplan.workspace import load

@@ -14,7 +14,7 @@ from typing import Any
 import yaml
 
 from gangplan.findings import Finding
-from gangplan.pipeline import Request, preview
+from gangplan.pipeline.stages import Request, preview
 from gangplan.source import load_objects
 from tests import workspaces
 

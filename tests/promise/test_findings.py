@@ -9,8 +9,8 @@ from unittest import mock
 
 import pytest
 
-from gangplan import gates
-from gangplan.pipeline import Request, preview
+from gangplan.pipeline import checks
+from gangplan.pipeline.stages import Request, preview
 from gangplan.validate.promise import kept
 from gangplan.validate.world import Run, World
 from tests import workspaces
@@ -75,7 +75,7 @@ def judged(tmp_path_factory: pytest.TempPathFactory) -> tuple[World, Run]:
         seen.append((world, run))
         return []
 
-    with mock.patch.object(gates, "prove", catch):
+    with mock.patch.object(checks, "prove", catch):
         preview(Request(root, engine="serial"))
     return seen[0]
 

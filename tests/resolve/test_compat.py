@@ -10,7 +10,7 @@ from gangplan.findings import Finding
 from gangplan.model import support
 from gangplan.resolve.compat import check_versions, either
 from gangplan.resolve.platform import resolve_platform
-from gangplan.validate.schema import SchemaVersions, schema_for
+from gangplan.validate.apiserver.schema import SchemaVersions, schema_for
 from gangplan.workspace import load
 from tests import workspaces
 

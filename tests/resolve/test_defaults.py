@@ -11,7 +11,7 @@ import pytest
 from gangplan.findings import Severity
 from gangplan.model.job import Job
 from gangplan.model.profiles import Profile
-from gangplan.pipeline import Request, preview
+from gangplan.pipeline.stages import Request, preview
 from gangplan.resolve.image import mirrored
 from gangplan.spec.cluster import Mirror
 from gangplan.spec.job import TrainingJob

@@ -1,4 +1,4 @@
-"""What servers accept and a run regrets: every trap of validate/lifecycle.py with the near miss beside it."""
+"""What servers accept and a run regrets: every trap of lifecycle.py with the near miss beside it."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import pytest
 import yaml
 
 from gangplan.findings import Severity
+from gangplan.validate.apiserver.schema_messages import Problem
 from gangplan.validate.gate import judge_built
-from gangplan.validate.schema_messages import Problem
 from tests.validate.cases import CLUSTERS
 from tests.validate.test_consistency import STARTS, changed, clusters, objects
 

@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from gangplan.errors import Exit
-from gangplan.validate.schema import SchemaVersions
+from gangplan.validate.apiserver.schema import SchemaVersions
 from gangplan.validate.transition import transition
 from tests import workspaces
 from tests.rules.worlds import commit

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from gangplan.commands.reports import FORMATS
 from gangplan.errors import Exit
 from gangplan.findings import Location, error
-from gangplan.scan import without
+from gangplan.pipeline.scan import without
 from gangplan.validate.secrets import HIDDEN, entropy, hidden, secrets_in
 from tests import workspaces
 from tests.workspaces import REPOSITORY, gangplan

@@ -11,13 +11,13 @@ import pytest
 import yaml
 
 from gangplan.errors import Exit
-from gangplan.pipeline import Request, preview
+from gangplan.pipeline.stages import Request, preview
 from gangplan.resolve import resolve_site
 from gangplan.resolve.shares import capacity
 from gangplan.source import load_objects
 from gangplan.validate.agreement import judge_standing
+from gangplan.validate.apiserver.schema import SchemaVersions
 from gangplan.validate.gate import judge
-from gangplan.validate.schema import SchemaVersions
 from gangplan.workspace import load
 from tests.standing.base import workspace
 from tests.workspaces import gangplan, write
@@ -55,7 +55,7 @@ def test_patched(name: str, standing: tuple[list[Body], Any]) -> None:
     target = _find(bodies, place)
     _set(target, path, case.get("to"))
 
-    # As in gangplan.expand: what objects say together only matters once each is sound.
+    # As in gangplan.pipeline.worker: what objects say together only matters once each is sound.
     alone = judge(bodies, VERSIONS)
     judged = alone if any(alone) else judge_standing(bodies, offered)
 

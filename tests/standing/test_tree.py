@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from gangplan.model.quantity import Quantity
 from gangplan.model.site import Amount, Cohort, Flavor, FlavorQuota, Preempt, Queue, Site
 from gangplan.resolve.tree import most_by_queue
-from gangplan.validate.tree import Capacity, members
+from gangplan.validate.kueue.tree import Capacity, members
 
 KEY = ("pool", "cpu")
 ONE = Quantity.of(1)

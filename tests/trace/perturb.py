@@ -18,9 +18,9 @@ from typing import Any, Union, get_args, get_origin
 import yaml
 from pydantic import BaseModel
 
-from gangplan.pipeline import Request
+from gangplan.pipeline.stages import Request
+from gangplan.provenance.lines import Rendered, runs_of, standing_on
 from gangplan.trace import Trace
-from gangplan.whence import Rendered, runs_of, standing_on
 
 Path = tuple[str | int, ...]
 NAMES = ("name", "mountPath", "key", "nodeLabel")

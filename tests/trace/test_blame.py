@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gangplan.pipeline import Request, preview
+from gangplan.pipeline.stages import Request, preview
 from tests.standing import base
 from tests.workspaces import write
 

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from gangplan.findings import Finding, Severity
-from gangplan.pipeline import Request, preview
+from gangplan.pipeline.stages import Request, preview
 from tests.trace import mutations, worlds
 from tests.trace.mutations import Wrong, dumped, mutated
 from tests.workspaces import write

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gangplan.findings import Finding, Severity
-from gangplan.pipeline import Request, preview
+from gangplan.pipeline.stages import Request, preview
 from tests.workspaces import sample
 
 CPU, NLP = "specs/research/quickstart-cpu.yaml", "specs/nlp/production-retrain.yaml"

@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 import yaml
 
-from gangplan.asked import Answer, ask, place_in
 from gangplan.errors import Exit
-from gangplan.pipeline import Request
+from gangplan.pipeline.stages import Request
 from gangplan.plan.names import PLACEHOLDER
+from gangplan.provenance.lines import Rendered, runs_of, standing_on
+from gangplan.provenance.lookup import Answer, ask, place_in
 from gangplan.source.lines import lines_of, paths_at
 from gangplan.trace.files import at
-from gangplan.whence import Rendered, runs_of, standing_on
 from gangplan.workspace import RENDERED
 from tests.trace.worlds import everything
 from tests.workspaces import gangplan, render

@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from gangplan.validate.schema import SchemaVersions
+from gangplan.validate.apiserver.schema import SchemaVersions
 
 HERE = Path(__file__).parent
 # The pairs that clusters really have; the other Kubernetes minors are in EVERY_KUBERNETES.

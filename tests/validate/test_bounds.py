@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gangplan.validate.bounds import limit_range, resource_quota
+from gangplan.validate.apiserver.bounds import limit_range, resource_quota
 
 GOOD: dict[str, Any] = {
     "type": "Container",

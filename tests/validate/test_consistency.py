@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 import yaml
 
-from gangplan.validate.forms import RULE
+from gangplan.validate.apiserver.forms import RULE
+from gangplan.validate.apiserver.schema import SchemaVersions
 from gangplan.validate.gate import judge
-from gangplan.validate.schema import SchemaVersions
 from tests.validate.cases import CLUSTERS
 
 HERE = Path(__file__).parent

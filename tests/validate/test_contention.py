@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from gangplan.errors import Exit
 from gangplan.validate.collisions import hold_ups, ousted
-from gangplan.validate.contention import Demand
+from gangplan.validate.kueue.contention import Demand
 from gangplan.validate.world import NodeGroup
 from tests import workspaces
 from tests.standing import base

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gangplan.validate.schema import SchemaVersions, problems, schema_for
+from gangplan.validate.apiserver.schema import SchemaVersions, problems, schema_for
 from tests.validate import crd
 from tests.validate.cases import valid
 from tests.validate.test_schema import mutations

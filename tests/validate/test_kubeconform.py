@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from gangplan.tools.kubeconform import Kubeconform
-from gangplan.validate.schema import SchemaVersions, materialise, problems, problems_reference
+from gangplan.validate.apiserver.schema import SchemaVersions, materialise, problems, problems_reference
 from tests.validate.cases import CLUSTERS, broken, broken_object, valid
 
 pytestmark = pytest.mark.real_tool("kubeconform")

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from gangplan.validate.admission.matching import fits_flavor, selects
-from gangplan.validate.fit.match import node_matches, pods_match
-from gangplan.validate.labels import any_term, takes
-from gangplan.validate.policy.selectors import selects as policy_selects
+from gangplan.validate.apiserver.labels import any_term, takes
+from gangplan.validate.apiserver.policy.selectors import selects as policy_selects
+from gangplan.validate.kueue.matching import fits_flavor, selects
+from gangplan.validate.scheduler.match import node_matches, pods_match
 
 
 def one(operator: str, *values: str, key: str = "k") -> dict[str, Any]:

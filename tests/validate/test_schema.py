@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gangplan.validate.schema import SchemaVersions, kinds, problems, problems_reference, schema_for
+from gangplan.validate.apiserver.schema import SchemaVersions, kinds, problems, problems_reference, schema_for
 from tests.validate.cases import CLUSTERS, EVERY_KUBERNETES, EVERY_KUEUE, broken, broken_object, nodes, valid
 
 GOOD = [

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from gangplan.validate.schema import SCHEMA_FILES, minor_key
+from gangplan.validate.apiserver.schema import SCHEMA_FILES, minor_key
 
 FILES = ["addons.json", "jobset.json", "kubernetes.json", "kueue.json", "trainer.json"]
 # Development only: a folder with the wheels that schemas/build.py names (it downloads what is missing).
@@ -33,10 +33,10 @@ def test_no_definition_is_written_twice_in_a_row(name: str) -> None:
 
 @pytest.mark.skipif(not PACKAGES, reason="GANGPLAN_SCHEMA_PACKAGES is not set (development only)")
 def test_the_files_are_fresh() -> None:
-    from gangplan.validate.schemas.build import build
+    from gangplan.validate.apiserver.schemas.build import build
 
     assert PACKAGES
     for name, text in build(Path(PACKAGES)).items():
         assert (SCHEMA_FILES / name).read_text(encoding="utf-8") == text, (
-            "run python validate/schemas/build.py"
+            "run python validate/apiserver/schemas/build.py"
         )

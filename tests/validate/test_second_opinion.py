@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 from gangplan.errors import Exit
-from gangplan.gates import versions_of
-from gangplan.pipeline import Request, rendered_aside
+from gangplan.pipeline.second_opinion import second_opinion
+from gangplan.pipeline.stages import Request, rendered_aside
 from gangplan.resolve.platform import resolve_platform
-from gangplan.second_opinion import second_opinion
 from gangplan.tools.kubeconform import Kubeconform
-from gangplan.validate.schema import SchemaVersions, materialise
+from gangplan.validate.apiserver.schema import SchemaVersions, materialise
+from gangplan.validate.versions import versions_of
 from gangplan.workspace import load
 from tests.rules.test_rules import EXAMPLES as RULES
 from tests.rules.worlds import put

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from gangplan.errors import Exit
-from gangplan.validate.schema import SchemaVersions
+from gangplan.validate.apiserver.schema import SchemaVersions
 from tests import workspaces
 from tests.workspaces import gangplan, write
 
@@ -34,8 +34,10 @@ class Judge:
 
 def test_the_versions_of_the_gate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     given: list[SchemaVersions] = []
-    monkeypatch.setattr("gangplan.second_opinion.pick", lambda *_: Judge())
-    monkeypatch.setattr("gangplan.second_opinion.materialise", lambda versions, *_: given.append(versions))
+    monkeypatch.setattr("gangplan.pipeline.second_opinion.pick", lambda *_: Judge())
+    monkeypatch.setattr(
+        "gangplan.pipeline.second_opinion.materialise", lambda versions, *_: given.append(versions)
+    )
     root = write(workspaces.stock(tmp_path), {"schemas/example.com/gateways.json": json.dumps(CRD)})
     assert gangplan("validate", "-C", root).code == Exit.CLEAN
     assert given

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator
 
 from gangplan.findings import Severity
+from gangplan.validate.apiserver.schema_messages import Problem, Step
 from gangplan.validate.network.pods import Role
 from gangplan.validate.network.scene import Scene
-from gangplan.validate.schema_messages import Problem, Step
 
 OPEN_RULE, RDMA_RULE = "network-open", "rdma-bypasses-policy"
 # Multus reads it (k8s.v1.cni.cncf.io, v4); every network named there is an interface beside the cluster's.

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from gangplan.validate.apiserver.schema_messages import Problem
 from gangplan.validate.network.pods import RUN_LABEL
 from gangplan.validate.network.policy import Direction, Pods, Policy
 from gangplan.validate.network.ranges import Ports, Region, region_minus
 from gangplan.validate.network.relation import address_grants, closing, one_side
 from gangplan.validate.network.scene import Need, Scene
-from gangplan.validate.schema_messages import Problem
 
 RULE = "network-unreachable"
 MOST = 4

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from gangplan.validate.forms import Body
+from gangplan.validate.apiserver.forms import Body
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from gangplan.validate.apiserver.schema_messages import Problem, Step
 from gangplan.validate.network.labels import one_of, said
 from gangplan.validate.network.policy import DIRECTIONS, Direction, Peer, Pods, Policy
 from gangplan.validate.network.ranges import NO_PORT, Ports, Region, region_minus
@@ -22,7 +23,6 @@ from gangplan.validate.network.relation import (
     reach,
 )
 from gangplan.validate.network.scene import Scene
-from gangplan.validate.schema_messages import Problem, Step
 
 RULE = "network-open"
 MOST = 4

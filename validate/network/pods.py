@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from gangplan.validate.forms import Body
+from gangplan.validate.apiserver.forms import Body
 from gangplan.validate.network.labels import ANYTHING, PRESENT, Labels, Values, one_of
 from gangplan.validate.network.policy import Named, Pods
 from gangplan.validate.network.ranges import Spans, spans

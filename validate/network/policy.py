@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from gangplan.validate.forms import Body, range_of
+from gangplan.validate.apiserver.forms import Body, range_of
 from gangplan.validate.network.labels import Labels, Selector, selector
 from gangplan.validate.network.ranges import EVERY_PORT, NO_PORT, Addresses, Ports, Spans
 

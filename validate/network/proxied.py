@@ -7,11 +7,11 @@ from ipaddress import ip_address, ip_network
 from urllib.parse import urlsplit
 
 from gangplan.findings import Severity
+from gangplan.validate.apiserver.schema_messages import Problem, Step
 from gangplan.validate.network.pods import Role
 from gangplan.validate.network.ranges import Addresses, Ports, Region, region_minus
 from gangplan.validate.network.relation import address_grants
 from gangplan.validate.network.scene import Scene
-from gangplan.validate.schema_messages import Problem, Step
 
 RULE = "proxy-closed"
 # What curl, Python and Go read, in either spelling.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from gangplan.validate.forms import range_of
+from gangplan.validate.apiserver.forms import range_of
 from gangplan.validate.network.labels import ANYTHING, Labels, one_of
 from gangplan.validate.network.pods import LAUNCHER, RUN_LABEL, WORKER, Role, run_roles
 from gangplan.validate.network.policy import Pods, Policy, policy

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from gangplan.validate.apiserver.schema_messages import Problem
 from gangplan.validate.promise import (
     counts,
     failures,
@@ -32,7 +33,6 @@ from gangplan.validate.promise import (
     users,
 )
 from gangplan.validate.promise.laid import Laid, laid_of
-from gangplan.validate.schema_messages import Problem
 from gangplan.validate.world import Run, World
 
 __all__ = ["kept"]

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from gangplan.model.quantity import QuantityError, parse
-from gangplan.validate.forms import Path
+from gangplan.validate.apiserver.forms import Path
+from gangplan.validate.apiserver.schema_messages import Problem
 from gangplan.validate.promise.laid import CONTAINER, LAUNCHER, WORKER, Laid, Place, Role
 from gangplan.validate.promise.words import broken, counted, weakened
-from gangplan.validate.runtimes import ANCESTOR, JOBSET, step_of
-from gangplan.validate.schema_messages import Problem
+from gangplan.validate.trainer.runtimes import ANCESTOR, JOBSET, step_of
 
 Found = Iterator[tuple[int, Problem]]
 ENTRIES: Path = (*JOBSET, "replicatedJobs")

@@ -10,11 +10,11 @@ from typing import NamedTuple
 
 from gangplan.model.exits import FINAL_CODES
 from gangplan.re2 import PatternError, UnknownScriptError, compiled
-from gangplan.validate.forms import Body, Path
+from gangplan.validate.apiserver.forms import Body, Path
+from gangplan.validate.apiserver.schema_messages import Problem
 from gangplan.validate.promise.laid import CONTAINER, LAUNCHER, Laid, Role
 from gangplan.validate.promise.words import broken, weakened
-from gangplan.validate.runtimes import JOBSET
-from gangplan.validate.schema_messages import Problem
+from gangplan.validate.trainer.runtimes import JOBSET
 
 Found = Iterator[tuple[int, Problem]]
 ENDLESS, FAIL, RESTART = "RestartJobSetAndIgnoreMaxRestarts", "FailJobSet", "RestartJobSet"

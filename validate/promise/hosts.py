@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from gangplan.validate.apiserver.schema_messages import Problem
 from gangplan.validate.promise.laid import Laid, Role
 from gangplan.validate.promise.words import broken, weakened
-from gangplan.validate.runtimes import JOBSET
-from gangplan.validate.schema_messages import Problem
+from gangplan.validate.trainer.runtimes import JOBSET
 
 Found = Iterator[tuple[int, Problem]]
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gangplan.plan import Unit
-from gangplan.validate.admission.model import NeverError
-from gangplan.validate.admission.podsets import pod_sets
-from gangplan.validate.forms import Body, Path
-from gangplan.validate.runtimes import JOBSET, entries_of, step_of
+from gangplan.validate.apiserver.forms import Body, Path
+from gangplan.validate.kueue.model import NeverError
+from gangplan.validate.kueue.podsets import pod_sets
+from gangplan.validate.trainer.runtimes import JOBSET, entries_of, step_of
 from gangplan.validate.world import Run, World
 
 LAUNCHER, WORKER = "launcher", "node"  # replicated jobs, by the names that Trainer wires (plugins/mpi)

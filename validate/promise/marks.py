@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from gangplan.validate.forms import Path
+from gangplan.validate.apiserver.forms import Path
+from gangplan.validate.apiserver.schema_messages import Problem
 from gangplan.validate.promise.laid import LAUNCHER, WORKER, Laid, Role
 from gangplan.validate.promise.words import broken
-from gangplan.validate.schema_messages import Problem
 
 Found = Iterator[tuple[int, Problem]]
 OWN = "gangplan.dev/"

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from gangplan.validate.forms import Body, Path
+from gangplan.validate.apiserver.forms import Body, Path
+from gangplan.validate.apiserver.schema_messages import Problem
 from gangplan.validate.promise.laid import Laid
 from gangplan.validate.promise.words import weakened
-from gangplan.validate.runtimes import entries_of, pod_of
-from gangplan.validate.schema_messages import Problem
+from gangplan.validate.trainer.runtimes import entries_of, pod_of
 
 CLAIM, SECRET, MAP = "claim", "secret", "config map"
 # Every namespace has them: Kubernetes' own certificate, and OpenShift's for its services.

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from gangplan.validate.forms import Body, Path
+from gangplan.validate.apiserver.forms import Body, Path
+from gangplan.validate.apiserver.schema_messages import Problem
 from gangplan.validate.promise.failures import is_endless
 from gangplan.validate.promise.laid import LAUNCHER, WORKER, Laid, Role
 from gangplan.validate.promise.words import broken, weakened
-from gangplan.validate.runtimes import JOBSET
-from gangplan.validate.schema_messages import Problem
+from gangplan.validate.trainer.runtimes import JOBSET
 
 Found = Iterator[tuple[int, Problem]]
 

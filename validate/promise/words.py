@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from gangplan.findings import Severity
-from gangplan.validate.forms import Path
-from gangplan.validate.schema_messages import Problem
+from gangplan.validate.apiserver.forms import Path
+from gangplan.validate.apiserver.schema_messages import Problem
 
 BROKEN, WEAKENED = "plan-broken", "plan-weakened"
 

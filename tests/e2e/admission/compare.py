@@ -10,13 +10,13 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from gangplan.validate.admission import Verdict, judge
-from gangplan.validate.admission.solver import version_of
-from gangplan.validate.fit.admitted import admitted_fit
-from gangplan.validate.fit.model import Fit
-from gangplan.validate.forms import amount
+from gangplan.validate.apiserver.forms import amount
+from gangplan.validate.apiserver.schema_messages import dotted
 from gangplan.validate.gate import judge as gate
-from gangplan.validate.schema_messages import dotted
+from gangplan.validate.kueue import Verdict, judge
+from gangplan.validate.kueue.solver import version_of
+from gangplan.validate.scheduler.admitted import admitted_fit
+from gangplan.validate.scheduler.model import Fit
 from gangplan.validate.world import World
 from tests.e2e.admission.recording import Answer, Seen
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
-from gangplan.validate.schema import SchemaVersions
+from gangplan.validate.apiserver.schema import SchemaVersions
 from tests.e2e.admission import sharing
 from tests.e2e.admission.question import Question
 from tests.e2e.admission.scene import POOL, Scene

@@ -10,7 +10,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from gangplan.validate.schema import SchemaVersions
+from gangplan.validate.apiserver.schema import SchemaVersions
 from gangplan.validate.world import NodeGroup, Taint, World
 
 Object = dict[str, Any]

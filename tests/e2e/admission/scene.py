@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
-from gangplan.validate.schema import SchemaVersions
+from gangplan.validate.apiserver.schema import SchemaVersions
 from gangplan.validate.world import NodeGroup, World
 
 Object = dict[str, Any]

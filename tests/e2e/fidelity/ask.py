@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from gangplan.validate.schema import SchemaVersions
-from gangplan.validate.schema_messages import dotted
+from gangplan.validate.apiserver.schema import SchemaVersions
+from gangplan.validate.apiserver.schema_messages import dotted
 from tests.e2e.fidelity.edits import Edit
 from tests.e2e.fidelity.known import GANGPLAN, SERVER, Known, known
 from tests.e2e.fidelity.questions import AS_EMITTED, Question, batches, sweep

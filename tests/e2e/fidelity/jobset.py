@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gangplan.validate.schema import SchemaVersions
+from gangplan.validate.apiserver.schema import SchemaVersions
 
 Object = dict[str, Any]
 ANCESTOR = "trainer.kubeflow.org/trainjob-ancestor-step"

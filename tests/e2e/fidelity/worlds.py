@@ -14,7 +14,7 @@ from typing import Any
 
 import yaml
 
-from gangplan.pipeline import Request, Result, preview
+from gangplan.pipeline.stages import Request, Result, preview
 from gangplan.source import load_objects
 from tests.e2e.story import ROOT, cluster_of
 from tests.lab.profiles import Profile

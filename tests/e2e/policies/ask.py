@@ -12,15 +12,15 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from gangplan.gates import versions_of
-from gangplan.pipeline import Request, preview
-from gangplan.policy_export import exported
+from gangplan.pipeline.stages import Request, preview
+from gangplan.policy.export import exported
 from gangplan.resolve.platform import resolve_platform
 from gangplan.source import load_objects
-from gangplan.validate.defaulting.apply import with_defaults
-from gangplan.validate.policy.judge import Bench, namespaces_of
-from gangplan.validate.policy.model import Written
-from gangplan.validate.policy.read import read
+from gangplan.validate.apiserver.defaulting.apply import with_defaults
+from gangplan.validate.apiserver.policy.judge import Bench, namespaces_of
+from gangplan.validate.apiserver.policy.model import Written
+from gangplan.validate.apiserver.policy.read import read
+from gangplan.validate.versions import versions_of
 from gangplan.workspace import load
 from tests.e2e.policies.mutations import mutated
 from tests.e2e.policies.server import Server, same, softened

@@ -11,9 +11,9 @@ from typing import Any
 
 from gangplan.findings import Severity
 from gangplan.objects import POLICY, walk
-from gangplan.validate.policy.model import Written
-from gangplan.validate.policy.read import read
-from gangplan.validate.schema import SchemaVersions
+from gangplan.validate.apiserver.policy.model import Written
+from gangplan.validate.apiserver.policy.read import read
+from gangplan.validate.apiserver.schema import SchemaVersions
 from tests.lab.client import ApiError, Client
 
 Object = dict[str, Any]

@@ -10,8 +10,8 @@ from typing import Any
 
 from gangplan.objects import BINDING, Body
 from gangplan.packs.cases import Case, cases_in
-from gangplan.policy_cases import Suite, bench_of, suites
-from gangplan.policy_export import settled
+from gangplan.policy.cases import Suite, bench_of, suites
+from gangplan.policy.export import settled
 from tests.e2e.policies.server import Server, same, softened
 from tests.lab.client import ApiError, Client
 

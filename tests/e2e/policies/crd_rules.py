@@ -9,11 +9,11 @@ from itertools import pairwise
 from random import Random
 from typing import Any
 
-from gangplan.validate.crdrules.imported import schema_rules
-from gangplan.validate.crdrules.registry import stored
-from gangplan.validate.crdrules.rules import Compiled, breaches
-from gangplan.validate.defaulting.apply import with_defaults
-from gangplan.validate.schema import SchemaVersions
+from gangplan.validate.apiserver.crdrules.imported import schema_rules
+from gangplan.validate.apiserver.crdrules.registry import stored
+from gangplan.validate.apiserver.crdrules.rules import Compiled, breaches
+from gangplan.validate.apiserver.defaulting.apply import with_defaults
+from gangplan.validate.apiserver.schema import SchemaVersions
 from tests.lab.client import ApiError, Client
 from tests.policy.crd_values import WORDS, node, some
 

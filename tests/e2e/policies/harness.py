@@ -6,10 +6,10 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from gangplan.gates import versions_of
-from gangplan.policy_cases import VERSIONS
-from gangplan.policy_export import exported
+from gangplan.policy.cases import VERSIONS
+from gangplan.policy.export import exported
 from gangplan.resolve.platform import resolve_platform
+from gangplan.validate.versions import versions_of
 from gangplan.workspace import load
 from tests.e2e import story
 from tests.e2e.policies import ask, broken, case_check, crd_rules

@@ -1,0 +1,170 @@
+"""`+ - * / % !` of CEL values, within 64 bits, with cel-go's messages.
+
+Source: cel-go v0.26 (`common/types`), which Kubernetes 1.34 uses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gangplan.cel.clock import add_to_timestamp, between
+from gangplan.cel.errors import EvalError, UnknownError
+from gangplan.cel.numbers import INT_MAX, INT_MIN, UINT_MAX
+from gangplan.cel.operators import NO_OVERLOAD, NUMBERS, lacks
+from gangplan.cel.values import Duration, Timestamp, Uint
+
+# No object of a cluster has as many: etcd holds 1.5 MiB of one.
+MOST_ELEMENTS = 2_000_000
+
+
+def integer(value: int) -> int:
+    """An int within 64 bits."""
+    if INT_MIN <= value <= INT_MAX:
+        return value
+    raise EvalError("integer overflow")
+
+
+def unsigned(value: int) -> Uint:
+    """A uint within 64 bits."""
+    if 0 <= value <= UINT_MAX:
+        return Uint(value)
+    raise EvalError("unsigned integer overflow")
+
+
+def joined(left: Sequence[object], right: Sequence[object]) -> list[object]:
+    """Two lists as one. cel-go keeps both and copies nothing, so its cost limit lets them double for ever."""
+    check_length(len(left) + len(right))
+    return [*left, *right]
+
+
+def check_length(count: int) -> None:
+    """Raises UnknownError for a list that would take all memory."""
+    if count > MOST_ELEMENTS:
+        raise UnknownError(f"a list of more than {MOST_ELEMENTS} elements is not followed offline")
+
+
+def add(left: object, right: object) -> object:
+    """`+` of numbers, texts, bytes, lists, durations and timestamps."""
+    one, other = type(left), type(right)
+    if one is other:
+        if one is int:
+            return integer(left + right)  # type: ignore[operator]
+        if one is str or one is bytes or one is float:
+            return left + right  # type: ignore[operator]
+        if one is Uint:
+            return unsigned(left + right)  # type: ignore[operator]
+        if one is Duration:
+            return Duration(integer(left.nanoseconds + right.nanoseconds))  # type: ignore[attr-defined]
+    if isinstance(left, list | tuple):
+        if isinstance(right, list | tuple):
+            return joined(left, right)
+        raise EvalError(NO_OVERLOAD)
+    if one is Timestamp and other is Duration:
+        return add_to_timestamp(left, right.nanoseconds)  # type: ignore[arg-type, attr-defined]
+    if one is Duration and other is Timestamp:
+        return add_to_timestamp(right, left.nanoseconds)  # type: ignore[arg-type, attr-defined]
+    if one in NUMBERS or one is bytes:
+        raise EvalError(NO_OVERLOAD)
+    raise lacks(left, "_+_")
+
+
+def subtract(left: object, right: object) -> object:
+    """`-` of numbers, durations and timestamps."""
+    one, other = type(left), type(right)
+    if one is other:
+        if one is int:
+            return integer(left - right)  # type: ignore[operator]
+        if one is float:
+            return left - right  # type: ignore[operator]
+        if one is Uint:
+            return unsigned(left - right)  # type: ignore[operator]
+        if one is Duration:
+            return Duration(integer(left.nanoseconds - right.nanoseconds))  # type: ignore[attr-defined]
+        if one is Timestamp:
+            return between(left, right)  # type: ignore[arg-type]
+    if one is Timestamp and other is Duration:
+        return add_to_timestamp(left, integer(-right.nanoseconds))  # type: ignore[arg-type, attr-defined]
+    if one in NUMBERS:
+        raise EvalError(NO_OVERLOAD)
+    raise lacks(left, "_-_")
+
+
+def multiply(left: object, right: object) -> object:
+    """`*` of two numbers of one kind."""
+    one = type(left)
+    if one not in NUMBERS:
+        raise lacks(left, "_*_")
+    if one is not type(right):
+        raise EvalError(NO_OVERLOAD)
+    product = left * right  # type: ignore[operator]
+    if one is int:
+        return integer(product)
+    return unsigned(product) if one is Uint else product
+
+
+def divide(left: object, right: object) -> object:
+    """`/`: integers towards zero, doubles as IEEE 754."""
+    one = type(left)
+    if one not in NUMBERS:
+        raise lacks(left, "_/_")
+    if one is not type(right):
+        raise EvalError(NO_OVERLOAD)
+    if one is float:
+        return _divide_doubles(left, right)  # type: ignore[arg-type]
+    if not right:
+        raise EvalError("division by zero")
+    if one is Uint:
+        return Uint(left // right)  # type: ignore[operator]
+    return integer(towards_zero(left, right))  # type: ignore[arg-type]
+
+
+def _divide_doubles(left: float, right: float) -> float:
+    if right:
+        return left / right
+    if left != left or not left:
+        return float("nan")
+    negative = (left < 0) != (str(right)[0] == "-")
+    return float("-inf") if negative else float("inf")
+
+
+def towards_zero(left: int, right: int) -> int:
+    """Division of Go: rounded towards zero."""
+    quotient = abs(left) // abs(right)
+    return quotient if (left < 0) == (right < 0) else -quotient
+
+
+def modulo(left: object, right: object) -> object:
+    """`%` of two integers of one kind; the sign is the left one's."""
+    one = type(left)
+    if one is not int and one is not Uint:
+        raise lacks(left, "_%_")
+    if one is not type(right):
+        raise EvalError(NO_OVERLOAD)
+    if not right:
+        raise EvalError("modulus by zero")
+    if one is Uint:
+        return Uint(left % right)  # type: ignore[operator]
+    integer(towards_zero(left, right))  # type: ignore[arg-type]
+    return left - right * towards_zero(left, right)  # type: ignore[operator, arg-type]
+
+
+def negate(value: object) -> object:
+    """Unary `-`."""
+    if type(value) is int:
+        return integer(-value)
+    if type(value) is float:
+        return -value
+    if type(value) is Duration:
+        return Duration(integer(-value.nanoseconds))
+    if type(value) is bool:
+        raise EvalError(NO_OVERLOAD)
+    raise lacks(value, "-_")
+
+
+def logical_not(value: object) -> bool:
+    """`!`."""
+    if value is True:
+        return False
+    if value is False:
+        return True
+    raise EvalError(NO_OVERLOAD)

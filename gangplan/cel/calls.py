@@ -1,0 +1,81 @@
+"""Calls of functions and operators as closures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from gangplan.cel.closures import Build, Closure, measured
+from gangplan.cel.cost import can_crash
+from gangplan.cel.frame import FAILED, Frame
+from gangplan.cel.operators import equal, greater, greater_equal, less, less_equal
+from gangplan.cel.plan import Call, Constant
+
+_ORDER: dict[str, tuple[Callable[[Any, Any], bool], Callable[[object, object], bool]]] = {
+    "_<_": (lambda one, other: one < other, less),
+    "_<=_": (lambda one, other: one <= other, less_equal),
+    "_>_": (lambda one, other: one > other, greater),
+    "_>=_": (lambda one, other: one >= other, greater_equal),
+}
+
+
+def build_call(plan: Call, build: Build) -> Closure:
+    """A function applied to values."""
+    arguments = [build(argument) for argument in plan.arguments]
+    if can_crash(plan.overload):
+        return _crashing(plan, build)
+    if plan.function == "@not_strictly_false":
+        return measured(plan)
+    if plan.function in ("_==_", "_!=_"):
+        return _equality(plan, arguments[0], arguments[1])
+    if plan.function in _ORDER:
+        return _comparison(plan.function, arguments[0], arguments[1])
+    call = plan.call
+    if len(arguments) == 1:
+        one = arguments[0]
+        return lambda frame: call(one(frame))
+    if len(arguments) == 2:
+        one, two = arguments
+        return lambda frame: call(one(frame), two(frame))
+    return lambda frame: call(*[argument(frame) for argument in arguments])
+
+
+def _equality(plan: Call, left: Closure, right: Closure) -> Closure:
+    wanted = plan.function == "_==_"
+    constant = plan.arguments[1]
+    if isinstance(constant, Constant) and type(constant.value) is str:
+        text = constant.value
+
+        def with_text(frame: Frame) -> bool:
+            value = left(frame)
+            return (value == text if type(value) is str else equal(value, text)) is wanted
+
+        return with_text
+    return lambda frame: equal(left(frame), right(frame)) is wanted
+
+
+def _comparison(function: str, left: Closure, right: Closure) -> Closure:
+    quick, careful = _ORDER[function]
+
+    def run(frame: Frame) -> bool:
+        one, other = left(frame), right(frame)
+        if type(one) is int and type(other) is int:
+            return quick(one, other)
+        return careful(one, other)
+
+    return run
+
+
+def _crashing(plan: Call, build: Build) -> Closure:
+    """A call whose failed argument ends everything: the slow way says whether and how."""
+    arguments = [build(argument) for argument in plan.arguments]
+    call, slow = plan.call, measured(plan)
+
+    def run(frame: Frame) -> Any:
+        try:
+            values = [argument(frame) for argument in arguments]
+        except FAILED:
+            return slow(frame)
+        return call(*values)
+
+    return run

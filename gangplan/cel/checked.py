@@ -1,0 +1,28 @@
+"""What the checker found out about an expression, beside its tree."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gangplan.cel.ast import Node
+from gangplan.cel.types import Type
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """An expression that the API server accepts.
+
+    `node` is the tree with names resolved, as cel-go rewrites it: `authorizer.requestResource` is one Ident,
+    `ip.isCanonical(x)` a Call without a target of the function `ip.isCanonical`, leading dots are gone.
+    `types` has the static type of every node by its id. `overloads` has the overload ids of calls in the
+    order of the declarations; `.?` has `select_optional_field`.
+    """
+
+    node: Node
+    types: dict[int, Type]
+    overloads: dict[int, tuple[str, ...]]
+
+    @property
+    def type(self) -> Type:
+        """The static type of the whole."""
+        return self.types[self.node.id]

@@ -1,0 +1,236 @@
+"""The plan as Python closures: the fast way to a value, without its cost.
+
+A closure takes the frame and returns a value or raises. Arguments after a failed one are not evaluated, which
+nobody sees without the cost. What is rare is left to measuring.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from gangplan.cel.attributes import checked_key, select, select_if_present
+from gangplan.cel.errors import EvalError
+from gangplan.cel.frame import FAILED, Frame, is_member
+from gangplan.cel.measuring import Meter
+from gangplan.cel.operators import NO_OVERLOAD
+from gangplan.cel.plan import (
+    Computed,
+    Conditional,
+    Fallback,
+    Field,
+    Logic,
+    Membership,
+    NewList,
+    Plan,
+    Relative,
+    Variable,
+)
+from gangplan.cel.values import NONE, Optional
+
+Closure = Callable[[Frame], Any]
+Build = Callable[[Plan], Closure]
+
+
+def measured(plan: Plan) -> Closure:
+    """The slow way for one step."""
+
+    def run(frame: Frame) -> Any:
+        value = Meter(frame).run(plan)
+        if isinstance(value, FAILED):
+            raise value
+        return value
+
+    return run
+
+
+def build_attribute(plan: Variable | Relative, build: Build) -> Closure:
+    """A name or selection."""
+    if isinstance(plan, Variable):
+        slot = plan.slot
+        if not plan.qualifiers:
+            return lambda frame: frame[slot]
+        base: Closure = lambda frame: frame[slot]  # noqa: E731
+    else:
+        base = build(plan.operand)
+        if not plan.qualifiers:
+            return base
+    keys = [qualifier.key for qualifier in plan.qualifiers if isinstance(qualifier, Field)]
+    if any(qualifier.optional for qualifier in plan.qualifiers) or len(keys) < len(plan.qualifiers):
+        return _general(base, plan, build)
+    if not all(type(key) is str for key in keys):
+        return _general(base, plan, build)
+    texts = tuple(key for key in keys if isinstance(key, str))
+    last = plan.qualifiers[-1]
+    if isinstance(last, Field) and last.test:
+        return _present(base, texts[:-1], texts[-1])
+    return _path(base, texts) if isinstance(plan, Relative) else _path_from_slot(plan.slot, texts)
+
+
+def _path(base: Closure, keys: tuple[str, ...]) -> Closure:
+    def run(frame: Frame) -> Any:
+        return follow(base(frame), keys)
+
+    return run
+
+
+def _path_from_slot(slot: int, keys: tuple[str, ...]) -> Closure:
+    if len(keys) == 1:
+        key = keys[0]
+
+        def one(frame: Frame) -> Any:
+            value = frame[slot]
+            if type(value) is dict and key in value:
+                return value[key]
+            return follow(value, keys)
+
+        return one
+
+    def run(frame: Frame) -> Any:
+        value = frame[slot]
+        try:
+            for key in keys:
+                value = value[key]
+        except (KeyError, TypeError, AttributeError):
+            return follow(frame[slot], keys)
+        return value
+
+    return run
+
+
+def follow(value: Any, keys: tuple[str, ...]) -> Any:
+    """What a path of fields leads to; through an optional value it stays optional."""
+    if type(value) is Optional:
+        if not value.present:
+            return value
+        value = value.value
+        for key in keys:
+            found, value = select_if_present(value, key)
+            if not found:
+                return NONE
+        return Optional(True, value)
+    for key in keys:
+        value = select(value, key)
+    return value
+
+
+def _present(base: Closure, keys: tuple[str, ...], last: str) -> Closure:
+    def run(frame: Frame) -> Any:
+        value = base(frame)
+        if type(value) is Optional:
+            value = follow(value, (*keys, last))
+            return value.present
+        for key in keys:
+            value = value[key] if type(value) is dict and key in value else select(value, key)
+        return last in value if type(value) is dict else select_if_present(value, last)[0]
+
+    return run
+
+
+def _general(base: Closure, plan: Variable | Relative, build: Build) -> Closure:
+    """Any qualifiers: indexes, computed ones, optional ones."""
+    steps: list[tuple[Any, Closure | None, bool, bool]] = []
+    for qualifier in plan.qualifiers:
+        if isinstance(qualifier, Computed):
+            steps.append((None, build(qualifier.index), qualifier.optional, False))
+        else:
+            steps.append((qualifier.key, None, qualifier.optional, qualifier.test))
+
+    def run(frame: Frame) -> Any:
+        value = base(frame)
+        optional = type(value) is Optional
+        if optional:
+            if not value.present:
+                return False if steps[-1][3] else value
+            value = value.value
+        for key, index, is_optional, test in steps:
+            if index is not None:
+                key = checked_key(index(frame))
+            optional = optional or is_optional
+            if optional or test:
+                present, value = select_if_present(value, key)
+                if test:
+                    return present
+                if not present:
+                    return NONE
+            else:
+                value = select(value, key)
+        return Optional(True, value) if optional else value
+
+    return run
+
+
+def build_conditional(plan: Conditional, build: Build) -> Closure:
+    """`condition ? yes : no`."""
+    condition, yes, no = build(plan.condition), build(plan.yes), build(plan.no)
+
+    def run(frame: Frame) -> Any:
+        chosen = condition(frame)
+        if chosen is True:
+            return yes(frame)
+        if chosen is False:
+            return no(frame)
+        raise EvalError(NO_OVERLOAD)
+
+    return run
+
+
+def build_logic(plan: Logic, build: Build) -> Closure:
+    """`&&`, `||`: an error counts only if the other side does not decide."""
+    left, right = (build(term) for term in plan.terms)
+    absorbing = plan.absorbing
+    slow = measured(plan)
+
+    def run(frame: Frame) -> Any:
+        try:
+            value = left(frame)
+        except FAILED:
+            return slow(frame)
+        if value is absorbing:
+            return value
+        if value is not (not absorbing):
+            return slow(frame)
+        value = right(frame)
+        if value is True or value is False:
+            return value
+        raise EvalError(NO_OVERLOAD)
+
+    return run
+
+
+def build_fallback(plan: Fallback, build: Build) -> Closure:
+    """`or`, `orValue`."""
+    optional, other, unwraps = build(plan.optional), build(plan.other), plan.unwraps
+
+    def run(frame: Frame) -> Any:
+        value = optional(frame)
+        if type(value) is not Optional:
+            return value
+        if value.present:
+            return value.value if unwraps else value
+        return other(frame)
+
+    return run
+
+
+def build_membership(plan: Membership, build: Build) -> Closure:
+    """`in` a list of constants."""
+    value_of, members = build(plan.value), plan.members
+    texts = frozenset(value for _, value in members if isinstance(value, str))
+
+    def run(frame: Frame) -> bool:
+        value = value_of(frame)
+        return value in texts if type(value) is str else is_member(value, members)
+
+    return run
+
+
+def build_list(plan: NewList, build: Build) -> Closure:
+    """`[a, b]`."""
+    if plan.optional:
+        return measured(plan)
+    elements = [build(element) for element in plan.elements]
+    if len(elements) == 1:
+        only = elements[0]
+        return lambda frame: [only(frame)]
+    return lambda frame: [element(frame) for element in elements]

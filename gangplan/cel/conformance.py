@@ -1,0 +1,223 @@
+"""`python -m gangplan.cel.conformance FILE`: our engine beside recorded answers of an API server.
+
+FILE is JSON: `kubernetes` ("1.34"), `variables` (name to value) and `cases` of `name`, `expr`, `outcome`
+(value, runtime-error, compile-error), `type`, `value`, `error`, `cost`; what a case lacks is not compared.
+`declare` (name to type) replaces the variables of admission policies. Values that JSON can't hold are tagged,
+such as `{"$duration": 3600000000000}`, or written as Go prints them (`<map map[1:a]>`).
+Exit: 0 all agree or differ for a known reason · 1 something differs · 2 FILE can't be read.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gangplan.cel import admission
+from gangplan.cel.declarations import read_type
+from gangplan.cel.environment import Environment
+from gangplan.cel.errors import CompileError, EvalError, UnknownError
+from gangplan.cel.program import Program
+from gangplan.cel.recorded import agrees, shown
+from gangplan.cel.types import DYN, Type
+
+# Outcomes of a server that makes no program of an expression: it refuses the policy, or answers 500.
+_REFUSED = frozenset(("compile-error", "program-error", "panic"))
+# What a case cannot do without.
+_NEEDED = ("expr", "outcome")
+_MAP_ORDER = "the API server walks maps in no fixed order"
+_OFFLINE = "asks the cluster"
+_MESSAGES = "gangplan builds no protobuf messages"
+_GO_TYPES = "Go has several types of lists and maps"
+_LOST = "cel-go loses what an optional holds when a choice gives it"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What an engine says about an expression; `value` only where the outcome is one."""
+
+    outcome: str
+    type: str | None = None
+    value: object = None
+    cost: int | None = None
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A case where the engine does not answer as the server did. `reason` is empty if nobody knows why."""
+
+    name: str
+    expression: str
+    text: str
+    reason: str
+
+
+class Runner:
+    """Answers cases as the recorded server would."""
+
+    def __init__(self, data: Mapping[str, Any]) -> None:
+        self.variables: dict[str, Any] = data.get("variables", {})
+        self.environment = Environment(
+            minor=int(str(data["kubernetes"]).split(".")[1]), variables=_declared(data, self.variables)
+        )
+
+    def answer(self, expression: str) -> Answer:
+        """Our answer."""
+        try:
+            program = self.environment.compile(expression)
+        except CompileError as error:
+            return Answer("compile-error", error=str(error))
+        return _evaluated(program, self.variables)
+
+    def difference(self, case: Mapping[str, Any]) -> Difference | None:
+        """How our answer differs from the recorded one; None: it does not."""
+        expression = case["expr"]
+        answer = self.answer(expression)
+        text = _differs(case, answer)
+        if not text:
+            return None
+        reason = self.reason(case, answer)
+        return Difference(str(case.get("name", "")), expression, text, reason)
+
+    def reason(self, case: Mapping[str, Any], answer: Answer) -> str:
+        """Why the answers differ, where that is known and no mistake of ours."""
+        if answer.outcome == "unknown":
+            return _OFFLINE
+        if answer.outcome == "compile-error":
+            return _MESSAGES if "gangplan does not build" in answer.error else ""
+        if all(text.startswith("invalid qualifier type: ") for text in (case.get("error", ""), answer.error)):
+            return _GO_TYPES
+        if "$error" in json.dumps(case.get("value")):
+            return _LOST
+        program = self.environment.compile(case["expr"])
+        for variables in _orders(self.variables):
+            if not _differs(case, _evaluated(program, variables)):
+                return _MAP_ORDER
+        return ""
+
+
+def _declared(data: Mapping[str, Any], variables: Mapping[str, Any]) -> dict[str, Type]:
+    if "declare" in data:
+        return {name: read_type(text) for name, text in data["declare"].items()}
+    return dict.fromkeys(variables, DYN) | admission.variables(has_params=True)
+
+
+def _evaluated(program: Program, variables: Mapping[str, Any]) -> Answer:
+    type_ = str(program.type)
+    try:
+        value, cost = program.measure(variables)
+    except UnknownError as error:
+        return Answer("unknown", type_, error=str(error))
+    except EvalError as error:
+        return Answer("runtime-error", type_, cost=getattr(error, "cost", None), error=str(error))
+    return Answer("value", type_, value, cost)
+
+
+def _differs(case: Mapping[str, Any], answer: Answer) -> str:
+    """What differs first, as `wanted X, got Y`; empty: nothing does."""
+    wanted = "compile-error" if case["outcome"] in _REFUSED else case["outcome"]
+    if wanted != answer.outcome:
+        return f"wanted {wanted}, got {answer.outcome}{f' ({answer.error})' if answer.error else ''}"
+    if wanted == "compile-error":
+        return ""
+    if case.get("type") not in (None, answer.type):
+        return f"wanted type {case['type']}, got {answer.type}"
+    if wanted == "value" and "value" in case and not agrees(case["value"], answer.value):
+        return f"wanted {case['value']!r}, got {shown(answer.value)}"
+    if case.get("error") not in (None, answer.error) and wanted == "runtime-error":
+        return f"wanted error {case['error']!r}, got {answer.error!r}"
+    if case.get("cost") is not None and answer.cost is not None and case["cost"] != answer.cost:
+        return f"wanted cost {case['cost']}, got {answer.cost}"
+    return ""
+
+
+def _orders(variables: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """The same variables with the entries of maps in other orders."""
+    for turn in range(8):
+        yield {name: _turned(value, turn) for name, value in variables.items()}
+
+
+def _turned(value: Any, turn: int) -> Any:
+    if isinstance(value, list):
+        return [_turned(element, turn) for element in value]
+    if not isinstance(value, dict):
+        return value
+    keys = list(value)
+    if turn % 2:
+        keys.reverse()
+    start = turn // 2 % max(len(keys), 1)
+    return {key: _turned(value[key], turn) for key in (*keys[start:], *keys[:start])}
+
+
+def run(data: Mapping[str, Any]) -> list[Difference]:
+    """All differences between our engine and the recorded answers, in the order of the cases."""
+    runner = Runner(data)
+    found = (runner.difference(case) for case in data["cases"])
+    return [difference for difference in found if difference is not None]
+
+
+def report(count: int, differences: Sequence[Difference]) -> str:
+    """The score and every difference."""
+    explained = [difference for difference in differences if difference.reason]
+    failed = len(differences) - len(explained)
+    lines = [f"{count - len(differences)} of {count} passed, {len(explained)} deviations, {failed} failed"]
+    for difference in differences:
+        kind = f"deviation ({difference.reason})" if difference.reason else "failed"
+        lines.append(f"{kind}: {difference.name}: {difference.expression}\n    {difference.text}")
+    return "\n".join(lines)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Runs the cases of the file that is named and prints the score."""
+    if len(arguments) != 1:
+        print("usage: python -m gangplan.cel.conformance FILE", file=sys.stderr)
+        return 2
+    try:
+        data = json.loads(Path(arguments[0]).read_text(encoding="utf-8"))
+        wrong = _misshapen(data)
+        differences = [] if wrong else run(data)
+    except OSError as error:
+        wrong = f"it cannot be read: {error.strerror}"
+    except ValueError as error:
+        wrong = f"it is not as the first lines of this module say: {error}"
+    if wrong:
+        print(f"{arguments[0]}: nothing was checked: {wrong}", file=sys.stderr)
+        return 2
+    _say(report(len(data["cases"]), differences))
+    return 1 if any(not difference.reason for difference in differences) else 0
+
+
+def _misshapen(data: object) -> str:
+    """What a document lacks to be one of recorded answers; empty for nothing."""
+    if not isinstance(data, dict):
+        return "it holds no JSON object; wanted are the keys kubernetes and cases"
+    if not re.fullmatch(r"1\.[0-9]+(\..*)?", str(data.get("kubernetes", ""))):
+        return 'it names no version; wanted is "kubernetes": "1.34"'
+    for key in ("variables", "declare"):
+        if not isinstance(data.get(key, {}), dict):
+            return f"{key} is no object of names and {'values' if key == 'variables' else 'types'}"
+    cases = data.get("cases")
+    if not isinstance(cases, list) or not cases:
+        return 'it has no cases; wanted is "cases": [{"expr": "1 + 1", "outcome": "value", "value": 2}]'
+    for number, case in enumerate(cases, 1):
+        if not isinstance(case, dict) or not all(isinstance(case.get(key), str) for key in _NEEDED):
+            return f"case {number} lacks {' or '.join(_NEEDED)}, which are texts"
+    return ""
+
+
+def _say(text: str) -> None:
+    """Print; a reader that went away has read enough."""
+    try:
+        print(text, flush=True)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

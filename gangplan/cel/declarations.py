@@ -1,0 +1,114 @@
+"""The function library of a Kubernetes minor as signatures: the table in functions.txt."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from gangplan.cel.types import DURATION, TIMESTAMP, Parameter, Type, list_of, map_of, type_of
+
+# What functions.txt begins and ends with: older servers lack the environment, newer ones are not read yet.
+FIRST_MINOR, LAST_MINOR = 27, 37
+
+_LINE = re.compile(r"(\d+)(?:-(\d+))? (\S+) (\S+) ([.-]) \((.*)\) (\S.*)")
+_NAME = re.compile(r"<?([A-Za-z_][\w.]*)>?")
+_DYN = Type("dyn")
+
+
+@dataclass(frozen=True, slots=True)
+class Overload:
+    """One signature of a function. `parameters` are the names of its type parameters, sorted."""
+
+    id: str
+    is_member: bool
+    arguments: tuple[Type, ...]
+    result: Type
+    parameters: tuple[str, ...]
+    since: int
+    until: int
+
+
+@cache
+def _lines() -> dict[str, list[str]]:
+    """Lines of the table by function."""
+    found: dict[str, list[str]] = {}
+    for line in Path(__file__).with_name("functions.txt").read_text(encoding="utf-8").splitlines():
+        if not line.startswith("#"):
+            found.setdefault(line.split(" ", 2)[1], []).append(line)
+    return found
+
+
+@cache
+def _overloads(function: str) -> tuple[Overload, ...]:
+    return tuple(_overload(line) for line in _lines().get(function, ()))
+
+
+def _overload(line: str) -> Overload:
+    match = _LINE.fullmatch(line)
+    if match is None:
+        raise ValueError(f"functions.txt: {line}")
+    since, until, _, name, style, arguments, result = match.groups()
+    types = tuple(read_type(part) for part in arguments.split("; ") if part)
+    parameters = tuple(sorted(set(re.findall(r"<(\w+)>", line))))
+    return Overload(name, style == ".", types, read_type(result), parameters, int(since), int(until or 99))
+
+
+def read_type(text: str) -> Type:
+    """A type from its written form: `map(string, list(<T>))`. ValueError: it is none."""
+    found, rest = _read(text.strip())
+    if rest:
+        raise ValueError(f"not a type: {text}")
+    return found
+
+
+def _read(text: str) -> tuple[Type, str]:
+    match = _NAME.match(text)
+    if match is None:
+        raise ValueError(f"not a type: {text}")
+    name, rest = match.group(1), text[match.end() :]
+    if text.startswith("<"):
+        return Parameter(name), rest
+    inner: list[Type] = []
+    if rest.startswith("("):
+        while rest[0] in "(,":
+            argument, rest = _read(rest[1:].lstrip())
+            inner.append(argument)
+        rest = rest[1:]
+    return Type(name, tuple(inner)), rest
+
+
+@cache
+def overloads(function: str, minor: int) -> tuple[Overload, ...]:
+    """The overloads of a function on a server of Kubernetes 1.`minor`; none means no such function."""
+    return tuple(overload for overload in _overloads(function) if overload.since <= minor <= overload.until)
+
+
+@cache
+def functions(minor: int) -> frozenset[str]:
+    """All names of functions of Kubernetes 1.`minor`, operators (`_+_`) and internals included."""
+    return frozenset(name for name in _lines() if overloads(name, minor))
+
+
+def since(function: str) -> int | None:
+    """The first minor of Kubernetes that has a function; None: none has."""
+    known = _overloads(function)
+    return min(overload.since for overload in known) if known else None
+
+
+# Types that expressions can name as values: `type(x) == string`. google.protobuf.Timestamp and Duration have
+# no short names (`timestamp` is a function; as a name the API server takes it and cannot run it).
+_SIMPLE = ("bool", "bytes", "double", "int", "null_type", "string", "type", "uint")
+_SINCE = {"optional_type": 28, "net.IP": 30, "net.CIDR": 30}
+
+
+@cache
+def type_names(minor: int) -> dict[str, Type]:
+    """Names of types with the static types that they have as values: `int` is of type `type(int)`."""
+    found = {name: type_of(Type(name)) for name in _SIMPLE}
+    found["list"] = type_of(list_of(_DYN))
+    found["map"] = type_of(map_of(_DYN, _DYN))
+    found |= {kind.name: type_of(kind) for kind in (DURATION, TIMESTAMP)}
+    found |= {name: type_of(Type(name)) for name, first in _SINCE.items() if minor >= first}
+    return found

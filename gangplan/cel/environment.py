@@ -1,0 +1,68 @@
+"""The interface of the engine: an environment compiles expressions, a program evaluates them.
+
+```python
+environment = Environment(minor=34, variables={"object": types.DYN})
+program = environment.compile("object.spec.replicas > 1")   # CompileError: the API server would refuse it
+program.type                                                # types.BOOL
+program.evaluate({"object": body})                          # True; EvalError, BudgetError, UnknownError
+program.measure({"object": body}, budget=1_000_000)         # (True, 4): the value and the API server's cost
+```
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+from gangplan.cel.checked import Checked
+from gangplan.cel.checker import check
+from gangplan.cel.declarations import FIRST_MINOR, LAST_MINOR
+from gangplan.cel.parser import parse
+from gangplan.cel.program import Program
+from gangplan.cel.types import Type
+from gangplan.cel.validators import validate
+
+# Parentheses as deep as the API server allows (250) take nine frames each; Python's default is 1000 in all.
+_FRAMES = 4000
+
+
+class Environment:
+    """What expressions may use: the functions of Kubernetes 1.`minor` and these variables.
+
+    `variables` maps names to static types; a name may have dots (`authorizer.requestResource`). ValueError:
+    a minor before 27 or after the last that gangplan knows.
+    """
+
+    __slots__ = ("minor", "variables")
+
+    def __init__(self, *, minor: int, variables: Mapping[str, Type]) -> None:
+        if not FIRST_MINOR <= minor <= LAST_MINOR:
+            known = f"1.{FIRST_MINOR} to 1.{LAST_MINOR}"
+            raise ValueError(f"Kubernetes 1.{minor} is not one whose CEL gangplan knows: {known}")
+        self.minor = minor
+        self.variables = dict(variables)
+
+    def check(self, text: str) -> Checked:
+        """The checked tree of an expression. CompileError: the API server would refuse it."""
+        with _room():
+            checked = check(parse(text, self.minor), text, self.variables, self.minor)
+            validate(checked, text, self.minor)
+            return checked
+
+    def compile(self, text: str) -> Program:
+        """A program that evaluates an expression. CompileError: the API server would refuse it."""
+        checked = self.check(text)
+        with _room():
+            return Program(text, checked.node, checked.type, checked)
+
+
+@contextmanager
+def _room() -> Iterator[None]:
+    """Frames enough for the deepest tree."""
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(before, _FRAMES))
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(before)

@@ -1,0 +1,268 @@
+"""Amounts with the quirks of Go's `resource.Quantity`, which CEL can see.
+
+An amount is kept as an int64 or, when it did not fit or had a binary suffix with a fraction, as a decimal;
+only the former is an integer for `isInteger`. Source: k8s.io/apimachinery v0.34 `pkg/api/resource`.
+(`gangplan.model.quantity` is for people: it refuses what Go merely rounds or caps.)
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from math import log10
+from typing import ClassVar
+
+from gangplan.cel import types
+from gangplan.cel.errors import EvalError, UnknownError
+from gangplan.cel.numbers import INT_MAX, INT_MIN
+from gangplan.cel.types import Type
+from gangplan.cel.values import Opaque
+
+_BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
+_DECIMAL = {"": 0, "n": -9, "u": -6, "m": -3, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
+_MOST_DIGITS = 18
+_NANO = -9
+# Bounds of what is evaluated at all: an exponent, the length of a text.
+_HUGE, _LONG = 10_000, 4000
+_LETTERS = frozenset("eEinumkKMGTP")
+_DIGITS = frozenset("0123456789")
+
+_FORMAT_WRONG = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
+_SUFFIX_WRONG = "unable to parse quantity's suffix"
+
+
+class Quantity(Opaque):
+    """`unscaled` × 10^`exponent`; `decimal` once Go keeps it as an arbitrary-precision decimal."""
+
+    __slots__ = ("decimal", "exponent", "unscaled")
+    cel_type: ClassVar[Type] = types.QUANTITY
+
+    def __init__(self, unscaled: int, exponent: int = 0, decimal: bool = False) -> None:
+        self.unscaled = unscaled
+        self.exponent = exponent
+        self.decimal = decimal
+
+    def compare(self, other: Quantity) -> int:
+        """-1, 0 or 1.
+
+        Go turns the left one into a decimal when the right one is, and that stays: `isInteger` is false then.
+        """
+        self.decimal = self.decimal or other.decimal
+        return self._compare(other)
+
+    def same(self, other: Opaque) -> bool:
+        """Equal amounts; unlike `compare`, Go compares copies here."""
+        return isinstance(other, Quantity) and self._compare(other) == 0
+
+    def _compare(self, other: Quantity) -> int:
+        if not self.unscaled or not other.unscaled or (self.unscaled > 0) != (other.unscaled > 0):
+            return (self.unscaled > other.unscaled) - (self.unscaled < other.unscaled)
+        apart = self._digits() - other._digits()
+        if abs(apart) > 2:
+            # So far apart that no power of ten has to be built.
+            return 1 if (apart > 0) == (self.unscaled > 0) else -1
+        lowest = min(self.exponent, other.exponent)
+        left = self.unscaled * 10 ** (self.exponent - lowest)
+        right = other.unscaled * 10 ** (other.exponent - lowest)
+        return int(left > right) - int(left < right)
+
+    def _digits(self) -> float:
+        """How many digits there are before the point, give or take one."""
+        return self.unscaled.bit_length() * log10(2) + self.exponent
+
+    def as_int64(self) -> int | None:
+        """The amount as Go's `AsInt64` gives it; None where it says it can't."""
+        if self.decimal or self.exponent < 0:
+            return None
+        return _times_power(self.unscaled, self.exponent)
+
+    def as_float(self) -> float:
+        """Go's `AsApproximateFloat64`."""
+        try:
+            base = float(self.unscaled)
+        except OverflowError:
+            base = float("inf") if self.unscaled > 0 else float("-inf")
+        return base * _power_of_ten(self.exponent) if self.exponent else base
+
+    def plus(self, other: Quantity) -> Quantity:
+        """The sum, as a decimal once it leaves int64."""
+        if not self.decimal and not other.decimal:
+            total = _add_int64(self, other)
+            if total is not None:
+                return total
+        lowest = min(self.exponent, other.exponent)
+        left = self.unscaled * _power(self.exponent - lowest)
+        return Quantity(left + other.unscaled * _power(other.exponent - lowest), lowest, decimal=True)
+
+    def negated(self) -> Quantity:
+        """The opposite; Go's int64 wraps around at its lowest."""
+        value = -self.unscaled
+        return Quantity(value if self.decimal else _wrapped(value), self.exponent, self.decimal)
+
+    def minus(self, other: Quantity) -> Quantity:
+        """The difference."""
+        if not self.decimal and not other.decimal:
+            total = _add_int64(self, other.negated())
+            if total is not None:
+                return total
+        return self.plus(Quantity(-other.unscaled, other.exponent, decimal=True))
+
+    def __repr__(self) -> str:
+        return f"Quantity({self.unscaled}e{self.exponent}{', decimal' if self.decimal else ''})"
+
+
+def _power(exponent: int) -> int:
+    """A power of ten; beyond any sense it is refused, as it would keep a machine busy for minutes."""
+    if exponent > _HUGE:
+        raise UnknownError(f"a quantity of the order of 1e{exponent} is not reckoned with")
+    return int(10**exponent)
+
+
+def _wrapped(value: int) -> int:
+    return (value - INT_MIN) % 2**64 + INT_MIN
+
+
+def _in_int64(value: int) -> int | None:
+    return value if INT_MIN <= value <= INT_MAX else None
+
+
+def _times_power(value: int, exponent: int) -> int | None:
+    if not value or not exponent:
+        return value
+    return None if exponent > _MOST_DIGITS else _in_int64(value * 10**exponent)
+
+
+def _add_int64(left: Quantity, right: Quantity) -> Quantity | None:
+    if not right.unscaled:
+        return Quantity(left.unscaled, left.exponent)
+    if not left.unscaled:
+        return Quantity(right.unscaled, right.exponent)
+    lowest = min(left.exponent, right.exponent)
+    one = _times_power(left.unscaled, left.exponent - lowest)
+    other = _times_power(right.unscaled, right.exponent - lowest)
+    if one is None or other is None:
+        return None
+    total = _in_int64(one + other)
+    return None if total is None else Quantity(total, lowest)
+
+
+def _power_of_ten(exponent: int) -> float:
+    """Go's `math.Pow10`: the product of two powers, rounded once more than the power itself."""
+    if exponent > 308:
+        return float("inf")
+    if exponent < -323:
+        return 0.0
+    high, low = divmod(abs(exponent), 32)
+    if exponent < 0:
+        return float(f"1e-{32 * high}") / float(f"1e{low}")
+    return float(f"1e{32 * high}") * float(f"1e{low}")
+
+
+# Reading
+
+
+def parse(text: str) -> Quantity:
+    """`quantity(text)`. Raises `EvalError`."""
+    return Quantity(*_parts(text))
+
+
+@lru_cache(maxsize=1024)
+def _parts(text: str) -> tuple[int, int, bool]:
+    """The parts of a `Quantity`, which itself may change."""
+    if not text:
+        raise EvalError(_FORMAT_WRONG)
+    if len(text) > _LONG:
+        raise UnknownError(f"a quantity of {len(text)} characters is not reckoned with")
+    positive, value, whole, fraction, suffix = _split(text)
+    binary, exponent = _meaning(suffix)
+    found = _small(positive, whole, fraction, binary, exponent) or _large(value, binary, exponent)
+    return found.unscaled, found.exponent, found.decimal
+
+
+def _split(text: str) -> tuple[bool, str, str, str, str]:
+    """Sign, the number as written, its digits before and after the point, and the suffix."""
+    at = 1 if text[0] in "+-" else 0
+    positive = text[0] != "-"
+    while at < len(text) and text[at] == "0":
+        at += 1
+    if at >= len(text):
+        return positive, "0", "0", "", ""
+    start, at = at, _skip(text, at, _DIGITS)
+    whole = text[start:at] or "0"
+    fraction = ""
+    if text[at : at + 1] == ".":
+        start, at = at + 1, _skip(text, at + 1, _DIGITS)
+        fraction = text[start:at]
+    number, start = text[:at], at
+    at = _skip(text, at, _LETTERS)
+    if at < len(text) and text[at] in "+-":
+        at += 1
+    if _skip(text, at, _DIGITS) < len(text):
+        raise EvalError(_FORMAT_WRONG)
+    return positive, number, whole, fraction, text[start:]
+
+
+def _skip(text: str, at: int, letters: frozenset[str]) -> int:
+    while at < len(text) and text[at] in letters:
+        at += 1
+    return at
+
+
+def _meaning(suffix: str) -> tuple[bool, int]:
+    """Whether a suffix is binary, and its power of two or ten."""
+    if suffix in _DECIMAL:
+        return False, _DECIMAL[suffix]
+    if suffix in _BINARY:
+        return True, _BINARY[suffix]
+    digits = suffix[1:].removeprefix("-" if suffix[1:2] == "-" else "+")
+    if len(suffix) < 2 or suffix[0] not in "eE" or not digits or not set(digits) <= _DIGITS:
+        raise EvalError(_SUFFIX_WRONG)
+    power = int(suffix[1:])
+    if _in_int64(power) is None:
+        raise EvalError(_SUFFIX_WRONG)
+    # Go cuts it down to 32 bits.
+    return False, (power + 2**31) % 2**32 - 2**31
+
+
+def _small(positive: bool, whole: str, fraction: str, binary: bool, exponent: int) -> Quantity | None:
+    """The amount where Go reads it straight into an int64."""
+    factor = 1
+    if binary:
+        precision = -1
+        if not fraction:
+            factor = 1 << exponent
+            precision = 15 - len(whole) - exponent * 3 // 10 - 1
+        exponent = 0
+    else:
+        precision = _MOST_DIGITS - len(whole) - len(fraction)
+    exponent -= len(fraction)
+    if precision < 0 or exponent < _NANO:
+        return None
+    value = _in_int64(int(whole + fraction) * factor)
+    if value is None:
+        return None
+    return Quantity(value if positive else -value, exponent)
+
+
+def _large(value: str, binary: bool, exponent: int) -> Quantity:
+    """The amount as a decimal, rounded away from zero to billionths."""
+    whole, _, fraction = value.lstrip("+-").partition(".")
+    if not whole and not fraction:
+        raise EvalError("unable to parse numeric part of quantity")
+    unscaled = int(whole + fraction)
+    negative = value.startswith("-")
+    power = -len(fraction)
+    if binary:
+        unscaled <<= exponent
+    else:
+        power += exponent
+    if unscaled:
+        if power >= _NANO:
+            unscaled *= _power(power - _NANO)
+        elif _NANO - power > _HUGE:
+            unscaled = 1
+        else:
+            unscaled = -(-unscaled // _power(_NANO - power))
+        power = _NANO
+        if binary and unscaled > INT_MAX * 10**9:
+            unscaled, power = INT_MAX, 0
+    return Quantity(-unscaled if negative else unscaled, power, decimal=True)

@@ -1,0 +1,19 @@
+"""`authorizer`: what the cluster's authorizer would say can't be known offline."""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+from gangplan.cel.errors import UnknownError
+
+_PREFIXES = ("authorizer_", "pathcheck_", "groupcheck_", "resourcecheck_", "decision_")
+
+
+def is_authorizer(overload: str) -> bool:
+    """Whether an overload is one of the authorizer library (k8s.io/apiserver v0.34 `authz.go`)."""
+    return overload.startswith(_PREFIXES)
+
+
+def AUTHORIZER(*values: object) -> NoReturn:  # noqa: N802
+    """Every call of the library."""
+    raise UnknownError("the expression asks the cluster's authorizer, which can't be asked offline")

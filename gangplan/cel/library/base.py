@@ -1,0 +1,87 @@
+"""What a library function is: its signature at run time and its implementation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from gangplan.cel import types
+from gangplan.cel.errors import EvalError
+from gangplan.cel.types import Type
+from gangplan.cel.values import Duration, Optional, Timestamp, Uint, kind, type_of
+
+Function = Callable[..., Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Overload:
+    """One overload. A `guarded` one checks its arguments' types at run time before `call` sees them."""
+
+    id: str
+    function: str
+    arguments: tuple[Type, ...]
+    call: Function
+    guarded: bool = True
+
+    def takes(self, values: tuple[object, ...]) -> bool:
+        """Whether the values fit the signature; of a list or map only the first entry is looked at."""
+        if len(values) != len(self.arguments):
+            return False
+        return not self.guarded or all(map(fits, self.arguments, values))
+
+
+# Types that one Python class decides.
+CLASSES: dict[Type, type] = {
+    types.STRING: str,
+    types.INT: int,
+    types.UINT: Uint,
+    types.DOUBLE: float,
+    types.BOOL: bool,
+    types.BYTES: bytes,
+    types.NULL: type(None),
+    types.DURATION: Duration,
+    types.TIMESTAMP: Timestamp,
+}
+
+
+def fits(declared: Type, value: object) -> bool:
+    """Whether a value may be passed as a declared type (cel-go's `IsAssignableRuntimeType`)."""
+    expected = CLASSES.get(declared)
+    if expected is not None:
+        return type(value) is expected
+    if declared.name == "dyn" or isinstance(declared, types.Parameter):
+        return True
+    if declared.name == "list":
+        if not isinstance(value, list | tuple):
+            return False
+        return not value or fits(declared.parameters[0], value[0])
+    if declared.name == "map":
+        if not isinstance(value, Mapping):
+            return False
+        if not value:
+            return True
+        key = next(iter(value))
+        return fits(declared.parameters[0], key) and fits(declared.parameters[1], value[key])
+    if declared.name == "optional_type":
+        return type(value) is Optional
+    return type_of(value).name == declared.name
+
+
+def no_overload(function: str, values: tuple[object, ...]) -> EvalError:
+    """The error of a call whose arguments fit no overload."""
+    return EvalError(f"no such overload: {function}({', '.join(map(kind, values))})")
+
+
+# Short names for the tables.
+T = types.Parameter("T")
+LIST = types.list_of(T)
+MAP = types.map_of(types.Parameter("K"), types.Parameter("V"))
+OPTIONAL = types.optional_of(T)
+STRINGS = types.list_of(types.STRING)
+S, I, U, D, B = types.STRING, types.INT, types.UINT, types.DOUBLE, types.BOOL  # noqa: E741
+
+
+def member(id: str, function: str, arguments: tuple[Type, ...], call: Function) -> Overload:
+    """A guarded overload."""
+    return Overload(id, function, arguments, call)

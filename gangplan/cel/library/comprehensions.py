@@ -1,0 +1,32 @@
+"""`cel.@mapInsert`, which the macros `transformMap` and `transformMapEntry` become."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from gangplan.cel.errors import EvalError
+from gangplan.cel.library.base import MAP, Overload
+from gangplan.cel.operators import find, show
+from gangplan.cel.types import Parameter
+
+Map = Mapping[object, object]
+
+
+def insert(container: Map, key: object, value: object) -> Map:
+    """A map with one more entry; the key must be new."""
+    if find(container, key)[0]:
+        raise EvalError(f"insert failed: key {show(key)} already exists")
+    return {**container, key: value}
+
+
+def insert_all(container: Map, update: Map) -> Map:
+    """A map with more entries."""
+    for key, value in update.items():
+        container = insert(container, key, value)
+    return container
+
+
+TABLE = (
+    Overload("@mapInsert_map_map", "cel.@mapInsert", (MAP, MAP), insert_all),
+    Overload("@mapInsert_map_key_value", "cel.@mapInsert", (MAP, Parameter("K"), Parameter("V")), insert),
+)

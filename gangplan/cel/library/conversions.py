@@ -1,0 +1,128 @@
+"""Conversions between the types of the language (cel-go v0.26 `common/types`)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from gangplan.cel import types
+from gangplan.cel.clock import (
+    from_unix,
+    parse_duration,
+    parse_timestamp,
+    write_duration,
+    write_timestamp,
+)
+from gangplan.cel.errors import EvalError
+from gangplan.cel.library.base import B, D, I, Overload, S, T, U
+from gangplan.cel.numbers import INT_MAX, parse_bool, parse_float, parse_int, parse_uint, shortest
+from gangplan.cel.types import Type
+from gangplan.cel.values import Duration, Timestamp, TypeValue, Uint, type_of
+
+
+def _from_text(parse: Callable[[str], object], target: Type) -> Callable[[str], object]:
+    def convert(text: str) -> object:
+        value = parse(text)
+        if value is None:
+            raise EvalError(f"type conversion error from 'string' to '{target}'")
+        return Uint(value) if target is types.UINT else value  # type: ignore[call-overload]
+
+    return convert
+
+
+def _same(value: object) -> object:
+    return value
+
+
+def double_to_int(value: float) -> int:
+    """`int(double)`: towards zero."""
+    if not -(2.0**63) < value < 2.0**63:
+        raise EvalError("integer overflow")
+    return int(value)
+
+
+def double_to_uint(value: float) -> Uint:
+    """`uint(double)`: towards zero."""
+    if not 0 <= value < 2.0**64:
+        raise EvalError("unsigned integer overflow")
+    return Uint(math.floor(value))
+
+
+def int_to_uint(value: int) -> Uint:
+    """`uint(int)`."""
+    if value < 0:
+        raise EvalError("unsigned integer overflow")
+    return Uint(value)
+
+
+def uint_to_int(value: Uint) -> int:
+    """`int(uint)`."""
+    if value > INT_MAX:
+        raise EvalError("integer overflow")
+    return int(value)
+
+
+def bytes_to_string(value: bytes) -> str:
+    """`string(bytes)`."""
+    try:
+        return value.decode()
+    except UnicodeDecodeError as problem:
+        raise EvalError("invalid UTF-8 in bytes, cannot convert to string") from problem
+
+
+def timestamp_to_int(value: Timestamp) -> int:
+    """`int(timestamp)`: seconds since 1970."""
+    return value.nanoseconds // 10**9
+
+
+def type_of_value(value: object) -> TypeValue:
+    """`type(value)`."""
+    return TypeValue(type_of(value))
+
+
+def bool_to_string(value: bool) -> str:
+    """`string(bool)`."""
+    return "true" if value else "false"
+
+
+def _int_to_duration(value: int) -> Duration:
+    raise EvalError("type conversion error from 'int' to 'google.protobuf.Duration'")
+
+
+_DURATION, _TIMESTAMP, _BYTES = types.DURATION, types.TIMESTAMP, types.BYTES
+TABLE = (
+    Overload("to_dyn", "dyn", (T,), _same),
+    Overload("type", "type", (T,), type_of_value),
+    Overload("bool_to_bool", "bool", (B,), _same),
+    Overload("string_to_bool", "bool", (S,), _from_text(parse_bool, B)),
+    Overload("bytes_to_bytes", "bytes", (_BYTES,), _same),
+    Overload("string_to_bytes", "bytes", (S,), str.encode),
+    Overload("double_to_double", "double", (D,), _same),
+    Overload("int64_to_double", "double", (I,), float),
+    Overload("string_to_double", "double", (S,), _from_text(parse_float, D)),
+    Overload("uint64_to_double", "double", (U,), float),
+    Overload("duration_to_duration", "duration", (_DURATION,), _same),
+    Overload("int64_to_duration", "duration", (I,), _int_to_duration),
+    Overload("string_to_duration", "duration", (S,), _from_text(parse_duration, _DURATION)),
+    Overload("int64_to_int64", "int", (I,), _same),
+    Overload("double_to_int64", "int", (D,), double_to_int),
+    Overload("duration_to_int64", "int", (_DURATION,), lambda value: value.nanoseconds),
+    Overload("string_to_int64", "int", (S,), _from_text(parse_int, I)),
+    Overload("timestamp_to_int64", "int", (_TIMESTAMP,), timestamp_to_int),
+    Overload("uint64_to_int64", "int", (U,), uint_to_int),
+    Overload("string_to_string", "string", (S,), _same),
+    Overload("bool_to_string", "string", (B,), bool_to_string),
+    Overload("bytes_to_string", "string", (_BYTES,), bytes_to_string),
+    Overload("double_to_string", "string", (D,), shortest),
+    Overload("duration_to_string", "string", (_DURATION,), write_duration),
+    Overload("int64_to_string", "string", (I,), str),
+    Overload("timestamp_to_string", "string", (_TIMESTAMP,), write_timestamp),
+    Overload("uint64_to_string", "string", (U,), str),
+    Overload("timestamp_to_timestamp", "timestamp", (_TIMESTAMP,), _same),
+    Overload("int64_to_timestamp", "timestamp", (I,), from_unix),
+    Overload("string_to_timestamp", "timestamp", (S,), _from_text(parse_timestamp, _TIMESTAMP)),
+    Overload("uint64_to_uint64", "uint", (U,), _same),
+    Overload("double_to_uint64", "uint", (D,), double_to_uint),
+    Overload("int64_to_uint64", "uint", (I,), int_to_uint),
+    Overload("string_to_uint64", "uint", (S,), _from_text(parse_uint, U)),
+)

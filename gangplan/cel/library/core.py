@@ -1,0 +1,78 @@
+"""Operators and `size` as overloads: each is one function whatever the types (cel-go's singletons)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+
+from gangplan.cel import arithmetic, operators, types
+from gangplan.cel.library.base import Overload
+from gangplan.cel.types import Type
+
+
+def size(value: object) -> int:
+    """`size(value)`: characters, bytes, elements or entries."""
+    if isinstance(value, str | bytes | list | tuple | Mapping):
+        return len(value)
+    raise operators.lacks(value, "size")
+
+
+def not_strictly_false(value: object) -> bool:
+    """What a loop of `all` asks: only false ends it."""
+    return value is not False
+
+
+Binary = Callable[[object, object], object]
+_BINARY: dict[str, tuple[Binary, str]] = {
+    "_+_": (arithmetic.add, "add"),
+    "_-_": (arithmetic.subtract, "subtract"),
+    "_*_": (arithmetic.multiply, "multiply"),
+    "_/_": (arithmetic.divide, "divide"),
+    "_%_": (arithmetic.modulo, "modulo"),
+    "_<_": (operators.less, "less"),
+    "_<=_": (operators.less_equal, "less_equals"),
+    "_>_": (operators.greater, "greater"),
+    "_>=_": (operators.greater_equal, "greater_equals"),
+}
+# What the ids of these operators end with.
+_ARITHMETIC = ("double", "int64", "uint64")
+_SUMS = {
+    "add": ("bytes", "duration_duration", "duration_timestamp", "list", "string", "timestamp_duration"),
+    "subtract": ("duration_duration", "timestamp_duration", "timestamp_timestamp"),
+}
+_ORDER = (
+    "bool",
+    "bytes",
+    "double_int64",
+    "double_uint64",
+    "duration",
+    "int64_double",
+    "int64_uint64",
+    "string",
+    "timestamp",
+    "uint64_double",
+    "uint64_int64",
+)
+_DYN: tuple[Type, Type] = (types.DYN, types.DYN)
+
+
+def _operators() -> Iterator[Overload]:
+    for function, (call, name) in _BINARY.items():
+        endings = (*_ARITHMETIC, *(_ORDER if name.startswith(("less", "greater")) else _SUMS.get(name, ())))
+        for ending in endings:
+            yield Overload(f"{name}_{ending}", function, _DYN, call, guarded=False)
+    for container in ("list", "map"):
+        yield Overload(f"in_{container}", "@in", _DYN, operators.contains, guarded=False)
+    for kind in ("bytes", "list", "map", "string"):
+        for id in (f"size_{kind}", f"{kind}_size"):
+            yield Overload(id, "size", (types.DYN,), size, guarded=False)
+    for id in ("negate_double", "negate_int64"):
+        yield Overload(id, "-_", (types.DYN,), arithmetic.negate, guarded=False)
+
+
+TABLE = (
+    *_operators(),
+    Overload("equals", "_==_", _DYN, operators.equal, guarded=False),
+    Overload("not_equals", "_!=_", _DYN, lambda one, other: not operators.equal(one, other), guarded=False),
+    Overload("logical_not", "!_", (types.DYN,), arithmetic.logical_not, guarded=False),
+    Overload("not_strictly_false", "@not_strictly_false", (types.DYN,), not_strictly_false, guarded=False),
+)

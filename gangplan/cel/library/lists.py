@@ -1,0 +1,235 @@
+"""Lists: the API server's own functions and cel-go's extension version 3.
+
+Source: k8s.io/apiserver v0.34 `pkg/cel/library/lists.go`, cel-go v0.26 `ext/lists.go`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import cmp_to_key
+from typing import Any
+
+from gangplan.cel import types
+from gangplan.cel.arithmetic import add, check_length
+from gangplan.cel.errors import EvalError
+from gangplan.cel.library.base import LIST, I, Overload, T
+from gangplan.cel.operators import COMPARABLE, NO_OVERLOAD, compare, lacks, same
+from gangplan.cel.types import Type
+from gangplan.cel.values import NONE, Duration, Optional, Uint, kind
+
+List = list[object]
+
+_COMPARABLE: dict[str, Type] = {
+    "int": types.INT,
+    "uint": types.UINT,
+    "double": types.DOUBLE,
+    "bool": types.BOOL,
+    "duration": types.DURATION,
+    "timestamp": types.TIMESTAMP,
+    "string": types.STRING,
+    "bytes": types.BYTES,
+}
+_ZEROS: dict[str, object] = {"int": 0, "uint": Uint(0), "double": 0.0, "duration": Duration(0)}
+
+
+def _comparable(elements: List) -> Iterator[object]:
+    """The elements, as long as they have an order."""
+    for element in elements:
+        if type(element) not in COMPARABLE:
+            raise EvalError(NO_OVERLOAD)
+        yield element
+
+
+def _order(left: object, right: object) -> int:
+    """-1, 0 or 1; 2 for values that can't be compared, which the API server treats as neither."""
+    try:
+        return compare(left, right)
+    except EvalError:
+        return 2
+
+
+def is_sorted(elements: List) -> bool:
+    """`list.isSorted()`."""
+    previous: object = None
+    for index, element in enumerate(_comparable(elements)):
+        if index and _order(previous, element) == 1:
+            return False
+        previous = element
+    return True
+
+
+def _sum(zero: object) -> Callable[[List], object]:
+    def total(elements: List) -> object:
+        result = zero
+        for element in elements:
+            result = add(result, element)
+        return result
+
+    return total
+
+
+def _extreme(name: str, replaced: int) -> Callable[[List], object]:
+    def extreme(elements: List) -> object:
+        if not elements:
+            raise EvalError(f"{name} called on empty list")
+        found: object = None
+        for index, element in enumerate(_comparable(elements)):
+            if not index or _order(found, element) == replaced:
+                found = element
+        return found
+
+    return extreme
+
+
+def _same(left: object, right: object) -> bool:
+    try:
+        return same(left, right)
+    except EvalError:
+        return False
+
+
+def index_of(elements: List, element: object) -> int:
+    """`list.indexOf(element)`, -1 where it is not found."""
+    return next((index for index, other in enumerate(elements) if _same(other, element)), -1)
+
+
+def last_index_of(elements: List, element: object) -> int:
+    """`list.lastIndexOf(element)`, -1 where it is not found."""
+    return next((index for index in reversed(range(len(elements))) if _same(elements[index], element)), -1)
+
+
+def includes(target: object, element: object) -> bool:
+    """`target.includes(element)` of Kubernetes 1.37: an element of a list, or a value's equal."""
+    if isinstance(target, list | tuple):
+        return any(_same(other, element) for other in target)
+    return _same(target, element)
+
+
+def slice_of(elements: List, start: int, end: int) -> List:
+    """`list.slice(start, end)`."""
+    problem = ""
+    if start < 0 or end < 0:
+        problem = "negative indexes not supported"
+    elif start > end:
+        problem = "start index must be less than or equal to end index"
+    elif len(elements) < end:
+        problem = f"list is length {len(elements)}"
+    if problem:
+        raise EvalError(f"cannot slice({start}, {end}), {problem}")
+    return list(elements[start:end])
+
+
+def flatten(elements: List, depth: int = 1) -> List:
+    """`list.flatten(depth)`."""
+    if depth < 0:
+        raise EvalError("level must be non-negative")
+    flat: List = []
+    for element in elements:
+        if depth and isinstance(element, list | tuple):
+            flat.extend(flatten(list(element), depth - 1))
+        else:
+            flat.append(element)
+        check_length(len(flat))
+    return flat
+
+
+def _flatten(elements: object, *depth: object) -> List:
+    """cel-go guards `flatten` by itself."""
+    if not isinstance(elements, list | tuple) or any(type(number) is not int for number in depth):
+        raise EvalError(f"{NO_OVERLOAD}: {kind(elements)}.flatten({', '.join(map(kind, depth))})")
+    return flatten(list(elements), *depth)  # type: ignore[arg-type]
+
+
+def sort(elements: List) -> List:
+    """`list.sort()`."""
+    return sort_by_keys(elements, elements)
+
+
+def sort_by_keys(elements: Any, keys: Any) -> List:
+    """What `sortBy` becomes: the elements in the order of their keys."""
+    if not isinstance(elements, list | tuple) or not isinstance(keys, list | tuple):
+        raise lacks(elements, "@sortByAssociatedKeys")
+    if not elements:
+        return list(elements)
+    first = type(keys[0])
+    if first not in COMPARABLE:
+        raise EvalError("list elements must be comparable")
+    if any(type(key) is not first for key in keys):
+        raise EvalError("list elements must have the same type")
+
+    # Go sorts up to 12 elements by insertion, which keeps equal ones in order, as here.
+    def ascending(one: int, other: int) -> int:
+        order = _order(keys[one], keys[other])
+        return order if order != 2 else 0
+
+    return [elements[index] for index in sorted(range(len(keys)), key=cmp_to_key(ascending))]
+
+
+def _sort(elements: object) -> List:
+    if not isinstance(elements, list | tuple):
+        raise lacks(elements, "sort")
+    return sort(list(elements))
+
+
+def distinct(elements: List) -> List:
+    """`list.distinct()`: the first of equal ones stays."""
+    unique: List = []
+    for element in elements:
+        if not any(_same(element, other) for other in unique):
+            unique.append(element)
+    return unique
+
+
+def ascending(count: int) -> List:
+    """`lists.range(count)`."""
+    check_length(count)
+    return list(range(count))
+
+
+def reverse(elements: List) -> List:
+    """`list.reverse()`."""
+    return list(reversed(elements))
+
+
+def first(elements: List) -> Optional:
+    """`list.first()`."""
+    return Optional(True, elements[0]) if elements else NONE
+
+
+def last(elements: List) -> Optional:
+    """`list.last()`."""
+    return Optional(True, elements[-1]) if elements else NONE
+
+
+def _per_type() -> Iterator[Overload]:
+    for name, element in _COMPARABLE.items():
+        listed = (types.list_of(element),)
+        yield Overload(f"list_{name}_is_sorted_bool", "isSorted", listed, is_sorted)
+        yield Overload(f"list_{name}_max_{name}", "max", listed, _extreme("max", -1))
+        yield Overload(f"list_{name}_min_{name}", "min", listed, _extreme("min", 1))
+        yield Overload(f"list_{element}_sort", "sort", listed, _sort, guarded=False)
+        yield Overload(
+            f"list_{element}_sortByAssociatedKeys",
+            "@sortByAssociatedKeys",
+            (LIST, types.list_of(element)),
+            sort_by_keys,
+            guarded=False,
+        )
+    for name, zero in _ZEROS.items():
+        yield Overload(f"list_{name}_sum_{name}", "sum", (types.list_of(_COMPARABLE[name]),), _sum(zero))
+
+
+TABLE = (
+    *_per_type(),
+    Overload("list_a_index_of_int", "indexOf", (LIST, T), index_of),
+    Overload("list_a_last_index_of_int", "lastIndexOf", (LIST, T), last_index_of),
+    Overload("list_includes_dyn_dyn", "includes", (types.DYN, types.DYN), includes),
+    Overload("list_slice", "slice", (LIST, I, I), slice_of),
+    Overload("list_flatten", "flatten", (types.list_of(LIST),), _flatten, guarded=False),
+    Overload("list_flatten_int", "flatten", (types.list_of(types.DYN), I), _flatten, guarded=False),
+    Overload("list_distinct", "distinct", (LIST,), distinct),
+    Overload("lists_range", "lists.range", (I,), ascending),
+    Overload("list_reverse", "reverse", (LIST,), reverse),
+    Overload("list_first", "first", (LIST,), first),
+    Overload("list_last", "last", (LIST,), last),
+)

@@ -1,0 +1,271 @@
+"""URLs taken apart as Go's `net/url` does it, with its messages.
+
+Kubernetes 1.34 is built with Go 1.24; its security releases read hosts in brackets as later versions do, and
+so does this. Escapes are bytes, which are kept as Latin-1 letters until they are shown.
+"""
+
+from __future__ import annotations
+
+import string
+from dataclasses import dataclass, replace
+
+from gangplan.cel.library.addresses import AddressError, read_address
+from gangplan.cel.numbers import go_quote
+
+_PLAIN = frozenset(string.ascii_letters + string.digits + "-_.~")
+_HEX = frozenset(string.hexdigits)
+_HOST = _PLAIN | frozenset("!$&'()*+,;=:[]<>\"")
+# What each part of a URL leaves unescaped.
+_LEFT = {
+    "host": _HOST,
+    "zone": _HOST,
+    "path": _PLAIN | frozenset("$&+,/:;=@"),
+    "user": _PLAIN | frozenset("$&+,;="),
+    "query": _PLAIN,
+    "fragment": _PLAIN | frozenset("$&+,/:;=?@!()*"),
+}
+_USER = _PLAIN | frozenset(":!$&'()*+,;=%@")
+_VALID_PATH = _LEFT["path"] | frozenset("!'()*[]%")
+
+
+class UrlError(ValueError):
+    """The text is no URL; the message is Go's, without the text itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Locator:
+    """A URL taken apart; `user` is None where there is none, `raw_path` the path as it was written."""
+
+    scheme: str = ""
+    opaque: str = ""
+    user: str | None = None
+    host: str = ""
+    path: str = ""
+    raw_path: str = ""
+    query: str = ""
+    fragment: str = ""
+    force_query: bool = False
+    omit_host: bool = False
+
+
+def read(text: str) -> Locator:
+    """`url.Parse`."""
+    data = text.encode(errors="surrogatepass").decode("latin-1")
+    before, _, fragment = data.partition("#")
+    locator = _parse(before, request=False)
+    return locator if not fragment else _with_fragment(locator, fragment)
+
+
+def read_request(text: str) -> Locator:
+    """`url.ParseRequestURI`: an absolute URL or path, without a fragment."""
+    return _parse(text.encode(errors="surrogatepass").decode("latin-1"), request=True)
+
+
+def _with_fragment(locator: Locator, fragment: str) -> Locator:
+    return replace(locator, fragment=_unescape(fragment, "fragment"))
+
+
+def _parse(text: str, *, request: bool) -> Locator:
+    if any(letter < " " or letter == "\x7f" for letter in text):
+        raise UrlError("net/url: invalid control character in URL")
+    if not text and request:
+        raise UrlError("empty url")
+    if text == "*":
+        return Locator(path="*")
+    scheme, rest = _scheme(text)
+    force = rest.endswith("?") and rest.count("?") == 1
+    rest, _, query = rest.partition("?")
+    if not rest.startswith("/"):
+        if scheme:
+            return Locator(scheme, rest, query=query, force_query=force)
+        if request:
+            raise UrlError("invalid URI for request")
+        if ":" in rest.partition("/")[0]:
+            raise UrlError("first path segment in URL cannot contain colon")
+    user, host, omit = None, "", False
+    if (scheme or (not request and not rest.startswith("///"))) and rest.startswith("//"):
+        authority, slash, after = rest[2:].partition("/")
+        rest = slash + after
+        user, host = _authority(scheme, authority)
+    elif scheme and rest.startswith("/"):
+        omit = True
+    path = _unescape(rest, "path")
+    raw = "" if _escape(path, "path") == rest else rest
+    return Locator(scheme, "", user, host, path, raw, query, "", force, omit)
+
+
+def _scheme(text: str) -> tuple[str, str]:
+    for at, letter in enumerate(text):
+        if letter in string.ascii_letters or (at and letter in string.digits + "+-."):
+            continue
+        if letter != ":":
+            break
+        if not at:
+            raise UrlError("missing protocol scheme")
+        return text[:at].lower(), text[at + 1 :]
+    return "", text
+
+
+def _authority(scheme: str, authority: str) -> tuple[str | None, str]:
+    written, at, host = authority.rpartition("@")
+    host = _host(scheme, host)
+    if not at:
+        return None, host
+    # Go looks at letters, not bytes: what is not ASCII is refused either way.
+    if not set(written) <= _USER:
+        raise UrlError("net/url: invalid userinfo")
+    name, colon, password = written.partition(":")
+    user = _escape(_unescape(name, "user"), "user")
+    return user + (":" + _escape(_unescape(password, "user"), "user") if colon else ""), host
+
+
+def _host(scheme: str, host: str) -> str:
+    opening = host.rfind("[")
+    if opening > 0:
+        raise UrlError("invalid IP-literal")
+    if opening == 0:
+        return _bracketed(host)
+    first, last = host.find(":"), host.rfind(":")
+    if first != -1:
+        start = first if scheme in ("http", "https") and STRICT_COLONS else last
+        if not _is_port(host[start:]):
+            raise UrlError(f"invalid port {_shown(host[start:])} after host")
+    return _unescape(host, "host")
+
+
+# Go 1.26 takes no second colon in the host of http and https; 1.24, which builds Kubernetes 1.34, does.
+STRICT_COLONS = False
+
+
+def _bracketed(host: str) -> str:
+    closing = host.rfind("]")
+    if closing < 0:
+        raise UrlError("missing ']' in host")
+    port = host[closing + 1 :]
+    if not _is_port(port):
+        raise UrlError(f"invalid port {_shown(port)} after host")
+    name, zone = host[1:closing], ""
+    if "%25" in name:
+        at = name.index("%25")
+        name, zone = name[:at], _unescape(name[at:], "zone")
+    name = _unescape(name, "host") + zone
+    try:
+        address, _ = read_address(name)
+    except AddressError as problem:
+        raise UrlError(f"invalid host: {problem}") from problem
+    if address.version == 4:
+        raise UrlError("invalid IP-literal")
+    return f"[{name}]{port}"
+
+
+def _is_port(text: str) -> bool:
+    return not text or (text[0] == ":" and set(text[1:]) <= frozenset(string.digits))
+
+
+def _shown(text: str) -> str:
+    return go_quote(text.encode("latin-1").decode(errors="surrogateescape"))
+
+
+# Escapes
+
+
+def _unescape(text: str, part: str) -> str:
+    if "%" not in text and part not in ("host", "zone", "query"):
+        return text
+    built: list[str] = []
+    at = 0
+    while at < len(text):
+        letter = text[at]
+        if letter == "%":
+            escape = text[at : at + 3]
+            if len(escape) < 3 or not set(escape[1:]) <= _HEX or not _allowed(escape, part):
+                raise UrlError(f"invalid URL escape {_shown(escape)}")
+            built.append(chr(int(escape[1:], 16)))
+            at += 3
+            continue
+        if part in ("host", "zone") and letter < "\x80" and letter not in _HOST:
+            raise UrlError(f"invalid character {_shown(letter)} in host name")
+        built.append(" " if letter == "+" and part == "query" else letter)
+        at += 1
+    return "".join(built)
+
+
+def _allowed(escape: str, part: str) -> bool:
+    """A host has escapes only for what is not ASCII; a zone for what a host may not have as it is."""
+    if escape == "%25" or part not in ("host", "zone"):
+        return True
+    code = int(escape[1:], 16)
+    if part == "host":
+        return code >= 0x80
+    return chr(code) == " " or chr(code) in _HOST
+
+
+def _escape(text: str, part: str) -> str:
+    left = _LEFT[part]
+    return "".join(letter if letter in left else f"%{ord(letter):02X}" for letter in text)
+
+
+# What is asked of a URL
+
+
+def escaped_path(locator: Locator) -> str:
+    """`URL.EscapedPath()`: as written where that is valid."""
+    if locator.raw_path and set(locator.raw_path) <= _VALID_PATH:
+        return locator.raw_path
+    return "*" if locator.path == "*" else _escape(locator.path, "path")
+
+
+def split_port(host: str) -> tuple[str, str]:
+    """`URL.Hostname()` and `URL.Port()`."""
+    port = ""
+    colon = host.rfind(":")
+    if colon != -1 and _is_port(host[colon:]):
+        host, port = host[:colon], host[colon + 1 :]
+    if host.startswith("[") and host.endswith("]"):
+        host = host[1:-1]
+    return host, port
+
+
+def query_of(locator: Locator) -> dict[str, list[str]]:
+    """`URL.Query()`: what can be read of the query."""
+    found: dict[str, list[str]] = {}
+    for pair in locator.query.split("&"):
+        if not pair or ";" in pair:
+            continue
+        key, _, value = pair.partition("=")
+        try:
+            key, value = _unescape(key, "query"), _unescape(value, "query")
+        except UrlError:
+            continue
+        found.setdefault(key, []).append(value)
+    return found
+
+
+def write(locator: Locator) -> str:
+    """`URL.String()`: two URLs are equal when it is."""
+    text = f"{locator.scheme}:" if locator.scheme else ""
+    if locator.opaque:
+        text += locator.opaque
+    else:
+        text += _authority_and_path(locator, bool(text))
+    if locator.force_query or locator.query:
+        text += f"?{locator.query}"
+    return text + (f"#{_escape(locator.fragment, 'fragment')}" if locator.fragment else "")
+
+
+def _authority_and_path(locator: Locator, begun: bool) -> str:
+    text = ""
+    if (locator.scheme or locator.host or locator.user is not None) and not (
+        locator.omit_host and not locator.host and locator.user is None
+    ):
+        if locator.host or locator.path or locator.user is not None:
+            text += "//"
+        if locator.user is not None:
+            text += f"{locator.user}@"
+        text += _escape(locator.host, "host")
+    path = escaped_path(locator)
+    if path and path[0] != "/" and locator.host:
+        text += "/"
+    if not begun and not text and ":" in path.partition("/")[0]:
+        text += "./"
+    return text + path

@@ -1,0 +1,187 @@
+"""`net.IP` and `net.CIDR` (k8s.io/apiserver v0.34 `pkg/cel/library/ip.go`, `cidr.go`)."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from ipaddress import IPv4Address, IPv6Address
+
+from gangplan.cel import types
+from gangplan.cel.errors import EvalError
+from gangplan.cel.library.addresses import AddressError, is_mapped, read_address, write_address
+from gangplan.cel.library.base import Overload, S
+from gangplan.cel.numbers import go_quote
+from gangplan.cel.operators import NO_OVERLOAD
+from gangplan.cel.values import Address, Network
+
+# The longest prefix of each family.
+_BITS = {4: 32, 6: 128}
+
+
+@lru_cache(maxsize=1024)
+def parse_ip(text: str) -> Address:
+    """`ip(text)`. Raises `EvalError`."""
+    shown = go_quote(text)
+    try:
+        address, zone = read_address(text)
+    except AddressError as problem:
+        raise EvalError(
+            f"IP Address {shown} parse error during conversion from string: {problem}"
+        ) from problem
+    if zone:
+        raise EvalError(f"IP address {shown} with zone value is not allowed")
+    if is_mapped(address):
+        raise EvalError(f"IPv4-mapped IPv6 address {shown} is not allowed")
+    return Address(address)
+
+
+@lru_cache(maxsize=1024)
+def parse_cidr(text: str) -> Network:
+    """`cidr(text)`; bits beyond the prefix stay. Raises `EvalError`."""
+    wrong = "network address parse error during conversion from string: "
+    try:
+        address, length = _prefix(text)
+    except AddressError as problem:
+        raise EvalError(f"{wrong}{wrong}netip.ParsePrefix({go_quote(text)}): {problem}") from problem
+    except ValueError as problem:
+        raise EvalError(f"{wrong}{wrong}netip.ParsePrefix({go_quote(text)}): {problem}") from problem
+    if is_mapped(address):
+        raise EvalError(f"{wrong}IPv4-mapped IPv6 address {go_quote(text)} is not allowed")
+    return Network(address, length)
+
+
+def _prefix(text: str) -> tuple[IPv4Address | IPv6Address, int]:
+    written, slash, bits = text.rpartition("/")
+    if not slash:
+        raise ValueError("no '/'")
+    address, zone = read_address(written)
+    if zone:
+        raise ValueError("IPv6 zones cannot be present in a prefix")
+    # One character may be a sign in Go too, which is no number then.
+    if not re.fullmatch(r"[0-9]|[1-9][0-9]{1,17}", bits, re.ASCII):
+        raise ValueError(f"bad bits after slash: {go_quote(bits)}")
+    if int(bits) > _BITS[address.version]:
+        raise ValueError("prefix length out of range")
+    return address, int(bits)
+
+
+def is_ip(text: str) -> bool:
+    """`isIP(text)`."""
+    try:
+        parse_ip(text)
+    except EvalError:
+        return False
+    return True
+
+
+def is_cidr(text: str) -> bool:
+    """`isCIDR(text)`."""
+    try:
+        parse_cidr(text)
+    except EvalError:
+        return False
+    return True
+
+
+def is_canonical(text: str) -> bool:
+    """`ip.isCanonical(text)`: whether it is written the shortest way."""
+    return write_address(parse_ip(text).ip) == text
+
+
+def is_unspecified(address: Address) -> bool:
+    """`0.0.0.0` or `::`."""
+    return int(address.ip) == 0
+
+
+def is_loopback(address: Address) -> bool:
+    """`127.0.0.0/8` or `::1`."""
+    number = int(address.ip)
+    return number >> 24 == 127 if address.ip.version == 4 else number == 1
+
+
+def is_link_local_multicast(address: Address) -> bool:
+    """`224.0.0.0/24`, or `ff02::/16` whatever its flags."""
+    number = int(address.ip)
+    return number >> 8 == 0xE00000 if address.ip.version == 4 else number >> 112 & 0xFF0F == 0xFF02
+
+
+def is_link_local_unicast(address: Address) -> bool:
+    """`169.254.0.0/16` or `fe80::/10`."""
+    number = int(address.ip)
+    return number >> 16 == 0xA9FE if address.ip.version == 4 else number >> 118 == 0xFE80 >> 6
+
+
+def is_global_unicast(address: Address) -> bool:
+    """Neither special nor multicast; private ranges count as global, as in Go."""
+    number = int(address.ip)
+    if address.ip.version == 4:
+        multicast = number >> 28 == 0xE or number == 2**32 - 1
+    else:
+        multicast = number >> 120 == 0xFF
+    return not (
+        multicast or is_unspecified(address) or is_loopback(address) or is_link_local_unicast(address)
+    )
+
+
+def contains_ip(network: Network, address: Address) -> bool:
+    """`cidr.containsIP(ip)`."""
+    if network.ip.version != address.ip.version:
+        return False
+    shift = _BITS[address.ip.version] - network.prefix
+    return int(network.ip) >> shift == int(address.ip) >> shift
+
+
+def contains_ip_text(network: Network, text: str) -> bool:
+    """`cidr.containsIP(text)`; the API server hides what is wrong with the text."""
+    try:
+        address = parse_ip(text)
+    except EvalError as problem:
+        raise EvalError(NO_OVERLOAD) from problem
+    return contains_ip(network, address)
+
+
+def contains_cidr(network: Network, other: Network) -> bool:
+    """`cidr.containsCIDR(cidr)`."""
+    if network.prefix > other.prefix:
+        return False
+    return contains_ip(network, Address(other.ip))
+
+
+def masked(network: Network) -> Network:
+    """`cidr.masked()`: without the bits beyond the prefix."""
+    beyond = _BITS[network.ip.version] - network.prefix
+    return Network(type(network.ip)(int(network.ip) >> beyond << beyond), network.prefix)
+
+
+def _write_cidr(network: Network) -> str:
+    return f"{write_address(network.ip)}/{network.prefix}"
+
+
+_IP, _CIDR = types.IP, types.CIDR
+TABLE = (
+    Overload("string_to_ip", "ip", (S,), parse_ip),
+    Overload("cidr_ip", "ip", (_CIDR,), lambda network: Address(network.ip)),
+    Overload("ip_family", "family", (_IP,), lambda address: address.ip.version),
+    Overload("ip_is_canonical", "ip.isCanonical", (S,), is_canonical),
+    Overload("is_ip", "isIP", (S,), is_ip),
+    Overload("ip_is_unspecified", "isUnspecified", (_IP,), is_unspecified),
+    Overload("ip_is_loopback", "isLoopback", (_IP,), is_loopback),
+    Overload("ip_is_link_local_multicast", "isLinkLocalMulticast", (_IP,), is_link_local_multicast),
+    Overload("ip_is_link_local_unicast", "isLinkLocalUnicast", (_IP,), is_link_local_unicast),
+    Overload("ip_is_global_unicast", "isGlobalUnicast", (_IP,), is_global_unicast),
+    Overload("ip_to_string", "string", (_IP,), lambda address: write_address(address.ip)),
+    Overload("string_to_cidr", "cidr", (S,), parse_cidr),
+    Overload("is_cidr", "isCIDR", (S,), is_cidr),
+    Overload("cidr_contains_ip_string", "containsIP", (_CIDR, S), contains_ip_text),
+    Overload("cidr_contains_ip_ip", "containsIP", (_CIDR, _IP), contains_ip),
+    Overload(
+        "cidr_contains_cidr_string",
+        "containsCIDR",
+        (_CIDR, S),
+        lambda network, text: contains_cidr(network, parse_cidr(text)),
+    ),
+    Overload("cidr_contains_cidr", "containsCIDR", (_CIDR, _CIDR), contains_cidr),
+    Overload("cidr_prefix_length", "prefixLength", (_CIDR,), lambda network: network.prefix),
+    Overload("cidr_masked", "masked", (_CIDR,), masked),
+    Overload("cidr_to_string", "string", (_CIDR,), _write_cidr),
+)

@@ -1,0 +1,73 @@
+"""Optional values; `or` and `orValue` are evaluated by the engine, which skips what they don't need."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from gangplan.cel import types
+from gangplan.cel.errors import EvalError
+from gangplan.cel.library.base import OPTIONAL, Overload, T
+from gangplan.cel.operators import show
+from gangplan.cel.values import NONE, Duration, Opaque, Optional, Timestamp, TypeValue
+
+# The time.Time that Go calls zero: year 1.
+_ZERO_TIME = -62135596800 * 10**9
+
+
+def none() -> Optional:
+    """`optional.none()`."""
+    return NONE
+
+
+def of(value: object) -> Optional:
+    """`optional.of(value)`."""
+    return Optional(True, value)
+
+
+def of_non_zero(value: object) -> Optional:
+    """`optional.ofNonZeroValue(value)`."""
+    return NONE if _is_zero(value) else Optional(True, value)
+
+
+def _is_zero(value: object) -> bool:
+    if isinstance(value, Opaque | Optional | TypeValue):
+        return False
+    if isinstance(value, Duration):
+        return not value.nanoseconds
+    if isinstance(value, Timestamp):
+        return value.nanoseconds == _ZERO_TIME
+    if isinstance(value, Mapping):
+        return not len(value)
+    return not value
+
+
+def has_value(optional: Optional) -> bool:
+    """`optional.hasValue()`."""
+    return optional.present
+
+
+def value_of(optional: Optional) -> object:
+    """`optional.value()`."""
+    if not optional.present:
+        raise EvalError("optional.none() dereference")
+    return optional.value
+
+
+def unwrap(optionals: list[object]) -> list[object]:
+    """`optional.unwrap(list)`: the values that there are."""
+    for optional in optionals:
+        if not isinstance(optional, Optional):
+            raise EvalError(f"value {show(optional)} is not optional")
+    return [optional.value for optional in optionals if isinstance(optional, Optional) and optional.present]
+
+
+_OPTIONALS = types.list_of(OPTIONAL)
+TABLE = (
+    Overload("optional_none", "optional.none", (), none),
+    Overload("optional_of", "optional.of", (T,), of),
+    Overload("optional_ofNonZeroValue", "optional.ofNonZeroValue", (T,), of_non_zero),
+    Overload("optional_hasValue", "hasValue", (OPTIONAL,), has_value),
+    Overload("optional_value", "value", (OPTIONAL,), value_of),
+    Overload("optional_unwrap", "optional.unwrap", (_OPTIONALS,), unwrap),
+    Overload("optional_unwrapOpt", "unwrapOpt", (_OPTIONALS,), unwrap),
+)

@@ -1,0 +1,80 @@
+"""`matches`, `find` and `findAll` with RE2's syntax (k8s.io/apiserver v0.34 `pkg/cel/library/regex.go`)."""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+from gangplan.cel.errors import EvalError, UnknownError
+from gangplan.cel.library.base import I, Overload, S
+from gangplan.cel.operators import NO_OVERLOAD, lacks
+from gangplan.re2 import PatternError, Search, UnknownScriptError
+from gangplan.re2 import compiled as go_compiled
+
+
+def compiled(pattern: str) -> Search:
+    """Searches for an RE2 pattern in a text. Raises `EvalError` in Go's words."""
+    try:
+        return go_compiled(pattern)
+    except PatternError as problem:
+        raise EvalError(str(problem)) from problem
+    except UnknownScriptError as problem:
+        return _unanswerable(str(problem))
+
+
+def _unanswerable(why: str) -> Search:
+    def search(text: str, start: int = 0, /) -> NoReturn:
+        raise UnknownError(why)
+
+    return search
+
+
+def matches(text: object, pattern: object) -> bool:
+    """`text.matches(pattern)`: anywhere in the text."""
+    if type(text) is not str:
+        raise lacks(text, "matches")
+    if type(pattern) is not str:
+        raise EvalError(NO_OVERLOAD)
+    return compiled(pattern)(text) is not None
+
+
+def find(text: str, pattern: str) -> str:
+    """`text.find(pattern)`: the first match, empty where there is none."""
+    found = _illegal(pattern)(text)
+    return found.group() if found else ""
+
+
+def find_all(text: str, pattern: str, most: int = -1) -> list[str]:
+    """`text.findAll(pattern, most)`: matches that don't overlap; a negative number asks for all."""
+    return all_matches(text, _illegal(pattern), most)
+
+
+def all_matches(text: str, search: Search, most: int) -> list[str]:
+    """What a compiled pattern finds, as Go's `FindAllString`."""
+    found: list[str] = []
+    at, previous = 0, -1
+    while at <= len(text) and (most < 0 or len(found) < most):
+        match = search(text, at)
+        if not match:
+            break
+        start, end = match.span()
+        # Go drops an empty match right behind another, and those before where it searches from.
+        if end != at or start != previous:
+            found.append(match.group())
+        at, previous = (end + 1 if end == at else end), end
+    return found
+
+
+def _illegal(pattern: str) -> Search:
+    try:
+        return compiled(pattern)
+    except EvalError as problem:
+        raise EvalError(f"Illegal regex: {problem}") from problem
+
+
+TABLE = (
+    Overload("matches", "matches", (S, S), matches, guarded=False),
+    Overload("matches_string", "matches", (S, S), matches, guarded=False),
+    Overload("string_find_string", "find", (S, S), find),
+    Overload("string_find_all_string", "findAll", (S, S), find_all),
+    Overload("string_find_all_string_int", "findAll", (S, S, I), find_all),
+)

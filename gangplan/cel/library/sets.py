@@ -1,0 +1,30 @@
+"""`sets.contains`, `sets.equivalent`, `sets.intersects` (cel-go v0.26 `ext/sets.go`)."""
+
+from __future__ import annotations
+
+from gangplan.cel.library.base import LIST, Overload
+from gangplan.cel.operators import has_element
+
+List = list[object]
+
+
+def contains(elements: List, wanted: List) -> bool:
+    """Whether every wanted element is among the elements."""
+    return all(has_element(elements, element) for element in wanted)
+
+
+def equivalent(left: List, right: List) -> bool:
+    """Whether each has all elements of the other."""
+    return contains(left, right) and contains(right, left)
+
+
+def intersects(left: List, right: List) -> bool:
+    """Whether they share an element."""
+    return any(has_element(right, element) for element in left)
+
+
+TABLE = (
+    Overload("list_sets_contains_list", "sets.contains", (LIST, LIST), contains),
+    Overload("list_sets_equivalent_list", "sets.equivalent", (LIST, LIST), equivalent),
+    Overload("list_sets_intersects_list", "sets.intersects", (LIST, LIST), intersects),
+)

@@ -1,0 +1,54 @@
+"""All implementations, by overload id and by function."""
+
+from __future__ import annotations
+
+from gangplan.cel.library import (
+    comprehensions,
+    conversions,
+    core,
+    formats,
+    formatting,
+    lists,
+    net,
+    optional,
+    quantity,
+    regex,
+    semver,
+    sets,
+    strings,
+    times,
+    url,
+)
+from gangplan.cel.library.base import Overload
+
+_MODULES = (
+    comprehensions,
+    conversions,
+    core,
+    formats,
+    formatting,
+    lists,
+    net,
+    optional,
+    quantity,
+    regex,
+    semver,
+    sets,
+    strings,
+    times,
+    url,
+)
+
+# By overload id.
+OVERLOADS: dict[str, Overload] = {overload.id: overload for module in _MODULES for overload in module.TABLE}
+
+
+def _by_function() -> dict[str, tuple[Overload, ...]]:
+    found: dict[str, list[Overload]] = {}
+    for overload in OVERLOADS.values():
+        found.setdefault(overload.function, []).append(overload)
+    return {function: tuple(listed) for function, listed in found.items()}
+
+
+# By function name, in the order in which they are tried.
+FUNCTIONS: dict[str, tuple[Overload, ...]] = _by_function()

@@ -1,0 +1,60 @@
+"""The parts of timestamps and durations (cel-go v0.26 `common/stdlib`; the default zone is UTC)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from gangplan.cel import types
+from gangplan.cel.clock import Civil, civil_in, hours_of, minutes_of, seconds_of
+from gangplan.cel.library.base import Overload, S
+from gangplan.cel.values import Duration, Timestamp
+
+_PARTS: dict[str, tuple[str, Callable[[Civil], int]]] = {
+    "getFullYear": ("year", lambda civil: civil.year),
+    "getMonth": ("month", lambda civil: civil.month - 1),
+    "getDayOfYear": ("day_of_year", lambda civil: civil.yearday - 1),
+    "getDayOfMonth": ("day_of_month", lambda civil: civil.day - 1),
+    "getDate": ("day_of_month_1_based", lambda civil: civil.day),
+    "getDayOfWeek": ("day_of_week", lambda civil: civil.weekday),
+    "getHours": ("hours", lambda civil: civil.hour),
+    "getMinutes": ("minutes", lambda civil: civil.minute),
+    "getSeconds": ("seconds", lambda civil: civil.second),
+}
+
+
+def _part(part: Callable[[Civil], int]) -> Callable[..., int]:
+    def get(timestamp: Timestamp, zone: str = "UTC") -> int:
+        return part(civil_in(timestamp, zone))
+
+    return get
+
+
+def milliseconds_of_timestamp(timestamp: Timestamp, zone: str = "UTC") -> int:
+    """`timestamp.getMilliseconds()`; the zone is looked up as for any part."""
+    civil_in(timestamp, zone)
+    return timestamp.nanoseconds % 10**9 // 10**6
+
+
+def milliseconds_of_duration(duration: Duration) -> int:
+    """`duration.getMilliseconds()`: all of them, towards zero."""
+    return int(abs(duration.nanoseconds) // 10**6) * (-1 if duration.nanoseconds < 0 else 1)
+
+
+def _timestamps() -> Iterator[Overload]:
+    for function, (name, part) in _PARTS.items():
+        zoned = "timestamp_to_seconds_tz" if name == "seconds" else f"timestamp_to_{name}_with_tz"
+        yield Overload(f"timestamp_to_{name}", function, (types.TIMESTAMP,), _part(part))
+        yield Overload(zoned, function, (types.TIMESTAMP, S), _part(part))
+
+
+_TIMESTAMP, _DURATION = (types.TIMESTAMP,), (types.DURATION,)
+_MILLISECONDS = "getMilliseconds"
+TABLE = (
+    *_timestamps(),
+    Overload("timestamp_to_milliseconds", _MILLISECONDS, _TIMESTAMP, milliseconds_of_timestamp),
+    Overload("timestamp_to_milliseconds_with_tz", _MILLISECONDS, (*_TIMESTAMP, S), milliseconds_of_timestamp),
+    Overload("duration_to_hours", "getHours", _DURATION, lambda duration: int(hours_of(duration))),
+    Overload("duration_to_minutes", "getMinutes", _DURATION, lambda duration: int(minutes_of(duration))),
+    Overload("duration_to_seconds", "getSeconds", _DURATION, lambda duration: int(seconds_of(duration))),
+    Overload("duration_to_milliseconds", _MILLISECONDS, _DURATION, milliseconds_of_duration),
+)

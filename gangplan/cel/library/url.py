@@ -1,0 +1,77 @@
+"""`kubernetes.URL` (k8s.io/apiserver v0.34 `pkg/cel/library/urls.go`)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from gangplan.cel import types
+from gangplan.cel.errors import EvalError
+from gangplan.cel.library.base import Overload, S
+from gangplan.cel.library.locators import (
+    Locator,
+    UrlError,
+    escaped_path,
+    query_of,
+    read,
+    read_request,
+    split_port,
+    write,
+)
+from gangplan.cel.numbers import go_quote
+from gangplan.cel.types import Type
+from gangplan.cel.values import Opaque
+
+
+@dataclass(frozen=True, slots=True)
+class Url(Opaque):
+    """A URL; equal when their normal forms are."""
+
+    cel_type: ClassVar[Type] = types.URL
+    locator: Locator
+
+    def same(self, other: Opaque) -> bool:
+        """Whether both are written the same way."""
+        return isinstance(other, Url) and write(self.locator) == write(other.locator)
+
+
+def parse(text: str) -> Url:
+    """`url(text)`: an absolute URL or path. Raises `EvalError`."""
+    try:
+        read_request(text)
+        return Url(read(text))
+    except UrlError as problem:
+        shown = f"parse {go_quote(text)}: {problem}"
+        raise EvalError(f"URL parse error during conversion from string: {shown}") from problem
+
+
+def problem_of(text: str) -> str:
+    """What is wrong with a request URI, empty where nothing is."""
+    try:
+        read_request(text)
+    except UrlError as problem:
+        return f"parse {go_quote(text)}: {problem}"
+    return ""
+
+
+def _text(data: str) -> str:
+    """Bytes as the text that people see."""
+    return data.encode("latin-1").decode(errors="replace")
+
+
+def get_query(url: Url) -> dict[str, list[str]]:
+    """`url.getQuery()`."""
+    return {_text(key): [_text(value) for value in values] for key, values in query_of(url.locator).items()}
+
+
+_U = (types.URL,)
+TABLE = (
+    Overload("string_to_url", "url", (S,), parse),
+    Overload("is_url_string", "isURL", (S,), lambda text: not problem_of(text)),
+    Overload("url_get_scheme", "getScheme", _U, lambda url: url.locator.scheme),
+    Overload("url_get_host", "getHost", _U, lambda url: _text(url.locator.host)),
+    Overload("url_get_hostname", "getHostname", _U, lambda url: _text(split_port(url.locator.host)[0])),
+    Overload("url_get_port", "getPort", _U, lambda url: split_port(url.locator.host)[1]),
+    Overload("url_get_escaped_path", "getEscapedPath", _U, lambda url: _text(escaped_path(url.locator))),
+    Overload("url_get_query", "getQuery", _U, get_query),
+)

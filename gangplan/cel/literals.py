@@ -1,0 +1,121 @@
+"""Tokens of constants to values (cel-go v0.26.0: parser/unescape.go, the literals of parser/parser.go)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from gangplan.cel.values import Uint
+
+_SHORT = {
+    "a": "\a",
+    "b": "\b",
+    "f": "\f",
+    "n": "\n",
+    "r": "\r",
+    "t": "\t",
+    "v": "\v",
+    "\\": "\\",
+    "'": "'",
+    '"': '"',
+    "`": "`",
+    "?": "?",
+}
+_DIGITS = {"x": 2, "X": 2, "u": 4, "U": 8}
+
+
+class LiteralError(ValueError):
+    """The token is no constant: a number out of range, an escape that means nothing."""
+
+
+def integer(word: str) -> int:
+    """`12`, `-0x1F`: a signed 64-bit integer."""
+    sign, digits = (-1, word[1:]) if word.startswith("-") else (1, word)
+    value = sign * _whole(digits)
+    if not -(2**63) <= value < 2**63:
+        raise LiteralError("invalid int literal")
+    return value
+
+
+def unsigned(word: str) -> Uint:
+    """`12u`, `0x1Fu`: an unsigned 64-bit integer."""
+    value = _whole(word[:-1])
+    if value >= 2**64:
+        raise LiteralError("invalid uint literal")
+    return Uint(value)
+
+
+def _whole(digits: str) -> int:
+    """Digits, of which Python by itself reads no more than 4300."""
+    if digits.startswith("0x"):
+        return int(digits[2:], 16)
+    return int(digits) if len(digits) < 4000 else 2**64
+
+
+def floating(word: str) -> float:
+    """`1.5`, `-1e3`: a double that is not infinite."""
+    value = float(word)
+    if math.isinf(value):
+        raise LiteralError("invalid double literal")
+    return value
+
+
+def string(word: str) -> str:
+    """A string in any of its eight quotings."""
+    body, is_raw = _unquoted(word)
+    return body if is_raw or "\\" not in body else "".join(chr(code) for code, _ in _characters(body, False))
+
+
+def octets(word: str) -> bytes:
+    """A bytes constant, `b` included: octal and hex escapes are bytes, other characters their UTF-8."""
+    body, is_raw = _unquoted(word[1:])
+    if is_raw or "\\" not in body:
+        return body.encode()
+    parts = (bytes((code,)) if is_byte else chr(code).encode() for code, is_byte in _characters(body, True))
+    return b"".join(parts)
+
+
+def _unquoted(word: str) -> tuple[str, bool]:
+    """What stands between the quotes, line ends as newlines, and whether backslashes mean themselves."""
+    word = word.replace("\r\n", "\n").replace("\r", "\n")
+    is_raw = word[0] in "rR"
+    if is_raw:
+        word = word[1:]
+    quotes = 3 if len(word) >= 6 and word[:3] in ('"""', "'''") else 1
+    return word[quotes:-quotes], is_raw
+
+
+def _characters(body: str, is_bytes: bool) -> list[tuple[int, bool]]:
+    """Code points with whether each is one byte."""
+    found = []
+    at = 0
+    while at < len(body):
+        if body[at] != "\\":
+            found.append((ord(body[at]), False))
+            at += 1
+            continue
+        letter = body[at + 1]
+        if letter in _SHORT:
+            found.append((ord(_SHORT[letter]), False))
+            at += 2
+            continue
+        if is_bytes and letter in "uU":
+            raise LiteralError("unable to unescape string")
+        start, count, base = (at + 2, _DIGITS[letter], 16) if letter in _DIGITS else (at + 1, 3, 8)
+        code = int(body[start : start + count], base)
+        if not is_bytes and (code > 0x10FFFF or 0xD800 <= code <= 0xDFFF):
+            raise LiteralError("invalid unicode code point")
+        found.append((code, is_bytes))
+        at = start + count
+    return found
+
+
+# How tokens become values, by kind; the words that are constants.
+READERS: dict[str, Callable[[str], object]] = {
+    "NUM_INT": integer,
+    "NUM_UINT": unsigned,
+    "NUM_FLOAT": floating,
+    "STRING": string,
+    "BYTES": octets,
+}
+WORDS: dict[str, object] = {"true": True, "false": False, "null": None}

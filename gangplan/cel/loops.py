@@ -1,0 +1,184 @@
+"""Loops as closures: the shapes that the macros write out, each as the loop of Python that means the same.
+
+Whatever fails in a loop is looked at again the slow way, because cel-go goes on after errors and the last, or
+none, of them may count.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gangplan.cel.closures import Build, Closure, measured
+from gangplan.cel.frame import FAILED, Frame, entries
+from gangplan.cel.plan import (
+    Call,
+    Conditional,
+    Constant,
+    Fold,
+    Logic,
+    NewList,
+    Plan,
+    Relative,
+    Variable,
+)
+
+
+def build_fold(plan: Fold, build: Build) -> Closure:
+    """A loop."""
+    shape = _binding(plan, build) or _quantifier(plan, build) or _one(plan, build) or _mapping(plan, build)
+    if shape is None:
+        return measured(plan)
+    slow = measured(plan)
+    quick = shape
+
+    def run(frame: Frame) -> Any:
+        try:
+            return quick(frame)
+        except FAILED:
+            return slow(frame)
+
+    return run
+
+
+def _binding(plan: Fold, build: Build) -> Closure | None:
+    """`optMap`, `sortBy`: no loop at all, the accumulator is a variable."""
+    if not _is_constant(plan.range, []) or not _is_constant(plan.condition, False):
+        return None
+    initial, result, slot = build(plan.initial), build(plan.result), plan.accumulator
+
+    def run(frame: Frame) -> Any:
+        frame[slot] = initial(frame)
+        return result(frame)
+
+    return run
+
+
+def _quantifier(plan: Fold, build: Build) -> Closure | None:
+    """`all` and `exists`."""
+    step = plan.step
+    if not isinstance(step, Logic) or len(step.terms) != 2 or not _reads(plan, step.terms[0]):
+        return None
+    if not _reads(plan, plan.result) or not _is_constant(plan.initial, not step.absorbing):
+        return None
+    if not isinstance(plan.condition, Call) or plan.condition.function != "@not_strictly_false":
+        return None
+    source, predicate, absorbing = build(plan.range), build(step.terms[1]), step.absorbing
+    slow, slot, slot2 = measured(plan), plan.slot, plan.slot2
+
+    def run(frame: Frame) -> Any:
+        values = source(frame)
+        if slot2 < 0 and type(values) is list:
+            for frame[slot] in values:
+                found = predicate(frame)
+                if found is absorbing:
+                    return absorbing
+                if found is not (not absorbing):
+                    return slow(frame)
+            return not absorbing
+        for one, other in entries(values, two=slot2 >= 0):
+            frame[slot] = one
+            if slot2 >= 0:
+                frame[slot2] = other
+            found = predicate(frame)
+            if found is absorbing:
+                return absorbing
+            if found is not (not absorbing):
+                return slow(frame)
+        return not absorbing
+
+    return run
+
+
+def _one(plan: Fold, build: Build) -> Closure | None:
+    """`exists_one`."""
+    step = plan.step
+    if not isinstance(step, Conditional) or not _is_constant(plan.initial, 0):
+        return None
+    if not _is_constant(plan.condition, True) or not _reads(plan, step.no) or not _adds(plan, step.yes):
+        return None
+    source, predicate = build(plan.range), build(step.condition)
+    slow, slot, slot2 = measured(plan), plan.slot, plan.slot2
+
+    def run(frame: Frame) -> Any:
+        count = 0
+        for one, other in entries(source(frame), two=slot2 >= 0):
+            frame[slot] = one
+            if slot2 >= 0:
+                frame[slot2] = other
+            found = predicate(frame)
+            if found is True:
+                count += 1
+            elif found is not False:
+                return slow(frame)
+        return count == 1
+
+    return run
+
+
+def _mapping(plan: Fold, build: Build) -> Closure | None:
+    """`map`, `filter`, `transformList`, with or without a condition."""
+    step: Plan = plan.step
+    condition: Plan | None = None
+    if isinstance(step, Conditional):
+        if not _reads(plan, step.no) or not isinstance(step.yes, Relative) or step.yes.qualifiers:
+            return None
+        condition, step = step.condition, step.yes.operand
+    element = _appended(plan, step)
+    if element is None or not _is_constant(plan.initial, []) or not _is_constant(plan.condition, True):
+        return None
+    if not _reads(plan, plan.result):
+        return None
+    source, value = build(plan.range), build(element)
+    predicate = build(condition) if condition is not None else None
+    slow, slot, slot2 = measured(plan), plan.slot, plan.slot2
+
+    def run(frame: Frame) -> Any:
+        built: list[Any] = []
+        for one, other in entries(source(frame), two=slot2 >= 0):
+            frame[slot] = one
+            if slot2 >= 0:
+                frame[slot2] = other
+            chosen = True if predicate is None else predicate(frame)
+            if chosen is True:
+                built.append(value(frame))
+            elif chosen is not False:
+                return slow(frame)
+        return built
+
+    return run
+
+
+# Shapes
+
+
+def _is_constant(plan: Plan, value: object) -> bool:
+    return isinstance(plan, Constant) and type(plan.value) is type(value) and plan.value == value
+
+
+def _reads(plan: Fold, step: Plan) -> bool:
+    """Whether a step is the accumulator."""
+    return isinstance(step, Variable) and step.slot == plan.accumulator and not step.qualifiers
+
+
+def _adds(plan: Fold, step: Plan) -> bool:
+    """Whether a step is the accumulator plus 1, and the result whether it is 1 in the end."""
+    if not isinstance(step, Relative) or step.qualifiers or not isinstance(step.operand, Call):
+        return False
+    for call, function in ((step.operand, "_+_"), (plan.result, "_==_")):
+        if not isinstance(call, Call) or call.function != function:
+            return False
+        if not _reads(plan, call.arguments[0]) or not _is_constant(call.arguments[1], 1):
+            return False
+    return True
+
+
+def _appended(plan: Fold, step: Plan) -> Plan | None:
+    """The element that a step adds to the accumulator."""
+    if not isinstance(step, Call) or step.function != "_+_" or not _reads(plan, step.arguments[0]):
+        return None
+    added = step.arguments[1]
+    if isinstance(added, NewList) and len(added.elements) == 1 and not added.optional:
+        return added.elements[0]
+    if isinstance(added, Constant) and isinstance(added.value, list) and len(added.value) == 1:
+        return Constant(added.id, added.value[0])
+    return None

@@ -1,0 +1,300 @@
+"""Macros: calls that the parser writes out as loops, exactly as cel-go does (so that costs agree).
+
+Sources: cel-go v0.26.0 parser/macro.go, cel/library.go (optMap, optFlatMap), ext/comprehensions.go (two
+variables), ext/lists.go (sortBy).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from gangplan.cel.ast import (
+    Call,
+    Comprehension,
+    Entry,
+    Ident,
+    ListNode,
+    Literal,
+    MapNode,
+    Node,
+    Select,
+    Struct,
+)
+from gangplan.cel.errors import Issue
+
+ACCUMULATOR = "@result"
+_UNUSED = "#unused"
+_SORT_INPUT = "@__sortBy_input__"
+_TAKEN = (ACCUMULATOR, "__result__")
+
+
+class MacroError(Exception):
+    """The arguments of a macro are not what it can be written out with."""
+
+    def __init__(self, offset: int, message: str) -> None:
+        super().__init__(message)
+        self.issue = Issue(offset, message)
+
+
+class Numbers:
+    """Hands out node ids, from 1."""
+
+    __slots__ = ("last",)
+
+    def __init__(self) -> None:
+        self.last = 0
+
+    def next(self) -> int:
+        """The next id."""
+        self.last += 1
+        return self.last
+
+
+@dataclass(frozen=True, slots=True)
+class Macro:
+    """One call to write out: where it stands, its name and what it is applied to."""
+
+    numbers: Numbers
+    offset: int
+    name: str
+    target: Node | None
+    arguments: Sequence[Node]
+
+    def call(self, function: str, *arguments: Node, on: Node | None = None) -> Call:
+        """A call of a function, a member of `on` if that is given."""
+        return Call(self.numbers.next(), self.offset, function, on, arguments)
+
+    def value(self, value: object) -> Literal:
+        """A constant."""
+        return Literal(self.numbers.next(), self.offset, value)
+
+    def ident(self, name: str) -> Ident:
+        """A name."""
+        return Ident(self.numbers.next(), self.offset, name)
+
+    def accumulator(self) -> Ident:
+        """The loop's result so far."""
+        return self.ident(ACCUMULATOR)
+
+    def list(self, *elements: Node) -> ListNode:
+        """A list of the elements."""
+        return ListNode(self.numbers.next(), self.offset, elements)
+
+    def map(self) -> MapNode:
+        """An empty map."""
+        return MapNode(self.numbers.next(), self.offset, ())
+
+    def on(self) -> Node:
+        """What a member macro is applied to."""
+        assert self.target is not None
+        return self.target
+
+    def loop(
+        self, variables: tuple[str, str], initial: Node, condition: Node, step: Node, result: Node
+    ) -> Node:
+        """A loop over the target."""
+        number, (first, second) = self.numbers.next(), variables
+        parts = (ACCUMULATOR, initial, condition, step, result)
+        return Comprehension(number, self.offset, self.on(), first, second, *parts, self.name)
+
+    def bind(self, name: str, value: Node, result: Node, unused: Node) -> Node:
+        """A loop that never runs and so only gives a value a name."""
+        number, nothing, never = self.numbers.next(), self.list(), self.value(False)
+        parts = (name, value, never, unused, result, self.name)
+        return Comprehension(number, self.offset, nothing, _UNUSED, "", *parts)
+
+    def copy(self, node: Node) -> Node:
+        """The same tree with ids of its own."""
+        return _copy(node, self.numbers)
+
+
+def _copy(node: Node, numbers: Numbers) -> Node:
+    def again(child: Node) -> Node:
+        return _copy(child, numbers)
+
+    number, offset = numbers.next(), node.offset
+    match node:
+        case Literal(value=value):
+            return Literal(number, offset, value)
+        case Ident(name=name):
+            return Ident(number, offset, name)
+        case Select(operand=operand, field=field, test=test):
+            return Select(number, offset, again(operand), field, test)
+        case Call(function=function, target=target, arguments=arguments):
+            on = None if target is None else again(target)
+            return Call(number, offset, function, on, tuple(map(again, arguments)))
+        case ListNode(elements=elements, optional=optional):
+            return ListNode(number, offset, tuple(map(again, elements)), optional)
+        case MapNode(entries=entries):
+            copies = (Entry(numbers.next(), again(e.key), again(e.value), e.optional) for e in entries)
+            return MapNode(number, offset, tuple(copies))
+        case Struct(name=name, fields=fields):
+            return Struct(number, offset, name, tuple((f, again(value), opt) for f, value, opt in fields))
+        case Comprehension() as loop:
+            parts = (again(loop.initial), again(loop.condition), again(loop.step), again(loop.result))
+            names = (loop.variable, loop.variable2, loop.accumulator)
+            return Comprehension(number, offset, again(loop.range), *names, *parts, loop.macro)
+    raise TypeError(type(node).__name__)
+
+
+# Names of loop variables
+
+
+def _variable(node: Node, complaint: str) -> str:
+    if not isinstance(node, Ident):
+        raise MacroError(node.offset, complaint)
+    if node.name in _TAKEN:
+        raise MacroError(node.offset, "iteration variable overwrites accumulator variable")
+    return node.name
+
+
+def _variables(macro: Macro, count: int, complaint: str) -> tuple[str, str]:
+    """The names of one or two loop variables; the second is empty for one."""
+    if count == 1:
+        return _variable(macro.arguments[0], complaint), ""
+    for argument in macro.arguments[:2]:
+        if not isinstance(argument, Ident):
+            raise MacroError(argument.offset, "argument must be a simple name")
+    first, second = (str(getattr(argument, "name", "")) for argument in macro.arguments[:2])
+    if first == second:
+        raise MacroError(macro.arguments[1].offset, f"duplicate variable name: {first}")
+    return _variable(macro.arguments[0], complaint), _variable(macro.arguments[1], complaint)
+
+
+# The macros
+
+
+def _has(macro: Macro) -> Node:
+    (chosen,) = macro.arguments
+    if not isinstance(chosen, Select):
+        raise MacroError(chosen.offset, "invalid argument to has() macro")
+    return Select(macro.numbers.next(), macro.offset, chosen.operand, chosen.field, True)
+
+
+def _all(macro: Macro) -> Node:
+    variables = _variables(macro, len(macro.arguments) - 1, "argument must be a simple name")
+    condition = macro.call("@not_strictly_false", macro.accumulator())
+    step = macro.call("_&&_", macro.accumulator(), macro.arguments[-1])
+    return macro.loop(variables, macro.value(True), condition, step, macro.accumulator())
+
+
+def _exists(macro: Macro) -> Node:
+    variables = _variables(macro, len(macro.arguments) - 1, "argument must be a simple name")
+    condition = macro.call("@not_strictly_false", macro.call("!_", macro.accumulator()))
+    step = macro.call("_||_", macro.accumulator(), macro.arguments[-1])
+    return macro.loop(variables, macro.value(False), condition, step, macro.accumulator())
+
+
+def _exists_one(macro: Macro) -> Node:
+    variables = _variables(macro, len(macro.arguments) - 1, "argument must be a simple name")
+    more = macro.call("_+_", macro.accumulator(), macro.value(1))
+    step = macro.call("_?_:_", macro.arguments[-1], more, macro.accumulator())
+    result = macro.call("_==_", macro.accumulator(), macro.value(1))
+    return macro.loop(variables, macro.value(0), macro.value(True), step, result)
+
+
+def _filter(macro: Macro) -> Node:
+    variables = _variables(macro, 1, "argument is not an identifier")
+    more = macro.call("_+_", macro.accumulator(), macro.list(macro.arguments[0]))
+    step = macro.call("_?_:_", macro.arguments[1], more, macro.accumulator())
+    return macro.loop(variables, macro.list(), macro.value(True), step, macro.accumulator())
+
+
+def _list(macro: Macro, count: int) -> Node:
+    """A list of what the last argument gives, where the one before it (if any) holds."""
+    variables = _variables(macro, count, "argument is not an identifier")
+    step: Node = macro.call("_+_", macro.accumulator(), macro.list(macro.arguments[-1]))
+    if len(macro.arguments) == count + 2:
+        step = macro.call("_?_:_", macro.arguments[count], step, macro.accumulator())
+    return macro.loop(variables, macro.list(), macro.value(True), step, macro.accumulator())
+
+
+def _map(macro: Macro) -> Node:
+    return _list(macro, 1)
+
+
+def _transform_list(macro: Macro) -> Node:
+    return _list(macro, 2)
+
+
+def _transform_map(macro: Macro) -> Node:
+    return _into_map(macro, has_key=True)
+
+
+def _transform_map_entry(macro: Macro) -> Node:
+    return _into_map(macro, has_key=False)
+
+
+def _into_map(macro: Macro, *, has_key: bool) -> Node:
+    variables = _variables(macro, 2, "argument must be a simple name")
+    added = (macro.ident(variables[0]),) if has_key else ()
+    step: Node = macro.call("cel.@mapInsert", macro.accumulator(), *added, macro.arguments[-1])
+    if len(macro.arguments) == 4:
+        step = macro.call("_?_:_", macro.arguments[2], step, macro.accumulator())
+    return macro.loop(variables, macro.map(), macro.value(True), step, macro.accumulator())
+
+
+def _optional(macro: Macro, *, wraps: bool) -> Node:
+    name = macro.arguments[0]
+    if not isinstance(name, Ident):
+        raise MacroError(name.offset, f"{macro.name}() variable name must be a simple identifier")
+    has_value = macro.call("hasValue", on=macro.on())
+    value = macro.call("value", on=macro.copy(macro.on()))
+    result = macro.bind(name.name, value, macro.arguments[1], macro.ident(name.name))
+    if wraps:
+        result = macro.call("optional.of", result)
+    return macro.call("_?_:_", has_value, result, macro.call("optional.none"))
+
+
+def _opt_map(macro: Macro) -> Node:
+    return _optional(macro, wraps=True)
+
+
+def _opt_flat_map(macro: Macro) -> Node:
+    return _optional(macro, wraps=False)
+
+
+def _sort_by(macro: Macro) -> Node:
+    target = macro.on()
+    if not isinstance(target, ListNode | Select | Ident | Comprehension | Call):
+        nouns = "a list, identifier, comprehension, call or select expression"
+        raise MacroError(target.offset, f"sortBy can only be applied to {nouns}")
+    keys = _map(Macro(macro.numbers, macro.offset, "map", macro.ident(_SORT_INPUT), macro.arguments))
+    result = macro.call("@sortByAssociatedKeys", keys, on=macro.ident(_SORT_INPUT))
+    return macro.bind(_SORT_INPUT, target, result, macro.ident(_SORT_INPUT))
+
+
+_Expander = Callable[[Macro], Node]
+# By name, number of arguments and whether it is a member: since which minor, and how it is written out.
+_TABLE: dict[tuple[str, int, bool], tuple[int, _Expander]] = {
+    ("has", 1, False): (0, _has),
+    ("all", 2, True): (0, _all),
+    ("exists", 2, True): (0, _exists),
+    ("exists_one", 2, True): (0, _exists_one),
+    ("map", 2, True): (0, _map),
+    ("map", 3, True): (0, _map),
+    ("filter", 2, True): (0, _filter),
+    ("optMap", 2, True): (28, _opt_map),
+    ("optFlatMap", 2, True): (28, _opt_flat_map),
+    ("all", 3, True): (32, _all),
+    ("exists", 3, True): (32, _exists),
+    ("existsOne", 3, True): (32, _exists_one),
+    ("exists_one", 3, True): (32, _exists_one),
+    ("transformList", 3, True): (32, _transform_list),
+    ("transformList", 4, True): (32, _transform_list),
+    ("transformMap", 3, True): (32, _transform_map),
+    ("transformMap", 4, True): (32, _transform_map),
+    ("transformMapEntry", 3, True): (32, _transform_map_entry),
+    ("transformMapEntry", 4, True): (32, _transform_map_entry),
+    ("sortBy", 2, True): (34, _sort_by),
+}
+
+
+def expand(minor: int, macro: Macro) -> Node | None:
+    """The loop that a call stands for; None if it is an ordinary call. MacroError: arguments do not fit."""
+    key = (macro.name, len(macro.arguments), macro.target is not None)
+    since, expander = _TABLE.get(key, (None, None))
+    if expander is None or since is None or minor < since:
+        return None
+    return expander(macro)

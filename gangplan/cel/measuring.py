@@ -1,0 +1,289 @@
+"""Evaluation step by step with its cost, as cel-go's cost tracker sees it.
+
+Errors are values here: cel-go evaluates the other arguments of a failed call, and goes on in loops. Slower
+than the closures of closures.py, which come here for what they don't know.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from gangplan.cel.attributes import checked_key, select, select_if_present
+from gangplan.cel.cost import NEW_LIST, NEW_MAP, SELECT, cost_of
+from gangplan.cel.errors import BudgetError, EvalError, UnknownError
+from gangplan.cel.frame import FAILED, Frame, Missing, entries, is_member
+from gangplan.cel.operators import NO_OVERLOAD, show
+from gangplan.cel.plan import (
+    Call,
+    Computed,
+    Conditional,
+    Constant,
+    Fallback,
+    Field,
+    Fold,
+    Logic,
+    Membership,
+    NewList,
+    NewMap,
+    Plan,
+    Qualifier,
+    Relative,
+    Variable,
+    is_test,
+)
+from gangplan.cel.values import NONE, Optional
+
+_EXCEEDED = "operation cancelled: actual cost limit exceeded"
+# What an optional qualifier or entry gives where there is nothing.
+_ABSENT = object()
+
+
+class _Pending:
+    """The accumulator of a loop until something reads it."""
+
+    __slots__ = ("initial",)
+
+    def __init__(self, initial: Plan) -> None:
+        self.initial = initial
+
+
+class Meter:
+    """One evaluation. `cost` grows; beyond `budget` a `BudgetError` is raised."""
+
+    __slots__ = ("budget", "cost", "frame")
+
+    def __init__(self, frame: Frame, budget: int | None = None) -> None:
+        self.frame = frame
+        self.budget = budget
+        self.cost = 0
+
+    def run(self, plan: Plan) -> Any:
+        """The value of a step; an `EvalError` or `UnknownError` where it failed."""
+        return _STEPS[type(plan)](self, plan)
+
+    def add(self, cost: int) -> None:
+        """Counts a step that is done."""
+        self.cost += cost
+        if self.budget is not None and self.cost > self.budget:
+            raise BudgetError(_EXCEEDED)
+
+    # Attributes
+
+    def attribute(self, plan: Any) -> Any:
+        """A name or selection of its own: what is in branches of conditions is not counted again."""
+        value = self.resolve(plan)
+        tests = is_test(plan)
+        if isinstance(plan, Conditional):
+            # cel-go takes back what it counts for `has()`, though it counts nothing for conditions.
+            self.add(-SELECT if tests else 0)
+        else:
+            self.add(0 if tests else SELECT)
+        return value.present if tests and isinstance(value, Optional) else value
+
+    def resolve(self, plan: Any) -> Any:
+        """The value of an attribute."""
+        if isinstance(plan, Conditional):
+            return self._conditional(plan)
+        value = self._variable(plan) if isinstance(plan, Variable) else self.run(plan.operand)
+        if isinstance(value, FAILED):
+            return value
+        return self._qualify(value, plan.qualifiers)
+
+    def _variable(self, plan: Variable) -> Any:
+        value = self.frame[plan.slot]
+        if isinstance(value, _Pending):
+            value = self.frame[plan.slot] = self.run(value.initial)
+        if isinstance(value, Missing):
+            return EvalError(f"no such attribute(s): {plan.name}")
+        return value
+
+    def _conditional(self, plan: Conditional) -> Any:
+        condition = self.run(plan.condition)
+        if condition is True:
+            return self.resolve(plan.yes)
+        if condition is False:
+            return self.resolve(plan.no)
+        return condition if isinstance(condition, FAILED) else EvalError(NO_OVERLOAD)
+
+    def _qualify(self, value: Any, qualifiers: tuple[Qualifier, ...]) -> Any:
+        optional = isinstance(value, Optional)
+        if optional:
+            if not value.present:
+                return value
+            value = value.value
+        for qualifier in qualifiers:
+            optional = optional or qualifier.optional
+            try:
+                value = self._step(value, qualifier, optional)
+            except BudgetError:
+                raise
+            except FAILED as problem:
+                return problem
+            if value is _ABSENT:
+                return NONE
+        return Optional(True, value) if optional else value
+
+    def _step(self, value: Any, qualifier: Qualifier, optional: bool) -> Any:
+        """One qualifier; `_ABSENT` where an optional one finds nothing, which costs nothing."""
+        try:
+            key = qualifier.key if isinstance(qualifier, Field) else self._key(qualifier)
+            test = isinstance(qualifier, Field) and qualifier.test
+            if not optional and not test:
+                entry = select(value, key)
+            else:
+                present, entry = select_if_present(value, key)
+                if optional and not present:
+                    return _ABSENT
+                entry = present if test and not optional else entry
+        except FAILED:
+            # A failed one is counted, unless it is optional.
+            if not optional:
+                self.add(SELECT)
+            raise
+        self.add(SELECT)
+        return entry
+
+    def _key(self, qualifier: Computed) -> Any:
+        plan = qualifier.index
+        key = self.resolve(plan) if isinstance(plan, Variable | Relative | Conditional) else self.run(plan)
+        if isinstance(key, FAILED):
+            raise key
+        return checked_key(key)
+
+    # Calls
+
+    def call(self, plan: Call) -> Any:
+        """A function: its failed arguments are counted too."""
+        values: list[Any] = []
+        problem: Any = None
+        for argument in plan.arguments:
+            value = self.run(argument)
+            values.append(value)
+            if problem is None and isinstance(value, FAILED):
+                problem = value
+                if plan.stops:
+                    break
+        if len(values) < len(plan.arguments):
+            # Only calls that had all their arguments are counted.
+            return problem
+        if problem is not None:
+            result = True if plan.function == "@not_strictly_false" else problem
+        else:
+            try:
+                result = plan.call(*values)
+            except FAILED as failed:
+                result = failed
+        self.add(cost_of(plan.function, plan.overload)(values, result))
+        return result
+
+    def logic(self, plan: Logic) -> Any:
+        """`&&`, `||`."""
+        problem: Any = None
+        unknown: Any = None
+        for term in plan.terms:
+            value = self.run(term)
+            if value is plan.absorbing:
+                return value
+            if isinstance(value, UnknownError):
+                unknown = value
+            elif not isinstance(value, bool) and problem is None:
+                problem = value if isinstance(value, EvalError) else EvalError(NO_OVERLOAD)
+        if unknown is not None:
+            return unknown
+        return not plan.absorbing if problem is None else problem
+
+    def fallback(self, plan: Fallback) -> Any:
+        """`or`, `orValue`."""
+        value = self.run(plan.optional)
+        if not isinstance(value, Optional):
+            return value
+        if value.present:
+            return value.value if plan.unwraps else value
+        return self.run(plan.other)
+
+    def membership(self, plan: Membership) -> Any:
+        """`in` a list of constants."""
+        value = self.run(plan.value)
+        if isinstance(value, FAILED):
+            return value
+        return is_member(value, plan.members)
+
+    # Literals and loops
+
+    def new_list(self, plan: NewList) -> Any:
+        """`[a, ?b]`."""
+        built: Any = []
+        for index, element in enumerate(plan.elements):
+            value = self.run(element)
+            if not isinstance(value, FAILED) and index in plan.optional:
+                value = _entry(value, "optional list element")
+                if value is _ABSENT:
+                    continue
+            if isinstance(value, FAILED):
+                built = value
+                break
+            built.append(value)
+        self.add(NEW_LIST)
+        return built
+
+    def new_map(self, plan: NewMap) -> Any:
+        """`{key: value}`."""
+        built: Any = {}
+        for key_plan, value_plan, optional in plan.entries:
+            key = self.run(key_plan)
+            value = key if isinstance(key, FAILED) else self.run(value_plan)
+            if optional and not isinstance(value, FAILED):
+                value = _entry(value, f"optional entry '{show(key)}'")
+                if value is _ABSENT:
+                    built.pop(key, None)
+                    continue
+            if isinstance(value, FAILED):
+                built = value
+                break
+            built[key] = value
+        self.add(NEW_MAP)
+        return built
+
+    def fold(self, plan: Fold) -> Any:
+        """A loop."""
+        values = self.run(plan.range)
+        if isinstance(values, FAILED):
+            return values
+        frame = self.frame
+        frame[plan.accumulator] = _Pending(plan.initial)
+        try:
+            for one, other in entries(values, two=plan.slot2 >= 0):
+                frame[plan.slot] = one
+                if plan.slot2 >= 0:
+                    frame[plan.slot2] = other
+                if self.run(plan.condition) is False:
+                    break
+                frame[plan.accumulator] = self.run(plan.step)
+        except EvalError as problem:
+            if isinstance(problem, BudgetError):
+                raise
+            return problem
+        return self.run(plan.result)
+
+
+def _entry(value: Any, what: str) -> Any:
+    """What an optional entry adds: its value, or `_ABSENT`."""
+    if not isinstance(value, Optional):
+        return EvalError(f"cannot initialize {what} from non-optional value {show(value)}")
+    return value.value if value.present else _ABSENT
+
+
+_STEPS: dict[type, Callable[[Meter, Any], Any]] = {
+    Constant: lambda meter, plan: plan.value,
+    Variable: Meter.attribute,
+    Relative: Meter.attribute,
+    Conditional: Meter.attribute,
+    Call: Meter.call,
+    Logic: Meter.logic,
+    Fallback: Meter.fallback,
+    Membership: Meter.membership,
+    NewList: Meter.new_list,
+    NewMap: Meter.new_map,
+    Fold: Meter.fold,
+}

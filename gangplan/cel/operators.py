@@ -1,0 +1,240 @@
+"""Equality, order, membership and look-up of CEL values, with cel-go's messages (arithmetic.py has the rest).
+
+Source: cel-go v0.26 (`common/types`), which Kubernetes 1.34 uses. Every function takes values and returns a
+value or raises `EvalError`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from gangplan.cel.errors import EvalError
+from gangplan.cel.numbers import INT_MAX, shortest
+from gangplan.cel.values import Duration, Opaque, Optional, Timestamp, TypeValue, Uint, kind
+
+NO_OVERLOAD = "no such overload"
+
+NUMBERS = frozenset((int, Uint, float))
+# Types whose equality Python decides as CEL does when both sides have the same one.
+_PLAIN = frozenset((str, int, Uint, bool, bytes, type(None), float))
+_NONE = type(None)
+
+
+# Types on which cel-go calls methods by name: their errors don't name the function.
+_RECEIVERS = (str, Duration, Timestamp)
+
+
+def lacks(value: object, function: str) -> EvalError:
+    """The error of an operator that a value's type has not at all."""
+    return EvalError(NO_OVERLOAD if type(value) in _RECEIVERS else f"{NO_OVERLOAD}: {function}")
+
+
+# Equality
+
+
+def equal(left: object, right: object, known: _Known | None = None) -> bool:
+    """`==` as a whole: null equals null only, whatever the other side is."""
+    one, other = type(left), type(right)
+    if one is other and one in _PLAIN:
+        return left == right
+    if one is _NONE or other is _NONE:
+        return one is other
+    return same(left, right, known)
+
+
+# What is known of pairs of lists and maps inside a comparison, by their identities: values that share parts
+# (`[v, v]` of `[w, w]`...) are compared in time linear in what they hold, not in what they spell out.
+_Known = dict[tuple[int, int], bool]
+
+
+def same(left: object, right: object, known: _Known | None = None) -> bool:
+    """Equality as the left value's own type decides it. Raises `EvalError` for opaque values of two kinds."""
+    one, other = type(left), type(right)
+    if one in NUMBERS:
+        return other in NUMBERS and _same_numbers(left, right)  # type: ignore[arg-type]
+    if isinstance(left, list | tuple):
+        return isinstance(right, list | tuple) and _same_lists(left, right, {} if known is None else known)
+    if isinstance(left, Mapping):
+        return isinstance(right, Mapping) and _same_maps(left, right, {} if known is None else known)
+    if isinstance(left, Opaque):
+        if one is not other:
+            raise EvalError(NO_OVERLOAD)
+        return left.same(right)  # type: ignore[arg-type]
+    if one is Optional:
+        return other is Optional and _same_optionals(left, right)  # type: ignore[arg-type]
+    if one is TypeValue:
+        return other is TypeValue and left.type.name == right.type.name  # type: ignore[attr-defined]
+    return one is other and left == right
+
+
+def _same_numbers(left: int | float, right: int | float) -> bool:
+    if left != left or right != right:
+        return False
+    return compare_numbers(left, right) == 0
+
+
+def _equal_or_unknown(left: object, right: object, known: _Known) -> bool:
+    """Inside lists and maps cel-go takes elements that can't be compared for equal."""
+    if type(left) in _PLAIN:
+        return _equal_inside(left, right, known)
+    key = id(left), id(right)
+    if key not in known:
+        known[key] = _equal_inside(left, right, known)
+    return known[key]
+
+
+def _equal_inside(left: object, right: object, known: _Known) -> bool:
+    try:
+        return equal(left, right, known)
+    except EvalError:
+        return True
+
+
+def _same_lists(
+    left: list[object] | tuple[object, ...], right: list[object] | tuple[object, ...], known: _Known
+) -> bool:
+    return len(left) == len(right) and all(
+        _equal_or_unknown(one, other, known) for one, other in zip(left, right, strict=True)
+    )
+
+
+def _same_maps(left: Mapping[object, object], right: Mapping[object, object], known: _Known) -> bool:
+    if len(left) != len(right):
+        return False
+    for key, value in left.items():
+        found, other = find(right, key)
+        if not found or not _equal_or_unknown(value, other, known):
+            return False
+    return True
+
+
+def _same_optionals(left: Optional, right: Optional) -> bool:
+    if not left.present or not right.present:
+        return left.present == right.present
+    return same(left.value, right.value)
+
+
+# Order
+
+
+def compare_numbers(left: int | float, right: int | float) -> int:
+    """-1, 0 or 1. An int beside a double is taken for one, as in Go, unless the double is out of range."""
+    if isinstance(left, float):
+        if not isinstance(right, float):
+            low, high = (0.0, 2.0**64) if type(right) is Uint else (-(2.0**63), 2.0**63)
+            if left < low:
+                return -1
+            if left > high:
+                return 1
+            right = float(right)
+    elif isinstance(right, float):
+        return -compare_numbers(right, left)
+    return (left > right) - (left < right)
+
+
+def compare(left: object, right: object) -> int:
+    """-1, 0 or 1 for values that have an order among each other."""
+    one, other = type(left), type(right)
+    if one in NUMBERS:
+        if left != left or (other is float and right != right):
+            raise EvalError("NaN values cannot be ordered")
+        if other not in NUMBERS:
+            raise EvalError(NO_OVERLOAD)
+        return compare_numbers(left, right)  # type: ignore[arg-type]
+    if one is not other:
+        raise EvalError(NO_OVERLOAD)
+    if one is str or one is bytes or one is bool or one is Duration or one is Timestamp:
+        return int(left > right) - int(left < right)  # type: ignore[operator]
+    raise EvalError(NO_OVERLOAD)
+
+
+COMPARABLE = frozenset((str, bytes, bool, int, Uint, float, Duration, Timestamp))
+
+
+def _ordered(left: object, right: object, operator: str) -> int:
+    if type(left) not in COMPARABLE:
+        raise lacks(left, operator)
+    return compare(left, right)
+
+
+def less(left: object, right: object) -> bool:
+    """`<`."""
+    return _ordered(left, right, "_<_") < 0
+
+
+def less_equal(left: object, right: object) -> bool:
+    """`<=`."""
+    return _ordered(left, right, "_<=_") <= 0
+
+
+def greater(left: object, right: object) -> bool:
+    """`>`."""
+    return _ordered(left, right, "_>_") > 0
+
+
+def greater_equal(left: object, right: object) -> bool:
+    """`>=`."""
+    return _ordered(left, right, "_>=_") >= 0
+
+
+# Lookup
+
+
+def find(container: Mapping[object, object], key: object) -> tuple[bool, object]:
+    """Whether a map has a key, and its value. Numbers of any kind that are equal are the same key."""
+    if type(key) is str:
+        try:
+            # Asked once only: a policy's variables are worked out when they are read.
+            return True, container[key]
+        except KeyError:
+            return False, None
+    if type(key) is float and not key.is_integer():
+        return False, None
+    if type(key) not in NUMBERS and type(key) is not bool:
+        return False, None
+    for written, value in container.items():
+        if (type(written) is bool) == (type(key) is bool) and not isinstance(written, str) and written == key:
+            return True, value
+    return False, None
+
+
+def position(index: object) -> int:
+    """A list index from any kind of number without a fraction."""
+    if type(index) is int:
+        return index
+    if type(index) is float or type(index) is Uint:
+        if index == index and abs(index) < INT_MAX and int(index) == index:
+            return int(index)
+        raise EvalError(f"unsupported index value {show(index)} in list")
+    raise EvalError(f"unsupported index type '{kind(index)}' in list")
+
+
+def contains(element: object, container: object) -> bool:
+    """`in`: a list has an equal element, a map has the key."""
+    if isinstance(container, Mapping):
+        return find(container, element)[0]
+    if isinstance(container, list | tuple):
+        return has_element(container, element)
+    raise EvalError(NO_OVERLOAD)
+
+
+def has_element(container: list[object] | tuple[object, ...], element: object) -> bool:
+    """Whether a list has an equal element; what can't be compared is not equal."""
+    if type(element) is str:
+        return element in container
+    for other in container:
+        try:
+            if same(element, other):
+                return True
+        except EvalError:
+            continue
+    return False
+
+
+def show(value: object) -> str:
+    """A value in an error message: Go's `%v`."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return shortest(value) if isinstance(value, float) else str(value)

@@ -1,0 +1,286 @@
+"""From the checked tree to the plan."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from gangplan.cel import ast
+from gangplan.cel.checked import Checked
+from gangplan.cel.declarations import LAST_MINOR, type_names
+from gangplan.cel.errors import CompileError, EvalError, Issue
+from gangplan.cel.library.authorizer import AUTHORIZER, is_authorizer
+from gangplan.cel.library.base import Overload, no_overload
+from gangplan.cel.library.constant_patterns import with_pattern
+from gangplan.cel.library.table import FUNCTIONS, OVERLOADS
+from gangplan.cel.numbers import INT_MAX, INT_MIN, UINT_MAX
+from gangplan.cel.plan import (
+    Attribute,
+    Call,
+    Computed,
+    Conditional,
+    Constant,
+    Fallback,
+    Field,
+    Fold,
+    Logic,
+    Membership,
+    NewList,
+    NewMap,
+    Plan,
+    Program,
+    Qualifier,
+    Relative,
+    Variable,
+)
+from gangplan.cel.types import Type
+from gangplan.cel.values import TypeValue, Uint, go_name
+
+# Their calls with a constant are constants (cel-go's IsTypeConversionFunction).
+_CONVERSIONS = frozenset(
+    ("bool", "bytes", "double", "duration", "dyn", "int", "string", "timestamp", "type", "uint")
+)
+_TYPES = frozenset(type_names(LAST_MINOR))
+_INDEXES = frozenset(("_[_]", "_[?_]", "_?._"))
+_PATTERNS = frozenset(("matches", "find", "findAll"))
+
+
+def plan_program(text: str, checked: Checked) -> Program:
+    """The plan. CompileError: the API server makes no program of it, such as for `int('a')`."""
+    planner = _Planner(text, checked)
+    root = planner.plan(checked.node)
+    return Program(root, planner.size, tuple((slot, name) for name, slot in planner.variables.items()))
+
+
+class _Planner:
+    def __init__(self, text: str, checked: Checked) -> None:
+        self.text = text
+        self.checked = checked
+        self.size = 0
+        self.variables: dict[str, int] = {}
+        self.scopes: list[tuple[str, int]] = []
+
+    def plan(self, node: ast.Node) -> Plan:
+        """The step of a node."""
+        match node:
+            case ast.Literal(value=value):
+                return Constant(node.id, value)
+            case ast.Ident(name=name):
+                return self._ident(node, name)
+            case ast.Select():
+                return self._select(node)
+            case ast.Call():
+                return self._call(node)
+            case ast.ListNode(elements=elements, optional=optional):
+                return self._list(NewList(node.id, tuple(map(self.plan, elements)), optional))
+            case ast.MapNode(entries=entries):
+                return self._map(node.id, entries)
+            case ast.Comprehension():
+                return self._fold(node)
+        raise TypeError(f"no plan for {type(node).__name__}")
+
+    def refuse(self, node: ast.Node, problem: object) -> CompileError:
+        """The error of a program that can't be made."""
+        issue = Issue(node.offset, f"program instantiation failed: {problem}")
+        return CompileError(self.text, (issue,))
+
+    # Names and selections
+
+    def _ident(self, node: ast.Node, name: str) -> Plan:
+        static = self.checked.types[node.id].name
+        if static.startswith("kubernetes.authorization."):
+            # Whatever is asked of it is unknown: no activation need have it.
+            return Constant(node.id, None)
+        if static == "type":
+            # cel-go takes every name of such a type for the name of a type, variables of loops too.
+            if name not in _TYPES:
+                raise self.refuse(node, f"reference to undefined type: {name}")
+            return Constant(node.id, TypeValue(Type(name)))
+        for scoped, slot in reversed(self.scopes):
+            if scoped == name:
+                return Variable(node.id, slot, name)
+        if name not in self.variables:
+            self.variables[name] = self._slot()
+        return Variable(node.id, self.variables[name], name)
+
+    def _slot(self) -> int:
+        self.size += 1
+        return self.size - 1
+
+    def _select(self, node: ast.Select) -> Plan:
+        return qualified(self.plan(node.operand), node.id, Field(node.field, test=node.test))
+
+    def _index(self, node: ast.Call, optional: bool) -> Plan:
+        operand, index = (self.plan(argument) for argument in node.arguments)
+        if not isinstance(index, Constant):
+            return qualified(operand, node.id, Computed(index, optional))
+        if type(index.value) not in (str, int, Uint, bool, float):
+            raise self.refuse(node, f"invalid qualifier type: {go_name(index.value)}")
+        return qualified(operand, node.id, Field(index.value, optional))
+
+    # Calls
+
+    def _call(self, node: ast.Call) -> Plan:
+        function = node.function
+        if function in _INDEXES:
+            return self._index(node, optional=function != "_[_]")
+        written = node.arguments if node.target is None else (node.target, *node.arguments)
+        arguments = tuple(map(self.plan, written))
+        if function in ("_&&_", "_||_"):
+            return Logic(node.id, function == "_||_", arguments)
+        if function == "_?_:_":
+            return Conditional(node.id, arguments[0], _branch(arguments[1]), _branch(arguments[2]))
+        if function in ("or", "orValue"):
+            return Fallback(node.id, arguments[0], arguments[1], function == "orValue")
+        call = self._resolved(node, arguments)
+        if call.overload == "in_list" and isinstance(arguments[1], Constant):
+            return _membership(call, arguments[0], arguments[1])
+        if function in _CONVERSIONS and len(arguments) == 1 and isinstance(arguments[0], Constant):
+            return self._converted(node, call, arguments[0])
+        return call
+
+    def _converted(self, node: ast.Call, call: Call, argument: Constant) -> Constant:
+        try:
+            return Constant(node.id, call.call(argument.value))
+        except EvalError as problem:
+            raise self.refuse(node, problem) from problem
+
+    def _resolved(self, node: ast.Call, arguments: tuple[Plan, ...]) -> Call:
+        """The call with its implementation."""
+        ids = self.checked.overloads.get(node.id, ())
+        overload = ids[0] if len(ids) == 1 else ""
+        stops = (
+            len(arguments) > 2 or node.function in _VARIADIC or (not overload and is_chosen(node.function))
+        )
+        if any(map(is_authorizer, ids)):
+            return Call(node.id, node.function, overload, AUTHORIZER, arguments, stops)
+        if node.function in _PATTERNS and isinstance(arguments[1], Constant):
+            try:
+                call = with_pattern(node.function, arguments[1].value)
+            except EvalError as problem:
+                raise self.refuse(node, problem) from problem
+            if call is not None:
+                return Call(node.id, node.function, overload, call, arguments, stops=True)
+        return Call(
+            node.id, node.function, overload, implementation(node.function, overload), arguments, stops
+        )
+
+    # Literals and loops
+
+    def _list(self, plan: NewList) -> Plan:
+        elements = plan.elements
+        if plan.optional or not all(isinstance(element, Constant) for element in elements):
+            return plan
+        return Constant(plan.id, [element.value for element in elements if isinstance(element, Constant)])
+
+    def _map(self, id: int, written: tuple[ast.Entry, ...]) -> Plan:
+        entries = tuple((self.plan(entry.key), self.plan(entry.value), entry.optional) for entry in written)
+        values: dict[object, object] = {}
+        for key, value, optional in entries:
+            if optional or not isinstance(key, Constant) or not isinstance(value, Constant):
+                return NewMap(id, entries)
+            values[key.value] = value.value
+        return Constant(id, values)
+
+    def _fold(self, node: ast.Comprehension) -> Fold:
+        initial, range_ = self.plan(node.initial), self.plan(node.range)
+        slot, accumulator = self._slot(), self._slot()
+        slot2 = self._slot() if node.variable2 else -1
+        outer = len(self.scopes)
+        # The result sees the accumulator only; cel-go looks for it first in either case.
+        self.scopes.append((node.accumulator, accumulator))
+        result = self.plan(node.result)
+        self.scopes[outer:] = [(node.variable2, slot2)] if node.variable2 else []
+        self.scopes += [(node.variable, slot), (node.accumulator, accumulator)]
+        condition, step = self.plan(node.condition), self.plan(node.step)
+        del self.scopes[outer:]
+        return Fold(node.id, range_, slot, slot2, accumulator, initial, condition, step, result)
+
+
+# Functions that cel-go calls with a list of arguments though they have two or fewer.
+_VARIADIC = frozenset(("format", "optional.none"))
+
+
+def is_chosen(function: str) -> bool:
+    """Whether the values choose among overloads with implementations of their own."""
+    return any(choice.guarded for choice in FUNCTIONS.get(function, ()))
+
+
+def implementation(function: str, overload: str) -> Callable[..., Any]:
+    """What evaluates a call: one overload, or whichever the values fit."""
+    if overload in OVERLOADS:
+        return _guarded(OVERLOADS[overload])
+    choices = FUNCTIONS[function]
+    if not is_chosen(function):
+        return choices[0].call
+
+    def dispatch(*values: object) -> object:
+        for choice in choices:
+            if choice.takes(values):
+                return choice.call(*values)
+        raise no_overload(function, values)
+
+    return dispatch
+
+
+def _guarded(overload: Overload) -> Callable[..., Any]:
+    if not overload.guarded or not overload.arguments:
+        return overload.call
+    call, takes = overload.call, overload.takes
+
+    def guarded(*values: object) -> object:
+        if takes(values):
+            return call(*values)
+        raise no_overload(overload.function, values)
+
+    return guarded
+
+
+def _branch(plan: Plan) -> Attribute:
+    if isinstance(plan, Variable | Relative | Conditional):
+        return plan
+    return Relative(plan.id, plan)
+
+
+def qualified(plan: Plan, id: int, qualifier: Qualifier) -> Attribute:
+    """A step with one more qualifier."""
+    if isinstance(plan, Conditional):
+        yes, no = (qualified(branch, id, qualifier) for branch in (plan.yes, plan.no))
+        return replace(plan, id=id, yes=yes, no=no)
+    if isinstance(plan, Variable | Relative):
+        return replace(plan, id=id, qualifiers=(*plan.qualifiers, qualifier))
+    return Relative(id, plan, (qualifier,))
+
+
+def _membership(call: Call, value: Plan, constant: Constant) -> Plan:
+    """`value in [constants]`, where all of them are simple."""
+    elements = constant.value
+    if not isinstance(elements, list) or not elements:
+        return Constant(call.id, False) if elements == [] else call
+    members: set[tuple[type, object]] = set()
+    for element in elements:
+        if type(element) not in (str, bool, int, Uint, float):
+            return call
+        members.add((type(element), element))
+        members.update(_equals(element))
+    return Membership(call.id, value, frozenset(members))
+
+
+def _equals(element: object) -> list[tuple[type, object]]:
+    """The same number as other types have it."""
+    if type(element) not in (int, Uint, float):
+        return []
+    assert isinstance(element, int | float)
+    if type(element) is float:
+        if not element.is_integer() or abs(element) >= 2.0**64:
+            return []
+        whole = int(element)
+    else:
+        whole = int(element)
+    found: list[tuple[type, object]] = [(float, float(whole))]
+    if INT_MIN <= whole <= INT_MAX:
+        found.append((int, whole))
+    if 0 <= whole <= UINT_MAX:
+        found.append((Uint, Uint(whole)))
+    return found

@@ -1,0 +1,101 @@
+"""Values as recorded answers of an API server hold them, beside values of the engine."""
+
+from __future__ import annotations
+
+import base64
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from gangplan.cel.values import Duration, Opaque, Optional, Timestamp, TypeValue, Uint, kind
+
+
+def agrees(recorded: Any, value: object) -> bool:
+    """Whether a value is the recorded one.
+
+    Integers beyond 53 bits may be recorded as text, doubles as integers; opaque values only say their type.
+    """
+    if isinstance(recorded, str) and recorded.startswith("<"):
+        return recorded == shown(value) or value == recorded
+    if isinstance(recorded, dict) and len(recorded) == 1 and next(iter(recorded)).startswith("$"):
+        tag, content = next(iter(recorded.items()))
+        return _tagged(tag[1:], content, value)
+    if isinstance(value, bool) or recorded is None:
+        return value is recorded
+    if isinstance(value, float):
+        return isinstance(recorded, int | float) and float(recorded) == value
+    if isinstance(value, int):
+        return not isinstance(recorded, float | bool) and str(recorded) == str(int(value))
+    if isinstance(value, list | tuple):
+        is_same_size = isinstance(recorded, list) and len(recorded) == len(value)
+        return is_same_size and all(map(agrees, recorded, value))
+    if isinstance(value, Mapping):
+        if not isinstance(recorded, dict) or recorded.keys() != value.keys():
+            return False
+        return all(agrees(recorded[key], found) for key, found in value.items())
+    return type(recorded) is type(value) and recorded == value
+
+
+def _tagged(tag: str, content: Any, value: object) -> bool:
+    """Whether a value is what a tagged one stands for."""
+    match value:
+        case Uint():
+            return tag == "uint" and int(content) == int(value)
+        case bytes():
+            return tag == "bytes" and base64.b64decode(content) == value
+        case Duration(nanoseconds=nanoseconds):
+            return tag == "duration" and content == nanoseconds
+        case Timestamp(nanoseconds=nanoseconds):
+            seconds, fraction = divmod(nanoseconds, 10**9)
+            return tag == "timestamp" and content == f"{seconds}.{fraction:09d}"
+        case Optional(present=present, value=inner):
+            return (
+                tag == "optional" and len(content) == present and (not present or agrees(content[0], inner))
+            )
+        case TypeValue(type=type_):
+            return tag == "type" and content.partition("(")[0] == type_.name
+        case float():
+            return tag == "double" and _special(value) == content
+        case Mapping():
+            return tag == "map" and _same_pairs(content, value)
+        case Opaque():
+            return tag == kind(value)
+    return False
+
+
+def _special(value: float) -> str:
+    """A double as Go prints those that JSON lacks."""
+    if math.isnan(value):
+        return "NaN"
+    if math.isinf(value):
+        return "+Inf" if value > 0 else "-Inf"
+    return "-0" if value == 0 and math.copysign(1, value) < 0 else repr(value)
+
+
+def _same_pairs(pairs: list[list[Any]], value: Mapping[Any, Any]) -> bool:
+    left = list(pairs)
+    for key, found in value.items():
+        match = next((pair for pair in left if agrees(pair[0], key) and agrees(pair[1], found)), None)
+        if match is None:
+            return False
+        left.remove(match)
+    return not left
+
+
+def shown(value: object) -> str:
+    """A value for people; maps with keys that are no texts as Go prints them (`<map map[1:a]>`)."""
+    if isinstance(value, Mapping) and not all(isinstance(key, str) for key in value):
+        return f"<map {_printed(value)}>"
+    return repr(value)
+
+
+def _printed(value: object) -> str:
+    """A value as Go's fmt prints it."""
+    if isinstance(value, Mapping):
+        keys = sorted(value, key=lambda key: (str(type(key)), key))
+        return f"map[{' '.join(f'{_printed(key)}:{_printed(value[key])}' for key in keys)}]"
+    if isinstance(value, list | tuple):
+        return f"[{' '.join(map(_printed, value))}]"
+    if isinstance(value, bool):
+        return str(value).lower()
+    return "<nil>" if value is None else str(value)

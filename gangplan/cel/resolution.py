@@ -1,0 +1,115 @@
+"""What the type checker has found so far, and the choice of overloads (cel-go v0.26.0, checker.go)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gangplan.cel.ast import Node
+from gangplan.cel.declarations import Overload
+from gangplan.cel.errors import Issue
+from gangplan.cel.types import BOOL, DYN, ERROR, Type, optional_of
+from gangplan.cel.unify import Bindings, describe, is_dyn, most_general, unwrapped
+
+_LOGICAL = frozenset(("_&&_", "_||_"))
+
+
+class Resolution:
+    """Types and overloads by node id, what type parameters stand for, and the complaints."""
+
+    def __init__(self) -> None:
+        self.bindings = Bindings()
+        self.types: dict[int, Type] = {}
+        self.overloads: dict[int, tuple[str, ...]] = {}
+        self.issues: list[Issue] = []
+
+    def complain(self, node: Node, message: str) -> None:
+        self.issues.append(Issue(node.offset, message))
+
+    def mismatch(self, node: Node, wanted: Type, found: Type) -> None:
+        self.complain(node, f"expected type '{describe(wanted)}' but found '{describe(found)}'")
+
+    def undeclared(self, node: Node, name: str) -> None:
+        self.complain(node, f"undeclared reference to '{name}' (in container '')")
+        self.types[node.id] = ERROR
+
+    def resolve(
+        self,
+        node: Node,
+        function: str,
+        known: Sequence[Overload],
+        target: Node | None,
+        arguments: Sequence[Node],
+    ) -> None:
+        """Chooses the overloads of a call; those that fit agree on the result or make it dyn."""
+        operands = arguments if target is None else (target, *arguments)
+        given = [self.types[operand.id] for operand in operands]
+        if function in _LOGICAL:
+            self.logical(node, known[0], operands, given)
+            return
+        chosen = []
+        result: Type | None = None
+        for overload in known:
+            if overload.is_member != (target is not None):
+                continue
+            wanted, type_ = self.instance(overload)
+            if self.bindings.assign(given, wanted):
+                chosen.append(overload.id)
+                type_ = self.bindings.substitute(type_)
+                if result is None:
+                    result = type_
+                elif not is_dyn(result) and type_ != result:
+                    result = DYN
+        if result is None:
+            self.complain(node, self.no_overload(function, given, is_member=target is not None))
+            result = ERROR
+        else:
+            self.overloads[node.id] = tuple(chosen)
+        self.types[node.id] = result
+
+    def instance(self, overload: Overload) -> tuple[tuple[Type, ...], Type]:
+        """An overload's arguments and result with type parameters of this call."""
+        if not overload.parameters:
+            return overload.arguments, overload.result
+        fresh = Bindings()
+        fresh.bound = {name: self.bindings.fresh() for name in overload.parameters}
+        return tuple(map(fresh.substitute, overload.arguments)), fresh.substitute(overload.result)
+
+    def logical(
+        self, node: Node, overload: Overload, operands: Sequence[Node], given: Sequence[Type]
+    ) -> None:
+        is_wrong = False
+        for operand, type_ in zip(operands, given, strict=True):
+            if not self.bindings.assign((type_,), (BOOL,)):
+                self.mismatch(operand, BOOL, type_)
+                is_wrong = True
+        self.types[node.id] = ERROR if is_wrong else BOOL
+        self.overloads[node.id] = (overload.id,)
+
+    def no_overload(self, function: str, given: Sequence[Type], *, is_member: bool) -> str:
+        shown = [describe(self.bindings.substitute(type_, is_final=True)) for type_ in given]
+        prefix = f"{shown.pop(0)}." if is_member else ""
+        return f"found no matching overload for '{function}' applied to '{prefix}({', '.join(shown)})'"
+
+    # Agreement
+
+    def entry_type(self, node: Node, *, is_optional: bool) -> Type:
+        """What an element adds: what it holds if it is marked `?`, which then must be an optional."""
+        type_ = self.types[node.id]
+        if not is_optional:
+            return type_
+        inner, was_optional = unwrapped(type_)
+        if not was_optional and not is_dyn(inner):
+            self.mismatch(node, optional_of(inner), inner)
+        return inner
+
+    def join(self, before: Type | None, type_: Type) -> Type:
+        """The type of all elements so far. Whether they may differ is asked later (validators.py)."""
+        if before is None:
+            return type_
+        if self.bindings.assign((before,), (type_,)):
+            return most_general(before, type_)
+        return DYN
+
+    def want(self, node: Node, wanted: Type) -> None:
+        if not self.bindings.assign((wanted,), (self.types[node.id],)):
+            self.mismatch(node, wanted, self.types[node.id])

@@ -1,0 +1,60 @@
+"""Which names mean what: variables of the environment, of the loops around, and names of types."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from gangplan.cel.ast import Ident, Node, Select
+from gangplan.cel.declarations import type_names
+from gangplan.cel.types import INT, Type
+
+# An enum constant of the protobuf library that the API server knows by name.
+_NULL_VALUE = "google.protobuf.NullValue.NULL_VALUE"
+
+
+def qualified_name(node: Node) -> str | None:
+    """`a.b.c` if the node is a chain of names, else None."""
+    fields = []
+    while isinstance(node, Select):
+        if node.test:
+            return None
+        fields.append(node.field)
+        node = node.operand
+    return ".".join((node.name, *reversed(fields))) if isinstance(node, Ident) else None
+
+
+# From cel-go v0.29 (Kubernetes 1.37) a loop's variable hides dotted names that begin with it, and a leading
+# dot never means a loop's variable.
+_HIDES = 37
+
+
+class Scopes:
+    """Variables, innermost scope last. cel-go looks up the whole dotted name before its parts."""
+
+    def __init__(self, variables: Mapping[str, Type], minor: int) -> None:
+        self.stack: list[Mapping[str, Type]] = [variables]
+        self.minor = minor
+
+    def push(self, variables: Mapping[str, Type]) -> None:
+        """A scope inside those there are."""
+        self.stack.append(variables)
+
+    def pop(self) -> None:
+        """Leaves the innermost scope."""
+        self.stack.pop()
+
+    def find(self, name: str) -> tuple[str, Type] | None:
+        """What a name means: the name without its leading dot and the type of its value."""
+        is_global = name.startswith(".") and self.minor >= _HIDES
+        name = name.removeprefix(".")
+        root, dot, _ = name.partition(".")
+        if dot and not is_global and self.minor >= _HIDES and any(root in scope for scope in self.stack[1:]):
+            return None
+        for scope in self.stack[:1] if is_global else reversed(self.stack):
+            found = scope.get(name)
+            if found is not None:
+                return name, found
+        type_ = type_names(self.minor).get(name)
+        if type_ is not None:
+            return name, type_
+        return (name, INT) if name == _NULL_VALUE else None

@@ -1,0 +1,118 @@
+"""Constants that the API server looks into after the types: regular expressions, times, formats, literals.
+
+Sources: cel-go v0.26.0 cel/validator.go and ext/formatting.go, switched on by Kubernetes 1.29
+(pkg/cel/environment/base.go); constant patterns of `find`, `findAll` and `matches` are compiled when the
+program is made (pkg/cel/library/regex.go), on every version.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gangplan.cel.ast import Call, ListNode, Literal, MapNode, Node, children
+from gangplan.cel.checked import Checked
+from gangplan.cel.clock import from_unix, parse_duration, parse_timestamp
+from gangplan.cel.errors import CompileError, EvalError, Issue, UnknownError
+from gangplan.cel.formats import check_format
+from gangplan.cel.library import regex
+from gangplan.cel.types import Type
+from gangplan.cel.unify import describe, kind
+
+_SINCE = 29
+
+
+def validate(checked: Checked, text: str, minor: int) -> None:
+    """CompileError: a constant is not what its function takes, or a literal mixes types."""
+    issues: list[Issue] = []
+    nodes = list(_walk(checked.node, is_exempt=False))
+    for node, is_exempt in nodes:
+        if isinstance(node, ListNode | MapNode) and not (is_exempt and minor >= _SINCE):
+            issues += _mixed(node, checked)
+        elif isinstance(node, Call) and minor >= _SINCE:
+            issues += _constants(node, checked)
+    if issues:
+        raise CompileError(text, tuple(sorted(issues, key=lambda issue: issue.offset)))
+
+
+def _constants(node: Call, checked: Checked) -> list[Issue]:
+    """Complaints about what is written into a call."""
+    if node.function == "matches":
+        return _pattern(node, 0)
+    return check_format(node, checked) if node.function == "format" else _times(node)
+
+
+def _walk(node: Node, *, is_exempt: bool) -> Iterator[tuple[Node, bool]]:
+    """Every node with whether it is inside the arguments of a `format` call."""
+    yield node, is_exempt
+    inside = is_exempt or (isinstance(node, Call) and node.function == "format")
+    for child in children(node):
+        yield from _walk(child, is_exempt=inside)
+
+
+def _times(node: Call) -> list[Issue]:
+    """`duration('1hx')`, `timestamp('nope')`: a constant that has no value."""
+    if node.function not in ("duration", "timestamp") or not node.arguments:
+        return []
+    argument = node.arguments[0]
+    if isinstance(argument, Literal) and not _is_time(node.function, argument.value):
+        return [Issue(argument.offset, f"invalid {node.function} argument")]
+    return []
+
+
+def _is_time(function: str, value: object) -> bool:
+    if isinstance(value, str):
+        return (parse_duration if function == "duration" else parse_timestamp)(value) is not None
+    if not isinstance(value, int):
+        return True
+    try:
+        from_unix(value)
+    except EvalError:
+        return False
+    # The server's duration(int) is declared and always fails.
+    return function == "timestamp"
+
+
+def _pattern(node: Call, position: int) -> list[Issue]:
+    """A constant pattern that RE2 does not read. The server looks at the first argument of `matches`."""
+    argument = node.arguments[position] if position < len(node.arguments) else None
+    if not isinstance(argument, Literal) or not isinstance(argument.value, str):
+        return []
+    try:
+        regex.compiled(argument.value)
+    except UnknownError:
+        return []
+    except EvalError as error:
+        message = "invalid matches argument" if node.function == "matches" else str(error)
+        return [Issue(argument.offset, message)]
+    return []
+
+
+def _mixed(node: ListNode | MapNode, checked: Checked) -> list[Issue]:
+    """Elements whose types are not the same, `dyn` beside `string` included."""
+    types = checked.types
+    if isinstance(node, ListNode):
+        return _differing([(e, types[e.id], at in node.optional) for at, e in enumerate(node.elements)])[:1]
+    keys = _differing([(entry.key, types[entry.key.id], False) for entry in node.entries])
+    values = [(entry.value, types[entry.value.id], entry.optional) for entry in node.entries]
+    return keys + _differing(values)
+
+
+def _differing(entries: list[tuple[Node, Type, bool]]) -> list[Issue]:
+    """A complaint for every entry whose type is not that of the first."""
+    issues = []
+    first: Type | None = None
+    for node, type_, is_optional in entries:
+        if is_optional:
+            if kind(type_) != "opaque":
+                # cel-go v0.26.0 reads past the end here, and the API server answers 500.
+                message = f"'?' needs an optional value and this is of type '{describe(type_)}'"
+                issues.append(Issue(node.offset, message))
+                continue
+            type_ = type_.parameters[0]
+        if first is None:
+            first = type_
+        elif type_ != first:
+            issues.append(
+                Issue(node.offset, f"expected type '{describe(first)}' but found '{describe(type_)}'")
+            )
+    return issues

@@ -1,0 +1,164 @@
+"""Built objects in, findings out: each problem at the patch, the spec or the platform file that made it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from gangplan.findings import Finding, Location, note, warning
+from gangplan.model.amounts import bare, say
+from gangplan.model.job import Platform
+from gangplan.model.site import Site
+from gangplan.objects import Body, Path, ref_of
+from gangplan.overlay import Builder, Component
+from gangplan.pipeline.blame import OF_EVERY_RUN, culprit, key_of, keys, patched_place
+from gangplan.plan import Unit
+from gangplan.plan.names import PLACEHOLDER
+from gangplan.resolve.shares import capacity
+from gangplan.spec.cluster import Cluster
+from gangplan.spec.nodes import NodePool
+from gangplan.trace import Tracer, trace_field, tracer_of
+from gangplan.validate.agreement import judge_standing
+from gangplan.validate.apiserver.schema_messages import Problem, dotted
+from gangplan.validate.collisions import hold_ups, ousted
+from gangplan.validate.gate import judge_built
+from gangplan.validate.kueue.contention import HELP as CHECKPOINT_HELP
+from gangplan.validate.kueue.contention import RULE as NO_CHECKPOINT
+from gangplan.validate.kueue.contention import Demand
+from gangplan.validate.proofs import prove
+from gangplan.validate.versions import versions_of
+from gangplan.validate.world import Run, World, node_group
+
+
+def check_standing(
+    spec: Cluster,
+    site: Site,
+    built: list[Body],
+    before: list[Body],
+    tracer: Tracer,
+    component: Component,
+) -> list[Finding]:
+    """What the objects of a cluster say together: names that meet, quotas, caps and bounds that agree."""
+    offered = {flavor.name: capacity(spec.node_pools[flavor.pool]) for flavor in site.flavors}
+    judged = judge_standing(built, None if spec.overcommit else offered)
+    if not any(judged):
+        return []
+    own = judge_standing(before, None if spec.overcommit else offered)
+    return [
+        finding
+        for index, (body, wrong, generated) in enumerate(zip(built, judged, own, strict=True))
+        for finding in _findings_of(index, body, wrong, generated, tracer, component)
+    ]
+
+
+def prove_run(
+    world: World,
+    unit: Unit,
+    bodies: list[Body],
+    before: list[Body],
+    component: Component,
+    plain: Callable[[], World] | None = None,
+) -> list[Finding]:
+    """What the proofs say of a run whose objects are sound: at the field of the spec that is to blame.
+
+    A problem that the generated objects (`before`) do not have stands at the patch that made it; so does one
+    that they do not have where nothing is patched (`plain`), at the patch of the object that spoils the run.
+    """
+    proved = prove(world, Run(unit, tuple(bodies), tuple(before)))
+    if bodies is before:  # a kept run is what was planned then, not now
+        proved = [(index, problem) for index, problem in proved if problem.rule not in OF_EVERY_RUN]
+    if not proved:
+        return []
+    tracer = tracer_of(unit, bodies, component, before)
+    own = keys(world, unit, before) if component.patches else None
+    bare = own if own is None or plain is None else keys(plain(), unit, before)
+    found: list[Finding] = []
+    for index, problem in proved:
+        traced = trace_field(unit, problem.field) or tracer(index, problem.path)
+        where, about, path = traced.where, str(ref_of(bodies[index])), problem.path
+        if own is not None and key_of(problem) not in own:
+            where = component.place_of(problem.path, bodies[index])
+            if where == Location(component.file, 1, 1):  # another object than the patched one suffers
+                where = patched_place(world, unit, bodies, before, key_of(problem), component)
+        elif bare is not None and plain is not None and key_of(problem) not in bare:
+            blamed = culprit(world, plain(), unit, before, key_of(problem), component)
+            if blamed is not None:
+                body, path, where = blamed
+                about = f"{body['kind']}/{body['metadata']['name']}"  # told once, not for every team
+        found.append(_proved(problem, where, about, path))
+    return found
+
+
+def _proved(problem: Problem, where: Location, about: str, path: Path) -> Finding:
+    """A problem of a run as a finding; the hash of the run's name is not known yet."""
+    message, help, ref = (
+        text.replace(f"-{PLACEHOLDER}", "") for text in (problem.message, problem.help, about)
+    )
+    return Finding(problem.rule, problem.severity, where, message, help, ref, dotted(path))
+
+
+def check_together(
+    cluster: str, pools: Mapping[str, NodePool], demands: Mapping[str, tuple[Location, Demand]]
+) -> list[Finding]:
+    """What all runs of a cluster show together: some can hold each other up, some lose their work."""
+    wanted = {name: demand for name, (_, demand) in demands.items()}
+    found = []
+    if any(not demand.is_gang for demand in wanted.values()):
+        for one in hold_ups([node_group(name, pool, ()) for name, pool in pools.items()], wanted):
+            last = max(one.placed, key=lambda name: demands[name][0])
+            help = "Let Kueue start runs as a whole (gang: kueue), or run one after the other."
+            found.append(warning("runs-block-runs", demands[last][0], f"on {cluster}, {one.message}", help))
+    for lost in ousted(wanted):
+        where, by = demands[lost.run][0], demands[lost.by]
+        message = (
+            f"on {cluster}, {lost.by} ({by[0].file}) takes the place of this run in queue {by[1].queue}:"
+            f" together they want {say(lost.resource, lost.wanted)}, the queue gets"
+            f" {bare(lost.resource, lost.most)} at most;"
+            " this run then starts again from nothing, because it has no checkpoint"
+        )
+        found.append(note(NO_CHECKPOINT, where, message, f"{CHECKPOINT_HELP}."))
+    return found
+
+
+def check_objects(
+    bodies: Sequence[Body], before: Sequence[Body], platform: Platform, tracer: Tracer, builder: Builder
+) -> list[Finding]:
+    """The gate: each built object against the schema of its kind and the rules, at the cluster's versions.
+
+    A problem that the generated object did not have is the overlay's; `tracer` knows where any other is from.
+    """
+    versions = versions_of(platform)
+    judged = judge_built(bodies, versions)
+    if not any(judged):
+        return []
+    own = judge_built(before, versions)
+    return [
+        finding
+        for index, (built, wrong, generated) in enumerate(zip(bodies, judged, own, strict=True))
+        for finding in _findings_of(index, built, wrong, generated, tracer, builder.component)
+    ]
+
+
+def _findings_of(
+    index: int,
+    built: Body,
+    wrong: list[Problem],
+    generated: list[Problem],
+    tracer: Tracer,
+    component: Component,
+) -> list[Finding]:
+    """The problems of one object as findings: at the patch that made them, else at what the field is from."""
+    inherited = {problem.path for problem in generated}
+    return [
+        Finding(
+            problem.rule,
+            problem.severity,
+            tracer(index, problem.path).where
+            if problem.path in inherited
+            else component.place_of(problem.path, built),
+            problem.message,
+            problem.help or ("" if problem.path in inherited else "Correct the patch."),
+            str(ref_of(built)).replace(f"-{PLACEHOLDER}", ""),
+            dotted(problem.path),
+        )
+        for problem in wrong
+    ]

@@ -1,0 +1,205 @@
+"""The cases of policies judged: packs and a workspace's own policies in, what does not hold out."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from gangplan.findings import Finding, Location, Severity, error, warning
+from gangplan.model.crds import NO_CRDS, CrdFiles
+from gangplan.objects import POLICY, Body
+from gangplan.packs.cases import Case, cases_in
+from gangplan.packs.choose import Chosen, text_of
+from gangplan.packs.model import Fact
+from gangplan.packs.objects import TEAM_LABEL, bindings, has_params, params_object
+from gangplan.packs.read import POLICIES, Source, find, names
+from gangplan.policy.checks import own_sources
+from gangplan.validate.apiserver.crdrules.registry import imported
+from gangplan.validate.apiserver.policy.judge import Bench, namespaces_of
+from gangplan.validate.apiserver.policy.kinds import kinds_of
+from gangplan.validate.apiserver.policy.matching import UndecidableError
+from gangplan.validate.apiserver.policy.model import Written
+from gangplan.validate.apiserver.policy.read import Reading, read
+from gangplan.validate.apiserver.schema import SchemaVersions
+from gangplan.validate.apiserver.schema import problems as schema_problems
+from gangplan.validate.apiserver.schema_messages import RULE_MISSING
+
+RULE, RULE_NONE = "policy-case", "policy-untested"
+# What cases are judged as: the versions that the sample cluster of the newest profile has.
+VERSIONS = SchemaVersions("1.34", "2.3", "0.19", "0.12")
+# Facts that follow from these versions; others are empty until a case says what they are.
+FACTS = {"deadlineKind": "TrainJob"}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Suite:
+    """Policies that have their cases in one folder. `pack` is empty for a workspace's own.
+
+    `versions` are what their cases are judged as, with the CRDs that the workspace took in.
+    """
+
+    pack: str
+    folder: Path
+    shown: str
+    policies: Mapping[str, Chosen] = field(default_factory=dict)
+    own: tuple[Source, ...] = ()
+    versions: SchemaVersions = VERSIONS
+
+
+def suites(root: Path, crds: CrdFiles = NO_CRDS) -> list[Suite]:
+    """Every pack that a workspace can name, and its own policies."""
+    found: list[Suite] = []
+    versions = replace(VERSIONS, crds=imported(crds))
+    for name in names(root):
+        folder, _ = find(root, name)
+        if folder is None:
+            continue
+        policies = {
+            policy: Chosen(
+                policy,
+                policy,
+                page,
+                folder.policies[policy],
+                "Deny",
+                folder.pack.label,
+                _defaults(page.params),
+            )
+            for policy, page in folder.pack.policies.items()
+            if policy in folder.policies
+        }
+        found.append(Suite(name, folder.folder / "tests", f"{POLICIES}/{name}/tests", policies, (), versions))
+    own = tuple(own_sources(root)[0])
+    mine = [
+        str((one.body.get("metadata") or {}).get("name")) for one in own if one.body.get("kind") == POLICY
+    ]
+    if mine:
+        empty: Mapping[str, Any] = dict.fromkeys(mine)
+        found.append(Suite("", root / POLICIES / "tests", f"{POLICIES}/tests", empty, own, versions))
+    return found
+
+
+def _defaults(params: Mapping[str, Any]) -> dict[str, str]:
+    """Default parameters as texts."""
+    return {
+        key: FACTS.get(value.fact, "") if isinstance(value, Fact) else text_of(value)
+        for key, value in params.items()
+    }
+
+
+def judge_cases(suite: Suite, wanted: Collection[str]) -> tuple[int, list[Finding]]:
+    """How many cases the wanted policies of a suite have, and those that end otherwise than they should."""
+    cases, findings = cases_in(suite.folder, suite.shown)
+    mine = [case for case in cases if case.policy in wanted]
+    for case in cases:
+        if case.policy not in suite.policies:
+            findings.append(
+                error(RULE, case.where, f"there is no policy '{case.policy}' beside it", "Rename the file.")
+            )
+    for policy in sorted(set(wanted) - {case.policy for case in mine}):
+        where = _home(suite, policy)
+        help = f"Add {policy}.<case>.allow.yaml and {policy}.<case>.deny.yaml."
+        findings.append(warning(RULE_NONE, where, f"policy '{policy}' has no case", help))
+    return len(mine), [*findings, *(one for case in mine for one in judged(suite, case))]
+
+
+def _home(suite: Suite, policy: str) -> Location:
+    """The line that names a policy."""
+    chosen = suite.policies.get(policy)
+    for one in suite.own if chosen is None else (chosen.source,):
+        if one.document and (one.body.get("metadata") or {}).get("name") == policy:
+            return one.document.where(("metadata", "name"))
+    return Location(suite.shown, 1, 1)
+
+
+def bench_of(suite: Suite, case: Case) -> tuple[Bench, Reading]:
+    """What a case is judged by: its policy alone, with the case's parameters and namespace."""
+    chosen = suite.policies.get(case.policy)
+    sources = list(suite.own)
+    if chosen is not None:
+        params = {**chosen.params, **_defaults(case.params)}
+        one = Chosen(
+            chosen.policy, chosen.name, chosen.page, chosen.source, chosen.action, chosen.label, params
+        )
+        made: list[Body] = [params_object(one)] if has_params(one.source.body) else []
+        sources = [one.source, *(Source(body, None, one.source.file) for body in (*made, *bindings(one)))]
+    # Cases are what shows that a shipped policy is sound: here it is checked, and its costs count.
+    versions = suite.versions
+    reading = read([Written(one.body, one.document, one.file) for one in sources], versions)
+    namespace = _namespace(case, chosen.label if chosen else "")
+    known = namespaces_of([namespace], versions)
+    policies = [one for one in reading.policies if one.policy.name == case.policy]
+    bench = Bench(versions, policies, reading.bindings, reading.others, known, kinds_of(versions))
+    return bench, reading
+
+
+def _namespace(case: Case, label: str) -> Body:
+    """The namespace of a case's object."""
+    name = (case.file.object.get("metadata") or {}).get("namespace") or "default"
+    labels = {TEAM_LABEL: "test", **({f"gangplan.dev/{label}": "true"} if label else {})}
+    given = case.file.namespace or {"metadata": {"labels": labels}}
+    metadata = {"name": name, **(given.get("metadata") or {})}
+    return {**given, "apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
+
+
+def judged(suite: Suite, case: Case) -> list[Finding]:
+    """What is wrong with one case: nothing, or one finding."""
+    unsound = _unsound(suite, case)
+    if unsound:
+        return [unsound]
+    bench, reading = bench_of(suite, case)
+    for trouble in reading.troubles:
+        if trouble.severity is Severity.ERROR:
+            return [Finding(trouble.rule, trouble.severity, trouble.where, trouble.message, trouble.help)]
+    old = case.file.old_object
+    try:
+        matched = bench.matched(case.file.object, old)
+    except UndecidableError as unknown:
+        message = f"whether policy '{case.policy}' is about this object cannot be told here: {unknown}"
+        help = "Write the object in the version that the policy names, or matchPolicy: Exact in the policy."
+        return [error(RULE, case.where, message, help)]
+    if case.policy not in matched:
+        if not case.file.matches:
+            return []
+        message = f"policy '{case.policy}' is not about this object: nothing was checked"
+        return [error(RULE, case.where, message, "Correct the object, or write matches: false.")]
+    found = bench.judge([case.file.object], [old] if old else ())
+    said = [violation.message for violation in found]
+    if case.denies:
+        return _refused(case, said)
+    if said:
+        message = f"policy '{case.policy}' must let this through, but says: {said[0]}"
+        return [error(RULE, case.where, message, "Correct the policy or the case.")]
+    return []
+
+
+def _unsound(suite: Suite, case: Case) -> Finding | None:
+    """An object that breaks its schema never reaches a policy: such a case shows nothing."""
+    parts = {"object": case.file.object, "oldObject": case.file.old_object}
+    for name, body in parts.items():
+        for problem in schema_problems(body, suite.versions)[:1] if body is not None else ():
+            if problem.rule != RULE_MISSING:
+                message = f"an API server refuses the object before any policy: {problem.message}"
+                return error(RULE, case.document.where((name, *problem.path)), message, problem.help)
+    given = case.file.namespace or {}
+    metadata = given.get("metadata") or {}
+    if not isinstance(metadata, dict) or not isinstance(metadata.get("labels") or {}, dict):
+        help = "Write namespace: {metadata: {labels: {...}}}."
+        return error(RULE, case.document.where(("namespace",)), "this is no Namespace", help)
+    if case.denies and not case.file.matches:
+        help = "Remove matches: false, or make it an allow case."
+        where = case.document.where(("matches",))
+        return error(RULE, where, "an object that the policy is not about is never refused", help)
+    return None
+
+
+def _refused(case: Case, said: list[str]) -> list[Finding]:
+    where = case.document.where(("message",))
+    if not said:
+        message = f"policy '{case.policy}' must refuse this, but lets it through"
+        return [error(RULE, case.where, message, "Correct the policy or the case.")]
+    if not any(case.file.message in one for one in said):
+        message = f"policy '{case.policy}' refuses this in other words: {said[0]}"
+        return [error(RULE, where, message, "Correct message: in the case, or the policy.")]
+    return []

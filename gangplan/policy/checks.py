@@ -1,0 +1,261 @@
+"""The policies of a workspace in; what they say of rendered objects, at the field to blame, out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+
+from gangplan.findings import Finding, Location, Severity, error, warning
+from gangplan.model.support import KUBERNETES
+from gangplan.objects import BINDING, POLICY, Body, ref_of
+from gangplan.packs.checks import check_packs
+from gangplan.packs.choose import Chosen, chosen
+from gangplan.packs.files import check_files
+from gangplan.packs.objects import cluster_objects
+from gangplan.packs.read import POLICIES, Source, body_of, own_files
+from gangplan.packs.read import RULE as RULE_PACK
+from gangplan.plan.names import PLACEHOLDER
+from gangplan.policy.places import blamed_place
+from gangplan.resolve.facts import facts
+from gangplan.resolve.platform import resolve_platform
+from gangplan.source import Document, load_several
+from gangplan.trace import Tracer
+from gangplan.validate.apiserver.policy.checks_match import RULE as RULE_INVALID
+from gangplan.validate.apiserver.policy.judge import Bench, Violation, namespaces_of
+from gangplan.validate.apiserver.policy.kinds import Kinds, kinds_of
+from gangplan.validate.apiserver.policy.model import Written
+from gangplan.validate.apiserver.policy.read import RULE_INERT, Reading, read
+from gangplan.validate.apiserver.policy.resources import served, unknown_resources
+from gangplan.validate.apiserver.schema import SchemaVersions
+from gangplan.validate.apiserver.schema import problems as schema_problems
+from gangplan.validate.apiserver.schema_messages import RULE_MISSING, dotted
+from gangplan.validate.versions import versions_of
+from gangplan.workspace import Workspace
+
+UNDECIDED = "policy-undecided"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Police:
+    """What judges the objects of a cluster, with its file; `pages` are what packs chose, by name."""
+
+    bench: Bench
+    pages: Mapping[str, Chosen] = field(default_factory=dict)
+    cluster: Document | None = None
+
+    def chosen(self, violation: Violation) -> Chosen | None:
+        """What of the packs a violation is of, by its binding: a policy can have several."""
+        name = violation.binding.name
+        return (
+            self.pages.get(name)
+            or self.pages.get(name.removesuffix("-object"))
+            or self._named(violation.policy.name)
+        )
+
+    def _named(self, policy: str) -> Chosen | None:
+        return next((one for one in self.pages.values() if one.policy == policy), None)
+
+    def __bool__(self) -> bool:
+        """Whether there is any policy."""
+        return bool(self.bench.policies)
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The policies that judge."""
+        return frozenset(one.policy.name for one in self.bench.policies)
+
+
+def policy_sources(
+    workspace: Workspace, cluster: str
+) -> tuple[list[Source], dict[str, Chosen], list[Finding]]:
+    """The objects that judge on a cluster, of packs and the workspace's own, and the pages of the packs."""
+    file = workspace.clusters[cluster]
+    own, findings = own_sources(workspace.root)
+    taken: list[Chosen] = []
+    if file.spec.policies.packs or file.spec.policies.actions or file.spec.policies.params:
+        taken, more = chosen(workspace.root, file, facts(workspace, cluster))
+        findings = [*findings, *more]
+    sources = [*cluster_objects(taken, file.document.file), *own]
+    return sources, {one.name: one for one in taken}, findings
+
+
+def own_sources(root: Path) -> tuple[list[Source], list[Finding]]:
+    """The objects in policies/*.yaml, which hold on every cluster."""
+    sources: list[Source] = []
+    findings: list[Finding] = []
+    for path in own_files(root):
+        read, wrong = _own_file(path.read_bytes(), f"{POLICIES}/{path.name}")
+        sources += read
+        findings += wrong
+    return sources, findings
+
+
+@lru_cache(maxsize=256)
+def _own_file(data: bytes, name: str) -> tuple[list[Source], list[Finding]]:
+    """The objects of one file. Every cluster asks, and policies are compiled once for each document."""
+    documents, findings = load_several(data, name)
+    sources: list[Source] = []
+    for document in documents:
+        shapeless = _shapeless(document)
+        findings = [*findings, *shapeless]
+        if not shapeless:
+            sources.append(Source(body_of(document), document, name))
+    return sources, findings
+
+
+def _shapeless(document: Document) -> list[Finding]:
+    """Why a document is no object at all: a finding, or none."""
+    body = body_of(document)
+    metadata = body.get("metadata")
+    path: tuple[str, ...] = ()
+    missing = [name for name in ("apiVersion", "kind") if not isinstance(body.get(name), str)]
+    if missing:
+        path, message = (missing[0],), f"the document is no object of Kubernetes: it has no {missing[0]}"
+    elif not isinstance(metadata, dict) or not isinstance(metadata.get("name"), str):
+        path, message = ("metadata", "name"), f"the {body['kind']} has no metadata.name"
+    elif not isinstance(metadata.get("labels") or {}, dict):
+        path, message = ("metadata", "labels"), "metadata.labels is a mapping"
+    elif not isinstance(metadata.get("namespace") or "", str):
+        path, message = ("metadata", "namespace"), "metadata.namespace is a text"
+    else:
+        return []
+    help = "Write the object as kubectl would apply it, or remove the document."
+    return [error(RULE_INVALID, document.where(path), message, help)]
+
+
+def check_own(root: Path) -> list[Finding]:
+    """What is wrong with the files in policies/, whichever cluster they are for."""
+    own, findings = own_sources(root)
+    return [*check_files(root), *findings, *check_packs(root, own)]
+
+
+def check_policies(workspace: Workspace, clusters: Iterable[str] = ()) -> list[Finding]:
+    """What is wrong with the policies of clusters (default: all), before anything is judged by them."""
+    findings = check_own(workspace.root)
+    is_taken = any(one.rule == RULE_PACK for one in findings)  # then a repeated name was told
+    for cluster in clusters or workspace.clusters:
+        sources, _, wrong = policy_sources(workspace, cluster)
+        findings += wrong
+        versions = _versions(workspace, cluster)
+        if versions.kubernetes in KUBERNETES:  # any other is told where it is stated
+            findings += _troubles(_read(sources, versions), without_repeats=is_taken)
+            own = [one for one in sources if one.document and not one.is_shipped]
+            findings += _own_troubles(own, versions)
+    return findings
+
+
+def _own_troubles(own: Sequence[Source], versions: SchemaVersions) -> Iterator[Finding]:
+    """Of a workspace's own objects: parameters that break their schema, policies about what nobody serves."""
+    if not own:
+        return
+    groups = served(versions, kinds_of(versions))
+    for source in own:
+        written = Written(source.body, source.document, source.file)
+        if source.body.get("kind") == POLICY:
+            if isinstance(source.body.get("spec"), dict):
+                for one in unknown_resources(source.body, groups):
+                    yield warning(RULE_INERT, written.where(one.path), one.message, one.help)
+        elif source.body.get("kind") != BINDING:
+            for one in schema_problems(source.body, versions):
+                rule = one.rule if one.rule == RULE_MISSING else RULE_INVALID
+                yield error(rule, written.where(one.path), f"{ref_of(source.body)}: {one.message}", one.help)
+
+
+def _versions(workspace: Workspace, cluster: str) -> SchemaVersions:
+    return versions_of(resolve_platform(workspace.clusters[cluster]))
+
+
+def _read(sources: Iterable[Source], versions: SchemaVersions) -> Reading:
+    return read([Written(one.body, one.document, one.file, one.is_shipped) for one in sources], versions)
+
+
+def _troubles(reading: Reading, without_repeats: bool) -> Iterator[Finding]:
+    for one in reading.troubles:
+        if without_repeats and one.is_repeat:
+            continue
+        yield Finding(one.rule, one.severity, one.where, one.message, one.help)
+
+
+def police_of(
+    workspace: Workspace, cluster: str, standing: Sequence[Body], kinds: Kinds | None = None
+) -> Police:
+    """The policies of a cluster with what stands on it. `check_policies` tells what is wrong with them."""
+    sources, pages, _ = policy_sources(workspace, cluster)
+    versions = _versions(workspace, cluster)
+    reading = _read(sources, versions)
+    if not reading.policies:
+        return Police(Bench(versions, (), ()))
+    namespaces = namespaces_of([*standing, *reading.others], versions)
+    bench = Bench(
+        versions,
+        reading.policies,
+        reading.bindings,
+        [*reading.others, *standing],
+        namespaces,
+        kinds or kinds_of(versions),
+    )
+    return Police(bench, pages, workspace.clusters[cluster].document)
+
+
+def police_findings(
+    police: Police, bodies: Sequence[Body], tracer: Tracer, others: Iterable[Finding] = ()
+) -> list[Finding]:
+    """What the policies say of objects, each cause once; `others` are findings about the same objects.
+
+    Where a rule of gangplan has told a cause already (`told_by` of a pack), the policy keeps quiet.
+    """
+    told = {finding.rule for finding in others}
+    found: dict[tuple[str, Location, str], Finding] = {}
+    for violation in _once(police.bench.judge(bodies)):
+        page = police.chosen(violation)
+        if page is not None and told & set(page.page.told_by):
+            continue
+        finding = _finding(violation, bodies[violation.index], tracer, page, police.cluster)
+        found.setdefault((finding.rule, finding.where, finding.message), finding)
+    return list(found.values())
+
+
+def _once(violations: Sequence[Violation]) -> Iterator[Violation]:
+    """Without the same validation of the same object by another binding: the worst is told."""
+    worst: dict[tuple[int, str, int, str], Violation] = {}
+    for one in violations:
+        key = one.index, one.policy.name, one.validation, "" if one.validation >= 0 else one.message
+        if key not in worst or one.severity > worst[key].severity:
+            worst[key] = one
+    yield from worst.values()
+
+
+def _finding(
+    violation: Violation, body: Body, tracer: Tracer, page: Chosen | None, cluster: Document | None
+) -> Finding:
+    name = violation.policy.name
+    where, path = blamed_place(violation, tracer, page, cluster)
+    home = _home(violation)
+    help = page.page.fix if page else f"Follow the policy in {home}, or change it."
+    if violation.is_undecided:
+        help = f"Judge it in the cluster, or write policy '{name}' so that Git is enough."
+    elif violation.is_error:
+        help = f"The policy could not be evaluated: correct the object, or guard the field in {home}."
+    return Finding(
+        UNDECIDED if violation.is_undecided else name,
+        Severity.WARNING if violation.is_undecided else violation.severity,
+        where,
+        _plain(violation.message),
+        help,
+        _plain(str(ref_of(body))),
+        dotted(path),
+    )
+
+
+def _home(violation: Violation) -> Location:
+    """What to look at in a policy: the validation that says no, or its name."""
+    policy = violation.policy
+    if 0 <= violation.validation < len(policy.validations):
+        return policy.written.where((*policy.validations[violation.validation].path, "expression"))
+    return policy.written.where(("metadata", "name"))
+
+
+def _plain(text: str) -> str:
+    return text.replace(f"-{PLACEHOLDER}", "")

@@ -1,0 +1,85 @@
+"""Where a policy's finding stands: at the patch, at the field that its page names, or at what decides it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gangplan.findings import Location
+from gangplan.packs.choose import Chosen
+from gangplan.packs.model import Fact
+from gangplan.resolve.facts import STATED
+from gangplan.source import Document
+from gangplan.trace import Cause, Trace, Tracer
+from gangplan.trace.cause import Path
+from gangplan.trace.context import IN_SPEC
+from gangplan.validate.apiserver.policy.judge import Violation
+from gangplan.workspace import OVERLAYS, SPECS
+
+# Fields that tell which object it is: every expression may look at them, few are about them.
+_IDENTITY: tuple[Path, ...] = (
+    *(("apiVersion",), ("kind",), ("metadata", "name")),
+    *(("metadata", "namespace"), ("metadata", "labels", "gangplan.dev/job")),
+)
+
+
+def blamed_place(
+    violation: Violation, tracer: Tracer, page: Chosen | None, cluster: Document | None
+) -> tuple[Location, Path]:
+    """The place to blame, and the field of the object that it is about.
+
+    A patch that wrote the field, then what the policy's page names (`blames`), then whatever decides one of
+    the fields that the expression looked at. Where none does, what the cluster's file says or could say.
+    """
+    paths = [path for path in violation.paths if path not in _IDENTITY]
+    traces = [(path, tracer(violation.index, path)) for path in paths or violation.paths]
+    role, *field = page.page.blames.split(".") if page else [""]
+    for is_meant in (_is_patch, lambda cause: _is_named(cause, role, tuple(field))):
+        meant = [(cause, path) for path, trace in traces for cause in trace.causes if is_meant(cause)]
+        if meant:
+            cause, path = min(meant, key=lambda one: not one[0].is_written)
+            return cause.where or Location(cause.file), path
+    path, trace = traces[0] if traces else ((), tracer(violation.index, ()))
+    if role == "cluster" and cluster:
+        return cluster.where(tuple(field)), path
+    if paths and (found := _decider(traces, violation.message)):
+        return found
+    return _stated(violation, page, cluster) or trace.where, path
+
+
+def _is_patch(cause: Cause) -> bool:
+    return cause.file.startswith(f"{OVERLAYS}/") and not cause.file.endswith("/cluster.yaml")
+
+
+def _is_named(cause: Cause, role: str, field: Path) -> bool:
+    """Whether a cause is a field of the spec or the team's file; for a spec's, also its default."""
+    is_team, is_spec = cause.file.endswith("/team.yaml"), cause.file.startswith(f"{SPECS}/")
+    if role == "team" or (role == "spec" and is_spec and not is_team):
+        return is_spec and is_team == (role == "team") and cause.field[: len(field)] == field
+    if role != "spec" or not cause.is_written or cause.field[:1] != ("defaults",):
+        return False
+    name = str(cause.field[-1])
+    return IN_SPEC.get(name, (name,))[: len(field)] == field
+
+
+def _decider(traces: Sequence[tuple[Path, Trace]], message: str) -> tuple[Location, Path] | None:
+    """What shows in one of the fields: what the message names in quotes, else what is written, else what is
+    not; and where gangplan decides, what it looked at."""
+    shown: list[tuple[int, bool, int, Location, Path]] = []
+    for path, trace in traces:
+        for cause in trace.causes:
+            if cause.where and cause.is_direct:
+                named = sum(f"'{step}'" in message for step in cause.field)
+                shown.append((-named, not cause.is_written, len(shown), cause.where, path))
+    if shown:
+        return min(shown)[-2:]
+    return next(((trace.where, path) for path, trace in traces if not trace.is_own), None)
+
+
+def _stated(violation: Violation, page: Chosen | None, cluster: Document | None) -> Location | None:
+    """Where the cluster's file says, or could say, what the expression was given as parameters."""
+    for path in violation.params:
+        origin = page.origins.get(str(path[-1])) if page else None
+        field = STATED.get(origin.fact) if isinstance(origin, Fact) else origin
+        if field and cluster:
+            return cluster.where(field)
+    return None

@@ -1,0 +1,108 @@
+"""Rendered files as they are made today, each with what knows where every field of it comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from gangplan.findings import Finding
+from gangplan.objects import Body, walk
+from gangplan.overlay import Component, load_component
+from gangplan.pipeline import worker
+from gangplan.pipeline.base import Told, once
+from gangplan.pipeline.stages import Request, closed_clusters, platform_findings, preview
+from gangplan.pipeline.worker import Options
+from gangplan.resolve.upgrade import with_versions
+from gangplan.source import load_objects
+from gangplan.trace import Trace, Tracer, standing_of, standing_tracer, tracer_of
+from gangplan.trace.cause import Path
+from gangplan.workspace import load
+
+
+@dataclass(frozen=True, slots=True)
+class Rendered:
+    """One file below rendered/: its path there, its text, its objects, and the trace of their fields.
+
+    In the objects of a run the hash of its name is a placeholder; `names` are that and the
+    real name.
+    """
+
+    path: str
+    text: str
+    bodies: tuple[Body, ...]
+    tracer: Tracer
+    names: tuple[str, str] = ("", "")
+
+    def shown(self, value: object) -> object:
+        """A value as it stands in the file."""
+        return value.replace(*self.names) if isinstance(value, str) and self.names[0] else value
+
+    def fields(self) -> Iterator[tuple[int, Path, object, Trace]]:
+        """Every field that is no mapping or list: the object's index, its path, its value, its trace."""
+        for index, body in enumerate(self.bodies):
+            for path, value in walk(body):
+                yield index, path, value, self.tracer(index, path)
+
+
+def runs_of(request: Request) -> tuple[list[Rendered], list[Finding]]:
+    """The files of the runs that a request is about, and all findings; specs with errors have no file."""
+    components: dict[str, Component] = {}
+    found = []
+    result = preview(replace(request, engine="serial", jobs=1))
+    for run in result.runs:
+        if run.cluster not in components:
+            components[run.cluster] = load_component(request.root, run.cluster)[0]
+        text = result.texts[run.path]
+        bodies = tuple(load_objects(text.replace(run.name, run.unit.run_name)))
+        tracer = tracer_of(run.unit, bodies, components[run.cluster])
+        found.append(Rendered(run.path, text, bodies, tracer, (run.unit.run_name, run.name)))
+    return found, result.findings
+
+
+def located(request: Request, told: Sequence[Told]) -> list[Finding]:
+    """The findings of a comparison, each at what decides the field that differs."""
+    files: dict[str, Rendered] = {}
+    for cluster in sorted({one.spot.path.split("/")[0] for one in told if one.spot}):
+        spots = [one.spot for one in told if one.spot and one.spot.path.startswith(f"{cluster}/")]
+        specs = {str(request.root / one.source) for one in spots if _is_run(one.path) and one.source}
+        on_it = replace(request, clusters=(cluster,), specs=tuple(sorted(specs)))
+        made = runs_of(on_it)[0] if specs else []
+        if not all(_is_run(one.path) for one in spots):
+            made = [*made, *standing_on(replace(request, clusters=(cluster,)), cluster)[0]]
+        files |= {one.path: one for one in made}
+    return once([_located(one, files.get(one.spot.path) if one.spot else None) for one in told])
+
+
+def _is_run(path: str) -> bool:
+    return path.split("/")[1] == "runs"
+
+
+def _located(told: Told, file: Rendered | None) -> Finding:
+    """The finding at the first field that differs and is decided by something that is written."""
+    spot = told.spot
+    if spot is None or file is None or spot.index >= len(file.bodies):
+        return told.finding
+    traces = [file.tracer(spot.index, path) for path in spot.changed]
+    shown = [one for one in traces if one.causes[0].where and one.causes[0].is_written]
+    best = next(iter([*shown, *(one for one in traces if not one.is_own)]), None)
+    return replace(told.finding, where=best.where) if best else told.finding
+
+
+def standing_on(request: Request, cluster: str) -> tuple[list[Rendered], list[Finding]]:
+    """The files of a cluster's platform and tenants, and what was found on the way."""
+    workspace, findings = load(request.root)
+    workspace = with_versions(workspace, request.versions, request.clusters)
+    findings = [*findings, *platform_findings(request.root, workspace)]
+    if cluster in closed_clusters(workspace, findings) or workspace.catalog is None:
+        return [], findings
+    worker.set_up(Options(request.root, keeps_texts=True, versions=request.versions))
+    expanded = worker.expand_cluster(cluster)
+    component = load_component(request.root, cluster)[0]
+    found = []
+    for path, text in sorted(expanded.texts.items()):
+        team = path.split("/")[2] if path.split("/")[1] == "tenants" else ""
+        standing = standing_of(workspace, cluster, team)
+        if standing is not None:
+            bodies = tuple(load_objects(text))
+            found.append(Rendered(path, text, bodies, standing_tracer(standing, bodies, component)))
+    return found, [*findings, *expanded.findings]

@@ -1,0 +1,299 @@
+"""A line of a file in; what stands on it and where that comes from, or what became of it, out."""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path as FilePath
+
+from gangplan.emit.header import source_of
+from gangplan.errors import UserError
+from gangplan.findings import Finding, Location
+from gangplan.objects import Body
+from gangplan.overlay import load_component
+from gangplan.pipeline.stages import Request
+from gangplan.provenance.lines import Rendered, runs_of, standing_on
+from gangplan.source.lines import lines_of, paths_at
+from gangplan.spec.waiver import WaiverScope
+from gangplan.spec.waiver_files import WAIVERS
+from gangplan.trace import Cause, Trace
+from gangplan.trace.cause import Path
+from gangplan.trace.files import at
+from gangplan.workspace import CATALOG, OVERLAYS, RENDERED, SPECS, Workspace, load, nearest
+
+_PLACE = re.compile(r"(?P<file>.+?):(?P<line>[0-9]+)(?::[0-9]+)?")
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """A field of a rendered object: the object, the path, the value, and where it comes from."""
+
+    body: Body
+    path: Path
+    value: object
+    trace: Trace
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """A rendered field that a line decides: file and line below rendered/, and how it does."""
+
+    file: str
+    line: int
+    origin: Origin
+    is_direct: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a line is. `fields` are those on it, in its own file; a rendered line has `origins`, a written one
+    `outcomes`. `remark` says what is to be known of the line itself."""
+
+    file: str
+    line: int
+    fields: tuple[Path, ...] = ()
+    origins: tuple[Origin, ...] = ()
+    outcomes: tuple[Outcome, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    remark: str = ""
+
+
+def place_in(text: str) -> tuple[str, int] | None:
+    """File and line of `FILE:LINE` or `FILE:LINE:COLUMN`; None for any other text."""
+    match = _PLACE.fullmatch(text)
+    return (match["file"], int(match["line"])) if match else None
+
+
+def ask(request: Request, file: str, line: int) -> Answer:
+    """The answer for a line of a file of the workspace. Raises UserError for a file or line that has none."""
+    name, text = _read(request.root, file)
+    count = len(text.splitlines())
+    if not 1 <= line <= count:
+        raise UserError(f"there is no line {line} in {name}", f"It has the lines 1 to {count}.")
+    if name.startswith(f"{RENDERED}/"):
+        return _rendered(request, name, text, line)
+    return _written(request, name, text, line)
+
+
+def _read(root: FilePath, file: str) -> tuple[str, str]:
+    """The path from the root, and the text."""
+    for start in (FilePath.cwd(), root):
+        path = start / file
+        if path.is_file() and path.resolve().is_relative_to(root):
+            name = path.resolve().relative_to(root).as_posix()
+            return name, path.read_text(encoding="utf-8", errors="replace")
+    folder = root / FilePath(file).parent
+    there = (
+        [f"{FilePath(file).parent.as_posix()}/{one.name}" for one in folder.iterdir() if one.is_file()]
+        if folder.is_dir()
+        else []
+    )
+    raise UserError(f"there is no file {file} in this workspace", nearest(file, there) if there else "")
+
+
+# Rendered lines
+
+
+def _rendered(request: Request, name: str, text: str, line: int) -> Answer:
+    number, start = _document_at(text, line)
+    documents = _documents(text)
+    own = text.splitlines()[line - 1]
+    if own.startswith("#"):
+        return Answer(name, line, remark="gangplan's mark: the file that this one comes from")
+    if own.rstrip() == "---":
+        return Answer(name, line, remark="the line between two objects")
+    fields = paths_at(documents[number], line - start)
+    files, findings = _files_for(request, name)
+    if not files and findings:
+        return Answer(name, line, findings=tuple(findings))
+    found = next((one for one in files if one.path == name.removeprefix(f"{RENDERED}/")), None) or next(
+        (one for one in files if _job_of(one.path) == _job_of(name.removeprefix(f"{RENDERED}/"))), None
+    )
+    index = _index(found, documents, number) if found else None
+    if found is None or index is None:
+        raise UserError(f"{name} is stale: nothing like it is rendered now", "Run gangplan render.")
+    body = found.bodies[index]
+    origins = tuple(
+        Origin(body, path, found.shown(at(body, path)), found.tracer(index, path)) for path in fields
+    )
+    remark = "" if found.text == text else "rendered/ is stale: this tells what is rendered now"
+    return Answer(name, line, tuple(fields), origins, findings=tuple(findings), remark=remark)
+
+
+def _files_for(request: Request, name: str) -> tuple[list[Rendered], list[Finding]]:
+    """What is rendered today for the file's cluster: its run, or what stands there."""
+    parts = name.split("/")
+    clusters = load(request.root)[0].clusters
+    if len(parts) < 4 or parts[1] not in clusters:
+        raise UserError(f"{name} belongs to no cluster", nearest(parts[1], clusters))
+    if parts[2] != "runs":
+        return standing_on(request, parts[1])
+    source = source_of(request.root / name)
+    if source is None or not (request.root / source).is_file():
+        raise UserError(
+            f"{name} is not what gangplan renders from a spec that is there", "Run gangplan render."
+        )
+    return runs_of(replace(request, clusters=(parts[1],), specs=(str(request.root / source),)))
+
+
+def _job_of(path: str) -> str:
+    """A run's path without the hash; other paths as they are."""
+    return path.rpartition("-")[0] if "/runs/" in path else path
+
+
+def _documents(text: str) -> list[str]:
+    """The documents of a rendered stream."""
+    return re.split(r"(?m)^---[ \t]*$\n?", text)
+
+
+def _document_at(text: str, line: int) -> tuple[int, int]:
+    """Which document a line is in, and how many lines stand before that document."""
+    number = start = 0
+    for place, one in enumerate(text.splitlines()[:line], 1):
+        if one.rstrip() == "---" and place < line:
+            number, start = number + 1, place
+    return number, start
+
+
+def _index(found: Rendered, documents: list[str], number: int) -> int | None:
+    """The object of today that a document of the file shows: of the same kind, counted among its kind."""
+    kinds = [_kind(one) for one in documents]
+    wanted = kinds[: number + 1].count(kinds[number])
+    for index, body in enumerate(found.bodies):
+        wanted -= body["kind"] == kinds[number]
+        if not wanted:
+            return index
+    return None
+
+
+def _kind(document: str) -> str:
+    match = re.search(r"(?m)^kind: *\"?([A-Za-z]+)", document)
+    return match[1] if match else ""
+
+
+# Written lines
+
+
+def _written(request: Request, name: str, text: str, line: int) -> Answer:
+    workspace, _ = load(request.root)
+    files, findings = _affected(request, workspace, name)
+    is_overlay = name.startswith(f"{OVERLAYS}/") and not name.endswith("/cluster.yaml")
+    fields = [] if is_overlay else paths_at(text, line)
+    if is_overlay:
+        places = _patch_lines(request, name, line)
+        outcomes = _outcomes(files, lambda cause: _stands(cause.where, name, places))
+    else:
+        outcomes = _outcomes(files, lambda cause: cause.file == name and _meets(cause.field, fields))
+    remark = ""
+    if not fields and not is_overlay:
+        remark = "no field begins on this line"
+    elif not outcomes and not any(finding.is_error for finding in findings):
+        remark = "nothing that is rendered shows it"
+        if _is_first(text, line):
+            remark += "; what the file does not say is told at this line"
+    elif name.startswith(f"{WAIVERS}/"):
+        remark = "what it excuses bears a label, and runs have another name than without it"
+    return Answer(
+        name, line, tuple(fields), outcomes=tuple(outcomes), findings=tuple(findings), remark=remark
+    )
+
+
+def _affected(request: Request, workspace: Workspace, name: str) -> tuple[list[Rendered], list[Finding]]:
+    """What is rendered from a file."""
+    parts = name.split("/")
+    if parts[0] == SPECS and len(parts) > 2:
+        if parts[2:] != ["team.yaml"]:
+            return runs_of(replace(request, specs=(str(request.root / name),)))
+        on = [one for one, cluster in workspace.clusters.items() if parts[1] in cluster.spec.teams]
+        return _both(request, on, (parts[1],))
+    if parts[0] == OVERLAYS and len(parts) > 2 and parts[1] in workspace.clusters:
+        return _both(request, [parts[1]], ())
+    if name.startswith(f"{WAIVERS}/"):
+        scopes = [one.spec.scope for one in workspace.waivers if one.document.file == name]
+        scope = scopes[0] if scopes else WaiverScope()
+        on = [one for one in workspace.clusters if fnmatch.fnmatchcase(one, scope.cluster or "*")]
+        return _both(request, on, (scope.team,) if scope.team in workspace.teams else ())
+    if name == CATALOG:
+        return runs_of(request)
+    raise UserError(
+        f"{name} is no file that something is rendered from",
+        "Name a line of a spec, team, cluster, catalog or waiver file, of a kustomization, or of rendered/.",
+    )
+
+
+def _both(
+    request: Request, clusters: Sequence[str], teams: tuple[str, ...]
+) -> tuple[list[Rendered], list[Finding]]:
+    """The runs, and what stands on the clusters (of teams: their tenants)."""
+    chosen = tuple(one for one in clusters if not request.clusters or one in request.clusters)
+    files, findings = runs_of(replace(request, clusters=chosen, teams=teams))
+    for cluster in chosen:
+        standing, _ = standing_on(request, cluster)
+        files += [one for one in standing if not teams or _is_of(one.path, teams[0])]
+    return files, findings
+
+
+def _is_first(text: str, line: int) -> bool:
+    """Whether a line is the first one of a file that is no comment."""
+    return not any(one.strip() and not one.startswith("#") for one in text.splitlines()[: line - 1])
+
+
+def _is_of(path: str, team: str) -> bool:
+    """Whether a team's file can show in a rendered one: the platform, or the team's own."""
+    parts = path.split("/")
+    return parts[1] == "platform" or parts[2] == team
+
+
+def _outcomes(files: Sequence[Rendered], is_meant: Callable[[Cause], bool]) -> list[Outcome]:
+    """Every rendered field with a cause that is meant."""
+    found = []
+    for file in files:
+        places: list[dict[Path, int]] = []
+        for index, path, value, trace in file.fields():
+            meant = [cause for cause in trace.causes if is_meant(cause)]
+            if not meant:
+                continue
+            places = places or _places(file.text)
+            line = places[index].get(path, 0)
+            origin = Origin(file.bodies[index], path, file.shown(value), trace)
+            found.append(Outcome(f"{RENDERED}/{file.path}", line, origin, _decides(meant, trace)))
+    return found
+
+
+def _decides(meant: Sequence[Cause], trace: Trace) -> bool:
+    """Whether the value shows in the field: one of the causes that is meant is as good as the first."""
+    return any(cause.is_direct and cause.is_written for cause in meant) or trace.causes[0] in meant
+
+
+def _places(text: str) -> list[dict[Path, int]]:
+    """Per document, the line of the file where each field begins."""
+    start, found = 0, []
+    for one in _documents(text):
+        found.append({path: line + start for path, line in lines_of(one).items()})
+        start += one.count("\n") + 1
+    return found
+
+
+def _meets(field: Path, asked: Sequence[Path]) -> bool:
+    """Whether a field is, holds or is part of one of those asked for; the whole file holds nothing."""
+    return bool(field) and any(field[: len(one)] == one or one[: len(field)] == field for one in asked)
+
+
+def _patch_lines(request: Request, name: str, line: int) -> range:
+    """The lines of the operation that a line is part of."""
+    component, _ = load_component(request.root, name.split("/")[1])
+    starts = sorted(
+        where.line
+        for patch in component.patches
+        for operation in patch.operations
+        if (where := operation.text.where((operation.index,))).file == name
+    )
+    before = [start for start in starts if start <= line]
+    after = [start for start in starts if start > line]
+    return range(before[-1] if before else line, after[0] if after else 1 << 30)
+
+
+def _stands(where: Location | None, name: str, lines: range) -> bool:
+    return where is not None and where.file == name and where.line in lines

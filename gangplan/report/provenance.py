@@ -1,0 +1,95 @@
+"""The answer for a line of a file, for people: what stands there, where it comes from, what became of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+
+from gangplan.objects import ref_of
+from gangplan.plan.names import PLACEHOLDER
+from gangplan.provenance.lookup import Answer, Origin, Outcome
+from gangplan.report.escape import own_line
+from gangplan.trace import Cause
+from gangplan.validate.apiserver.schema_messages import dotted
+
+# Fields and causes that are told by name; the rest is a number.
+MOST, MOST_LETTERS = 12, 100
+
+
+def answer_text(answer: Answer) -> str:
+    """The answer as lines."""
+    fields = ", ".join(dotted(field) for field in answer.fields) if not answer.origins else ""
+    lines = [f"{answer.file}:{answer.line}" + (f"  {fields}" if fields else "")]
+    if answer.remark:
+        lines.append(f"  {answer.remark}")
+    for origin in answer.origins:
+        lines += _origin(origin)
+    direct = [one for one in answer.outcomes if one.is_direct]
+    lines += _outcomes(direct)
+    aside = [one for one in answer.outcomes if not one.is_direct]
+    if aside:
+        count = f"{len(aside)} more field{'' if len(aside) == 1 else 's'}"
+        lines.append(
+            f"  has a say in {count}, whose value does not show it:" if direct else f"  has a say in {count}:"
+        )
+        lines += _outcomes(aside, MOST // 2 if direct else MOST * 2)
+    return "".join(f"{own_line(line)}\n" for line in lines)
+
+
+def _origin(origin: Origin) -> list[str]:
+    subject = str(ref_of(origin.body)).replace(f"-{PLACEHOLDER}", "")
+    lines = [f"  {subject}", f"  {dotted(origin.path)}{_value(origin)}"]
+    trace = origin.trace
+    if isinstance(origin.value, dict | list) and origin.value:
+        shown = [cause for cause in trace.causes if cause.is_written and cause.where]
+        lines += ["  holds fields that come from", *_places(shown)] if shown else [f"    {trace.because}"]
+        return lines
+    first, *rest = trace.causes
+    lines.append(f"    {first.where}: {first.because}" if first.where else f"    {first.because}")
+    shown = [cause for cause in rest if cause.is_written and cause.where]
+    own = [cause for cause in rest if not cause.where]
+    lines += [f"    {cause.because}" for cause in own]
+    if shown:
+        lines += ["  and looks at", *_places(shown)]
+    missing = [cause for cause in rest if not cause.is_written and cause.where]
+    if missing:
+        lines.append(f"  would change with {', '.join(_names(missing))}")
+    return lines
+
+
+def _names(causes: Iterable[Cause]) -> list[str]:
+    """Fields that are not written, with their files; a few of them."""
+    names = list(dict.fromkeys(f"{dotted(cause.field)} in {cause.file}" for cause in causes if cause.field))
+    return [*names[:4], f"{len(names) - 4} more"] if len(names) > 5 else names
+
+
+def _places(causes: list[Cause]) -> list[str]:
+    """Where causes stand, a few of them."""
+    more = [f"    and {len(causes) - MOST} more"] if len(causes) > MOST else []
+    return [*(f"    {cause.where}: {cause.because}" for cause in causes[:MOST]), *more]
+
+
+def _value(origin: Origin) -> str:
+    value = origin.value
+    if isinstance(value, dict | list) and value:
+        return f": {len(value)} {'entr' + ('y' if len(value) == 1 else 'ies')}"
+    if isinstance(value, str) and "\n" in value:
+        return f": a text of {value.count(chr(10))} lines"
+    text = json.dumps(value, ensure_ascii=False)
+    text = text.replace(f"-{PLACEHOLDER}", "-<hash>")
+    return f" = {text if len(text) <= MOST_LETTERS else text[: MOST_LETTERS - 3] + '...'}"
+
+
+def _outcomes(outcomes: list[Outcome], most: int = MOST * 2) -> list[str]:
+    """Rendered fields, file by file."""
+    lines, file = [], ""
+    for one in outcomes[:most]:
+        if one.file != file:
+            file = one.file
+            lines.append(f"  {file}")
+        lines.append(
+            f"    line {one.line}: {one.origin.body['kind']} {dotted(one.origin.path)}{_value(one.origin)}"
+        )
+    if len(outcomes) > most:
+        lines.append(f"    and {len(outcomes) - most} more")
+    return lines

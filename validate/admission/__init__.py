@@ -1,6 +1,0 @@
-"""What Kueue will do with a run, computed from the built objects alone (docs/admission.md)."""
-
-from gangplan.validate.admission.model import Outcome, PodSet, Shortage, Usage, Verdict
-from gangplan.validate.admission.solver import judge, verdict_of
-
-__all__ = ["Outcome", "PodSet", "Shortage", "Usage", "Verdict", "judge", "verdict_of"]

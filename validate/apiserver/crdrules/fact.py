@@ -1,0 +1,35 @@
+"""What a fact about a rule is, and short ways to write many."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gangplan.validate.apiserver.crdrules.rules import Rule
+
+TRAINER, JOBSET, KUEUE = "trainer.kubeflow.org", "jobset.x-k8s.io", "kueue.x-k8s.io"
+FIXED = "self == oldSelf"
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """A rule, the kinds that have it, and the minors of their component that do (both ends count)."""
+
+    kinds: tuple[tuple[str, str], ...]
+    rule: Rule
+    since: str = "0"
+    until: str = "99"
+
+
+def facts(
+    group: str, kinds: str, path: str, *rules: tuple[str, str], since: str = "0", until: str = "99"
+) -> list[Fact]:
+    """Facts about one place: (expression, message) each."""
+    names = tuple((group, kind) for kind in kinds.split())
+    steps = tuple(step for step in path.split(".") if step)
+    return [Fact(names, Rule(steps, text, message), since, until) for text, message in rules]
+
+
+def fixed(group: str, kinds: str, *paths: str, since: str = "0", until: str = "99") -> list[Fact]:
+    """Fields that keep the value that they were created with."""
+    rule = (FIXED, "cannot change under one name")
+    return [fact for path in paths for fact in facts(group, kinds, path, rule, since=since, until=until)]

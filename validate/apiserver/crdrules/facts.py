@@ -1,0 +1,37 @@
+"""Which built-in rules a kind has at the versions of a cluster.
+
+tests/policy/test_crd_rules.py compares every one with the CRD's own on random objects.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+from gangplan.validate.apiserver.crdrules.fact import JOBSET, KUEUE, TRAINER, Fact
+from gangplan.validate.apiserver.crdrules.kueue_facts import KUEUE_FACTS
+from gangplan.validate.apiserver.crdrules.rules import Compiled, compile_rule
+from gangplan.validate.apiserver.crdrules.trainer_facts import TRAINER_FACTS
+from gangplan.validate.apiserver.schema import SchemaVersions, minor_key
+
+FACTS: tuple[Fact, ...] = (*TRAINER_FACTS, *KUEUE_FACTS)
+_COMPONENT = {TRAINER: "trainer", JOBSET: "jobset", KUEUE: "kueue"}
+
+
+def rules_of(api_version: str, kind: str, versions: SchemaVersions) -> tuple[Compiled, ...]:
+    """The compiled rules of a kind at the versions of a cluster; none for kinds that have none."""
+    group, _, version = api_version.rpartition("/")
+    component = _COMPONENT.get(group)
+    minor = versions.minor(component) if component else None
+    if minor is None:
+        return ()
+    return _compiled(group, version, kind, minor, minor_key(versions.kubernetes)[1])
+
+
+@cache
+def _compiled(group: str, version: str, kind: str, minor: str, kubernetes: int) -> tuple[Compiled, ...]:
+    names = {(group, kind), (f"{group}/{version}", kind)}
+    return tuple(
+        compile_rule(fact.rule, kubernetes)
+        for fact in FACTS
+        if names & set(fact.kinds) and minor_key(fact.since) <= minor_key(minor) <= minor_key(fact.until)
+    )

@@ -1,0 +1,61 @@
+"""The structural schema of a CRD in, its rules compiled out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from gangplan.cel.errors import CompileError
+from gangplan.cel.types import DYN
+from gangplan.validate.apiserver.crdrules.rules import Compiled, Rule, compile_rule
+from gangplan.validate.apiserver.crdrules.structural import (
+    LIST_KEYS,
+    LIST_TYPE,
+    RULES,
+    Schema,
+    declared,
+)
+
+Place = tuple[str | int, ...]
+
+
+def schema_rules(schema: Schema, minor: int, is_new: bool = False) -> list[Compiled]:
+    """Every rule in a structural schema, compiled with its types. CompileError: servers refuse the CRD."""
+    found = []
+    for rule, node, place in _rules(schema, (), ()):
+        try:
+            self_type = declared(node, "self", not rule.path) or DYN
+            found.append(compile_rule(rule, minor, self_type, node, is_new))
+        except CompileError as wrong:
+            wrong.place = (*place, "rule" if wrong.text == rule.text else "messageExpression")
+            raise
+    return found
+
+
+def _rules(schema: Schema, path: tuple[str, ...], at: Place) -> Iterator[tuple[Rule, Schema, Place]]:
+    """Rules with the schema that they stand in; `at` leads to that from the top."""
+    for index, one in enumerate(schema.get(RULES) or ()):
+        yield _rule(one, path), schema, (*at, RULES, index)
+    for number, part in enumerate(schema.get("allOf") or ()):
+        for index, one in enumerate(part.get(RULES) or ()):
+            yield _rule(one, path), schema, (*at, "allOf", number, RULES, index)
+    for name, inner in (schema.get("properties") or {}).items():
+        yield from _rules(inner, (*path, name), (*at, "properties", name))
+    if isinstance(schema.get("items"), dict):
+        keys = schema.get(LIST_KEYS) if schema.get(LIST_TYPE) == "map" else None
+        yield from _rules(schema["items"], (*path, f"[{','.join(keys or ())}]"), (*at, "items"))
+    if isinstance(schema.get("additionalProperties"), dict):
+        inner = schema["additionalProperties"]
+        yield from _rules(inner, (*path, "{}"), (*at, "additionalProperties"))
+
+
+def _rule(one: Mapping[str, Any], path: tuple[str, ...]) -> Rule:
+    return Rule(
+        path,
+        one["rule"],
+        one.get("message") or "",
+        one.get("messageExpression") or "",
+        one.get("reason") or "",
+        one.get("fieldPath") or "",
+        bool(one.get("optionalOldSelf")),
+    )

@@ -1,0 +1,153 @@
+"""CustomResourceDefinitions as people bring them: the first thing that the API server would refuse, or None.
+
+Sources: apiextensions-apiserver v0.34, pkg/apis/apiextensions/validation/validation.go (names, versions) and
+pkg/apiserver/schema (structural schemas); k8s.io/apimachinery pkg/util/validation (DNS names).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from gangplan.source import Path
+from gangplan.validate.apiserver.crdrules.structural import RULES
+
+_LABEL = re.compile(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?")
+_DOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)+")
+_LONGEST_DOMAIN = 253
+_COUNTED = ("Length", "Items", "Properties")
+_TYPES = ("array", "boolean", "integer", "number", "object", "string")
+_WORDS: Mapping[type, str] = {
+    str: "text",
+    bool: "true or false",
+    int: "a whole number",
+    list: "a list",
+    dict: "a mapping",
+}
+# What keywords of a schema hold; `properties` and `items` are walked.
+_KEYWORDS: Mapping[str, type] = {
+    **dict.fromkeys(("type", "pattern", "format"), str),
+    **dict.fromkeys(("required", "enum", "allOf", "anyOf", "oneOf"), list),
+    **dict.fromkeys(("uniqueItems", "nullable", "exclusiveMinimum", "exclusiveMaximum"), bool),
+    **dict.fromkeys((f"{end}{of}" for end in ("min", "max") for of in _COUNTED), int),
+    **dict.fromkeys(("properties", "items", "not"), dict),
+    RULES: list,
+}  # fmt: skip
+_RULE: Mapping[str, type] = {
+    **dict.fromkeys(("rule", "message", "messageExpression", "reason", "fieldPath"), str),
+    "optionalOldSelf": bool,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """What is wrong with a CRD, and where in it."""
+
+    path: Path
+    message: str
+
+
+def fault(crd: Mapping[str, Any]) -> Fault | None:
+    """The first fault of an object of kind CustomResourceDefinition; None when it can be taken in."""
+    return next(_faults(crd), None)
+
+
+def _faults(crd: Mapping[str, Any]) -> Iterator[Fault]:
+    """Each fault may keep the next from being looked for: only the first counts."""
+    if crd.get("apiVersion") != "apiextensions.k8s.io/v1":
+        yield Fault(("apiVersion",), "the apiVersion is not apiextensions.k8s.io/v1")
+    spec = crd.get("spec")
+    if not isinstance(spec, dict):
+        yield Fault(("spec",), "spec is not a mapping" if "spec" in crd else "spec is missing")
+        return
+    names = spec.get("names")
+    group, plural, kind = (
+        spec.get("group"),
+        *((names.get(name) if isinstance(names, dict) else None) for name in ("plural", "kind")),
+    )
+    if not (isinstance(group, str) and len(group) <= _LONGEST_DOMAIN and _DOMAIN.fullmatch(group)):
+        yield Fault(("spec", "group"), "spec.group is not a DNS name such as example.com")
+    if not (isinstance(plural, str) and _LABEL.fullmatch(plural)):
+        yield Fault(("spec", "names", "plural"), "spec.names.plural is not a DNS label such as widgets")
+    if not (isinstance(kind, str) and _LABEL.fullmatch(kind.lower()) and kind.isascii()):
+        yield Fault(("spec", "names", "kind"), "spec.names.kind is not a name such as Widget")
+    metadata = crd.get("metadata")
+    if not isinstance(metadata, dict) or metadata.get("name") != f"{plural}.{group}":
+        yield Fault(("metadata", "name"), f"metadata.name is not plural.group ({plural}.{group})")
+    if spec.get("scope") not in ("Namespaced", "Cluster"):
+        yield Fault(("spec", "scope"), "spec.scope is not Namespaced or Cluster")
+    yield from _versions(spec.get("versions"))
+
+
+def _versions(versions: Any) -> Iterator[Fault]:
+    path: Path = ("spec", "versions")
+    if not isinstance(versions, list) or not versions:
+        yield Fault(path, "spec.versions is not a list of versions")
+        return
+    seen: list[str] = []
+    for index, one in enumerate(versions):
+        if not isinstance(one, dict):
+            yield Fault((*path, index), "a version is not a mapping")
+            return
+        name, schema = one.get("name"), one.get("schema")
+        if not (isinstance(name, str) and _LABEL.fullmatch(name)):
+            yield Fault((*path, index, "name"), "the name of a version is not a DNS label such as v1")
+        if name in seen:
+            yield Fault((*path, index, "name"), f"version {name} is there twice")
+        seen.append(str(name))
+        if not isinstance(one.get("served"), bool):
+            yield Fault((*path, index, "served"), f"served of version {name} is not true or false")
+        if not isinstance(schema, dict) or not isinstance(schema.get("openAPIV3Schema"), dict):
+            message = f"version {name} has no schema (schema.openAPIV3Schema)"
+            yield Fault((*path, index, "schema", "openAPIV3Schema"), message)
+            return
+        yield from _schema(schema["openAPIV3Schema"], (*path, index, "schema", "openAPIV3Schema"))
+    if not any(one["served"] for one in versions):
+        yield Fault(path, "no version is served")
+
+
+def _schema(schema: Any, path: Path) -> Iterator[Fault]:
+    """The faults of a schema and of those below it."""
+    if not isinstance(schema, dict):
+        yield Fault(path, f"the schema {_said(path)} is not a mapping")
+        return
+    yield from _typed(schema, _KEYWORDS, path)
+    if schema.get("type") not in (None, "", *_TYPES):
+        yield Fault((*path, "type"), f"the type {_said(path)} is none of {', '.join(_TYPES)}")
+    if any(not isinstance(name, str) for name in schema.get("required") or ()):
+        yield Fault((*path, "required"), f"required {_said(path)} is not a list of names")
+    for index, rule in enumerate(schema.get(RULES) or ()):
+        place = (*path, RULES, index)
+        if not isinstance(rule, dict) or not rule.get("rule"):
+            yield Fault(place, f"a rule {_said(path)} has no expression (rule:)")
+            return
+        yield from _typed(rule, _RULE, place)
+    for name, inner in (schema.get("properties") or {}).items():
+        yield from _schema(inner, (*path, "properties", name))
+    for name in ("items", "not"):
+        if schema.get(name) is not None:
+            yield from _schema(schema[name], (*path, name))
+    more = schema.get("additionalProperties")
+    if more is not None and not isinstance(more, bool):
+        yield from _schema(more, (*path, "additionalProperties"))
+    for name in ("allOf", "anyOf", "oneOf"):
+        for index, inner in enumerate(schema.get(name) or ()):
+            yield from _schema(inner, (*path, name, index))
+
+
+def _typed(holder: Mapping[str, Any], kinds: Mapping[str, type], path: Path) -> Iterator[Fault]:
+    for name, kind in kinds.items():
+        value = holder.get(name)
+        if value is not None and (not isinstance(value, kind) or (kind is int and isinstance(value, bool))):
+            yield Fault((*path, name), f"{name} {_said(path)} is not {_WORDS[kind]}")
+            return
+
+
+def _said(path: Path) -> str:
+    """Where in a schema a path leads, by the names of fields."""
+    steps = path[path.index("openAPIV3Schema") + 1 :]
+    fields = [str(after) for before, after in pairwise(steps) if before == "properties"]
+    return f"of {'.'.join(fields)}" if fields else "of the object"

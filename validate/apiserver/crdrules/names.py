@@ -1,0 +1,30 @@
+"""Property names as CEL identifiers (apiserver v0.34, pkg/cel/escaping.go)."""
+
+from __future__ import annotations
+
+import re
+
+from gangplan.cel.lexer import RESERVED
+
+_ESCAPES = {"__": "__underscores__", ".": "__dot__", "-": "__dash__", "/": "__slash__"}
+_ALLOWED = re.compile(r"[A-Za-z_./-][A-Za-z0-9_./-]*", re.ASCII)
+
+
+def escaped(name: str) -> str | None:
+    """The identifier of a property; None for a name that no expression can use.
+
+    `a-b` -> `a__dash__b`, `namespace` -> `__namespace__`, `a__b` -> `a__underscores__b`.
+    """
+    if name in RESERVED:
+        return f"__{name}__"
+    if not _ALLOWED.fullmatch(name):
+        return None
+    return re.sub(r"__|[./-]", lambda found: _ESCAPES[found[0]], name)
+
+
+def spellings(name: str) -> tuple[str, ...]:
+    """Every identifier that reads a property: a word of the language can be written as it is behind a dot."""
+    identifier = escaped(name)
+    if identifier is None:
+        return (name,)
+    return (identifier, name) if name in RESERVED else (identifier,)

@@ -1,0 +1,102 @@
+"""The CRDs that a workspace took in (`gangplan schema import`): their kinds, schemas and rules."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+from gangplan.cel.errors import CompileError
+from gangplan.model.crds import CrdFiles, read_crd
+from gangplan.validate.apiserver.crdrules.imported import schema_rules
+from gangplan.validate.apiserver.crdrules.rules import Compiled
+from gangplan.validate.apiserver.crdrules.schema_gate import ImportedEngine
+
+Key = tuple[str, str]  # apiVersion, kind
+
+
+@dataclass(slots=True, eq=False)
+class Imported:
+    """The kinds of some CRDs: their schemas, their plurals and scopes, and what was made of them so far."""
+
+    schemas: dict[Key, dict[str, Any]] = field(default_factory=dict)
+    resources: dict[Key, tuple[str, bool]] = field(
+        default_factory=dict
+    )  # (group, kind) -> (plural, namespaced)
+    _engines: dict[tuple[str, str, int], ImportedEngine] = field(default_factory=dict)
+    _rules: dict[tuple[str, str, int], Sequence[Compiled]] = field(default_factory=dict)
+
+    def add(self, crd: dict[str, Any]) -> None:
+        """Take in a CRD as `stored` leaves it."""
+        group, kind = crd["group"], crd["kind"]
+        self.resources[group, kind] = crd["plural"], crd["scope"] == "Namespaced"
+        for version, schema in crd["versions"].items():
+            self.schemas[f"{group}/{version}", kind] = schema
+
+    def schema(self, api_version: str, kind: str) -> dict[str, Any] | None:
+        """The structural schema of a kind; None for a kind that was not taken in."""
+        return self.schemas.get((api_version, kind))
+
+    def engine(self, api_version: str, kind: str, minor: int) -> ImportedEngine | None:
+        """What checks objects of a kind on Kubernetes 1.`minor`; None for a kind that was not taken in."""
+        schema = self.schemas.get((api_version, kind))
+        if schema is None:
+            return None
+        key = api_version, kind, minor
+        if key not in self._engines:
+            self._engines[key] = ImportedEngine(schema, minor)
+        return self._engines[key]
+
+    def rules(self, api_version: str, kind: str, minor: int) -> Sequence[Compiled] | None:
+        """The rules of a kind; None for a kind that was not taken in. What does not compile was told then."""
+        schema = self.schemas.get((api_version, kind))
+        if schema is None:
+            return None
+        key = api_version, kind, minor
+        if key not in self._rules:
+            try:
+                self._rules[key] = schema_rules(schema, minor)
+            except CompileError:
+                self._rules[key] = ()
+        return self._rules[key]
+
+
+@lru_cache(maxsize=64)
+def imported(files: CrdFiles) -> Imported | None:
+    """What the files of a cluster hold; None where there are none. The same files give the same answer."""
+    found = Imported()
+    for text in files.texts:
+        found.add(read_crd(text))
+    return found if found.schemas else None
+
+
+def stored(crd: dict[str, Any]) -> dict[str, Any]:
+    """What is kept of a CustomResourceDefinition: names, scope, the schemas of served versions without prose.
+
+    Raises KeyError and TypeError for what is none.
+    """
+    spec = crd["spec"]
+    served = {one["name"]: one["schema"]["openAPIV3Schema"] for one in spec["versions"] if one["served"]}
+    return {
+        "group": spec["group"],
+        "kind": spec["names"]["kind"],
+        "plural": spec["names"]["plural"],
+        "scope": spec["scope"],
+        "versions": {name: _bare(schema) for name, schema in sorted(served.items())},
+    }
+
+
+def _bare(schema: Any, names: bool = False) -> Any:
+    """Without prose; `names` marks mappings whose keys are names of fields. Values are left as they are."""
+    if isinstance(schema, list):
+        return [_bare(one) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    return {
+        key: value
+        if key in ("default", "enum") and not names
+        else _bare(value, names=key == "properties" and not names)
+        for key, value in sorted(schema.items())
+        if names or key not in ("description", "example", "externalDocs")
+    }

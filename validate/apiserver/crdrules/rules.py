@@ -1,0 +1,180 @@
+"""Rules compiled, and run along an object: at each place that their path leads to, with what was there.
+
+Source: apiextensions-apiserver v0.34, pkg/apiserver/schema/cel/{compilation,validation}.go.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from gangplan.cel import types
+from gangplan.cel.admission import expressions_minor
+from gangplan.cel.ast import Ident, walk
+from gangplan.cel.environment import Environment
+from gangplan.cel.errors import BudgetError, EvalError
+from gangplan.cel.program import Program
+from gangplan.cel.types import Type
+from gangplan.cel.values import NONE, Optional
+from gangplan.validate.apiserver.crdrules.structural import Schema, aligned, same_key, seen
+
+Path = tuple[str | int, ...]
+# apiserver v0.34, pkg/apis/cel/config.go
+PER_CALL, PER_OBJECT, LONGEST_MESSAGE = 1_000_000, 10_000_000, 5 * 1024
+_TOO_DEAR = (
+    "'operation cancelled: actual cost limit exceeded': no further validation rules will be run due to call"
+    " cost exceeds limit for rule:"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One rule as it is written.
+
+    `path` leads to its place: fields, `[]` or `[key,key]` for the entries of a list, `{}` for the values of a
+    map. `field` is a path below that, as in fieldPath (`.name`).
+    """
+
+    path: tuple[str, ...]
+    text: str
+    message: str = ""
+    message_expression: str = ""
+    reason: str = ""
+    field: str = ""
+    optional_old: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Compiled:
+    """A rule with its programs; `schema` tells how rules see values (None: as they are)."""
+
+    rule: Rule
+    program: Program
+    message: Program | None
+    uses_old: bool
+    schema: Schema | None = None
+    is_root: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Breach:
+    """A rule that does not hold: where, and what the server says."""
+
+    path: Path
+    message: str
+    rule: Rule
+    reason: str = ""
+
+
+def compile_rule(
+    rule: Rule, minor: int, self_type: Type = types.DYN, schema: Schema | None = None, is_new: bool = False
+) -> Compiled:
+    """The programs of a rule for Kubernetes 1.`minor`. CompileError: the server would refuse the CRD.
+
+    `is_new`: as in a CRD that is applied now, which may use only what the minor before has.
+    """
+    old = types.optional_of(self_type) if rule.optional_old else self_type
+    number = expressions_minor(minor) if is_new else minor
+    environment = Environment(minor=number, variables={"self": self_type, "oldSelf": old})
+    program = environment.compile(rule.text)
+    message = environment.compile(rule.message_expression) if rule.message_expression else None
+    uses_old = any(isinstance(node, Ident) and node.name == "oldSelf" for node in walk(program.node))
+    return Compiled(rule, program, message, uses_old, schema, not rule.path)
+
+
+def breaches(
+    rules: Sequence[Compiled], body: Any, old: Any = None, only_transitions: bool = False
+) -> list[Breach]:
+    """The rules that an object breaks, in their order; with `old` also those about a change.
+
+    `only_transitions`: leave out the rules that ask nothing of the old value.
+    """
+    found: list[Breach] = []
+    left = PER_OBJECT
+    for compiled in rules:
+        if only_transitions and not compiled.uses_old:
+            continue
+        for path, value, before in _places(body, old, compiled.rule.path, ()):
+            if value is None or (compiled.uses_old and before is None and not compiled.rule.optional_old):
+                continue
+            breach, cost = _judged(compiled, path, value, before, left)
+            left -= cost
+            if breach is not None:
+                found.append(breach)
+            if left < 0:
+                return found
+    return found
+
+
+def _places(value: Any, old: Any, way: tuple[str, ...], path: Path) -> Iterator[tuple[Path, Any, Any]]:
+    """Every place that a path leads to, with the value there and the one that was there."""
+    if not way:
+        yield path, value, old
+        return
+    step, rest = way[0], way[1:]
+    if step.startswith("["):
+        keys = [key for key in step[1:-1].split(",") if key]
+        before = old if isinstance(old, list) and keys else []
+        for index, item in enumerate(value if isinstance(value, list) else ()):
+            was = next((one for one in before if same_key(one, item, keys)), None)
+            yield from _places(item, was, rest, (*path, index))
+    elif isinstance(value, dict):
+        names = list(value) if step == "{}" else [step] if step in value else []
+        for name in names:
+            was = old.get(name) if isinstance(old, dict) else None
+            yield from _places(value[name], was, rest, (*path, name))
+
+
+def _judged(compiled: Compiled, path: Path, value: Any, old: Any, left: int) -> tuple[Breach | None, int]:
+    """What one rule says of one place, and what that cost."""
+    rule = compiled.rule
+    try:
+        activation = _activation(compiled, value, old)
+        result, cost = compiled.program.measure(activation, PER_CALL)
+    except BudgetError:
+        said = f"{_TOO_DEAR} {rule.message.strip() or rule.text.strip()}"
+        return Breach(path, said, rule), left + 1
+    except EvalError as wrong:
+        return Breach(path, f"{wrong} evaluating rule: {rule.message.strip() or rule.text.strip()}", rule), 0
+    if cost > left:
+        said = "validation failed due to running out of cost budget, no further validation rules will be run"
+        return Breach(path, said, rule), left + 1
+    if result is True:
+        return None, cost
+    message = _message(compiled, activation)
+    return Breach((*path, *field_steps(rule.field)), message, rule, rule.reason), cost
+
+
+def _activation(compiled: Compiled, value: Any, old: Any) -> dict[str, Any]:
+    schema = compiled.schema
+    if schema is not None:
+        old = aligned(old, value, schema) if old is not None else None
+        value = seen(value, schema, compiled.is_root)
+        old = seen(old, schema, compiled.is_root) if old is not None else None
+    if compiled.rule.optional_old:
+        return {"self": value, "oldSelf": NONE if old is None else Optional(True, old)}
+    return {"self": value, "oldSelf": old}
+
+
+def _message(compiled: Compiled, activation: dict[str, Any]) -> str:
+    """The words of a rule: its messageExpression, its message, or the rule itself."""
+    if compiled.message is not None:
+        try:
+            said = compiled.message.evaluate(activation)
+        except EvalError:
+            said = ""
+        text = said.strip() if isinstance(said, str) else ""
+        if text and "\n" not in text and len(text.encode()) <= LONGEST_MESSAGE:
+            return text
+    rule = compiled.rule
+    return rule.message.strip() or f"failed rule: {rule.text.strip()}"
+
+
+_STEP = re.compile(r"\.([^.\[\]]+)|\['((?:[^'\\]|\\.)*)'\]")
+
+
+def field_steps(field: str) -> Path:
+    """The steps of a fieldPath: `.spec.names['a.b']` -> (spec, names, a.b)."""
+    return tuple(plain or re.sub(r"\\(.)", r"\1", quoted) for plain, quoted in _STEP.findall(field))

@@ -1,0 +1,182 @@
+"""The structural schema of an imported CRD as JSON Schema (draft 2020-12), and the gate that it makes.
+
+Source: kube-openapi pkg/validation/validate, apiextensions-apiserver v0.34, pkg/apiserver/validation. Unknown
+fields are asked of the structural part alone; what stands in allOf, anyOf, oneOf and not adds to it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from gangplan.re2 import PatternError, UnknownScriptError, compiled
+from gangplan.validate.apiserver.crdrules.formats import FORMATS, known
+from gangplan.validate.apiserver.crdrules.structural import (
+    EMBEDDED,
+    INT_OR_STRING,
+    LIST_KEYS,
+    LIST_TYPE,
+    Schema,
+)
+from gangplan.validate.apiserver.defaulting.paths import copied
+from gangplan.validate.apiserver.defaulting.structural import fill_object
+from gangplan.validate.apiserver.schema import Engine
+from gangplan.validate.apiserver.schema_lists import keyed_lists
+from gangplan.validate.apiserver.schema_messages import Problem, listed
+
+PRESERVE = "x-kubernetes-preserve-unknown-fields"
+# Keywords that mean the same in JSON Schema.
+_KEPT = (
+    "type",
+    "enum",
+    "required",
+    "pattern",
+    "minimum",
+    "maximum",
+    "exclusiveMinimum",
+    "exclusiveMaximum",
+    "multipleOf",
+    "minLength",
+    "maxLength",
+    "minItems",
+    "maxItems",
+    "minProperties",
+    "maxProperties",
+    "uniqueItems",
+)
+# What int-or-string means, written out as generators of CRDs do.
+_EITHER = [{"type": "integer"}, {"type": "string"}]
+_IDENTITY = {"apiVersion": {"type": "string"}, "kind": {"type": "string"}, "metadata": {"type": "object"}}
+
+
+class ImportedEngine(Engine):
+    """The gate of a kind that the workspace took in; defaults are there before it looks, as on a server."""
+
+    def __init__(self, schema: dict[str, Any], minor: int) -> None:
+        import jsonschema_rs  # 20 ms: only a command that validates pays for it
+
+        self.schema = json_schema(schema, minor)
+        self._structural = schema
+        checks = {name: check for name, (_, check) in FORMATS.items()}
+        self._validator = jsonschema_rs.Draft202012Validator(
+            self.schema, formats=checks, validate_formats=True, keywords={"pattern": _Pattern}
+        )
+        self._keyed = keyed_lists(self.schema, {}, {})
+
+    def accepts(self, body: dict[str, Any]) -> bool:
+        """Whether nothing is wrong once the defaults are there."""
+        return super().accepts(self._filled(body))
+
+    def problems(self, body: dict[str, Any]) -> list[Problem]:
+        """Everything that is wrong once the defaults are there, in the order of the path."""
+        return super().problems(self._filled(body))
+
+    def _filled(self, body: dict[str, Any]) -> dict[str, Any]:
+        filled: dict[str, Any] = copied(body)
+        fill_object(filled, self._structural)
+        return filled
+
+    def _other_minor(self, problem: Problem, schema_path: list[str | int]) -> Problem:
+        return problem
+
+
+class _Pattern:
+    """`pattern` as Go reads it. What cannot be read refuses nothing: no server would have taken the CRD."""
+
+    def __init__(self, parent: Any, value: Any, path: Any) -> None:
+        try:
+            self._search = compiled(str(value))
+        except (PatternError, UnknownScriptError):
+            self._search = compiled("")
+
+    def validate(self, instance: Any) -> None:
+        """Raises ValueError for a text that does not match."""
+        if isinstance(instance, str) and self._search(instance) is None:
+            raise ValueError("the text does not match")
+
+
+def json_schema(schema: Schema, minor: int, is_root: bool = True) -> dict[str, Any]:
+    """A structural schema as JSON Schema that refuses unknown fields."""
+    out = _values(schema, minor)
+    properties = {
+        name: json_schema(inner, minor, False) for name, inner in (schema.get("properties") or {}).items()
+    }
+    is_open = schema.get(PRESERVE) or schema.get(EMBEDDED)
+    if is_root or schema.get(EMBEDDED):
+        properties |= _IDENTITY
+    if properties:
+        out["properties"] = properties
+    more = schema.get("additionalProperties")
+    if isinstance(more, dict):
+        out["additionalProperties"] = json_schema(more, minor, False)
+    elif schema.get("type") == "object" and not is_open and more is not True:
+        out["additionalProperties"] = False
+    if isinstance(schema.get("items"), dict):
+        out["items"] = json_schema(schema["items"], minor, False)
+    if schema.get(INT_OR_STRING):
+        out["type"] = ["integer", "string"]
+    if schema.get("nullable") and "type" in out:
+        out["type"] = [*([out["type"]] if isinstance(out["type"], str) else out["type"]), "null"]
+    if schema.get(LIST_KEYS):
+        out[LIST_KEYS] = schema[LIST_KEYS]
+    if schema.get(LIST_TYPE) == "set":
+        out["uniqueItems"] = True
+    if is_root:
+        out["required"] = sorted({*out.get("required", ()), "apiVersion", "kind", "metadata"})
+    return out
+
+
+def _values(schema: Schema, minor: int) -> dict[str, Any]:
+    """What a schema asks of values beside their fields and entries."""
+    out: dict[str, Any] = {key: schema[key] for key in _KEPT if key in schema}
+    for name in ("exclusiveMinimum", "exclusiveMaximum"):  # flags in OpenAPI 3.0
+        flag = out.pop(name, False)
+        bound = name.removeprefix("exclusive").lower()
+        if flag is True and bound in out:
+            out[name] = out.pop(bound)
+    rules = list(_combined(schema, minor))
+    # A server does not look at formats of numbers: 2147483648 is a good int32 to it.
+    format = known(str(schema.get("format") or ""), minor)
+    if format is not None and schema.get("type") in (None, "string"):
+        rules.append({"x-says": FORMATS[format][0], "format": format})
+    if rules and schema.get("nullable"):
+        out["if"], out["else"] = {"type": "null"}, {"allOf": rules}
+    elif rules:
+        out["allOf"] = rules
+    return out
+
+
+def _combined(schema: Schema, minor: int) -> Iterator[dict[str, Any]]:
+    """allOf, anyOf, oneOf and not, each with what it says."""
+    for part in schema.get("allOf") or ():
+        if part.get("anyOf") != _EITHER or len(part) > 1:
+            yield _nested(part, minor)
+    for name, words in (("anyOf", "at least one"), ("oneOf", "exactly one")):
+        parts = schema.get(name)
+        if parts and parts != _EITHER:
+            says = f"{words} of these must hold: {listed(map(_said, parts))}"
+            yield {"x-says": says, name: [_nested(part, minor) for part in parts]}
+    if schema.get("not"):
+        says = f"this must not hold: {_said(schema['not'])}"
+        yield {"x-says": says, "not": _nested(schema["not"], minor)}
+
+
+def _nested(schema: Schema, minor: int) -> dict[str, Any]:
+    """What stands in allOf, anyOf, oneOf or not: it asks, and never makes a field unknown."""
+    out = _values(schema, minor)
+    if schema.get("properties"):
+        out["properties"] = {name: _nested(inner, minor) for name, inner in schema["properties"].items()}
+    for name in ("items", "additionalProperties"):
+        if isinstance(schema.get(name), dict):
+            out[name] = _nested(schema[name], minor)
+    return out
+
+
+def _said(schema: Schema) -> str:
+    """A condition in short words."""
+    if set(schema) == {"required"}:
+        return " and ".join(schema["required"]) + (" is set" if len(schema["required"]) == 1 else " are set")
+    if set(schema) == {"enum"}:
+        return f"it is {' or '.join(map(str, schema['enum']))}"
+    return json.dumps(schema, sort_keys=True, ensure_ascii=False)

@@ -1,0 +1,150 @@
+"""Structural schemas of CRDs: the CEL types that rules see, and values as rules see them.
+
+Source: apiserver v0.34, pkg/cel/common/{schemas,valuesunstructured,maplist}.go.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Mapping
+from typing import Any
+
+from gangplan.cel import types
+from gangplan.cel.clock import parse_duration, parse_timestamp
+from gangplan.cel.errors import EvalError
+from gangplan.cel.types import ObjectType, Type
+from gangplan.validate.apiserver.crdrules.names import escaped, spellings
+
+Schema = Mapping[str, Any]
+
+INT_OR_STRING = "x-kubernetes-int-or-string"
+EMBEDDED = "x-kubernetes-embedded-resource"
+LIST_TYPE, LIST_KEYS = "x-kubernetes-list-type", "x-kubernetes-list-map-keys"
+RULES = "x-kubernetes-validations"
+_TEXT: Schema = {"type": "string"}
+_METADATA: Schema = {"type": "object", "properties": {"name": _TEXT, "generateName": _TEXT}}
+_FORMATS = {
+    "byte": types.BYTES,
+    "duration": types.DURATION,
+    "date": types.TIMESTAMP,
+    "date-time": types.TIMESTAMP,
+}
+_SCALARS = {"boolean": types.BOOL, "number": types.DOUBLE, "integer": types.INT}
+
+
+def rooted(schema: Schema) -> Schema:
+    """The schema of a resource with what every rule may use: apiVersion, kind, the name."""
+    known = {"apiVersion": _TEXT, "kind": _TEXT, "metadata": _METADATA}
+    return {**schema, "properties": {**(schema.get("properties") or {}), **known}}
+
+
+def declared(schema: Schema, name: str = "selfType", is_root: bool = False) -> Type | None:
+    """The CEL type of a schema; None where rules cannot see such values.
+
+    `name` tells object types apart: two of the same name are one type to the checker.
+    """
+    if schema.get(INT_OR_STRING):
+        return types.DYN
+    if is_root:
+        schema = rooted(schema)
+    kind = schema.get("type")
+    if kind == "array":
+        items = schema.get("items")
+        inner = (
+            declared(items, f"{name}.@idx", bool(items.get(EMBEDDED))) if isinstance(items, dict) else None
+        )
+        return types.list_of(inner) if inner is not None else None
+    if kind == "object":
+        return _object(schema, name)
+    if kind == "string":
+        return _FORMATS.get(str(schema.get("format")), types.STRING)
+    return _SCALARS.get(str(kind))
+
+
+def _object(schema: Schema, name: str) -> Type | None:
+    more = schema.get("additionalProperties")
+    if isinstance(more, dict):
+        inner = declared(more, f"{name}.@elem", bool(more.get(EMBEDDED)))
+        return types.map_of(types.STRING, inner) if inner is not None else None
+    fields: dict[str, Type] = {}
+    for key, value in (schema.get("properties") or {}).items():
+        identifier = escaped(key)
+        found = declared(value, f"{name}.{key}", bool(value.get(EMBEDDED)))
+        if identifier is not None and found is not None:
+            fields |= dict.fromkeys(spellings(key), found)
+    return ObjectType(name, fields=fields)
+
+
+def seen(value: Any, schema: Schema, is_root: bool = False) -> Any:
+    """A value as rules see it: fields by identifier, formats as their types. EvalError: it doesn't fit."""
+    if value is None or schema.get(INT_OR_STRING):
+        return value
+    if is_root or schema.get(EMBEDDED):
+        schema = rooted(schema)
+    if isinstance(value, dict):
+        properties, more = schema.get("properties") or {}, schema.get("additionalProperties")
+        if isinstance(more, dict):
+            return {key: seen(item, more) for key, item in value.items()}
+        return {
+            name: inner
+            for key, item in value.items()
+            for inner in [seen(item, properties.get(key, {}))]
+            for name in spellings(key)
+        }
+    if isinstance(value, list):
+        items = schema.get("items")
+        return [seen(item, items) for item in value] if isinstance(items, dict) else value
+    if isinstance(value, str):
+        return _text(value, str(schema.get("format")))
+    if schema.get("type") == "number" and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    return value
+
+
+def _text(value: str, format: str) -> Any:
+    if format == "duration":
+        return parse_duration(value)
+    if format == "date-time":
+        return parse_timestamp(value)
+    if format == "date":
+        return parse_timestamp(f"{value}T00:00:00Z")
+    if format == "byte":
+        try:
+            return base64.b64decode(value, validate=True)
+        except binascii.Error as wrong:
+            raise EvalError(f"Invalid byte formatted string {value}: {wrong}") from wrong
+    return value
+
+
+def aligned(old: Any, new: Any, schema: Schema) -> Any:
+    """The old value with its sets and keyed lists in the order of the new one: their order means nothing.
+
+    So `self == oldSelf` holds for them as it does in the API server.
+    """
+    if isinstance(old, dict) and isinstance(new, dict):
+        properties, more = schema.get("properties") or {}, schema.get("additionalProperties")
+        inner = more if isinstance(more, dict) else {}
+        return {key: aligned(item, new.get(key), properties.get(key, inner)) for key, item in old.items()}
+    if not isinstance(old, list) or not isinstance(new, list):
+        return old
+    items: Schema = schema.get("items") or {}
+    if schema.get(LIST_TYPE) not in ("set", "map") or len(old) != len(new):
+        return old
+    keys = schema.get(LIST_KEYS)
+    left, result = list(old), []
+    for item in new:
+        index = next((at for at, one in enumerate(left) if same_key(one, item, keys)), None)
+        if index is None:
+            return old
+        result.append(aligned(left.pop(index), item, items))
+    return result
+
+
+def same_key(one: Any, other: Any, keys: Any) -> bool:
+    """Whether two entries are one and the same of a keyed list, or equal where there are no keys."""
+    if not keys:
+        return bool(one == other)
+    if not isinstance(one, dict) or not isinstance(other, dict):
+        return False
+    return all(key in one and key in other and one[key] == other[key] for key in keys)

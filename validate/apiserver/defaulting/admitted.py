@@ -1,0 +1,46 @@
+"""What the webhooks of Trainer and Kueue fill in before policies look at an object.
+
+Source: Kueue 0.15 to 0.19, pkg/controller/jobs/trainjob and pkg/webhooks. The time that Trainer stamps on
+runtimePatches is left out: nobody can know it, and no policy should ask.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gangplan.validate.apiserver.schema import SchemaVersions, minor_key
+
+Body = dict[str, Any]
+
+QUEUE = "kueue.x-k8s.io/queue-name"
+IN_USE = "kueue.x-k8s.io/resource-in-use"
+MANAGER = "kueue.x-k8s.io/manager"
+# Kueue's patch of a run, put there when the run is created.
+PATCHES_SINCE = (0, 18)
+
+
+def fill_in(body: Body, versions: SchemaVersions) -> None:
+    """Set it in place, where the cluster has Kueue."""
+    if versions.kueue is None or not isinstance(body.get("metadata"), dict):
+        return
+    group = str(body.get("apiVersion") or "").rpartition("/")[0]
+    if (group, body.get("kind")) == ("trainer.kubeflow.org", "TrainJob"):
+        _train_job(body, versions)
+    if group == "kueue.x-k8s.io" and body.get("kind") in ("ClusterQueue", "ResourceFlavor"):
+        finalizers = body["metadata"].setdefault("finalizers", [])
+        if isinstance(finalizers, list) and IN_USE not in finalizers:
+            finalizers.append(IN_USE)
+
+
+def _train_job(body: Body, versions: SchemaVersions) -> None:
+    spec = body.setdefault("spec", {})
+    if not isinstance(spec, dict):
+        return
+    if (body["metadata"].get("labels") or {}).get(QUEUE):
+        spec["suspend"] = True
+    if minor_key(versions.kueue or "0") < PATCHES_SINCE:
+        return
+    patches = spec.setdefault("runtimePatches", [])
+    if isinstance(patches, list):
+        empty: Body = {"template": {"spec": {}}}
+        patches.append({"manager": MANAGER, "trainingRuntimeSpec": empty})

@@ -1,0 +1,178 @@
+"""The defaults of the CRDs: Kubeflow Trainer 2.1 to 2.3, JobSet 0.10 to 0.12, Kueue 0.15 to 0.19, and the
+ExternalSecret of external-secrets 1.3.
+
+Facts by hand; tests/policy/test_defaults.py compares them with the CRDs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+from gangplan.validate.apiserver.schema import SchemaVersions, minor_key
+
+Row = tuple[str, Any]
+
+# What a CRD repeats of the types of Kubernetes that it embeds (their `+default` marks).
+_REFERENCE = ("configMapKeyRef", "secretKeyRef")
+_PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
+_ENV: tuple[Row, ...] = (
+    *((f"env[].valueFrom.{name}.name", "") for name in _REFERENCE),
+    ("env[].valueFrom.fileKeyRef.optional", False),
+)
+_CONTAINER: tuple[Row, ...] = (
+    *_ENV,
+    ("envFrom[].configMapRef.name", ""),
+    ("envFrom[].secretRef.name", ""),
+    *((f"{probe}.grpc.service", "") for probe in _PROBES),
+    ("ports[].protocol", "TCP"),
+)
+_VOLUME: tuple[Row, ...] = (
+    ("azureDisk.fsType", "ext4"),
+    ("azureDisk.readOnly", False),
+    *(
+        (f"{name}.secretRef.name", "")
+        for name in ("cephfs", "cinder", "flexVolume", "iscsi", "rbd", "scaleIO")
+    ),
+    ("storageos.secretRef.name", ""),
+    ("configMap.name", ""),
+    ("csi.nodePublishSecretRef.name", ""),
+    ("iscsi.iscsiInterface", "default"),
+    ("projected.sources[].configMap.name", ""),
+    ("projected.sources[].secret.name", ""),
+    ("rbd.keyring", "/etc/ceph/keyring"),
+    ("rbd.pool", "rbd"),
+    ("rbd.user", "admin"),
+    ("scaleIO.fsType", "xfs"),
+    ("scaleIO.storageMode", "ThinProvisioned"),
+)
+
+
+def _below(prefix: str, *groups: tuple[Row, ...]) -> tuple[Row, ...]:
+    return tuple((f"{prefix}.{path}", value) for rows in groups for path, value in rows)
+
+
+_POD: tuple[Row, ...] = (
+    *_below("containers[]", _CONTAINER),
+    *_below("initContainers[]", _CONTAINER),
+    *_below("ephemeralContainers[]", _CONTAINER),
+    *_below("volumes[]", _VOLUME),
+    ("imagePullSecrets[].name", ""),
+)
+# What Trainer lets a run lay over its pods: fewer fields than a pod has.
+_OVERRIDE: tuple[Row, ...] = (
+    *_below("containers[]", _ENV),
+    *_below("initContainers[]", _ENV),
+    *_below("volumes[]", _VOLUME),
+    ("imagePullSecrets[].name", ""),
+)
+_JOBSET: tuple[Row, ...] = (
+    ("failurePolicy.restartStrategy", "Recreate"),
+    ("replicatedJobs[].groupName", "default"),
+    ("replicatedJobs[].replicas", 1),
+    *_below("replicatedJobs[].template.spec.template.spec", _POD),
+)
+_CLAIM_POLICIES: tuple[Row, ...] = (("volumeClaimPolicies[].retentionPolicy.whenDeleted", "Delete"),)
+_RUNTIME: tuple[Row, ...] = (
+    ("spec.mlPolicy.mpi.mpiImplementation", "OpenMPI"),
+    ("spec.mlPolicy.mpi.numProcPerNode", 1),
+    ("spec.mlPolicy.mpi.runLauncherAsNode", False),
+    ("spec.mlPolicy.mpi.sshAuthMountPath", "/root/.ssh"),
+    ("spec.podGroupPolicy.coscheduling.scheduleTimeoutSeconds", 60),
+    ("spec.podGroupPolicy.volcano.networkTopology.highestTierAllowed", 1),
+    ("spec.podGroupPolicy.volcano.networkTopology.mode", "hard"),
+    *_below("spec.template.spec", _JOBSET),
+)
+_TRAIN_JOB: tuple[Row, ...] = (
+    ("spec.managedBy", "trainer.kubeflow.org/trainjob-controller"),
+    ("spec.suspend", False),
+    ("spec.runtimeRef.apiGroup", "trainer.kubeflow.org"),
+    ("spec.runtimeRef.kind", "ClusterTrainingRuntime"),
+    *_below("spec.trainer", _ENV),
+    *_below("spec.initializer.dataset", _ENV, (("secretRef.name", ""),)),
+    *_below("spec.initializer.model", _ENV, (("secretRef.name", ""),)),
+    *_below("spec.podTemplateOverrides[].spec", _OVERRIDE),
+    *_below(
+        "spec.runtimePatches[].trainingRuntimeSpec.template.spec.replicatedJobs[].template.spec.template.spec",
+        _OVERRIDE,
+    ),
+)
+_CLUSTER_QUEUE: tuple[Row, ...] = (
+    ("spec.fairSharing.weight", 1),
+    ("spec.flavorFungibility", {}),
+    ("spec.flavorFungibility.whenCanBorrow", "MayStopSearch"),
+    ("spec.flavorFungibility.whenCanPreempt", "TryNextFlavor"),
+    ("spec.preemption", {}),
+    ("spec.preemption.borrowWithinCohort", {}),
+    ("spec.preemption.borrowWithinCohort.policy", "Never"),
+    ("spec.preemption.reclaimWithinCohort", "Never"),
+    ("spec.preemption.withinClusterQueue", "Never"),
+    ("spec.queueingStrategy", "BestEffortFIFO"),
+    ("spec.stopPolicy", "None"),
+)
+_RETRY = {"backoffBaseSeconds": 60, "backoffLimitCount": 3, "backoffMaxSeconds": 1800}
+_BACKOFF: tuple[Row, ...] = (
+    ("spec.retryStrategy", {}),
+    *((f"spec.retryStrategy.{name}", value) for name, value in _RETRY.items()),
+)
+_GENERATOR: Row = ("sourceRef.generatorRef.apiVersion", "generators.external-secrets.io/v1alpha1")
+_REMOTE = (("conversionStrategy", "Default"), ("decodingStrategy", "None"), ("metadataPolicy", "None"))
+_REWRITE = {"conflictPolicy": "Error", "into": "", "priorityPolicy": "Strict", "strategy": "Extract"}
+_SECRET: tuple[Row, ...] = (
+    ("spec.refreshInterval", "1h0m0s"),
+    *_below("spec.data[]", (_GENERATOR,), _below("remoteRef", _REMOTE)),
+    *_below("spec.dataFrom[]", (_GENERATOR,), _below("extract", _REMOTE), _below("find", _REMOTE[:2])),
+    *((f"spec.dataFrom[].rewrite[].merge.{name}", value) for name, value in _REWRITE.items()),
+    ("spec.target", {}),
+    ("spec.target.creationPolicy", "Owner"),
+    ("spec.target.deletionPolicy", "Retain"),
+    ("spec.target.template.engineVersion", "v2"),
+    ("spec.target.template.mergePolicy", "Replace"),
+    ("spec.target.template.templateFrom[].configMap.items[].templateAs", "Values"),
+    ("spec.target.template.templateFrom[].secret.items[].templateAs", "Values"),
+    ("spec.target.template.templateFrom[].target", "Data"),
+)
+# kind -> rows, of every served version of its group. PrometheusRule has no defaults.
+TABLES: dict[tuple[str, str], tuple[Row, ...]] = {
+    ("kueue.x-k8s.io", "ClusterQueue"): _CLUSTER_QUEUE,
+    ("kueue.x-k8s.io", "Cohort"): (("spec.fairSharing.weight", 1),),
+    ("kueue.x-k8s.io", "LocalQueue"): (("spec.fairSharing.weight", 1), ("spec.stopPolicy", "None")),
+    ("kueue.x-k8s.io", "MultiKueueCluster"): (
+        ("spec.kubeConfig.locationType", "Secret"),
+        ("spec.clusterSource.kubeConfig.locationType", "Secret"),
+    ),
+    ("kueue.x-k8s.io", "ProvisioningRequestConfig"): _BACKOFF,
+    ("trainer.kubeflow.org", "ClusterTrainingRuntime"): _RUNTIME,
+    ("trainer.kubeflow.org", "TrainingRuntime"): _RUNTIME,
+    ("trainer.kubeflow.org", "TrainJob"): _TRAIN_JOB,
+    ("external-secrets.io", "ExternalSecret"): _SECRET,
+    ("jobset.x-k8s.io", "JobSet"): _below("spec", _JOBSET),
+}
+
+
+def table(api_version: Any, kind: Any, versions: SchemaVersions) -> tuple[Row, ...]:
+    """The defaults of a kind at the versions of a cluster; none for a kind that is not a CRD's."""
+    if not isinstance(api_version, str) or not isinstance(kind, str):
+        return ()
+    return tuple(_table(api_version, kind, versions.trainer or "0", versions.jobset or "0"))
+
+
+@cache
+def _table(api_version: str, kind: str, trainer: str, jobset: str) -> tuple[Row, ...]:
+    return tuple(_rows(api_version, kind, trainer, jobset))
+
+
+def _rows(api_version: str, kind: str, trainer: str, jobset: str) -> Iterator[Row]:
+    group, _, version = api_version.rpartition("/")
+    yield from TABLES.get((group, kind), ())
+    if (group, kind, version) == ("kueue.x-k8s.io", "AdmissionCheck", "v1beta1"):
+        yield "spec.retryDelayMinutes", 15
+    if kind in ("TrainingRuntime", "ClusterTrainingRuntime"):
+        if minor_key(trainer) < (2, 2):
+            yield "spec.mlPolicy.torch.numProcPerNode", "auto"
+        else:
+            yield "spec.mlPolicy.flux.numProcPerNode", 1
+            yield from _below("spec.template.spec", _CLAIM_POLICIES)
+    if kind == "JobSet" and minor_key(jobset) >= (0, 11):
+        yield from _below("spec", _CLAIM_POLICIES)

@@ -1,0 +1,56 @@
+"""The defaults of a structural schema, filled into an object as the API server does when it reads one.
+
+Source: apiextensions-apiserver v0.34, pkg/apiserver/schema/defaulting/{algorithm,prunenulls}.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from gangplan.validate.apiserver.defaulting.paths import copied
+
+Schema = Mapping[str, Any]
+# Type and name have no defaults; the status is the controller's, and a create loses it.
+_NOT_FILLED = frozenset(("apiVersion", "kind", "metadata", "status"))
+
+
+def fill_object(body: dict[str, Any], schema: Schema) -> None:
+    """Set what is missing in a custom resource, in place; a null where none may be gives way."""
+    properties = schema.get("properties") or {}
+    own = {name: field for name, field in properties.items() if name not in _NOT_FILLED}
+    _fill_fields(body, {"properties": own})
+
+
+def _fill(value: Any, schema: Schema) -> None:
+    if isinstance(value, dict):
+        _fill_fields(value, schema)
+    if isinstance(value, list) and isinstance(schema.get("items"), dict):
+        items = schema["items"]
+        for index, entry in enumerate(value):
+            if _is_replaced(entry, items):
+                value[index] = copied(items["default"])
+            _fill(value[index], items)
+
+
+def _fill_fields(value: dict[str, Any], schema: Schema) -> None:
+    properties = schema.get("properties") or {}
+    more = schema.get("additionalProperties")
+    for name, field in properties.items():
+        if name not in value and field.get("default") is not None:
+            value[name] = copied(field["default"])
+    for name in list(value):
+        field = properties.get(name, more)
+        if not isinstance(field, dict):
+            continue
+        if _is_replaced(value[name], field):
+            value[name] = copied(field["default"])
+        elif value[name] is None and not field.get("nullable"):
+            del value[name]
+            continue
+        _fill(value[name], field)
+
+
+def _is_replaced(value: Any, schema: Schema) -> bool:
+    """Whether it is a null where a default belongs."""
+    return value is None and not schema.get("nullable") and schema.get("default") is not None

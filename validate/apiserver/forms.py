@@ -1,0 +1,123 @@
+"""Forms of names and values that several rules ask for, as Kubernetes has them (apimachinery validation)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
+from typing import Any
+
+from gangplan.model.quantity import Quantity, QuantityError, parse
+from gangplan.validate.apiserver.schema_messages import Problem, Step
+
+RULE = "object-invalid"
+Body = dict[str, Any]
+Path = tuple[Step, ...]
+Found = Iterator[Problem]
+
+LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
+LABEL_1035 = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
+SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+NAME_PART = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
+LABEL_VALUE = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?")
+PORT_NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+DOMAIN_PATH = re.compile(r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+")
+HEADER = re.compile(r"[-A-Za-z0-9]+")
+
+
+MOST = Quantity.of(10**40)
+
+
+def problem(path: Path, message: str, help: str = "") -> Problem:
+    """A problem of this rule."""
+    return Problem(path, message, help, RULE)
+
+
+def is_label_1035(name: str) -> bool:
+    """Lower-case letters, digits and '-', starting with a letter, at most 63."""
+    return len(name) <= 63 and LABEL_1035.fullmatch(name) is not None
+
+
+def is_subdomain(name: str) -> bool:
+    """Labels with dots between them, at most 253."""
+    return len(name) <= 253 and SUBDOMAIN.fullmatch(name) is not None
+
+
+def is_qualified(name: str) -> bool:
+    """`name` or `prefix/name`."""
+    prefix, slash, rest = name.rpartition("/")
+    return NAME_PART.fullmatch(rest) is not None and (not slash or is_subdomain(prefix))
+
+
+def is_port_name(name: str) -> bool:
+    """At most 15 lower-case letters, digits and single '-', with a letter among them."""
+    return len(name) <= 15 and PORT_NAME.fullmatch(name) is not None and not name.replace("-", "").isdigit()
+
+
+def is_domain_path(name: str) -> bool:
+    """`example.com/path`."""
+    host, slash, path = name.partition("/")
+    return bool(slash) and is_subdomain(host) and DOMAIN_PATH.fullmatch(path) is not None
+
+
+def amount(value: Any) -> Quantity:
+    """A quantity that its schema has let through."""
+    try:
+        return parse(str(value).removeprefix("+"))
+    except QuantityError:  # more than gangplan counts with; Kubernetes takes the most that it has
+        return MOST
+
+
+@lru_cache(maxsize=4096)
+def range_of(text: str) -> IPv4Network | IPv6Network | None:
+    """An address range; host bits and leading zeros are forgiven, as the API server forgives them."""
+    address, _, length = text.partition("/")
+    if ":" not in address:
+        address = ".".join(part.lstrip("0") or "0" for part in address.split("."))
+    try:
+        return ip_network(f"{address}/{length}", strict=False)
+    except ValueError:
+        return None
+
+
+def is_address(text: str) -> bool:
+    """An IP address."""
+    try:
+        ip_address(text)
+    except ValueError:
+        return False
+    return True
+
+
+def relative_path(path: Path, text: str, what: str) -> Found:
+    """A path below a volume: relative, without '..'."""
+    if text.startswith("/"):
+        yield problem(path, f"{what} '{text}' must be a relative path")
+    if ".." in text.split("/"):
+        yield problem(path, f"{what} '{text}' must not contain '..'")
+
+
+def twice(path: Path, values: list[Any], key: Callable[[Any], Any], what: str) -> Found:
+    """An entry for each value whose key came before."""
+    seen: set[Any] = set()
+    for index, value in enumerate(values):
+        name = key(value)
+        if name in seen:
+            yield problem((*path, index), f"{what} '{name}' is there twice")
+        seen.add(name)
+
+
+def selector(path: Path, body: Body | None) -> Found:
+    """The expressions of a label selector."""
+    for index, entry in enumerate((body or {}).get("matchExpressions") or ()):
+        at = (*path, "matchExpressions", index, "values")
+        values = entry.get("values") or []
+        wants = entry.get("operator") in ("In", "NotIn")
+        if wants and not values:
+            yield problem(at, f"operator {entry.get('operator')} needs values")
+        if not wants and values:
+            yield problem(at, f"operator {entry.get('operator')} takes no values")
+        for number, value in enumerate(values):
+            if len(value) > 63 or not LABEL_VALUE.fullmatch(value):
+                yield problem((*at, number), f"'{value}' cannot be the value of a label")

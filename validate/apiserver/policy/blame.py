@@ -1,0 +1,170 @@
+"""Which fields of an object made a validation fail: the part of the expression that was false tells."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from gangplan.cel.ast import Call, Comprehension, Ident, ListNode, Node, Select, children, walk
+from gangplan.cel.errors import BudgetError, EvalError, UnknownError
+from gangplan.cel.program import Program
+from gangplan.validate.apiserver.policy.evaluate import PER_CALL, Decision, Scope
+from gangplan.validate.apiserver.policy.model import Path
+from gangplan.validate.apiserver.policy.places import PARAMS, Finder, Place, Places
+
+MOST_PATHS = 20
+# The cost that the search for the fields may add to that of the policy.
+MOST_WORK = PER_CALL
+Values = Mapping[str, Any]
+
+
+def blamed(decision: Decision) -> list[Path]:
+    """The fields that the failing part of a decision's expression looked at, without repeats; at most 20.
+
+    Those of the object, and as paths that begin with PARAMS those of the parameters.
+    """
+    if decision.check is None or decision.scope is None:
+        return []
+    judge = _Judge(decision.scope, decision.check.program)
+    try:
+        found = judge.looked(decision.check.program.node, {}, {}, True)
+    except (EvalError, UnknownError, RecursionError):
+        found = []
+    paths = list(dict.fromkeys(path for path in found if path))
+    around = {path[:length] for path in paths for length in range(len(path))}
+    return [path for path in paths if path not in around][:MOST_PATHS]  # the innermost say it best
+
+
+@dataclass(slots=True)
+class _Judge:
+    """Walks one expression of one evaluation."""
+
+    scope: Scope
+    program: Program
+    finder: Finder = field(init=False)
+    left: int = MOST_WORK
+    _programs: dict[int, Program] = field(default_factory=dict)  # of a node, by its identity
+    _homes: dict[int, Program] = field(default_factory=dict)  # the program that a node is part of
+
+    def __post_init__(self) -> None:
+        trees = {name: program.node for name, program in self.scope.programs.variables.items()}
+        self.finder = Finder(self.value, trees, self.looked)
+
+    def value(self, node: Node, values: Values) -> Any:
+        """The value of a part of the expression. EvalError, UnknownError."""
+        tree = self.finder.tree_of(node)
+        if tree is not None and isinstance(node, Select):
+            return self.scope.activation["variables"][node.field]
+        if not self._homes:
+            for program in (self.program, *self.scope.programs.variables.values()):
+                self._homes |= {id(one): program for one in walk(program.node)}
+        key = id(node)
+        if key not in self._programs:
+            home = self._homes[key]
+            part = replace(home.checked, node=node)
+            self._programs[key] = Program(home.text, node, part.type, part)
+        return self._measured(self._programs[key], {**self.scope.activation, **values})
+
+    def _measured(self, program: Program, activation: dict[str, Any]) -> Any:
+        """The value, as long as there is work left: what a cost limit has ended is not done again here."""
+        try:
+            value, cost = program.measure(activation, self.left)
+        except BudgetError:
+            raise
+        except EvalError as wrong:
+            self.left -= wrong.cost
+            raise
+        self.left -= cost
+        return value
+
+    def truth(self, node: Node, values: Values) -> Any:
+        """The value of a condition, None where it fails."""
+        try:
+            return self.value(node, values)
+        except BudgetError:
+            raise
+        except (EvalError, UnknownError):
+            return None
+
+    def looked(self, node: Node, values: Values, places: Places, wanted: bool) -> list[Path]:
+        """The paths that decided that a condition is not `wanted`."""
+        tree = self.finder.tree_of(node)
+        if tree is not None:
+            return self.looked(tree, {}, {}, wanted)
+        if isinstance(node, Call):
+            decide = _LOGIC.get(node.function)
+            if decide is not None:
+                return decide(self, node, values, places, wanted)
+        if isinstance(node, Comprehension) and node.macro in ("all", "exists", "exists_one"):
+            return self._loop(node, values, places, wanted)
+        return self.read(node, values, places)
+
+    def junction(self, node: Call, values: Values, places: Places, wanted: bool) -> list[Path]:
+        """`&&` and `||`: the parts that are to blame by themselves, else all of them."""
+        guilty = [one for one in node.arguments if self.truth(one, values) is not wanted]
+        return [path for one in guilty for path in self.looked(one, values, places, wanted)]
+
+    def negation(self, node: Call, values: Values, places: Places, wanted: bool) -> list[Path]:
+        """`!`."""
+        return self.looked(node.arguments[0], values, places, not wanted)
+
+    def choice(self, node: Call, values: Values, places: Places, wanted: bool) -> list[Path]:
+        """`?:`: the branch that was taken, and the condition where the branch looked at nothing."""
+        condition, first, second = node.arguments
+        taken = self.truth(condition, values)
+        branch = first if taken is True else second
+        return self.looked(branch, values, places, wanted) or self.read(condition, values, places)
+
+    def _loop(self, node: Comprehension, values: Values, places: Places, wanted: bool) -> list[Path]:
+        condition = _condition(node)
+        found: list[Path] = []
+        elements = self.finder.elements(node.range, values, places)
+        for place, value in elements:
+            inner, known = {**values, node.variable: value}, {**places, node.variable: place}
+            truth = self.truth(condition, inner) if condition is not None else None
+            if truth is not wanted and condition is not None and node.macro != "exists_one":
+                found += self.looked(condition, inner, known, wanted)
+        if found and node.macro != "exists":
+            return found
+        return [*found, *self.read(node.range, values, places)]  # where none fits, the list is to blame too
+
+    def read(self, node: Node, values: Values, places: Places) -> list[Path]:
+        """Every path that an expression reads."""
+        tree = self.finder.tree_of(node)
+        if tree is not None and not isinstance(tree, Comprehension | Call | ListNode):
+            return self.read(tree, {}, {})
+        place = self.finder.of(node, values, places)
+        if isinstance(node, Call) and node.function == "@in":
+            place = self.finder.entry(node, values, places)
+        paths = list(place.paths()) if isinstance(place, Place) else []
+        if isinstance(node, Call) and node.function in ("_[_]", "@in"):
+            key = node.arguments[node.function == "_[_]"]
+            paths += self.read(key, values, places) if paths else []
+        of_object = any(path[0] != PARAMS for path in paths)
+        if of_object or (place is not None and not paths and isinstance(node, Ident | Select)):
+            return paths
+        # Of a loop only what it runs over and starts from: the rest reads variables without places.
+        below = (node.range, node.initial) if isinstance(node, Comprehension) else children(node)
+        # A parameter that is found by a field of the object does not hide that field.
+        parts = below if tree is None else (tree,)
+        known = ({}, {}) if tree is not None else (values, places)
+        return [*paths, *(path for part in parts for path in self.read(part, *known))]
+
+
+def _condition(node: Comprehension) -> Node | None:
+    """The condition of all, exists or exists_one, as cel-go's macros write them: the part of the step that is
+    not the accumulator."""
+    step = node.step
+    if not isinstance(step, Call):
+        return None
+    parts = [one for one in step.arguments if not (isinstance(one, Ident) and one.name == node.accumulator)]
+    return parts[0] if parts else None
+
+
+_LOGIC: dict[str, Callable[[_Judge, Call, Values, Places, bool], list[Path]]] = {
+    "_&&_": _Judge.junction,
+    "_||_": _Judge.junction,
+    "!_": _Judge.negation,
+    "_?_:_": _Judge.choice,
+}

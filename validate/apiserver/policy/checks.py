@@ -1,0 +1,209 @@
+"""What the API server itself refuses in a policy or binding whose fields fit their schema.
+
+Ported from k8s.io/kubernetes v1.34 pkg/apis/admissionregistration/validation; the expressions are compiled in
+`compiled`. Each check yields the path of the field and a sentence.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from gangplan.cel.lexer import RESERVED
+from gangplan.validate.apiserver.forms import is_label_1035, is_qualified, is_subdomain
+from gangplan.validate.apiserver.policy.checks_match import (
+    Problems,
+    match_problems,
+    one_of,
+    selector_problems,
+    wrong,
+)
+from gangplan.validate.apiserver.policy.model import Body, Path
+from gangplan.validate.apiserver.schema_messages import Problem, shortened
+
+MOST_CONDITIONS, MOST_ANNOTATIONS, MOST_ANNOTATION_BYTES = 64, 20, 5 * 1024
+REASONS = ("Forbidden", "Invalid", "RequestEntityTooLarge")
+ACTIONS = ("Audit", "Deny", "Warn")
+IDENTIFIER = re.compile(r"[_a-zA-Z][_a-zA-Z0-9]*", re.ASCII)
+
+
+def policy_problems(body: Body) -> list[Problem]:
+    """What is wrong with a ValidatingAdmissionPolicy, expressions aside."""
+    return list(_policy(body))
+
+
+def binding_problems(body: Body) -> list[Problem]:
+    """What is wrong with a ValidatingAdmissionPolicyBinding."""
+    return list(_binding(body))
+
+
+def _policy(body: Body) -> Problems:
+    yield from _object_name(body)
+    spec = body.get("spec")
+    if not isinstance(spec, dict):
+        yield wrong(("spec",), "is missing", "A policy without spec says nothing.")
+        return
+    at: Path = ("spec",)
+    yield from one_of((*at, "failurePolicy"), spec.get("failurePolicy", "Fail"), ("Fail", "Ignore"))
+    if spec.get("paramKind") is not None:
+        yield from _param_kind(spec["paramKind"], (*at, "paramKind"))
+    constraints = spec.get("matchConstraints")
+    if constraints is None:
+        yield wrong((*at, "matchConstraints"), "is missing", "Name the resources with resourceRules.")
+    else:
+        yield from match_problems(constraints, (*at, "matchConstraints"))
+        if not constraints.get("resourceRules"):
+            where = (*at, "matchConstraints", "resourceRules")
+            yield wrong(where, "names no resource", "At least one rule is needed.")
+    yield from _conditions(spec.get("matchConditions") or (), (*at, "matchConditions"))
+    yield from _variables(spec.get("variables") or (), (*at, "variables"))
+    if not spec.get("validations") and not spec.get("auditAnnotations"):
+        yield wrong((*at, "validations"), "there is none", "Write a validation or an audit annotation.")
+    for index, validation in enumerate(spec.get("validations") or ()):
+        yield from _validation(validation, (*at, "validations", index))
+    yield from _annotations(body, spec.get("auditAnnotations") or (), (*at, "auditAnnotations"))
+
+
+def _binding(body: Body) -> Problems:
+    yield from _object_name(body)
+    spec = body.get("spec")
+    if not isinstance(spec, dict):
+        yield wrong(("spec",), "is missing", "A binding without spec binds nothing.")
+        return
+    name = spec.get("policyName") or ""
+    if not name:
+        yield wrong(("spec", "policyName"), "is empty", "Name the policy that is bound.")
+    elif not is_subdomain(name):
+        yield wrong(("spec", "policyName"), f"{name!r} is not the name of an object")
+    if spec.get("paramRef") is not None:
+        yield from _param_ref(spec["paramRef"], ("spec", "paramRef"))
+    if spec.get("matchResources") is not None:
+        yield from match_problems(spec["matchResources"], ("spec", "matchResources"))
+    yield from _actions(spec.get("validationActions") or (), ("spec", "validationActions"))
+
+
+def _object_name(body: Body) -> Problems:
+    name = (body.get("metadata") or {}).get("name")
+    if not isinstance(name, str) or not is_subdomain(name):
+        help = "Lower-case letters, digits, '-' and '.', starting and ending with a letter or digit."
+        yield wrong(("metadata", "name"), f"{shortened(name)} cannot be a name", help)
+
+
+def _blank(text: Any) -> bool:
+    return not isinstance(text, str) or not text.strip()
+
+
+# --- parts of a policy ---------------------------------------------------------------------------------
+
+
+def _param_kind(kind: Mapping[str, Any], path: Path) -> Problems:
+    api_version = kind.get("apiVersion") or ""
+    group, _, version = api_version.rpartition("/")
+    if not api_version:
+        yield wrong((*path, "apiVersion"), "is empty", "Write v1 for a ConfigMap.")
+    elif "/" in group or (group and not is_subdomain(group)):
+        yield wrong((*path, "apiVersion"), f"{api_version!r} is not a group and a version")
+    elif not is_label_1035(version):
+        yield wrong((*path, "apiVersion"), f"{api_version!r} has no version")
+    name = kind.get("kind") or ""
+    if not name:
+        yield wrong((*path, "kind"), "is empty", "Write ConfigMap, or the kind of your parameters.")
+    elif not is_label_1035(name.lower()):
+        yield wrong((*path, "kind"), f"{name!r} is not a kind")
+
+
+def _conditions(conditions: Sequence[Mapping[str, Any]], path: Path) -> Problems:
+    if len(conditions) > MOST_CONDITIONS:
+        yield wrong(path, f"there are {len(conditions)}; the most is {MOST_CONDITIONS}")
+    seen = set()
+    for index, one in enumerate(conditions):
+        name = one.get("name") or ""
+        if _blank(one.get("expression")):
+            yield wrong((*path, index, "expression"), "is empty")
+        if not name:
+            yield wrong((*path, index, "name"), "is empty")
+        elif not is_qualified(name):
+            yield wrong((*path, index, "name"), f"{name!r} is not a name", "Letters, digits, '-', '_', '.'.")
+        if name and name in seen:
+            yield wrong((*path, index, "name"), f"{name!r} is used twice")
+        seen.add(name)
+
+
+def _variables(variables: Sequence[Mapping[str, Any]], path: Path) -> Problems:
+    seen = set()
+    for index, one in enumerate(variables):
+        name = one.get("name") or ""
+        if _blank(name):
+            yield wrong((*path, index, "name"), "is empty")
+        elif not IDENTIFIER.fullmatch(name) or name in RESERVED:
+            help = "Letters, digits and '_', not starting with a digit, and no word of the language."
+            yield wrong((*path, index, "name"), f"{name!r} cannot be used in expressions", help)
+        elif name in seen:  # a list map of the API: the server reads it, then refuses the second
+            yield wrong((*path, index, "name"), f"{name!r} is used twice")
+        seen.add(name)
+        if _blank(one.get("expression")):
+            yield wrong((*path, index, "expression"), "is empty")
+
+
+def _validation(one: Mapping[str, Any], path: Path) -> Problems:
+    if _blank(one.get("expression")):
+        yield wrong((*path, "expression"), "is empty")
+    said, message = one.get("messageExpression") or "", one.get("message") or ""
+    if said and _blank(said):
+        yield wrong((*path, "messageExpression"), "holds only blanks", "Remove it, or write an expression.")
+    if message and _blank(message):
+        yield wrong((*path, "message"), "holds only blanks", "Remove it, or write a sentence.")
+    elif re.search(r"[\n\r]", message.strip()):
+        yield wrong((*path, "message"), "has several lines", "Write one line.")
+    if one.get("reason") is not None:
+        yield from one_of((*path, "reason"), one["reason"], REASONS)
+
+
+def _annotations(body: Body, annotations: Sequence[Mapping[str, Any]], path: Path) -> Problems:
+    if len(annotations) > MOST_ANNOTATIONS:
+        yield wrong(path, f"there are {len(annotations)}; the most is {MOST_ANNOTATIONS}")
+    seen = set()
+    for index, one in enumerate(annotations):
+        key, text = one.get("key") or "", one.get("valueExpression")
+        if not is_qualified(f"{(body.get('metadata') or {}).get('name')}/{key}"):
+            yield wrong((*path, index, "key"), f"{key!r} is not the key of an annotation")
+        if key in seen:
+            yield wrong((*path, index, "key"), f"{key!r} is used twice")
+        seen.add(key)
+        if _blank(text):
+            yield wrong((*path, index, "valueExpression"), "is empty")
+        elif len(str(text).strip().encode()) > MOST_ANNOTATION_BYTES:
+            yield wrong((*path, index, "valueExpression"), f"has more than {MOST_ANNOTATION_BYTES} bytes")
+
+
+# --- parts of a binding --------------------------------------------------------------------------------
+
+
+def _param_ref(ref: Mapping[str, Any], path: Path) -> Problems:
+    name, selector = ref.get("name") or "", ref.get("selector")
+    if name and (name in (".", "..") or re.search(r"[/%]", name)):
+        yield wrong((*path, "name"), f"{name!r} is not the name of an object")
+    if name and selector is not None:
+        yield wrong((*path, "name"), "stands beside a selector", "Keep one of name and selector.")
+    if not name and selector is None:
+        yield wrong(path, "has neither name nor selector", "Name the parameter object.")
+    if selector is not None:
+        yield from selector_problems(selector, (*path, "selector"))
+    action = ref.get("parameterNotFoundAction")
+    if not action:
+        help = "Deny refuses requests while the object is missing, Allow lets them through."
+        yield wrong((*path, "parameterNotFoundAction"), "is missing", help)
+    else:
+        yield from one_of((*path, "parameterNotFoundAction"), action, ("Allow", "Deny"))
+
+
+def _actions(actions: Sequence[str], path: Path) -> Problems:
+    if not actions:
+        yield wrong(path, "there is none", "Write [Deny], [Warn] or [Audit].")
+    for index, action in enumerate(actions):
+        yield from one_of((*path, index), action, ACTIONS)
+        if action in actions[:index]:
+            yield wrong((*path, index), f"{action} stands there twice", "Keep one.")
+    if "Deny" in actions and "Warn" in actions:
+        yield wrong(path, "Deny and Warn exclude each other", "Deny says the same to the user: drop Warn.")

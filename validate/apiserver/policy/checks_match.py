@@ -1,0 +1,113 @@
+"""What the API server refuses in the parts that policies and bindings share: rules, selectors, names.
+
+Ported from k8s.io/kubernetes v1.34 pkg/apis/admissionregistration/validation.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from gangplan.validate.apiserver.forms import LABEL_VALUE, is_qualified
+from gangplan.validate.apiserver.policy.model import Path
+from gangplan.validate.apiserver.schema_messages import Problem, dotted
+
+RULE = "policy-invalid"
+OPERATIONS = ("*", "CONNECT", "CREATE", "DELETE", "UPDATE")
+
+Problems = Iterator[Problem]
+
+
+def wrong(path: Path, message: str, help: str = "") -> Problem:
+    """The problem of a field."""
+    return Problem(path, f"{dotted(path)}: {message}", help, RULE)
+
+
+def one_of(path: Path, value: Any, words: Sequence[str]) -> Problems:
+    """A word that must be one of a few."""
+    if value not in words:
+        yield wrong(path, f"{value!r} is not one of {', '.join(words)}")
+
+
+def match_problems(match: Mapping[str, Any], path: Path) -> Problems:
+    """What is wrong with matchConstraints or matchResources."""
+    policy = match.get("matchPolicy", "Equivalent")
+    yield from one_of((*path, "matchPolicy"), policy, ("Equivalent", "Exact"))
+    for name in ("namespaceSelector", "objectSelector"):
+        if match.get(name):
+            yield from selector_problems(match[name], (*path, name))
+    for name in ("resourceRules", "excludeResourceRules"):
+        for index, rule in enumerate(match.get(name) or ()):
+            yield from _rule(rule, (*path, name, index))
+
+
+def selector_problems(selector: Mapping[str, Any], path: Path) -> Problems:
+    """What is wrong with a label selector."""
+    for key, value in (selector.get("matchLabels") or {}).items():
+        yield from _label(key, [value], (*path, "matchLabels", key))
+    for index, entry in enumerate(selector.get("matchExpressions") or ()):
+        at = (*path, "matchExpressions", index)
+        operator, values = entry.get("operator"), entry.get("values") or ()
+        yield from one_of((*at, "operator"), operator, ("DoesNotExist", "Exists", "In", "NotIn"))
+        if operator in ("In", "NotIn") and not values:
+            yield wrong((*at, "values"), f"is empty with operator {operator}")
+        if operator in ("Exists", "DoesNotExist") and values:
+            yield wrong((*at, "values"), f"stands beside operator {operator}", "Remove it.")
+        yield from _label(entry.get("key") or "", values, (*at, "key"))
+
+
+def _label(key: str, values: Sequence[str], path: Path) -> Problems:
+    if not is_qualified(key):
+        yield wrong(path, f"{key!r} is not the key of a label")
+    for value in values:
+        if not isinstance(value, str) or len(value) > 63 or not LABEL_VALUE.fullmatch(value):
+            yield wrong(path, f"{value!r} is not the value of a label")
+
+
+def _rule(rule: Mapping[str, Any], path: Path) -> Problems:
+    for name, what in (
+        ("operations", "operations"),
+        ("apiGroups", "API groups"),
+        ("apiVersions", "versions"),
+    ):
+        words = rule.get(name) or ()
+        if not words:
+            yield wrong((*path, name), "is empty", "Write ['*'] for all.")
+        if len(words) > 1 and "*" in words:
+            yield wrong((*path, name), f"'*' stands beside other {what}", "Keep '*' alone.")
+        for index, word in enumerate(words):
+            if name == "operations":
+                yield from one_of((*path, name, index), word, OPERATIONS)
+            if name == "apiVersions" and not word:
+                yield wrong((*path, name, index), "is empty")
+    yield from _resources(rule.get("resources") or (), (*path, "resources"))
+    if rule.get("scope") is not None:
+        yield from one_of((*path, "scope"), rule["scope"], ("*", "Cluster", "Namespaced"))
+    names = rule.get("resourceNames") or ()
+    for index, name in enumerate(names):
+        if not name or name in (".", "..") or re.search(r"[/%]", name):
+            yield wrong((*path, "resourceNames", index), f"{name!r} is not the name of an object")
+        if name in names[:index]:
+            yield wrong((*path, "resourceNames", index), f"{name!r} stands there twice", "Keep one.")
+
+
+def _resources(resources: Sequence[str], path: Path) -> Problems:
+    if not resources:
+        yield wrong(path, "is empty", "Name resources by their plural, such as trainjobs.")
+    if len(resources) > 1 and "*/*" in resources:
+        yield wrong(path, "'*/*' stands beside other resources", "Keep '*/*' alone.")
+    # The server looks at the last entry without a slash only; so do we.
+    plain = [name for name in resources if name and "/" not in name]
+    if "*" in plain and plain[-1] != "*":
+        yield wrong(path, "'*' stands beside other resources", "Keep '*' alone.")
+    before: list[tuple[str, str]] = []
+    for index, name in enumerate(resources):
+        if not name:
+            yield wrong((*path, index), "is empty")
+        resource, slash, sub = name.partition("/")
+        if not slash:
+            continue
+        if (resource, "*") in before or ("*", sub) in before:
+            yield wrong((*path, index), f"{name!r} is covered by an entry before it", "Remove it.")
+        before.append((resource, sub))

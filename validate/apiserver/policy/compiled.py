@@ -1,0 +1,206 @@
+"""A policy's expressions compiled as the API server compiles them, and what it would refuse.
+
+A server takes into new policies only what the minor before it has too (apiserver v0.34, pkg/cel/environment).
+Which variables an expression may name depends on where it stands: match conditions do not know `variables`,
+messages know no authorizer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from gangplan.cel import types
+from gangplan.cel.admission import composed_type, expressions_minor, variables
+from gangplan.cel.declarations import LAST_MINOR
+from gangplan.cel.environment import Environment
+from gangplan.cel.errors import CompileError
+from gangplan.cel.program import Program
+from gangplan.cel.types import Type
+from gangplan.findings import Location
+from gangplan.source import Document
+from gangplan.validate.apiserver.policy.model import Path, Policy, Validation
+
+RULE, RULE_VERSION = "policy-expression", "policy-version"
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """Why the API server would refuse an expression: where in the policy, and what."""
+
+    path: Path
+    where: Location
+    message: str
+    rule: str = RULE
+    help: str = ""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Check:
+    """A validation with its programs; `message` is None without a messageExpression."""
+
+    validation: Validation
+    program: Program
+    message: Program | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Parts:
+    """The programs of a policy. Nothing in it may be used when there are refusals."""
+
+    conditions: tuple[tuple[str, Program], ...] = ()
+    variables: Mapping[str, Program] = field(default_factory=dict)
+    checks: tuple[Check, ...] = ()
+
+
+@dataclass(slots=True, eq=False)
+class Compiled:
+    """A policy with its programs, which are made when they are first asked for."""
+
+    policy: Policy
+    minor: int
+    _parts: tuple[Parts, list[Refused]] | None = None
+    _first: tuple[tuple[str, Program], ...] | None = None
+
+    @property
+    def conditions(self) -> tuple[tuple[str, Program], ...]:
+        """The match conditions by name, in order. Where they are false, nothing else is compiled."""
+        if self._parts is not None:
+            return self._parts[0].conditions
+        if self._first is None:
+            self._first = tuple(_conditions(_Compiler(self.policy, self.minor)))
+        return self._first
+
+    @property
+    def variables(self) -> Mapping[str, Program]:
+        """The variables by name, in order."""
+        return self._made()[0].variables
+
+    @property
+    def checks(self) -> tuple[Check, ...]:
+        """The validations in order."""
+        return self._made()[0].checks
+
+    @property
+    def refused(self) -> list[Refused]:
+        """What a server would refuse; empty for a sound policy."""
+        return self._made()[1]
+
+    def _made(self) -> tuple[Parts, list[Refused]]:
+        if self._parts is None:
+            self._parts = _compiled(self.policy, self.minor)
+        return self._parts
+
+
+@dataclass(slots=True)
+class _Compiler:
+    policy: Policy
+    minor: int
+    composed: dict[str, Type] = field(default_factory=dict)
+    refused: list[Refused] = field(default_factory=list)
+
+    def program(
+        self, text: str, path: Path, wanted: tuple[Type, ...], *, authorizer: bool = True, plain: bool = False
+    ) -> Program | None:
+        """The program of one expression, or None and a refusal. No `wanted` type: any will do."""
+        names = variables(
+            has_params=self.policy.param_kind is not None, has_authorizer=authorizer, composed=self.composed
+        )
+        if plain or not self.policy.variables:
+            del names["variables"]
+        minor = expressions_minor(self.minor)
+        # Policies of a pack share variables; their types decide the rest.
+        key = minor, text, tuple(names), tuple(self.composed.items())
+        try:
+            program = _PROGRAMS.get(key) or Environment(minor=minor, variables=names).compile(text)
+            _PROGRAMS[key] = program
+        except CompileError as wrong:
+            since = _first_minor(text, names, minor)
+            for issue in wrong.issues:
+                where = self.policy.written.inside(path, issue.offset)
+                self.refused.append(_refused(path, where, issue.message, since, self.minor))
+                if since is not None:
+                    break
+            return None
+        if wanted and program.type not in wanted:
+            self._mistyped(path, program.type, wanted)
+            return None
+        return program
+
+    def _mistyped(self, path: Path, found: Type, wanted: tuple[Type, ...]) -> None:
+        names = " or ".join(map(str, wanted))
+        help = ""
+        if found == types.DYN and wanted == (types.BOOL,):
+            help = "Its type is known only at run time: compare it, such as with == true."
+        message = f"the expression is a {found}; it must be a {names}"
+        self.refused.append(Refused(path, self.policy.written.inside(path, 0), message, help=help))
+
+
+_PROGRAMS: dict[tuple[int, str, tuple[str, ...], tuple[tuple[str, Type], ...]], Program] = {}
+# What was compiled before, by the document it came from: clusters of one minor share it.
+_KNOWN: dict[tuple[int, int, bool], tuple[Document, Compiled]] = {}
+
+
+def compiled(policy: Policy, minor: int) -> Compiled:
+    """A policy for a server of Kubernetes 1.`minor`."""
+    document = policy.written.document
+    if document is None:
+        return Compiled(policy, minor)
+    # Whether it comes with gangplan decides if its costs count: cases count them, `validate` does not.
+    key = id(document), minor, policy.written.is_shipped
+    if key not in _KNOWN:
+        _KNOWN[key] = (document, Compiled(policy, minor))
+    return _KNOWN[key][1]
+
+
+def _compiled(policy: Policy, minor: int) -> tuple[Parts, list[Refused]]:
+    compiler = _Compiler(policy, minor)
+    conditions = tuple(_conditions(compiler))
+    programs: dict[str, Program] = {}
+    for one in policy.variables:
+        program = compiler.program(one.text, one.path, ())
+        compiler.composed[one.name] = composed_type(program.type) if program else types.DYN
+        if program is not None:
+            programs[one.name] = program
+    checks = list(_checks(policy, compiler))
+    for one in policy.annotations:
+        compiler.program(one.text.strip(), one.path, (types.STRING, types.NULL))
+    return Parts(conditions, programs, tuple(checks)), compiler.refused
+
+
+def _conditions(compiler: _Compiler) -> Iterator[tuple[str, Program]]:
+    for one in compiler.policy.conditions:
+        program = compiler.program(one.text, one.path, (types.BOOL,), plain=True)
+        if program is not None:
+            yield one.name, program
+
+
+def _checks(policy: Policy, compiler: _Compiler) -> Iterator[Check]:
+    for one in policy.validations:
+        program = compiler.program(one.text, (*one.path, "expression"), (types.BOOL,))
+        message = None
+        if one.message_expression.strip():
+            path = (*one.path, "messageExpression")
+            message = compiler.program(one.message_expression, path, (types.STRING,), authorizer=False)
+        if program is not None:
+            yield Check(one, program, message)
+
+
+def _first_minor(text: str, names: Mapping[str, Type], minor: int) -> int | None:
+    """The first later minor whose functions make an expression compile; None when none does."""
+    for later in range(minor + 1, LAST_MINOR + 1):
+        try:
+            Environment(minor=later, variables=names).check(text)
+        except CompileError:
+            continue
+        return later
+    return None
+
+
+def _refused(path: Path, where: Location, message: str, since: int | None, minor: int) -> Refused:
+    if since is None:
+        return Refused(path, where, message)
+    first = since + 1  # new policies may use what the minor before the server's has
+    said = f"the expression needs Kubernetes 1.{first} or later, the cluster has 1.{minor}: {message}"
+    help = f"Write it without functions that are newer than 1.{expressions_minor(minor)}."
+    return Refused(path, where, said, RULE_VERSION, help)

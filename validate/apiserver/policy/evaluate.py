@@ -1,0 +1,189 @@
+"""One policy with one parameter object against one request: the decisions that the API server would come to.
+
+Source: apiserver v0.34, policy/validating/validator.go, webhook/matchconditions/matcher.go and
+plugin/cel/activation.go. One thing is left out: a messageExpression is run only where its validation fails,
+so its cost counts only then.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from gangplan.cel.errors import BudgetError, EvalError, UnknownError
+from gangplan.cel.program import Program
+from gangplan.validate.apiserver.policy.compiled import Check, Compiled
+from gangplan.validate.apiserver.policy.matching import Request, UndecidableError
+from gangplan.validate.apiserver.policy.model import Body, User
+from gangplan.validate.apiserver.policy.values import Variables, namespace_value, request_value
+
+# apiserver v0.34, pkg/apis/cel/config.go
+PER_CALL, PER_BINDING, PER_CONDITIONS = 1_000_000, 10_000_000, 2_500_000
+LONGEST_MESSAGE = 5 * 1024
+OUT_OF_BUDGET = "validation failed due to running out of cost budget, no further validation rules will be run"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Decision:
+    """A refusal. `check` is the validation that failed (None: before any ran), `scope` what it saw."""
+
+    message: str
+    check: Check | None = None
+    scope: Scope | None = None
+    is_error: bool = False
+
+    @property
+    def reason(self) -> str:
+        """The reason of the server's answer."""
+        return self.check.validation.reason if self.check and not self.is_error else "Invalid"
+
+
+@dataclass(slots=True)
+class Scope:
+    """What the expressions of one evaluation see, and what they may still cost."""
+
+    activation: dict[str, Any]
+    programs: Compiled
+    left: int = PER_BINDING
+    spent: int = 0
+
+    def run(self, program: Program) -> Any:
+        """The value of an expression. EvalError: it fails; BudgetError (OUT_OF_BUDGET): all of them end.
+
+        Costs of policies that come with gangplan are not counted: tests hold them to a tenth of the budget.
+        """
+        if self.programs.policy.written.is_shipped:
+            return program.evaluate(self.activation)
+        self.spent = 0
+        try:
+            value, cost = program.measure(self.activation, PER_CALL)
+        except BudgetError:
+            self._pay(PER_CALL)
+            raise EvalError("operation cancelled: actual cost limit exceeded") from None
+        except EvalError as wrong:
+            self._pay(wrong.cost)
+            raise
+        self._pay(cost)
+        return value
+
+    def _pay(self, cost: int) -> None:
+        if self.spent + cost > self.left:
+            raise BudgetError(OUT_OF_BUDGET)
+        self.left -= self.spent + cost
+
+    def variable(self, name: str) -> Any:
+        """The value of one of the policy's variables."""
+        if self.programs.policy.written.is_shipped:
+            return self.programs.variables[name].evaluate(self.activation)
+        try:
+            value, cost = self.programs.variables[name].measure(self.activation, PER_CALL)
+        except BudgetError:
+            self.spent += PER_CALL
+            raise EvalError("operation cancelled: actual cost limit exceeded") from None
+        self.spent += cost
+        return value
+
+
+def decide(compiled: Compiled, request: Request, params: Body | None, user: User) -> list[Decision]:
+    """The refusals of a policy whose rules match. Raises UndecidableError."""
+    try:
+        return _decide(compiled, request, params, user)
+    except UnknownError as unknown:
+        raise UndecidableError(str(unknown)) from unknown
+
+
+def _decide(compiled: Compiled, request: Request, params: Body | None, user: User) -> list[Decision]:
+    base = _base(request, params, user)
+    fails = compiled.policy.fails_closed
+    try:
+        if not _applies(compiled, Scope(dict(base), compiled, PER_CONDITIONS), fails):
+            return []
+    except EvalError as wrong:
+        return [Decision(str(wrong), is_error=True)]
+    scope = scope_of(compiled, {**base, "namespaceObject": namespace_value(request)})
+    found: list[Decision] = []
+    for check in compiled.checks:
+        try:
+            value = scope.run(check.program)
+        except BudgetError:
+            return [Decision(OUT_OF_BUDGET, is_error=True)] if fails else []
+        except EvalError as wrong:
+            if fails:
+                said = f"expression '{check.validation.text}' resulted in error: {wrong}"
+                found.append(Decision(said, check, scope, is_error=True))
+            continue
+        if value is not True:
+            found.append(Decision("", check, scope))
+    return [_with_message(one, base, request) for one in found]
+
+
+def may_apply(compiled: Compiled, request: Request, params: Body | None, user: User) -> bool:
+    """Whether no match condition is plainly false; they do not see the namespace."""
+    scope = Scope(_base(request, params, user), compiled, PER_CONDITIONS)
+    try:
+        return _applies(compiled, scope, compiled.policy.fails_closed)
+    except (EvalError, UnknownError):
+        return True
+
+
+def _base(request: Request, params: Body | None, user: User) -> dict[str, Any]:
+    """What every expression sees."""
+    return {
+        "object": request.body,
+        "oldObject": request.old,
+        "request": request_value(request, user),
+        "params": params,
+        "namespaceObject": None,
+        # Calls of these raise UnknownError, whatever stands here.
+        "authorizer": {},
+        "authorizer.requestResource": {},
+    }
+
+
+def scope_of(compiled: Compiled, activation: dict[str, Any]) -> Scope:
+    """A scope with the policy's variables in it."""
+    scope = Scope(activation, compiled)
+    activation["variables"] = Variables(compiled.variables, scope.variable)
+    return scope
+
+
+def _applies(compiled: Compiled, scope: Scope, fails: bool) -> bool:
+    """Whether no match condition is false. EvalError: one fails, none is false, and errors count."""
+    errors: list[str] = []
+    for _, program in compiled.conditions:
+        try:
+            if scope.run(program) is False:
+                return False
+        except BudgetError:
+            errors = [OUT_OF_BUDGET]
+            break
+        except EvalError as wrong:
+            errors.append(f"expression '{program.text}' resulted in error: {wrong}")
+    if errors and fails:
+        raise EvalError(errors[0] if len(errors) == 1 else f"[{', '.join(dict.fromkeys(errors))}]")
+    return not errors
+
+
+def _with_message(decision: Decision, base: dict[str, Any], request: Request) -> Decision:
+    """The decision with the words that the user reads."""
+    if decision.is_error or decision.check is None or decision.scope is None:
+        return decision
+    check, scope = decision.check, decision.scope
+    message = _said(check, scope_of(scope.programs, {**base, "namespaceObject": namespace_value(request)}))
+    if not message:
+        message = check.validation.message.strip()
+    return Decision(message or f"failed expression: {check.validation.text.strip()}", check, scope)
+
+
+def _said(check: Check, scope: Scope) -> str:
+    """What the messageExpression says; empty when it says nothing that can be shown."""
+    if check.message is None:
+        return ""
+    try:
+        value = scope.run(check.message)
+    except EvalError:
+        return ""
+    if not isinstance(value, str):
+        return ""
+    text = value.strip()
+    return "" if "\n" in text or len(text.encode()) > LONGEST_MESSAGE else text

@@ -1,0 +1,87 @@
+"""Which resource a kind is, and whether its objects stand in namespaces: what rules of policies name.
+
+Plurals follow the rule by which Kubernetes guesses them (apimachinery v0.34 pkg/api/meta), which holds for
+every kind that it, Trainer, JobSet, Kueue and the monitoring and secret operators serve (discovery of a
+running API server, Kubernetes 1.34); kinds of imported CRDs bring their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from gangplan.validate.apiserver.schema import SchemaVersions
+
+CLUSTER_SCOPED = {
+    "": "ComponentStatus Namespace Node PersistentVolume",
+    "admissionregistration.k8s.io": (
+        "MutatingAdmissionPolicy MutatingAdmissionPolicyBinding MutatingWebhookConfiguration"
+        " ValidatingAdmissionPolicy ValidatingAdmissionPolicyBinding ValidatingWebhookConfiguration"
+    ),
+    "apiextensions.k8s.io": "CustomResourceDefinition",
+    "apiregistration.k8s.io": "APIService",
+    "authentication.k8s.io": "SelfSubjectReview TokenReview",
+    "authorization.k8s.io": "SelfSubjectAccessReview SelfSubjectRulesReview SubjectAccessReview",
+    "certificates.k8s.io": "CertificateSigningRequest",
+    "external-secrets.io": "ClusterExternalSecret ClusterSecretStore",
+    "flowcontrol.apiserver.k8s.io": "FlowSchema PriorityLevelConfiguration",
+    "kueue.x-k8s.io": (
+        "AdmissionCheck ClusterQueue Cohort MultiKueueCluster MultiKueueConfig ProvisioningRequestConfig"
+        " ResourceFlavor Topology WorkloadPriorityClass"
+    ),
+    "networking.k8s.io": "IngressClass IPAddress ServiceCIDR",
+    "node.k8s.io": "RuntimeClass",
+    "rbac.authorization.k8s.io": "ClusterRole ClusterRoleBinding",
+    "resource.k8s.io": "DeviceClass ResourceSlice",
+    "scheduling.k8s.io": "PriorityClass",
+    "storage.k8s.io": "CSIDriver CSINode StorageClass VolumeAttachment VolumeAttributesClass",
+    "trainer.kubeflow.org": "ClusterTrainingRuntime",
+}
+_CLUSTER_SCOPED = frozenset(
+    (group, kind) for group, names in CLUSTER_SCOPED.items() for kind in names.split()
+)
+
+# Versions of one resource that a server serves beside the object's own. The server converts an object to the
+# version that a policy names (matchPolicy Equivalent); for these kinds only their operator can.
+VERSIONS = {"kueue.x-k8s.io": ("v1beta1", "v1beta2"), "autoscaling": ("v1", "v2")}
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """A kind as rules name it."""
+
+    group: str
+    version: str
+    kind: str
+    plural: str
+    namespaced: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Kinds:
+    """What is known beside the built-in kinds: (group, kind) -> (plural, namespaced), from CRDs."""
+
+    more: Mapping[tuple[str, str], tuple[str, bool]] = field(default_factory=dict)
+
+    def find(self, api_version: str, kind: str) -> Resource:
+        """The resource of a kind. A kind that nobody knows is taken for a namespaced one."""
+        group, _, version = api_version.rpartition("/")
+        plural, namespaced = self.more.get(
+            (group, kind), (guessed(kind), (group, kind) not in _CLUSTER_SCOPED)
+        )
+        return Resource(group, version, kind, plural, namespaced)
+
+
+def kinds_of(versions: SchemaVersions) -> Kinds:
+    """What the CRDs say that the workspace took in."""
+    return Kinds(versions.crds.resources if versions.crds else {})
+
+
+def guessed(kind: str) -> str:
+    """`NetworkPolicy` -> `networkpolicies`, `PriorityClass` -> `priorityclasses`, `Endpoints` -> itself."""
+    name = kind.lower()
+    if name.endswith("endpoints"):
+        return name
+    if name.endswith("s"):
+        return f"{name}es"
+    return f"{name[:-1]}ies" if name.endswith("y") else f"{name}s"

@@ -1,0 +1,161 @@
+"""Is a request one that a policy or a binding is about?
+
+Source: apiserver v0.34, pkg/admission/plugin/policy/matching and plugin/webhook/predicates.
+
+What cannot be told without a cluster is told as such: labels of a namespace that nobody renders, and an
+object that the server would first convert to another version.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gangplan.validate.apiserver.policy.kinds import VERSIONS, Resource
+from gangplan.validate.apiserver.policy.model import Body, Match, Rule
+from gangplan.validate.apiserver.policy.selectors import is_empty, selects
+
+CREATE, UPDATE = "CREATE", "UPDATE"
+EXEMPT_GROUP = "admissionregistration.k8s.io"
+
+
+class UndecidableError(Exception):
+    """The answer hangs on something that only the cluster knows; the text says on what."""
+
+
+class ConversionError(UndecidableError):
+    """The object would first be converted to another version."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Request:
+    """What is sent: the object (defaults applied), its resource, the operation, and its namespace's object.
+
+    `namespace` is the Namespace of a namespaced object, None where it is not rendered or there is none.
+    """
+
+    body: Body
+    resource: Resource
+    operation: str = CREATE
+    old: Body | None = None
+    namespace: Body | None = None
+
+    @property
+    def name(self) -> str:
+        """metadata.name, empty where the server makes one."""
+        return str((self.body.get("metadata") or {}).get("name") or "")
+
+    @property
+    def namespace_name(self) -> str:
+        """The namespace of the request; a Namespace has its own name here."""
+        if self.is_namespace:
+            return self.name
+        if not self.resource.namespaced:
+            return ""
+        return str((self.body.get("metadata") or {}).get("namespace") or "default")
+
+    @property
+    def is_namespace(self) -> bool:
+        """Whether the object is a Namespace."""
+        return (self.resource.group, self.resource.kind) == ("", "Namespace")
+
+
+def is_exempt(resource: Resource) -> bool:
+    """Policies never judge the objects that configure admission (IsExemptAdmissionConfigurationResource)."""
+    return resource.group == EXEMPT_GROUP
+
+
+def matches(match: Match, request: Request) -> bool:
+    """Whether the request is meant. Raises UndecidableError."""
+    unknown = _namespace_trouble(match, request)
+    if unknown is None and not _namespace_selected(match, request):
+        return False
+    if not _object_selected(match, request):
+        return False
+    if _any_rule(match.excludes, match, request):
+        return False
+    if match.rules and not _any_rule(match.rules, match, request):
+        return False
+    if unknown is not None:
+        raise UndecidableError(unknown)
+    return True
+
+
+def may_match(match: Match, resource: Resource, operation: str) -> bool:
+    """Whether a request for a resource can be meant, whatever its object. False is sure."""
+    versions = {resource.version, *(VERSIONS.get(resource.group, ()) if match.equivalent else ())}
+    return not match.rules or any(
+        _listed(rule.operations, operation)
+        and _listed(rule.groups, resource.group)
+        and any(_listed(rule.versions, version) for version in versions)
+        and any(_is_resource(name, resource.plural) for name in rule.resources)
+        for rule in match.rules
+    )
+
+
+def _namespace_trouble(match: Match, request: Request) -> str | None:
+    """Why the namespace selector can't be asked, or None."""
+    if is_empty(match.namespaces) or request.is_namespace or not request.resource.namespaced:
+        return None
+    if request.namespace is None:
+        return f"the labels of namespace {request.namespace_name} are not known: gangplan does not render it"
+    return None
+
+
+def _namespace_selected(match: Match, request: Request) -> bool:
+    if not request.resource.namespaced and not request.is_namespace:
+        return True  # cluster-scoped objects are never left out by it
+    if is_empty(match.namespaces):
+        return True
+    owner = request.body if request.is_namespace else request.namespace or {}
+    labels = dict((owner.get("metadata") or {}).get("labels") or {})
+    if request.namespace_name:
+        labels.setdefault("kubernetes.io/metadata.name", request.namespace_name)
+    return selects(match.namespaces, labels)
+
+
+def _object_selected(match: Match, request: Request) -> bool:
+    if is_empty(match.objects):
+        return True
+    bodies = [body for body in (request.body, request.old) if body]
+    return any(selects(match.objects, (body.get("metadata") or {}).get("labels")) for body in bodies)
+
+
+def _any_rule(rules: tuple[Rule, ...], match: Match, request: Request) -> bool:
+    if any(_rule(rule, request, request.resource.version) for rule in rules):
+        return True
+    if not match.equivalent:
+        return False
+    for version in VERSIONS.get(request.resource.group, ()):
+        if version != request.resource.version and any(_rule(rule, request, version) for rule in rules):
+            about = f"{request.resource.plural} of {request.resource.group}/{version}"
+            raise ConversionError(f"the policy names {about}; only the cluster can convert this object")
+    return False
+
+
+def _rule(rule: Rule, request: Request, version: str) -> bool:
+    resource = request.resource
+    return (
+        _scoped(rule.scope, request)
+        and _listed(rule.operations, request.operation)
+        and _listed(rule.groups, resource.group)
+        and _listed(rule.versions, version)
+        and any(_is_resource(name, resource.plural) for name in rule.resources)
+        and (not rule.names or request.name in rule.names)
+    )
+
+
+def _scoped(scope: str, request: Request) -> bool:
+    if scope == "*":
+        return True
+    is_cluster = not request.resource.namespaced or request.is_namespace
+    return is_cluster == (scope == "Cluster")
+
+
+def _listed(words: tuple[str, ...], word: str) -> bool:
+    return "*" in words or word in words
+
+
+def _is_resource(written: str, plural: str) -> bool:
+    """A rule names `plural`, `*`, `plural/*` or `*/*`; one with a subresource is never about a create."""
+    name, _, sub = written.partition("/")
+    return name in ("*", plural) and sub in ("", "*")

@@ -1,0 +1,64 @@
+"""The parameter objects of a binding (apiserver v0.34, policy/generic/policy_dispatcher.go)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from gangplan.validate.apiserver.policy.kinds import Kinds
+from gangplan.validate.apiserver.policy.matching import Request
+from gangplan.validate.apiserver.policy.model import Binding, Body, ParamRef, Policy
+from gangplan.validate.apiserver.policy.selectors import selects
+
+MISSING = "no params found for policy binding with `Deny` parameterNotFoundAction"
+UNPLACED = "cannot use namespaced paramRef in policy binding that matches cluster-scoped resources"
+
+
+class Known:
+    """The objects of a cluster that may be parameters, by kind and name."""
+
+    def __init__(self, bodies: Iterable[Body] = ()) -> None:
+        self._of_kind: dict[tuple[object, object], list[Body]] = {}
+        self._named: dict[tuple[object, object, object], list[Body]] = {}
+        for body in bodies:
+            kind = body.get("apiVersion"), body.get("kind")
+            self._of_kind.setdefault(kind, []).append(body)
+            self._named.setdefault((*kind, (body.get("metadata") or {}).get("name")), []).append(body)
+
+    def of(self, kind: tuple[str, str], name: str) -> Sequence[Body]:
+        """Those of an API version and kind, of one name where one is given."""
+        return self._named.get((*kind, name), ()) if name else self._of_kind.get(kind, ())
+
+
+class ParamError(Exception):
+    """The server refuses the request, in these words, because of the binding's parameters."""
+
+
+def params_of(
+    policy: Policy, binding: Binding, request: Request, known: Known, kinds: Kinds
+) -> list[Body | None]:
+    """The objects to judge with, one after the other; [None] where the policy or binding uses none.
+
+    None at all: the binding says nothing of this request. Raises ParamError.
+    """
+    ref = binding.params
+    if policy.param_kind is None or ref is None:
+        return [None]
+    resource = kinds.find(*policy.param_kind)
+    wanted = ""
+    if resource.namespaced:
+        wanted = ref.namespace or request.namespace_name
+        if not wanted:
+            raise ParamError(UNPLACED)
+    found: list[Body | None] = [
+        body for body in known.of(policy.param_kind, ref.name) if _is_meant(body, ref, wanted)
+    ]
+    if not found and ref.denies_when_missing:
+        raise ParamError(MISSING)
+    return found
+
+
+def _is_meant(body: Body, ref: ParamRef, namespace: str) -> bool:
+    metadata = body.get("metadata") or {}
+    if namespace and (metadata.get("namespace") or "default") != namespace:
+        return False
+    return bool(ref.name) or selects(ref.selector, metadata.get("labels"))

@@ -1,0 +1,182 @@
+"""Where in the object a value of an expression comes from.
+
+Values know nothing of their origin, so the tree is walked beside the evaluation: a select goes one field
+down, a `map` keeps the origin of each element, a `filter` also remembers what its condition looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from gangplan.cel.ast import Call, Comprehension, Ident, ListNode, Literal, Node, Select
+from gangplan.cel.errors import EvalError, UnknownError
+from gangplan.cel.values import Optional
+from gangplan.validate.apiserver.policy.model import Path
+
+# Functions whose value is their argument, or a part of it at the same place, in another type or form.
+SAME = frozenset(
+    (
+        *("orValue", "or", "value", "dyn", "optional.of", "optional.ofNonZeroValue"),
+        *("int", "uint", "double", "string", "quantity", "trim", "lowerAscii", "upperAscii"),
+    )
+)
+# What a path begins with that leads into the parameters instead of the object.
+PARAMS = "params:"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The origin of a value: a path of the object, or the origins of a list's elements.
+
+    `why` are the paths that a condition looked at when it kept this element.
+    """
+
+    path: Path | None = None
+    items: tuple[Place, ...] | None = None
+    why: tuple[Path, ...] = ()
+
+    def down(self, step: str | int) -> Place | None:
+        """The origin of a part."""
+        if self.path is not None:
+            return Place((*self.path, step))
+        if self.items is not None and isinstance(step, int) and 0 <= step < len(self.items):
+            return self.items[step]
+        return None
+
+    def paths(self) -> Iterator[Path]:
+        """Every path in it, the ones of a condition rather than the element's own."""
+        if self.why:
+            yield from self.why
+        elif self.items is not None:
+            for item in self.items:
+                yield from item.paths()
+        elif self.path is not None:
+            yield self.path
+
+
+Places = Mapping[str, Place]
+NOWHERE = Place()
+_ROOTS = {"object": Place(()), "params": Place((PARAMS,))}
+
+
+@dataclass(slots=True)
+class Finder:
+    """Finds origins. `evaluate` gives the value of a node with loop variables bound; `trees` are the trees of
+    the policy's variables; `looked` the paths that a condition looked at when it had (not) this value."""
+
+    evaluate: Callable[[Node, Mapping[str, Any]], Any]
+    trees: Mapping[str, Node]
+    looked: Callable[[Node, Mapping[str, Any], Places, bool], list[Path]]
+
+    def of(self, node: Node, values: Mapping[str, Any], places: Places) -> Place | None:
+        """The origin of a node's value, None where it has none."""
+        if isinstance(node, Ident):
+            return _ROOTS.get(node.name) or places.get(node.name)
+        if isinstance(node, Select):
+            return self._select(node, values, places)
+        if isinstance(node, Call):
+            return self._call(node, values, places)
+        if isinstance(node, ListNode):
+            return Place(items=tuple(self.of(one, values, places) or NOWHERE for one in node.elements))
+        if isinstance(node, Comprehension):
+            return self._loop(node, values, places)
+        return None
+
+    def tree_of(self, node: Node) -> Node | None:
+        """The tree of the variable that a node names (`variables.x`)."""
+        if isinstance(node, Select) and isinstance(node.operand, Ident) and node.operand.name == "variables":
+            return self.trees.get(node.field)
+        return None
+
+    def _select(self, node: Select, values: Mapping[str, Any], places: Places) -> Place | None:
+        tree = self.tree_of(node)
+        if tree is not None:
+            return self.of(tree, {}, {})
+        place = self.of(node.operand, values, places)
+        return place.down(node.field) if place else None
+
+    def _call(self, node: Call, values: Mapping[str, Any], places: Places) -> Place | None:
+        name, given = node.function, node.arguments
+        if name in SAME:
+            return self.of(node.target or given[0], values, places)
+        if name in ("_?._", "_[_]", "_[?_]"):
+            place = self.of(given[0], values, places)
+            step = self._step(given[1], values)
+            return place.down(step) if place and step is not None else None
+        if name == "split" and node.target is not None:
+            place, parts = self.of(node.target, values, places), self._value(node, values)
+            return Place(items=(place,) * len(parts)) if place and isinstance(parts, list | tuple) else None
+        if name == "_?_:_":
+            branch = given[1] if self._value(given[0], values) is True else given[2]
+            return self.of(branch, values, places)
+        if name == "_+_" and isinstance(self._value(node, values), list | tuple):
+            lists = [self.elements(one, values, places) for one in given]
+            return Place(items=tuple(place for part in lists for place, _ in part))
+        if name == "flatten" and node.target is not None:
+            inner = self.elements(node.target, values, places)
+            return Place(items=tuple(one for place, value in inner for one in _items(place, value)))
+        return None
+
+    def entry(self, node: Call, values: Mapping[str, Any], places: Places) -> Place | None:
+        """The origin of the entry that `key in mapping` asks for, be it there or not."""
+        place, step = self.of(node.arguments[1], values, places), self._step(node.arguments[0], values)
+        is_mapping = isinstance(self._value(node.arguments[1], values), Mapping)
+        return place.down(step) if place and is_mapping and step is not None else None
+
+    def _step(self, node: Node, values: Mapping[str, Any]) -> str | int | None:
+        step = node.value if isinstance(node, Literal) else self._value(node, values)
+        return step if isinstance(step, str | int) else None
+
+    def _loop(self, node: Comprehension, values: Mapping[str, Any], places: Places) -> Place | None:
+        if node.macro not in ("map", "filter") or node.variable2:
+            return None
+        kept: list[Place] = []
+        for place, value in self.elements(node.range, values, places):
+            inner, known = {**values, node.variable: value}, {**places, node.variable: place}
+            condition, result = _parts(node)
+            if condition is not None and self._value(condition, inner) is not True:
+                continue
+            found = (self.of(result, inner, known) or NOWHERE) if result is not None else place
+            if condition is not None:
+                why = tuple(self.looked(condition, inner, known, False)) or found.why
+                found = Place(found.path, found.items, why)
+            kept.append(found)
+        return Place(items=tuple(kept))
+
+    def elements(self, node: Node, values: Mapping[str, Any], places: Places) -> list[tuple[Place, Any]]:
+        """The elements of a list with their origins."""
+        value = self._value(node, values)
+        if isinstance(value, Optional):
+            value = value.value
+        if not isinstance(value, list | tuple):
+            return []
+        place = self.of(node, values, places)
+        return list(zip(_items(place or NOWHERE, value), value, strict=True))
+
+    def _value(self, node: Node, values: Mapping[str, Any]) -> Any:
+        try:
+            return self.evaluate(node, values)
+        except (EvalError, UnknownError):
+            return None
+
+
+def _items(place: Place, value: Any) -> list[Place]:
+    """An origin for each element of a value."""
+    count = len(value) if isinstance(value, list | tuple) else 0
+    if place.items is not None and len(place.items) == count:
+        return list(place.items)
+    return [place.down(index) or NOWHERE for index in range(count)]
+
+
+def _parts(node: Comprehension) -> tuple[Node | None, Node | None]:
+    """The condition and the result of a `map` or `filter`, as cel-go's macros write them: step is
+    `accumulator + [result]`, or with a condition `condition ? accumulator + [result] : accumulator`."""
+    step, condition = node.step, None
+    if isinstance(step, Call) and step.function == "_?_:_":
+        condition, step = step.arguments[0], step.arguments[1]
+    result: Node | None = None
+    if isinstance(step, Call) and step.function == "_+_" and isinstance(step.arguments[1], ListNode):
+        result = step.arguments[1].elements[0]
+    return condition, None if node.macro == "filter" else result

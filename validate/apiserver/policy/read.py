@@ -1,0 +1,155 @@
+"""Objects in; the policies, bindings and parameters among them, and whatever is wrong with them, out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from gangplan.findings import Location, Severity
+from gangplan.objects import ADMISSION, BINDING, POLICY
+from gangplan.validate.apiserver.policy.checks import binding_problems, policy_problems
+from gangplan.validate.apiserver.policy.checks_match import RULE
+from gangplan.validate.apiserver.policy.compiled import Compiled, compiled
+from gangplan.validate.apiserver.policy.model import (
+    Binding,
+    Body,
+    Written,
+    binding_of,
+    policy_of,
+)
+from gangplan.validate.apiserver.schema import SchemaVersions, minor_key
+from gangplan.validate.apiserver.schema import problems as schema_problems
+
+RULE_INERT = "policy-inert"
+
+
+# The policies that come with gangplan compile from this minor on; tests show it, so a start need not.
+SHIPPED_FROM = 31
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """Something wrong with a policy or binding itself."""
+
+    rule: str
+    where: Location
+    message: str
+    help: str = ""
+    severity: Severity = Severity.ERROR
+    is_repeat: bool = False  # a name that another object of the kind has
+
+
+@dataclass(slots=True)
+class Reading:
+    """What objects hold. `policies` and `bindings` are sound; `others` may be parameters."""
+
+    policies: list[Compiled] = field(default_factory=list)
+    bindings: list[Binding] = field(default_factory=list)
+    others: list[Body] = field(default_factory=list)
+    troubles: list[Trouble] = field(default_factory=list)
+
+
+def read(objects: Sequence[Written], versions: SchemaVersions) -> Reading:
+    """Policies compiled for the cluster's Kubernetes, bindings, and the rest. Never raises."""
+    reading = Reading()
+    seen: dict[tuple[str, str], Written] = {}
+    names: set[str] = set()
+    bound: set[str] = set()  # by bindings that are wrong themselves
+    for written in objects:
+        kind = _kind(written)
+        if kind is None:
+            reading.others.append(written.body)
+            continue
+        wrong = [] if _is_trusted(written, versions) else list(_wrong(written, kind, versions))
+        wrong = wrong or list(_twice(written, kind, seen))
+        name = (written.body.get("metadata") or {}).get("name") if isinstance(written.body, dict) else None
+        if kind == POLICY and isinstance(name, str):
+            names.add(name)
+        if wrong:
+            reading.troubles += wrong
+            bound |= _bound_badly(written, kind)
+        elif kind == BINDING:
+            reading.bindings.append(binding_of(written))
+        else:
+            _compile(written, versions, reading)
+    reading.policies.sort(key=lambda one: one.policy.name)
+    reading.bindings.sort(key=lambda one: one.name)
+    reading.troubles += _inert(reading, names, bound)
+    return reading
+
+
+def _kind(written: Written) -> str | None:
+    """Which of the two kinds an object is, None for another. Older API versions hold the same fields."""
+    body = written.body
+    if not isinstance(body, dict) or not str(body.get("apiVersion")).startswith(
+        "admissionregistration.k8s.io/"
+    ):
+        return None
+    kind = body.get("kind")
+    return kind if kind in (POLICY, BINDING) else None
+
+
+def _is_trusted(written: Written, versions: SchemaVersions) -> bool:
+    """Whether the tests have shown that nothing is wrong with it (tests/packs)."""
+    return written.is_shipped and minor_key(versions.kubernetes)[1] >= SHIPPED_FROM
+
+
+def _wrong(written: Written, kind: str, versions: SchemaVersions) -> Iterator[Trouble]:
+    version = written.body.get("apiVersion")
+    if version != ADMISSION:
+        help = f"Write apiVersion: {ADMISSION} (Kubernetes 1.30 and later)."
+        yield Trouble(
+            RULE, written.where(("apiVersion",)), f"{kind} is read as {ADMISSION}, not {version}", help
+        )
+        return
+    problems = schema_problems(written.body, versions)
+    if not problems:
+        problems = policy_problems(written.body) if kind == POLICY else binding_problems(written.body)
+    for problem in problems:
+        yield Trouble(RULE, written.where(problem.path), problem.message, problem.help)
+
+
+def _twice(written: Written, kind: str, seen: dict[tuple[str, str], Written]) -> Iterator[Trouble]:
+    key = kind, written.body["metadata"]["name"]
+    first = seen.setdefault(key, written)
+    if first is not written:
+        where = written.where(("metadata", "name"))
+        message = f"there is another {kind} '{key[1]}': {first.where(('metadata', 'name'))}"
+        yield Trouble(RULE, where, message, "Rename one of them.", is_repeat=True)
+
+
+def _compile(written: Written, versions: SchemaVersions, reading: Reading) -> None:
+    policy = policy_of(written)
+    programs = compiled(policy, minor_key(versions.kubernetes)[1])
+    if _is_trusted(written, versions) or not programs.refused:
+        reading.policies.append(programs)
+        return
+    for one in programs.refused:
+        message = f"policy '{policy.name}': {one.message}"
+        help = one.help or "The API server would refuse the policy: correct the expression."
+        reading.troubles.append(Trouble(one.rule, one.where, message, help))
+
+
+def _bound_badly(written: Written, kind: str) -> set[str]:
+    """The policy of a wrong binding: that was told, and "nothing binds it" would lead away from it."""
+    spec = written.body.get("spec")
+    name = spec.get("policyName") if kind == BINDING and isinstance(spec, dict) else None
+    return {name} if isinstance(name, str) else set()
+
+
+def _inert(reading: Reading, names: set[str], bound_badly: set[str]) -> Iterator[Trouble]:
+    """Bindings of policies that are not there, and policies that nothing binds: neither does anything."""
+    bound = {one.policy for one in reading.bindings} | bound_badly
+    for one in reading.bindings:
+        if one.policy not in names:
+            where = one.written.where(("spec", "policyName"))
+            message = f"binding '{one.name}' is of policy '{one.policy}', which is not here: it does nothing"
+            help = "Correct policyName, or add the policy."
+            yield Trouble(RULE_INERT, where, message, help, Severity.WARNING)
+    for compiled_one in reading.policies:
+        policy = compiled_one.policy
+        if policy.name not in bound:
+            where = policy.written.where(("metadata", "name"))
+            message = f"nothing binds policy '{policy.name}': it does nothing"
+            help = f"Add a {BINDING} with policyName: {policy.name}."
+            yield Trouble(RULE_INERT, where, message, help, Severity.WARNING)

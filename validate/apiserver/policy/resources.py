@@ -1,0 +1,93 @@
+"""Policies that are about nothing: resources that no server of the cluster's versions has.
+
+Kubernetes takes any word for a resource, and a policy about `trainjob` matches nothing for ever.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Mapping
+
+from gangplan.validate.apiserver.policy.checks_match import Problems, wrong
+from gangplan.validate.apiserver.policy.kinds import Kinds
+from gangplan.validate.apiserver.policy.model import Body
+from gangplan.validate.apiserver.schema import SchemaVersions, kinds
+
+# What Kubernetes itself serves, by group: its api/discovery, the same in v1.33, v1.34 and v1.36.
+BUILT_IN = {
+    "": (
+        "bindings componentstatuses configmaps endpoints events limitranges namespaces nodes"
+        " persistentvolumeclaims persistentvolumes pods podtemplates replicationcontrollers resourcequotas"
+        " secrets serviceaccounts services"
+    ),
+    "apps": "controllerrevisions daemonsets deployments replicasets statefulsets",
+    "autoscaling": "horizontalpodautoscalers",
+    "batch": "cronjobs jobs",
+    "coordination.k8s.io": "leasecandidates leases",
+    "discovery.k8s.io": "endpointslices",
+    "networking.k8s.io": "ingressclasses ingresses ipaddresses networkpolicies servicecidrs",
+    "node.k8s.io": "runtimeclasses",
+    "policy": "poddisruptionbudgets",
+    "rbac.authorization.k8s.io": "clusterrolebindings clusterroles rolebindings roles",
+    "storage.k8s.io": (
+        "csidrivers csinodes csistoragecapacities storageclasses volumeattachments volumeattributesclasses"
+    ),
+}
+# Kinds of Kueue that have no schema here (CRDs of v0.15 to v0.19).
+_MORE = {"kueue.x-k8s.io": "workloads"}
+# Groups of which only some kinds are known, or that gain kinds with every minor.
+_OPEN = frozenset(
+    {
+        "admissionregistration.k8s.io",
+        "external-secrets.io",
+        "monitoring.coreos.com",
+        "scheduling.k8s.io",
+    }
+)
+
+
+def served(versions: SchemaVersions, known: Kinds) -> dict[str, frozenset[str]]:
+    """Plurals by group, for groups of which all are known."""
+    found = {group: set(names.split()) for group, names in BUILT_IN.items()}
+    for api_version, kind in kinds(versions):
+        resource = known.find(api_version, kind)
+        if resource.group not in _OPEN:
+            found.setdefault(resource.group, set()).add(resource.plural)
+    for (group, _), (plural, _) in known.more.items():
+        if group not in _OPEN:
+            found.setdefault(group, set()).add(plural)
+    return {group: frozenset({*names, *_MORE.get(group, "").split()}) for group, names in found.items()}
+
+
+def unknown_resources(policy: Body, groups: Mapping[str, frozenset[str]]) -> Problems:
+    """Entries of resourceRules that match nothing in groups of which everything is known."""
+    constraints = policy["spec"].get("matchConstraints") or {}
+    for index, rule in enumerate(constraints.get("resourceRules") or ()):
+        named = rule.get("apiGroups") or ()
+        if not named or not all(group in groups for group in named):
+            continue  # a group that nobody knows here, or all of them
+        there = frozenset[str]().union(*(groups[group] for group in named))
+        for place, entry in enumerate(rule.get("resources") or ()):
+            name = entry.partition("/")[0]
+            if name != "*" and name not in there:
+                path = ("spec", "matchConstraints", "resourceRules", index, "resources", place)
+                yield wrong(path, _said(name, named), _help(name, groups, there))
+
+
+def _said(name: str, named: list[str]) -> str:
+    where = " and ".join(group or "the core group" for group in named)
+    return f"{where} has no resource '{name}': the policy is about nothing"
+
+
+def _help(name: str, groups: Mapping[str, frozenset[str]], there: frozenset[str]) -> str:
+    close = difflib.get_close_matches(name.lower(), sorted(there), n=1, cutoff=0.6)
+    if close:
+        return f"Did you mean '{close[0]}'?"
+    homes = list(_homes(name, groups))
+    if homes:
+        return f"It is in apiGroups: [{homes[0]}]."
+    return f"Known: {', '.join(sorted(there)[:8])}."
+
+
+def _homes(name: str, groups: Mapping[str, frozenset[str]]) -> Iterator[str]:
+    return (group or '""' for group in sorted(groups) if name in groups[group])

@@ -1,0 +1,21 @@
+"""A LabelSelector against labels (apimachinery v0.34, pkg/apis/meta/v1/helpers.go and pkg/labels)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from gangplan.validate.apiserver.labels import takes
+
+
+def selects(selector: Mapping[str, Any] | None, labels: Mapping[str, str] | None) -> bool:
+    """Whether a selector that its schema let through takes an object with these labels.
+
+    None is an empty selector, which takes everything.
+    """
+    return takes(selector or {}, labels or {})
+
+
+def is_empty(selector: Mapping[str, Any] | None) -> bool:
+    """Whether it asks for nothing at all."""
+    return not (selector or {}).get("matchLabels") and not (selector or {}).get("matchExpressions")

@@ -1,0 +1,279 @@
+"""One object and a cluster's versions in, the places where the object breaks its schema out.
+
+The schema files (schemas/*.json, docs/decisions/0004-schemas.md) hold each distinct definition once, by the
+first minor that has it; a kind's schema is assembled from them when it is first asked for.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import Any, Protocol
+
+from gangplan.validate.apiserver import schema_messages as words
+from gangplan.validate.apiserver.schema_lists import has_repeats, keyed_lists, repeats
+from gangplan.validate.apiserver.schema_messages import Problem, Schema
+
+SCHEMA_FILES = Path(__file__).parent / "schemas"
+# Groups that an add-on serves; every other group belongs to Kubernetes itself.
+COMPONENT_OF_GROUP = {
+    "trainer.kubeflow.org": "trainer",
+    "jobset.x-k8s.io": "jobset",
+    "kueue.x-k8s.io": "kueue",
+    "monitoring.coreos.com": "addons",
+    "external-secrets.io": "addons",
+}
+# The one state of schemas/addons.yaml: no cluster file states the versions of these add-ons.
+ADDONS = "1"
+
+
+class Crds(Protocol):
+    """Kinds of CRDs that a workspace took in (crdrules/registry.py)."""
+
+    @property
+    def resources(self) -> Mapping[tuple[str, str], tuple[str, bool]]:
+        """(group, kind) -> (plural, whether its objects stand in namespaces)."""
+
+    def schema(self, api_version: str, kind: str) -> Schema | None:
+        """The structural schema of a kind; None for a kind that was not taken in."""
+
+    def engine(self, api_version: str, kind: str, minor: int) -> Engine | None:
+        """What checks objects of a kind on Kubernetes 1.`minor`; None for a kind that was not taken in."""
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaVersions:
+    """The minors of one cluster (`1.34`, `2.3`, `0.19`, `0.12`); None where a component is not installed.
+
+    Trainer brings its own JobSet types, so `jobset` matters only to objects of kind JobSet.
+    """
+
+    kubernetes: str
+    trainer: str | None = None
+    kueue: str | None = None
+    jobset: str | None = None
+    crds: Crds | None = None  # kinds that the workspace took in
+
+    def minor(self, component: str) -> str | None:
+        """The minor of a component by its name."""
+        value: str | None = ADDONS if component == "addons" else getattr(self, component)
+        return value
+
+
+class Engine:
+    """The compiled schema of one kind at one version."""
+
+    def __init__(self, component: str, minor: str, gvk: str) -> None:
+        import jsonschema_rs  # 20 ms: only a command that validates pays for it
+
+        schema = assemble(component, minor, gvk)
+        self.schema = schema
+        self.component, self.minor = component, minor
+        self._root: str = load(component)["kinds"][gvk]
+        self._validator = jsonschema_rs.Draft202012Validator(schema)
+        self._keyed = keyed_lists(schema, schema["$defs"], {})
+
+    def accepts(self, body: dict[str, Any]) -> bool:
+        """Whether nothing is wrong. The only call made for a good object."""
+        return self._validator.is_valid(body) and not has_repeats(body, self._keyed)
+
+    def problems(self, body: dict[str, Any]) -> list[Problem]:
+        """Everything that is wrong, in the order of the path."""
+        found = list(repeats(body, self._keyed, ()))
+        errors = list(self._validator.iter_errors(body))
+        mistyped = {tuple(error.instance_path) for error in errors if error.schema_path[-1] == "type"}
+        for error in errors:
+            path = tuple(error.instance_path)
+            if path in mistyped and error.schema_path[-1] in ("enum", "const"):
+                continue  # one cause, one problem
+            if error.schema_path[-1] != "additionalProperties":
+                found += words.explain(self.schema, path, list(error.schema_path), error.instance, error.kind)
+                continue
+            # Of a mapping that has no fields at all, the engine names a value and not the mapping.
+            for problem in words.explain(self.schema, path, list(error.schema_path), at(body, path), None):
+                found.append(self._other_minor(problem, list(error.schema_path)))
+        return words.in_order(found) or [Problem((), "the object breaks its schema")]
+
+    def _other_minor(self, problem: Problem, schema_path: list[str | int]) -> Problem:
+        """The problem of an unknown field, with the other minors of the component that do have the field."""
+        name = str(schema_path[1]) if schema_path[0] == "$defs" else self._root
+        minors = _minors_with(self.component, name, str(problem.path[-1]))
+        if not minors:
+            return problem
+        help = f"{self.component} {', '.join(minors)} has this field, {self.minor} does not"
+        return replace(problem, help=help)
+
+
+def at(value: Any, path: tuple[str | int, ...]) -> Any:
+    """The value at a path."""
+    for step in path:
+        value = value[step]
+    return value
+
+
+def problems(body: dict[str, Any], versions: SchemaVersions) -> list[Problem]:
+    """All that the schema of the object's kind finds wrong with it, for the given versions; never raises.
+
+    An object whose kind or version has no schema here is one problem of rule `schema-missing`: what was
+    not checked is not called good.
+    """
+    api_version, kind = body.get("apiVersion"), body.get("kind")
+    if not isinstance(api_version, str) or not isinstance(kind, str):
+        return words.no_identity(body)
+    found = engine_for(versions, api_version, kind)
+    if isinstance(found, Problem):
+        return [found]
+    try:
+        return [] if found.accepts(body) else found.problems(body)
+    except ValueError as error:  # a key that is no text, or a date: nothing that JSON can say
+        return [Problem((), f"the object holds a value that JSON does not have: {error}")]
+
+
+def schema_for(versions: SchemaVersions, api_version: str, kind: str) -> Schema | None:
+    """The self-contained JSON Schema (draft 2020-12) of a kind, or None when the versions do not serve it."""
+    engine = engine_for(versions, api_version, kind)
+    return None if isinstance(engine, Problem) else engine.schema
+
+
+def kinds(versions: SchemaVersions) -> list[tuple[str, str]]:
+    """Every (apiVersion, kind) that has a schema for these versions, sorted."""
+    out = []
+    for component in ("kubernetes", "jobset", "trainer", "kueue", "addons"):
+        minor = versions.minor(component)
+        content = load(component)
+        if minor in content["versions"]:
+            for gvk in content["kinds"]:
+                api_version, kind = gvk.rsplit("/", 1)
+                out.append((api_version, kind))
+    return sorted(out)
+
+
+def materialise(versions: SchemaVersions, directory: Path, only: Collection[str] | None = None) -> Path:
+    """Write one file a kind (of `only` these, when given) for kubeconform, named as it asks.
+
+    To be used as `-schema-location 'DIRECTORY/{{.ResourceKind}}{{.KindSuffix}}.json'`: kind in lower case,
+    first label of the group if any, version. A file that is already right is not touched.
+    """
+    directory.mkdir(parents=True, exist_ok=True)
+    for api_version, kind in kinds(versions):
+        if only is not None and kind not in only:
+            continue
+        group, _, version = api_version.rpartition("/")
+        name = "-".join(part for part in (kind.lower(), group.split(".")[0], version) if part) + ".json"
+        text = json.dumps(schema_for(versions, api_version, kind), separators=(",", ":"), sort_keys=True)
+        file = directory / name
+        if not file.exists() or file.read_text(encoding="utf-8") != text:
+            # Another process may be reading the same cache: it sees the old file or the new one.
+            fresh = directory / f".{name}.{os.getpid()}"
+            fresh.write_text(text, encoding="utf-8")
+            fresh.replace(file)
+    return directory
+
+
+@lru_cache(maxsize=1024)
+def engine_for(versions: SchemaVersions, api_version: str, kind: str) -> Engine | Problem:
+    """The compiled schema, or why there is none."""
+    component = COMPONENT_OF_GROUP.get(api_version.rpartition("/")[0], "kubernetes")
+    minor = versions.minor(component)
+    content = load(component)
+    if minor is None:
+        return words.not_installed(api_version, kind, component)
+    if minor not in content["versions"]:
+        return words.unknown_version(api_version, kind, component, minor, content["versions"])
+    if f"{api_version}/{kind}" not in content["kinds"]:
+        minor_number = minor_key(versions.kubernetes)[1]
+        imported = versions.crds.engine(api_version, kind, minor_number) if versions.crds else None
+        if imported is not None:
+            return imported
+        return words.unknown_kind(api_version, kind, component, minor, content["kinds"])
+    return _engine(component, minor, f"{api_version}/{kind}")
+
+
+@cache
+def _engine(component: str, minor: str, gvk: str) -> Engine:
+    """Shared by all clusters of the same minor."""
+    return Engine(component, minor, gvk)
+
+
+@cache
+def load(component: str) -> dict[str, Any]:
+    """The content of one schema file (its layout: schemas/build.py)."""
+    content: dict[str, Any] = json.loads((SCHEMA_FILES / f"{component}.json").read_bytes())
+    return content
+
+
+def assemble(component: str, minor: str, gvk: str) -> Schema:
+    """One kind's schema with exactly the definitions that it reaches."""
+    content = load(component)
+    sources = [(content["definitions"], minor)]
+    sources += [(load(name)["definitions"], base) for name, base in content["base"].get(minor, {}).items()]
+    root: str = content["kinds"][gvk]
+    reached: dict[str, Schema] = {}
+    todo = [root]
+    while todo:
+        name = todo.pop()
+        if name not in reached:
+            variants = [_variant(name, definitions, at) for definitions, at in sources]
+            reached[name] = next(schema for schema in variants if schema is not None)
+            todo += _references(reached[name])
+    out = dict(reached.pop(root))
+    out["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+    out["$defs"] = dict(sorted(reached.items()))
+    return out
+
+
+def _variant(name: str, definitions: dict[str, Any], minor: str) -> Schema | None:
+    """The definition as the newest minor not above ours has it."""
+    past = [since for since in definitions.get(name, ()) if minor_key(since) <= minor_key(minor)]
+    found: Schema | None = definitions[name][max(past, key=minor_key)] if past else None
+    return found
+
+
+def _minors_with(component: str, name: str, field: str) -> list[str]:
+    """The minors of a component whose definition `name` has a field."""
+    content = load(component)
+    schemas = [(minor, _variant(name, content["definitions"], minor)) for minor in content["versions"]]
+    return [minor for minor, schema in schemas if schema and field in schema.get("properties", {})]
+
+
+@cache
+def minor_key(minor: str) -> tuple[int, ...]:
+    """`0.10` -> (0, 10), which sorts after (0, 9)."""
+    return tuple(int(part) for part in minor.split("."))
+
+
+def _references(schema: Any) -> list[str]:
+    """The names of the definitions that a schema refers to."""
+    if isinstance(schema, list):
+        return [name for one in schema for name in _references(one)]
+    if not isinstance(schema, dict):
+        return []
+    own = [schema["$ref"].removeprefix("#/$defs/")] if isinstance(schema.get("$ref"), str) else []
+    return own + [
+        name for one in schema.values() if isinstance(one, dict | list) for name in _references(one)
+    ]
+
+
+def problems_reference(body: dict[str, Any], versions: SchemaVersions) -> list[Problem]:
+    """The same verdict from the reference implementation of JSON Schema, slow and in its words: for tests."""
+    from jsonschema import Draft202012Validator, ValidationError, validators
+
+    def pattern(_: Any, value: str, instance: Any, __: Any) -> Iterator[ValidationError]:
+        # `$` matches before a final newline in Python and nowhere else.
+        if isinstance(instance, str) and not re.search(value.replace("$", r"\Z"), instance):
+            yield ValidationError(f"{instance!r} does not match {value!r}")
+
+    engine = engine_for(versions, body["apiVersion"], body["kind"])
+    if isinstance(engine, Problem):
+        return [engine]
+    extend: Any = validators.extend  # untyped
+    validator = extend(Draft202012Validator, {"pattern": pattern})(engine.schema)
+    found = [Problem(tuple(error.absolute_path), error.message) for error in validator.iter_errors(body)]
+    return words.in_order(
+        [*found, *repeats(body, keyed_lists(engine.schema, engine.schema["$defs"], {}), ())]
+    )

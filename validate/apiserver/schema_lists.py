@@ -1,0 +1,109 @@
+"""Lists whose entries have a key: where a schema has them, and which keys an object repeats.
+
+JSON Schema cannot say that keys are unique; the API server insists on it for custom resources and for every
+server-side apply.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from gangplan.validate.apiserver import schema_messages as words
+from gangplan.validate.apiserver.schema_messages import Problem, Schema, Step
+
+LIST_KEYS = "x-kubernetes-list-map-keys"
+# A missing key counts as its default: two ports 80, one of them said to be TCP, are the same.
+DEFAULT_KEYS = {"protocol": "TCP"}
+
+
+@dataclass(slots=True)
+class Keyed:
+    """Where keyed lists stand below a value: in its fields, or in the items of a list."""
+
+    keys: tuple[str, ...] = ()
+    items: Keyed | None = None
+    fields: dict[str, Keyed] | None = None
+
+
+def keyed_lists(
+    schema: Schema, definitions: dict[str, Schema], seen: dict[str, Keyed | None]
+) -> Keyed | None:
+    """The keyed lists below a schema, or None when there are none."""
+    reference = schema.get("$ref")
+    if isinstance(reference, str):
+        name = reference.removeprefix("#/$defs/")
+        if name not in seen:
+            seen[name] = None
+            seen[name] = keyed_lists(definitions[name], definitions, seen)
+        return seen[name]
+    if "items" in schema:
+        items = keyed_lists(schema["items"], definitions, seen)
+        keys = tuple(schema.get(LIST_KEYS, ()))
+        return Keyed(keys, items) if keys or items else None
+    fields = {}
+    for name, value in schema.get("properties", {}).items():
+        below = keyed_lists(value, definitions, seen)
+        if below:
+            fields[name] = below
+    return Keyed(fields=fields) if fields else None
+
+
+def has_repeats(value: Any, keyed: Keyed | None) -> bool:
+    """Whether some keyed list holds a key twice. Written for speed: it runs for every good object."""
+    if keyed is None:
+        return False
+    fields = keyed.fields
+    if fields is not None:
+        if isinstance(value, dict):
+            for name, item in value.items():
+                below = fields.get(name)
+                if below is not None and has_repeats(item, below):
+                    return True
+        return False
+    if not isinstance(value, list):
+        return False
+    if keyed.keys and len(value) > 1 and _repeats_one(value, keyed.keys):
+        return True
+    items = keyed.items
+    if items is not None:
+        for item in value:
+            if has_repeats(item, items):
+                return True
+    return False
+
+
+def _repeats_one(value: list[Any], keys: tuple[str, ...]) -> bool:
+    """Whether two entries have the same keys. An odd entry or key is the schema's to find, not ours."""
+    try:
+        held = [tuple(item.get(name, DEFAULT_KEYS.get(name)) for name in keys) for item in value]
+        return len(set(held)) < len(held)
+    except (AttributeError, TypeError):  # an entry that is no mapping, a key that cannot be hashed
+        return any(count > 1 for count in _counts(value, keys).values())
+
+
+def repeats(value: Any, keyed: Keyed | None, path: tuple[Step, ...]) -> Iterator[Problem]:
+    """A problem for each key that a keyed list holds more than once."""
+    if keyed is None:
+        return
+    if keyed.fields is not None and isinstance(value, dict):
+        for name, below in keyed.fields.items():
+            if name in value:
+                yield from repeats(value[name], below, (*path, name))
+    elif keyed.fields is None and isinstance(value, list):
+        for key, count in (_counts(value, keyed.keys) if keyed.keys else {}).items():
+            if count > 1:
+                yield words.repeated(path, keyed.keys, key, count)
+        for index, item in enumerate(value):
+            yield from repeats(item, keyed.items, (*path, index))
+
+
+def _counts(value: list[Any], keys: tuple[str, ...]) -> dict[tuple[str, ...], int]:
+    """How often each key occurs; entries that are no mapping or have another type of key are not counted."""
+    out: dict[tuple[str, ...], int] = {}
+    for item in value:
+        if isinstance(item, dict):
+            key = tuple(repr(item.get(name, DEFAULT_KEYS.get(name))) for name in keys)
+            out[key] = out.get(key, 0) + 1
+    return out

@@ -1,0 +1,291 @@
+"""Make the schema files of this folder: `python validate/apiserver/schemas/build.py [FOLDER OF DOWNLOADS]`.
+
+Development only. Downloads pinned packages (or takes them from the folder), brings their schemas to one
+plain form, adds the facts of constraints.yaml, kueue.yaml and addons.yaml, and writes kubernetes.json,
+jobset.json, trainer.json, kueue.json and addons.json. Each file holds every distinct definition once, by the
+first minor that has it:
+{"versions": [...], "base": {...}, "kinds": {...}, "definitions": {name: {minor: schema or null}}}.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+import zipfile
+from copy import deepcopy
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from gangplan.validate.apiserver.schemas.overlay import Overlay, minor_key, written
+from gangplan.validate.apiserver.schemas.sources import Definitions, Schema, kubernetes, trainer
+
+HERE = Path(__file__).parent
+PACKAGES = {
+    "kubernetes": "kubernetes-validate==1.37.0",
+    "trainer-2.1": "kubeflow-trainer-api==2.1.0",
+    "trainer-2.2": "kubeflow-trainer-api==2.2.1",
+    "trainer-2.3": "kubeflow-trainer-api==2.3.0",
+}
+MINORS = {
+    "kubernetes": [f"1.{minor}" for minor in range(30, 38)],
+    "jobset": ["0.10", "0.11", "0.12"],
+    "trainer": ["2.1", "2.2", "2.3"],
+    "kueue": [f"0.{minor}" for minor in range(15, 20)],
+    # The state of addons.yaml: what it holds does not depend on anything that a cluster file states.
+    "addons": ["1"],
+}
+# The JobSet that each Trainer embeds (its go.mod), and the Kubernetes minor whose types are, field for
+# field, the ones that its published models and CRDs carry.
+JOBSET_OF = {"2.1": "0.10", "2.2": "0.11", "2.3": "0.12"}
+KUBERNETES_OF = {"2.1": "1.34", "2.2": "1.36", "2.3": "1.36"}
+KUEUE_KUBERNETES = "1.34"
+ADDONS_KUBERNETES = "1.34"
+
+BUILT_IN = {
+    "v1": "core",
+    "batch/v1": "batch",
+    "networking.k8s.io/v1": "networking",
+    "rbac.authorization.k8s.io/v1": "rbac",
+    "scheduling.k8s.io/v1": "scheduling",
+    "admissionregistration.k8s.io/v1": "admissionregistration",
+}
+KINDS = {
+    "v1": "Namespace ServiceAccount ConfigMap PersistentVolumeClaim ResourceQuota LimitRange Pod",
+    "batch/v1": "Job CronJob",
+    "networking.k8s.io/v1": "NetworkPolicy",
+    "rbac.authorization.k8s.io/v1": "Role RoleBinding ClusterRole ClusterRoleBinding",
+    "scheduling.k8s.io/v1": "PriorityClass",
+    "admissionregistration.k8s.io/v1": "ValidatingAdmissionPolicy ValidatingAdmissionPolicyBinding",
+}
+MODELS = [
+    "TrainerV1alpha1TrainJob",
+    "TrainerV1alpha1TrainingRuntime",
+    "TrainerV1alpha1ClusterTrainingRuntime",
+]
+
+
+@dataclass
+class Component:
+    """Everything one file will hold, before equal neighbours are folded."""
+
+    name: str
+    kinds: dict[str, str] = field(default_factory=dict)
+    base: dict[str, dict[str, str]] = field(default_factory=dict)
+    versions: dict[str, Definitions] = field(default_factory=dict)
+
+
+def unpacked(downloads: Path, work: Path) -> dict[str, Path]:
+    """Each package of PACKAGES, unpacked; fetched first when it is not in `downloads`."""
+    out = {}
+    for key, pin in PACKAGES.items():
+        project, version = pin.split("==")
+        pattern = f"{project.replace('-', '_')}-{version}-*.whl"
+        if not list(downloads.glob(pattern)):
+            pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "-d", str(downloads), pin]
+            subprocess.run(pip, check=True)
+        (wheel,) = downloads.glob(pattern)
+        out[key] = work / key
+        zipfile.ZipFile(wheel).extractall(out[key])
+    return out
+
+
+def as_kind(schema: Schema, api_version: str, kind: str) -> Schema:
+    """A top-level definition: apiVersion and kind fixed, a name required, the status left open."""
+    out = deepcopy(schema)
+    properties = out["properties"]
+    properties["apiVersion"] = {"enum": [api_version]}
+    properties["kind"] = {"enum": [kind]}
+    properties["metadata"] = {"$ref": "#/$defs/meta.v1.ObjectMeta", "required": ["name"]}
+    if "status" in properties or "spec" in properties:
+        properties["status"] = {"type": "object"}
+    out["required"] = sorted({*out.get("required", ()), "apiVersion", "kind", "metadata"})
+    return out
+
+
+def kubernetes_component(package: Path, shapes: dict[str, Schema]) -> Component:
+    """The built-in kinds, and the shapes that every component uses."""
+    out = Component("kubernetes")
+    for api_version, kinds in KINDS.items():
+        group = BUILT_IN[api_version]
+        for kind in kinds.split():
+            out.kinds[f"{api_version}/{kind}"] = f"{group}.v1.{kind}"
+    for minor in MINORS["kubernetes"]:
+        definitions = kubernetes(package, minor)
+        for gvk, name in out.kinds.items():
+            definitions[name] = as_kind(definitions[name], *gvk.rsplit("/", 1))
+        definitions |= {f"shape.{name}": deepcopy(shape) for name, shape in shapes.items()}
+        out.versions[minor] = definitions
+    return out
+
+
+def trainer_components(packages: dict[str, Path]) -> tuple[Component, Component]:
+    """JobSet and Trainer, which the same package publishes."""
+    jobset, out = Component("jobset"), Component("trainer")
+    jobset.kinds = {"jobset.x-k8s.io/v1alpha2/JobSet": "jobset.v1alpha2.JobSet"}
+    for model in MODELS:
+        kind = model.removeprefix("TrainerV1alpha1")
+        out.kinds[f"trainer.kubeflow.org/v1alpha1/{kind}"] = f"trainer.v1alpha1.{kind}"
+    for minor in MINORS["trainer"]:
+        definitions = trainer(packages[f"trainer-{minor}"], [*MODELS, "JobsetV1alpha2JobSet"])
+        for component in (jobset, out):
+            for gvk, name in component.kinds.items():
+                definitions[name] = as_kind(definitions[name], *gvk.rsplit("/", 1))
+        jobset.versions[JOBSET_OF[minor]] = {n: d for n, d in definitions.items() if n.startswith("jobset.")}
+        jobset.base[JOBSET_OF[minor]] = {"kubernetes": KUBERNETES_OF[minor]}
+        own = ("trainer.", "scheduling.v1beta1.", "autoscaling.")
+        out.versions[minor] = {name: d for name, d in definitions.items() if name.startswith(own)}
+        out.base[minor] = {"kubernetes": KUBERNETES_OF[minor], "jobset": JOBSET_OF[minor]}
+    return jobset, out
+
+
+def kueue_component(text: dict[str, Any]) -> Component:
+    """Kueue from kueue.yaml."""
+    out = Component("kueue")
+    for minor in MINORS["kueue"]:
+        version = minor_key(minor)
+        definitions = {f"kueue.{name}": written(fields, version) for name, fields in text["shared"].items()}
+        for api in ("v1beta1", "v1beta2"):
+            for name, fields in text[api].items():
+                full = f"kueue.{api}.{name}"
+                definitions[full] = written(fields, version)
+                if "spec" in fields or name == "WorkloadPriorityClass":
+                    out.kinds[f"kueue.x-k8s.io/{api}/{name}"] = full
+                    definitions[full] = as_kueue_kind(definitions[full], api, name, text["names"])
+        out.versions[minor] = definitions
+        out.base[minor] = {"kubernetes": KUEUE_KUBERNETES}
+    return out
+
+
+def as_kueue_kind(schema: Schema, api: str, name: str, names: dict[str, str]) -> Schema:
+    """A top-level Kueue definition with the pattern of its name."""
+    out = as_kind(schema, f"kueue.x-k8s.io/{api}", name)
+    shape = names.get(name, "dns-subdomain")
+    out["properties"]["metadata"]["properties"] = {"name": {"$ref": f"#/$defs/shape.{shape}"}}
+    # A Cohort without a spec is a root without quota of its own, and Kueue takes it (v0.19.2).
+    if "spec" in out["properties"] and name != "Cohort":
+        out["required"] = sorted({*out["required"], "spec"})
+    return out
+
+
+def addons_component(text: dict[str, Any]) -> Component:
+    """The kinds of add-ons from addons.yaml."""
+    out = Component("addons", kinds=dict(text["kinds"]))
+    for minor in MINORS["addons"]:
+        definitions = {name: deepcopy(shape) for name, shape in text["shapes"].items()}
+        version = minor_key(minor)
+        definitions |= {name: written(fields, version) for name, fields in text["definitions"].items()}
+        for gvk, name in out.kinds.items():
+            definitions[name] = as_kind(definitions[name], *gvk.rsplit("/", 1))
+            definitions[name]["required"] = sorted({*definitions[name]["required"], "spec"})
+            named = {"name": {"$ref": "#/$defs/shape.dns-subdomain"}}
+            definitions[name]["properties"]["metadata"]["properties"] = named
+        out.versions[minor] = definitions
+        out.base[minor] = {"kubernetes": ADDONS_KUBERNETES}
+    return out
+
+
+def references(schema: Any) -> set[str]:
+    """The names of the definitions that a schema refers to."""
+    if isinstance(schema, dict):
+        found = set().union(*(references(value) for value in schema.values()))
+        if isinstance(schema.get("$ref"), str):
+            found.add(schema["$ref"].removeprefix("#/$defs/"))
+        return found
+    if isinstance(schema, list):
+        return set().union(*(references(value) for value in schema))
+    return set()
+
+
+def everything(components: dict[str, Component], component: Component, minor: str) -> Definitions:
+    """The component's definitions at a minor, with those of its base under them."""
+    out: Definitions = {}
+    for name, version in component.base.get(minor, {}).items():
+        out |= components[name].versions[version]
+    return out | component.versions[minor]
+
+
+def needed(components: dict[str, Component]) -> dict[tuple[str, str], set[str]]:
+    """By component and minor, the definitions that some kind reaches."""
+    out: dict[tuple[str, str], set[str]] = {}
+    for component in components.values():
+        for minor in component.versions:
+            known = everything(components, component, minor)
+            todo, seen = list(component.kinds.values()), set()
+            while todo:
+                name = todo.pop()
+                if name not in seen:
+                    seen.add(name)
+                    todo += references(known[name])
+            for owner, version in {**component.base.get(minor, {}), component.name: minor}.items():
+                theirs = components[owner].versions[version].keys()
+                out.setdefault((owner, version), set()).update(seen & theirs)
+    return out
+
+
+def folded(component: Component, keep: dict[tuple[str, str], set[str]]) -> dict[str, Any]:
+    """The content of the component's file: a definition is written where it differs from the minor before."""
+    definitions: dict[str, dict[str, Schema | None]] = {}
+    minors = sorted(component.versions, key=minor_key)
+    for name in sorted(set().union(*(keep[component.name, minor] for minor in minors))):
+        last: Schema | None = None
+        for minor in minors:
+            now = component.versions[minor].get(name) if name in keep[component.name, minor] else None
+            if now != last:
+                definitions.setdefault(name, {})[minor] = now
+                last = now
+    return {
+        "versions": minors,
+        "base": component.base,
+        "kinds": dict(sorted(component.kinds.items())),
+        "definitions": definitions,
+    }
+
+
+def lines(content: dict[str, Any]) -> str:
+    """Compact JSON with one definition a line, so that a change can be read."""
+    head = {key: value for key, value in content.items() if key != "definitions"}
+    rows = [json.dumps(head, separators=(",", ":"), sort_keys=True)[:-1] + ',"definitions":{']
+    for name, variants in content["definitions"].items():
+        row = json.dumps({name: variants}, separators=(",", ":"), sort_keys=True)
+        rows.append(row[1:-1] + ",")
+    rows[-1] = rows[-1].rstrip(",")
+    return "\n".join([*rows, "}}"]) + "\n"
+
+
+def build(downloads: Path) -> dict[str, str]:
+    """File name -> text, for every schema file."""
+    facts = yaml.safe_load((HERE / "constraints.yaml").read_text(encoding="utf-8"))
+    with tempfile.TemporaryDirectory() as work:
+        packages = unpacked(downloads, Path(work))
+        parts = [kubernetes_component(packages["kubernetes"], facts["shapes"]), *trainer_components(packages)]
+    parts.append(kueue_component(yaml.safe_load((HERE / "kueue.yaml").read_text(encoding="utf-8"))))
+    parts.append(addons_component(yaml.safe_load((HERE / "addons.yaml").read_text(encoding="utf-8"))))
+    components = {part.name: part for part in parts}
+    overlay = Overlay()
+    for block in facts["components"]:
+        component = components[block["component"]]
+        for minor in block.get("versions", component.versions):
+            known = everything(components, component, minor)
+            overlay.apply(component.versions[minor], known, block["definitions"])
+    if overlay.missed():
+        raise SystemExit(f"constraints.yaml: no version has these fields: {overlay.missed()}")
+    keep = needed(components)
+    return {f"{part.name}.json": lines(folded(part, keep)) for part in parts}
+
+
+def main() -> None:
+    """Write the files beside this script."""
+    with tempfile.TemporaryDirectory() as scratch:
+        downloads = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(scratch)
+        for name, text in build(downloads).items():
+            (HERE / name).write_text(text, encoding="utf-8")
+            print(f"{name}: {len(text) / 1000:.0f} KB")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,192 @@
+"""How many pods of a shape fit into each topology domain.
+
+Source: Kueue v0.19.2 pkg/cache/scheduler/tas_flavor_snapshot.go (fillInCounts, fillLeafCounts,
+fillInCountsHelper), scheduling_simulator_default.go, pkg/resources/requests.go (CountInWithLimitingResource).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from gangplan.validate.apiserver.forms import Body
+from gangplan.validate.apiserver.labels import any_term, has_all, required_terms
+from gangplan.validate.kueue.domains import Domain, Tree
+from gangplan.validate.kueue.matching import untolerated
+from gangplan.validate.kueue.model import PODS, Amounts
+
+ANY = 2**31 - 1
+Taken = dict[tuple[str, ...], Amounts]  # leaf -> what pod sets placed before hold
+
+
+@dataclass(slots=True)
+class Shape:
+    """Pods to place, all alike, and perhaps one leader pod beside them."""
+
+    spec: Body
+    tolerations: tuple[Body, ...]
+    each: Amounts
+    leader: Amounts | None = None
+
+
+@dataclass(slots=True)
+class Excluded:
+    """Why nodes were left out."""
+
+    nodes: int = 0
+    reasons: Counter[str] = field(default_factory=Counter)
+
+    def text(self) -> str:
+        """The end of a message; "" where no node was left out."""
+        if not self.reasons:
+            return ""
+        listed = ", ".join(sorted(f"{reason}: {count}" for reason, count in self.reasons.items()))
+        return f". Total nodes: {self.nodes}; excluded: {listed}"
+
+
+@dataclass(frozen=True, slots=True)
+class Slices:
+    """Pods that stay together: `size` of them in one domain of `level`; `inner` is level -> smaller size."""
+
+    size: int
+    level: int
+    inner: Mapping[int, int]
+
+
+def leaf_key(tree: Tree, leaf: Domain) -> tuple[str, ...]:
+    """What is taken is booked by host name where leaves are nodes: two flavors may share a node."""
+    return leaf.values[-1:] if tree.is_by_node else leaf.values
+
+
+def with_pod(each: Amounts) -> Amounts:
+    """The requests of one pod, itself counted."""
+    return {**each, PODS: each.get(PODS, 0) + 1}
+
+
+def fill(tree: Tree, shape: Shape, slices: Slices, taken: Taken) -> Excluded:
+    """Set the counts of every domain."""
+    stats = Excluded(len(tree.leaves))
+    verdicts: dict[int, str] = {}
+    counts: dict[int, tuple[int, str]] = {}
+    per_leaf = _looks_at(shape.spec) & {*tree.levels, "metadata.name"}
+    for leaf in tree.leaves:
+        leaf.pods = leaf.pods_led = leaf.slices = leaf.slices_led = leaf.leaders = 0
+        if tree.is_by_node:
+            kind = id(leaf.group)
+            if per_leaf or kind not in verdicts:
+                verdicts[kind] = _unfit(leaf, shape)
+            if verdicts[kind]:
+                stats.reasons[verdicts[kind]] += 1
+                continue
+        _fill_leaf(leaf, shape, taken.get(leaf_key(tree, leaf)), counts, stats, shared=tree.is_by_node)
+    for root in tree.by_level[0]:
+        _gather(root, slices, 0, needs_leader=shape.leader is not None)
+    return stats
+
+
+def _looks_at(spec: Body) -> set[str]:
+    """Labels (and fields) that the pod's selector and affinity speak of."""
+    keys = set(spec.get("nodeSelector") or {})
+    for term in required_terms(spec) or ():
+        for entry in [*(term.get("matchExpressions") or ()), *(term.get("matchFields") or ())]:
+            keys.add(entry["key"])
+    return keys
+
+
+def _unfit(leaf: Domain, shape: Shape) -> str:
+    """Why a node takes none of the pods, or nothing."""
+    group = leaf.group
+    taints = (
+        [{"key": one.key, "value": one.value, "effect": one.effect} for one in group.taints] if group else []
+    )
+    taint = untolerated(taints, shape.tolerations)
+    if taint:
+        value = f"={taint['value']}" if taint["value"] else ""
+        return f'taint "{taint["key"]}{value}:{taint["effect"]}"'
+    if not has_all(shape.spec.get("nodeSelector") or {}, leaf.labels):
+        return "nodeSelector"
+    terms = required_terms(shape.spec)
+    if terms is not None and not any_term(terms, leaf.labels, leaf.values[-1]):
+        return "affinity"
+    return ""
+
+
+def _fill_leaf(
+    leaf: Domain,
+    shape: Shape,
+    held: Amounts | None,
+    counts: dict[int, tuple[int, str]],
+    stats: Excluded,
+    *,
+    shared: bool,
+) -> None:
+    """Counts of a leaf. Nodes of a group that hold nothing yet are counted once (`shared`)."""
+    free = leaf.capacity
+    if held:
+        free = {name: amount - held.get(name, 0) for name, amount in leaf.capacity.items()}
+    if shared and not held:
+        kind = id(leaf.group)
+        if kind not in counts:
+            counts[kind] = count_in(shape.each, free)
+        leaf.pods, limit = counts[kind]
+    else:
+        leaf.pods, limit = count_in(shape.each, free)
+    if not leaf.pods and limit:
+        stats.reasons[f'resource "{limit}"'] += 1
+    leaf.pods_led = leaf.pods
+    if shape.leader is not None and count_in(shape.leader, free)[0] > 0:
+        leaf.leaders = 1
+        left = {name: amount - shape.leader.get(name, 0) for name, amount in free.items()}
+        leaf.pods_led = count_in(shape.each, left)[0]
+
+
+def count_in(each: Amounts, free: Mapping[str, int]) -> tuple[int, str]:
+    """How often a request fits, and the resource that ends first (the first by name among equals)."""
+    best: tuple[int, str] | None = None
+    for name, wanted in each.items():
+        count = ANY if wanted == 0 else max(0, min(_quotient(free.get(name, 0), wanted), ANY))
+        if best is None or (count, name) < best:
+            best = (count, name)
+    return best or (0, "")
+
+
+def _quotient(amount: int, divisor: int) -> int:
+    """Division that rounds towards zero, as Go's."""
+    return amount // divisor if amount >= 0 else -(-amount // divisor)
+
+
+def _gather(domain: Domain, slices: Slices, level: int, *, needs_leader: bool) -> None:
+    if not domain.children:
+        if level == slices.level:
+            domain.slices, domain.slices_led = domain.pods // slices.size, domain.pods_led // slices.size
+        return
+    inner = slices.inner.get(level + 1, 1)
+    pods = count = leaders = 0
+    losses: list[tuple[int, int]] = []
+    for child in domain.children:
+        _gather(child, slices, level + 1, needs_leader=needs_leader)
+        whole, led = child.pods // inner * inner, child.pods_led // inner * inner
+        pods += whole
+        count += child.slices
+        if not needs_leader or child.leaders:
+            losses.append((whole - led, child.slices - child.slices_led))
+        leaders = max(leaders, child.leaders)
+    domain.pods, domain.leaders = pods, leaders
+    domain.pods_led = pods - min(loss for loss, _ in losses) if losses else 0
+    led_count = count - min(loss for _, loss in losses) if losses else 0
+    if level == slices.level:
+        count, led_count = pods // slices.size, domain.pods_led // slices.size
+    domain.slices, domain.slices_led = count, led_count
+
+
+def add_taken(tree: Tree, taken: Taken, leaf: Domain, each: Amounts, pods: int) -> None:
+    """Book pods on a leaf."""
+    held = taken.setdefault(leaf_key(tree, leaf), {})
+    for name, amount in each.items():
+        held[name] = held.get(name, 0) + amount * pods
+
+
+def total(domains: Sequence[Domain]) -> int:
+    """Pods that fit into several domains."""
+    return sum(domain.pods for domain in domains)

@@ -1,0 +1,168 @@
+"""Flavors, topologies and nodes: the tree of topology domains of each flavor.
+
+Source: Kueue v0.19.2 pkg/cache/scheduler/tas_topology_tree.go, tas_nodes_cache.go; v0.15.2 builds the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from gangplan.validate.apiserver.forms import Body
+from gangplan.validate.kueue.model import PODS, Amounts, counted
+from gangplan.validate.world import HOSTNAME, NodeGroup
+
+# The kubelet's default (KubeletConfiguration.maxPods, Kubernetes v1.34), where a node group says nothing.
+MOST_PODS = 110
+
+
+@dataclass(slots=True)
+class Domain:
+    """A topology domain: its place (values of the levels down to it), what it holds, what fits into it.
+
+    A leaf has `group` (nodes of one shape) and `capacity`. The counts are of the last search: pods and slices
+    that fit, with and without a leader pod beside them, and leaders that fit (0 or 1).
+    """
+
+    values: tuple[str, ...]
+    children: list[Domain] = field(default_factory=list)
+    group: NodeGroup | None = None
+    labels: Mapping[str, str] = field(default_factory=dict)
+    capacity: Amounts = field(default_factory=dict)
+    pods: int = 0
+    pods_led: int = 0
+    slices: int = 0
+    slices_led: int = 0
+    leaders: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """The domains of a flavor by level, widest first."""
+
+    topology: str
+    levels: tuple[str, ...]
+    by_level: tuple[tuple[Domain, ...], ...]
+
+    @property
+    def is_by_node(self) -> bool:
+        """Whether the leaves are nodes: only then Kueue looks at taints and labels of nodes."""
+        return self.levels[-1] == HOSTNAME
+
+    @property
+    def leaves(self) -> tuple[Domain, ...]:
+        """The domains of the narrowest level."""
+        return self.by_level[-1]
+
+
+@dataclass(frozen=True, slots=True)
+class Flavor:
+    """A ResourceFlavor; `topology` is the name that it gives, "" for none."""
+
+    name: str
+    labels: Mapping[str, str]
+    taints: tuple[Body, ...]
+    tolerations: tuple[Body, ...]
+    topology: str
+
+
+def flavor_of(body: Body) -> Flavor:
+    """A ResourceFlavor as the solver reads it."""
+    spec = body.get("spec") or {}
+    taints, tolerations = tuple(spec.get("nodeTaints") or ()), tuple(spec.get("tolerations") or ())
+    return Flavor(
+        body["metadata"]["name"],
+        spec.get("nodeLabels") or {},
+        taints,
+        tolerations,
+        spec.get("topologyName") or "",
+    )
+
+
+class Flavors:
+    """The flavors of a cluster, and the trees of those with a topology, each built when first asked for."""
+
+    def __init__(
+        self, flavors: Sequence[Body], topologies: Sequence[Body], nodes: Sequence[NodeGroup]
+    ) -> None:
+        """Read objects that fit their schemas."""
+        self._flavors = {one.name: one for one in map(flavor_of, flavors)}
+        self._levels = {
+            body["metadata"]["name"]: tuple(level["nodeLabel"] for level in body["spec"]["levels"])
+            for body in topologies
+        }
+        self._nodes = tuple(nodes)
+        self._trees: dict[str, Tree] = {}
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._flavors
+
+    def __getitem__(self, name: str) -> Flavor:
+        return self._flavors[name]
+
+    def topology_name(self, name: str) -> str:
+        """The topology that a flavor names; "" where it names none or does not exist."""
+        return self._flavors[name].topology if name in self._flavors else ""
+
+    def tree(self, name: str) -> Tree | None:
+        """The domains of a flavor; None where it has no topology or the topology does not exist."""
+        topology = self.topology_name(name)
+        levels = self._levels.get(topology)
+        if levels is None:
+            return None
+        if name not in self._trees:
+            self._trees[name] = _tree(topology, levels, self._flavors[name].labels, self._nodes)
+        return self._trees[name]
+
+
+def node_labels(group: NodeGroup) -> Iterator[dict[str, str]]:
+    """The labels of each node of a group. Domains are counted through (`pool-0`, `pool-1`, ...).
+
+    A level of unknown size is one domain for the whole group.
+    """
+    for number in range(group.count):
+        labels = {HOSTNAME: f"{group.name}-{number}"}
+        for label, size in group.domains:
+            if label != HOSTNAME:
+                labels[label] = f"{group.name}-{number // size if size else 0}"
+        yield {**labels, **group.labels}
+
+
+def _tree(
+    topology: str, levels: tuple[str, ...], wanted: Mapping[str, str], nodes: Sequence[NodeGroup]
+) -> Tree:
+    by_level: list[dict[tuple[str, ...], Domain]] = [{} for _ in levels]
+    for group in nodes:
+        capacity = {resource: counted(resource, free) for resource, free in group.free.items()}
+        capacity.setdefault(PODS, MOST_PODS)
+        for labels in node_labels(group):
+            if any(labels.get(key) != value for key, value in wanted.items()):
+                continue
+            if any(level not in labels for level in levels):
+                continue
+            _put(by_level, tuple(labels[level] for level in levels), group, labels, capacity)
+    return Tree(topology, levels, tuple(tuple(level.values()) for level in by_level))
+
+
+def _put(
+    by_level: list[dict[tuple[str, ...], Domain]],
+    values: tuple[str, ...],
+    group: NodeGroup,
+    labels: Mapping[str, str],
+    capacity: Amounts,
+) -> None:
+    leaf = by_level[-1].get(values)
+    if leaf is not None:
+        for resource, amount in capacity.items():
+            leaf.capacity[resource] = leaf.capacity.get(resource, 0) + amount
+        return
+    below = Domain(values, group=group, labels=labels, capacity=dict(capacity))
+    by_level[-1][values] = below
+    for depth in range(len(values) - 1, 0, -1):
+        known = by_level[depth - 1].get(values[:depth])
+        if known is not None:
+            known.children.append(below)
+            return
+        above = Domain(values[:depth], [below])
+        by_level[depth - 1][above.values] = above
+        below = above

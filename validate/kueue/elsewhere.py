@@ -1,0 +1,44 @@
+"""Pods that are planned on one pool and admitted on another: the wrong nodes and the wrong quota are used."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from gangplan.findings import Severity
+from gangplan.model.job import Job
+from gangplan.validate.apiserver.schema_messages import Problem
+from gangplan.validate.kueue.model import Verdict
+
+RULE = "admitted-elsewhere"
+TITLES = {"launcher": "the launcher is", "node": "workers are"}
+
+
+def elsewhere(job: Job, verdict: Verdict) -> Iterator[Problem]:
+    """One warning for the first pod set that Kueue puts on another flavor than that of its planned pool.
+
+    Kueue tries the flavors of a queue in their order and takes the first with room whose node labels the
+    pods do not contradict (pkg/scheduler/flavorassigner, v0.15 to v0.19). Pods of a pool without labels
+    contradict none.
+    """
+    for name, of in verdict.assignment.items():
+        is_launcher = name == "launcher" and not job.launcher_runs_ranks
+        pool = job.launcher_pool if is_launcher else job.worker_pool
+        other = next((flavor for flavor in sorted(set(of.values())) if not _is_of(flavor, pool.name)), "")
+        if other:
+            yield Problem(
+                ("metadata", "name"),
+                f"{TITLES.get(name, f'{name} is')} planned on pool '{pool.name}', and Kueue admits them on"
+                f" '{other}': nothing in the pods keeps them off its nodes, and its quota is spent",
+                f"Give pool '{pool.name}' a label of its own, such as labels:"
+                f" {{node.example.com/pool: {pool.name}}}, or quota that is large enough.",
+                RULE,
+                Severity.WARNING,
+                field="nodePool",
+            )
+            return
+
+
+def _is_of(flavor: str, pool: str) -> bool:
+    """Whether a flavor is a pool's: named after it, with a hash where it is placed by topology."""
+    return flavor == pool or re.fullmatch(re.escape(pool) + "-[0-9a-f]{6}", flavor) is not None

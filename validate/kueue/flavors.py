@@ -1,0 +1,257 @@
+"""The choice of a flavor for every resource of every pod set.
+
+Source: Kueue v0.19.2 pkg/scheduler/flavorassigner/{flavorassigner,flavor_assigner_attempts,
+tas_flavorassigner}.go, read beside v0.15.2 and v0.18.2. What a usage snapshot cannot say is who holds the
+quota, so preemption is not simulated: a flavor that does not fit now is one without candidates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from gangplan.validate.kueue.chosen import (
+    FIT,
+    NO_FIT,
+    WAITS,
+    Assignment,
+    Chosen,
+    Wanted,
+    attempt,
+    grouped,
+    worse,
+)
+from gangplan.validate.kueue.matching import fits_flavor, untolerated
+from gangplan.validate.kueue.model import (
+    EXCEEDS,
+    NO_FLAVOR,
+    PODS,
+    WAITING,
+    Amounts,
+    Shortage,
+    exact,
+    shown,
+)
+from gangplan.validate.kueue.quota import Key, Node
+from gangplan.validate.kueue.standing import Group, Queue, Standing
+
+
+@dataclass(slots=True)
+class Assigner:
+    """One workload in one queue. `start` is where the last attempt stopped (pod set -> resource -> index)."""
+
+    standing: Standing
+    queue: Queue
+    node: Node
+    kueue: tuple[int, int]
+    start: Sequence[Mapping[str, int]] = ()
+
+    def assign(self, wanted: Sequence[Wanted]) -> Assignment:
+        """A flavor for everything, or why not; stops at the first group of pod sets without one."""
+        out = Assignment()
+        covers_pods = self.queue.group_of(PODS) is not None
+        for members in grouped(wanted):
+            totals = [one.total(covers_pods) for _, one in members]
+            requests: Amounts = {}
+            for total in totals:
+                for name, amount in total.items():
+                    requests[name] = requests.get(name, 0) + amount
+            found = self._flavors_for(members, requests, out)
+            failed = False
+            for (_, one), total in zip(members, totals, strict=True):
+                flavors = self._own_flavors(one, total, found.flavors)
+                tried = {name: at for name, at in found.tried.items() if name in flavors}
+                chosen = Chosen(one, flavors, list(found.reasons), dict(found.attempts), tried)
+                out.chosen.append(chosen)
+                for name, (flavor, _) in chosen.flavors.items():
+                    out.usage[flavor, name] = out.usage.get((flavor, name), 0) + total.get(name, 0)
+                failed = failed or bool(total and not chosen.flavors)
+            if failed:
+                out.is_cut = True
+                if len(out.chosen) < len(wanted) and out.mode == FIT:
+                    # Zeros of what the queue does not cover: Kueue forgets the other pod sets, and its own
+                    # webhook refuses the admission.
+                    out.chosen[-1].error = "nothing that it asks for is covered by the ClusterQueue"
+                break
+        return out
+
+    def _own_flavors(
+        self, one: Wanted, total: Amounts, found: Mapping[str, tuple[str, int]]
+    ) -> dict[str, tuple[str, int]]:
+        if total:
+            return {name: flavor for name, flavor in found.items() if name in total}
+        if one.topology is None or not one.topology.group or self.kueue < (0, 19):
+            return {}
+        return {
+            name: flavor
+            for name, flavor in found.items()
+            if self.standing.flavors.tree(flavor[0]) is not None
+        }
+
+    def _flavors_for(
+        self, members: Sequence[tuple[int, Wanted]], requests: Amounts, out: Assignment
+    ) -> Chosen:
+        found = Chosen(members[0][1])
+        for name in self._in_order(requests):
+            group = self.queue.group_of(name)
+            if group is None:
+                if requests[name] == 0 and self.kueue >= (0, 16):
+                    continue
+                found.flavors, found.reasons = {}, [f"resource {name} unavailable in ClusterQueue"]
+                return found
+            if name in found.flavors:
+                continue
+            flavors, reasons = self._try(members, requests, group, out, found, name)
+            if not flavors:
+                found.flavors, found.reasons = {}, reasons
+                return found
+            found.flavors.update(flavors)
+            found.reasons += reasons
+        return found
+
+    def _try(
+        self,
+        members: Sequence[tuple[int, Wanted]],
+        requests: Amounts,
+        group: Group,
+        out: Assignment,
+        found: Chosen,
+        first: str,
+    ) -> tuple[dict[str, tuple[str, int]], list[str]]:
+        """Flavors of one resource group in their order, until one will do."""
+        mine = {name: amount for name, amount in requests.items() if name in group.covered}
+        reasons: list[str] = []
+        best: dict[str, tuple[str, int]] = {}
+        best_mode = (NO_FIT, 0)
+        begin = self._begin(members[0][0], first)
+        last = begin - 1
+        shortages: list[Shortage] = []
+        mismatches: dict[str, str] = {}
+        for last in range(begin, len(group.flavors)):
+            flavor = group.flavors[last]
+            wrong = self._mismatch(flavor, members, group)
+            if wrong:
+                reasons.append(wrong)
+                mismatches[flavor] = wrong
+                attempt(found, flavor, NO_FIT, NO_FLAVOR)
+                continue
+            modes, mode, said, why = self._fits(members, flavor, mine, out, shortages)
+            reasons += said
+            attempt(found, flavor, mode[0], why)
+            if mode[0] == FIT and not (mode[1] and self.queue.tries_instead_of_borrowing):
+                best, best_mode = modes, mode
+                break
+            if mode[0] and (mode[0], -mode[1]) > (best_mode[0], -best_mode[1]):
+                best, best_mode = modes, mode
+        stopped = -1 if last == len(group.flavors) - 1 else last
+        found.tried.update(dict.fromkeys(best, stopped))
+        if not best:
+            out.shortages += shortages
+            out.mismatches.update(mismatches)
+        return best, [] if best_mode[0] == FIT else reasons
+
+    def _in_order(self, requests: Amounts) -> list[str]:
+        """The order in which Kueue asks: by hash from 0.19 (slice_requests.go), before at random."""
+        return sorted(requests, key=fnv) if self.kueue >= (0, 19) else sorted(requests)
+
+    def _begin(self, at: int, resource: str) -> int:
+        known = self.start[at] if at < len(self.start) else {}
+        return known[resource] + 1 if resource in known else 0
+
+    def _mismatch(self, name: str, members: Iterable[tuple[int, Wanted]], group: Group) -> str:
+        """Why the pods cannot go to a flavor; "" where they can."""
+        if name not in self.standing.flavors:
+            return f"flavor {name} not found"
+        flavor = self.standing.flavors[name]
+        labels = flavor.labels
+        keys = set(labels)
+        if self.kueue < (0, 18):  # the keys of all flavors of the group (v0.16.1)
+            keys = {
+                key
+                for one in group.flavors
+                if one in self.standing.flavors
+                for key in self.standing.flavors[one].labels
+            }
+        for _, one in members:
+            spec = one.pods.spec
+            wrong = self._topology_mismatch(name, one, group)
+            if wrong:
+                return wrong
+            taint = untolerated(flavor.taints, [*(spec.get("tolerations") or ()), *flavor.tolerations])
+            if taint:
+                told = f"{{{taint['key']} {taint.get('value') or ''} {taint['effect']} <nil>}}"
+                return f"untolerated taint {told} in flavor {name}"
+            if not fits_flavor(spec, labels, keys):
+                return f"flavor {name} doesn't match node affinity"
+        return ""
+
+    def _topology_mismatch(self, name: str, one: Wanted, group: Group) -> str:
+        has = bool(self.standing.flavors.topology_name(name))
+        if one.topology is None or not one.topology.is_explicit:
+            if self.queue.is_topology_only or not has:
+                return ""
+            return f'Flavor "{name}" supports only TopologyAwareScheduling'
+        if not has:
+            if self.kueue >= (0, 17) and not set(one.each) & set(group.covered):
+                return ""
+            return f'Flavor "{name}" does not support TopologyAwareScheduling'
+        tree = self.standing.flavors.tree(name)
+        if tree is None:
+            return f'Flavor "{name}" information missing in TAS cache'
+        if not one.topology.levels_in(tree.levels):
+            return f'Flavor "{name}" does not contain the requested level'
+        return ""
+
+    def _fits(
+        self,
+        members: Sequence[tuple[int, Wanted]],
+        flavor: str,
+        requests: Amounts,
+        out: Assignment,
+        shortages: list[Shortage],
+    ) -> tuple[dict[str, tuple[str, int]], tuple[int, int], list[str], str]:
+        """Each resource of a group in one flavor: modes, (worst mode, borrowing), reasons."""
+        modes: dict[str, tuple[str, int]] = {}
+        worst, borrowed, said, why = FIT, 0, [], ""
+        for name in sorted(requests):
+            key = flavor, name
+            before, asked = out.usage.get(key, 0), requests[name]
+            most = self._most(key)
+            if before + asked > most:
+                said.append(
+                    f"insufficient quota for {name} in flavor {flavor}, previously considered podsets"
+                    f" requests ({shown(name, before)}) + current podset request ({shown(name, asked)})"
+                    f" > maximum capacity ({shown(name, most)})"
+                )
+                total, limit = exact(name, before + asked), exact(name, most)
+                shortages.append(Shortage(members[0][1].pods.name, name, flavor, total, limit))
+                worst, why = NO_FIT, worse(why, EXCEEDS)
+                continue
+            free = self.node.available(key)
+            height, may_reclaim = self.node.height_for(key, before + asked)
+            mode = FIT
+            if before + asked > free:
+                within = before + asked <= self.node.nominal.get(key, 0)
+                mode = WAITS if within or may_reclaim or self.queue.preempts_borrowing else NO_FIT
+                more = shown(name, before + asked - free)
+                said.append(f"insufficient unused quota for {name} in flavor {flavor}, {more} more needed")
+                why = worse(why, WAITING)
+            worst, borrowed = min(worst, mode), max(borrowed, height)
+            modes[name] = flavor, mode
+        return modes, (worst, borrowed), said, why
+
+    def _most(self, key: Key) -> int:
+        place = self.queue.name, key
+        if place not in self.standing.capacities:
+            self.standing.capacities[place] = self.standing.idle[self.queue.name].potential(key)
+        return self.standing.capacities[place]
+
+
+@lru_cache(maxsize=256)
+def fnv(name: str) -> int:
+    """The 64-bit FNV-1a hash of a text."""
+    value = 0xCBF29CE484222325
+    for byte in name.encode():
+        value = (value ^ byte) * 0x100000001B3 % 2**64
+    return value

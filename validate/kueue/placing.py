@@ -1,0 +1,164 @@
+"""Topology placement of all pod sets of a workload, once every resource has its flavor.
+
+Source: Kueue v0.19.2 tas_flavorassigner.go (WorkloadsTopologyRequests, podSetTopologyRequest, onlyTASFlavor),
+clusterqueue_snapshot.go (FindTopologyAssignmentsForWorkload).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gangplan.validate.kueue.annotations import TopologyRequest
+from gangplan.validate.kueue.chosen import NO_FIT, Assignment, Chosen
+from gangplan.validate.kueue.counting import Shape, Slices, Taken, with_pod
+from gangplan.validate.kueue.domains import Tree
+from gangplan.validate.kueue.model import TOPOLOGY
+from gangplan.validate.kueue.standing import Queue, Standing
+from gangplan.validate.kueue.topology import MissingError, Search, place
+
+
+def place_all(standing: Standing, queue: Queue, kueue: tuple[int, int], assignment: Assignment) -> None:
+    """Place every pod set that topology matters to; what does not fit is noted in the assignment."""
+    by_flavor: dict[str, list[Chosen]] = {}
+    for one in assignment.chosen:
+        if one.wanted.pods.count and (_explicit(one) or queue.is_topology_only):
+            flavor = _only_flavor(standing, queue, kueue, one)
+            if flavor and not (queue.is_multikueue or flavor in queue.delayed):
+                by_flavor.setdefault(flavor, []).append(one)
+    if any(one.error for one in assignment.chosen):
+        return
+    shared: Taken = {}
+    for flavor in sorted(by_flavor):
+        tree = standing.flavors.tree(flavor)
+        if tree is None:
+            continue
+        # Two flavors may share nodes: what one takes, the other does not have (since 0.18).
+        taken = shared if tree.is_by_node and kueue >= (0, 18) else {}
+        tolerations = standing.flavors[flavor].tolerations
+        for members in _groups(by_flavor[flavor]):
+            if not _place_group(tree, members, tolerations, taken, kueue, flavor):
+                return  # Kueue tells of one failure
+
+
+def _explicit(one: Chosen) -> bool:
+    return one.wanted.topology is not None and one.wanted.topology.is_explicit
+
+
+def _only_flavor(standing: Standing, queue: Queue, kueue: tuple[int, int], one: Chosen) -> str:
+    """The one flavor with topology that the pod set got; an error is noted where that is not one."""
+    has = standing.flavors.topology_name
+    names = [flavor for group in queue.groups for flavor in group.flavors]
+    if not any(has(name) for name in names):
+        one.error = "workload requires Topology, but there is no TAS cache information"
+        return ""
+    got = sorted({flavor for flavor, _ in one.flavors.values()})
+    if kueue >= (0, 17):
+        mine = [name for name in got if has(name)]
+        if len(mine) > 1:
+            one.error = f"more than one TAS flavor assigned: {', '.join(mine)}"
+        elif not mine:
+            one.error = "no TAS flavor assigned"
+        return "" if one.error else mine[0]
+    if len(got) > 1:
+        one.error = f"more than one flavor assigned: {', '.join(got)}"
+    elif not got:
+        one.error = "no flavor assigned"
+    elif not has(got[0]):
+        one.error = (
+            "workload requires Topology, but there is no TAS cache information for the assigned flavor"
+        )
+    return "" if one.error else got[0]
+
+
+def _groups(chosen: Sequence[Chosen]) -> list[list[Chosen]]:
+    groups: dict[str, list[Chosen]] = {}
+    for at, one in enumerate(chosen):
+        name = one.wanted.topology.group if one.wanted.topology else ""
+        groups.setdefault(name or f"#{at}", []).append(one)
+    return list(groups.values())
+
+
+def _place_group(
+    tree: Tree,
+    members: Sequence[Chosen],
+    tolerations: tuple[dict[str, object], ...],
+    taken: Taken,
+    kueue: tuple[int, int],
+    flavor: str,
+) -> bool:
+    """A pod set, or a leader pod with its workers (the bigger one): whether they fit."""
+    workers, leader = members[0], None
+    if len(members) > 1:
+        leader = members[1]
+        if leader.wanted.pods.count > workers.wanted.pods.count:
+            workers, leader = leader, workers
+    spec = workers.wanted.pods.spec
+    shape = Shape(
+        spec,
+        (*(spec.get("tolerations") or ()), *tolerations),
+        with_pod(workers.wanted.each),
+        with_pod(leader.wanted.each) if leader else None,
+    )
+    try:
+        search = _search(tree, workers, leader is not None, kueue)
+        placed = place(tree, search, shape, taken)
+        workers.places = {leaf.values: pods for leaf, pods, _ in placed if pods}
+        if leader is not None:
+            leader.places = {leaf.values: pods for leaf, _, pods in placed if pods}
+        return True
+    except MissingError as missing:
+        failed = workers
+        failed.reasons.append(missing.message)
+        failed.attempts[flavor] = NO_FIT, TOPOLOGY
+        for name, (of, _) in failed.flavors.items():
+            failed.flavors[name] = of, NO_FIT
+        return False
+
+
+def _search(tree: Tree, one: Chosen, has_leader: bool, kueue: tuple[int, int]) -> Search:
+    asked = one.wanted.topology or TopologyRequest(unconstrained=True)
+    key = asked.level(tree.levels)
+    if not key:
+        raise MissingError("topology level not specified")
+    if key not in tree.levels:
+        raise MissingError(f"no requested topology level: {key}")
+    layers = asked.layers
+    slice_key = layers[0][0] if layers else tree.levels[-1]
+    if slice_key not in tree.levels:
+        raise MissingError(f"no requested topology level for slices: {slice_key}")
+    level, slice_level = tree.levels.index(key), tree.levels.index(slice_key)
+    if level > slice_level:
+        raise MissingError(f"podset slice topology {slice_key} is above the podset topology {key}")
+    free = bool(asked.unconstrained) or bool(layers and not asked.required and not asked.preferred)
+    slices = Slices(layers[0][1] if layers else 1, slice_level, _inner(tree, layers, slice_level))
+    return Search(
+        one.wanted.pods.count,
+        level,
+        slices,
+        bool(asked.required),
+        free,
+        int(has_leader),
+        kueue >= (0, 15),
+        layers,
+    )
+
+
+def _inner(tree: Tree, layers: Sequence[tuple[str, int]], level: int) -> dict[int, int]:
+    """Sizes of smaller slices by level (buildSliceSizeAtLevel)."""
+    sizes: dict[int, int] = {}
+    previous = layers[0][1] if layers else 1
+    for label, size in layers[1:]:
+        if label not in tree.levels:
+            raise MissingError(f"no requested topology level for additional slice layer: {label}")
+        at = tree.levels.index(label)
+        if at <= level:
+            raise MissingError(
+                f"additional slice layer topology {label} must be at a lower level than {tree.levels[level]}"
+            )
+        if previous % size:
+            raise MissingError(
+                f"additional slice layer size {size} must evenly divide parent layer size {previous}"
+            )
+        sizes.update(dict.fromkeys(range(level + 1, at + 1), size))
+        previous, level = size, at
+    return sizes

@@ -1,0 +1,291 @@
+"""The proof: a run that Kueue would never admit is an error at the field of the spec that is to blame."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from copy import deepcopy
+from dataclasses import replace
+from fractions import Fraction
+
+from gangplan.model.amounts import bare, say
+from gangplan.validate.apiserver.forms import Body
+from gangplan.validate.apiserver.labels import has_all
+from gangplan.validate.apiserver.schema_messages import Problem
+from gangplan.validate.kueue import queues
+from gangplan.validate.kueue.annotations import SIZE
+from gangplan.validate.kueue.elsewhere import elsewhere
+from gangplan.validate.kueue.model import (
+    CPU,
+    EXCEEDS,
+    NO_FLAVOR,
+    TOPOLOGY,
+    Shortage,
+    Verdict,
+    exact,
+    left_over,
+)
+from gangplan.validate.kueue.podsets import job_of, pod_sets
+from gangplan.validate.kueue.refusals import PRIORITY, QUEUE
+from gangplan.validate.kueue.solver import judge, verdict_of, version_of
+from gangplan.validate.kueue.standing import read
+from gangplan.validate.world import Run, World
+
+OVER_QUOTA, NO_FIT_FLAVOR, NO_DOMAIN = "over-quota", "no-flavor", "no-topology"
+NEVER, UNQUEUED = "never-admitted", "not-queued"
+WORKERS: tuple[str | int, ...] = ("spec", "trainer", "numNodes")
+# The object that is to blame -> the field of the spec, and the place in the TrainJob, that name it.
+BLAMED: dict[str, tuple[str, tuple[str | int, ...]]] = {
+    "LocalQueue": ("queue", ("metadata", "labels", QUEUE)),
+    "ClusterQueue": ("queue", ("metadata", "labels", QUEUE)),
+    "WorkloadPriorityClass": ("priority", ("metadata", "labels", PRIORITY)),
+}
+
+
+def admission(world: World, run: Run) -> Iterator[tuple[int, Problem]]:
+    """A run that is never admitted, or that passes by the queue of a cluster that has Kueue."""
+    found = job_of(run.bodies)
+    if found is None or version_of(world) is None:
+        return
+    verdict = verdict_of(world, run)
+    if verdict.outcome == "admit":
+        if not verdict.queue:
+            yield found[0], _unqueued(world, found[1])
+        for problem in elsewhere(run.unit.job, verdict):
+            yield found[0], problem
+        for name, rest in left_over(verdict).items():
+            yield found[0], _sliced(world, run, name, verdict.requests[name][0], rest)
+        return
+    if _is_told(world, verdict):
+        return
+    # A resource that no flavor of the queue has is short of nothing that could be counted.
+    if verdict.cause not in (EXCEEDS, NO_FLAVOR, TOPOLOGY) or (
+        verdict.cause == EXCEEDS and not verdict.shortages
+    ):
+        field, path = BLAMED.get(verdict.about, (_named(world, run, verdict.cause_message), ()))
+        message = f"the run is never admitted: {verdict.cause_message}"
+        yield found[0], Problem(path, message, _help_of(verdict), NEVER, field=field)
+        return
+    verdict = aimed(world, run.bodies, verdict)
+    field, most = _most_workers(world, run, verdict)
+    yield (
+        found[0],
+        Problem(
+            WORKERS,
+            _sentence(world, run, verdict),
+            f"{_smallest_change(world, run, verdict, most)} Kueue would say: {_quote(verdict)}.",
+            OVER_QUOTA
+            if verdict.cause == EXCEEDS
+            else NO_FIT_FLAVOR
+            if verdict.cause == NO_FLAVOR
+            else NO_DOMAIN,
+            field=field,
+        ),
+    )
+
+
+def _named(world: World, run: Run, message: str) -> str:
+    """The field of the spec behind the pods and the resource that Kueue's message names; empty for none."""
+    match = re.search(r'podSets\[([0-9]+)\].*\["?(cpu|memory)"?\]', message)
+    sets = pod_sets(run.bodies, world.standing)
+    if match is None or int(match[1]) >= len(sets):
+        return ""
+    is_launcher = sets[int(match[1])].name == "launcher" and not run.unit.job.launcher_runs_ranks
+    return f"launcher.{match[2]}" if is_launcher else match[2]
+
+
+def _sliced(world: World, run: Run, name: str, count: int, rest: int) -> Problem:
+    """Pods beyond the last whole slice: Kueue admits the run and never lets them go to a node."""
+    one = next(each for each in pod_sets(run.bodies, world.standing) if each.name == name)
+    size = int(one.annotations.get(SIZE) or 0)
+    slices = f"slices of {size} pods ({SIZE})" if size else "slices"
+    message = (
+        f"Kueue places pods in {slices}: it admits the run, and of {count} pods of '{name}' {rest} never"
+        " get a node"
+    )
+    divided = f"{count - rest} or {count - rest + size} pods" if size else f"{count - rest} pods"
+    help = f"Use {divided} of '{name}', or a slice size that divides {count}."
+    return Problem(WORKERS, message, help, NO_DOMAIN, field="workers")
+
+
+def _unqueued(world: World, job: Body) -> Problem:
+    namespace = job["metadata"].get("namespace") or ""
+    names = [body["metadata"]["name"] for body in world.of_kind("LocalQueue", namespace)]
+    message = "the run names no queue, so Kueue lets it start at once, beside every quota"
+    listed = f" of the queues {', '.join(names)}" if names else ""
+    help = f"Keep the label {QUEUE} with one{listed}."
+    return Problem(("metadata", "labels", QUEUE), message, help, UNQUEUED, field="queue")
+
+
+def _is_told(world: World, verdict: Verdict) -> bool:
+    """Whether the queue, or what it refers to, has a finding of its own: then its runs do not repeat it."""
+    if verdict.about != "ClusterQueue" or not verdict.queue:
+        return False
+    standing = read(world)
+    index = queues.Index(world.standing)
+    return any(
+        any(queues.alone(body)) or bool(queues.problems(body, index))
+        for body in standing.around(verdict.queue)
+    )
+
+
+def aimed(world: World, bodies: Sequence[Body], verdict: Verdict) -> Verdict:
+    """The verdict as far as it is about the flavors that the pods name by a label, where they name one.
+
+    A flavor without labels takes any pod as far as Kueue sees, and has nothing to do with what was meant.
+    """
+    pods = next((one for one in pod_sets(bodies, world.standing) if one.name == verdict.failed), None)
+    selector = (pods.spec.get("nodeSelector") or {}) if pods else {}
+    meant = {
+        body["metadata"]["name"]
+        for body in world.of_kind("ResourceFlavor")
+        if (labels := (body.get("spec") or {}).get("nodeLabels")) and has_all(labels, selector)
+    }
+    shortages = tuple(one for one in verdict.shortages if one.flavor in meant)
+    mismatches = {flavor: why for flavor, why in verdict.mismatches.items() if flavor in meant}
+    if verdict.cause == EXCEEDS and (shortages or mismatches):
+        cause = EXCEEDS if shortages else NO_FLAVOR
+        return replace(verdict, cause=cause, shortages=shortages, mismatches=mismatches)
+    return verdict
+
+
+def _help_of(verdict: Verdict) -> str:
+    if verdict.about in ("LocalQueue", "ClusterQueue"):
+        return "Ask the cluster's owner: the queue is made by overlays/<cluster>/ and the team's file."
+    if verdict.about:
+        return f"Let the {verdict.about} exist on the cluster before the run, or name another."
+    return "Correct what the message names in the spec, or the patch of the overlay that put it there."
+
+
+def _sentence(world: World, run: Run, verdict: Verdict) -> str:
+    """What is wrong, in the words of the founding documents where it is about quota."""
+    if verdict.cause == TOPOLOGY:
+        return "No place in the cluster's topology is large enough."
+    if verdict.cause == NO_FLAVOR:
+        why = ", ".join(sorted(verdict.mismatches.values()))
+        return f"No flavor of queue '{verdict.queue}' takes the run's pods{': ' + why if why else ''}."
+    short = _worst(verdict.shortages)
+    asked, most = _amount(short.resource, short.requested), _amount(short.resource, short.most)
+    where = _where(world, run, verdict, short)
+    if is_gpu(short.resource):
+        return f"Requested {asked} GPUs, but project quota is {most}. Contact admin or reduce workers.{where}"
+    if short.resource == CPU:
+        return (
+            f"Job requires {asked} CPU cores, but project quota is {most} cores."
+            f" Request quota increase or reduce workers.{where}"
+        )
+    return (
+        f"Job requires {asked} of {short.resource}, but project quota is {most}."
+        f" Request quota increase or reduce workers.{where}"
+    )
+
+
+def _quote(verdict: Verdict) -> str:
+    """Kueue's own words: of the flavor and resource that the message is about, where that is one of many."""
+    words = verdict.cause_message.rstrip(".")
+    if not verdict.shortages:
+        return words
+    short = _worst(verdict.shortages)
+    about = re.search(
+        rf"insufficient quota for {re.escape(short.resource)} in flavor {re.escape(short.flavor)},"
+        r".*? > maximum capacity \([^)]*\)",
+        words,
+    )
+    return about[0] if about else words
+
+
+def _where(world: World, run: Run, verdict: Verdict, short: Shortage) -> str:
+    """Which pool the quota is of, and what others that workers fit would give: empty where there is none.
+
+    Kueue takes all resources of a pod set from one flavor, so quotas of two pools never add up for one run.
+    """
+    node = read(world).idle[verdict.queue]
+    others = {
+        flavor: most
+        for flavor, resource in sorted(node.nominal)
+        if resource == short.resource
+        and flavor != short.flavor
+        and pool_name(flavor) in run.unit.job.pools
+        and (most := node.potential((flavor, resource))) > 0
+    }
+    if not others:
+        return ""
+    listed = ", ".join(
+        f"{_amount(short.resource, exact(short.resource, most))} of {pool_name(flavor)}"
+        for flavor, most in others.items()
+    )
+    return (
+        f" That is what can be had of pool {pool_name(short.flavor)}; there are {listed} too, but all workers"
+        " of a run take theirs from one pool."
+    )
+
+
+def pool_name(flavor: str) -> str:
+    """The pool of a flavor: one with a topology carries a hash behind the pool's name."""
+    return re.sub(r"-[0-9a-f]{6}$", "", flavor)
+
+
+def is_gpu(resource: str) -> bool:
+    """Whether a resource is GPUs, or slices of one."""
+    name = resource.partition("/")[2]
+    return name == "gpu" or name.startswith(("mig-", "gpu."))
+
+
+def _worst(shortages: Sequence[Shortage]) -> Shortage:
+    """GPUs before cores before memory, in the flavor that has the most of it."""
+
+    def rank(one: Shortage) -> tuple[int, Fraction]:
+        order = 0 if is_gpu(one.resource) else 1 if one.resource == CPU else 2
+        return order, -one.most
+
+    return min(shortages, key=rank)
+
+
+def _amount(resource: str, value: Fraction) -> str:
+    return bare(resource, value)
+
+
+def _most_workers(world: World, run: Run, verdict: Verdict) -> tuple[str, int]:
+    """The field to blame and the largest number of workers that is admitted; 0 where there is none."""
+    low, high = 0, run.unit.layout.workers
+    while high - low > 1:
+        middle = (low + high) // 2
+        if judge(world, with_workers(run.bodies, middle)).outcome == "admit":
+            low = middle
+        else:
+            high = middle
+    if low:
+        return "workers", low
+    if verdict.cause == NO_FLAVOR:
+        return "nodePool", 0
+    resource = _worst(verdict.shortages).resource if verdict.shortages else ""
+    return {"": "workers", "cpu": "cpu", "memory": "memory"}.get(resource, "gpus"), 0
+
+
+def with_workers(bodies: Sequence[Body], workers: int) -> list[Body]:
+    """The run with another number of workers."""
+    out = []
+    for body in bodies:
+        if body["kind"] == "TrainJob":
+            body = deepcopy(body)
+            body["spec"].setdefault("trainer", {})["numNodes"] = workers
+        out.append(body)
+    return out
+
+
+def _smallest_change(world: World, run: Run, verdict: Verdict, most: int) -> str:
+    workers = run.unit.layout.workers
+    if most:
+        return f"Use at most {most} workers (not {workers}): that many are admitted on an idle cluster."
+    if verdict.cause == NO_FLAVOR:
+        return "Choose a node pool that the team has quota on, or correct the queue's flavors in the overlay."
+    one = judge(world, with_workers(run.bodies, 1))
+    if one.shortages:
+        short = _worst(one.shortages)
+        return (
+            f"Fewer workers do not help: even one needs {say(short.resource, short.requested)}, and at most"
+            f" {bare(short.resource, short.most)} can ever be had."
+        )
+    return (
+        "Fewer workers do not help: even one finds no place. Choose a wider topology level or another pool."
+    )

@@ -1,0 +1,226 @@
+"""ClusterQueues, flavors, cohorts and LocalQueues: what Kueue refuses, and what it accepts and never admits.
+
+The generator makes none of these mistakes; a patch of the cluster's overlay can.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gangplan.validate.apiserver.forms import Body, Found
+from gangplan.validate.apiserver.schema_messages import Problem
+from gangplan.validate.kueue.tree import amount, circle, members
+
+RULE = "queue-invalid"
+
+
+def alone(body: Body) -> Found:
+    """What is wrong with a ClusterQueue, Cohort or ResourceFlavor whatever else is on the cluster."""
+    if body["kind"] in ("ClusterQueue", "Cohort"):
+        yield from _groups(body)
+    if body["kind"] == "ClusterQueue":
+        yield from _selector(body)
+    if body["kind"] == "ResourceFlavor":
+        if not body.get("spec"):
+            # Applied over a spec with fields it becomes null, which the API server refuses (seen with v0.19.2).
+            yield _said(("spec",), "an empty spec is refused; name a label of the nodes")
+        yield from _taints(body)
+
+
+class Index:
+    """Everything on a cluster, by kind and name; namespaced objects by kind, namespace and name too."""
+
+    def __init__(self, bodies: Sequence[Body]) -> None:
+        """Read the objects once: a cluster of five hundred teams has thousands."""
+        self.kinds: dict[str, dict[str, Body]] = {}
+        self.queues_of: dict[str, set[str]] = {}
+        for body in bodies:
+            self.kinds.setdefault(body["kind"], {})[body["metadata"]["name"]] = body
+            if body["kind"] == "LocalQueue":
+                namespace = body["metadata"].get("namespace", "")
+                self.queues_of.setdefault(namespace, set()).add(body["spec"].get("clusterQueue", ""))
+        self.members = members(bodies)
+
+    def names(self, kind: str) -> dict[str, Body]:
+        """The cluster-scoped objects of a kind by name."""
+        return self.kinds.get(kind, {})
+
+
+def problems(body: Body, others: Index) -> list[Problem]:
+    """Where one object of the platform or a team does not meet the others; `others` is all on the cluster."""
+    kind = body["kind"]
+    if kind == "ClusterQueue":
+        return [*_references(body, others), *_labels(body, others)]
+    if kind == "Cohort":
+        return [*_parents(body, others), *_flavors(body, others)]
+    if kind == "ResourceFlavor":
+        return [*_topology(body, others)]
+    if kind == "LocalQueue":
+        return [*_target(body, others)]
+    if kind == "AdmissionCheck":
+        return [*_parameters(body, others)]
+    return []
+
+
+def _groups(body: Body) -> Found:
+    """Webhook rules of resource groups (clusterqueue_webhook.go, Kueue v0.19.2)."""
+    resources: set[str] = set()
+    flavors: set[str] = set()
+    for index, group in enumerate((body.get("spec") or {}).get("resourceGroups") or ()):
+        at = ("spec", "resourceGroups", index)
+        for place, resource in enumerate(group["coveredResources"]):
+            if resource in resources:
+                yield _said(
+                    (*at, "coveredResources", place), f"resource '{resource}' is covered by two groups"
+                )
+            resources.add(resource)
+        for place, flavor in enumerate(group["flavors"]):
+            here = (*at, "flavors", place)
+            if flavor["name"] in flavors:
+                yield _said((*here, "name"), f"flavor '{flavor['name']}' is in two places of one queue")
+            flavors.add(flavor["name"])
+            listed = [item["name"] for item in flavor["resources"]]
+            if listed != group["coveredResources"]:
+                yield _said(
+                    (*here, "resources"),
+                    f"flavor '{flavor['name']}' lists {', '.join(listed)}; Kueue wants exactly the covered"
+                    f" resources in their order: {', '.join(group['coveredResources'])}",
+                )
+            for number, item in enumerate(flavor["resources"]):
+                yield from _limits((*here, "resources", number), item, body["kind"])
+
+
+def _limits(at: tuple[str | int, ...], item: Body, kind: str) -> Found:
+    lending = item.get("lendingLimit")
+    if kind == "ClusterQueue" and lending is not None and amount(lending) > amount(item["nominalQuota"]):
+        yield _said(
+            (*at, "lendingLimit"),
+            f"{lending} of {item['name']} are lent, but the nominal quota is {item['nominalQuota']}",
+        )
+
+
+def _references(body: Body, others: Index) -> Found:
+    spec = body["spec"]
+    yield from _flavors(body, others)
+    cohort = spec.get("cohortName")
+    if cohort and cohort not in others.names("Cohort"):
+        yield _said(
+            ("spec", "cohortName"),
+            f"there is no cohort '{cohort}': the queue would be alone in it and could never borrow",
+        )
+    own = {flavor["name"] for group in spec.get("resourceGroups") or () for flavor in group["flavors"]}
+    checks = (spec.get("admissionChecksStrategy") or {}).get("admissionChecks") or ()
+    for index, check in enumerate(checks):
+        at = ("spec", "admissionChecksStrategy", "admissionChecks", index)
+        if check["name"] not in others.names("AdmissionCheck"):
+            yield _said(
+                (*at, "name"), f"there is no admission check '{check['name']}': the queue stays inactive"
+            )
+        for place, flavor in enumerate(check.get("onFlavors") or ()):
+            if flavor not in own:
+                yield _said((*at, "onFlavors", place), f"flavor '{flavor}' is not one of this queue")
+
+
+def _flavors(body: Body, others: Index) -> Found:
+    known = others.names("ResourceFlavor")
+    for index, group in enumerate((body.get("spec") or {}).get("resourceGroups") or ()):
+        for place, flavor in enumerate(group["flavors"]):
+            if flavor["name"] not in known:
+                yield _said(
+                    ("spec", "resourceGroups", index, "flavors", place, "name"),
+                    f"there is no flavor '{flavor['name']}': one missing flavor makes the whole queue inactive",
+                )
+
+
+def _selector(body: Body) -> Found:
+    if body["spec"].get("namespaceSelector") is None:
+        yield _said(
+            ("spec", "namespaceSelector"),
+            "without namespaceSelector the queue takes runs from no namespace at all",
+        )
+
+
+def _labels(body: Body, others: Index) -> Found:
+    """Flavors of two groups with one label key and two values: pods get either, at random."""
+    known = others.names("ResourceFlavor")
+    seen: dict[tuple[str, int], str] = {}
+    for index, group in enumerate(body["spec"].get("resourceGroups") or ()):
+        for place, flavor in enumerate(group["flavors"]):
+            spec = (known.get(flavor["name"]) or {}).get("spec") or {}
+            for key, value in (spec.get("nodeLabels") or {}).items():
+                clash = next(
+                    (
+                        other
+                        for (name, at), other in seen.items()
+                        if name == key and at != index and other != value
+                    ),
+                    None,
+                )
+                if clash is not None:
+                    yield _said(
+                        ("spec", "resourceGroups", index, "flavors", place, "name"),
+                        f"flavor '{flavor['name']}' has label {key}={value}, a flavor of another group {key}={clash}:"
+                        " pods would be sent to either at random",
+                    )
+                seen.setdefault((key, index), value)
+
+
+def _parents(body: Body, others: Index) -> Found:
+    name, parent = body["metadata"]["name"], (body.get("spec") or {}).get("parentName")
+    if parent and parent not in others.names("Cohort"):
+        yield _said(("spec", "parentName"), f"there is no cohort '{parent}'")
+    way = circle(others.members, name)
+    if way and name == min(way):
+        yield _said(
+            ("spec", "parentName"),
+            f"cohorts stand above each other in a circle ({' -> '.join(way)}): all their queues are inactive",
+        )
+
+
+def _taints(body: Body) -> Found:
+    seen: set[tuple[str, str]] = set()
+    for index, taint in enumerate((body.get("spec") or {}).get("nodeTaints") or ()):
+        key = (taint["key"], taint["effect"])
+        if key in seen:
+            yield _said(("spec", "nodeTaints", index), f"taint {key[0]} with effect {key[1]} is listed twice")
+        seen.add(key)
+
+
+def _topology(body: Body, others: Index) -> Found:
+    topology = (body.get("spec") or {}).get("topologyName")
+    if topology and topology not in others.names("Topology"):
+        yield _said(
+            ("spec", "topologyName"),
+            f"there is no topology '{topology}': queues with this flavor are inactive",
+        )
+
+
+def _target(body: Body, others: Index) -> Found:
+    target, namespace = body["spec"]["clusterQueue"], body["metadata"].get("namespace", "")
+    queue = others.names("ClusterQueue").get(target)
+    if queue is None:
+        yield _said(
+            ("spec", "clusterQueue"), f"there is no ClusterQueue '{target}': nothing is ever admitted"
+        )
+        return
+    wanted = ((queue["spec"].get("namespaceSelector") or {}).get("matchLabels")) or {}
+    home = others.names("Namespace").get(namespace)
+    labels = {"kubernetes.io/metadata.name": namespace}
+    labels |= ((home or {}).get("metadata") or {}).get("labels") or {}
+    if any(labels.get(key) != value for key, value in wanted.items()):
+        yield _said(
+            ("spec", "clusterQueue"),
+            f"ClusterQueue '{target}' does not take runs from namespace '{namespace}'",
+        )
+
+
+def _parameters(body: Body, others: Index) -> Found:
+    parameters = body["spec"].get("parameters")
+    if parameters and parameters["name"] not in others.names(parameters["kind"]):
+        yield _said(
+            ("spec", "parameters", "name"), f"there is no {parameters['kind']} '{parameters['name']}'"
+        )
+
+
+def _said(path: tuple[str | int, ...], message: str) -> Problem:
+    return Problem(path, message, "", RULE)

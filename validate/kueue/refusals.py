@@ -1,0 +1,163 @@
+"""What never becomes a Workload that Kueue could admit: refused jobs, and queues that take nothing.
+
+Sources: Kueue v0.19.2 pkg/controller/jobframework/{validation,reconciler,defaults}.go,
+pkg/webhooks/workload_webhook.go, pkg/controller/core/workload_controller.go (getQueueBlocker),
+pkg/scheduler/scheduler.go (nominate), in the order in which a run meets them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from gangplan.validate.apiserver.forms import Body, amount, is_subdomain
+from gangplan.validate.kueue.annotations import GROUP, group_problems, problems
+from gangplan.validate.kueue.matching import selects
+from gangplan.validate.kueue.model import MISCONFIGURED, NO_WORKLOAD, PODS, SUSPENDED, NeverError, PodSet
+from gangplan.validate.kueue.standing import Queue, Standing
+
+QUEUE, PRIORITY = "kueue.x-k8s.io/queue-name", "kueue.x-k8s.io/priority-class"
+MAX_EXEC = "kueue.x-k8s.io/max-exec-time-seconds"
+ELASTIC = "kueue.x-k8s.io/elastic-job"
+DEFAULT = "default"
+# Namespaces that managedJobsNamespaceSelector leaves out by default (apis/config/v1beta2/defaults.go).
+UNMANAGED = ("kube-system", "kueue-system")
+HINT = (
+    '. Adjust either the "TrainJob.spec.runtimePatches" or the "TrainingRuntime.Template" annotations for the'
+    " corresponding Job"
+)
+
+
+def most_pod_sets(kueue: tuple[int, int]) -> int:
+    """What the Workload's schema allows: 8 up to 0.17, 10 in 0.18, 18 from 0.19."""
+    return 8 if kueue < (0, 18) else 10 if kueue < (0, 19) else 18
+
+
+def queue_name(job: Body, standing: Standing) -> str:
+    """The LocalQueue of a job: of its label, else `default` where the namespace has one; "" for none."""
+    labels = job["metadata"].get("labels") or {}
+    if QUEUE in labels:
+        return str(labels[QUEUE])
+    namespace = job["metadata"].get("namespace") or ""
+    return DEFAULT if standing.find("LocalQueue", DEFAULT, namespace) else ""
+
+
+def check_job(job: Body, pods: Sequence[PodSet], standing: Standing, kueue: tuple[int, int]) -> None:
+    """Raise `NeverError` for what the webhooks refuse, and for what Kueue cannot make a Workload of."""
+    namespace = job["metadata"].get("namespace") or ""
+    labels = job["metadata"].get("labels") or {}
+    said = [*_label_problems(labels), *_elastic(job, kueue)]
+    notes = [problem for one in pods for problem in problems(one, kueue)]
+    if job["kind"] == "TrainJob":
+        notes = [problem + HINT for problem in notes]
+    _refuse([*said, *notes])
+    if any(GROUP in one.annotations for one in pods):
+        _refuse(group_problems(pods))
+    if namespace in UNMANAGED:
+        raise NeverError(NO_WORKLOAD, f"Kueue does not manage jobs in namespace '{namespace}'", "Namespace")
+    _refuse(_workload_problems(pods, kueue))
+    _check_priority(labels, pods, standing)
+    _refuse(_object_quota(standing, namespace))
+
+
+def _refuse(said: Iterable[str]) -> None:
+    first = next(iter(said), None)
+    if first is not None:
+        raise NeverError(NO_WORKLOAD, first)
+
+
+def _label_problems(labels: Body) -> Iterable[str]:
+    name = str(labels.get(QUEUE, ""))
+    if len(name) > 63:
+        yield f'metadata.labels: Invalid value: "{name}": must be no more than 63 characters'
+    elif name and not is_subdomain(name):
+        yield f'metadata.labels[{QUEUE}]: Invalid value: "{name}": a lowercase RFC 1123 subdomain is expected'
+    if MAX_EXEC in labels:
+        text = str(labels[MAX_EXEC])
+        try:
+            is_positive = int(text) > 0
+        except ValueError:
+            yield f'metadata.labels[{MAX_EXEC}]: Invalid value: "{text}": invalid syntax'
+            return
+        if not is_positive:
+            yield f"metadata.labels[{MAX_EXEC}]: Invalid value: {text}: should be greater than 0"
+
+
+def _elastic(job: Body, kueue: tuple[int, int]) -> Iterable[str]:
+    notes = job["metadata"].get("annotations") or {}
+    if job["kind"] == "TrainJob" and notes.get(ELASTIC) == "true" and kueue >= (0, 18):
+        yield f"metadata.annotations[{ELASTIC}]: Forbidden: elastic job is not supported for TrainJob"
+
+
+def _workload_problems(pods: Sequence[PodSet], kueue: tuple[int, int]) -> Iterable[str]:
+    if len(pods) > most_pod_sets(kueue):
+        yield f"spec.podSets: Too many: {len(pods)}: must have at most {most_pod_sets(kueue)} items"
+    for at, one in enumerate(pods):
+        yield from _resource_problems(f"spec.podSets[{at}].template.spec", one)
+        for key, value in one.annotations.items():
+            if key.startswith("kueue.x-k8s.io/podset-") and key.endswith("-topology") and len(value) > 63:
+                yield f"spec.podSets[{at}].topologyRequest: Too long: may not be more than 63 bytes ({value})"
+
+
+def _resource_problems(path: str, pods: PodSet) -> Iterable[str]:
+    for kind in ("initContainers", "containers"):
+        for number, container in enumerate(pods.spec.get(kind) or ()):
+            for side in ("requests", "limits"):
+                for name, value in ((container.get("resources") or {}).get(side) or {}).items():
+                    at = f"{path}.{kind}[{number}].resources.{side}[{name}]"
+                    if name == PODS:
+                        yield f'{at}: Invalid value: "{name}": the key is reserved for internal kueue use'
+                    if amount(value).nano < 0:
+                        yield f'{at}: Invalid value: "{value}": must be greater than or equal to 0'
+
+
+def _check_priority(labels: Body, pods: Sequence[PodSet], standing: Standing) -> None:
+    name = labels.get(PRIORITY)
+    if name:
+        if standing.find("WorkloadPriorityClass", name) is None:
+            message = f'workloadpriorityclasses.kueue.x-k8s.io "{name}" not found'
+            raise NeverError(NO_WORKLOAD, message, "WorkloadPriorityClass")
+        return
+    pod_class = pods[0].spec.get("priorityClassName") if pods else None
+    built_in = ("system-cluster-critical", "system-node-critical")
+    if pod_class and pod_class not in built_in and standing.find("PriorityClass", pod_class) is None:
+        message = f'priorityclasses.scheduling.k8s.io "{pod_class}" not found'
+        raise NeverError(NO_WORKLOAD, message, "PriorityClass")
+
+
+def _object_quota(standing: Standing, namespace: str) -> Iterable[str]:
+    """A ResourceQuota that leaves room for no Workload at all (its dry run is refused as well)."""
+    key = "count/workloads.kueue.x-k8s.io"
+    for body in standing.all("ResourceQuota"):
+        hard = body["spec"].get("hard") or {}
+        if body["metadata"].get("namespace") == namespace and key in hard and amount(hard[key]).nano < 10**9:
+            name = body["metadata"]["name"]
+            yield f"exceeded quota: {name}, requested: {key}=1, used: {key}=0, limited: {key}={hard[key]}"
+
+
+def queue_of(job: Body, local: str, standing: Standing) -> Queue:
+    """The ClusterQueue behind a LocalQueue, active or not. Raises `NeverError` where there is none."""
+    namespace = job["metadata"].get("namespace") or ""
+    body = standing.find("LocalQueue", local, namespace)
+    if body is None:
+        raise NeverError(MISCONFIGURED, f"LocalQueue {local} doesn't exist", "LocalQueue")
+    spec = body.get("spec") or {}
+    if (spec.get("stopPolicy") or "None") != "None":
+        raise NeverError(SUSPENDED, f"LocalQueue {local} is inactive", "LocalQueue")
+    name = spec.get("clusterQueue") or ""
+    queue = standing.queues.get(name)
+    if queue is None:
+        raise NeverError(MISCONFIGURED, f"ClusterQueue {name} doesn't exist", "ClusterQueue")
+    return queue
+
+
+def check_namespace(job: Body, queue: Queue, standing: Standing, kueue: tuple[int, int]) -> None:
+    """Raise `NeverError` where the queue does not take runs of the namespace."""
+    name = job["metadata"].get("namespace") or ""
+    body = standing.find("Namespace", name)
+    given = (body["metadata"].get("labels") or {}) if body else {}
+    labels = {"kubernetes.io/metadata.name": name, **given}
+    if not selects((queue.body.get("spec") or {}).get("namespaceSelector"), labels):
+        # Kueue writes it with a capital up to v0.18 (pkg/scheduler/scheduler.go nominate).
+        subject = "Workload" if kueue < (0, 19) else "workload"
+        message = f"{subject} namespace doesn't match ClusterQueue selector"
+        raise NeverError(MISCONFIGURED, message, "ClusterQueue")

@@ -1,0 +1,193 @@
+"""What one pod asks for, as Kueue counts it, and what Kueue refuses of it before it looks at quota.
+
+Sources: Kueue v0.19.2 pkg/workload/resources.go (AdjustResources, ValidateResources, ValidateLimitRange),
+pkg/util/limitrange; k8s.io/component-helpers v0.36.2 resource/helpers.go (PodRequests); Kubernetes v1.34
+pkg/apis/core/v1/defaults.go (defaults of a LimitRange). v0.15.2 is the same but for pod-level resources.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from gangplan.validate.apiserver.forms import Body, amount
+from gangplan.validate.kueue.model import MISCONFIGURED, Amounts, NeverError, PodSet, rounded
+
+Nanos = dict[str, int]  # resource -> billionths
+POD_LEVEL = ("cpu", "memory")
+
+
+def adjusted(spec: Body, ranges: Ranges, overheads: Mapping[str, Body]) -> Body:
+    """The pod's spec with overhead, LimitRange defaults and limits as missing requests.
+
+    `overheads` is the overhead of each RuntimeClass.
+    """
+    out = {**spec}
+    name = spec.get("runtimeClassName")
+    if name and not spec.get("overhead") and overheads.get(name):
+        out["overhead"] = overheads[name]
+    for kind in ("initContainers", "containers"):
+        out[kind] = [
+            {**container, "resources": _filled(container.get("resources") or {}, ranges.of("Container"))}
+            for container in spec.get(kind) or ()
+        ]
+    if spec.get("resources"):
+        out["resources"] = _filled(spec["resources"], ranges.of("Pod"))
+    return out
+
+
+def _filled(resources: Body, item: Body) -> Body:
+    limits = {**(item.get("default") or {}), **(resources.get("limits") or {})}
+    requests = {**limits, **(item.get("defaultRequest") or {}), **(resources.get("requests") or {})}
+    return {"limits": limits, "requests": requests}
+
+
+def requests_of(spec: Body) -> Amounts:
+    """The requests of one pod of an adjusted spec."""
+    return {name: max(0, rounded(name, nano)) for name, nano in _pod_requests(spec).items()}
+
+
+def _pod_requests(spec: Body) -> Nanos:
+    """Containers together, or the hungriest moment of the init containers, and the overhead."""
+    total: Nanos = {}
+    for container in spec["containers"]:
+        _add(total, _nanos(container["resources"]["requests"]))
+    sidecars: Nanos = {}
+    start: Nanos = {}
+    for container in spec["initContainers"]:
+        wanted = _nanos(container["resources"]["requests"])
+        if container.get("restartPolicy") == "Always":
+            _add(total, wanted)
+            _add(sidecars, wanted)
+            wanted = sidecars
+        else:
+            _add(wanted, sidecars)
+        _keep(start, wanted, max)
+    _keep(total, start, max)
+    for name, nano in _nanos((spec.get("resources") or {}).get("requests") or {}).items():
+        if name in POD_LEVEL or name.startswith("hugepages-"):
+            total[name] = nano
+    _add(total, _nanos(spec.get("overhead") or {}))
+    return total
+
+
+def _nanos(written: Mapping[str, Any]) -> Nanos:
+    return {name: amount(value).nano for name, value in written.items()}
+
+
+def _add(total: Nanos, more: Nanos) -> None:
+    for name, nano in more.items():
+        total[name] = total.get(name, 0) + nano
+
+
+def _keep(total: Nanos, other: Nanos, choose: Callable[[int, int], int]) -> None:
+    for name, nano in other.items():
+        total[name] = choose(total[name], nano) if name in total else nano
+
+
+class Ranges:
+    """The LimitRanges of a namespace as one: the tightest bounds, the first defaults."""
+
+    def __init__(self, bodies: Sequence[Body]) -> None:
+        """Read the LimitRanges in the order of their names, as the API server lists them."""
+        self._items: dict[str, Body] = {}
+        for body in sorted(bodies, key=lambda one: str(one["metadata"]["name"])):
+            for item in body["spec"].get("limits") or ():
+                self._take(_defaulted(item))
+
+    def _take(self, item: Body) -> None:
+        known = self._items.setdefault(item["type"], {})
+        for field, choose in (("max", min), ("min", max)):
+            both = known.setdefault(field, {})
+            _keep(both, _nanos(item.get(field) or {}), choose)
+        for field in ("default", "defaultRequest"):
+            known[field] = {**(item.get(field) or {}), **known.get(field, {})}
+
+    def of(self, kind: str) -> Body:
+        """The item of a type (Container, Pod), or an empty one."""
+        return self._items.get(kind, {})
+
+    def above(self, kind: str, amounts: Nanos) -> list[str]:
+        """Resources beyond the maximum."""
+        most = self.of(kind).get("max") or {}
+        return _greater(amounts, most)
+
+    def below(self, kind: str, amounts: Nanos) -> list[str]:
+        """Resources under the minimum; a resource that is not asked for is not compared."""
+        least = self.of(kind).get("min") or {}
+        return _greater(least, amounts)
+
+
+def _defaulted(item: Body) -> Body:
+    """A LimitRange item as the API server stores it."""
+    if item["type"] != "Container":
+        return item
+    default = {**(item.get("max") or {}), **(item.get("default") or {})}
+    request = {**(item.get("min") or {}), **default, **(item.get("defaultRequest") or {})}
+    return {**item, "default": default, "defaultRequest": request}
+
+
+def _greater(one: Nanos, other: Nanos) -> list[str]:
+    """Names in both where the first is greater, compared as Kueue counts them."""
+    return sorted(
+        name
+        for name, nano in one.items()
+        if name in other and rounded(name, nano) > rounded(name, other[name])
+    )
+
+
+def check(pod_sets: Iterable[PodSet], ranges: Ranges) -> None:
+    """Raise `NeverError` for requests above limits, else for what is out of the LimitRanges' bounds."""
+    pods = list(pod_sets)
+    _refuse("resources validation failed", [said for at, one in enumerate(pods) for said in _over(at, one)])
+    bounds = [said for at, one in enumerate(pods) for said in _bounds(at, one, ranges)]
+    _refuse("resources didn't satisfy LimitRange constraints", bounds)
+
+
+def _refuse(what: str, said: list[str]) -> None:
+    if said:
+        listed = said[0] if len(said) == 1 else f"[{', '.join(dict.fromkeys(said))}]"
+        raise NeverError(MISCONFIGURED, f"{what}: {listed}")
+
+
+def _containers(at: int, pods: PodSet) -> Iterable[tuple[str, Body]]:
+    for kind in ("initContainers", "containers"):
+        for number, container in enumerate(pods.spec[kind]):
+            yield f"spec.podSets[{at}].template.spec.{kind}[{number}]", container["resources"]
+
+
+def _over(at: int, pods: PodSet) -> Iterable[str]:
+    pairs = [*_containers(at, pods)]
+    if pods.spec.get("resources"):
+        pairs.append((f"spec.podSets[{at}].template.spec.resources", pods.spec["resources"]))
+    for path, resources in pairs:
+        names = _greater(_nanos(resources["requests"]), _nanos(resources["limits"]))
+        if names:
+            yield _invalid(path, names, "requests must not exceed its limits")
+
+
+def _bounds(at: int, pods: PodSet, ranges: Ranges) -> Iterable[str]:
+    above, below = (
+        "requests must not be above the limitRange max",
+        "requests must not be below the limitRange min",
+    )
+    for path, resources in _containers(at, pods):
+        least, most = _nanos(resources["requests"]), _nanos(resources["requests"])
+        _keep(least, _nanos(resources["limits"]), min)
+        _keep(most, _nanos(resources["limits"]), max)
+        for names, words in (
+            (ranges.above("Container", most), above),
+            (ranges.below("Container", least), below),
+        ):
+            if names:
+                yield _invalid(path, names, words)
+    total = _pod_requests(pods.spec)
+    for names, words in ((ranges.above("Pod", total), above), (ranges.below("Pod", total), below)):
+        if names:
+            yield _invalid(f"spec.podSets[{at}].template.spec", names, words)
+
+
+def _invalid(path: str, names: list[str], words: str) -> str:
+    """As field.Invalid prints a list of texts."""
+    listed = ",".join(f'"{name}"' for name in names)
+    return f"{path}: Invalid value: [{listed}]: {words}"

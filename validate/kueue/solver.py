@@ -1,0 +1,171 @@
+"""A run on a cluster in, Kueue's verdict out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from gangplan.validate.apiserver.forms import Body
+from gangplan.validate.kueue import refusals
+from gangplan.validate.kueue.annotations import topology_request
+from gangplan.validate.kueue.chosen import FIT, NO_FIT, SEVERITY, Assignment, Wanted, no_fit_reason
+from gangplan.validate.kueue.flavors import Assigner
+from gangplan.validate.kueue.model import (
+    SUSPENDED,
+    WAITING,
+    NeverError,
+    PodSet,
+    Usage,
+    Verdict,
+    exact,
+)
+from gangplan.validate.kueue.placing import place_all
+from gangplan.validate.kueue.podsets import job_of, pod_sets
+from gangplan.validate.kueue.quota import Node, forest, take
+from gangplan.validate.kueue.requests import adjusted, check, requests_of
+from gangplan.validate.kueue.standing import Queue, Standing, read
+from gangplan.validate.world import Run, World
+
+
+def verdict_of(world: World, run: Run) -> Verdict:
+    """What `judge` says of a run on an idle cluster; asked once for all proofs of the run."""
+    known = run.known.get("verdict")
+    if known is None or known[0] is not world:
+        known = run.known["verdict"] = (world, judge(world, run.bodies))
+    verdict: Verdict = known[1]
+    return verdict
+
+
+def judge(world: World, bodies: Sequence[Body], usage: Usage | None = None) -> Verdict:
+    """What Kueue makes of the run among `bodies` (a TrainJob and its runtime, a JobSet or a Job).
+
+    Without `usage` on an idle cluster: admitted at once, or never. With it (ClusterQueue -> flavor ->
+    resource -> cores, bytes or devices in use): admitted now, waiting, or never. Topology is judged as if
+    nodes were free, and nobody is preempted. A cluster without Kueue, and a job without a queue, are
+    `admit` with an empty `queue`: nothing holds the run back. Bodies must fit their schemas.
+    """
+    found = job_of(bodies)
+    kueue = version_of(world)
+    if found is None or kueue is None:
+        return Verdict("admit")
+    standing, job = read(world), found[1]
+    verdict = Verdict("never")
+    try:
+        pods = pod_sets(bodies, world.standing)
+        local = refusals.queue_name(job, standing)
+        if not local:
+            return Verdict("admit", requests=_shown_requests(_wanted(pods, job, standing, kueue)))
+        refusals.check_job(job, pods, standing, kueue)
+        wanted = _wanted(pods, job, standing, kueue)
+        verdict = replace(verdict, requests=_shown_requests(wanted))
+        queue = refusals.queue_of(job, local, standing)
+        verdict = replace(verdict, queue=queue.name)
+        if queue.inactive:
+            message = f"ClusterQueue {queue.name} is inactive"
+            raise NeverError(SUSPENDED, message, "ClusterQueue", queue.inactive)
+        refusals.check_namespace(job, queue, standing, kueue)
+        check([one.pods for one in wanted], standing.ranges(job["metadata"].get("namespace") or ""))
+    except NeverError as no:
+        why = f"{no.message}: {no.detail}" if no.detail else no.message
+        return replace(
+            verdict,
+            reason=no.reason,
+            message=no.message,
+            cause=no.reason,
+            cause_message=why,
+            about=no.about,
+        )
+    return _in_queue(Case(standing, queue, kueue, wanted), verdict, usage)
+
+
+def version_of(world: World) -> tuple[int, int] | None:
+    """Kueue's minor; None where the cluster has none."""
+    if world.versions.kueue is None:
+        return None
+    major, minor = world.versions.kueue.split(".")[:2]
+    return int(major), int(minor)
+
+
+def _wanted(pods: Sequence[PodSet], job: Body, standing: Standing, kueue: tuple[int, int]) -> list[Wanted]:
+    """Pod sets with the requests that Kueue counts."""
+    ranges = standing.ranges(job["metadata"].get("namespace") or "")
+    found = []
+    for one in pods:
+        spec = adjusted(one.spec, ranges, standing.overheads)
+        whole = replace(one, template={**one.template, "spec": spec})
+        found.append(Wanted(whole, requests_of(spec), topology_request(one.annotations, kueue)))
+    return found
+
+
+def _shown_requests(wanted: Sequence[Wanted]) -> dict[str, tuple[int, Mapping[str, Fraction]]]:
+    return {
+        one.pods.name: (one.pods.count, {name: exact(name, amount) for name, amount in one.each.items()})
+        for one in wanted
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A workload that stands in an active queue."""
+
+    standing: Standing
+    queue: Queue
+    kueue: tuple[int, int]
+    wanted: Sequence[Wanted]
+
+    def attempts(self, node: Node) -> list[Assignment]:
+        """The attempts that Kueue makes: while flavors are left, it tries on with the next."""
+        start: tuple[Mapping[str, int], ...] = ()
+        seen = set()
+        made: list[Assignment] = []
+        while True:
+            assigner = Assigner(self.standing, self.queue, node, self.kueue, start)
+            assignment = assigner.assign(self.wanted)
+            if assignment.mode != NO_FIT and not assignment.is_cut:
+                place_all(self.standing, self.queue, self.kueue, assignment)
+            made.append(assignment)
+            if assignment.mode == FIT:
+                return made
+            start = tuple(one.tried for one in assignment.chosen)
+            key = tuple(tuple(sorted(one.items())) for one in start)
+            if key in seen or all(at == -1 for one in start for at in one.values()):
+                return made
+            seen.add(key)
+
+
+def _in_queue(case: Case, verdict: Verdict, usage: Usage | None) -> Verdict:
+    node = case.standing.idle[case.queue.name]
+    made = case.attempts(node)
+    now = made[-1]
+    if now.mode != FIT:
+        told = [(no_fit_reason(case.queue, one), one) for one in made]
+        cause, best = min(told, key=lambda pair: SEVERITY[pair[0]])
+        return replace(
+            verdict,
+            reason=told[-1][0],
+            message=now.message(),
+            cause=cause,
+            cause_message=best.message(),
+            shortages=tuple(dict.fromkeys(best.shortages)),
+            mismatches=best.mismatches,
+            failed=next(one.wanted.pods.name for one in best.chosen if one.mode == NO_FIT),
+        )
+    if usage is not None:
+        queues = forest(case.standing.world.standing)
+        take(queues, usage)
+        node = queues[case.queue.name]
+        now = case.attempts(node)[-1]
+    if now.mode != FIT:
+        return replace(verdict, outcome="queue", reason=WAITING, message=now.message())
+    assignment = {
+        one.wanted.pods.name: {name: flavor for name, (flavor, _) in sorted(one.flavors.items())}
+        for one in now.chosen
+    }
+    placement = {one.wanted.pods.name: one.places for one in now.chosen if one.places}
+    borrowed = {}
+    for (flavor, name), amount in now.usage.items():
+        own = max(0, node.nominal.get((flavor, name), 0) - node.usage.get((flavor, name), 0))
+        if amount > own:
+            borrowed[flavor, name] = exact(name, amount - own)
+    return replace(verdict, outcome="admit", assignment=assignment, placement=placement, borrowed=borrowed)

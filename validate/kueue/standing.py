@@ -1,0 +1,228 @@
+"""What stands on a cluster as Kueue's cache sees it: queues with their state, flavors, topologies.
+
+Source: Kueue v0.19.2 pkg/cache/scheduler/clusterqueue.go (updateQueueStatus, inactiveReason); the conditions
+are those of v0.15.2 and v0.18.2 as well. Read once per world.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from gangplan.validate.apiserver.forms import Body
+from gangplan.validate.kueue.domains import Flavors
+from gangplan.validate.kueue.quota import Key, Node, forest, in_circle
+from gangplan.validate.kueue.requests import Ranges
+from gangplan.validate.world import World
+
+PROVISIONING = "kueue.x-k8s.io/provisioning-request"
+MULTIKUEUE = "kueue.x-k8s.io/multikueue"
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A resource group: flavors in the order in which they are tried."""
+
+    covered: tuple[str, ...]
+    flavors: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Queue:
+    """A ClusterQueue: `inactive` says why it takes nothing; in `delayed` flavors nodes are made first."""
+
+    name: str
+    body: Body
+    groups: tuple[Group, ...]
+    inactive: str
+    is_topology_only: bool
+    is_multikueue: bool
+    delayed: frozenset[str]
+    tries_instead_of_borrowing: bool
+    preempts_borrowing: bool
+
+    def group_of(self, resource: str) -> Group | None:
+        """The group that covers a resource."""
+        return next((group for group in self.groups if resource in group.covered), None)
+
+
+class Standing:
+    """A world, read for the solver."""
+
+    def __init__(self, world: World) -> None:
+        """Read everything but the runs. Objects are of the forms that their schemas allow."""
+        self.world = world
+        self._of: dict[str, dict[tuple[str, str], Body]] = {}
+        for body in world.standing:
+            place = body["metadata"].get("namespace") or "", body["metadata"]["name"]
+            self._of.setdefault(body["kind"], {})[place] = body
+        self.idle: Mapping[str, Node] = forest(world.standing)
+        self.capacities: dict[tuple[str, Key], int] = {}
+        self.flavors = Flavors(self.all("ResourceFlavor"), self.all("Topology"), world.nodes)
+        self.overheads = {
+            body["metadata"]["name"]: (body.get("overhead") or {}).get("podFixed") or {}
+            for body in self.all("RuntimeClass")
+        }
+        self._ranges: dict[str, Ranges] = {}
+        self.queues = {body["metadata"]["name"]: self._queue(body) for body in self.all("ClusterQueue")}
+
+    def all(self, kind: str) -> list[Body]:
+        """The objects of a kind."""
+        return list(self._of.get(kind, {}).values())
+
+    def find(self, kind: str, name: str, namespace: str = "") -> Body | None:
+        """One object by name."""
+        return self._of.get(kind, {}).get((namespace, name))
+
+    def around(self, queue: str) -> list[Body]:
+        """A ClusterQueue with its flavors, checks and the cohorts above it."""
+        body = self._of["ClusterQueue"]["", queue]
+        spec = body.get("spec") or {}
+        names = [
+            ("ResourceFlavor", flavor) for group in self.queues[queue].groups for flavor in group.flavors
+        ]
+        names += [("AdmissionCheck", check["name"]) for check in _checks(spec)]
+        above, seen = spec.get("cohortName") or "", set[str]()
+        while above and above not in seen:
+            seen.add(above)
+            names.append(("Cohort", above))
+            above = ((self.find("Cohort", above) or {}).get("spec") or {}).get("parentName") or ""
+        found = [self.find(kind, name) for kind, name in names]
+        return [body, *(one for one in found if one is not None)]
+
+    def ranges(self, namespace: str) -> Ranges:
+        """The LimitRanges of a namespace."""
+        if namespace not in self._ranges:
+            found = [
+                body for (place, _), body in self._of.get("LimitRange", {}).items() if place == namespace
+            ]
+            self._ranges[namespace] = Ranges(found)
+        return self._ranges[namespace]
+
+    def _queue(self, body: Body) -> Queue:
+        spec = body.get("spec") or {}
+        groups = tuple(
+            Group(tuple(group["coveredResources"]), tuple(flavor["name"] for flavor in group["flavors"]))
+            for group in spec.get("resourceGroups") or ()
+        )
+        names = [flavor for group in groups for flavor in group.flavors]
+        controllers = {
+            name: (check["spec"]["controllerName"] if check else "")
+            for name, check in (
+                (one["name"], self.find("AdmissionCheck", one["name"])) for one in _checks(spec)
+            )
+        }
+        policy = spec.get("flavorFungibility") or {}
+        preemption = spec.get("preemption") or {}
+        within = (preemption.get("borrowWithinCohort") or {}).get("policy") or "Never"
+        reclaims = (preemption.get("reclaimWithinCohort") or "Never") != "Never"
+        return Queue(
+            body["metadata"]["name"],
+            body,
+            groups,
+            self._inactive(spec, names, controllers),
+            bool(names) and all(self.flavors.topology_name(name) for name in names),
+            MULTIKUEUE in controllers.values(),
+            frozenset(self._delayed(spec, names, controllers)),
+            policy.get("whenCanBorrow", "MayStopSearch") == "TryNextFlavor",
+            within != "Never" or (self.world.fair_sharing and reclaims),
+        )
+
+    def _delayed(self, spec: Body, names: Sequence[str], controllers: Mapping[str, str]) -> list[str]:
+        """Flavors for which nodes are made first."""
+        return [
+            flavor
+            for check in _checks(spec)
+            if controllers[check["name"]] == PROVISIONING
+            for flavor in check.get("onFlavors") or names
+        ]
+
+    def _inactive(self, spec: Body, flavors: Sequence[str], controllers: Mapping[str, str]) -> str:
+        """Why the queue takes nothing, in the words of its condition Active; "" where it is active."""
+        said = []
+        if (spec.get("stopPolicy") or "None") != "None":
+            said.append("is stopped")
+        for words, names in (
+            ("references missing ResourceFlavor(s)", [one for one in flavors if one not in self.flavors]),
+            (
+                "references missing AdmissionCheck(s)",
+                sorted(one for one in controllers if not controllers[one]),
+            ),
+            (
+                "references inactive AdmissionCheck(s)",
+                sorted(one for one in controllers if self._is_idle(one)),
+            ),
+        ):
+            if names:
+                said.append(f"{words}: {','.join(names)}")
+        said += self._multikueue(spec, flavors, controllers)
+        if MULTIKUEUE not in controllers.values():
+            said += [
+                f'there is no Topology "{self.flavors.topology_name(one)}" for TAS flavor "{one}"'
+                for one in flavors
+                if self.flavors.topology_name(one) and self.flavors.tree(one) is None
+            ]
+        if said:
+            return f"Can't admit new workloads: {', '.join(said)}."
+        parents = {
+            body["metadata"]["name"]: (body.get("spec") or {}).get("parentName") or ""
+            for body in self.all("Cohort")
+        }
+        return (
+            "the cohorts above it go in a circle" if in_circle(parents, spec.get("cohortName") or "") else ""
+        )
+
+    def _is_idle(self, check: str) -> bool:
+        """Whether a check of Kueue's own lacks its parameters."""
+        body = self.find("AdmissionCheck", check)
+        if body is None or body["spec"]["controllerName"] not in (PROVISIONING, MULTIKUEUE):
+            return False
+        parameters = body["spec"].get("parameters") or {}
+        if not parameters or self.find(parameters["kind"], parameters["name"]) is None:
+            return True
+        if body["spec"]["controllerName"] == PROVISIONING:
+            return False
+        config = self.find(parameters["kind"], parameters["name"]) or {}
+        clusters = (config.get("spec") or {}).get("clusters") or ()
+        return not any(self.find("MultiKueueCluster", name) for name in clusters)
+
+    def _multikueue(self, spec: Body, flavors: Sequence[str], controllers: Mapping[str, str]) -> list[str]:
+        several = sorted(name for name, controller in controllers.items() if controller == MULTIKUEUE)
+        said = []
+        if len(several) > 1:
+            found = ",".join(several)
+            said.append(
+                f"Cannot use multiple MultiKueue AdmissionChecks on the same ClusterQueue, found: {found}"
+            )
+        partly = sorted(
+            check["name"]
+            for check in _checks(spec)
+            if check["name"] in several and set(check.get("onFlavors") or flavors) != set(flavors)
+        )
+        if partly:
+            said.append(f"Cannot specify MultiKueue AdmissionCheck per flavor, found: {','.join(partly)}")
+        nodes = sorted(name for name, controller in controllers.items() if controller == PROVISIONING)
+        if several and nodes:
+            said.append(
+                "Cannot use both MultiKueue and ProvisioningRequest AdmissionChecks together, found:"
+                f" {','.join(several)}, {','.join(nodes)}"
+            )
+        return said
+
+
+def _checks(spec: Body) -> list[Body]:
+    strategy = spec.get("admissionChecksStrategy") or {}
+    return list(strategy.get("admissionChecks") or ())
+
+
+_read: list[Standing] = []
+
+
+def read(world: World) -> Standing:
+    """The world read, kept for the last few worlds: many runs are judged on one."""
+    for known in _read:
+        if known.world is world:
+            return known
+    _read.insert(0, Standing(world))
+    del _read[8:]
+    return _read[0]

@@ -1,0 +1,229 @@
+"""The search for topology domains of one pod set, as Kueue's scheduler does it.
+
+Source: Kueue v0.19.2 pkg/cache/scheduler/tas_flavor_snapshot.go (findTopologyAssignment,
+findLevelWithFitDomains, updateCountsToMinimumGeneric, consumeWithLeadersGeneric), read beside v0.15.2 and
+v0.18.2, which differ only in how a leader pod chooses among domains. Feature gates at their defaults: no
+balanced placement, preferred node affinity not looked at, least free capacity first where unconstrained
+(TASProfileMixed, since 0.15).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from gangplan.validate.kueue.counting import Excluded, Shape, Slices, Taken, add_taken, fill
+from gangplan.validate.kueue.domains import Domain, Tree
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """What is looked for: `count` pods at `level` (required, or else the narrowest that does), in slices."""
+
+    count: int
+    level: int
+    slices: Slices
+    required: bool
+    unconstrained: bool
+    leaders: int
+    mixed: bool = True
+    layers: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def least_free(self) -> bool:
+        """Whether the fullest domains are taken first (else the best fit)."""
+        return self.unconstrained and self.mixed
+
+
+class MissingError(Exception):
+    """The pods do not fit; `message` is Kueue's."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.message = message
+
+
+def place(tree: Tree, search: Search, shape: Shape, taken: Taken) -> list[tuple[Domain, int, int]]:
+    """Leaves with their (pods, leader pods), booked in `taken`. Raises `MissingError`."""
+    stats = fill(tree, shape, search.slices, taken)
+    level, found = _level(tree, search, search.level, stats)
+    found = _least(found, search, search.count, search.leaders, search.slices.size, in_slices=True)
+    last = len(tree.levels) - 1
+    while level < min(last, search.slices.level):
+        below = _sorted([child for domain in found for child in domain.children], search)
+        found = _least(below, search, search.count, search.leaders, search.slices.size, in_slices=True)
+        level += 1
+    while level < last:
+        size = 1 if level < search.slices.level else search.slices.inner.get(level + 1, 1)
+        found = [leaf for domain in found for leaf in _below(domain, search, size)]
+        level += 1
+    placed = [(leaf, leaf.pods, leaf.leaders) for leaf in found]
+    for leaf, pods, leaders in placed:
+        add_taken(tree, taken, leaf, shape.each, pods)
+        if leaders and shape.leader is not None:
+            add_taken(tree, taken, leaf, shape.leader, leaders)
+    return placed
+
+
+def _below(domain: Domain, search: Search, size: int) -> list[Domain]:
+    """The pods of a domain spread over the domains below it."""
+    below = _sorted(domain.children, search)
+    if size > 1:
+        for one in below:
+            one.slices, one.slices_led = one.pods // size, one.pods_led // size
+    return _least(below, search, domain.pods, domain.leaders, size, in_slices=size > 1)
+
+
+def _sorted(domains: Iterable[Domain], search: Search) -> list[Domain]:
+    sign = 1 if search.least_free else -1
+    return sorted(domains, key=lambda one: (sign * one.slices, one.pods, one.values))
+
+
+def _sorted_led(domains: Iterable[Domain], search: Search) -> list[Domain]:
+    sign = 1 if search.least_free else -1
+    return sorted(domains, key=lambda one: (-one.leaders, sign * one.slices_led, one.pods_led, one.values))
+
+
+def _level(tree: Tree, search: Search, level: int, stats: Excluded) -> tuple[int, list[Domain]]:
+    """The level at which the pods fit, and the domains there."""
+    if not tree.by_level[level]:
+        raise MissingError(f"no topology domains at level: {tree.levels[level]}")
+    domains = _sorted_led(tree.by_level[level], search)
+    count = search.count // search.slices.size
+    top = domains[0]
+    fits = top.slices_led >= count and top.leaders >= search.leaders
+    if fits and not search.least_free:
+        top = _best(domains, count, search.leaders, in_slices=True)
+    if search.least_free:
+        for one in domains:
+            room = one.slices_led if search.leaders else one.slices
+            if one.leaders >= search.leaders and room >= count:
+                return level, [one]
+        if search.required:
+            raise MissingError(_not_fit(tree, search, level, domains[-1].pods, count, stats))
+    if top.slices_led >= count and top.leaders >= search.leaders:
+        return level, [top]
+    if search.required:
+        raise MissingError(_not_fit(tree, search, level, top.slices, count, stats))
+    if level > 0 and not search.unconstrained:
+        return _level(tree, search, level - 1, stats)
+    return level, _several(tree, search, level, domains, count, stats)
+
+
+def _several(
+    tree: Tree, search: Search, level: int, domains: list[Domain], count: int, stats: Excluded
+) -> list[Domain]:
+    """Domains together, the leaders' first."""
+    domains = _leader_first(domains, search.count, search.leaders, search.slices.size, in_slices=True)
+    results: list[Domain] = []
+    left, leaders, at = count, search.leaders, 0
+    while leaders > 0 and at < len(domains) and domains[at].leaders > 0:
+        one = domains[at]
+        if not search.least_free and one.slices_led >= left:
+            one = _best(domains[at:], left, leaders, in_slices=True)
+        results.append(one)
+        leaders -= one.leaders
+        left -= one.slices_led
+        at += 1
+    if leaders > 0:
+        raise MissingError(_not_fit(tree, search, level, search.leaders - leaders, count, stats))
+    rest = _sorted(domains[at:], search)
+    for at, one in enumerate(rest):
+        if left <= 0:
+            break
+        if not search.least_free and one.slices >= left:
+            one = _best(rest[at:], left, 0, in_slices=True)
+        results.append(one)
+        left -= one.slices
+    if left > 0:
+        raise MissingError(_not_fit(tree, search, level, count - left, count, stats))
+    return results
+
+
+def _best(domains: Sequence[Domain], needed: int, leaders: int, *, in_slices: bool) -> Domain:
+    """The domain with the least room that is enough; the first where none is."""
+    best, room = domains[0], 0
+    for one in domains:
+        if one.leaders < leaders:
+            continue
+        if in_slices:
+            have = one.slices_led if leaders else one.slices
+        else:
+            have = one.pods_led if leaders else one.pods
+        if have >= needed and (not room or have < room):
+            best, room = one, have or 1
+    return best
+
+
+def _leader_first(
+    domains: list[Domain], count: int, leaders: int, size: int, *, in_slices: bool
+) -> list[Domain]:
+    """The first domain that takes the leaders without making the rest too small comes first (0.19)."""
+    if not leaders or len(domains) < 2:
+        return domains
+    needed = count // size if in_slices else count
+    room = sum(one.slices if in_slices else one.pods for one in domains)
+    for at, one in enumerate(domains):
+        loss = one.slices - one.slices_led if in_slices else one.pods - one.pods_led
+        if one.leaders >= leaders and room - loss >= needed:
+            return [one, *domains[:at], *domains[at + 1 :]]
+    return domains
+
+
+def _least(
+    domains: list[Domain], search: Search, count: int, leaders: int, size: int, *, in_slices: bool
+) -> list[Domain]:
+    """The fewest domains, each with the pods that it takes set in its counts."""
+    domains = _leader_first(domains, count, leaders, size, in_slices=in_slices)
+    result: list[Domain] = []
+    left = count // size if in_slices else count
+    unit = size if in_slices else 1
+    for at, one in enumerate(domains):
+        if leaders > 0:
+            led = one.slices_led if in_slices else one.pods_led
+            if not search.least_free and led >= left and one.leaders >= leaders:
+                one = _best(domains[at:], left, leaders, in_slices=in_slices)
+                led = one.slices_led if in_slices else one.pods_led
+            is_last = led >= left and one.leaders >= leaders
+            takes, one.leaders = min(led, left), min(one.leaders, leaders)
+            leaders -= one.leaders
+        else:
+            room = one.slices if in_slices else one.pods
+            if not search.least_free and room >= left:
+                one = _best(domains[at:], left, 0, in_slices=in_slices)
+                room = one.slices if in_slices else one.pods
+            is_last, takes, one.leaders = room >= left, min(room, left), 0
+        one.pods = takes * unit
+        if in_slices:
+            one.slices = takes
+        left -= takes
+        result.append(one)
+        if is_last:
+            return result
+    return result
+
+
+def _not_fit(tree: Tree, search: Search, level: int, fit: int, count: int, stats: Excluded) -> str:
+    if len(search.layers) > 1:
+        return _not_fit_layers(tree, search, level, stats)
+    unit = "pod" if search.slices.size == 1 else "slice"
+    if fit == 0:
+        said = f"doesn't allow to fit any of {count} {unit}(s)"
+    else:
+        said = f"allows to fit only {fit} out of {count} {unit}(s)"
+    return f'topology "{tree.topology}" {said}{stats.text()}'
+
+
+def _not_fit_layers(tree: Tree, search: Search, level: int, stats: Excluded) -> str:
+    best = min(tree.by_level[level], key=lambda one: (-one.slices, one.values))
+    said = f'topology "{tree.topology}" doesn\'t allow to fit'
+    for label, size in search.layers:
+        fit = _slices_below(best, tree.levels.index(label) - level, size)
+        said += f"; {fit}/{search.count // size} slice(s) fit on level {label}"
+    return said + stats.text()
+
+
+def _slices_below(domain: Domain, depth: int, size: int) -> int:
+    if depth <= 0:
+        return domain.pods // size
+    return sum(_slices_below(child, depth - 1, size) for child in domain.children)

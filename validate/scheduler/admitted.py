@@ -1,0 +1,73 @@
+"""The pods of a run as they are once Kueue has admitted it, and whether they find nodes.
+
+Kueue gives an admitted pod set the labels of its flavors as node selector, and their tolerations
+(pkg/podset/podset.go FromAssignment, Kueue v0.19.2). What it would not admit has no pods.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from gangplan.validate.apiserver.forms import Body
+from gangplan.validate.kueue import Verdict, judge
+from gangplan.validate.kueue.model import left_over
+from gangplan.validate.scheduler.fits import fit_pods
+from gangplan.validate.scheduler.model import Fit
+from gangplan.validate.scheduler.pods import Pods, pods_of
+from gangplan.validate.world import World
+
+
+def admitted_pods(world: World, bodies: Sequence[Body], verdict: Verdict | None = None) -> list[Pods] | None:
+    """The pods of a run on an idle cluster, by pod set; None when Kueue never admits it.
+
+    `verdict` is Kueue's, where the caller has it already.
+    """
+    verdict = verdict or judge(world, bodies)
+    if verdict.outcome == "never":
+        return None
+    return [_on_flavors(world, one, verdict.assignment.get(one.name, {})) for one in pods_of(world, bodies)]
+
+
+def admitted_fit(world: World, bodies: Sequence[Body], verdict: Verdict | None = None) -> Fit | None:
+    """Whether the pods of an admitted run find nodes; None when Kueue never admits it."""
+    verdict = verdict or judge(world, bodies)
+    pods = admitted_pods(world, bodies, verdict)
+    return None if pods is None else _without_place(fit_pods(world, pods), verdict)
+
+
+def _without_place(fit: Fit, verdict: Verdict) -> Fit:
+    """Less the pods that Kueue has no place for: they keep its scheduling gate for ever.
+
+    Kueue places whole slices and says nothing of the rest (pkg/cache/scheduler/tas_flavor_snapshot.go divides
+    the number of pods by the size of a slice, v0.15.2 to v0.19.2). Its ungater frees only pods with a place.
+    """
+    placements, gated = dict(fit.placements), 0
+    for name, rest in left_over(verdict).items():
+        placed = dict(placements.get(name, {}))
+        for group in sorted(placed, reverse=True):
+            gone = min(placed[group], max(0, sum(placed.values()) - (fit.wanted[name] - rest)))
+            placed[group] -= gone
+        placements[name], gated = placed, gated + rest
+    if not gated:
+        return fit
+    most = fit.pods - gated
+    who = "1 pod keeps" if gated == 1 else f"{gated} pods keep"
+    return replace(
+        fit,
+        bound=min(fit.bound, most),
+        sure=None if fit.sure is None else min(fit.sure, most),
+        placements=placements,
+        reasons=(*fit.reasons, f"{who} Kueue's scheduling gate: it places whole slices only"),
+    )
+
+
+def _on_flavors(world: World, one: Pods, assigned: Mapping[str, str]) -> Pods:
+    """The pods with what their flavors add. On a flavor with topology, Kueue itself chooses the nodes."""
+    spec, placed = dict(one.spec), one.is_placed
+    for name in sorted(set(assigned.values())):
+        flavor = ((world.find("ResourceFlavor", name) or {}).get("spec")) or {}
+        spec["nodeSelector"] = {**(spec.get("nodeSelector") or {}), **(flavor.get("nodeLabels") or {})}
+        spec["tolerations"] = [*(spec.get("tolerations") or ()), *(flavor.get("tolerations") or ())]
+        placed = placed or bool(flavor.get("topologyName"))
+    return replace(one, spec=spec, is_placed=placed)

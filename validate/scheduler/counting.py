@@ -1,0 +1,236 @@
+"""Exact answers by counting, for what runs ask: one kind of pods, or one pod beside another kind.
+
+Work is per pool, never per node. What these do not cover goes to `search`.
+
+**One kind.** Nodes do not depend on each other, so pods go on being placed until every node is full: the sum
+of the nodes' capacities, whatever the scheduler chooses. With one constraint over domains:
+anti-affinity to itself is one pod per domain; affinity to itself is the domain of the first pod; a spread
+constraint of skew s ends when each domain is full or s above the least full one, and that one is full
+itself (else it would take a pod), so that it is the smallest domain, and the total is again one number.
+
+**One pod beside another kind.** The most is the best place for the one pod. The least is what an opponent
+reaches who chooses among acceptable nodes: before the one pod comes, he fills every node that could take it
+as far as the other kind's number allows; or he puts it first where it costs the other kind most.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from gangplan.validate.scheduler.model import HOST, Answer, Question
+from gangplan.validate.scheduler.node import capacity, empty
+
+
+@dataclass(frozen=True, slots=True)
+class Domain:
+    """So many equal domains, each with so many pods' room in pools."""
+
+    times: int
+    parts: tuple[tuple[int, int], ...]  # pool, pods
+
+    @property
+    def room(self) -> int:
+        """Pods that one of these domains takes."""
+        return sum(pods for _, pods in self.parts)
+
+
+def alone(question: Question, kind: int) -> Answer | None:
+    """The answer for one kind that shares no node and no constraint with others; None: not by counting."""
+    one = question.kinds[kind]
+    keys = {*one.near, *(each.key for each in one.spreads)}
+    room = [
+        capacity(question, at, kind) if home and _has(question, at, keys) else 0
+        for at, home in enumerate(one.homes)
+    ]
+    apart = [key for key, kinds in one.apart if key != HOST and kind in kinds]
+    spreads = [each for each in one.spreads if kind in each.matched]
+    every = [at for at in range(len(question.pools)) if room[at]]
+    if len(one.near) + len(apart) + len(spreads) > 1:
+        return None
+    if one.near:
+        return _together(question, kind, _domains(question, one.near[0], room, every))
+    if apart:
+        # Nodes without the label are in no domain: anti-affinity does not hold there.
+        free = [at for at in every if apart[0] != HOST and question.pools[at].places[apart[0]] is None]
+        domains = _domains(question, apart[0], room, [at for at in every if at not in free])
+        loose = [Domain(1, ((at, question.pools[at].count * room[at]),)) for at in free]
+        return _filled(question, kind, domains, 1, loose)
+    if spreads:
+        (each,) = spreads
+        keys = {other.key for other in one.spreads}
+        counted = [
+            at for at, is_counted in enumerate(each.counted) if is_counted and _has(question, at, keys)
+        ]
+        domains = _domains(question, each.key, room, counted)
+        least = min((domain.room for domain in domains), default=0)
+        if sum(domain.times for domain in domains) < each.domains:
+            least = 0
+        return _filled(question, kind, domains, least + each.skew, ())
+    return _filled(
+        question, kind, [], 0, [Domain(1, ((at, question.pools[at].count * room[at]),)) for at in every]
+    )
+
+
+def _has(question: Question, pool: int, keys: set[int]) -> bool:
+    return all(key == HOST or question.pools[pool].places[key] is not None for key in keys)
+
+
+def _domains(question: Question, key: int, room: Sequence[int], pools: Sequence[int]) -> list[Domain]:
+    """The domains of a key over some pools, equal ones together."""
+    found: list[Domain] = []
+    named: dict[str, list[tuple[int, int]]] = {}
+    for at in pools:
+        count = question.pools[at].count
+        where = 1 if key == HOST else question.pools[at].places[key]
+        if isinstance(where, str):
+            if count:
+                named.setdefault(where, []).append((at, count * room[at]))
+            continue
+        size = where or 1
+        for times, nodes in ((count // size, size), (1 if count % size else 0, count % size)):
+            if times:
+                found.append(Domain(times, ((at, nodes * room[at]),)))
+    return [*found, *(Domain(1, tuple(parts)) for parts in named.values())]
+
+
+def _together(question: Question, kind: int, domains: list[Domain]) -> Answer:
+    """All in the domain of the first pod."""
+    one = question.kinds[kind]
+    usable = [domain for domain in domains if domain.room] if kind in one.friends else []
+    if not usable:
+        return Answer(_placed(question, {}, kind), True, 0)
+    best = max(usable, key=lambda domain: domain.room)
+    worst = min(usable, key=lambda domain: domain.room)
+    return Answer(_placed(question, _share(best, one.count), kind), True, min(one.count, worst.room))
+
+
+def _filled(
+    question: Question, kind: int, domains: Sequence[Domain], limit: int, loose: Sequence[Domain]
+) -> Answer:
+    """Pods in domains up to a limit in each, evenly, and in nodes without limit."""
+    one = question.kinds[kind]
+    whole = sum(domain.times * min(domain.room, limit) for domain in domains)
+    bound = min(one.count, whole + sum(domain.room for domain in loose))
+    total: dict[int, int] = {}
+    left = bound
+    for domain in loose:
+        for pool, pods in _share(domain, left).items():
+            total[pool] = total.get(pool, 0) + pods
+            left -= pods
+    level, rest = _level(domains, limit, left)
+    for domain in domains:
+        filled = min(domain.room, level)
+        more = min(rest, domain.times) if domain.room > level else 0
+        rest -= more
+        for times, pods in ((domain.times - more, filled), (more, filled + 1)):
+            for pool, share in _share(domain, pods).items():
+                total[pool] = total.get(pool, 0) + times * share
+    return Answer(_placed(question, total, kind), True, bound)
+
+
+def _level(domains: Sequence[Domain], limit: int, pods: int) -> tuple[int, int]:
+    """How high domains are filled evenly by so many pods, and the pods above that."""
+    low, high = 0, limit
+    while low < high:
+        middle = (low + high + 1) // 2
+        if sum(domain.times * min(domain.room, middle) for domain in domains) <= pods:
+            low = middle
+        else:
+            high = middle - 1
+    return low, pods - sum(domain.times * min(domain.room, low) for domain in domains)
+
+
+def _share(domain: Domain, pods: int) -> dict[int, int]:
+    """Pods in one domain, pool after pool."""
+    out: dict[int, int] = {}
+    for pool, room in domain.parts:
+        out[pool] = min(room, pods - sum(out.values()))
+    return out
+
+
+def _placed(question: Question, by_pool: dict[int, int], kind: int) -> tuple[tuple[int, ...], ...]:
+    """The placement as a table in which only this kind has pods."""
+    mine = tuple(by_pool.get(at, 0) for at in range(len(question.pools)))
+    nothing = (0,) * len(question.pools)
+    return tuple(mine if at == kind else nothing for at in range(len(question.kinds)))
+
+
+def beside(question: Question, many: int, single: int) -> Answer | None:
+    """The answer for one pod and another kind on the same nodes; None: not by counting."""
+    kinds = question.kinds
+    for kind in (many, single):
+        if kinds[kind].near or kinds[kind].spreads or any(key != HOST for key, _ in kinds[kind].apart):
+            return None
+    full, with_single = _rooms(question, many, single)
+    counts = [pool.count for pool in question.pools]
+    wanted, total = kinds[many].count, sum(n * c for n, c in zip(full, counts, strict=True))
+    places = [at for at, room in enumerate(with_single) if room >= 0 and counts[at]]
+    if not places:
+        return Answer(
+            _table(question, many, single, full, wanted, None, with_single), True, min(wanted, total)
+        )
+    best = min(places, key=lambda at: full[at] - with_single[at])
+    first = 1 + min(wanted, total - full[best] + with_single[best])
+    at_most = max(first, min(wanted, total))
+    # Where one of them is left over either way, it is the one that comes later.
+    is_later = question.kinds[single].stage > question.kinds[many].stage and first < 1 + wanted
+    chosen = None if is_later and first == min(wanted, total) else best if at_most == first else None
+    return Answer(
+        _table(question, many, single, full, wanted, chosen, with_single),
+        True,
+        _least(question, many, single, full, with_single, places),
+    )
+
+
+def _rooms(question: Question, many: int, single: int) -> tuple[list[int], list[int]]:
+    """By pool: pods of the many on an empty node, and next to the single one (-1: it cannot be there)."""
+    guest = tuple(int(at == single) for at in range(len(question.kinds)))
+    full, with_single = [], []
+    for at in range(len(question.pools)):
+        is_home = question.kinds[many].homes[at]
+        full.append(capacity(question, at, many) if is_home else 0)
+        fits = question.kinds[single].homes[at] and capacity(question, at, single, empty(question)) > 0
+        with_single.append((capacity(question, at, many, guest) if is_home else 0) if fits else -1)
+    return full, with_single
+
+
+def _least(
+    question: Question, many: int, single: int, full: list[int], with_single: list[int], places: list[int]
+) -> int:
+    """What an opponent leaves, who chooses the order (unless stages fix it) and the nodes."""
+    counts = [pool.count for pool in question.pools]
+    wanted = question.kinds[many].count
+    total = sum(n * c for n, c in zip(full, counts, strict=True))
+    # With one more than this on a node, the single pod is kept out; where that is too many, it never is.
+    can_block = all(with_single[at] < full[at] for at in places)
+    cost = sum(counts[at] * (with_single[at] + 1) for at in places)
+    blocked = can_block and cost <= min(wanted, total)
+    outcomes = []
+    if question.kinds[single].stage <= question.kinds[many].stage:
+        outcomes.append(1 + min(wanted, min(total - full[at] + with_single[at] for at in places)))
+    if question.kinds[many].stage <= question.kinds[single].stage:
+        outcomes.append(min(wanted, total) + (0 if blocked else 1))
+    return min(outcomes)
+
+
+def _table(
+    question: Question,
+    many: int,
+    single: int,
+    full: list[int],
+    wanted: int,
+    chosen: int | None,
+    with_single: list[int],
+) -> tuple[tuple[int, ...], ...]:
+    """Pods by kind and pool, the single one in the chosen pool."""
+    room = [pool.count * full[at] for at, pool in enumerate(question.pools)]
+    if chosen is not None:
+        room[chosen] += with_single[chosen] - full[chosen]
+    placed: list[int] = []
+    for each in room:
+        placed.append(min(each, wanted - sum(placed)))
+    alone_in = tuple(int(at == chosen) for at in range(len(question.pools)))
+    nothing = (0,) * len(question.pools)
+    rows = {many: tuple(placed), single: alone_in}
+    return tuple(rows.get(at, nothing) for at in range(len(question.kinds)))

@@ -1,0 +1,78 @@
+"""GPUs that were forgotten: a run without any that only nodes with GPUs are large enough for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from gangplan.validate.kueue import verdict_of
+from gangplan.validate.kueue.model import shown
+from gangplan.validate.kueue.proof import is_gpu, pool_name
+from gangplan.validate.scheduler.pods import Pods
+from gangplan.validate.scheduler.reduce import units_free
+from gangplan.validate.world import NodeGroup, Run, World
+
+FORGOTTEN = "gpus-forgotten"
+WORDS = {"cpu": "CPU", "memory": "memory"}
+
+
+@dataclass(frozen=True, slots=True)
+class Forgotten:
+    """What sent a worker to a node with GPUs: a field of the spec, said in words; and what to write instead.
+
+    `is_meant`: the spec says that it wants none.
+    """
+
+    field: str
+    message: str
+    help: str
+    pool: str
+    is_meant: bool
+
+
+def forgotten(world: World, run: Run, pods: Sequence[Pods]) -> Forgotten | None:
+    """Why workers that ask for no GPU were sent to a pool of GPUs; None where they were not, or by name."""
+    job = run.unit.job
+    group = next((one for one in world.nodes if one.name == job.worker_pool.name), None)
+    workers = next((one for one in pods if one.name == "node"), None)
+    place = job.origins.get("nodePool")
+    if job.gpus or group is None or workers is None or (place is not None and place.layer == "spec"):
+        return None
+    gpus = _gpus(group)
+    plain = [one for one in _of_team(world, run) if one.count and not _gpus(one)]
+    short = {one.name: _short(one, workers) for one in plain}
+    if not gpus or not plain or not all(short.values()):
+        return None
+    # The pool that comes nearest is the one that most likely was meant.
+    nearest = min(plain, key=lambda one: (len(short[one.name]), plain.index(one)))
+    field = short[nearest.name][0]
+    has, wants = (shown(field, units) for units in (units_free(nearest.free, field), workers.requests[field]))
+    written = job.origins.get("gpus")
+    less = f"{field}: {has}" if len(short[nearest.name]) == 1 else f"less per worker ({field}: {has})"
+    return Forgotten(
+        field,
+        f"a node of pool {nearest.name} has {has} {WORDS[field]}, a worker wants {wants};"
+        " did you forget gpus?",
+        f"Add gpus: 1 (or up to {gpus}, a whole node of pool {group.name}), or write {less}",
+        group.name,
+        written is not None and written.layer == "spec",
+    )
+
+
+def _gpus(group: NodeGroup) -> int:
+    return max((int(amount) for name, amount in group.free.items() if is_gpu(name)), default=0)
+
+
+def _of_team(world: World, run: Run) -> list[NodeGroup]:
+    """The pools that the run's queue has flavors of; all where nothing queues."""
+    queue = world.find("ClusterQueue", verdict_of(world, run).queue)
+    if queue is None:
+        return list(world.nodes)
+    groups = (queue.get("spec") or {}).get("resourceGroups") or ()
+    pools = {pool_name(flavor["name"]) for group in groups for flavor in group["flavors"]}
+    return [one for one in world.nodes if one.name in pools]
+
+
+def _short(group: NodeGroup, workers: Pods) -> list[str]:
+    """What one node of the group has too little of for a worker."""
+    return [name for name in WORDS if workers.requests.get(name, 0) > units_free(group.free, name)]

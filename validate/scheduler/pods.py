@@ -1,0 +1,193 @@
+"""The pods of a run as kube-scheduler sees them: what each asks for, labels, host ports, and when it comes.
+
+Sources: Kubernetes v1.34.4 (pkg/apis/core/v1/defaults.go: limits and host ports as defaults;
+plugin/pkg/admission/{limitranger,runtimeclass}), JobSet v0.12 (labels of pods, dependsOn), Kueue v0.19.2
+(pkg/podset: what it adds to an admitted pod). Resources are counted as pkg/scheduler does: thousandths of a
+core, else whole units, rounded up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from gangplan.validate.apiserver.forms import Body
+from gangplan.validate.kueue.model import PodSet
+from gangplan.validate.kueue.podsets import job_of, pod_sets
+from gangplan.validate.kueue.requests import Ranges, requests_of
+from gangplan.validate.world import World
+
+DEFAULT_SCHEDULER = "default-scheduler"
+TOPOLOGY = (
+    "kueue.x-k8s.io/podset-required-topology",
+    "kueue.x-k8s.io/podset-preferred-topology",
+    "kueue.x-k8s.io/podset-unconstrained-topology",
+)
+# Every node has some, and node pools do not say how much.
+UNDECLARED = frozenset({"ephemeral-storage"})
+Port = tuple[str, str, int]  # address, protocol, port
+
+
+@dataclass(frozen=True, slots=True)
+class Pods:
+    """Pods of one shape. `stage` counts from 0: later stages come when all pods of the earlier ones run.
+
+    `phase` counts from 0 too: pods of a later phase come when those of the earlier ones have ended.
+    """
+
+    name: str
+    count: int
+    spec: Body
+    namespace: str
+    labels: Mapping[str, str]
+    requests: Mapping[str, int]
+    ports: frozenset[Port]
+    stage: int = 0
+    phase: int = 0
+    is_placed: bool = False  # by Kueue's topology placement, node by node
+    index: int = 0
+
+    @property
+    def is_default(self) -> bool:
+        """Whether kube-scheduler itself chooses the node."""
+        return not self.is_placed and self.spec.get("schedulerName", DEFAULT_SCHEDULER) == DEFAULT_SCHEDULER
+
+
+def pods_of(world: World, bodies: Sequence[Body]) -> list[Pods]:
+    """The pods of a run, by pod set. Raises `NeverError` where its runtime does not exist."""
+    found = job_of(bodies)
+    if found is None:
+        return []
+    body = found[1]
+    namespace = body["metadata"].get("namespace", "default")
+    ranges = Ranges(world.of_kind("LimitRange", namespace))
+    classes = {one["metadata"]["name"]: one for one in world.of_kind("RuntimeClass")}
+    sets = pod_sets(bodies, world.standing)
+    waits = _waits(bodies, sets)
+    return [
+        _pods(one, namespace, _labels(body, one), ranges, classes, waits.get(one.name, (0, 0)))
+        for one in sets
+        if one.count > 0
+    ]
+
+
+def plain_pods(name: str, count: int, pod: Body) -> Pods:
+    """Pods of one shape that no job makes: `pod` is a Pod as it is given to an API server."""
+    metadata = pod["metadata"]
+    one = PodSet(name, count, {"spec": pod["spec"], "metadata": metadata})
+    labels = metadata.get("labels") or {}
+    return _pods(one, metadata.get("namespace", "default"), labels, Ranges(()), {}, (0, 0))
+
+
+def _pods(
+    one: PodSet,
+    namespace: str,
+    labels: Mapping[str, str],
+    ranges: Ranges,
+    classes: Mapping[str, Body],
+    waits: tuple[int, int],
+) -> Pods:
+    spec = _stored(one.spec, ranges, classes)
+    requests = {key: units for key, units in requests_of(spec).items() if units and key not in UNDECLARED}
+    placed = any(key in one.annotations for key in TOPOLOGY)
+    ports = frozenset(_ports(spec))
+    return Pods(
+        one.name,
+        one.count,
+        spec,
+        namespace,
+        labels,
+        requests,
+        ports,
+        *waits,
+        is_placed=placed,
+        index=one.index,
+    )
+
+
+def _stored(spec: Body, ranges: Ranges, classes: Mapping[str, Body]) -> Body:
+    """The pod's spec as the API server stores it: with defaults of a LimitRange and of a RuntimeClass."""
+    out = {**spec}
+    for kind in ("initContainers", "containers"):
+        out[kind] = [
+            {**one, "resources": _resources(one.get("resources") or {}, ranges.of("Container"))}
+            for one in spec.get(kind) or ()
+        ]
+    if spec.get("resources"):
+        out["resources"] = _resources(spec["resources"], {})
+    chosen = classes.get(spec.get("runtimeClassName", ""))
+    if chosen is not None:
+        overhead, scheduling = chosen.get("overhead") or {}, chosen.get("scheduling") or {}
+        if overhead.get("podFixed"):
+            out["overhead"] = overhead["podFixed"]
+        out["nodeSelector"] = {**(spec.get("nodeSelector") or {}), **(scheduling.get("nodeSelector") or {})}
+        out["tolerations"] = [*(spec.get("tolerations") or ()), *(scheduling.get("tolerations") or ())]
+    return out
+
+
+def _resources(given: Body, item: Body) -> Body:
+    """A container's own limits are its requests before a LimitRange is asked."""
+    limits, requests = given.get("limits") or {}, given.get("requests") or {}
+    requests = {**(item.get("defaultRequest") or {}), **limits, **requests}
+    return {"limits": {**(item.get("default") or {}), **limits}, "requests": requests}
+
+
+def _ports(spec: Body) -> list[Port]:
+    """Host ports; with hostNetwork every port of a container is one."""
+    sidecars = [one for one in spec["initContainers"] if one.get("restartPolicy") == "Always"]
+    found = []
+    for container in [*sidecars, *spec["containers"]]:
+        for port in container.get("ports") or ():
+            number = port.get("hostPort") or (port["containerPort"] if spec.get("hostNetwork") else 0)
+            if number:
+                found.append((port.get("hostIP") or "0.0.0.0", port.get("protocol") or "TCP", int(number)))
+    return found
+
+
+def clash(some: frozenset[Port], others: frozenset[Port]) -> bool:
+    """Whether two pods want one port of a node; 0.0.0.0 is every address (HostPortInfo.CheckConflict)."""
+    return any(
+        protocol == other_protocol
+        and port == other_port
+        and (address == other_address or "0.0.0.0" in (address, other_address))
+        for address, protocol, port in some
+        for other_address, other_protocol, other_port in others
+    )
+
+
+def _labels(body: Body, one: PodSet) -> dict[str, str]:
+    """Labels of a pod: the template's, and those that JobSet and Job add and that all pods of a set share."""
+    own = (one.template.get("metadata") or {}).get("labels") or {}
+    name = body["metadata"]["name"]
+    if body["kind"] == "Job":
+        return {**own, "batch.kubernetes.io/job-name": name, "job-name": name}
+    job = f"{name}-{one.name}-0"
+    return {
+        **own,
+        "jobset.sigs.k8s.io/jobset-name": name,
+        "jobset.sigs.k8s.io/replicatedjob-name": one.name,
+        "jobset.sigs.k8s.io/job-index": "0",
+        "jobset.sigs.k8s.io/restart-attempt": "0",
+        "batch.kubernetes.io/job-name": job,
+        "job-name": job,
+    }
+
+
+def _waits(bodies: Sequence[Body], sets: Sequence[PodSet]) -> dict[str, tuple[int, int]]:
+    """(stage, phase) of each pod set, from `dependsOn`: an earlier entry that is Ready, or Complete."""
+    entries: list[Body] = []
+    for body in bodies:
+        if body["kind"] == "TrainingRuntime":
+            entries = body["spec"]["template"]["spec"].get("replicatedJobs") or []
+        elif body["kind"] == "JobSet" and not entries:
+            entries = body["spec"].get("replicatedJobs") or []
+    out: dict[str, tuple[int, int]] = {}
+    for entry in entries:
+        stage = phase = 0
+        for needed in entry.get("dependsOn") or ():
+            earlier = out.get(needed["name"].lower(), (0, 0))
+            ends = needed.get("status") == "Complete"
+            stage = max(stage, 0 if ends else earlier[0] + 1)
+            phase = max(phase, earlier[1] + (1 if ends else 0))
+        out[entry["name"].lower()] = (stage, phase)
+    return {one.name: out[one.name] for one in sets if one.name in out}

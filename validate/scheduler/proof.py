@@ -1,0 +1,196 @@
+"""The proof that the pods of a run find nodes: what is found otherwise, at the field of the spec to blame.
+
+A run that Kueue never admits is admission's to report. Where Kueue itself chooses the nodes (topology), or
+another scheduler does, only what holds for every choice is said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from gangplan.findings import Severity
+from gangplan.model.amounts import say
+from gangplan.validate.apiserver.schema_messages import Problem, Step
+from gangplan.validate.kueue import verdict_of
+from gangplan.validate.kueue.model import NeverError, exact
+from gangplan.validate.scheduler.admitted import admitted_pods
+from gangplan.validate.scheduler.advice import fewer, less
+from gangplan.validate.scheduler.fits import fit_pods
+from gangplan.validate.scheduler.forgotten import FORGOTTEN, Forgotten, forgotten
+from gangplan.validate.scheduler.model import Fit
+from gangplan.validate.scheduler.pods import Pods
+from gangplan.validate.scheduler.reduce import units_free, why_not
+from gangplan.validate.world import NodeGroup, Run, World
+
+NONE_FITS, TOO_FEW, TIGHT, UNJUDGED = "no-node-fits", "nodes-too-few", "nodes-tight", "nodes-unjudged"
+OTHERWISE = "Change what the pods ask of nodes, or the labels and taints of a pool in cluster.yaml."
+UNTOLD = (
+    "State the nodes of the topology level in cluster.yaml, or leave the choice of nodes to the scheduler."
+)
+NAMES = {"node": "worker", "launcher": "launcher"}
+WORDS = {"cpu": "CPU", "memory": "memory"}
+
+
+def find_nodes(world: World, run: Run) -> Iterator[tuple[int, Problem]]:
+    """At most one problem: pods that no node takes, too few nodes, forgotten GPUs, a fit that hangs on the
+    scheduler."""
+    try:
+        pods = admitted_pods(world, run.bodies, verdict_of(world, run))
+    except NeverError:  # no runtime: the gate has said so
+        return
+    if not pods:
+        return
+    fit = fit_pods(world, pods)
+    case = Case(world, run, pods, fit)
+    no_gpus = forgotten(world, run, pods)
+    if no_gpus is not None and not (no_gpus.is_meant and fit.verdict != "no"):
+        yield case.without_gpus(no_gpus)
+    elif fit.verdict == "no":
+        yield case.misfit()
+    elif fit.verdict == "unknown":
+        yield case.unjudged()
+    elif fit.verdict == "possible" and fit.sure is not None and all(one.is_default for one in pods):
+        yield case.tight()
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A run whose pods do not all find a node for sure."""
+
+    world: World
+    run: Run
+    pods: Sequence[Pods]
+    fit: Fit
+
+    def without_gpus(self, why: Forgotten) -> tuple[int, Problem]:
+        """Workers without GPUs on nodes with GPUs: no nodes for them, or nodes that are wasted on them."""
+        if self.fit.verdict == "no":
+            one = next(each for each in self.pods if self._placed(each) < each.count)
+            is_nowhere = fit_pods(self.world, [_single(one)]).bound == 0
+            message = f"{self._subject(one, is_nowhere)}: {why.message}"
+            return self._problem(
+                one, NONE_FITS if is_nowhere else TOO_FEW, message, f"{why.help}.", why.field
+            )
+        message = f"{why.message} The run takes nodes of pool {why.pool} and leaves their GPUs idle."
+        help = f"{why.help}, or gpus: 0 where none are wanted."
+        return self._problem(self.pods[0], FORGOTTEN, message, help, why.field, Severity.WARNING)
+
+    def misfit(self) -> tuple[int, Problem]:
+        """Pods that never find a node."""
+        one = next(each for each in self.pods if self._placed(each) < each.count)
+        nowhere = fit_pods(self.world, [_single(one)]).bound == 0
+        many = self._many()
+        changes, fields = self._changes(one, many, nowhere)
+        rule = NONE_FITS if nowhere else TOO_FEW
+        field = "workers" if many is not None and not nowhere else next(iter(fields), "nodePool")
+        message = f"{self._subject(one, nowhere)}: {self._pools(one)}"
+        advice = " or ".join(changes)
+        return self._problem(one, rule, message, f"Use {advice}." if advice else OTHERWISE, field)
+
+    def tight(self) -> tuple[int, Problem]:
+        """A placement of all pods that kube-scheduler may miss."""
+        one = next((each for each in self.pods if each.name == "launcher"), self.pods[-1])
+        many = self._many() or one
+        number = fewer(self.world, self.pods, many.name, lambda fit: fit.verdict == "sure")
+        message = (
+            f"all {self.fit.pods} pods find a node only if kube-scheduler happens to leave room for them:"
+            f" on an empty cluster between {self.fit.sure} and {self.fit.pods} of them run"
+        )
+        advice = f"Use at most {self._shown_count(many, number)}." if number else "Ask for less per pod."
+        return self._problem(one, TIGHT, message, advice, "workers", Severity.WARNING)
+
+    def unjudged(self) -> tuple[int, Problem]:
+        """Something that the cluster file does not tell, or too many choices to try."""
+        told = self.fit.reasons or (f"{self.fit.bound} of {self.fit.pods} pods were placed",)
+        message = f"whether the pods find nodes is not judged: {'; '.join(told)}"
+        return self._problem(self.pods[0], UNJUDGED, message, UNTOLD, "nodePool", Severity.NOTE)
+
+    def _problem(
+        self, one: Pods, rule: str, message: str, help: str, field: str, severity: Severity = Severity.ERROR
+    ) -> tuple[int, Problem]:
+        at = next(
+            at for at, body in enumerate(self.run.bodies) if body["kind"] in ("TrainJob", "JobSet", "Job")
+        )
+        is_count = rule == TOO_FEW and self.run.bodies[at]["kind"] == "TrainJob"
+        path: tuple[Step, ...] = ("spec", "trainer", "numNodes") if is_count else ("spec",)
+        return at, Problem(path, message, help, rule, severity, field)
+
+    def _placed(self, one: Pods) -> int:
+        return sum(self.fit.placements.get(one.name, {}).values())
+
+    def _many(self) -> Pods | None:
+        """The pod set whose number the spec's author chooses."""
+        return next((one for one in self.pods if one.name == "node" and one.count > 1), None)
+
+    def _changes(self, one: Pods, many: Pods | None, nowhere: bool) -> tuple[list[str], list[str]]:
+        """Changes of one number each that make all pods fit, and the fields that they are about."""
+        changes, fields = [], []
+        number = fewer(self.world, self.pods, many.name, _fits) if many is not None and not nowhere else 0
+        if many is not None and number:
+            changes.append(f"at most {self._shown_count(many, number)}")
+            fields.append("workers")
+        for resource in sorted(one.requests, key=lambda name: (name not in WORDS, name)):
+            amount = less(self.world, self.pods, one.name, resource, _fits)
+            if amount:
+                changes.append(f"at most {_amount(resource, amount)} per {_name(one)}")
+                fields.append(self._field(one, resource))
+        return changes, fields
+
+    def _field(self, one: Pods, resource: str) -> str:
+        if one.name != "node" and not self.run.unit.job.launcher_runs_ranks:
+            return f"launcher.{resource}" if resource in WORDS else "launcher"
+        return resource if resource in WORDS else "gpus"
+
+    def _shown_count(self, one: Pods, number: int) -> str:
+        """Workers as the spec counts them: a launcher that runs ranks is one of them."""
+        if one.name != "node":
+            return f"{number} pods of {one.name}"
+        workers = number + int(self.run.unit.job.launcher_runs_ranks)
+        return f"{workers} worker{'' if workers == 1 else 's'}"
+
+    def _subject(self, one: Pods, nowhere: bool) -> str:
+        name = _name(one)
+        if nowhere:
+            return f"no node takes a {name}"
+        if one.count == 1:
+            return f"the {name} finds no node beside the others"
+        return f"of {one.count} {name}s {self._placed(one)} find a node"
+
+    def _pools(self, one: Pods) -> str:
+        """The pools that accept these pods, with what they have; else kube-scheduler's words."""
+        homes = [group for group in self.world.nodes if group.count and not why_not(one, group)]
+        if not homes:
+            return fit_pods(self.world, [_single(one)]).reasons[0]
+        said = "; ".join(self._pool(one, group) for group in homes)
+        wants = " and ".join(_amount(resource, one.requests[resource]) for resource in sorted(one.requests))
+        return f"{said}, a {_name(one)} wants {wants}{self._words(one)}"
+
+    def _pool(self, one: Pods, group: NodeGroup) -> str:
+        has = " and ".join(
+            _amount(resource, units_free(group.free, resource)) for resource in sorted(one.requests)
+        )
+        nodes = "1 node" if group.count == 1 else f"{group.count} nodes"
+        return f"pool {group.name} has {nodes} with {has} for runs{' on each' if group.count > 1 else ''}"
+
+    def _words(self, one: Pods) -> str:
+        """kube-scheduler's own sentence, where it names more than resources."""
+        told = next((text for text in self.fit.reasons if text), "")
+        return f" ({told.removesuffix('.')})" if told else ""
+
+
+def _fits(fit: Fit) -> bool:
+    return fit.fits
+
+
+def _single(one: Pods) -> Pods:
+    return Pods(one.name, 1, one.spec, one.namespace, one.labels, one.requests, one.ports)
+
+
+def _name(one: Pods) -> str:
+    return NAMES.get(one.name, f"pod of {one.name}")
+
+
+def _amount(resource: str, units: int) -> str:
+    """`124 CPU`, `1900 GiB of memory`, `8 GPUs`."""
+    return say(resource, exact(resource, units))

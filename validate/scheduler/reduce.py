@@ -1,0 +1,170 @@
+"""Pods and node groups in, a question of plain numbers out; and why a group accepts no pod of a kind."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from math import floor
+
+from gangplan.validate.apiserver.forms import Body
+from gangplan.validate.apiserver.labels import Labels
+from gangplan.validate.scheduler.match import (
+    in_namespaces,
+    is_host,
+    node_matches,
+    pods_match,
+    untolerated,
+    with_label_keys,
+)
+from gangplan.validate.scheduler.model import HOST, Kind, Place, Pool, Question, Spread
+from gangplan.validate.scheduler.pods import Pods, clash
+from gangplan.validate.world import HOSTNAME, NodeGroup, World
+
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+
+
+class Reducer:
+    """Reads the pods of one phase against the nodes of a world."""
+
+    def __init__(self, world: World, pods: Sequence[Pods]) -> None:
+        """Number the resources and the topology keys that these pods speak of."""
+        self.groups = world.nodes
+        self.pods = pods
+        self.resources = tuple(sorted({name for one in pods for name in one.requests}))
+        self.keys = tuple(sorted({key for one in pods for key in _keys(one.spec) if not is_host(key)}))
+        self._namespaces: dict[str, Labels] = {
+            body["metadata"]["name"]: body["metadata"].get("labels") or {}
+            for body in world.of_kind("Namespace")
+        }
+        self._most_pods = world.pods_per_node
+
+    def question(self) -> Question:
+        """The question. Equal pods and nodes give equal questions, whatever they are called."""
+        return Question(tuple(map(self._pool, self.groups)), tuple(map(self._kind, self.pods)))
+
+    def _pool(self, group: NodeGroup) -> Pool:
+        room = tuple(units_free(group.free, name) for name in self.resources)
+        pods = group.free.get("pods")
+        most = self._most_pods if pods is None else floor(pods)
+        return Pool(group.count, room, most, tuple(place(group, key) for key in self.keys))
+
+    def _kind(self, one: Pods) -> Kind:
+        affinity = one.spec.get("affinity") or {}
+        near = (affinity.get("podAffinity") or {}).get(REQUIRED) or ()
+        apart = (affinity.get("podAntiAffinity") or {}).get(REQUIRED) or ()
+        friends = [self._matched(one, term) for term in near]
+        return Kind(
+            one.count,
+            one.stage,
+            tuple(one.requests.get(name, 0) for name in self.resources),
+            tuple(why_not(one, group) == "" for group in self.groups),
+            frozenset(at for at, other in enumerate(self.pods) if clash(one.ports, other.ports)),
+            tuple(self._key(term) for term in near),
+            frozenset.intersection(*friends) if friends else frozenset(),
+            tuple((self._key(term), self._matched(one, term)) for term in apart),
+            tuple(self._spread(one, each) for each in hard_spreads(one.spec)),
+        )
+
+    def _key(self, constraint: Body) -> int:
+        key = constraint["topologyKey"]
+        return HOST if is_host(key) else self.keys.index(key)
+
+    def _matched(self, one: Pods, term: Body) -> frozenset[int]:
+        if not in_namespaces(term, one.namespace, self._namespaces):
+            return frozenset()
+        return self._selected(with_label_keys(term, one.labels))
+
+    def _selected(self, selector: Body | None) -> frozenset[int]:
+        return frozenset(at for at, other in enumerate(self.pods) if pods_match(selector, other.labels))
+
+    def _spread(self, one: Pods, constraint: Body) -> Spread:
+        selector = with_label_keys(constraint, one.labels)
+        # An empty selector counts no pod at all (podtopologyspread/common.go countPodsMatchSelector).
+        is_empty = (
+            selector is not None and not selector.get("matchLabels") and not selector.get("matchExpressions")
+        )
+        matched = frozenset() if is_empty else self._selected(selector)
+        counted = tuple(_counts(one, constraint, group) for group in self.groups)
+        return Spread(
+            self._key(constraint),
+            int(constraint["maxSkew"]),
+            int(constraint.get("minDomains") or 1),
+            matched,
+            is_empty or pods_match(selector, one.labels),
+            counted,
+        )
+
+
+def _counts(one: Pods, constraint: Body, group: NodeGroup) -> bool:
+    """Whether a spread constraint looks at the nodes of a group: by default as node affinity says."""
+    if constraint.get("nodeAffinityPolicy") != "Ignore" and not node_matches(one.spec, group.labels):
+        return False
+    tolerations = one.spec.get("tolerations") or ()
+    return constraint.get("nodeTaintsPolicy") != "Honor" or untolerated(group.taints, tolerations) is None
+
+
+def why_not(one: Pods, group: NodeGroup) -> str:
+    """Why no node of a group accepts these pods, in kube-scheduler's words; "" when labels and taints do.
+
+    Words of Kubernetes v1.34.4 (tainttoleration, nodeaffinity); v1.33 names the taint, and so do we.
+    """
+    taint = untolerated(group.taints, one.spec.get("tolerations") or ())
+    if taint is not None:
+        return f"node(s) had untolerated taint {{{taint.key}: {taint.value}}}"
+    if not node_matches(one.spec, group.labels):
+        return "node(s) didn't match Pod's node affinity/selector"
+    return ""
+
+
+def unjudged(one: Pods, groups: Sequence[NodeGroup]) -> list[str]:
+    """What these pods ask that a cluster file does not tell: nodes by name, domains of unknown size."""
+    levels = {label for group in groups for label, _ in group.domains} | {HOSTNAME, "metadata.name"}
+    asked = [key for key in _selected_keys(one.spec) if any(_varies(group, key, levels) for group in groups)]
+    unknown = [
+        key for key in _keys(one.spec) if not is_host(key) and any(place(group, key) == 0 for group in groups)
+    ]
+    return [
+        *(f"pods of {one.name} ask for nodes by label {key}, which differs within a pool" for key in asked),
+        *(f"pods of {one.name} have a constraint over {key}, whose domains have no size" for key in unknown),
+    ]
+
+
+def _varies(group: NodeGroup, key: str, levels: set[str]) -> bool:
+    return key in levels and key not in group.labels
+
+
+def _selected_keys(spec: Body) -> list[str]:
+    affinity = (spec.get("affinity") or {}).get("nodeAffinity") or {}
+    terms = (affinity.get(REQUIRED) or {}).get("nodeSelectorTerms") or ()
+    keys = {one["key"] for term in terms for one in term.get("matchExpressions") or ()}
+    named = {"metadata.name"} if any(term.get("matchFields") for term in terms) else set()
+    return sorted({*keys, *(spec.get("nodeSelector") or {}), *named})
+
+
+def place(group: NodeGroup, key: str) -> Place:
+    """Where the nodes of a group stand with respect to a topology key (see `model.Place`)."""
+    if key in group.labels:
+        return group.labels[key]
+    return next((nodes for label, nodes in group.domains if label == key), None)
+
+
+def units_free(free: Mapping[str, Fraction], name: str) -> int:
+    """What a node has for runs, as the scheduler counts: thousandths of a core, else whole units."""
+    amount = free.get(name, Fraction(0))
+    return max(0, floor(amount * 1000 if name == "cpu" else amount))
+
+
+def hard_spreads(spec: Body) -> list[Body]:
+    """The spread constraints that keep a pod pending; ScheduleAnyway only prefers."""
+    every = spec.get("topologySpreadConstraints") or ()
+    return [one for one in every if one.get("whenUnsatisfiable", "DoNotSchedule") == "DoNotSchedule"]
+
+
+def _keys(spec: Body) -> list[str]:
+    affinity = spec.get("affinity") or {}
+    terms = [
+        term
+        for kind in ("podAffinity", "podAntiAffinity")
+        for term in (affinity.get(kind) or {}).get(REQUIRED) or ()
+    ]
+    return [one["topologyKey"] for one in [*terms, *hard_spreads(spec)]]

@@ -1,0 +1,92 @@
+"""A question in, its answer out: parts that do not touch each other one by one, by counting or search."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from gangplan.validate.scheduler.counting import alone, beside
+from gangplan.validate.scheduler.model import Answer, Kind, Question, Spread
+from gangplan.validate.scheduler.node import is_roomy
+from gangplan.validate.scheduler.search import search
+
+
+@lru_cache(maxsize=4096)
+def solve(question: Question) -> Answer:
+    """The answer; equal questions are answered once."""
+    placed: list[tuple[int, ...]] = [()] * len(question.kinds)
+    is_most, sure = True, 0
+    is_known = True
+    for part in _parts(question):
+        answer = _part(_only(question, part))
+        for at, kind in enumerate(part):
+            placed[kind] = answer.placed[at]
+        is_most = is_most and answer.is_most
+        is_known = is_known and answer.sure is not None
+        sure += answer.sure or 0
+    return Answer(tuple(placed), is_most, sure if is_known else None)
+
+
+def _part(question: Question) -> Answer:
+    """One part, by the first method that covers it."""
+    answer: Answer | None = None
+    kinds = question.kinds
+    if len(kinds) == 1:
+        answer = alone(question, 0)
+    elif len(kinds) == 2 and min(kind.count for kind in kinds) == 1:
+        single = 1 if kinds[1].count == 1 else 0
+        answer = beside(question, 1 - single, single)
+    return answer or search(question)
+
+
+def _parts(question: Question) -> list[list[int]]:
+    """The kinds in groups: two are in one when they compete for nodes or a constraint speaks of the other."""
+    tight = [at for at, pool in enumerate(question.pools) if pool.count and not is_roomy(question, at)]
+    parts: list[list[int]] = []
+    for kind in range(len(question.kinds)):
+        touched = [part for part in parts if any(_touch(question, kind, other, tight) for other in part)]
+        parts = [part for part in parts if part not in touched]
+        parts.append(sorted([kind, *(other for part in touched for other in part)]))
+    return sorted(parts)
+
+
+def _touch(question: Question, kind: int, other: int, tight: list[int]) -> bool:
+    one, two = question.kinds[kind], question.kinds[other]
+    shared = any(one.homes[at] and two.homes[at] for at in tight)
+    return shared or other in _spoken(one) or kind in _spoken(two)
+
+
+def _spoken(one: Kind) -> frozenset[int]:
+    """The kinds that the constraints of one look at."""
+    apart = [kinds for _, kinds in one.apart]
+    return one.friends.union(*apart, *(each.matched for each in one.spreads))
+
+
+def _only(question: Question, part: list[int]) -> Question:
+    """The question of some kinds, numbered anew."""
+    number = {kind: at for at, kind in enumerate(part)}
+    stages = sorted({question.kinds[kind].stage for kind in part})
+
+    def kept(kinds: frozenset[int]) -> frozenset[int]:
+        return frozenset(number[kind] for kind in kinds if kind in number)
+
+    kinds = []
+    for kind in part:
+        one = question.kinds[kind]
+        kinds.append(
+            Kind(
+                one.count,
+                stages.index(one.stage),
+                one.needs,
+                one.homes,
+                kept(one.clashes),
+                one.near,
+                kept(one.friends),
+                tuple((key, kept(strangers)) for key, strangers in one.apart),
+                tuple(_spread(each, kept(each.matched)) for each in one.spreads),
+            )
+        )
+    return Question(question.pools, tuple(kinds))
+
+
+def _spread(each: Spread, matched: frozenset[int]) -> Spread:
+    return Spread(each.key, each.skew, each.domains, matched, each.counts_itself, each.counted)

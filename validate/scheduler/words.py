@@ -1,0 +1,68 @@
+"""Why pods are left without a node, in the words of kube-scheduler (Kubernetes v1.34.4).
+
+The scheduler's sentence counts nodes by reason: `0/16 nodes are available: 12 node(s) didn't match Pod's node
+affinity/selector, 4 Insufficient nvidia.com/gpu.` (pkg/scheduler/framework/types.go FitError). Ours does the
+same for the cluster as the other pods leave it, nodes filled as far as they go.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from gangplan.validate.scheduler.model import HOST, Answer, Question
+from gangplan.validate.scheduler.node import Content, capacity, short_of
+from gangplan.validate.scheduler.reduce import Reducer, why_not
+from gangplan.validate.world import World
+
+SPREAD = "node(s) didn't match pod topology spread constraints"
+SPREAD_LABEL = f"{SPREAD} (missing required label)"
+NEAR = "node(s) didn't match pod affinity rules"
+APART = "node(s) didn't match pod anti-affinity rules"
+PORTS = "node(s) didn't have free ports for the requested pod ports"
+MANY = "Too many pods"
+
+
+def reason(world: World, reducer: Reducer, question: Question, answer: Answer, kind: int) -> str:
+    """The sentence for the pods of a kind that are left."""
+    counts: Counter[str] = Counter()
+    for at, group in enumerate(world.nodes):
+        told = why_not(reducer.pods[kind], group)
+        if told:
+            counts[told] += group.count
+            continue
+        for nodes, each in _full(reducer, question, answer, kind, at):
+            counts[each] += nodes
+    total = sum(group.count for group in world.nodes)
+    said = ", ".join(sorted(f"{count} {each}" for each, count in counts.items() if count))
+    return f"0/{total} nodes are available: {said or 'there are no nodes'}."
+
+
+def _full(
+    reducer: Reducer, question: Question, answer: Answer, kind: int, pool: int
+) -> list[tuple[int, str]]:
+    """Why the nodes of a pool that accepts the pods take no more of them, each reason with its nodes."""
+    one, node = question.kinds[kind], question.pools[pool]
+    if any(each.key != HOST and node.places[each.key] is None for each in one.spreads):
+        return [(node.count, SPREAD_LABEL)]
+    content = _filled(question, answer, kind, pool)
+    found = [MANY] if sum(content) >= node.pods else []
+    found += [f"Insufficient {reducer.resources[i]}" for i in short_of(question, pool, content, kind)]
+    if any(content[other] for other in one.clashes):
+        found = [PORTS]
+    # Nodes that would take more of these pods, were it not for the others of a domain.
+    full = min(node.count, -(-answer.placed[kind][pool] // content[kind])) if content[kind] else 0
+    rest = node.count if not found else node.count - full if content[kind] else 0
+    constraint = SPREAD if one.spreads else NEAR if one.near else APART if one.apart else ""
+    if not constraint or not rest:
+        return [(node.count, each) for each in found or [APART]]
+    return [*((node.count - rest, each) for each in found), (rest, constraint)]
+
+
+def _filled(question: Question, answer: Answer, kind: int, pool: int) -> Content:
+    """A node of the pool as these pods find it: with its share of the others, and full of their own kind."""
+    content = [
+        -(-row[pool] // max(1, question.pools[pool].count)) if at != kind else 0
+        for at, row in enumerate(answer.placed)
+    ]
+    content[kind] = capacity(question, pool, kind, tuple(content))
+    return tuple(content)

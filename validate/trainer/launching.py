@@ -1,0 +1,68 @@
+"""What Open MPI 5 needs to find its workers: Trainer's own variables are those of Open MPI 4.
+
+Source: Kubeflow Trainer v2.3.0 (pkg/runtime/framework/plugins/mpi) and Open MPI 5.0.8 and 5.0.11, observed:
+with Trainer's variables alone mpirun starts every rank in the launcher and ends with 0 (trainer#4028).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gangplan.validate.apiserver.forms import Body, Path
+from gangplan.validate.apiserver.schema_messages import Problem
+from gangplan.validate.trainer.runtimes import JOBSET, entries_of, pod_of
+from gangplan.validate.world import Run, World
+
+RULE = "mpi-hosts-unknown"
+HOSTFILE = "PRTE_MCA_prte_default_hostfile"
+WHOLE_NAMES = "PRTE_MCA_prte_keep_fqdn_hostnames"
+OPTIONS = ("--hostfile", "-hostfile", "--machinefile", "-machinefile", "--host", "-host", "-H")
+
+
+def hosts(world: World, run: Run) -> Iterator[tuple[int, Problem]]:
+    """The launcher of an Open MPI 5 image is told where the hostfile is, in the built runtime."""
+    mpi = run.unit.job.image.mpi
+    if mpi is None or mpi.family != "OpenMPI" or mpi.major < 5:
+        return
+    own = [one for body in run.bodies if body["kind"] == "TrainJob" for one in _env_of_run(body)]
+    for index, body in enumerate(run.bodies):
+        if body["kind"] != "TrainingRuntime" or "mpi" not in (body["spec"].get("mlPolicy") or {}):
+            continue
+        for place, entry in enumerate(entries_of(body)):
+            if entry["name"] == "launcher":
+                at: Path = (
+                    *(*JOBSET, "replicatedJobs", place, "template"),
+                    *("spec", "template", "spec", "containers"),
+                )
+                for number, one in enumerate(pod_of(entry)["containers"]):
+                    if one["name"] == "node":
+                        for problem in _container((*at, number, "env"), one, own, mpi.version):
+                            yield index, problem
+
+
+def _env_of_run(body: Body) -> list[Body]:
+    env: list[Body] = (body["spec"].get("trainer") or {}).get("env") or []
+    return env
+
+
+def _container(at: Path, one: Body, own: list[Body], version: str) -> Iterator[Problem]:
+    env = {variable["name"]: variable.get("value", "") for variable in [*(one.get("env") or ()), *own]}
+    words = [str(word) for word in [*(one.get("command") or ()), *(one.get("args") or ())]]
+    is_told = any(word.partition("=")[0] in OPTIONS for word in words)
+    if not env.get(HOSTFILE) and not is_told:
+        yield Problem(
+            at,
+            f"Open MPI {version} does not read the variables that Trainer sets: without {HOSTFILE} all ranks"
+            " start in the launcher, and the run completes without its workers",
+            f"Leave {HOSTFILE}=/etc/mpi/hostfile in the launcher's environment.",
+            RULE,
+            field="image",
+        )
+    if env.get(WHOLE_NAMES, "").lower() in ("1", "true"):
+        yield Problem(
+            at,
+            f"with {WHOLE_NAMES}, Open MPI {version} opens an SSH session to its own launcher and fails",
+            f"Remove {WHOLE_NAMES}.",
+            RULE,
+            field="image",
+        )

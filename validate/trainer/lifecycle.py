@@ -1,0 +1,214 @@
+"""What servers accept and a run regrets later: traps of the versions of Trainer, and of syncing from Git.
+
+Sources: pkg/runtime and pkg/webhooks of Kubeflow Trainer 2.1 to 2.3, the TrainJob webhook of Kueue 0.19,
+gitops-engine of Argo CD 3.5. The generator sets none of these traps; a patch of an overlay can.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from typing import Any
+
+from gangplan.findings import Severity
+from gangplan.model.quantity import QuantityError, parse
+from gangplan.validate.apiserver.forms import Body, Found, Path
+from gangplan.validate.apiserver.schema import SchemaVersions, minor_key
+from gangplan.validate.apiserver.schema_messages import Problem
+from gangplan.validate.trainer.runtimes import JOBSET, entries_of, pod_of, step_of
+from gangplan.validate.trainer.trainjobs import RESERVED
+
+GANG, TTL, OWNED = "gang-deadlock", "ttl-reruns", "git-owned-field"
+SYNC, DRIFT, OVERWRITTEN = "sync-destroys", "quantity-drift", "env-overwritten"
+ARGO = "argocd.argoproj.io/"
+# Trainer's own lines: master has both cures (trainer#3737), no release up to this one has.
+LAST_WITH_TTL_LOOP = (2, 3)
+LAST_WITHOUT_REFUSAL = (2, 2)  # Trainer 2.3 refuses reserved MPI variables, older ones write over them
+KUEUE_MANAGER = "kueue.x-k8s.io/manager"
+# Fields of standing objects whose values are quantities.
+AMOUNTS = frozenset(
+    {
+        *("nominalQuota", "borrowingLimit", "lendingLimit", "storage", "hard", "default", "defaultRequest"),
+        *("max", "min", "sizeLimit", "requests", "limits"),
+    }
+)
+WALKED = frozenset({"ClusterQueue", "Cohort", "LimitRange", "PersistentVolumeClaim", "ResourceQuota"})
+
+
+def problems(body: Body, others: Sequence[Body], versions: SchemaVersions) -> list[Problem]:
+    """The traps in one object that fits its schema. `others` are the objects of the same run or team."""
+    found = [*_sync(body)]
+    kind = body["kind"]
+    if kind == "TrainJob":
+        found += _train_job(body, others, versions)
+    elif kind == "TrainingRuntime":
+        found += _runtime(body, others, versions)
+    elif kind in WALKED:
+        found += _amounts(("spec",), body.get("spec"), False)
+    return found
+
+
+# --- syncing from Git ----------------------------------------------------------------------------------
+
+
+def _sync(body: Body) -> Found:
+    """Sync options and hooks that delete what runs, or make it again at every sync (Argo CD 3.5)."""
+    annotations = body["metadata"].get("annotations") or {}
+    at: Path = ("metadata", "annotations")
+    for option in str(annotations.get(f"{ARGO}sync-options", "")).split(","):
+        if option.strip() in ("Force=true", "Replace=true"):
+            yield Problem(
+                (*at, f"{ARGO}sync-options"),
+                f"{option.strip()} deletes {body['kind']} {body['metadata']['name']} and makes it anew when"
+                " anything differs: whatever hangs on it stops",
+                "Remove the option; a changed run gets a new name by itself.",
+                SYNC,
+            )
+    hook = str(annotations.get(f"{ARGO}hook", "Skip"))
+    if hook != "Skip":
+        yield Problem(
+            (*at, f"{ARGO}hook"),
+            f"a {hook} hook is made again at every sync, and holds the sync open while it waits in a queue",
+            "Remove the annotation.",
+            SYNC,
+        )
+
+
+def _train_job(body: Body, others: Sequence[Body], versions: SchemaVersions) -> Found:
+    spec = body["spec"]
+    if "suspend" in spec:
+        message = "Kueue sets spec.suspend; a value in Git is put back at every sync and stops the run"
+        yield _owned(("spec", "suspend"), message)
+    if body["metadata"].get("generateName"):
+        message = "an object with generateName cannot be applied: every sync would be another run"
+        yield _owned(("metadata", "generateName"), message)
+    for index, patch in enumerate(spec.get("runtimePatches") or ()):
+        if patch["manager"] == KUEUE_MANAGER:
+            message = f"the runtime patch of {KUEUE_MANAGER} is Kueue's; a sync would take its placement away"
+            yield _owned(("spec", "runtimePatches", index), message)
+    trainer = spec.get("trainer") or {}
+    yield from _resources(("spec", "trainer", "resourcesPerNode"), trainer.get("resourcesPerNode"))
+    runtime = _one("TrainingRuntime", others)
+    initialized = sorted(spec.get("initializer") or {})
+    if runtime and runtime["spec"].get("podGroupPolicy") and initialized:
+        yield _deadlock(("spec", "initializer"), f"the {initialized[0]} initializer runs before the others")
+    if runtime:
+        env = trainer.get("env") or ()
+        yield from _overwritten(("spec", "trainer", "env"), env, runtime, versions, False)
+
+
+def _owned(at: Path, message: str) -> Problem:
+    return Problem(at, message, "Remove it from the patch.", OWNED)
+
+
+# --- the runtime ---------------------------------------------------------------------------------------
+
+
+def _runtime(body: Body, others: Sequence[Body], versions: SchemaVersions) -> Found:
+    entries, spec = entries_of(body), (body["spec"].get("template") or {}).get("spec") or {}
+    yield from _ttl((*JOBSET, "ttlSecondsAfterFinished"), spec, versions)
+    for index, entry in enumerate(entries):
+        at: Path = (*JOBSET, "replicatedJobs", index)
+        if body["spec"].get("podGroupPolicy"):
+            if entry.get("dependsOn"):
+                waits = f"'{entry['name']}' is made only after '{entry['dependsOn'][0]['name']}'"
+                yield _deadlock((*at, "dependsOn"), waits)
+            elif step_of(entry).endswith("-initializer") and not _one("TrainJob", others):
+                yield _deadlock((*at, "name"), f"'{entry['name']}' runs before the others")
+        yield from _ttl(
+            (*at, "template", "spec", "ttlSecondsAfterFinished"), entry["template"]["spec"], versions
+        )
+        pod: Path = (*at, "template", "spec", "template", "spec")
+        yield from _pod(pod, entry, body, versions)
+
+
+def _pod(at: Path, entry: Body, runtime: Body, versions: SchemaVersions) -> Found:
+    """Amounts of a pod, and variables of the container that Trainer writes into."""
+    spec = pod_of(entry)
+    for index, volume in enumerate(spec.get("volumes") or ()):
+        limit = (volume.get("emptyDir") or {}).get("sizeLimit")
+        yield from _amounts((*at, "volumes", index, "emptyDir", "sizeLimit"), limit, True)
+    for name in ("containers", "initContainers"):
+        for index, one in enumerate(spec.get(name) or ()):
+            yield from _resources((*at, name, index, "resources"), one.get("resources"))
+            if one["name"] == "node" and step_of(entry) == "trainer":
+                env = one.get("env") or ()
+                yield from _overwritten((*at, name, index, "env"), env, runtime, versions, True)
+
+
+def _ttl(at: Path, spec: Body, versions: SchemaVersions) -> Found:
+    if "ttlSecondsAfterFinished" in spec and minor_key(versions.trainer or "0") <= LAST_WITH_TTL_LOOP:
+        which = "every finished" if minor_key(versions.trainer or "0") < (2, 2) else "a failed"
+        yield Problem(
+            at,
+            f"with Trainer {versions.trainer}, {which} run is made again when its JobSet is deleted after"
+            f" {spec['ttlSecondsAfterFinished']} s: it trains in a circle (trainer#2981, trainer#3737)",
+            "Remove ttlSecondsAfterFinished; set state: archived in the spec of a finished run.",
+            TTL,
+        )
+
+
+def _deadlock(at: Path, why: str) -> Problem:
+    return Problem(
+        at,
+        f"{why}, but the pod group starts no pod before all are there: the run waits for ever",
+        "Remove podGroupPolicy, or let all pods start at once.",
+        GANG,
+    )
+
+
+def _overwritten(
+    at: Path, env: Sequence[Body], runtime: Body, versions: SchemaVersions, is_runtime: bool
+) -> Found:
+    """Names that Trainer sets in the pods: over a runtime's own in every version (mpi.go, torch.go)."""
+    policy = runtime["spec"].get("mlPolicy") or {}
+    for index, variable in enumerate(env):
+        owner = next((key for key in RESERVED if key in policy and variable["name"] in RESERVED[key]), "")
+        is_refused = owner != "mpi" or minor_key(versions.trainer or "0") > LAST_WITHOUT_REFUSAL
+        if owner and (is_runtime or not is_refused):
+            yield Problem(
+                (*at, index),
+                f"Trainer {versions.trainer} writes over {variable['name']} without a word",
+                "Remove it; use the mlPolicy of the runtime or a flag of the command.",
+                OVERWRITTEN,
+                Severity.WARNING,
+            )
+
+
+# --- amounts -------------------------------------------------------------------------------------------
+
+
+def _resources(at: Path, resources: Body | None) -> Found:
+    for part in ("requests", "limits"):
+        yield from _amounts((*at, part), (resources or {}).get(part), True)
+
+
+def _amounts(at: Path, value: Any, is_amount: bool) -> Iterator[Problem]:
+    """Quantities that the API server would write back in other words."""
+    if isinstance(value, dict):
+        for key, item in value.items():
+            yield from _amounts((*at, key), item, is_amount or key in AMOUNTS)
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _amounts((*at, index), item, False)
+    elif is_amount and value is not None and (right := canonical(str(value))) != value:
+        yield Problem(
+            at,
+            f"the cluster writes {value!r} as '{right}': the object differs from Git for ever",
+            f'Write "{right}".',
+            DRIFT,
+            Severity.WARNING,
+        )
+
+
+@lru_cache(maxsize=4096)
+def canonical(text: str) -> str:
+    """A quantity as Kubernetes writes it back (resource.Quantity of apimachinery v0.34)."""
+    try:
+        return parse(text).canonical()
+    except QuantityError:
+        return text
+
+
+def _one(kind: str, bodies: Sequence[Body]) -> Body | None:
+    return next((body for body in bodies if body["kind"] == kind), None)

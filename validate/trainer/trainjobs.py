@@ -1,0 +1,231 @@
+"""Rules for a TrainJob, alone and laid over its runtime: what webhooks refuse now, or Jobs and pods later.
+
+Sources: pkg/webhooks and pkg/runtime of Trainer 2.1 to 2.3, pkg/webhooks of JobSet 0.10 to 0.12.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any
+
+from gangplan.validate.apiserver import containers
+from gangplan.validate.apiserver.forms import (
+    LABEL_VALUE,
+    Body,
+    Found,
+    Path,
+    is_domain_path,
+    is_qualified,
+    is_subdomain,
+    problem,
+)
+from gangplan.validate.apiserver.schema import SchemaVersions, minor_key
+from gangplan.validate.trainer.runtimes import STEPS, entries_of, pod_of, step_of
+
+# What Trainer sets itself; a run's own are refused (2.1 does not look at those of MPI).
+RESERVED = {
+    "mpi": (
+        "OMPI_MCA_orte_default_hostfile",
+        "OMPI_MCA_orte_keep_fqdn_hostnames",
+        "OMPI_MCA_orte_set_default_slots",
+        "OMPI_MCA_plm_rsh_args",
+    ),
+    "torch": ("PET_NNODES", "PET_NPROC_PER_NODE", "PET_NODE_RANK", "PET_MASTER_ADDR", "PET_MASTER_PORT"),
+    "xgboost": ("DMLC_TRACKER_URI", "DMLC_TRACKER_PORT", "DMLC_TASK_ID", "DMLC_NUM_WORKER"),
+}
+QUEUE = "kueue.x-k8s.io/queue-name"
+LONGEST = 63
+MOST_PODS = 100_000
+MOST = 2**31 - 1
+
+
+def train_job(body: Body, beside: Body | None, versions: SchemaVersions) -> Found:
+    """A TrainJob; `beside` is the TrainingRuntime of its run."""
+    spec = body["spec"]
+    trainer = spec.get("trainer") or {}
+    reference = spec["runtimeRef"]
+    queue = (body["metadata"].get("labels") or {}).get(QUEUE)
+    if queue is not None and not is_subdomain(queue):
+        yield problem(("metadata", "labels", QUEUE), f"'{queue}' cannot be the name of a queue")
+    if beside is not None:
+        own = beside["metadata"]
+        named = (reference.get("kind", "ClusterTrainingRuntime"), reference["name"])
+        if named != ("TrainingRuntime", own["name"]):
+            message = f"the runtime of this run is TrainingRuntime {own['name']}, not {' '.join(named)}"
+            yield problem(
+                ("spec", "runtimeRef", "name" if named[0] == "TrainingRuntime" else "kind"), message
+            )
+        elif own.get("namespace") != body["metadata"].get("namespace"):
+            message = f"its runtime is in namespace {own.get('namespace')}, and only used there"
+            yield problem(("metadata", "namespace"), message)
+        else:
+            yield from _with_runtime(body, beside, versions)
+    if trainer.get("image", "").strip() != trainer.get("image", ""):
+        yield problem(("spec", "trainer", "image"), f"image '{trainer['image']}' starts or ends with a space")
+    for index, variable in enumerate(trainer.get("env") or ()):
+        if variable.get("valueFrom"):
+            yield from containers.source(
+                ("spec", "trainer", "env", index, "valueFrom"), variable["valueFrom"]
+            )
+    for index, patch in enumerate(spec.get("runtimePatches") or ()):
+        at = ("spec", "runtimePatches", index)
+        if not is_domain_path(patch["manager"]):
+            yield problem(
+                (*at, "manager"), f"'{patch['manager']}' is not a prefixed path", "Write example.com/name."
+            )
+        if "time" in patch and not _is_time(patch["time"]):
+            yield problem((*at, "time"), f"'{patch['time']}' is not a time such as 2026-11-21T00:00:00Z")
+
+
+def _is_time(text: Any) -> bool:
+    try:
+        return datetime.fromisoformat(text).tzinfo is not None
+    except (TypeError, ValueError):
+        return False
+
+
+def _with_runtime(body: Body, beside: Body, versions: SchemaVersions) -> Found:
+    """What only shows when the run is laid over its runtime."""
+    spec, entries = body["spec"], entries_of(beside)
+    names = [entry["name"] for entry in entries]
+    policy = beside["spec"].get("mlPolicy") or {}
+    trainer = spec.get("trainer") or {}
+    reserved = {
+        name for key, some in RESERVED.items() if key in policy and _refuses(key, versions) for name in some
+    }
+    for index, variable in enumerate(trainer.get("env") or ()):
+        if variable["name"] in reserved:
+            yield problem(
+                ("spec", "trainer", "env", index, "name"), f"{variable['name']} is set by Trainer itself"
+            )
+    processes = trainer.get("numProcPerNode", 1)
+    if "mpi" in policy and (isinstance(processes, str) or processes >= 2**31):
+        message = f"a run with MPI needs a number of processes, not {processes}"
+        yield problem(("spec", "trainer", "numProcPerNode"), message)
+    for part in ("dataset", "model"):
+        wanted = f"{part}-initializer"
+        if part in (spec.get("initializer") or {}) and wanted not in names:
+            yield problem(("spec", "initializer", part), f"the runtime has no replicated job '{wanted}'")
+    yield from _names(body, beside)
+    if "resourcesPerNode" in trainer and policy:
+        yield from _resources(trainer["resourcesPerNode"], entries, versions)
+    for at, pod, entry in _patched(spec, entries):
+        yield from _patched_containers(at, pod, entry)
+
+
+def _refuses(policy: str, versions: SchemaVersions) -> bool:
+    return policy != "mpi" or minor_key(versions.trainer or "0") >= (2, 3)
+
+
+def _counts(body: Body, beside: Body) -> Iterator[tuple[Body, int]]:
+    """Each replicated job with its number of pods."""
+    policy = beside["spec"].get("mlPolicy") or {}
+    nodes = (body["spec"].get("trainer") or {}).get("numNodes", policy.get("numNodes", 1))
+    mpi = policy.get("mpi")
+    for entry in entries_of(beside):
+        count = (entry["template"].get("spec") or {}).get("parallelism", 1)
+        if mpi is not None and entry["name"] in ("launcher", "node"):
+            workers = max(nodes - 1, 1) if mpi.get("runLauncherAsNode") else nodes
+            count = workers if entry["name"] == "node" else 1
+        elif step_of(entry) == "trainer":
+            count = nodes
+        yield entry, count
+
+
+def _names(body: Body, beside: Body) -> Found:
+    """Pods are called RUN-ENTRY-REPLICA-INDEX-xxxxx, in at most 63 characters."""
+    name = body["metadata"]["name"]
+    for entry, count in _counts(body, beside):
+        longest = f"{name}-{entry['name']}-{max(entry.get('replicas', 1) - 1, 0)}-{max(count - 1, 0)}-abcde"
+        if len(longest) > LONGEST:
+            message = f"pods would be called '{longest}', which has more than {LONGEST} characters"
+            yield problem(("metadata", "name"), message, "Shorten the job's name.")
+        if entry.get("replicas", 1) * count > MOST:
+            yield problem(
+                ("spec", "trainer", "numNodes"), f"'{entry['name']}' would have more than {MOST} pods"
+            )
+        rules = ((entry["template"].get("spec") or {}).get("successPolicy") or {}).get("rules") or ()
+        if any(rule.get("succeededCount", 0) > count for rule in rules):
+            message = f"the successPolicy of '{entry['name']}' wants more pods than the {count} that it has"
+            yield problem(("spec", "trainer", "numNodes"), message)
+        if count > MOST_PODS:
+            yield problem(("spec", "trainer", "numNodes"), f"a Job has at most {MOST_PODS} pods, not {count}")
+    coordinator = ((beside["spec"].get("template") or {}).get("spec") or {}).get("coordinator")
+    if coordinator:
+        spec = beside["spec"]["template"]["spec"]
+        count = next(
+            (n for entry, n in _counts(body, beside) if entry["name"] == coordinator["replicatedJob"]), 0
+        )
+        if coordinator.get("podIndex", 0) >= max(count, 1):
+            yield problem(
+                ("metadata", "name"), f"the coordinator is pod {coordinator['podIndex']} of {count}"
+            )
+        job, pod = coordinator.get("jobIndex", 0), coordinator.get("podIndex", 0)
+        host = f"{name}-{coordinator['replicatedJob']}-{job}-{pod}"
+        value = f"{host}.{(spec.get('network') or {}).get('subdomain') or name}"
+        if len(value) > LONGEST:
+            yield problem(
+                ("metadata", "name"), f"the coordinator would be '{value}', more than {LONGEST} characters"
+            )
+
+
+def _resources(wanted: Body, entries: list[Body], versions: SchemaVersions) -> Found:
+    """The resources of the run with those of the runtime: since 2.3 both count, before only the run's."""
+    for entry in entries:
+        if step_of(entry) != "trainer":
+            continue
+        for one in pod_of(entry)["containers"]:
+            if one["name"] != "node":
+                continue
+            merged = dict(wanted)
+            if minor_key(versions.trainer or "0") >= (2, 3):
+                own = one.get("resources") or {}
+                for part in ("requests", "limits"):
+                    merged[part] = {**(own.get(part) or {}), **(wanted.get(part) or {})}
+            claims = {claim["name"] for claim in pod_of(entry).get("resourceClaims") or ()}
+            yield from containers.resources(("spec", "trainer", "resourcesPerNode"), merged, claims)
+
+
+def _patched(spec: Body, entries: list[Body]) -> Iterator[tuple[Path, Body, Body | None]]:
+    """The pod specs in the patches of a run, with the replicated job that each is for."""
+    for number, patch in enumerate(spec.get("runtimePatches") or ()):
+        job_set = (((patch.get("trainingRuntimeSpec") or {}).get("template") or {}).get("spec")) or {}
+        for index, one in enumerate(job_set.get("replicatedJobs") or ()):
+            pod = (((one.get("template") or {}).get("spec") or {}).get("template") or {}).get("spec") or {}
+            at: Path = (
+                "spec",
+                "runtimePatches",
+                number,
+                "trainingRuntimeSpec",
+                "template",
+                "spec",
+                "replicatedJobs",
+                index,
+            )
+            yield at, pod, next((entry for entry in entries if entry["name"] == one["name"]), None)
+
+
+def _patched_containers(path: Path, pod: Body, entry: Body | None) -> Found:
+    if entry is None:
+        yield problem(
+            (*path, "name"), "the runtime has no such replicated job: the patch would add an empty one"
+        )
+        return
+    for key, value in (pod.get("nodeSelector") or {}).items():
+        if not is_qualified(key) or not LABEL_VALUE.fullmatch(value):
+            at = (*path, "template", "spec", "template", "spec", "nodeSelector", key)
+            yield problem(at, f"'{key}: {value}' cannot be a label of nodes")
+    for name in ("containers", "initContainers"):
+        known = [one["name"] for one in pod_of(entry).get(name) or ()]
+        for index, one in enumerate(pod.get(name) or ()):
+            at = (*path, "template", "spec", "template", "spec", name, index)
+            if one["name"] not in known:
+                yield problem(
+                    at,
+                    f"the runtime has no such container '{one['name']}': it would be added without an image",
+                )
+            elif one.get("env") and one["name"] in STEPS.values():
+                yield problem(
+                    (*at, "env"), f"the environment of '{one['name']}' is set in the run, not in a patch"
+                )

@@ -1,0 +1,18 @@
+"""Which versions of the servers a cluster runs: what schemas and rules are chosen by."""
+
+from __future__ import annotations
+
+from gangplan.model.job import Platform
+from gangplan.validate.apiserver.crdrules.registry import imported
+from gangplan.validate.apiserver.schema import SchemaVersions
+
+
+def versions_of(platform: Platform) -> SchemaVersions:
+    """The minors that schemas and rules are chosen by."""
+    return SchemaVersions(
+        kubernetes=platform.kubernetes.line,
+        trainer=platform.trainer.line,
+        kueue=platform.kueue.line if platform.kueue else None,
+        jobset=platform.jobset.line,
+        crds=imported(platform.crds),
+    )
