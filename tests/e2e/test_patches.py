@@ -207,7 +207,7 @@ def _is_as_planned(one: Played) -> None:
         (container,) = pod["spec"]["containers"]
         is_launcher = pod["metadata"]["labels"][ROLE] == "launcher"
         if is_launcher or not unit.job.uses_mpi:
-            assert tuple(container["args"] if is_launcher else container["command"]) == unit.launch.argv
+            assert tuple(container["args"]) == unit.launch.argv
         planned = unit.launch.launcher_env if is_launcher else unit.launch.worker_env
         present = {one["name"]: one.get("value") for one in container.get("env", ())}
         assert {one.name: one.value for one in planned}.items() <= present.items()

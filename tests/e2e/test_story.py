@@ -74,9 +74,8 @@ def test_pods_run_the_planned_command_with_the_planned_environment(chapter: Chap
             container = pod["spec"]["containers"][0]
             is_launcher = pod["metadata"]["labels"][ROLE] == "launcher"
             runs_command = is_launcher or not unit.job.uses_mpi
-            words = container.get("args") if is_launcher else container["command"]
             if runs_command:
-                assert tuple(words) == unit.launch.argv
+                assert tuple(container["args"]) == unit.launch.argv
             planned = unit.launch.launcher_env if is_launcher else unit.launch.worker_env
             present = {variable["name"]: variable.get("value") for variable in container.get("env", ())}
             assert {variable.name for variable in planned} <= set(present)
