@@ -5,24 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from enum import IntEnum
+
+from gangplan.rules.model import Rule, Severity
 
 # A plain word of English at the beginning of a sentence; names of programs keep their small letter.
 _FIRST_WORD = re.compile(r"[a-z]+(?=[ ,])")
 _NAMES = frozenset(("gangplan", "kubectl", "mpirun", "torchrun", "kustomize", "git"))
-
-
-class Severity(IntEnum):
-    """How bad a finding is; larger is worse."""
-
-    NOTE = 0
-    WARNING = 1
-    ERROR = 2
-
-    @property
-    def word(self) -> str:
-        """The lower-case word used in every report."""
-        return self.name.lower()
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -79,14 +67,14 @@ class Waived:
 class Finding:
     """One problem.
 
-    `rule` is a stable kebab-case id; `where` the place in a user's file that is to blame;
+    `rule` is the rule that is broken; `where` the place in a user's file that is to blame;
     `object_ref` and `path` name the rendered object and its field when one is involved;
     `help` is one sentence that can be followed or pasted; `waiver` excuses it; `fix` repairs it;
-    `clusters` are those that it was found for, empty where it is about none in particular.
+    `clusters` are those that it was found for, empty where it is about none in particular; `level` is its
+    severity where that is not the rule's: that of a policy is its binding's to say.
     """
 
-    rule: str
-    severity: Severity
+    rule: Rule
     where: Location
     message: str
     help: str = ""
@@ -95,9 +83,15 @@ class Finding:
     waiver: Waived | None = None
     fix: Fix | None = field(default=None, compare=False)
     clusters: tuple[str, ...] = field(default=(), compare=False)
+    level: Severity | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "help", sentence(self.help))
+
+    @property
+    def severity(self) -> Severity:
+        """How bad it is."""
+        return self.rule.severity if self.level is None else self.level
 
     @property
     def counts(self) -> bool:
@@ -131,21 +125,6 @@ def sentence(text: str) -> str:
     if word and word[0].strip(" ,") not in _NAMES:
         text = text[0].upper() + text[1:]
     return text if text.endswith((".", "?", "!")) else f"{text}."
-
-
-def error(rule: str, where: Location, message: str, help: str = "") -> Finding:
-    """A finding of severity error."""
-    return Finding(rule, Severity.ERROR, where, message, help)
-
-
-def warning(rule: str, where: Location, message: str, help: str = "") -> Finding:
-    """A finding of severity warning."""
-    return Finding(rule, Severity.WARNING, where, message, help)
-
-
-def note(rule: str, where: Location, message: str, help: str = "") -> Finding:
-    """A finding of severity note."""
-    return Finding(rule, Severity.NOTE, where, message, help)
 
 
 def in_order(findings: Iterable[Finding]) -> list[Finding]:

@@ -18,7 +18,7 @@ from gangplan.findings import Finding, Waived
 from gangplan.model.job import Job
 from gangplan.model.quantity import Quantity
 from gangplan.objects import Body
-from gangplan.rules import POLICIES, Rule, rules
+from gangplan.rulebook import rules
 from gangplan.spec.waiver import Waiver
 from gangplan.spec.waiver_files import WaiverFile
 
@@ -55,7 +55,7 @@ class Subject:
 def is_policy(rule: str) -> bool:
     """Whether a rule is a ValidatingAdmissionPolicy, which a server judges as well."""
     page = rules().get(rule)
-    return page is None or page.topic.startswith(POLICIES)
+    return page is None or page.is_policy
 
 
 def policies_of(rule: str) -> tuple[str, ...]:
@@ -64,11 +64,6 @@ def policies_of(rule: str) -> tuple[str, ...]:
     if is_policy(rule):
         return (rule,)
     return tuple(name for name, page in rules().items() if rule in page.told_by)
-
-
-def may_be_waived(page: Rule) -> bool:
-    """What the page of a rule says; without a word a policy may be waived and a built-in rule may not."""
-    return page.topic.startswith(POLICIES) if page.waivable is None else page.waivable
 
 
 def excuse(findings: Iterable[Finding], waivers: Waivers, subject: Subject) -> list[Finding]:
@@ -147,7 +142,7 @@ def _strip(value: Any, labels: set[str]) -> None:
 def covering(waivers: Waivers, rule: str, subject: Subject) -> WaiverFile | None:
     """The waiver that covers a rule for a subject, of several the one that lasts longest: the renewed one."""
     page = rules().get(rule)
-    if page is not None and not may_be_waived(page):
+    if page is not None and not page.may_be_waived:
         return None
     same = {rule, *(page.told_by if page else ())}
     fitting = [one for one in waivers if one.spec.rule in same and _covers(one.spec, subject)]

@@ -8,9 +8,19 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from gangplan.errors import UserError
-from gangplan.findings import Finding, Location, error
+from gangplan.findings import Finding, Location
 from gangplan.model.crds import NO_CRDS, CrdFiles
-from gangplan.rules import learn
+from gangplan.rulebook import learn
+from gangplan.rules.core import (
+    CATALOG_MISSING,
+    FILE_UNREADABLE,
+    SPEC_TEAM,
+    SPEC_VALUE,
+    TEAM_MISSING,
+    WORKSPACE_EMPTY,
+)
+from gangplan.rules.specs import CLAIM_UNKNOWN, CLUSTER_UNKNOWN
+from gangplan.rules.teams import TEAM_UNKNOWN
 from gangplan.source import Document, load_file, unplain
 from gangplan.spec.catalog import ImageCatalog
 from gangplan.spec.cluster import Cluster
@@ -132,8 +142,8 @@ def load_spec(root: Path, source: SpecFile) -> tuple[Spec | None, list[Finding]]
         return None, findings
     if spec.team is not None and spec.team != source.team:
         findings.append(
-            error(
-                "spec-team",
+            Finding(
+                SPEC_TEAM,
                 document.where(("team",)),
                 f"team is '{spec.team}', but the file stands in specs/{source.team}/",
                 f"Remove the line, or move the file to specs/{spec.team}/.",
@@ -160,14 +170,14 @@ def _load_clusters(root: Path, findings: list[Finding]) -> dict[str, ClusterFile
         if not os.path.lexists(root / file):
             message = f"overlays/{name}/ has no cluster.yaml"
             help = "Create it (gangplan explain Cluster lists its fields), or remove the folder."
-            findings.append(error("file-unreadable", Location(file), message, help))
+            findings.append(Finding(FILE_UNREADABLE, Location(file), message, help))
             continue
         read = _read(root, file, Cluster, findings)
         if read and _own_name(read[0].name, name, read[1], findings):
             clusters[name] = ClusterFile(name, read[0], read[1])
     if not clusters and not findings:
         help = "Add overlays/<cluster>/cluster.yaml."
-        findings.append(error("workspace-empty", Location(OVERLAYS), "no cluster is declared", help))
+        findings.append(Finding(WORKSPACE_EMPTY, Location(OVERLAYS), "no cluster is declared", help))
     return clusters
 
 
@@ -177,8 +187,8 @@ def _load_teams(root: Path, findings: list[Finding]) -> dict[str, TeamFile]:
         file = f"{SPECS}/{name}/team.yaml"
         if not os.path.lexists(root / file):
             findings.append(
-                error(
-                    "team-missing",
+                Finding(
+                    TEAM_MISSING,
                     Location(file),
                     f"specs/{name}/ has no team.yaml",
                     _which_team(root, name),
@@ -202,7 +212,7 @@ def _which_team(root: Path, folder: str) -> str:
 def _load_catalog(root: Path, findings: list[Finding]) -> tuple[ImageCatalog | None, Document | None]:
     if not os.path.lexists(root / CATALOG):
         help = "Add images/catalog.yaml."
-        findings.append(error("catalog-missing", Location(CATALOG), "there is no image catalog", help))
+        findings.append(Finding(CATALOG_MISSING, Location(CATALOG), "there is no image catalog", help))
         return None, None
     read = _read(root, CATALOG, ImageCatalog, findings)
     return read if read else (None, None)
@@ -212,8 +222,8 @@ def _own_name(written: str | None, folder: str, document: Document, findings: li
     if written is None or written == folder:
         return True
     findings.append(
-        error(
-            "spec-value",
+        Finding(
+            SPEC_VALUE,
             document.where(("name",)),
             f"name is '{written}', but the folder is '{folder}'",
             "Remove the line, or rename the folder.",
@@ -235,8 +245,8 @@ def _check_references(
             if name not in known_teams:
                 where = cluster.document.where(("teams", name), key=True)
                 findings.append(
-                    error(
-                        "team-unknown",
+                    Finding(
+                        TEAM_UNKNOWN,
                         where,
                         f"team '{name}' has no specs/{name}/team.yaml",
                         nearest(name, known_teams),
@@ -247,13 +257,13 @@ def _check_references(
             if name not in known_clusters:
                 where = team.document.where(("clusters", index))
                 message = f"cluster '{name}' is not declared in overlays/"
-                findings.append(error("cluster-unknown", where, message, nearest(name, known_clusters)))
+                findings.append(Finding(CLUSTER_UNKNOWN, where, message, nearest(name, known_clusters)))
         for name, connection in team.spec.connections.items():
             if connection.claim is not None and connection.claim not in team.spec.claims:
                 where = team.document.where(("connections", name, "claim"))
                 findings.append(
-                    error(
-                        "claim-unknown",
+                    Finding(
+                        CLAIM_UNKNOWN,
                         where,
                         f"claim '{connection.claim}' is not declared",
                         nearest(connection.claim, team.spec.claims),

@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 
 from gangplan.errors import Exit
-from gangplan.findings import Location, error, sentence
+from gangplan.findings import Finding, Location, sentence
 from gangplan.report.changes import changes
 from gangplan.report.github import github_report
 from gangplan.report.model import Report
 from gangplan.report.sarif import sarif_report
 from gangplan.report.text import text_report
-from gangplan.rules import rules
+from gangplan.rulebook import policy_rule, rules
 from gangplan.spec.near import closest
 from tests import test_thirty_faults, workspaces
 from tests.workspaces import SPEC, gangplan, write
@@ -58,7 +58,7 @@ def test_thirty_faults_are_told_in_sentences_and_in_amounts_that_people_read(tmp
     ],
 )
 def test_a_help_is_a_sentence(written: str, said: str) -> None:
-    assert error("x", Location("a"), "m", written).help == sentence(written) == said
+    assert Finding(policy_rule("x"), Location("a"), "m", written).help == sentence(written) == said
 
 
 def test_the_whole_word_is_underlined(root: Path) -> None:
@@ -71,7 +71,7 @@ def test_the_whole_word_is_underlined(root: Path) -> None:
 
 
 def test_every_format_marks_to_the_end() -> None:
-    found = error("spec-value", Location("specs/a.yaml", 8, 9, 13), "m", "h")
+    found = Finding(policy_rule("spec-value"), Location("specs/a.yaml", 8, 9, 13), "m", "h")
     text = text_report([found], line=lambda where: "memory: 32GB  # much")
     assert text.splitlines()[2] == "      |         ^^^^"
     report = Report((found,))
@@ -99,8 +99,11 @@ def test_only_what_is_near_is_suggested(word: str, meant: str) -> None:
 
 def test_a_list_of_what_there_is_is_no_change() -> None:
     found = [
-        error(
-            "spec-unknown-field", Location("specs/a.yaml", line, 1), f"m{line}", "Known fields: mig, model."
+        Finding(
+            policy_rule("spec-unknown-field"),
+            Location("specs/a.yaml", line, 1),
+            f"m{line}",
+            "Known fields: mig, model.",
         )
         for line in (1, 2, 3)
     ]

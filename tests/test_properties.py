@@ -12,10 +12,10 @@ import yaml
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from gangplan.findings import Severity
 from gangplan.objects import Body, dump, walk
 from gangplan.pipeline.stages import Request, Result, preview
 from gangplan.plan.names import PLACEHOLDER
+from gangplan.rules.model import Severity
 from tests import kubelet, strategies, workspaces
 
 SPEC = "specs/nlp/filings.yaml"

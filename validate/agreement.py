@@ -10,16 +10,17 @@ from fractions import Fraction
 
 from gangplan.model.amounts import bare
 from gangplan.model.quantity import Quantity
+from gangplan.rules.objects import BOUNDS_UNCOVERED
+from gangplan.rules.quotas import HARD_QUOTA_BELOW_QUEUE, QUOTA_OVER_CAPACITY
 from gangplan.validate import rights
 from gangplan.validate.apiserver.forms import Body, Found
-from gangplan.validate.apiserver.schema_messages import Problem
 from gangplan.validate.kueue import queues
 from gangplan.validate.kueue.queues import Index
 from gangplan.validate.kueue.tree import Capacity, Key, Member, amount, circle
+from gangplan.validate.problems import Problem
 
 # flavor -> resource -> what its nodes have
 Offered = Mapping[str, Mapping[str, Quantity]]
-CAP_RULE, BOUNDS_RULE, SUM_RULE = "hard-quota-below-queue", "bounds-uncovered", "quota-over-capacity"
 
 
 def judge_standing(bodies: Sequence[Body], offered: Offered | None) -> list[list[Problem]]:
@@ -84,7 +85,7 @@ def _cap(body: Body, index: Index, books: _Books) -> Found:
                     ("spec", "hard", key),
                     f"{bare(resource, amount(hard))} is below the {bare(resource, most)} that queue '{name}' may admit: an admitted run would wait"
                     " for its pods for ever",
-                    rule=CAP_RULE,
+                    rule=HARD_QUOTA_BELOW_QUEUE,
                 )
 
 
@@ -115,7 +116,7 @@ def _bounds(body: Body, index: Index) -> Found:
                         ("spec", "limits", place, field, resource),
                         f"every container would ask for {resource}, which queue '{queue['metadata']['name']}' does"
                         " not cover: none of its runs would ever be admitted",
-                        rule=BOUNDS_RULE,
+                        rule=BOUNDS_UNCOVERED,
                     )
 
 
@@ -138,5 +139,5 @@ def _sums(body: Body, books: _Books, offered: Offered) -> Found:
                         ),
                         f"quotas of {item['name']} in flavor '{flavor['name']}' add up to {bare(item['name'], promised)},"
                         f" its nodes have {bare(item['name'], there)}",
-                        rule=SUM_RULE,
+                        rule=QUOTA_OVER_CAPACITY,
                     )

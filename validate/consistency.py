@@ -23,8 +23,8 @@ from gangplan.validate.apiserver.forms import (
     selector,
 )
 from gangplan.validate.apiserver.schema import COMPONENT_OF_GROUP, SchemaVersions
-from gangplan.validate.apiserver.schema_messages import Problem, in_order
 from gangplan.validate.kueue import queues
+from gangplan.validate.problems import Problem, in_order
 from gangplan.validate.trainer import runtimes, trainjobs
 
 ANNOTATIONS_BYTES = 256 * 1024

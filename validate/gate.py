@@ -9,7 +9,7 @@ from gangplan.validate import consistency
 from gangplan.validate.apiserver.crdrules.check import problems as crd_problems
 from gangplan.validate.apiserver.schema import SchemaVersions
 from gangplan.validate.apiserver.schema import problems as schema_problems
-from gangplan.validate.apiserver.schema_messages import Problem
+from gangplan.validate.problems import Problem
 from gangplan.validate.trainer import lifecycle
 
 

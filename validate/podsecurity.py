@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from gangplan.rules.security import POD_SECURITY
 from gangplan.validate.apiserver.forms import Body, Path
-from gangplan.validate.apiserver.schema_messages import Problem
+from gangplan.validate.problems import Problem
 from gangplan.validate.trainer.runtimes import JOBSET, entries_of, pod_of
 from gangplan.validate.world import Run, World
 
-RULE = "pod-security"
 ENFORCED = "pod-security.kubernetes.io/enforce"
 BASELINE_CAPABILITIES = frozenset(
     {
@@ -54,7 +54,7 @@ def _problem(at: Path, what: str, namespace: str, level: str) -> Problem:
         f"{what}, which namespace '{namespace}' refuses (Pod Security level {level}): the run is admitted"
         " and never gets its pods",
         _help(at),
-        RULE,
+        POD_SECURITY,
     )
 
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from gangplan.validate import podsecurity
-from gangplan.validate.apiserver.schema_messages import Problem
 from gangplan.validate.kueue.contention import prove_resumable
 from gangplan.validate.kueue.proof import admission
 from gangplan.validate.network import reachability
+from gangplan.validate.problems import Problem
 from gangplan.validate.promise import kept
 from gangplan.validate.scheduler.proof import find_nodes
 from gangplan.validate.trainer import launching

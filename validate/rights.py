@@ -5,12 +5,12 @@ The generator keeps to this; a cluster's overlay is written by hand and reviewed
 
 from __future__ import annotations
 
-from gangplan.findings import Severity
+from gangplan.rules.platform import MONITORING_MOVED
+from gangplan.rules.security import RIGHTS_TOO_WIDE
 from gangplan.validate.apiserver.forms import Body, Found
-from gangplan.validate.apiserver.schema_messages import Problem
 from gangplan.validate.kueue.queues import Index
+from gangplan.validate.problems import Problem
 
-RULE = "rights-too-wide"
 # OpenShift's cluster-monitoring-operator: its Prometheus takes namespaces with this label, that of user
 # workloads all others.
 PLATFORM_MONITORING = "openshift.io/cluster-monitoring"
@@ -34,7 +34,7 @@ def problems(body: Body, index: Index) -> list[Problem]:
         return list(_namespace(body))
     if kind == "ServiceAccount" and body.get("automountServiceAccountToken") is not False:
         said = "training pods would carry a token for the API server"
-        return [Problem(("automountServiceAccountToken",), said, "Leave it false.", RULE)]
+        return [Problem(("automountServiceAccountToken",), said, "Leave it false.", RIGHTS_TOO_WIDE)]
     return []
 
 
@@ -75,10 +75,9 @@ def _namespace(body: Body) -> Found:
             ("metadata", "labels", PLATFORM_MONITORING),
             "the label moves the namespace from user-workload monitoring to the platform's own Prometheus",
             "Remove the label; it is for components of OpenShift.",
-            "monitoring-moved",
-            Severity.WARNING,
+            MONITORING_MOVED,
         )
 
 
 def _said(path: tuple[str | int, ...], message: str) -> Problem:
-    return Problem(path, message, "", RULE)
+    return Problem(path, message, "", RIGHTS_TOO_WIDE)

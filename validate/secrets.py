@@ -14,7 +14,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
-RULE, SUSPECTED = "secret-literal", "secret-suspected"
 RANDOM = "a text of random characters, as keys and tokens are"
 # What stands in the place of a secret, whatever it is.
 HIDDEN = "(hidden)"

@@ -10,14 +10,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from gangplan.findings import Severity
+from gangplan.rules.lifecycle import (
+    IMMUTABLE_CHANGED,
+    QUEUE_REMOVED,
+    RUN_REMOVED,
+    RUN_REPLACED,
+    RUNTIME_EDITED,
+)
 from gangplan.validate.apiserver.crdrules.check import changed as crd_changed
 from gangplan.validate.apiserver.forms import Body, Path
 from gangplan.validate.apiserver.schema import SchemaVersions, minor_key
-from gangplan.validate.apiserver.schema_messages import Problem, dotted
+from gangplan.validate.problems import Problem, dotted
 
-REMOVED, REPLACED, EDITED = "run-removed", "run-replaced", "runtime-edited"
-IMMUTABLE, QUEUE = "immutable-changed", "queue-removed"
 JOB = "gangplan.dev/job"
 QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
 HOOK = "argocd.argoproj.io/hook"
@@ -97,7 +101,7 @@ def _changed(old: Body, new: Body, versions: SchemaVersions) -> Iterator[Problem
                 f"{dotted(at)} of the runtime changed under its old name: Trainer reads the runtime of a"
                 " waiting or restarted run again, and refuses or mixes it",
                 "Let it have a new name: change the spec or raise run:, and render.",
-                EDITED,
+                RUNTIME_EDITED,
             )
         return
     for path in _fixed(old, kind, versions):
@@ -106,7 +110,7 @@ def _changed(old: Body, new: Body, versions: SchemaVersions) -> Iterator[Problem
                 path,
                 f"{dotted(path)} cannot change under one name: the sync fails with 'field is immutable'",
                 _cure(kind),
-                IMMUTABLE,
+                IMMUTABLE_CHANGED,
             )
     told = _fixed(old, kind, versions)
     for problem in crd_changed(old, new, versions):
@@ -141,7 +145,7 @@ def _queue_label(old: Body, new: Body) -> Iterator[Problem]:
             ("metadata", "labels", QUEUE_LABEL),
             f"the run moves from queue '{was}' to '{now}', which Kueue refuses once it is admitted",
             "Keep the queue's name, or wait until the run is over; else raise run: in the spec and render.",
-            IMMUTABLE,
+            IMMUTABLE_CHANGED,
         )
 
 
@@ -177,11 +181,11 @@ def _runs(old: Mapping[Key, Body], new: Mapping[Key, Body]) -> Iterator[Step]:
         if _job(key, body) in jobs:
             message = f"run {key[2]} leaves Git for a newer run of its job; if it is not over, both run"
             help = f"If it still runs: kubectl delete trainjob {key[2]} -n {key[1]}."
-            yield Step(key, Problem((), message, help, REPLACED, Severity.NOTE))
+            yield Step(key, Problem((), message, help, RUN_REPLACED))
         else:
             message = f"run {key[2]} leaves Git, but was not archived: if it is not over, it goes on unseen"
             help = "Set state: archived in its spec first, and remove the spec once the run is over."
-            yield Step(key, Problem((), message, help, REMOVED, Severity.WARNING))
+            yield Step(key, Problem((), message, help, RUN_REMOVED))
 
 
 def _job(key: Key, body: Body) -> tuple[str, str]:
@@ -200,7 +204,7 @@ def _queues(old: Mapping[Key, Body], new: Mapping[Key, Body]) -> Iterator[Step]:
                 "waiting runs are never admitted" if key[0] == "LocalQueue" else "its deletion blocks"
             )
             help = "Drain it first: stopPolicy HoldAndDrain in one commit, its removal in a later one."
-            yield Step(key, Problem((), message, help, QUEUE, Severity.WARNING))
+            yield Step(key, Problem((), message, help, QUEUE_REMOVED))
 
 
 def _users(bodies: Mapping[Key, Body]) -> dict[str, set[Key]]:

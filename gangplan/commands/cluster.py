@@ -9,7 +9,7 @@ from dataclasses import replace
 from gangplan.commands.common import print_findings
 from gangplan.commands.reports import repository_folder
 from gangplan.errors import Exit, UserError
-from gangplan.findings import Finding, Severity, in_order
+from gangplan.findings import Finding, in_order
 from gangplan.pipeline.stages import Request, Result, preview
 from gangplan.report.cluster import ClusterReport, cluster_facts, cluster_text
 from gangplan.report.json import json_report
@@ -19,6 +19,7 @@ from gangplan.resolve.compat import check_versions
 from gangplan.resolve.inventory import inventory
 from gangplan.resolve.platform import resolve_platform
 from gangplan.resolve.upgrade import parse_versions, with_versions
+from gangplan.rules.model import Severity
 from gangplan.workspace import Workspace, load, nearest
 
 

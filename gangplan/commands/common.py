@@ -10,54 +10,11 @@ from pathlib import Path
 from typing import TextIO
 
 from gangplan.errors import Exit, UserError
-from gangplan.findings import Finding, Severity, worst
+from gangplan.findings import Finding, worst
 from gangplan.pipeline.stages import Request, Result
 from gangplan.report.text import Line, text_report
-from gangplan.waivers import is_policy
+from gangplan.rules.model import Severity
 from gangplan.workspace import find_root
-
-# Findings of these rules mean that the input was understood and judged; all other errors mean that a file
-# could not be read or resolved. The first kind exits 1, the second 2 (docs/exit-codes.md).
-JUDGED = frozenset(
-    {
-        "schema",
-        "schema-missing",
-        "crd-rule",
-        "never-admitted",
-        "no-flavor",
-        "no-topology",
-        "not-queued",
-        "over-quota",
-        "nodes-too-few",
-        "no-node-fits",
-        "object-invalid",
-        "kubeconform",
-        "bounds-uncovered",
-        "grant-expired",
-        "waiver-expired",
-        "waiver-too-long",
-        "hard-quota-below-queue",
-        "queue-invalid",
-        "quota-over-capacity",
-        "quota-over-pool",
-        "rights-too-wide",
-        "team-share",
-        "pod-security",
-        "runtime-edited",
-        "immutable-changed",
-        "mpi-hosts-unknown",
-        "plan-broken",
-        "sync-destroys",
-        "git-owned-field",
-        "ttl-reruns",
-        "gang-deadlock",
-        "network-open",
-        "network-unreachable",
-        "secret-literal",
-        "rendered-foreign",
-        "run-forged",
-    }
-)
 
 
 def request(
@@ -129,7 +86,7 @@ def exit_code(result: Result, fail_on: Severity = Severity.ERROR) -> Exit:
 
 def _is_judged(finding: Finding) -> bool:
     """Whether what it is about was understood: a policy judged it, or a waiver once excused it, too."""
-    return finding.rule in JUDGED or finding.waiver is not None or is_policy(finding.rule)
+    return finding.rule.is_verdict or finding.waiver is not None
 
 
 def plural(count: int, word: str) -> str:

@@ -7,13 +7,13 @@ from functools import cache
 from pathlib import Path
 
 from gangplan.findings import Finding, Location
+from gangplan.rules.security import SECRET_LITERAL
 from gangplan.source import MOST_BYTES
-from gangplan.validate.secrets import RULE as SECRET
 
 
 def excerpts(root: Path, findings: Iterable[Finding]) -> Callable[[Location], str | None]:
     """A function from a place to its line. Nothing is shown of a file that holds a secret."""
-    secret = {finding.where.file for finding in findings if finding.rule == SECRET}
+    secret = {finding.where.file for finding in findings if finding.rule == SECRET_LITERAL}
 
     @cache
     def lines(file: str) -> list[str]:

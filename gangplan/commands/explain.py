@@ -7,13 +7,13 @@ import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from gangplan.commands.explain_policy import is_policy, own_names, own_policy, policy_lines, workspace_of
+from gangplan.commands.explain_policy import own_names, own_policy, policy_lines, workspace_of
 from gangplan.commands.fields import FILES, Field, known_names, lookup, rules_about
 from gangplan.commands.topics import kinds, packs, topic_text
 from gangplan.errors import Exit, UserError
 from gangplan.report.escape import own_line
-from gangplan.rules import Example, Rule, built_in, learn, rules
-from gangplan.waivers import may_be_waived
+from gangplan.rulebook import learn, rules, topics
+from gangplan.rules.model import Example, Rule
 from gangplan.workspace import nearest
 
 WIDTH = 100
@@ -33,11 +33,11 @@ def explain(name: str | None, workspace: Path | None = None) -> Exit:
     if name is None:
         width = max(map(len, rules()))
         for rule in rules().values():
-            _print(f"{rule.id:{width}}  {rule.severity:7}  {' '.join(rule.title.split())}\n")
+            _print(f"{rule:{width}}  {rule.severity.word:7}  {' '.join(rule.summary.split())}\n")
         return Exit.CLEAN
     known = rules()
     if name in known:
-        more = policy_lines(known[name], root) if is_policy(known[name]) else ()
+        more = policy_lines(known[name], root) if known[name].is_policy else ()
         _print(rule_text(known[name]) + "".join(f"{line}\n" for line in more))
         return Exit.CLEAN
     if own := own_policy(name, root):
@@ -74,16 +74,16 @@ def field_text(field: Field) -> str:
     lines = [f"{field.name} ({FILES[field.kind]})", "", _filled(field.facts["meaning"]), ""]
     lines += [f"{what}: {_plain(field.facts[what])}" for what in _FACTS if field.facts[what]]
     lines += [_listed("fields", field.inner)] if field.inner else []
-    about = [rule.id for rule in rules_about(field)]
+    about = rules_about(field)
     lines += [_listed("rules", about)] if about else []
     return "\n".join(lines) + "\n"
 
 
 def rule_text(rule: Rule) -> str:
     """The page of a rule for a terminal."""
-    lines = [f"{rule.id} ({rule.severity})", "", _filled(rule.title), "", _filled(f"Why: {rule.why}"), ""]
+    lines = [f"{rule} ({rule.severity.word})", "", _filled(rule.summary), "", _filled(f"Why: {rule.why}"), ""]
     lines += [_filled(f"Fix: {rule.fix}"), ""]
-    lines += [f"Waiver: {'a' if may_be_waived(rule) else 'no'} waiver may excuse it.", ""]
+    lines += [f"Waiver: {'a' if rule.may_be_waived else 'no'} waiver may excuse it.", ""]
     if rule.example:
         for title, text in _sides(rule.example):
             lines += [title, "", textwrap.indent(text, "    "), ""]
@@ -100,25 +100,28 @@ def rules_page() -> str:
         "[waived](waivers.md) where its page says so. Policies are in [policies.md](policies.md).",
         "",
     ]
-    topic = ""
-    for rule in built_in().values():
-        if rule.topic != topic:
-            topic = rule.topic
-            lines += [f"## {topic.replace('-', ' ').capitalize()}", ""]
-        lines += [
-            f"### {rule.id}",
-            "",
-            f"{rule.severity.capitalize()}. {rule.title}",
-            "",
-            rule.why.strip(),
-            "",
-        ]
-        lines += [f"**Fix.** {rule.fix.strip()}", ""]
-        lines += ["A waiver may excuse it.", ""] if may_be_waived(rule) else []
-        if rule.example:
-            for title, text in _sides(rule.example):
-                lines += [f"{title}", "", "```yaml", text.rstrip("\n"), "```", ""]
+    for topic, pages in topics().items():
+        lines += [f"## {topic.replace('-', ' ').capitalize()}", ""]
+        for rule in pages.values():
+            lines += _section(rule)
     return "\n".join(lines)
+
+
+def _section(rule: Rule) -> list[str]:
+    lines = [
+        f"### {rule}",
+        "",
+        f"{rule.severity.word.capitalize()}. {rule.summary}",
+        "",
+        rule.why.strip(),
+        "",
+    ]
+    lines += [f"**Fix.** {rule.fix.strip()}", ""]
+    lines += ["A waiver may excuse it.", ""] if rule.may_be_waived else []
+    if rule.example:
+        for title, text in _sides(rule.example):
+            lines += [f"{title}", "", "```yaml", text.rstrip("\n"), "```", ""]
+    return lines
 
 
 def _filled(text: str) -> str:

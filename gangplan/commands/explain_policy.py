@@ -14,8 +14,7 @@ from gangplan.packs.kinds import example
 from gangplan.packs.model import Fact, Pack, Value
 from gangplan.packs.read import POLICIES, Source, find, name_of
 from gangplan.policy.checks import own_sources
-from gangplan.rules import POLICIES as POLICIES_OF
-from gangplan.rules import Rule
+from gangplan.rules.model import Rule
 from gangplan.workspace import find_root
 
 
@@ -29,25 +28,20 @@ def workspace_of(given: Path | None) -> Path | None:
         return None
 
 
-def is_policy(rule: Rule) -> bool:
-    """Whether a page is that of a policy of a pack."""
-    return rule.topic.startswith(POLICIES_OF)
-
-
 def policy_lines(rule: Rule, root: Path | None) -> Iterator[str]:
     """A policy of a pack: what its page in docs/policies.md says, and the object of a case that it refuses."""
-    name = rule.topic.removeprefix(POLICIES_OF)
+    name = rule.pack
     folder, _ = find(root or Path(), name)
     if folder is None:
         return
-    page, home = folder.pack.policies[rule.id], f"{POLICIES}/{name}"
+    page, home = folder.pack.policies[rule], f"{POLICIES}/{name}"
     yield f"Pack: {name} ({'this workspace' if rule.is_own else 'comes with gangplan'}); {_scope(folder.pack)}."
     for key, value in page.params.items():
         yield f"Parameter {key}: {shown(value)}"
     if page.told_by:
         yield f"In a pull request {', '.join(page.told_by)} tells the same; then only that is told."
     tests = folder.folder / "tests"
-    yield from _cases([case for case in cases_in(tests, f"{home}/tests")[0] if case.policy == rule.id], tests)
+    yield from _cases([case for case in cases_in(tests, f"{home}/tests")[0] if case.policy == rule], tests)
 
 
 def _scope(pack: Pack) -> str:

@@ -10,7 +10,8 @@ from typing import Any
 
 from gangplan.commands.docs import facts_of
 from gangplan.commands.schema import models, schema_of
-from gangplan.rules import Rule, rules
+from gangplan.rulebook import rules
+from gangplan.rules.model import Rule
 
 # Where the files of a format stand; the names that people may put before a field of it.
 FILES = {
@@ -120,13 +121,13 @@ def _block_of(value: dict[str, Any], schema: dict[str, Any]) -> str:
 def _speaks(rule: Rule, wanted: Field) -> bool:
     name = wanted.path[-1]
     is_here = rule.example is not None and _kind_of(rule.example.place) == wanted.kind
-    if is_here and rule.example and not rule.id.startswith("yaml-"):  # those are about any key
+    if is_here and rule.example and not rule.startswith("yaml-"):  # those are about any key
         keys = _changed_keys(rule.example.before or "", rule.example.after or "")
         if name in keys and len(keys) <= _FEW_KEYS:
             return True
     # `memory` alone may mean anything; `memory:` and `nodePools` mean a field.
     end = "(?![\\w-])" if name != name.lower() else ":"
-    is_named = re.search(rf"(?<![\w.-]){re.escape(name)}{end}", f"{rule.title} {rule.fix}") is not None
+    is_named = re.search(rf"(?<![\w.-]){re.escape(name)}{end}", f"{rule.summary} {rule.fix}") is not None
     return is_named and (is_here or name != name.lower())
 
 

@@ -24,6 +24,7 @@ from gangplan.pipeline.scope import select
 from gangplan.pipeline.stages import Request
 from gangplan.report.escape import log_line
 from gangplan.report.mended import mended_text, patch_text
+from gangplan.rules.core import SPEC_VALUE
 from gangplan.source import Document, load_file
 from gangplan.spec.catalog import ImageCatalog
 from gangplan.spec.cluster import Cluster
@@ -97,7 +98,7 @@ def with_image_fixes(root: Path, findings: Sequence[Finding]) -> list[Finding]:
 
 
 def _is_about_image(finding: Finding) -> bool:
-    return finding.rule == "spec-value" and finding.fix is None and "image" in finding.message
+    return finding.rule == SPEC_VALUE and finding.fix is None and "image" in finding.message
 
 
 def _image_fix(root: Path, where: Location, catalog: ImageCatalog) -> Fix | None:

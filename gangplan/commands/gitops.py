@@ -7,12 +7,12 @@ from pathlib import Path
 
 from gangplan.commands.common import print_findings
 from gangplan.errors import Exit, UserError
-from gangplan.findings import Severity
 from gangplan.gitops.argocd import Source, argocd_objects
 from gangplan.model.support import TRAINER
 from gangplan.model.version import parse_version
 from gangplan.objects import dump_all
 from gangplan.pipeline.stages import Request
+from gangplan.rules.model import Severity
 from gangplan.spec.namespaces import namespace_of
 from gangplan.workspace import RENDERED, Workspace, load
 

@@ -9,17 +9,18 @@ from collections.abc import Sequence
 from gangplan.commands.common import plural, print_findings
 from gangplan.commands.outfile import out_file
 from gangplan.errors import Exit, UserError
-from gangplan.findings import Finding, Severity, in_order
+from gangplan.findings import Finding, in_order
 from gangplan.objects import POLICY, dump_all
 from gangplan.packs.choose import chosen
 from gangplan.packs.read import find, names
 from gangplan.pipeline.stages import Request
-from gangplan.policy.cases import RULE_NONE as UNTESTED
 from gangplan.policy.cases import judge_cases, suites
 from gangplan.policy.checks import check_own, check_policies, own_sources
 from gangplan.policy.export import exported
 from gangplan.report.escape import own_line
 from gangplan.resolve.facts import facts
+from gangplan.rules.model import Severity
+from gangplan.rules.policy import POLICY_UNTESTED
 from gangplan.workspace import Workspace, load, nearest
 
 
@@ -124,7 +125,7 @@ def test(request: Request, wanted: Sequence[str]) -> Exit:
     findings = in_order(findings)
     print_findings(findings)
     failed = sum(one.severity is Severity.ERROR for one in findings)
-    bare = sum(one.rule == UNTESTED for one in findings)
+    bare = sum(one.rule == POLICY_UNTESTED for one in findings)
     if not cases and not failed:
         whose = "the policy has" if policies == 1 else f"none of {_policies(policies)} has"
         raise UserError(

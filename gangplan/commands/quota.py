@@ -8,7 +8,7 @@ from pathlib import Path
 
 from gangplan.commands.common import print_findings
 from gangplan.errors import Exit, UserError
-from gangplan.findings import Finding, Severity, in_order, warning
+from gangplan.findings import Finding, in_order
 from gangplan.model.amounts import bare, say
 from gangplan.model.quantity import ZERO, Quantity
 from gangplan.model.site import Site
@@ -18,6 +18,8 @@ from gangplan.report.quota import Holding, Row, percent, quota_document, quota_t
 from gangplan.resolve import resolve_site
 from gangplan.resolve.shares import capacity, measure
 from gangplan.resolve.tree import most_by_queue
+from gangplan.rules.model import Severity
+from gangplan.rules.quotas import QUOTA_NEARLY_USED
 from gangplan.workspace import ClusterFile, load, nearest
 
 # Founding requirements, appendix A: warn from 90 % of a quota (S0's example is 30/32 = 94 %).
@@ -123,8 +125,6 @@ def nearly_used(cluster: ClusterFile, holding: Holding) -> list[Finding]:
                     message = f"team {team} uses more than its quota ({shares}): the rest is borrowed"
                 where = cluster.document.where(("teams", team), key=True)
                 found.append(
-                    warning(
-                        "quota-nearly-used", where, message, "Raise its quota, or expect its runs to wait."
-                    )
+                    Finding(QUOTA_NEARLY_USED, where, message, "Raise its quota, or expect its runs to wait.")
                 )
     return found

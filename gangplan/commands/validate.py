@@ -11,7 +11,7 @@ from gangplan.commands.fix import Fixing, fix_files, with_image_fixes
 from gangplan.commands.reports import outputs, publish, repository_folder
 from gangplan.commands.since import add_since, check_base
 from gangplan.errors import Exit, UserError
-from gangplan.findings import Severity, in_order
+from gangplan.findings import in_order
 from gangplan.pipeline.base import tree_of
 from gangplan.pipeline.second_opinion import second_opinion
 from gangplan.pipeline.stages import Request, Result, rendered_aside, strangers
@@ -19,6 +19,7 @@ from gangplan.report.escape import own_line
 from gangplan.report.model import Report
 from gangplan.resolve.tenant_checks import expired_grants
 from gangplan.resolve.waiver_checks import judge_waivers
+from gangplan.rules.model import Severity
 from gangplan.workspace import load
 
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from gangplan.emit.header import source_of
-from gangplan.findings import Finding, Location, note, warning
+from gangplan.findings import Finding, Location
+from gangplan.rules.specs import RUN_KEPT, RUN_RENAMED
 from gangplan.source import MOST_BYTES
 
 # On the TrainJob: the hash of what the user wrote, so that a change of platform or templates can be told
@@ -77,8 +78,8 @@ def renamed(source: str, cluster: str, earlier: EarlierRun, name: str, is_kept: 
     where = Location(source, 1, 1)
     old = earlier.name
     if is_kept:
-        return note(
-            "run-kept",
+        return Finding(
+            RUN_KEPT,
             where,
             f"run {old} on {cluster} is kept as it was rendered; rendered today it would be {name}",
             "Raise run: in the spec to run with today's platform.",
@@ -88,4 +89,4 @@ def renamed(source: str, cluster: str, earlier: EarlierRun, name: str, is_kept: 
         "it trains again when this is synced"
     )
     help = "To keep runs as they were rendered: --keep-runs, for render and for the checks."
-    return warning("run-renamed", where, message, help)
+    return Finding(RUN_RENAMED, where, message, help)

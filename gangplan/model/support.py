@@ -75,7 +75,7 @@ KUEUE = {
 
 # The Kubernetes inside each OpenShift line (release notes of 4.14 to 4.21). The founding requirements
 # (MPI-12) name 4.14 and later; those whose Kubernetes is not in the table above are named in messages only.
-OPENSHIFT_KUBERNETES = {
+KUBERNETES_OF_OPENSHIFT = {
     "4.14": "1.27",
     "4.15": "1.28",
     "4.16": "1.29",
@@ -85,7 +85,7 @@ OPENSHIFT_KUBERNETES = {
     "4.20": "1.33",
     "4.21": "1.34",
 }
-OPENSHIFT = {line: inside for line, inside in OPENSHIFT_KUBERNETES.items() if inside in KUBERNETES}
+OPENSHIFT = {line: inside for line, inside in KUBERNETES_OF_OPENSHIFT.items() if inside in KUBERNETES}
 LEAST_OPENSHIFT = next(iter(OPENSHIFT))
 NO_OPENSHIFT_SDN = "4.17"  # the release that removed the network plugin openshift-sdn
 

@@ -11,10 +11,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path as FilePath
 
-from gangplan.findings import Finding, Location, error
+from gangplan.findings import Finding, Location
 from gangplan.objects import Body
 from gangplan.overlay.operations import Operation, Text, place_in, problem_of
 from gangplan.overlay.target import Target, TargetError, parse_target
+from gangplan.rules.objects import OVERLAY_KIND, OVERLAY_NO_MATCH, OVERLAY_PATCH, OVERLAY_TRANSFORMER
 from gangplan.source import Document, Path, load, load_file
 from gangplan.workspace import OVERLAYS
 
@@ -109,10 +110,10 @@ def load_component(root: FilePath, cluster: str) -> tuple[Component, list[Findin
 
 def no_match(cluster: str, patch: Patch, jobs: Iterable[str]) -> Finding:
     """A patch that matches nothing; `jobs` are those with runs on the cluster, whose names end in a hash."""
-    rule, message = "overlay-no-match", f"the patch matches no object of cluster {cluster}"
+    rule, message = OVERLAY_NO_MATCH, f"the patch matches no object of cluster {cluster}"
     job = patch.target.job_of(jobs)
     if not job or patch.aimed is None:
-        return error(rule, patch.where, message, "Correct its target, or remove it.")
+        return Finding(rule, patch.where, message, "Correct its target, or remove it.")
     why = f"runs of job '{job}' are called {job}-<hash>, and the hash changes with what they contain"
     if patch.target.name != job:
         why = (
@@ -120,15 +121,15 @@ def no_match(cluster: str, patch: Patch, jobs: Iterable[str]) -> Finding:
             f" '{job}' can be given in full"
         )
     help = f"Write labelSelector: gangplan.dev/job={job} in its target, without name."
-    return error(rule, patch.aimed, f"{message}: {why}", help)
+    return Finding(rule, patch.aimed, f"{message}: {why}", help)
 
 
 def _check_fields(document: Document) -> list[Finding]:
     value = document.value
     if not isinstance(value, dict) or value.get("apiVersion") != API_VERSION or value.get("kind") != KIND:
         return [
-            error(
-                "overlay-kind",
+            Finding(
+                OVERLAY_KIND,
                 document.where(("kind",)),
                 "this is not a kustomize Component",
                 f"Write apiVersion: {API_VERSION} and kind: {KIND}.",
@@ -139,8 +140,8 @@ def _check_fields(document: Document) -> list[Finding]:
         if key not in _KNOWN:
             reason = _REASONS.get(key, "only JSON6902 patches are safe on the objects of a run")
             findings.append(
-                error(
-                    "overlay-transformer",
+                Finding(
+                    OVERLAY_TRANSFORMER,
                     document.where((key,), key=True),
                     f"'{key}' cannot be used here: {reason}",
                     "Use patches with JSON6902 operations.",
@@ -149,8 +150,8 @@ def _check_fields(document: Document) -> list[Finding]:
     patches = value.get("patches") or []
     if not isinstance(patches, list) or not all(isinstance(patch, dict) for patch in patches):
         findings.append(
-            error(
-                "overlay-patch",
+            Finding(
+                OVERLAY_PATCH,
                 document.where(("patches",)),
                 "patches is not a list of patches",
                 "Write a list of {target, patch}.",
@@ -166,8 +167,8 @@ def _patch(
     for key in entry:
         if key not in {"target", "patch", "path"}:
             findings.append(
-                error(
-                    "overlay-patch",
+                Finding(
+                    OVERLAY_PATCH,
                     document.where((*at, key), key=True),
                     f"unknown field '{key}' of a patch",
                     "Known fields: target, patch, path.",
@@ -178,8 +179,8 @@ def _patch(
         target = parse_target(entry.get("target"))
     except TargetError as bad:
         findings.append(
-            error(
-                "overlay-patch",
+            Finding(
+                OVERLAY_PATCH,
                 document.where((*at, "target", *bad.path)),
                 str(bad),
                 "Write target: {kind: TrainingRuntime}.",
@@ -213,7 +214,7 @@ def _text(
         parsed, found = load(inline.encode(), document.file)
         at_text = (*at, "patch")
         found = [
-            error(
+            Finding(
                 item.rule,
                 place_in(document, at_text, inline, item.where),
                 f"the patch is not YAML: {item.message}",
@@ -230,8 +231,8 @@ def _text(
             text = Text(parsed)
     else:
         findings.append(
-            error(
-                "overlay-patch",
+            Finding(
+                OVERLAY_PATCH,
                 document.where(at),
                 "a patch has either `patch` (text) or `path` (a file in this folder)",
                 "Keep one of them.",
@@ -251,5 +252,5 @@ def _is_right(text: Text, findings: list[Finding]) -> bool:
             if "identity" in problem
             else "Write a list of {op, path, value}."
         )
-        findings.append(error("overlay-patch", text.where(place), problem, help))
+        findings.append(Finding(OVERLAY_PATCH, text.where(place), problem, help))
     return not problem

@@ -13,13 +13,13 @@ from typing import Any
 
 from pydantic import Field
 
-from gangplan.findings import Finding, Location, error
+from gangplan.findings import Finding, Location
 from gangplan.packs.model import Params
+from gangplan.rules.policy import POLICY_CASE
 from gangplan.source import Document, load_file
 from gangplan.spec.base import Strict
 from gangplan.spec.load import parse
 
-RULE = "policy-case"
 NAME = re.compile(r"(?P<policy>[a-z0-9][-a-z0-9]*)\.(?P<case>[-a-zA-Z0-9_]+)\.(?P<verdict>allow|deny)\.yaml")
 
 
@@ -64,7 +64,9 @@ def cases_in(folder: Path, shown: str) -> tuple[list[Case], list[Finding]]:
         if name is None:
             where = Location(f"{shown}/{path.name}", 1, 1)
             help = "Name it <policy>.<case>.allow.yaml or <policy>.<case>.deny.yaml."
-            findings.append(error(RULE, where, "the name does not say which policy must do what", help))
+            findings.append(
+                Finding(POLICY_CASE, where, "the name does not say which policy must do what", help)
+            )
             continue
         document, wrong = load_file(path, f"{shown}/{path.name}")
         findings += wrong
@@ -78,7 +80,7 @@ def cases_in(folder: Path, shown: str) -> tuple[list[Case], list[Finding]]:
         if denies and not file.message:
             help = "Add message: with what the user must read."
             findings.append(
-                error(RULE, document.where(()), "a refusal without a message is not checked", help)
+                Finding(POLICY_CASE, document.where(()), "a refusal without a message is not checked", help)
             )
             continue
         found.append(Case(name["policy"], name["case"], denies, file, document, file.params))

@@ -5,28 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from gangplan.findings import Finding, error
+from gangplan.findings import Finding
 from gangplan.packs.facts import FACTS
 from gangplan.packs.kinds import example, misfit
 from gangplan.packs.model import Fact, Params, Value
-from gangplan.packs.read import (
-    POLICIES,
-    RULE,
-    PackFolder,
-    Source,
-    find,
-    name_of,
-    names,
-    own_names,
-    shipped_packs,
-)
-from gangplan.rules import POLICIES as POLICIES_OF
-from gangplan.rules import built_in, shipped
+from gangplan.packs.read import POLICIES, PackFolder, Source, find, name_of, names, own_names, shipped_packs
+from gangplan.rulebook import built_in, shipped
+from gangplan.rules.policy import PACK_INVALID, POLICY_PARAM
 from gangplan.source import Document
 from gangplan.source import Path as Place
 from gangplan.workspace import nearest
 
-RULE_PARAM = "policy-param"
 _POLICY = "ValidatingAdmissionPolicy"
 
 
@@ -57,7 +46,7 @@ def _names(folders: Iterable[PackFolder], own: Iterable[Source]) -> Iterator[Fin
             if name in taken:
                 where = folder.document.where((POLICIES, name), key=True)
                 help = "Choose another name: here, for its file, and in its metadata.name."
-                yield error(RULE, where, f"'{name}' is {taken[name]}", help)
+                yield Finding(PACK_INVALID, where, f"'{name}' is {taken[name]}", help)
             else:
                 taken[name] = f"a policy of pack '{folder.name}' already"
     for source in own:
@@ -65,17 +54,17 @@ def _names(folders: Iterable[PackFolder], own: Iterable[Source]) -> Iterator[Fin
         if source.body.get("kind") == _POLICY and source.document is not None and name in taken:
             where = source.document.where(("metadata", "name"))
             help = "Choose another name for the policy, and for policyName in its bindings."
-            yield error(RULE, where, f"'{name}' is {taken[name]}", help)
+            yield Finding(PACK_INVALID, where, f"'{name}' is {taken[name]}", help)
 
 
 def _taken() -> Iterator[tuple[str, str]]:
     """Names that gangplan uses itself, and for what."""
     for name, page in shipped().items():
-        pack = page.topic.removeprefix(POLICIES_OF)
-        is_policy = pack != page.topic
         yield (
             name,
-            f"a policy of gangplan's pack '{pack}' already" if is_policy else "a rule of gangplan already",
+            f"a policy of gangplan's pack '{page.pack}' already"
+            if page.is_policy
+            else "a rule of gangplan already",
         )
     for pack, written in shipped_packs().items():
         if written.label:
@@ -94,12 +83,14 @@ def _references(root: Path, folder: PackFolder, folders: Iterable[PackFolder]) -
     for index, name in enumerate(pack.needs):
         if name not in names(root):
             help = nearest(name, names(root))
-            yield error(RULE, document.where(("needs", index)), f"there is no policy pack '{name}'", help)
+            yield Finding(
+                PACK_INVALID, document.where(("needs", index)), f"there is no policy pack '{name}'", help
+            )
     defaults = _defaults(folders)
     for name, params in pack.uses.items():
         if name not in defaults:
             where = document.where(("uses", name), key=True)
-            yield error(RULE, where, f"no pack has a policy '{name}'", nearest(name, defaults))
+            yield Finding(PACK_INVALID, where, f"no pack has a policy '{name}'", nearest(name, defaults))
             continue
         yield from _params(folder, ("uses", name), name, params, defaults[name])
     for name, page in pack.policies.items():
@@ -108,7 +99,7 @@ def _references(root: Path, folder: PackFolder, folders: Iterable[PackFolder]) -
         for index, rule in enumerate(page.told_by):
             if rule not in built_in():
                 where = document.where((*at, "told_by", index))
-                yield error(RULE, where, f"there is no rule '{rule}'", nearest(rule, built_in()))
+                yield Finding(PACK_INVALID, where, f"there is no rule '{rule}'", nearest(rule, built_in()))
         yield from _param_kind(folder, name, bool(page.params))
 
 
@@ -128,9 +119,9 @@ def _params(
         where = folder.document.where((*at, name), key=name not in defaults)
         if name not in defaults:
             message = f"policy '{policy}' has no parameter '{name}'"
-            yield error(RULE, where, message, nearest(name, defaults))
+            yield Finding(PACK_INVALID, where, message, nearest(name, defaults))
         elif isinstance(value, Fact) and value.fact not in FACTS:
-            yield error(RULE, where, f"there is no fact '{value.fact}'", nearest(value.fact, FACTS))
+            yield Finding(PACK_INVALID, where, f"there is no fact '{value.fact}'", nearest(value.fact, FACTS))
         else:
             yield from wrong_kind(folder.document, (*at, name), policy, value, defaults[name])
 
@@ -141,7 +132,7 @@ def wrong_kind(document: Document, at: Place, policy: str, value: Value, default
     if wanted:
         message = f"parameter '{at[-1]}' of policy '{policy}' must be {wanted}"
         help = f"For example {at[-1]}: {example(default)}."
-        yield error(RULE_PARAM, document.where(at), message, help)
+        yield Finding(POLICY_PARAM, document.where(at), message, help)
 
 
 def _param_kind(folder: PackFolder, policy: str, has_params: bool) -> Iterator[Finding]:
@@ -154,8 +145,8 @@ def _param_kind(folder: PackFolder, policy: str, has_params: bool) -> Iterator[F
     if has_params and not kind:
         where = folder.document.where((POLICIES, policy, "params"), key=True)
         help = f"Add paramKind: {{apiVersion: v1, kind: ConfigMap}} to spec in {source.file}."
-        yield error(RULE, where, f"policy '{policy}' asks for no parameters (paramKind)", help)
+        yield Finding(PACK_INVALID, where, f"policy '{policy}' asks for no parameters (paramKind)", help)
     elif kind and kind != {"apiVersion": "v1", "kind": "ConfigMap"}:
         help = "Write {apiVersion: v1, kind: ConfigMap}, or move the policy to policies/ outside packs."
         where = source.document.where(("spec", "paramKind"))
-        yield error(RULE, where, "the parameters of a pack are a ConfigMap", help)
+        yield Finding(PACK_INVALID, where, "the parameters of a pack are a ConfigMap", help)

@@ -7,16 +7,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from gangplan.findings import Finding, error
+from gangplan.findings import Finding
 from gangplan.packs.checks import wrong_kind
 from gangplan.packs.facts import FACTS
 from gangplan.packs.kinds import misfit
 from gangplan.packs.model import Fact, PackPolicy, Params
 from gangplan.packs.read import PackFolder, Source, find, names
 from gangplan.policies import PACKS
+from gangplan.rules.policy import POLICY_UNKNOWN
 from gangplan.workspace import ClusterFile, nearest
-
-RULE = "policy-unknown"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -67,7 +66,9 @@ def _folders(root: Path, cluster: ClusterFile) -> tuple[list[PackFolder], list[F
             if path and not wrong:
                 where = cluster.document.where(path)
                 findings.append(
-                    error(RULE, where, f"there is no policy pack '{name}'", nearest(name, names(root)))
+                    Finding(
+                        POLICY_UNKNOWN, where, f"there is no policy pack '{name}'", nearest(name, names(root))
+                    )
                 )
             continue
         found[name] = folder
@@ -186,7 +187,7 @@ def _unknown(cluster: ClusterFile, on: set[str], found: Mapping[str, Chosen]) ->
             if name not in on:
                 where = cluster.document.where(("policies", part, name), key=True)
                 message = f"no pack of this cluster has a policy '{name}'"
-                yield error(RULE, where, message, nearest(name, on))
+                yield Finding(POLICY_UNKNOWN, where, message, nearest(name, on))
     for name, params in settings.params.items():
         known = {
             key: one for has in found.values() if has.policy == name for key, one in has.page.params.items()
@@ -195,6 +196,8 @@ def _unknown(cluster: ClusterFile, on: set[str], found: Mapping[str, Chosen]) ->
             place = ("policies", "params", name, key)
             if key not in known:
                 message = f"policy '{name}' has no parameter '{key}'"
-                yield error(RULE, cluster.document.where(place, key=True), message, nearest(key, known))
+                yield Finding(
+                    POLICY_UNKNOWN, cluster.document.where(place, key=True), message, nearest(key, known)
+                )
             else:
                 yield from wrong_kind(cluster.document, place, name, value, known[key])

@@ -7,10 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from gangplan import policies as shipped
-from gangplan.findings import Finding, Location, error
-from gangplan.packs.read import NOT_PACKS, POLICIES, RULE, shipped_folder
-
-RULE_IGNORED = "policy-file-ignored"
+from gangplan.findings import Finding, Location
+from gangplan.packs.read import NOT_PACKS, POLICIES, shipped_folder
+from gangplan.rules.policy import PACK_INVALID, POLICY_FILE_IGNORED
 
 
 def check_files(root: Path) -> list[Finding]:
@@ -36,7 +35,7 @@ def check_files(root: Path) -> list[Finding]:
 
 def _no_folder(shown: str) -> Finding:
     help = f"Make {shown} a folder; policies stand in files of their own below it."
-    return error(RULE_IGNORED, Location(shown), f"{shown} is no folder and would be ignored", help)
+    return Finding(POLICY_FILE_IGNORED, Location(shown), f"{shown} is no folder and would be ignored", help)
 
 
 def _no_file(top: Path, parts: tuple[str, ...]) -> list[Finding]:
@@ -45,7 +44,7 @@ def _no_file(top: Path, parts: tuple[str, ...]) -> list[Finding]:
         return []
     where = Location("/".join((POLICIES, *parts)))
     help = "Put a regular file in its place, or remove it."
-    return [error(RULE_IGNORED, where, "this is no regular file and would be ignored", help)]
+    return [Finding(POLICY_FILE_IGNORED, where, "this is no regular file and would be ignored", help)]
 
 
 def _is_theirs(folder: Path) -> bool:
@@ -63,7 +62,7 @@ def _copied(folder: Path, name: str) -> Iterator[Finding]:
             is_not = "is missing" if file not in mine else "is more" if file not in theirs else "differs"
             message = f"gangplan has a pack '{name}' of its own, and this one is another: {file} {is_not}"
             help = "Choose another name for the folder; params and actions in cluster.yaml change gangplan's."
-            yield error(RULE, Location(f"{POLICIES}/{name}/pack.yaml", 1, 1), message, help)
+            yield Finding(PACK_INVALID, Location(f"{POLICIES}/{name}/pack.yaml", 1, 1), message, help)
             return
 
 
@@ -92,7 +91,7 @@ def _ignored(top: Path, parts: tuple[str, ...]) -> list[Finding]:
         message, help = _nested(f"{POLICIES}/{folders[0]}/")
     elif ending != "yaml":
         message, help = f"the file ends in .{ending} and would be ignored", f"Rename it to {stem}.yaml."
-    return [error(RULE_IGNORED, Location(shown, 1, 1), message, help)] if message else []
+    return [Finding(POLICY_FILE_IGNORED, Location(shown, 1, 1), message, help)] if message else []
 
 
 def _nested(home: str) -> tuple[str, str]:

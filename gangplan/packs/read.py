@@ -10,15 +10,15 @@ from typing import Any
 
 from gangplan import policies as shipped
 from gangplan.errors import InternalError
-from gangplan.findings import Finding, Location, error
+from gangplan.findings import Finding, Location
 from gangplan.objects import POLICY
 from gangplan.packs.model import Pack
+from gangplan.rules.policy import PACK_INVALID
 from gangplan.source import Document, load_file
 from gangplan.spec.load import parse
 
 POLICIES = "policies"
 NOT_PACKS = ("waivers", "tests")
-RULE = "pack-invalid"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -117,7 +117,10 @@ def _read(folder: Path) -> tuple[PackFolder | None, list[Finding]]:
         where = document.where((POLICIES, policy), key=True)
         if not (folder / f"{policy}.yaml").is_file():
             help = f"Write the {POLICY} into {file}, or remove the entry."
-            findings = [*findings, error(RULE, where, f"policy '{policy}' has no file {file}", help)]
+            findings = [
+                *findings,
+                Finding(PACK_INVALID, where, f"policy '{policy}' has no file {file}", help),
+            ]
             continue
         read, more = load_file(folder / f"{policy}.yaml", file)
         findings = [*findings, *more]
@@ -129,7 +132,10 @@ def _read(folder: Path) -> tuple[PackFolder | None, list[Finding]]:
         if file != "pack" and file not in pack.policies:
             where = Location(f"{name}/{file}.yaml", 1, 1)
             help = f"Add '{file}' to policies: in {name}/pack.yaml, or remove the file."
-            findings = [*findings, error(RULE, where, f"pack '{folder.name}' does not know this file", help)]
+            findings = [
+                *findings,
+                Finding(PACK_INVALID, where, f"pack '{folder.name}' does not know this file", help),
+            ]
     return PackFolder(folder.name, pack, document, folder, sources), findings
 
 
@@ -152,8 +158,8 @@ def _named(document: Document, policy: str) -> list[Finding]:
     if kind == POLICY and name == policy:
         return []
     return [
-        error(
-            RULE,
+        Finding(
+            PACK_INVALID,
             document.where(("metadata", "name")),
             f"the file holds {kind} '{name}'; it is read as {POLICY} '{policy}'",
             f"Set kind: {POLICY} and metadata.name: {policy}.",

@@ -7,12 +7,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path as FilePath
 
 from gangplan.emit.header import MARK
-from gangplan.findings import Finding, Location, Severity, warning
+from gangplan.findings import Finding, Location
 from gangplan.objects import Body, Path, walk
 from gangplan.resolve.platform import resolve_platform
+from gangplan.rules.lifecycle import BASE_UNREADABLE
+from gangplan.rules.model import Severity
 from gangplan.source import ManifestError, load_objects
 from gangplan.tools.git import files_at
-from gangplan.validate.apiserver.schema_messages import dotted
+from gangplan.validate.problems import dotted
 from gangplan.validate.transition import Key, transition
 from gangplan.validate.versions import versions_of
 from gangplan.workspace import RENDERED, Workspace
@@ -113,13 +115,13 @@ def _cluster(workspace: Workspace, name: str, revision: str, before: Tree, after
         spot = (new.get(step.key) or old[step.key])[1]
         finding = Finding(
             problem.rule,
-            problem.severity,
             spot.home,
             f"{problem.message} (since {revision}, cluster {name})",
             problem.help,
             about if problem.severity is Severity.ERROR else "",
             dotted(problem.path),
             clusters=(name,),
+            level=problem.level,
         )
         told.append(Told(finding, _spot(step.key, problem.path, old, new)))
     return told
@@ -158,7 +160,7 @@ def _objects(tree: Tree, workspace: Workspace, told: list[Told]) -> Objects:
         except ManifestError as bad:
             message = f"the committed file cannot be compared: {bad.message}"
             where, help = Location(f"{RENDERED}/{path}", 1, 1), "Render and commit it again."
-            told.append(Told(warning("base-unreadable", where, message, help)))
+            told.append(Told(Finding(BASE_UNREADABLE, where, message, help)))
             continue
         for index, body in enumerate(bodies):
             metadata = body.get("metadata") or {}

@@ -9,32 +9,12 @@ from gangplan.findings import Finding, Location, Waived
 from gangplan.objects import Body, Path, walk
 from gangplan.overlay import Component
 from gangplan.plan import Unit
-from gangplan.validate.apiserver.schema_messages import Problem
+from gangplan.rules.model import Echo
+from gangplan.validate.problems import Problem
 from gangplan.validate.proofs import prove
 from gangplan.validate.world import Run, World
-from gangplan.waivers import is_policy
 from gangplan.workspace import OVERLAYS
 
-# What objects that stand on a cluster are refused for: a run that suffers from the same says nothing new.
-STANDING = frozenset(
-    (
-        "bounds-uncovered",
-        "hard-quota-below-queue",
-        "queue-invalid",
-        "quota-over-capacity",
-        "schema",
-        "object-invalid",
-    )
-)
-# What proofs say of a run (validate/proofs.py).
-ECHOES = frozenset(
-    (
-        *("never-admitted", "no-flavor", "no-topology", "not-queued", "over-quota", "no-node-fits"),
-        *("network-unreachable", "network-open", "nodes-too-few", "nodes-tight", "pod-security"),
-    )
-)
-# What a patch makes of every run alike (validate/promise/).
-OF_EVERY_RUN = frozenset(("plan-broken", "plan-weakened"))
 Key = tuple[str, Path]
 
 
@@ -96,14 +76,14 @@ def without_echoes(findings: Iterable[Finding]) -> list[Finding]:
     that suffer from one object (told without its namespace, see gates.prove_run) the first one speaks.
     """
     every = _promises_once(_facts_once(findings))
-    blamed = {finding.where for finding in every if finding.rule in STANDING}
+    blamed = {finding.where for finding in every if finding.rule.echo is Echo.CAUSE}
     first: dict[tuple[str, Location, str], Finding] = {}
     for finding in sorted(every, key=lambda one: one.sort_key):
         first.setdefault((finding.rule, finding.where, finding.object_ref), finding)
     return [
         one
         for one in every
-        if one.rule not in ECHOES
+        if one.rule.echo is not Echo.RUN
         or (one.where not in blamed and (not _is_of_cluster(one) or _is_first(one, first)))
     ]
 
@@ -113,7 +93,7 @@ def _facts_once(findings: Iterable[Finding]) -> list[Finding]:
     found: list[Finding] = []
     told: set[tuple[str, Location, str, Waived | None]] = set()
     for one in sorted(findings, key=lambda one: one.sort_key):
-        if one.where.file.endswith("/cluster.yaml") and is_policy(one.rule):
+        if one.where.file.endswith("/cluster.yaml") and one.rule.is_policy:
             key = one.rule, one.where, one.message, one.waiver
             if key in told:
                 continue
@@ -128,7 +108,7 @@ def _promises_once(findings: Sequence[Finding]) -> list[Finding]:
     runs: dict[int, set[str]] = {}
     found: list[Finding] = []
     for one in findings:
-        if one.rule in OF_EVERY_RUN and one.where.file.startswith(f"{OVERLAYS}/"):
+        if one.rule.echo is Echo.PATCH and one.where.file.startswith(f"{OVERLAYS}/"):
             at = first.setdefault((one.rule, one.where, one.path), len(found))
             runs.setdefault(at, set()).add(one.object_ref)
             if at < len(found):

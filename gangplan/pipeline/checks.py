@@ -4,26 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from gangplan.findings import Finding, Location, note, warning
+from gangplan.findings import Finding, Location
 from gangplan.model.amounts import bare, say
 from gangplan.model.job import Platform
 from gangplan.model.site import Site
 from gangplan.objects import Body, Path, ref_of
 from gangplan.overlay import Builder, Component
-from gangplan.pipeline.blame import OF_EVERY_RUN, culprit, key_of, keys, patched_place
+from gangplan.pipeline.blame import culprit, key_of, keys, patched_place
 from gangplan.plan import Unit
 from gangplan.plan.names import PLACEHOLDER
 from gangplan.resolve.shares import capacity
+from gangplan.rules.contention import PREEMPTIBLE_WITHOUT_CHECKPOINT, RUNS_BLOCK_RUNS
+from gangplan.rules.model import NOTE, Echo
 from gangplan.spec.cluster import Cluster
 from gangplan.spec.nodes import NodePool
 from gangplan.trace import Tracer, trace_field, tracer_of
 from gangplan.validate.agreement import judge_standing
-from gangplan.validate.apiserver.schema_messages import Problem, dotted
 from gangplan.validate.collisions import hold_ups, ousted
 from gangplan.validate.gate import judge_built
 from gangplan.validate.kueue.contention import HELP as CHECKPOINT_HELP
-from gangplan.validate.kueue.contention import RULE as NO_CHECKPOINT
 from gangplan.validate.kueue.contention import Demand
+from gangplan.validate.problems import Problem, dotted
 from gangplan.validate.proofs import prove
 from gangplan.validate.versions import versions_of
 from gangplan.validate.world import Run, World, node_group
@@ -65,7 +66,7 @@ def prove_run(
     """
     proved = prove(world, Run(unit, tuple(bodies), tuple(before)))
     if bodies is before:  # a kept run is what was planned then, not now
-        proved = [(index, problem) for index, problem in proved if problem.rule not in OF_EVERY_RUN]
+        proved = [(index, problem) for index, problem in proved if problem.rule.echo is not Echo.PATCH]
     if not proved:
         return []
     tracer = tracer_of(unit, bodies, component, before)
@@ -93,7 +94,7 @@ def _proved(problem: Problem, where: Location, about: str, path: Path) -> Findin
     message, help, ref = (
         text.replace(f"-{PLACEHOLDER}", "") for text in (problem.message, problem.help, about)
     )
-    return Finding(problem.rule, problem.severity, where, message, help, ref, dotted(path))
+    return Finding(problem.rule, where, message, help, ref, dotted(path), level=problem.level)
 
 
 def check_together(
@@ -106,7 +107,7 @@ def check_together(
         for one in hold_ups([node_group(name, pool, ()) for name, pool in pools.items()], wanted):
             last = max(one.placed, key=lambda name: demands[name][0])
             help = "Let Kueue start runs as a whole (gang: kueue), or run one after the other."
-            found.append(warning("runs-block-runs", demands[last][0], f"on {cluster}, {one.message}", help))
+            found.append(Finding(RUNS_BLOCK_RUNS, demands[last][0], f"on {cluster}, {one.message}", help))
     for lost in ousted(wanted):
         where, by = demands[lost.run][0], demands[lost.by]
         message = (
@@ -115,7 +116,8 @@ def check_together(
             f" {bare(lost.resource, lost.most)} at most;"
             " this run then starts again from nothing, because it has no checkpoint"
         )
-        found.append(note(NO_CHECKPOINT, where, message, f"{CHECKPOINT_HELP}."))
+        help = f"{CHECKPOINT_HELP}."
+        found.append(Finding(PREEMPTIBLE_WITHOUT_CHECKPOINT, where, message, help, level=NOTE))
     return found
 
 
@@ -151,7 +153,6 @@ def _findings_of(
     return [
         Finding(
             problem.rule,
-            problem.severity,
             tracer(index, problem.path).where
             if problem.path in inherited
             else component.place_of(problem.path, built),
@@ -159,6 +160,7 @@ def _findings_of(
             problem.help or ("" if problem.path in inherited else "Correct the patch."),
             str(ref_of(built)).replace(f"-{PLACEHOLDER}", ""),
             dotted(problem.path),
+            level=problem.level,
         )
         for problem in wrong
     ]

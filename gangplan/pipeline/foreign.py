@@ -15,12 +15,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gangplan.emit import source_of
-from gangplan.findings import Finding, Location, error
+from gangplan.findings import Finding, Location
 from gangplan.objects import Ref, ref_of
+from gangplan.rules.grants import RENDERED_FOREIGN
 from gangplan.source import ManifestError, load_objects
 from gangplan.workspace import RENDERED
 
-RULE = "rendered-foreign"
 # For people; no engine applies them.
 HARMLESS = frozenset({"README.md", ".gitkeep", ".DS_Store"})
 _RUN = re.compile(r"(?P<cluster>[^/]+)/runs/(?P<team>[^/]+)/(?P<name>[^/]+-[0-9a-f]{8})\.yaml")
@@ -108,4 +108,6 @@ def _refs(file: Path) -> Counter[Ref]:
 
 
 def _error(path: str, message: str, help: str) -> Finding:
-    return error(RULE, Location(f"{RENDERED}/{path}" if path else RENDERED, 1, 1), message, help)
+    return Finding(
+        RENDERED_FOREIGN, Location(f"{RENDERED}/{path}" if path else RENDERED, 1, 1), message, help
+    )

@@ -11,14 +11,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gangplan.emit import EarlierRun, EarlierRuns, renamed
-from gangplan.findings import Finding, Location, error
+from gangplan.findings import Finding, Location
 from gangplan.objects import Body
 from gangplan.plan import Unit
 from gangplan.plan.names import HASHED, content_hash, run_name
+from gangplan.rules.grants import RUN_FORGED
 from gangplan.source import ManifestError, load_objects
 from gangplan.workspace import RENDERED
-
-RULE = "run-forged"
 
 
 def path_of(cluster: str, unit: Unit, name: str) -> str:
@@ -69,8 +68,8 @@ def restored(
 
 
 def _forged(earlier: EarlierRun, why: str) -> Finding:
-    return error(
-        RULE,
+    return Finding(
+        RUN_FORGED,
         Location(f"{RENDERED}/{earlier.path}", 1, 1),
         f"the run was changed after it was rendered: {why}",
         "Take the file back from an earlier commit, or render without --keep-runs: the run then starts anew.",

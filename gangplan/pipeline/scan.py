@@ -11,11 +11,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from gangplan.emit import source_of
-from gangplan.findings import Finding, Location, error, warning
-from gangplan.rules import rules
+from gangplan.findings import Finding, Location
+from gangplan.rules.security import SECRET_LITERAL, SECRET_SUSPECTED
 from gangplan.source import MOST_BYTES
 from gangplan.spec.job import TrainingJob
-from gangplan.validate.secrets import RANDOM, RULE, SUSPECTED, Secret, hidden, secrets_in, stored_secrets
+from gangplan.validate.secrets import RANDOM, Secret, hidden, secrets_in, stored_secrets
 from gangplan.workspace import OVERLAYS, RENDERED, SPECS
 
 FOLDERS = (SPECS, OVERLAYS, "images")
@@ -38,7 +38,7 @@ def scan(root: Path, covers: Callable[[str], bool]) -> tuple[list[Finding], set[
         if stored_secrets(text):
             message = "a Secret stands in Git: base64 hides nothing, and everybody who reads Git reads it"
             help = "Remove the file, revoke what it holds, and declare the secret in team.yaml."
-            findings.append(error(RULE, Location(file, 1, 1), message, help))
+            findings.append(Finding(SECRET_LITERAL, Location(file, 1, 1), message, help))
     return findings, values
 
 
@@ -56,11 +56,7 @@ def without(findings: Iterable[Finding], values: Collection[str]) -> list[Findin
 def untold(findings: Iterable[Finding], secrets: Iterable[Finding]) -> list[Finding]:
     """The findings without those of policies that say of a secret what was found already, at its place."""
     places = {one.where for one in secrets}
-    return [
-        one
-        for one in findings
-        if one.where not in places or one.rule not in rules() or RULE not in rules()[one.rule].told_by
-    ]
+    return [one for one in findings if one.where not in places or SECRET_LITERAL not in one.rule.told_by]
 
 
 def _finding(file: str, text: str, secret: Secret) -> Finding:
@@ -73,8 +69,10 @@ def _finding(file: str, text: str, secret: Secret) -> Finding:
         else "Revoke it, and refer to a Secret of the cluster by its name."
     )
     if secret.what == RANDOM:
-        return warning(SUSPECTED, at, f"{holder} {secret.what}", f"{help[:-1]}; leave it if it is public.")
-    return error(RULE, at, f"{holder} {secret.what}", help)
+        return Finding(
+            SECRET_SUSPECTED, at, f"{holder} {secret.what}", f"{help[:-1]}; leave it if it is public."
+        )
+    return Finding(SECRET_LITERAL, at, f"{holder} {secret.what}", help)
 
 
 # The variable in which the programs of the issuer look for what was found.

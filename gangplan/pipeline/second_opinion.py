@@ -7,8 +7,9 @@ import tempfile
 from pathlib import Path
 
 from gangplan.emit import source_of
-from gangplan.findings import Finding, Location, Severity, about
+from gangplan.findings import Finding, Location, about
 from gangplan.resolve.platform import resolve_platform
+from gangplan.rules.objects import KUBECONFORM
 from gangplan.tools.kubeconform import Kubeconform, Verdict, pick
 from gangplan.validate.apiserver.schema import materialise
 from gangplan.validate.versions import versions_of
@@ -47,8 +48,7 @@ def _finding(verdict: Verdict) -> Finding:
     source = source_of(verdict.file) or verdict.file.name
     message = f"kubeconform: {verdict.message}"
     return Finding(
-        "kubeconform",
-        Severity.ERROR,
+        KUBECONFORM,
         Location(source, 1, 1),
         message,
         "",

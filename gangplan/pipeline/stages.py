@@ -11,7 +11,7 @@ from pathlib import Path
 from gangplan.emit import Change, Outcome, Stage
 from gangplan.emit.lock import locked
 from gangplan.engines import pick
-from gangplan.findings import Finding, Location, about, error, in_order
+from gangplan.findings import Finding, Location, about, in_order
 from gangplan.overlay import load_component, no_match
 from gangplan.pipeline import worker
 from gangplan.pipeline.blame import without_echoes
@@ -28,6 +28,7 @@ from gangplan.resolve.scans import check_scans
 from gangplan.resolve.tenant_checks import check_tenants
 from gangplan.resolve.upgrade import Pairs, with_versions
 from gangplan.resolve.waiver_checks import check_waivers
+from gangplan.rules.core import JOB_NAME_TWICE
 from gangplan.spec.namespaces import namespace_of
 from gangplan.validate.kueue.contention import Demand
 from gangplan.waivers import Subject, excuse, excuse_by_file
@@ -260,7 +261,7 @@ class _Collector:
         if first != place:
             message = f"job '{job}' is described twice in namespace {namespace}; first in {first}"
             self.result.findings.append(
-                error("job-name-twice", place, message, "Rename one of the files, or set name: in one.")
+                Finding(JOB_NAME_TWICE, place, message, "Rename one of the files, or set name: in one.")
             )
 
     def _check_together(self) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from gangplan.emit import Change, EarlierRuns, Stage, header_lines
 from gangplan.errors import InternalError
-from gangplan.findings import Finding, Location, about, error
+from gangplan.findings import Finding, Location, about
 from gangplan.generators import platform_objects, run_objects, tenant_objects
 from gangplan.model.site import Site, Tenant
 from gangplan.objects import Body, dump_all
@@ -25,6 +25,7 @@ from gangplan.plan.sources import sources_of
 from gangplan.policy.checks import Police, police_findings, police_of
 from gangplan.resolve import resolve, resolve_site, resolve_tenants, target_clusters
 from gangplan.resolve.upgrade import Pairs, with_versions
+from gangplan.rules.objects import OVERLAY_PATCH
 from gangplan.trace import Standing, Tracer, joined, standing_tracer, tracer_of
 from gangplan.validate.kueue import Verdict, judge
 from gangplan.validate.kueue.contention import Demand, demand_of
@@ -273,7 +274,7 @@ def _build(worker: Worker, cluster: str, groups: list[list[Body]], result: Expan
     try:
         built = iter(builder.build([body for group in groups for body in group]))
     except PatchError as refused:
-        result.findings.append(error("overlay-patch", refused.where, refused.message, refused.help or ""))
+        result.findings.append(Finding(OVERLAY_PATCH, refused.where, refused.message, refused.help or ""))
         return groups
     result.matched[cluster] = set(builder.matched)
     return [[next(built) for _ in group] for group in groups]

@@ -14,7 +14,6 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from gangplan.findings import Severity
 from gangplan.model.job import Job
 from gangplan.plan.env_faults import env_faults
 from gangplan.plan.faults import Fault, Path, Trouble, is_pasteable, listed, mended
@@ -28,6 +27,9 @@ from gangplan.plan.paths import HYDRA_HOSTFILE as HYDRA_HOSTFILE
 from gangplan.plan.starts import start_troubles
 from gangplan.plan.through import elsewhere_faults
 from gangplan.plan.words import length_faults, word_faults
+from gangplan.rules.commands import COMMAND_LAUNCHER, COMMAND_SCRIPT
+from gangplan.rules.model import Severity
+from gangplan.rules.specs import COMMAND_NESTED
 
 _PYTHON = re.compile(r"python(3(\.[0-9]+)?)?")
 
@@ -78,7 +80,7 @@ def _final(job: Job) -> tuple[Final, list[Found], list[Fault]]:
         found = find(job.command, family_of(job))
     except UnreadableError as error:
         message = f"the script cannot be read: {error} is not closed"
-        return _wrapped(job), [], [Fault("command-script", ("command",), message, "Close it.")]
+        return _wrapped(job), [], [Fault(COMMAND_SCRIPT, ("command",), message, "Close it.")]
     return (_kept(job, found) if found else _wrapped(job)), found, []
 
 
@@ -152,7 +154,7 @@ def _all_troubles(job: Job, launch: Found) -> list[Trouble]:
     """Everything wrong with one launcher: where it cannot work at all, only that."""
     kept = Kept(job, launch)
     wrong = list(start_troubles(kept))
-    if any(one.rule in ("command-launcher", "command-nested") for one in wrong):
+    if any(one.rule in (COMMAND_LAUNCHER, COMMAND_NESTED) for one in wrong):
         return wrong
     return [*wrong, *troubles(kept)]
 
@@ -165,7 +167,7 @@ def _launch_faults(job: Job, found: list[Found]) -> Iterator[Fault]:
         for one in wrong:
             index = one.at if launch.script is None else launch.script.at
             path: Path = ("command", min(index, len(job.command) - 1))
-            yield Fault(one.rule, path, one.message, f"{one.hint} {right}".strip(), one.severity)
+            yield Fault(one.rule, path, one.message, f"{one.hint} {right}".strip())
 
 
 def _right(job: Job, launch: Found, wrong: list[Trouble]) -> str:

@@ -8,6 +8,8 @@ from gangplan.plan.faults import Edit, Trouble
 from gangplan.plan.launch import Kept, drop, put
 from gangplan.plan.launchers import Use
 from gangplan.plan.reach import MAPPINGS
+from gangplan.rules.commands import COMMAND_UNREADABLE
+from gangplan.rules.specs import RANKS_MISMATCH
 
 
 def count_troubles(kept: Kept) -> Iterator[Trouble]:
@@ -21,7 +23,7 @@ def count_troubles(kept: Kept) -> Iterator[Trouble]:
         total = sum(int(number or 0) for number in numbers)
         if total != job.ranks:
             message = f"the parts of the command start {total} ranks in all, but the run has {kept.sums}"
-            yield Trouble("ranks-mismatch", counts[0].value_at, message, f"Let them add up to {job.ranks}.")
+            yield Trouble(RANKS_MISMATCH, counts[0].value_at, message, f"Let them add up to {job.ranks}.")
     elif len(reading.programs) <= 1:
         for use in counts:
             yield from _number(kept, use, job.ranks)
@@ -33,7 +35,7 @@ def count_troubles(kept: Kept) -> Iterator[Trouble]:
     ):
         edit = Edit(reading.at + 1, reading.at + 1, ("-np", str(job.ranks)))
         yield Trouble(
-            "ranks-mismatch",
+            RANKS_MISMATCH,
             reading.at,
             "horovodrun needs the number of ranks",
             f"Add -np {job.ranks}.",
@@ -51,7 +53,7 @@ def count_troubles(kept: Kept) -> Iterator[Trouble]:
             and (number := _ppr(use.values[1])) not in ("", str(job.slots))
         ):
             message = f"{use.spelled} {use.value} {use.values[1]} allows {number} ranks on each worker, but the run has {job.slots} slots"
-            yield Trouble("ranks-mismatch", use.value_at, message, "Remove it.", drop(use))
+            yield Trouble(RANKS_MISMATCH, use.value_at, message, "Remove it.", drop(use))
     for use in reading.of("workers"):
         yield from _number(kept, use, job.workers)
 
@@ -62,7 +64,7 @@ def _number(kept: Kept, use: Use, expected: int) -> Iterator[Trouble]:
     if number is None:
         message = f"what {use.spelled} {use.value} amounts to is only known when the script runs"
         yield Trouble(
-            "command-unreadable",
+            COMMAND_UNREADABLE,
             use.value_at,
             message,
             f"Write {use.spelled} {expected}.",
@@ -77,7 +79,7 @@ def _number(kept: Kept, use: Use, expected: int) -> Iterator[Trouble]:
         message = f"the command says {use.spelled} {number}, but the run has {what}"
         filled = {kept.job.ranks: "{ranks}"}.get(expected, "")
         hint = f"Write {use.spelled} {expected}" + (f", or {filled} to have it filled in." if filled else ".")
-        yield Trouble("ranks-mismatch", use.value_at, message, hint, put(use, str(expected)))
+        yield Trouble(RANKS_MISMATCH, use.value_at, message, hint, put(use, str(expected)))
 
 
 def _per_host(kept: Kept, use: Use, has_count: bool) -> Iterator[Trouble]:
@@ -93,7 +95,7 @@ def _per_host(kept: Kept, use: Use, has_count: bool) -> Iterator[Trouble]:
     if not use.option.words:
         if job.slots != 1:
             message = f"{use.spelled} starts one rank on each worker, but the run has {job.slots} slots"
-            yield Trouble("ranks-mismatch", use.at, message, "Remove it.", drop(use))
+            yield Trouble(RANKS_MISMATCH, use.at, message, "Remove it.", drop(use))
         return
     yield from _number(kept, use, job.slots)
 
@@ -111,4 +113,4 @@ def _ppr_number(kept: Kept, use: Use, number: str) -> Iterator[Trouble]:
         return
     right = use.value.replace(f"{number}:", f"{kept.job.slots}:", 1)
     message = f"{use.spelled} {use.value} allows {number} ranks on each worker, but the run has {kept.job.slots} slots"
-    yield Trouble("ranks-mismatch", use.value_at, message, f"Write {use.spelled} {right}.", put(use, right))
+    yield Trouble(RANKS_MISMATCH, use.value_at, message, f"Write {use.spelled} {right}.", put(use, right))

@@ -8,8 +8,8 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gangplan.findings import Severity
 from gangplan.plan.launchers import Found
+from gangplan.rules.model import Rule, Severity
 
 Path = tuple[str | int, ...]
 # Words that YAML reads as this text in a list between brackets.
@@ -22,11 +22,15 @@ _LONGEST = 400
 class Fault:
     """One thing wrong, at a field of the spec: `path` as ("command", 3)."""
 
-    rule: str
+    rule: Rule
     path: Path
     message: str
     help: str
-    severity: Severity = Severity.ERROR
+
+    @property
+    def severity(self) -> Severity:
+        """How bad it is."""
+        return self.rule.severity
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +49,16 @@ class Trouble:
     The help is `hint` and the whole command with all mends.
     """
 
-    rule: str
+    rule: Rule
     at: int
     message: str
     hint: str
     edit: Edit | None = None
-    severity: Severity = Severity.ERROR
+
+    @property
+    def severity(self) -> Severity:
+        """How bad it is."""
+        return self.rule.severity
 
 
 def listed(words: Sequence[str]) -> str:

@@ -12,6 +12,13 @@ from gangplan.plan.launch import Kept
 from gangplan.plan.launchers import Found, Reading
 from gangplan.plan.launchers.prefixes import Peeled
 from gangplan.plan.launchers.programs import Start
+from gangplan.rules.commands import (
+    COMMAND_NO_PROGRAM,
+    COMMAND_ONE_WORD,
+    COMMAND_OPTION,
+    MPI_TWICE,
+    MPI_WITHOUT_EFFECT,
+)
 
 
 def flag_faults(job: Job, found: list[Found]) -> Iterator[Fault]:
@@ -38,7 +45,7 @@ def _without_effect(job: Job, found: list[Found]) -> Iterator[Fault]:
     )
     for name, is_set in set_:
         if is_set:
-            yield Fault("mpi-without-effect", ("mpi", name), f"mpi.{name} has no effect: {why}", help)
+            yield Fault(MPI_WITHOUT_EFFECT, ("mpi", name), f"mpi.{name} has no effect: {why}", help)
 
 
 def _map_by(job: Job) -> Iterator[Fault]:
@@ -50,10 +57,10 @@ def _map_by(job: Job) -> Iterator[Fault]:
     if family == "IntelMPI":
         message = f"Intel MPI has no option for mapBy: {job.map_by}; ranks are dealt out by slot or by node"
         help = f"Remove it; bindTo: {job.map_by} binds each rank to one."
-        yield Fault("mpi-without-effect", where, message, help)
+        yield Fault(MPI_WITHOUT_EFFECT, where, message, help)
     elif job.bind_to == "none" and "bind" not in {use.option.role for use in flags_of(job).uses}:
         message = f"MPICH lays ranks out by {job.map_by} only when they are bound, and bindTo is none"
-        yield Fault("mpi-without-effect", where, message, f"Add bindTo: {job.map_by}.")
+        yield Fault(MPI_WITHOUT_EFFECT, where, message, f"Add bindTo: {job.map_by}.")
 
 
 def _flags(job: Job) -> Iterator[Fault]:
@@ -64,15 +71,13 @@ def _flags(job: Job) -> Iterator[Fault]:
         if flag.startswith("-") and any(mark.isspace() for mark in flag.partition("=")[0]):
             split = (*job.mpi_flags[:index], *flag.split(), *job.mpi_flags[index + 1 :])
             message = f"'{flag}' is one word with spaces, which no launcher takes apart"
-            yield Fault(
-                "command-one-word", ("mpi", "flags", index), message, f"Write flags: {listed(split)}."
-            )
+            yield Fault(COMMAND_ONE_WORD, ("mpi", "flags", index), message, f"Write flags: {listed(split)}.")
             return
     if ":" in job.mpi_flags:
         where = ("mpi", "flags", job.mpi_flags.index(":"))
         message = "':' begins another program, and none stands before it"
         yield Fault(
-            "command-option", where, message, "Remove it; several programs need a mpirun in the command."
+            COMMAND_OPTION, where, message, "Remove it; several programs need a mpirun in the command."
         )
         return
     reading = flags_of(job)
@@ -80,10 +85,10 @@ def _flags(job: Job) -> Iterator[Fault]:
     families = frozenset({family_of(job) or ""})
     launch = Found(Start(reading.launcher, 0, 0, reading.launcher.name, families), reading, Peeled(0))
     for one in troubles(Kept(job, launch)):
-        if one.rule == "command-no-program" and one.at == 0:
+        if one.rule == COMMAND_NO_PROGRAM and one.at == 0:
             continue
         path = ("mpi", "flags", min(max(one.at - 1, 0), len(job.mpi_flags) - 1))
-        yield Fault(one.rule, path, one.message, one.hint, one.severity)
+        yield Fault(one.rule, path, one.message, one.hint)
     for role, name, is_set in (
         ("bind", "bindTo", job.bind_to != "none"),
         ("map", "mapBy", job.map_by != "slot"),
@@ -92,7 +97,7 @@ def _flags(job: Job) -> Iterator[Fault]:
             same = use.option.role == role or (role == "bind" and pins(use))
             if same and is_set:
                 message = f"{use.spelled} says again what mpi.{name} says"
-                yield Fault("mpi-twice", ("mpi", "flags", use.at - 1), message, "Keep one of them.")
+                yield Fault(MPI_TWICE, ("mpi", "flags", use.at - 1), message, "Keep one of them.")
 
 
 def _strays(job: Job, reading: Reading) -> Iterator[Fault]:
@@ -105,12 +110,12 @@ def _strays(job: Job, reading: Reading) -> Iterator[Fault]:
     if last is not None and last.end > len(reading.words) - 1:
         what = "a name and a value" if last.option.words == 2 else "a value"
         message = f"{last.spelled} of {reading.launcher.label} takes {what}"
-        yield Fault("command-option", ("mpi", "flags", last.at - 1), message, "Complete it, or remove it.")
+        yield Fault(COMMAND_OPTION, ("mpi", "flags", last.at - 1), message, "Complete it, or remove it.")
         return
     begin = reading.programs[0][0] if reading.programs else len(reading.words)
     if begin - 1 < len(job.mpi_flags):
         word = job.mpi_flags[begin - 1]
         message = f"'{word}' is no option, so {reading.launcher.name} would start it as the program"
         yield Fault(
-            "command-option", ("mpi", "flags", begin - 1), message, "Remove it, or put its option before it."
+            COMMAND_OPTION, ("mpi", "flags", begin - 1), message, "Remove it, or put its option before it."
         )

@@ -6,7 +6,6 @@ import difflib
 import shlex
 from collections.abc import Iterator
 
-from gangplan.findings import Severity
 from gangplan.model.version import parse_version
 from gangplan.plan.counts import count_troubles
 from gangplan.plan.faults import Edit, Trouble
@@ -16,6 +15,16 @@ from gangplan.plan.launchers import FAMILIES, Use, read
 from gangplan.plan.paths import HOSTFILE, HYDRA_HOSTFILE
 from gangplan.plan.reach import broken_by, component_of, same_as_set
 from gangplan.plan.reserved import is_reserved, variable_of
+from gangplan.rules.commands import (
+    COMMAND_HOSTS,
+    COMMAND_NO_PROGRAM,
+    COMMAND_OPTION,
+    COMMAND_RESERVED,
+    COMMAND_ROOT,
+    COMMAND_UNREADABLE,
+)
+from gangplan.rules.recipes import LAUNCHER_DEEPSPEED
+from gangplan.rules.specs import RANKS_MISMATCH
 
 # From here on Open MPI 5 no longer takes one dash before these (tried: 5.0.8 and 5.0.9 do, 5.0.10 and 5.0.11 end).
 _ONE_DASH_ENDS = "5.0.10"
@@ -40,7 +49,7 @@ def troubles(kept: Kept) -> Iterator[Trouble]:
     is_told = glued or reading.unknown or any(reading.of("file", "nothing"))
     if len(reading.programs) < reading.parts and not is_told:
         message = f"{kept.name} is given no program to run"
-        yield Trouble("command-no-program", reading.at, message, "Add the program and its arguments.")
+        yield Trouble(COMMAND_NO_PROGRAM, reading.at, message, "Add the program and its arguments.")
     for begin, _ in () if glued else reading.programs:
         if reading.words[begin].isdigit():
             yield _number(kept, begin)
@@ -56,17 +65,13 @@ def _glued(kept: Kept, use: Use) -> Trouble:
         f"{use.spelled} of {kept.found.start.launcher.label} takes a name and a value as two words{taken}"
     )
     hint = f"Write {use.spelled} {shlex.join([name, value])}."
-    return Trouble(
-        "command-option", use.at, message, hint, Edit(use.value_at, use.value_at + 1, (name, value))
-    )
+    return Trouble(COMMAND_OPTION, use.at, message, hint, Edit(use.value_at, use.value_at + 1, (name, value)))
 
 
 def _number(kept: Kept, begin: int) -> Trouble:
     """What an option left over that takes fewer words, or an option that took one too many."""
     message = f"{kept.name} takes {kept.found.reading.words[begin]} for the program to run"
-    return Trouble(
-        "command-no-program", begin, message, "Look at the option before it: it takes fewer words."
-    )
+    return Trouble(COMMAND_NO_PROGRAM, begin, message, "Look at the option before it: it takes fewer words.")
 
 
 def _by_ssh(kept: Kept) -> Iterator[Trouble]:
@@ -78,7 +83,7 @@ def _by_ssh(kept: Kept) -> Iterator[Trouble]:
     # all hosts over SSH (deepspeed/launcher/{runner,multinode_runner}.py, 0.17).
     message = f"{start.name} reaches all workers over SSH, but with launcher.runsRanks one of them is the launcher, which runs no SSH server"
     hint = "Remove launcher.runsRanks; or write the program alone, and gangplan starts it on every rank."
-    yield Trouble("launcher-deepspeed", start.begin, message, hint)
+    yield Trouble(LAUNCHER_DEEPSPEED, start.begin, message, hint)
 
 
 def _twice(kept: Kept) -> Iterator[Trouble]:
@@ -92,13 +97,13 @@ def _twice(kept: Kept) -> Iterator[Trouble]:
             before = first.setdefault(use.part, use)
             if before is not use:
                 message = f"{use.spelled} stands beside {before.spelled}, and {launcher.label} takes one of them, once"
-                yield Trouble("command-option", use.at, message, "Keep one of them.", drop(use))
+                yield Trouble(COMMAND_OPTION, use.at, message, "Keep one of them.", drop(use))
 
 
 def _short(use: Use, kept: Kept) -> Trouble:
     what = "two values" if use.option.words == 2 else "a value" if use.option.words else "no value"
     return Trouble(
-        rule="command-option",
+        rule=COMMAND_OPTION,
         at=use.at,
         message=f"{use.spelled} of {kept.found.start.launcher.label} takes {what}",
         hint="Complete it, or remove it." if use.option.words else "Remove the value.",
@@ -113,13 +118,13 @@ def _unknown(kept: Kept, use: Use) -> Trouble:
         if other is not None:
             message = f"{use.spelled} is an option of {other.label}, but the image has {launcher.label}"
             return Trouble(
-                rule="command-option", at=use.at, message=message, hint=_instead(kept, name, use), edit=None
+                rule=COMMAND_OPTION, at=use.at, message=message, hint=_instead(kept, name, use), edit=None
             )
     near = difflib.get_close_matches(name, launcher.options, 1, 0.7)
     dashes = "-" if launcher.style == "hydra" or len(near and near[0]) == 1 else "--"
     hint = f"Did you mean {dashes}{near[0]}?" if near else "Remove it."
     return Trouble(
-        rule="command-option",
+        rule=COMMAND_OPTION,
         at=use.at,
         message=f"{launcher.label} has no option {use.spelled}",
         hint=hint,
@@ -157,35 +162,33 @@ def _option(kept: Kept, use: Use) -> Iterator[Trouble]:
         yield from _reserved(kept, use)
     elif role == "root":
         message = f"{use.spelled} has no effect: ranks never run as root here"
-        yield Trouble("command-root", use.at, message, "Remove it.", drop(use), Severity.WARNING)
+        yield Trouble(COMMAND_ROOT, use.at, message, "Remove it.", drop(use))
     elif role == "agent" and use.value.lower() not in _SSH:
         message = f"{use.spelled} changes how {kept.name} reaches the workers, which answer by SSH only"
-        yield Trouble("command-reserved", use.at, message, "Remove it.", drop(use))
+        yield Trouble(COMMAND_RESERVED, use.at, message, "Remove it.", drop(use))
     elif role == "away" and kept.job.launcher_runs_ranks:
         message = (
             f"{use.spelled} keeps ranks off the launcher, but launcher.runsRanks makes it one of the workers"
         )
-        yield Trouble("ranks-mismatch", use.at, message, "Remove it, or launcher.runsRanks.", drop(use))
+        yield Trouble(RANKS_MISMATCH, use.at, message, "Remove it, or launcher.runsRanks.", drop(use))
     elif use.option.name in _OLD_BINDING and kept.found.start.launcher.style == "openmpi":
         yield _old_binding(kept, use)
     elif role == "extra":
         yield from _extra(kept, use)
     elif role == "file":
         message = f"{use.spelled} {use.value} holds what gangplan must know to prove that the run starts"
-        yield Trouble("command-unreadable", use.at, message, "Write its options in the command.")
+        yield Trouble(COMMAND_UNREADABLE, use.at, message, "Write its options in the command.")
     elif role == "nothing":
         message = f"{use.spelled} makes {kept.name} start nothing"
-        yield Trouble("command-no-program", use.at, message, "Remove it.", drop(use))
+        yield Trouble(COMMAND_NO_PROGRAM, use.at, message, "Remove it.", drop(use))
     elif role == "elastic":
         message = (
             f"{use.spelled} lets the number of ranks change, but a run has {kept.sums} from start to end"
         )
-        yield Trouble("ranks-mismatch", use.at, message, "Remove it.", drop(use))
+        yield Trouble(RANKS_MISMATCH, use.at, message, "Remove it.", drop(use))
     elif role == "port" and use.value != str(port := kept.job.image.ssh.port):
         message = f"{use.spelled} is {use.value}, but the image's SSH server listens on port {port}"
-        yield Trouble(
-            "command-reserved", use.at, message, f"Write {use.spelled} {port}.", put(use, str(port))
-        )
+        yield Trouble(COMMAND_RESERVED, use.at, message, f"Write {use.spelled} {port}.", put(use, str(port)))
     if len(use.option.name) > 1 and not use.spelled.startswith("--"):
         yield from _one_dash(kept, use)
 
@@ -195,7 +198,7 @@ def _old_binding(kept: Kept, use: Use) -> Trouble:
     right = f"--bind-to {use.option.name.rpartition('-')[2]}"
     message = f"{use.spelled} is an old name that {kept.found.start.launcher.label} may end on"
     return Trouble(
-        "command-option", use.at, message, f"Write {right}.", Edit(use.at, use.end, tuple(right.split()))
+        COMMAND_OPTION, use.at, message, f"Write {right}.", Edit(use.at, use.end, tuple(right.split()))
     )
 
 
@@ -222,7 +225,7 @@ def _one_dash(kept: Kept, use: Use) -> Iterator[Trouble]:
     who = "prterun" if kept.name == "prterun" or mpi is None else f"Open MPI {mpi.version}"
     message = f"{who} does not know {use.spelled} with one dash"
     edit = Edit(use.at, use.at + 1, (f"-{kept.found.reading.words[use.at]}",))
-    yield Trouble("command-option", use.at, message, f"Write -{use.spelled}.", edit)
+    yield Trouble(COMMAND_OPTION, use.at, message, f"Write -{use.spelled}.", edit)
 
 
 def _from(version: str, first: str) -> bool:
@@ -243,7 +246,7 @@ def _hosts(kept: Kept, use: Use) -> Trouble:
         f"{use.spelled} {use.value} names hosts, but the run's own are only known when it starts;"
         f" gangplan hands them to {kept.name}"
     )
-    return Trouble("command-hosts", use.at, message, "Remove it.", drop(use))
+    return Trouble(COMMAND_HOSTS, use.at, message, "Remove it.", drop(use))
 
 
 def _reserved(kept: Kept, use: Use) -> Iterator[Trouble]:
@@ -253,11 +256,11 @@ def _reserved(kept: Kept, use: Use) -> Iterator[Trouble]:
     what = broken_by(name, value, kept.job.image.ssh.port, component_of(kept.found.start.launcher.style))
     if what:
         message = f"{use.spelled} {name} {value} {what}"
-        yield Trouble("command-reserved", use.at, message, "Remove it.", drop(use))
+        yield Trouble(COMMAND_RESERVED, use.at, message, "Remove it.", drop(use))
         return
     if use.option.role == "parameter" and same_as_set(name, value):
         return
     variable = variable_of(name) if use.option.role == "parameter" else name * is_reserved(name)
     if variable:
         message = f"{use.spelled} {name} sets {variable}, which is set for every run; a value of your own would break the launch"
-        yield Trouble("command-reserved", use.at, message, "Remove it.", drop(use))
+        yield Trouble(COMMAND_RESERVED, use.at, message, "Remove it.", drop(use))

@@ -9,6 +9,7 @@ from gangplan.model.job import Job
 from gangplan.plan.faults import Fault, is_pasteable, listed, script_of
 from gangplan.plan.launchers import base, peel
 from gangplan.plan.launchers.prefixes import BECOMES
+from gangplan.rules.commands import COMMAND_PREFIX, COMMAND_SHELL
 
 Sound = Callable[[Job, tuple[str, ...]], bool]
 
@@ -44,7 +45,7 @@ def operator_faults(job: Job, code: set[int], is_sound: Sound | None = None) -> 
     message = f"'{words[found[0]]}' is an operator of the shell, but no shell reads the command: it would be a word for the program"
     otherwise = "Put the shell before it: bash, -c, and the script as one word."
     help = help_with(job, ("bash", "-c", script), otherwise, is_sound)
-    yield Fault("command-shell", ("command", found[0]), message, help)
+    yield Fault(COMMAND_SHELL, ("command", found[0]), message, help)
 
 
 def _is_operator(words: Sequence[str], index: int) -> bool:
@@ -67,4 +68,4 @@ def rights_faults(job: Job, is_sound: Sound | None = None) -> Iterator[Fault]:
         )
         right = (*words[:place], *words[places[number + 1] :]) if number + 1 < len(places) else ()
         help = help_with(job, right, f"Start the program without {name}.", is_sound if right else None)
-        yield Fault("command-prefix", ("command", place), message, help)
+        yield Fault(COMMAND_PREFIX, ("command", place), message, help)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gangplan.findings import Severity
 from gangplan.model.job import Job
 from gangplan.plan.faults import Edit, Fault, Trouble
 from gangplan.plan.launch import Kept
 from gangplan.plan.launchers import base
 from gangplan.plan.launchers.prefixes import BECOMES, CONTAINERS, ELSEWHERE, SEES_ONE_HOST, peel
+from gangplan.rules.commands import COMMAND_BEHIND, COMMAND_HOSTS, COMMAND_PREFIX, COMMAND_UNREADABLE
 
 _PLAIN = frozenset({"script", "coverage", "memray", "scalene", "mprof", "kernprof", "viztracer"})
 
@@ -26,13 +26,13 @@ def elsewhere_faults(job: Job) -> Iterator[Fault]:
     if name in _BY_DAEMON:
         message = f"{name} needs a daemon, or rights, that no container of a run has"
         help = "Make its image the run's image, and write the program alone."
-        yield Fault("command-prefix", ("command", at), message, help)
+        yield Fault(COMMAND_PREFIX, ("command", at), message, help)
     elif name in ELSEWHERE:
         message = (
             f"{name} names a host to start the program on, but the run's own are only known when it starts"
         )
         yield Fault(
-            "command-hosts", ("command", at), message, "Write the program alone; it is started on every rank."
+            COMMAND_HOSTS, ("command", at), message, "Write the program alone; it is started on every rank."
         )
 
 
@@ -53,17 +53,17 @@ def through_troubles(kept: Kept) -> Iterator[Trouble]:
         given = {one.name: one.value for one in kept.job.env} | found.script.sets
         if whole and not given.get(first.names[0]):
             message = f"what {first.text} starts is only known when the script runs"
-            yield Trouble("command-unreadable", at, message, "Write the launcher itself, as mpirun.")
+            yield Trouble(COMMAND_UNREADABLE, at, message, "Write the launcher itself, as mpirun.")
     for one in found.through:
         if one in BECOMES and found.script is not None and not _is_outer(kept, one):
             message = f"{one} changes the user, which no container of a run may: {name} would not start"
-            yield Trouble("command-prefix", at, message, f"Start {name} without {one}.")
+            yield Trouble(COMMAND_PREFIX, at, message, f"Start {name} without {one}.")
         elif one in CONTAINERS:
             message = (
                 f"{one} would start {name} in a container inside the run's, without its hosts and its SSH"
             )
             yield Trouble(
-                "command-prefix",
+                COMMAND_PREFIX,
                 at,
                 message,
                 f"Make that image the run's image, and start {name} without {one}.",
@@ -73,14 +73,14 @@ def through_troubles(kept: Kept) -> Iterator[Trouble]:
                 f"{one} names a host to start {name} on, but the run's own are only known when it starts"
             )
             edit = Edit(found.peeled.at, found.start.begin) if found.script is None else None
-            yield Trouble("command-hosts", at, message, f"Start {name} without {one}.", edit)
+            yield Trouble(COMMAND_HOSTS, at, message, f"Start {name} without {one}.", edit)
         elif one in SEES_ONE_HOST and kept.job.image.framework != "torch" and kept.job.workers > 1:
             message = (
                 f"{one} stands before {name}, so it sees {name} and ranks beside it, none of other workers"
             )
             hint = f"To see the ranks, put {one} behind the options of {name}, before the program."
-            yield Trouble("command-behind", at, message, hint, severity=Severity.WARNING)
+            yield Trouble(COMMAND_BEHIND, at, message, hint)
         elif one == found.guessed and one not in _PLAIN and one not in BECOMES:
             message = f"gangplan does not know {one}; it counts on {one} to start {name} with the words behind it, once"
             hint = f"Start {name} itself if {one} is not needed."
-            yield Trouble("command-behind", at, message, hint, severity=Severity.WARNING)
+            yield Trouble(COMMAND_BEHIND, at, message, hint)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from gangplan.findings import Finding, Location, Severity, error
+from gangplan.findings import Finding, Location
 from gangplan.model.job import EnvVar, Job
 from gangplan.plan.command import Final, final_command
 from gangplan.plan.environment import launcher_env, worker_env
@@ -12,6 +12,8 @@ from gangplan.plan.faults import Path
 from gangplan.plan.layout import Layout, layout_of
 from gangplan.plan.names import HASH_LENGTH, PLACEHOLDER, name_budget
 from gangplan.plan.sources import Sources
+from gangplan.rules.core import NAME_TOO_LONG
+from gangplan.rules.model import Severity
 from gangplan.workspace import Spec
 
 
@@ -74,17 +76,15 @@ def _check_name(job: Job, layout: Layout, spec: Spec) -> list[Finding]:
     where = spec.document.where(("name",)) if spec.spec.name else Location(spec.source.file, 1, 1)
     message = f"job name '{job.name}' has {len(job.name)} characters; with {layout.workers} workers at most {budget} fit, because Kubernetes limits pod names to 63"
     return [
-        error(
-            "name-too-long", where, message, f"Shorten it, for example to '{job.name[:budget].rstrip('-')}'."
+        Finding(
+            NAME_TOO_LONG, where, message, f"Shorten it, for example to '{job.name[:budget].rstrip('-')}'."
         )
     ]
 
 
 def _faults(final: Final, spec: Spec) -> list[Finding]:
     """What is wrong with the command and the MPI options, at the words of the spec."""
-    return [
-        Finding(one.rule, one.severity, _where(spec, one.path), one.message, one.help) for one in final.faults
-    ]
+    return [Finding(one.rule, _where(spec, one.path), one.message, one.help) for one in final.faults]
 
 
 def _where(spec: Spec, path: Path) -> Location:

@@ -6,12 +6,18 @@ import re
 import shlex
 from collections.abc import Iterator
 
-from gangplan.findings import Severity
 from gangplan.model.job import Job
 from gangplan.plan.faults import Fault, is_pasteable, listed, script_of
 from gangplan.plan.launchers import SHELLS, base, is_python, peel, script_at
 from gangplan.plan.launchers.prefixes import ASSIGNMENT
 from gangplan.plan.operators import Sound, help_with, operator_faults, rights_faults
+from gangplan.rules.commands import (
+    COMMAND_ONE_WORD,
+    COMMAND_PLACEHOLDER,
+    COMMAND_SHELL,
+    COMMAND_TOO_LONG,
+    COMMAND_VARIABLE,
+)
 
 # Linux refuses one argument above 128 KiB with its ending zero (MAX_ARG_STRLEN, include/uapi/linux/binfmts.h,
 # v2.6.23 to v6.x), and all arguments and variables together above a quarter of the stack limit of 8 MiB.
@@ -92,10 +98,10 @@ def length_faults(
             message = (
                 f"a word of {size:,} bytes: Linux hands no argument above {LONGEST_WORD:,} bytes to a program"
             )
-            yield Fault("command-too-long", place or ("command",), message, _FILE)
+            yield Fault(COMMAND_TOO_LONG, place or ("command",), message, _FILE)
     if total > LONGEST_COMMAND:
         message = f"the command and its environment hold {total:,} bytes: Linux starts nothing above {LONGEST_COMMAND:,}"
-        yield Fault("command-too-long", ("command",), message, _FILE)
+        yield Fault(COMMAND_TOO_LONG, ("command",), message, _FILE)
 
 
 _FILE = "Put the text into a file of the image or of a claim, and give its path."
@@ -111,19 +117,19 @@ def _first_word(job: Job, is_sound: Sound | None) -> Iterator[Fault]:
         if words[1:] and is_sound is not None and is_pasteable(words) and is_sound(job, words[1:]):
             value = listed([assigned[2]])[1:-1]
             help = f"Write env: {{{assigned[1]}: {value}}} and command: {listed(words[1:])}."
-        yield Fault("command-shell", ("command", 0), message, help)
+        yield Fault(COMMAND_SHELL, ("command", 0), message, help)
     elif first in _BUILTINS:
         message = f"'{first}' is a word of the shell, not a program"
         otherwise = "Put the shell before it: bash, -c, and the script as one word."
         yield Fault(
-            "command-shell", ("command", 0), message, help_with(job, _in_shell(words), otherwise, is_sound)
+            COMMAND_SHELL, ("command", 0), message, help_with(job, _in_shell(words), otherwise, is_sound)
         )
     for index in _program_words(job):
         if split := split_word(words[index]):
             right = (*words[:index], *split, *words[index + 1 :])
             message = f"'{_short(words[index])}' is one word with spaces: it would be looked for as a file of that name"
             help = help_with(job, right, "Make each word an entry of its own.", is_sound)
-            yield Fault("command-one-word", ("command", index), message, help)
+            yield Fault(COMMAND_ONE_WORD, ("command", index), message, help)
 
 
 def _program_words(job: Job) -> Iterator[int]:
@@ -183,7 +189,7 @@ def _variable(job: Job, index: int, word: str, is_sound: Sound | None) -> Iterat
     message = f"'{_short(word)}' stays as it is: no shell reads the command, so nothing stands in for {what}"
     otherwise = "Write the value itself; {ranks}, {workers} and {slots} are filled in."
     help = help_with(job, _in_shell(words), otherwise, is_sound)
-    yield Fault("command-variable", ("command", index), message, help)
+    yield Fault(COMMAND_VARIABLE, ("command", index), message, help)
 
 
 def _placeholder(index: int, word: str) -> Iterator[Fault]:
@@ -197,4 +203,4 @@ def _placeholder(index: int, word: str) -> Iterator[Fault]:
         help = f"Did you mean {_NEAR[near.lower()]}?"
     else:
         return
-    yield Fault("command-placeholder", ("command", index), message, help, Severity.WARNING)
+    yield Fault(COMMAND_PLACEHOLDER, ("command", index), message, help)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from gangplan.findings import Finding, Location, Severity, error, warning
+from gangplan.findings import Finding, Location
 from gangplan.model.crds import NO_CRDS, CrdFiles
 from gangplan.objects import POLICY, Body
 from gangplan.packs.cases import Case, cases_in
@@ -16,6 +16,9 @@ from gangplan.packs.model import Fact
 from gangplan.packs.objects import TEAM_LABEL, bindings, has_params, params_object
 from gangplan.packs.read import POLICIES, Source, find, names
 from gangplan.policy.checks import own_sources
+from gangplan.rules.model import Severity
+from gangplan.rules.objects import SCHEMA_MISSING
+from gangplan.rules.policy import POLICY_CASE, POLICY_UNTESTED
 from gangplan.validate.apiserver.crdrules.registry import imported
 from gangplan.validate.apiserver.policy.judge import Bench, namespaces_of
 from gangplan.validate.apiserver.policy.kinds import kinds_of
@@ -24,9 +27,7 @@ from gangplan.validate.apiserver.policy.model import Written
 from gangplan.validate.apiserver.policy.read import Reading, read
 from gangplan.validate.apiserver.schema import SchemaVersions
 from gangplan.validate.apiserver.schema import problems as schema_problems
-from gangplan.validate.apiserver.schema_messages import RULE_MISSING
 
-RULE, RULE_NONE = "policy-case", "policy-untested"
 # What cases are judged as: the versions that the sample cluster of the newest profile has.
 VERSIONS = SchemaVersions("1.34", "2.3", "0.19", "0.12")
 # Facts that follow from these versions; others are empty until a case says what they are.
@@ -95,12 +96,17 @@ def judge_cases(suite: Suite, wanted: Collection[str]) -> tuple[int, list[Findin
     for case in cases:
         if case.policy not in suite.policies:
             findings.append(
-                error(RULE, case.where, f"there is no policy '{case.policy}' beside it", "Rename the file.")
+                Finding(
+                    POLICY_CASE,
+                    case.where,
+                    f"there is no policy '{case.policy}' beside it",
+                    "Rename the file.",
+                )
             )
     for policy in sorted(set(wanted) - {case.policy for case in mine}):
         where = _home(suite, policy)
         help = f"Add {policy}.<case>.allow.yaml and {policy}.<case>.deny.yaml."
-        findings.append(warning(RULE_NONE, where, f"policy '{policy}' has no case", help))
+        findings.append(Finding(POLICY_UNTESTED, where, f"policy '{policy}' has no case", help))
     return len(mine), [*findings, *(one for case in mine for one in judged(suite, case))]
 
 
@@ -151,26 +157,26 @@ def judged(suite: Suite, case: Case) -> list[Finding]:
     bench, reading = bench_of(suite, case)
     for trouble in reading.troubles:
         if trouble.severity is Severity.ERROR:
-            return [Finding(trouble.rule, trouble.severity, trouble.where, trouble.message, trouble.help)]
+            return [Finding(trouble.rule, trouble.where, trouble.message, trouble.help)]
     old = case.file.old_object
     try:
         matched = bench.matched(case.file.object, old)
     except UndecidableError as unknown:
         message = f"whether policy '{case.policy}' is about this object cannot be told here: {unknown}"
         help = "Write the object in the version that the policy names, or matchPolicy: Exact in the policy."
-        return [error(RULE, case.where, message, help)]
+        return [Finding(POLICY_CASE, case.where, message, help)]
     if case.policy not in matched:
         if not case.file.matches:
             return []
         message = f"policy '{case.policy}' is not about this object: nothing was checked"
-        return [error(RULE, case.where, message, "Correct the object, or write matches: false.")]
+        return [Finding(POLICY_CASE, case.where, message, "Correct the object, or write matches: false.")]
     found = bench.judge([case.file.object], [old] if old else ())
     said = [violation.message for violation in found]
     if case.denies:
         return _refused(case, said)
     if said:
         message = f"policy '{case.policy}' must let this through, but says: {said[0]}"
-        return [error(RULE, case.where, message, "Correct the policy or the case.")]
+        return [Finding(POLICY_CASE, case.where, message, "Correct the policy or the case.")]
     return []
 
 
@@ -179,18 +185,18 @@ def _unsound(suite: Suite, case: Case) -> Finding | None:
     parts = {"object": case.file.object, "oldObject": case.file.old_object}
     for name, body in parts.items():
         for problem in schema_problems(body, suite.versions)[:1] if body is not None else ():
-            if problem.rule != RULE_MISSING:
+            if problem.rule != SCHEMA_MISSING:
                 message = f"an API server refuses the object before any policy: {problem.message}"
-                return error(RULE, case.document.where((name, *problem.path)), message, problem.help)
+                return Finding(POLICY_CASE, case.document.where((name, *problem.path)), message, problem.help)
     given = case.file.namespace or {}
     metadata = given.get("metadata") or {}
     if not isinstance(metadata, dict) or not isinstance(metadata.get("labels") or {}, dict):
         help = "Write namespace: {metadata: {labels: {...}}}."
-        return error(RULE, case.document.where(("namespace",)), "this is no Namespace", help)
+        return Finding(POLICY_CASE, case.document.where(("namespace",)), "this is no Namespace", help)
     if case.denies and not case.file.matches:
         help = "Remove matches: false, or make it an allow case."
         where = case.document.where(("matches",))
-        return error(RULE, where, "an object that the policy is not about is never refused", help)
+        return Finding(POLICY_CASE, where, "an object that the policy is not about is never refused", help)
     return None
 
 
@@ -198,8 +204,8 @@ def _refused(case: Case, said: list[str]) -> list[Finding]:
     where = case.document.where(("message",))
     if not said:
         message = f"policy '{case.policy}' must refuse this, but lets it through"
-        return [error(RULE, case.where, message, "Correct the policy or the case.")]
+        return [Finding(POLICY_CASE, case.where, message, "Correct the policy or the case.")]
     if not any(case.file.message in one for one in said):
         message = f"policy '{case.policy}' refuses this in other words: {said[0]}"
-        return [error(RULE, where, message, "Correct message: in the case, or the policy.")]
+        return [Finding(POLICY_CASE, where, message, "Correct message: in the case, or the policy.")]
     return []

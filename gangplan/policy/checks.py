@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 
-from gangplan.findings import Finding, Location, Severity, error, warning
+from gangplan.findings import Finding, Location
 from gangplan.model.support import KUBERNETES
 from gangplan.objects import BINDING, POLICY, Body, ref_of
 from gangplan.packs.checks import check_packs
@@ -15,26 +15,25 @@ from gangplan.packs.choose import Chosen, chosen
 from gangplan.packs.files import check_files
 from gangplan.packs.objects import cluster_objects
 from gangplan.packs.read import POLICIES, Source, body_of, own_files
-from gangplan.packs.read import RULE as RULE_PACK
 from gangplan.plan.names import PLACEHOLDER
 from gangplan.policy.places import blamed_place
 from gangplan.resolve.facts import facts
 from gangplan.resolve.platform import resolve_platform
+from gangplan.rulebook import policy_rule
+from gangplan.rules.objects import SCHEMA_MISSING
+from gangplan.rules.policy import PACK_INVALID, POLICY_INERT, POLICY_INVALID, POLICY_UNDECIDED
 from gangplan.source import Document, load_several
 from gangplan.trace import Tracer
-from gangplan.validate.apiserver.policy.checks_match import RULE as RULE_INVALID
 from gangplan.validate.apiserver.policy.judge import Bench, Violation, namespaces_of
 from gangplan.validate.apiserver.policy.kinds import Kinds, kinds_of
 from gangplan.validate.apiserver.policy.model import Written
-from gangplan.validate.apiserver.policy.read import RULE_INERT, Reading, read
+from gangplan.validate.apiserver.policy.read import Reading, read
 from gangplan.validate.apiserver.policy.resources import served, unknown_resources
 from gangplan.validate.apiserver.schema import SchemaVersions
 from gangplan.validate.apiserver.schema import problems as schema_problems
-from gangplan.validate.apiserver.schema_messages import RULE_MISSING, dotted
+from gangplan.validate.problems import dotted
 from gangplan.validate.versions import versions_of
 from gangplan.workspace import Workspace
-
-UNDECIDED = "policy-undecided"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -122,7 +121,7 @@ def _shapeless(document: Document) -> list[Finding]:
     else:
         return []
     help = "Write the object as kubectl would apply it, or remove the document."
-    return [error(RULE_INVALID, document.where(path), message, help)]
+    return [Finding(POLICY_INVALID, document.where(path), message, help)]
 
 
 def check_own(root: Path) -> list[Finding]:
@@ -134,7 +133,7 @@ def check_own(root: Path) -> list[Finding]:
 def check_policies(workspace: Workspace, clusters: Iterable[str] = ()) -> list[Finding]:
     """What is wrong with the policies of clusters (default: all), before anything is judged by them."""
     findings = check_own(workspace.root)
-    is_taken = any(one.rule == RULE_PACK for one in findings)  # then a repeated name was told
+    is_taken = any(one.rule == PACK_INVALID for one in findings)  # then a repeated name was told
     for cluster in clusters or workspace.clusters:
         sources, _, wrong = policy_sources(workspace, cluster)
         findings += wrong
@@ -156,11 +155,13 @@ def _own_troubles(own: Sequence[Source], versions: SchemaVersions) -> Iterator[F
         if source.body.get("kind") == POLICY:
             if isinstance(source.body.get("spec"), dict):
                 for one in unknown_resources(source.body, groups):
-                    yield warning(RULE_INERT, written.where(one.path), one.message, one.help)
+                    yield Finding(POLICY_INERT, written.where(one.path), one.message, one.help)
         elif source.body.get("kind") != BINDING:
             for one in schema_problems(source.body, versions):
-                rule = one.rule if one.rule == RULE_MISSING else RULE_INVALID
-                yield error(rule, written.where(one.path), f"{ref_of(source.body)}: {one.message}", one.help)
+                rule = one.rule if one.rule == SCHEMA_MISSING else POLICY_INVALID
+                yield Finding(
+                    rule, written.where(one.path), f"{ref_of(source.body)}: {one.message}", one.help
+                )
 
 
 def _versions(workspace: Workspace, cluster: str) -> SchemaVersions:
@@ -175,7 +176,7 @@ def _troubles(reading: Reading, without_repeats: bool) -> Iterator[Finding]:
     for one in reading.troubles:
         if without_repeats and one.is_repeat:
             continue
-        yield Finding(one.rule, one.severity, one.where, one.message, one.help)
+        yield Finding(one.rule, one.where, one.message, one.help)
 
 
 def police_of(
@@ -239,13 +240,13 @@ def _finding(
     elif violation.is_error:
         help = f"The policy could not be evaluated: correct the object, or guard the field in {home}."
     return Finding(
-        UNDECIDED if violation.is_undecided else name,
-        Severity.WARNING if violation.is_undecided else violation.severity,
+        POLICY_UNDECIDED if violation.is_undecided else policy_rule(name),
         where,
         _plain(violation.message),
         help,
         _plain(str(ref_of(body))),
         dotted(path),
+        level=None if violation.is_undecided else violation.severity,
     )
 
 

@@ -6,13 +6,15 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from gangplan.findings import Finding, Location, Severity
+from gangplan.findings import Finding, Location
 from gangplan.report.model import is_waived
+from gangplan.rules.model import Severity
+from gangplan.rules.specs import RUN_RENAMED
 
 # How many are worth a line of their own.
 MOST = 5
 # What helps here is a decision of the user: the finding stays until it is made, so that no change is offered.
-_CHOICES = frozenset(("run-renamed",))
+_CHOICES = frozenset((RUN_RENAMED,))
 # A command is run once for all places.
 _COMMAND = re.compile(r"\bgangplan (?:render|validate)\b")
 # A list of what there is tells nobody what to write.

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from gangplan.findings import Severity
 from gangplan.report.json import SHAPE
+from gangplan.rules.model import Severity
 
 _LEVELS = [severity.word for severity in reversed(Severity)]
 

@@ -7,10 +7,10 @@ says how many there are beyond them; the step's summary (`step_summary`) holds t
 
 from __future__ import annotations
 
-from gangplan.findings import Severity
 from gangplan.report.escape import command_data, command_property, log_line, short
 from gangplan.report.markdown import markdown_report
 from gangplan.report.model import Entry, Report, checked_words, is_waived, title, worst_first
+from gangplan.rules.model import Severity
 
 MOST_OF_A_LEVEL = 10
 # A step's summary may have 1024 KiB in all (docs.github.com, "Workflow commands", step isolation and limits).

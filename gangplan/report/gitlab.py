@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from gangplan.findings import Severity
 from gangplan.report.escape import visible, whole
 from gangplan.report.model import Entry, Report, is_waived, title, waiver_words, worst_first
+from gangplan.rules.model import Severity
 
 # GitLab knows info, minor, major, critical and blocker.
 _SEVERITY = {Severity.ERROR: "critical", Severity.WARNING: "minor", Severity.NOTE: "info"}

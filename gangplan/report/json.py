@@ -7,10 +7,11 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gangplan.findings import Finding, Fix, Location, Severity, Waived
+from gangplan.findings import Finding, Fix, Location, Waived
 from gangplan.report.changes import Change, changes
 from gangplan.report.escape import whole
 from gangplan.report.model import Entry, Report, entries, is_waived, worst_first
+from gangplan.rules.model import Severity
 
 # Raised when a field changes its meaning or goes; new fields may come without notice.
 SHAPE = 1

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gangplan.findings import Severity
 from gangplan.report.changes import changes
 from gangplan.report.escape import markdown, short
 from gangplan.report.model import Entry, Report, checked_words, is_waived, title, waiver_words, worst_first
+from gangplan.rules.model import Severity
 
 MOST_BYTES = 65_536
 # By this line a bot finds its own comment, to replace it instead of adding one more.

@@ -9,7 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from gangplan.findings import Finding, Severity, in_order, worst
+from gangplan.findings import Finding, in_order, worst
+from gangplan.rules.model import Severity
 
 # A digest or the hash in the name of a run, and any number: they change while the problem stays.
 _HASH = re.compile(r"\b(?=[a-f]*[0-9])[0-9a-f]{6,}\b")

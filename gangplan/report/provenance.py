@@ -10,7 +10,7 @@ from gangplan.plan.names import PLACEHOLDER
 from gangplan.provenance.lookup import Answer, Origin, Outcome
 from gangplan.report.escape import own_line
 from gangplan.trace import Cause
-from gangplan.validate.apiserver.schema_messages import dotted
+from gangplan.validate.problems import dotted
 
 # Fields and causes that are told by name; the rest is a number.
 MOST, MOST_LETTERS = 12, 100

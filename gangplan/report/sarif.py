@@ -16,10 +16,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from gangplan import __version__
-from gangplan.findings import Finding, Fix, Location, Severity
+from gangplan.findings import Finding, Fix, Location
 from gangplan.report.escape import markdown, sarif_text, short, uri, visible, whole
 from gangplan.report.model import Entry, Report, is_waived, title, waiver_words, worst_first
-from gangplan.rules import Rule, rules
+from gangplan.rulebook import rules, topic_of
+from gangplan.rules.model import Rule, Severity
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 MOST_RESULTS = 25_000
@@ -59,8 +60,8 @@ def _driver(pages: list[dict[str, Any]]) -> dict[str, Any]:
 def _rule(name: str, severity: Severity) -> dict[str, Any]:
     """The page of a rule; a policy of the workspace's own has none here, and only its name is known."""
     page = rules().get(name)
-    level = page.severity if page else severity.word
-    tags = ["kubernetes", page.topic] if page else ["kubernetes", "policy"]
+    level = (page.severity if page else severity).word
+    tags = ["kubernetes", topic_of(page)] if page else ["kubernetes", "policy"]
     return {
         "id": whole(name),
         "name": short("".join(part.capitalize() for part in whole(name).split("-")), LONGEST_NAME),
@@ -84,11 +85,11 @@ def _description(text: str) -> dict[str, str]:
 def _described(page: Rule) -> dict[str, Any]:
     why, fix = (" ".join(text.split()) for text in (page.why, page.fix))
     return {
-        "shortDescription": _description(page.title),
+        "shortDescription": _description(page.summary),
         "fullDescription": _description(why),
         "help": {
-            "text": sarif_text(f"{why}\n\nFix: {fix}\n\ngangplan explain {page.id}"),
-            "markdown": f"{markdown(why)}\n\n**Fix.** {markdown(fix)}\n\n`gangplan explain {page.id}`",
+            "text": sarif_text(f"{why}\n\nFix: {fix}\n\ngangplan explain {page}"),
+            "markdown": f"{markdown(why)}\n\n**Fix.** {markdown(fix)}\n\n`gangplan explain {page}`",
         },
     }
 
@@ -102,7 +103,7 @@ def _invocation(report: Report, left: int) -> dict[str, Any]:
     return invocation
 
 
-def _result(report: Report, entry: Entry, index: dict[str, int]) -> dict[str, Any]:
+def _result(report: Report, entry: Entry, index: dict[Rule, int]) -> dict[str, Any]:
     finding = entry.finding
     waived = waiver_words(finding) if is_waived(finding) else ""
     said = f"{title(finding)} ({waived})" if waived else title(finding)

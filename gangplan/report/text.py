@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from gangplan.findings import Finding, Location, Severity, in_order, worst
+from gangplan.findings import Finding, Location, in_order, worst
 from gangplan.report.changes import changes
 from gangplan.report.escape import log_line
 from gangplan.report.model import Report, checked_words, count_words, title, waiver_words
+from gangplan.rules.model import Severity
 
 # The source line of a place, or None where there is none to show.
 Line = Callable[[Location], "str | None"]

@@ -13,7 +13,7 @@ from gangplan.objects import Body, Path, walk
 from gangplan.pipeline.stages import Result
 from gangplan.pipeline.worker import Run
 from gangplan.source import load_objects
-from gangplan.validate.apiserver.schema_messages import dotted
+from gangplan.validate.problems import dotted
 
 RUN = "<run>"
 # With more different values of one field than this, the field is one line.

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from gangplan.findings import Finding, error, note, warning
+from gangplan.findings import Finding
 from gangplan.model.job import Platform
 from gangplan.model.support import (
     JOBSET,
     KUBERNETES,
+    KUBERNETES_OF_OPENSHIFT,
     KUEUE,
     LEAST_OPENSHIFT,
     NO_OPENSHIFT_SDN,
     NVIDIA_GPU,
     OPENSHIFT,
-    OPENSHIFT_KUBERNETES,
     TOOLS,
     TRAINER,
     kueue_for,
@@ -25,6 +25,20 @@ from gangplan.model.support import (
     work_together,
 )
 from gangplan.model.version import parse_version
+from gangplan.rules.clusters import (
+    CNI_DEPRECATED,
+    CNI_REMOVED,
+    GANG_NONE_IN_PROD,
+    GANG_WITHOUT_KUEUE,
+    GPU_OPERATOR_UNSTATED,
+    JOBSET_PAIR,
+    KUEUE_UNUSED,
+    OPENSHIFT_KUBERNETES,
+    VERSION_PAIR,
+    VERSION_UNSUPPORTED,
+    VERSION_UNTRIED,
+)
+from gangplan.rules.platform import MONITORING_LABEL_ENFORCED
 from gangplan.workspace import ClusterFile
 
 
@@ -61,7 +75,7 @@ def either(words: Iterable[str]) -> str:
 def _known(asked: _Asked) -> Iterable[Finding]:
     """Each component's line is in its table."""
     platform = asked.platform
-    if not asked.is_openshift_old or OPENSHIFT_KUBERNETES.get(asked.openshift) != platform.kubernetes.line:
+    if not asked.is_openshift_old or KUBERNETES_OF_OPENSHIFT.get(asked.openshift) != platform.kubernetes.line:
         yield from _unknown(asked, "kubernetes", "Kubernetes", platform.kubernetes.line, KUBERNETES)
     yield from _unknown(asked, "trainer", "Trainer", platform.trainer.line, TRAINER)
     if asked.cluster.spec.versions.jobset:
@@ -81,8 +95,8 @@ def _unknown(
     where = asked.cluster.document.where(("versions", key))
     message = f"{name} {line} is not a version that gangplan knows"
     with_trainer = f" with Trainer {asked.platform.trainer.line}" if offered and offered != known else ""
-    yield error(
-        "version-unsupported", where, message, f"Supported{with_trainer}: {', '.join(offered or known)}."
+    yield Finding(
+        VERSION_UNSUPPORTED, where, message, f"Supported{with_trainer}: {', '.join(offered or known)}."
     )
 
 
@@ -101,7 +115,7 @@ def _pair(asked: _Asked) -> Iterable[Finding]:
         f"With Trainer {trainer} use Kueue {nearest_line(kueue, kueue_for(trainer))}; "
         f"with Kueue {kueue} use Trainer {either(trainer_for(kueue))}."
     )
-    yield error("version-pair", asked.cluster.document.where(("versions", "kueue")), message, help)
+    yield Finding(VERSION_PAIR, asked.cluster.document.where(("versions", "kueue")), message, help)
 
 
 def _jobset(asked: _Asked) -> Iterable[Finding]:
@@ -109,8 +123,8 @@ def _jobset(asked: _Asked) -> Iterable[Finding]:
     trainer, jobset = asked.platform.trainer.line, asked.platform.jobset.line
     if trainer not in TRAINER or jobset not in JOBSET or jobset == TRAINER[trainer].jobset.line:
         return
-    yield warning(
-        "jobset-pair",
+    yield Finding(
+        JOBSET_PAIR,
         asked.cluster.document.where(("versions", "jobset")),
         f"Trainer {trainer} is made for JobSet {TRAINER[trainer].jobset.line}, not {jobset}",
         "Remove versions.jobset unless another JobSet was installed on purpose.",
@@ -123,21 +137,21 @@ def _openshift(asked: _Asked) -> Iterable[Finding]:
     if not line:
         return
     if asked.is_openshift_old:
-        inside = OPENSHIFT_KUBERNETES.get(line)
+        inside = KUBERNETES_OF_OPENSHIFT.get(line)
         message = f"OpenShift {line} is too old" + (f": it is Kubernetes {inside}" if inside else "")
         message += (
             f"; gangplan needs Kubernetes {KUBERNETES[0]}, which is OpenShift {LEAST_OPENSHIFT}, or later"
         )
         help = f"Supported: {', '.join(OPENSHIFT)}."
-        yield error("version-unsupported", document.where(("versions", "openshift")), message, help)
+        yield Finding(VERSION_UNSUPPORTED, document.where(("versions", "openshift")), message, help)
         return
     stated = asked.platform.kubernetes.line
     right = OPENSHIFT.get(line, stated)
     if stated == right:
         return
     other = next((name for name, kubernetes in OPENSHIFT.items() if kubernetes == stated), "")
-    yield error(
-        "openshift-kubernetes",
+    yield Finding(
+        OPENSHIFT_KUBERNETES,
         document.where(("versions", "kubernetes")),
         f"OpenShift {line} is Kubernetes {right}, not {stated}",
         f'Write kubernetes: "{right}"' + (f', or openshift: "{other}".' if other else "."),
@@ -152,20 +166,18 @@ def _network_plugin(asked: _Asked) -> Iterable[Finding]:
         message = (
             f"openshift-sdn does not exist on OpenShift {asked.openshift}: {NO_OPENSHIFT_SDN} removed it"
         )
-        yield error("cni-removed", where, message, "Write cni: ovn-kubernetes.")
+        yield Finding(CNI_REMOVED, where, message, "Write cni: ovn-kubernetes.")
     else:
         message = f"openshift-sdn is deprecated, and gone from OpenShift {NO_OPENSHIFT_SDN} on"
-        yield warning(
-            "cni-deprecated", where, message, "Move the cluster to ovn-kubernetes before upgrading."
-        )
+        yield Finding(CNI_DEPRECATED, where, message, "Move the cluster to ovn-kubernetes before upgrading.")
 
 
 def _gang(asked: _Asked) -> Iterable[Finding]:
     """What starts the pods of a run together is there, and fit for the environment."""
     spec, document = asked.cluster.spec, asked.cluster.document
     if spec.gang == "kueue" and asked.platform.kueue is None:
-        yield error(
-            "gang-without-kueue",
+        yield Finding(
+            GANG_WITHOUT_KUEUE,
             document.where(("versions",)),
             "gang is kueue, but versions.kueue is missing",
             "Add versions.kueue, or set gang: none on a dev cluster.",
@@ -175,10 +187,10 @@ def _gang(asked: _Asked) -> Iterable[Finding]:
             "gang: none lets two runs block each other for ever; it is not allowed where environment is prod"
         )
         help = "Use gang: kueue, or environment: dev."
-        yield error("gang-none-in-prod", document.where(("gang",)), message, help)
+        yield Finding(GANG_NONE_IN_PROD, document.where(("gang",)), message, help)
     if spec.gang != "kueue" and spec.versions.kueue:
-        yield warning(
-            "kueue-unused",
+        yield Finding(
+            KUEUE_UNUSED,
             document.where(("versions", "kueue")),
             f"gang is {spec.gang}: runs go past Kueue, so no queue and no quota is rendered",
             "Remove versions.kueue, or set gang: kueue.",
@@ -191,8 +203,8 @@ def _gpu_operator(asked: _Asked) -> Iterable[Finding]:
     name = next((name for name, pool in pools.items() if pool.gpu and pool.gpu.resource == NVIDIA_GPU), None)
     if name is None or asked.cluster.spec.versions.gpu_operator:
         return
-    yield note(
-        "gpu-operator-unstated",
+    yield Finding(
+        GPU_OPERATOR_UNSTATED,
         asked.cluster.document.where(("nodePools", name), key=True),
         f"pool '{name}' offers {NVIDIA_GPU}, but versions.gpuOperator is not stated",
         "Add versions.gpuOperator once NVIDIA's GPU operator is installed.",
@@ -208,8 +220,8 @@ def _tools(asked: _Asked) -> Iterable[Finding]:
         if number(tool.first) <= number(line) <= number(tool.last):
             continue
         lines = tool.first if tool.first == tool.last else f"{tool.first} to {tool.last}"
-        yield warning(
-            "version-untried",
+        yield Finding(
+            VERSION_UNTRIED,
             asked.cluster.document.where(("versions", key)),
             f"{tool.name} {line} is outside of what gangplan was made for",
             f"Made for {tool.name} {lines}.",
@@ -222,8 +234,8 @@ def _monitoring(asked: _Asked) -> Iterable[Finding]:
     wanted = asked.cluster.spec.monitoring
     if wanted is None or not asked.openshift or wanted.all_namespaces:
         return
-    yield warning(
-        "monitoring-label-enforced",
+    yield Finding(
+        MONITORING_LABEL_ENFORCED,
         asked.cluster.document.where(("monitoring",), key=True),
         f"OpenShift narrows rules in '{wanted.namespace}' to series of that namespace, and runs are in those of"
         " their teams: no alert would ever fire, and dashboards stay empty",

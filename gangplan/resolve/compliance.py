@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from gangplan.findings import Location
 from gangplan.model.job import Origin
 from gangplan.resolve.context import Context
+from gangplan.rules.security import COMPLIANCE_NOT_ENFORCED
 
-RULE = "compliance-not-enforced"
 # The pack that holds runs with a residency to it.
 RESIDENCY = "residency"
 Pairs = tuple[tuple[str, str], ...]
@@ -76,8 +76,8 @@ def _enforced(context: Context, pack: str, where: Location, why: str) -> None:
     packs = cluster.spec.policies.packs
     listed = f"its policy packs are {', '.join(packs)}" if packs else "it has no policy packs"
     own = f"policies: {{packs: [{pack}]}} in its file"
-    context.error(
-        RULE,
+    context.report(
+        COMPLIANCE_NOT_ENFORCED,
         where,
         f"{why}, but cluster {cluster.name} does not hold runs to that: {listed}",
         f"Choose a cluster with the pack {pack}, or ask its owner for {own}.",

@@ -8,9 +8,10 @@ from typing import Any
 
 from pydantic.alias_generators import to_camel
 
-from gangplan.findings import Finding, Location, error, note, warning
+from gangplan.findings import Finding, Location
 from gangplan.model.job import Origin
 from gangplan.model.profiles import PROFILES
+from gangplan.rules.model import Rule, Severity
 from gangplan.source import Document, Path
 from gangplan.spec.catalog import ImageCatalog
 from gangplan.workspace import ClusterFile, Spec, TeamFile, nearest
@@ -38,21 +39,15 @@ class Context:
         origin = self.origins.get(name)
         return origin.where if origin and origin.where else self.spec.document.where(path)
 
-    def error(self, rule: str, where: Location, message: str, help: str = "") -> None:
-        """Record an error."""
-        self.findings.append(error(rule, where, message, help))
+    def report(
+        self, rule: Rule, where: Location, message: str, help: str = "", level: Severity | None = None
+    ) -> None:
+        """Record a breach; `level` where it is not as bad as the rule says."""
+        self.findings.append(Finding(rule, where, message, help, level=level))
 
-    def warning(self, rule: str, where: Location, message: str, help: str = "") -> None:
-        """Record a warning."""
-        self.findings.append(warning(rule, where, message, help))
-
-    def note(self, rule: str, where: Location, message: str, help: str = "") -> None:
-        """Record a note."""
-        self.findings.append(note(rule, where, message, help))
-
-    def unknown(self, rule: str, where: Location, what: str, name: str, known: Iterable[str]) -> None:
+    def unknown(self, rule: Rule, where: Location, what: str, name: str, known: Iterable[str]) -> None:
         """Record that `name` is not among `known`, with the nearest one."""
-        self.error(
+        self.report(
             rule,
             where,
             f"{what} '{name}' is not declared for team {self.team.name} or cluster {self.cluster.name}",

@@ -9,6 +9,17 @@ from gangplan.model.job import EnvVar, Image, Mount, Origin
 from gangplan.resolve.claims import writable
 from gangplan.resolve.context import Context
 from gangplan.resolve.mounts import check_mounts
+from gangplan.rules.core import SPEC_VALUE
+from gangplan.rules.specs import (
+    CLAIM_NOT_SHARED,
+    CLAIM_READ_ONLY,
+    CLAIM_UNKNOWN,
+    CONNECTION_CLASH,
+    CONNECTION_NOT_MOUNTABLE,
+    ENV_RESERVED,
+    ENV_TWICE,
+    SECRET_UNKNOWN,
+)
 from gangplan.spec.team import Claim, Connection
 
 # Names that Trainer sets itself. 2.3 rejects them in trainer.env, older versions overwrite them without
@@ -81,8 +92,8 @@ def _dataset(context: Context, plan: DataPlan, name: str, target: str, workers: 
             _s3_env(context, plan, name, connection, where)
             return
         if connection.claim is None:
-            context.error(
-                "connection-not-mountable",
+            context.report(
+                CONNECTION_NOT_MOUNTABLE,
                 context.where("data", name),
                 f"'{name}' is an S3 connection without a claim, so it cannot be mounted at {target}",
                 f"Write {name}: env and read it by its address, or ask for a claim that shows the bucket as files.",
@@ -91,16 +102,16 @@ def _dataset(context: Context, plan: DataPlan, name: str, target: str, workers: 
         name, claim = connection.claim, team.claims.get(connection.claim)
     if claim is None:
         known = [*team.claims, *team.connections]
-        context.error(
-            "claim-unknown",
+        context.report(
+            CLAIM_UNKNOWN,
             where,
             f"'{name}' is neither a claim nor a connection of team {context.team.name}",
             context.near(name, known, "claims", "connections"),
         )
         return
     if target == "env":
-        context.error(
-            "spec-value",
+        context.report(
+            SPEC_VALUE,
             context.where("data", name),
             f"'{name}' is a claim; expected the folder where it is mounted",
             f"Write {name}: /data.",
@@ -117,8 +128,8 @@ def _mount_claim(
     shared = "ReadWriteMany" in modes or (read_only and "ReadOnlyMany" in modes)
     if workers > 1 and not shared:
         launcher = context.spec.spec.launcher
-        context.error(
-            "claim-not-shared",
+        context.report(
+            CLAIM_NOT_SHARED,
             where,
             f"claim '{name}' is {' and '.join(sorted(modes))}: only one {_holder(claim)} can mount it, but the run has {workers} workers",
             "Use a claim with ReadWriteMany"
@@ -152,8 +163,8 @@ def _s3_env(context: Context, plan: DataPlan, name: str, connection: Connection,
         connection.secret,
         connection.region,
     ):
-        context.error(
-            "connection-clash",
+        context.report(
+            CONNECTION_CLASH,
             where,
             f"'{name}' and '{plan.connection}' have different addresses or keys, and a program's environment holds only one",
             "Use one of them in this spec, or ask for a claim that shows the other bucket as files.",
@@ -181,8 +192,8 @@ def _checkpoint(context: Context, plan: DataPlan, workers: int) -> None:
         directory = f"s3://{connection.bucket}/{connection.prefix}".rstrip("/") + f"/{job}"
     elif claim is not None:
         if claim.read_only or set(claim.access_modes) == {"ReadOnlyMany"}:
-            context.error(
-                "claim-read-only",
+            context.report(
+                CLAIM_READ_ONLY,
                 where,
                 f"checkpoints cannot be written to claim '{asked.to}': it is read-only",
                 writable(team.claims, team.connections),
@@ -190,8 +201,8 @@ def _checkpoint(context: Context, plan: DataPlan, workers: int) -> None:
         _mount_claim(context, plan, asked.to, claim, asked.path, workers, where)
         directory = f"{asked.path}/{job}"
     else:
-        context.error(
-            "claim-unknown",
+        context.report(
+            CLAIM_UNKNOWN,
             where,
             f"'{asked.to}' is neither a claim nor a connection of team {context.team.name}",
             context.near(asked.to, [*team.claims, *team.connections], "claims", "connections"),
@@ -212,15 +223,15 @@ def _secrets(context: Context, plan: DataPlan) -> None:
     for name, reference in asked.env.items():
         secret, key = reference.split("/")
         if secret not in declared:
-            context.error(
-                "secret-unknown",
+            context.report(
+                SECRET_UNKNOWN,
                 context.where("secrets", "env", name),
                 f"secret '{secret}' is not declared by team {context.team.name}",
                 context.near(secret, declared, "secrets"),
             )
         if name in context.spec.spec.env:
-            context.error(
-                "env-twice",
+            context.report(
+                ENV_TWICE,
                 context.where("secrets", "env", name, key=True),
                 f"'{name}' is set in env and in secrets.env",
                 "Keep one.",
@@ -228,8 +239,8 @@ def _secrets(context: Context, plan: DataPlan) -> None:
         plan.env[name] = EnvVar(name, secret=secret, key=key)
     for secret, path in asked.files.items():
         if secret not in declared:
-            context.error(
-                "secret-unknown",
+            context.report(
+                SECRET_UNKNOWN,
                 context.where("secrets", "files", secret, key=True),
                 f"secret '{secret}' is not declared by team {context.team.name}",
                 context.near(secret, declared, "secrets"),
@@ -245,8 +256,8 @@ def _reserved(context: Context) -> None:
         for name in names:
             if name in RESERVED_ENV:
                 path = ("env", name) if block == "env" else ("secrets", "env", name)
-                context.error(
-                    "env-reserved",
+                context.report(
+                    ENV_RESERVED,
                     context.where(*path, key=True),
                     f"'{name}' is set for every run; a value of your own would break the launch",
                     "Remove it.",

@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from gangplan.findings import Finding, Location, error
+from gangplan.findings import Finding, Location
 from gangplan.model.profiles import DEFAULT_POSTURE
+from gangplan.rules.grants import NAMESPACE_NOT_GIVEN, POSTURE_TOO_WEAK, REGIME_NOT_EVERYWHERE
+from gangplan.rules.teams import NAMESPACE_RESERVED, NAMESPACE_TWICE
 from gangplan.spec.namespaces import RESERVED, namespace_of, own_names
 from gangplan.workspace import ClusterFile, TeamFile, Workspace
 
@@ -69,12 +71,12 @@ def _taken(workspace: Workspace, team: TeamFile) -> Iterator[_Taken]:
 
 def _reserved(one: _Taken) -> Finding:
     message = f"namespace '{one.name}' belongs to the platform; a team cannot have it"
-    return error("namespace-reserved", one.where, message, "Choose another name for namespace.")
+    return Finding(NAMESPACE_RESERVED, one.where, message, "Choose another name for namespace.")
 
 
 def _twice(where: Location, namespace: str, owner: str) -> Finding:
     message = f"namespace '{namespace}' is already that of team {owner}"
-    return error("namespace-twice", where, message, "Give each team a namespace of its own.")
+    return Finding(NAMESPACE_TWICE, where, message, "Give each team a namespace of its own.")
 
 
 def _not_given(workspace: Workspace, team: TeamFile) -> Iterator[Finding]:
@@ -104,13 +106,13 @@ def _ungiven(team: TeamFile, chosen: str, where: Location, refusing: list[Cluste
     message = f"namespace '{chosen}' was not given to team {team.name}: namespaces are the platform's to give"
     if not refusing:
         help = f"Remove the line for namespace {team.name}, or write namespace: team-{team.name}."
-        return error("namespace-not-given", where, message, help)
+        return Finding(NAMESPACE_NOT_GIVEN, where, message, help)
     cluster = refusing[0]
     granted = cluster.spec.teams[team.name].namespace
     if granted:
         message = f"namespace '{chosen}' is not that of team {team.name} on cluster {cluster.name}: it is '{granted}'"
-    return error(
-        "namespace-not-given",
+    return Finding(
+        NAMESPACE_NOT_GIVEN,
         where,
         message,
         f"Remove the line for namespace {granted or team.name}, or ask the platform for namespace: {chosen}"
@@ -129,8 +131,8 @@ def check_pins(workspace: Workspace) -> Iterator[Finding]:
             own = cluster.spec.teams[name].compliance
             for regime in sorted(pinned.keys() - {*own}):
                 wanted = ", ".join(sorted({*own, *pinned}))
-                yield error(
-                    "regime-not-everywhere",
+                yield Finding(
+                    REGIME_NOT_EVERYWHERE,
                     cluster.document.where(("teams", name), key=True),
                     f"data of team {name} falls under {regime} on cluster {pinned[regime]}, but not on"
                     f" {cluster.name}: a run could go where nobody holds it to that",
@@ -153,8 +155,8 @@ def _weak_default(team: TeamFile, listed: list[ClusterFile]) -> Iterator[Finding
 def too_weak(where: Location, posture: str, least: str, team: str, cluster: str) -> Finding:
     """A posture below what the platform holds the team to."""
     words = " or ".join(POSTURES[POSTURES.index(least) :])
-    return error(
-        "posture-too-weak",
+    return Finding(
+        POSTURE_TOO_WEAK,
         where,
         f"posture '{posture}' is weaker than what cluster {cluster} asks of team {team}: {least}",
         f"Write {words}, or leave posture out.",

@@ -6,6 +6,17 @@ from collections.abc import Sequence
 
 from gangplan.model.job import Image, Mpi, Origin, Ssh
 from gangplan.resolve.context import Context
+from gangplan.rules.platform import IMAGE_NOT_FIPS
+from gangplan.rules.specs import (
+    IMAGE_MISSING,
+    IMAGE_UNKNOWN,
+    IMAGE_WITHOUT_MPI,
+    LICENCE_NOT_ACKNOWLEDGED,
+    MPI_LAUNCH,
+    MPI_MISMATCH,
+    MPI_VERSION,
+    REGISTRY_UNTRUSTED,
+)
 from gangplan.spec.catalog import Image as ImageSpec
 from gangplan.spec.cluster import Cluster
 from gangplan.workspace import nearest
@@ -21,8 +32,8 @@ def resolve_image(context: Context) -> Image | None:
     """The image of the job, or None with findings."""
     name = context.choose("image", None)
     if name is None:
-        context.error(
-            "image-missing",
+        context.report(
+            IMAGE_MISSING,
             context.where(),
             "the spec names no image and neither team nor cluster has a default",
             "Add image: with a name from images/catalog.yaml.",
@@ -30,8 +41,8 @@ def resolve_image(context: Context) -> Image | None:
         return None
     entry = context.catalog.images.get(name)
     if entry is None:
-        context.error(
-            "image-unknown",
+        context.report(
+            IMAGE_UNKNOWN,
             context.origin_of("image", ("image",)),
             f"image '{name}' is not in images/catalog.yaml",
             nearest(name, context.catalog.images),
@@ -45,8 +56,8 @@ def resolve_image(context: Context) -> Image | None:
     _fips(context, name, entry)
     pulled = reference(entry, context.cluster.spec, context.cluster.name)
     if not is_trusted(pulled, context.cluster.spec.registries):
-        context.error(
-            "registry-untrusted",
+        context.report(
+            REGISTRY_UNTRUSTED,
             context.origin_of("image", ("image",)),
             f"cluster {context.cluster.name} pulls image '{name}' from {pulled.partition('@')[0]}, which is not one of its registries",
             f"Mirror it to {' or '.join(context.cluster.spec.registries)}, or choose another image.",
@@ -74,8 +85,8 @@ def _fips(context: Context, name: str, entry: ImageSpec) -> None:
         if image.fips and image.framework == entry.framework
     )
     instead = f"Use {' or '.join(fitting)}" if fitting else "Build it on a FIPS base"
-    context.warning(
-        "image-not-fips",
+    context.report(
+        IMAGE_NOT_FIPS,
         context.origin_of("image", ("image",)),
         f"cluster {context.cluster.name} runs in FIPS mode, and image '{name}' is not built for it:"
         " ciphers and hashes that its libraries bring along are not validated, and some fail when they are used",
@@ -114,8 +125,8 @@ def _without_mpi(context: Context, name: str, framework: str) -> None:
     message = f"framework {framework} needs an MPI, but the catalog lists none for image '{name}'"
     if context.spec.spec.framework or context.catalog_document is None:
         place = context.origin_of("image", ("image",))
-        context.error(
-            "image-without-mpi", place, message, "Choose an image with MPI, or set framework: torch."
+        context.report(
+            IMAGE_WITHOUT_MPI, place, message, "Choose an image with MPI, or set framework: torch."
         )
         return
     entry = context.catalog.images[name]
@@ -124,7 +135,7 @@ def _without_mpi(context: Context, name: str, framework: str) -> None:
     path = ("images", name, "framework") if "framework" in entry.model_fields_set else ("images", name)
     place = context.catalog_document.where(path, key=True)
     help = "Write framework: torch, or the MPI of the image: mpi: {implementation: OpenMPI, version: 5.0.8}."
-    context.error("image-without-mpi", place, message, help)
+    context.report(IMAGE_WITHOUT_MPI, place, message, help)
 
 
 def _origin_of_framework(context: Context) -> Origin:
@@ -140,31 +151,31 @@ def _mpi(context: Context, name: str, entry: ImageSpec, framework: str) -> Mpi |
             _without_mpi(context, name, framework)
         return None
     if asked and asked.implementation and asked.implementation != entry.mpi.implementation:
-        context.error(
-            "mpi-mismatch",
+        context.report(
+            MPI_MISMATCH,
             context.where("mpi", "implementation"),
             f"mpi.implementation is {asked.implementation}, but image '{name}' holds {entry.mpi.implementation} {entry.mpi.version}",
             "Remove the line, or choose another image.",
         )
     if asked and asked.launch == "pmix":
-        context.error(
-            "mpi-launch",
+        context.report(
+            MPI_LAUNCH,
             context.where("mpi", "launch"),
             "ranks cannot be started by PMIx yet",
             "Remove the line; ssh is used.",
         )
     if entry.mpi.implementation == "IntelMPI" and not (asked and asked.license_acknowledged):
         where = context.where("mpi") if asked else context.origin_of("image", ("image",))
-        context.error(
-            "licence-not-acknowledged",
+        context.report(
+            LICENCE_NOT_ACKNOWLEDGED,
             where,
             f"image '{name}' holds Intel MPI, which has its own licence terms",
             "Add mpi: {licenseAcknowledged: true} once you may use it.",
         )
     major = int(entry.mpi.version.split(".")[0])
     if major not in KNOWN_MAJORS[entry.mpi.implementation]:
-        context.error(
-            "mpi-version",
+        context.report(
+            MPI_VERSION,
             context.origin_of("image", ("image",)),
             f"image '{name}' holds {entry.mpi.implementation} {entry.mpi.version}, which gangplan cannot start",
             f"Known: {', '.join(map(str, sorted(KNOWN_MAJORS[entry.mpi.implementation])))}.",

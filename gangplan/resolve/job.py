@@ -7,7 +7,7 @@ import json
 from dataclasses import replace
 from typing import Any
 
-from gangplan.findings import Finding, error
+from gangplan.findings import Finding
 from gangplan.model.job import Image, Job, Origin, Resources
 from gangplan.model.profiles import (
     DEFAULT_CPU,
@@ -40,6 +40,8 @@ from gangplan.resolve.platform import resolve_platform
 from gangplan.resolve.proxy import add_proxy
 from gangplan.resolve.tenant import SERVICE_ACCOUNT
 from gangplan.resolve.zones import check_zones
+from gangplan.rules.core import SPEC_FILE_NAME
+from gangplan.rules.specs import CLUSTER_NOT_CHOSEN, CLUSTER_UNKNOWN, TEAM_NOT_ON_CLUSTER
 from gangplan.spec.job import Mpi, TrainingJob
 from gangplan.spec.namespaces import namespace_of
 from gangplan.waivers import Subject, excuse, marks
@@ -51,8 +53,8 @@ def target_clusters(workspace: Workspace, spec: Spec) -> tuple[tuple[str, ...], 
     team = workspace.teams.get(spec.source.team)
     if spec.spec.clusters is not None:
         findings = [
-            error(
-                "cluster-unknown",
+            Finding(
+                CLUSTER_UNKNOWN,
                 spec.document.where(("clusters", index)),
                 f"cluster '{name}' is not declared in overlays/",
                 nearest(name, workspace.clusters),
@@ -74,7 +76,7 @@ def target_clusters(workspace: Workspace, spec: Spec) -> tuple[tuple[str, ...], 
     message = f"team {team.name} may run on {len(admitting)} clusters ({', '.join(admitting) or 'none'}), and neither spec nor team chooses"
     where = spec.document.where(())
     return (), [
-        error("cluster-not-chosen", where, message, "Add clusters: [NAME] to the spec or to team.yaml.")
+        Finding(CLUSTER_NOT_CHOSEN, where, message, "Add clusters: [NAME] to the spec or to team.yaml.")
     ]
 
 
@@ -87,8 +89,8 @@ def resolve(workspace: Workspace, spec: Spec, cluster_name: str) -> tuple[Job | 
     context.catalog_document = workspace.catalog_document
     if spec.source.team not in cluster.spec.teams:
         message = f"team {team.name} has no queue on cluster {cluster_name}"
-        context.error(
-            "team-not-on-cluster",
+        context.report(
+            TEAM_NOT_ON_CLUSTER,
             context.where("clusters"),
             message,
             f"Choose another cluster, or ask its owner to add {team.name} to teams.",
@@ -250,8 +252,8 @@ def _stem(context: Context) -> str:
         or not stem[:1].isalpha()
         or stem.endswith("-")
     ):
-        context.error(
-            "spec-file-name",
+        context.report(
+            SPEC_FILE_NAME,
             context.where(),
             f"the file's name '{stem}' cannot be a job name: use lower-case letters, digits and '-', starting with a letter",
             "Rename the file, or add name: to the spec.",

@@ -10,6 +10,7 @@ from gangplan.resolve.context import Context
 from gangplan.resolve.data import DataPlan
 from gangplan.resolve.placement import Placement
 from gangplan.resolve.reach import launcher_of
+from gangplan.rules.specs import LAUNCHER_ONE_WORKER, LAUNCHER_RESOURCES, LAUNCHER_TORCH
 
 THREADS = "OMP_NUM_THREADS"
 
@@ -20,18 +21,18 @@ def _runs_ranks(context: Context, image: Image, workers: int) -> bool:
         return False
     where = context.where("launcher", "runsRanks")
     if image.framework == "torch":
-        context.error("launcher-torch", where, "torch has no launcher", "Remove the launcher block.")
+        context.report(LAUNCHER_TORCH, where, "torch has no launcher", "Remove the launcher block.")
     elif workers < 2:
         # Trainer makes max(numNodes - 1, 1) node pods beside the launcher: one worker would become two.
-        context.error(
-            "launcher-one-worker",
+        context.report(
+            LAUNCHER_ONE_WORKER,
             where,
             "a launcher that runs ranks needs at least 2 workers",
             "Raise workers, or remove runsRanks.",
         )
     if launcher.cpu is not None or launcher.memory is not None:
-        context.error(
-            "launcher-resources",
+        context.report(
+            LAUNCHER_RESOURCES,
             context.where("launcher"),
             "a launcher that runs ranks has the resources of a worker",
             "Remove launcher.cpu and launcher.memory.",

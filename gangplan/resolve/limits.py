@@ -20,6 +20,22 @@ from gangplan.resolve.backstop import allowed_priorities
 from gangplan.resolve.context import Context
 from gangplan.resolve.grants import POSTURES, too_weak
 from gangplan.resolve.proxy import INTERNET, proxy_egress
+from gangplan.rules.grants import LABEL_INJECTS
+from gangplan.rules.recipes import GRACE_PERIOD
+from gangplan.rules.security import LABEL_RESERVED
+from gangplan.rules.specs import (
+    EGRESS_INTERNET,
+    EGRESS_UNKNOWN,
+    GPUS_UNUSUAL,
+    PRIORITY_NOT_ALLOWED,
+    PRIORITY_UNKNOWN,
+    SLOTS_NOT_GPUS,
+    TIMEOUT_NOT_EXTENDED,
+    TIMEOUT_OVER_LIMIT,
+    WORKERS_MANY,
+    WORKERS_ONE,
+    WORKERS_OVER_LIMIT,
+)
 
 # Prefixes, and everything below them: objects are found, queued, isolated and pruned by such labels.
 RESERVED_LABELS = (
@@ -72,28 +88,28 @@ def check_counts(context: Context, workers: int, gpus: int, slots: int) -> None:
     limit, cluster = context.cluster.spec.limits.workers, context.cluster.name
     where = context.origin_of("workers", ("workers",))
     if workers > limit:
-        context.error(
-            "workers-over-limit",
+        context.report(
+            WORKERS_OVER_LIMIT,
             where,
             f"{workers} workers, but cluster {cluster} allows {limit} per run",
             f"Use at most {limit} workers, or ask the cluster's owner.",
         )
     elif workers > MANY_WORKERS:
-        context.warning(
-            "workers-many",
+        context.report(
+            WORKERS_MANY,
             where,
             f"{workers} workers: start-up and network load grow with every worker above {MANY_WORKERS}",
             "Prefer more GPUs per worker where nodes have them.",
         )
     launcher = context.spec.spec.launcher
     if workers == 1 and not (launcher and launcher.runs_ranks):  # which needs two, and says so
-        context.note(
-            "workers-one", where, "one worker: nothing is distributed", "Raise workers, or ignore this."
+        context.report(
+            WORKERS_ONE, where, "one worker: nothing is distributed", "Raise workers, or ignore this."
         )
     _check_gpus(context, gpus)
     if gpus and slots != gpus:
-        context.warning(
-            "slots-not-gpus",
+        context.report(
+            SLOTS_NOT_GPUS,
             context.where("slots"),
             f"{slots} ranks share {gpus} GPUs on each worker",
             "Leave slots out for one rank per GPU.",
@@ -109,8 +125,8 @@ def _check_gpus(context: Context, gpus: int) -> None:
         return
     size = min(one for one in sizes if one >= gpus)
     fitting = [str(number) for number in range(1, size + 1) if size % number == 0]
-    context.warning(
-        "gpus-unusual",
+    context.report(
+        GPUS_UNUSUAL,
         context.origin_of("gpus", ("gpus",)),
         f"{gpus} GPUs per worker leave {size % gpus} of the {size} GPUs of a node idle",
         f"Use {', '.join(fitting[:-1])} or {fitting[-1]}.",
@@ -124,15 +140,15 @@ def check_timeout(context: Context, timeout_s: int) -> None:
     by_profile = context.origins["timeout"].layer.startswith("profile")
     if timeout_s > min(most_s, EXTENDED_TIMEOUT_S):
         most = format_duration(min(most_s, EXTENDED_TIMEOUT_S))
-        context.error(
-            "timeout-over-limit",
+        context.report(
+            TIMEOUT_OVER_LIMIT,
             where,
             f"timeout is {format_duration(timeout_s)}, but cluster {context.cluster.name} allows {most}",
             f"Write timeout: {most} or less, and save checkpoints.",
         )
     elif timeout_s > PLAIN_TIMEOUT_S and not spec.extended_timeout and not by_profile:
-        context.error(
-            "timeout-not-extended",
+        context.report(
+            TIMEOUT_NOT_EXTENDED,
             where,
             f"timeout is {format_duration(timeout_s)}, longer than 24h",
             "Add extendedTimeout: true.",
@@ -145,15 +161,15 @@ def check_labels(context: Context) -> None:
         prefix, slash, name = key.rpartition("/")
         where = context.where("labels", key, key=True)
         if slash and _belongs(prefix, RESERVED_LABELS):
-            context.error(
-                "label-reserved",
+            context.report(
+                LABEL_RESERVED,
                 where,
                 f"labels of {prefix} belong to the platform: a run with '{key}' would pass for something else",
                 f"Use a prefix of your own, such as example.com/{name}.",
             )
         elif key in RESERVED_PLAIN:
-            context.error(
-                "label-reserved",
+            context.report(
+                LABEL_RESERVED,
                 where,
                 f"controllers find their pods by the label '{key}': with it, none of the run's pods would start",
                 f"Use a prefix of your own, such as example.com/{name}.",
@@ -164,8 +180,8 @@ def check_labels(context: Context) -> None:
                 if _belongs(prefix or key, INJECTING)
                 else "takes a pod out of policies or networks"
             )
-            context.error(
-                "label-injects",
+            context.report(
+                LABEL_INJECTS,
                 where,
                 f"the label '{key}' {what}: that is the platform's to give",
                 f"Remove it; the platform can add it by a patch in overlays/{context.cluster.name}/kustomization.yaml.",
@@ -182,8 +198,8 @@ def check_grace(context: Context, grace_s: int) -> None:
     if LEAST_GRACE_S <= grace_s <= MOST_GRACE_S:
         return
     least, most = format_duration(LEAST_GRACE_S), format_duration(MOST_GRACE_S)
-    context.error(
-        "grace-period",
+    context.report(
+        GRACE_PERIOD,
         context.origin_of("gracePeriod", ("gracePeriod",)),
         f"gracePeriod is {format_duration(grace_s)}; it may be from {least} to {most}",
         f"Write gracePeriod: {least if grace_s < LEAST_GRACE_S else most}.",
@@ -195,8 +211,8 @@ def check_priority(context: Context, priority: str) -> None:
     spec = context.cluster.spec
     allowed = spec.limits.priorities
     if priority not in allowed:
-        context.error(
-            "priority-unknown",
+        context.report(
+            PRIORITY_UNKNOWN,
             context.origin_of("priority", ("priority",)),
             f"priority '{priority}' does not exist on cluster {context.cluster.name}",
             f"Use one of: {', '.join(allowed)}.",
@@ -204,8 +220,8 @@ def check_priority(context: Context, priority: str) -> None:
         return
     team = spec.teams.get(context.team.name)
     if team is not None and priority not in allowed_priorities(spec, team):
-        context.error(
-            "priority-not-allowed",
+        context.report(
+            PRIORITY_NOT_ALLOWED,
             context.origin_of("priority", ("priority",)),
             f"runs of team {context.team.name} may not have priority '{priority}' on cluster {context.cluster.name}",
             f"Use {' or '.join(allowed_priorities(spec, team))}, or ask the cluster's owner.",
@@ -228,12 +244,12 @@ def resolve_egress(context: Context, needed: Mapping[str, Location], posture: st
         if name not in offered and not through:
             message = f"cluster {context.cluster.name} offers no endpoint '{name}'"
             known = ", ".join(sorted({*offered, *([INTERNET] if behind else [])})) or "none"
-            context.error("egress-unknown", where, message, f"Offered there: {known}.")
+            context.report(EGRESS_UNKNOWN, where, message, f"Offered there: {known}.")
             continue
         if name == INTERNET and (posture == "isolated" or context.cluster.spec.air_gapped):
             reason = "the posture is isolated" if posture == "isolated" else "the cluster has no way out"
-            context.error(
-                "egress-internet",
+            context.report(
+                EGRESS_INTERNET,
                 where,
                 f"the internet cannot be reached: {reason}",
                 "Remove internet from egress, or change the posture.",

@@ -6,6 +6,9 @@ from gangplan.model.duration import format_duration
 from gangplan.model.profiles import PLAIN_TIMEOUT_S
 from gangplan.resolve.context import Context
 from gangplan.resolve.data import DataPlan
+from gangplan.rules.model import NOTE
+from gangplan.rules.platform import CHECKPOINT_MISSING, SPOT_IN_PROD
+from gangplan.rules.specs import SPOT_WITHOUT_RETRY
 from gangplan.spec.nodes import NodePool
 
 # Whoever gives a run this priority says that it is not the production's own work.
@@ -19,15 +22,15 @@ def check_spot(context: Context, pool: NodePool, retries: int, priority: str) ->
     asked = context.spec.spec.placement
     where = context.where("placement", "capacity" if asked and asked.capacity else "nodePool")
     if context.spec.spec.checkpoint is None or retries == 0:
-        context.error(
-            "spot-without-retry",
+        context.report(
+            SPOT_WITHOUT_RETRY,
             where,
             "spot nodes can be taken away at any time, and the run would lose everything",
             "Add checkpoint: {to: CLAIM} and retries: 1 (up to 3).",
         )
     elif context.cluster.spec.environment == "prod" and priority != GIVES_WAY:
-        context.warning(
-            "spot-in-prod",
+        context.report(
+            SPOT_IN_PROD,
             where,
             f"a run of priority {priority} on spot nodes of production cluster {context.cluster.name}:"
             " it stops whenever the provider takes a node back",
@@ -44,13 +47,13 @@ def check_checkpoint(context: Context, data: DataPlan, timeout_s: int) -> None:
     if context.spec.spec.checkpoint is not None or timeout_s <= PLAIN_TIMEOUT_S or is_refused:
         return
     may_save = bool(data.connection) or any(mount.claim and not mount.read_only for mount in data.mounts)
-    say = context.note if may_save else context.warning
-    say(
-        "checkpoint-missing",
+    context.report(
+        CHECKPOINT_MISSING,
         context.origin_of("timeout", ("timeout",)),
         f"the run may take {format_duration(timeout_s)} and names no checkpoint: a node that fails,"
         " a preemption or the timeout itself costs all of it",
         f"Add checkpoint: {{to: {_where_to(context)}}}, and have the program save to CHECKPOINT_DIR.",
+        NOTE if may_save else None,
     )
 
 

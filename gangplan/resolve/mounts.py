@@ -8,6 +8,7 @@ from gangplan.findings import Location
 from gangplan.model.folders import KERNEL, PROGRAMS, ROOT, SCRATCH, STATE, is_in
 from gangplan.model.job import Image, Mount
 from gangplan.resolve.context import Context
+from gangplan.rules.specs import MOUNT_COLLISION, MOUNT_HIDES
 
 # Folders that Trainer, the kubelet or the run's own volumes fill: nothing may be mounted there or below.
 TAKEN = {
@@ -26,13 +27,13 @@ def check_mounts(context: Context, mounts: Sequence[Mount], image: Image | None)
         name = mount.claim or mount.secret
         if mount.path in seen:
             message = f"'{name}' is mounted at {mount.path}, which is used by '{seen[mount.path]}'"
-            context.error("mount-collision", place_of(context, mount), message, "Choose another folder.")
+            context.report(MOUNT_COLLISION, place_of(context, mount), message, "Choose another folder.")
         elif reason := _taken(mount.path, image):
             message = f"'{name}' is mounted at {mount.path}, which is used by the run itself: {reason}"
-            context.error("mount-collision", place_of(context, mount), message, _elsewhere(context, name))
+            context.report(MOUNT_COLLISION, place_of(context, mount), message, _elsewhere(context, name))
         elif reason := _hidden(mount.path, image):
             message = f"'{name}' is mounted over {mount.path}: {reason}"
-            context.error("mount-hides", place_of(context, mount), message, _elsewhere(context, name))
+            context.report(MOUNT_HIDES, place_of(context, mount), message, _elsewhere(context, name))
         seen.setdefault(mount.path, name)
 
 

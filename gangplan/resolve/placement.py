@@ -11,6 +11,14 @@ from gangplan.resolve.context import Context
 from gangplan.resolve.quota import team_pools
 from gangplan.resolve.rdma import rdma
 from gangplan.resolve.reach import Demand, launcher_of, takes_all
+from gangplan.rules.specs import (
+    GPU_MODEL_UNKNOWN,
+    POOL_NO_FIT,
+    POOL_NOT_ALLOWED,
+    POOL_UNKNOWN,
+    TOPOLOGY_LEVEL_UNKNOWN,
+    TOPOLOGY_MISSING,
+)
 from gangplan.spec.nodes import NodePool, PoolPrice
 
 # What a program needs for the devices of each vendor's plugin; a resource of another domain may be anyone's.
@@ -114,8 +122,8 @@ def _is_taken(context: Context, shape: Shape, name: str, pools: dict[str, NodePo
         return False
     reason = _misfit(pools[name], shape)[1]
     if reason:
-        context.error(
-            "pool-no-fit",
+        context.report(
+            POOL_NO_FIT,
             context.where("placement", "nodePool"),
             f"a worker does not fit on a node of pool '{name}' of cluster {context.cluster.name}: {reason}",
             "Ask for less per worker, or name another pool.",
@@ -129,10 +137,10 @@ def _is_allowed(context: Context, name: str, pools: dict[str, NodePool]) -> bool
         return True
     where = context.where("placement", "nodePool")
     if name not in context.cluster.spec.node_pools:
-        context.unknown("pool-unknown", where, "node pool", name, pools)
+        context.unknown(POOL_UNKNOWN, where, "node pool", name, pools)
         return False
-    context.error(
-        "pool-not-allowed",
+    context.report(
+        POOL_NOT_ALLOWED,
         where,
         f"team {context.team.name} has no quota of pool '{name}' on cluster {context.cluster.name}: the run would never be admitted",
         f"Use {' or '.join(pools)}, or ask the cluster's owner for quota.",
@@ -185,7 +193,7 @@ def _fitting(context: Context, shape: Shape, pools: dict[str, NodePool]) -> list
         return [name for name in fitting if (pools[name].gpu is None) == (pools[fitting[0]].gpu is None)]
     models = {pool.gpu.model for pool in pools.values() if pool.gpu}
     if shape.gpus and shape.model and shape.model not in models:
-        context.unknown("gpu-model-unknown", context.where("gpu", "model"), "GPU model", shape.model, models)
+        context.unknown(GPU_MODEL_UNKNOWN, context.where("gpu", "model"), "GPU model", shape.model, models)
         return []
     reasons = "; ".join(
         f"{name}: {_misfit(pools[name], shape)[1] or 'spot nodes, which a run must ask for'}"
@@ -195,8 +203,8 @@ def _fitting(context: Context, shape: Shape, pools: dict[str, NodePool]) -> list
     fields = [_misfit(pools[name], shape)[0] for name in names]
     blamed = max(fields, key=lambda field: _FIELDS.index(field) if field else -1) or "gpus"
     where = context.origin_of(blamed, (blamed,))
-    context.error(
-        "pool-no-fit",
+    context.report(
+        POOL_NO_FIT,
         where,
         f"a worker fits on no node that team {context.team.name} may use on cluster {context.cluster.name} ({reasons})",
         "Ask for less per worker, or run it on another cluster.",
@@ -254,17 +262,17 @@ def _topology(context: Context, name: str, pool: NodePool) -> tuple[str, str] | 
             continue
         where = context.where("placement", "topology", kind)
         if context.cluster.spec.gang != "kueue":
-            context.error(
-                "topology-missing",
+            context.report(
+                TOPOLOGY_MISSING,
                 where,
                 f"cluster {context.cluster.name} starts runs by {context.cluster.spec.gang}: only Kueue places them by topology",
                 "Remove the request, or run it on a cluster with gang: kueue.",
             )
         elif level not in levels:
-            context.unknown("topology-level-unknown", where, "topology level", level, levels)
+            context.unknown(TOPOLOGY_LEVEL_UNKNOWN, where, "topology level", level, levels)
         elif not pool.topology:
-            context.error(
-                "topology-missing",
+            context.report(
+                TOPOLOGY_MISSING,
                 where,
                 f"pool '{name}' of cluster {context.cluster.name} is not placed by topology",
                 "Remove the request, or name a pool with topology: true.",

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 from gangplan.model.job import Fabric, Origin
 from gangplan.resolve.context import Context
+from gangplan.rules.recipes import RDMA_DEVICES, RDMA_WITH_TCP
+from gangplan.rules.specs import RDMA_FALLBACK, RDMA_MISSING
 from gangplan.spec.nodes import NodePool, PoolRdma
 
 Devices = tuple[tuple[str, int], ...]
@@ -21,8 +23,8 @@ def rdma(context: Context, name: str, pool: NodePool, gpus: int) -> tuple[Device
     where = context.where("network", "rdma")
     context.origins["rdma"] = Origin("spec", where)
     if network and network.transport == "tcp":
-        context.error(
-            "rdma-with-tcp",
+        context.report(
+            RDMA_WITH_TCP,
             where,
             f"rdma is {wanted}, but transport: tcp keeps all traffic off it",
             "Remove transport: tcp, or remove rdma.",
@@ -33,16 +35,16 @@ def rdma(context: Context, name: str, pool: NodePool, gpus: int) -> tuple[Device
         taken = [(rail, count) for rail, count in zip(pool.rails, counts, strict=True) if count]
         return tuple((rail.resource, count) for rail, count in taken), _fabric(taken)
     if wanted != "auto":
-        context.error(
-            "rdma-missing",
+        context.report(
+            RDMA_MISSING,
             where,
             f"rdma is {wanted}, but pool '{name}' of cluster {context.cluster.name} has none",
             'Write rdma: "off" to use TCP, or name another cluster or pool.',
         )
     else:
         speed = f" ({pool.network_gbps} Gbit/s per node)" if pool.network_gbps else ""
-        context.warning(
-            "rdma-fallback",
+        context.report(
+            RDMA_FALLBACK,
             where,
             f"pool '{name}' of cluster {context.cluster.name} has no RDMA; the run falls back to TCP{speed} and may take much longer",
             'Write rdma: "off" where TCP will do, or name a pool that has RDMA.',
@@ -62,16 +64,16 @@ def _counts(context: Context, name: str, pool: NodePool, wanted: str | int, gpus
         return [max(1, each * gpus // whole) if whole else 1 for each in most]
     number = gpus if wanted == "per-gpu" else int(wanted)
     if not number:
-        context.error(
-            "rdma-devices",
+        context.report(
+            RDMA_DEVICES,
             context.where("network", "rdma"),
             "rdma is per-gpu, but a worker has no GPUs",
             "Write rdma: required, or a number of devices per worker.",
         )
     elif number > sum(most):
         shared = " that a worker can use" if any(rail.shared for rail in pool.rails) else ""
-        context.error(
-            "rdma-devices",
+        context.report(
+            RDMA_DEVICES,
             context.where("network", "rdma"),
             f"{number} RDMA devices per worker, but a node of pool '{name}' has {sum(most)}{shared}",
             f"Write rdma: all, or a number up to {sum(most)}.",

@@ -16,10 +16,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from gangplan.findings import Finding, Location, error
+from gangplan.findings import Finding, Location
+from gangplan.rules.security import SCAN_UNREADABLE
 
 SCANS = "images/scans"
-RULE = "scan-unreadable"
+
 DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 HELP = "Write the report with `trivy image --format json IMAGE@DIGEST` or `clairctl report --out json IMAGE`."
 
@@ -55,7 +56,7 @@ def _read(root: Path) -> tuple[list[Scan], list[Finding]]:
         found, problem = _report(path, path.stat().st_mtime_ns)
         scans += found
         if problem:
-            wrong.append(error(RULE, Location(f"{SCANS}/{path.name}", 1, 1), problem, HELP))
+            wrong.append(Finding(SCAN_UNREADABLE, Location(f"{SCANS}/{path.name}", 1, 1), problem, HELP))
     return scans, wrong
 
 

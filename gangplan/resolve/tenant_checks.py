@@ -6,9 +6,22 @@ import datetime
 import re
 from collections.abc import Collection, Iterator
 
-from gangplan.findings import Finding, error, warning
+from gangplan.findings import Finding
 from gangplan.resolve.grants import check_namespaces, check_pins
 from gangplan.resolve.tenant import default_class
+from gangplan.rules.teams import (
+    CLAIM_TWICE,
+    CLAIM_WITHOUT_SIZE,
+    CLAIMS_TOO_MANY,
+    GRANT_EXPIRED,
+    GRANT_IN_PROD,
+    SECRET_PATH,
+    SECRET_PATH_SHARED,
+    STORAGE_ACCESS_MODE,
+    STORAGE_CLASS_UNKNOWN,
+    STORAGE_DEFAULT_TWICE,
+    STORAGE_NO_DEFAULT,
+)
 from gangplan.spec.team import Claim
 from gangplan.workspace import ClusterFile, TeamFile, Workspace, nearest
 
@@ -29,8 +42,8 @@ def check_tenants(workspace: Workspace) -> list[Finding]:
 def expired_grants(workspace: Workspace, today: datetime.date, teams: Collection[str] = ()) -> list[Finding]:
     """Debug grants whose last day is over. RBAC knows no end, so somebody must take them away."""
     return [
-        error(
-            "grant-expired",
+        Finding(
+            GRANT_EXPIRED,
             team.document.where(("debuggers", index, "until")),
             f"group '{grant.group}' may open a shell in pods of team {team.name} only until {grant.until}, "
             f"and today is {today}",
@@ -46,8 +59,8 @@ def expired_grants(workspace: Workspace, today: datetime.date, teams: Collection
 def _default_classes(cluster: ClusterFile) -> Iterator[Finding]:
     defaults = [name for name, kind in cluster.spec.storage_classes.items() if kind.default]
     for name in defaults[1:]:
-        yield error(
-            "storage-default-twice",
+        yield Finding(
+            STORAGE_DEFAULT_TWICE,
             cluster.document.where(("storageClasses", name, "default")),
             f"storage class '{name}' cannot be the default: '{defaults[0]}' is",
             "Leave default: true with one of them.",
@@ -64,15 +77,15 @@ def _secret_path(cluster: ClusterFile) -> Iterator[Finding]:
     rest = re.sub(r"\{[^{}]*\}", "", store.path)
     unknown = [name for name in names if name not in PLACEHOLDERS]
     for name in dict.fromkeys(unknown):
-        yield error("secret-path", where, f"'{{{name}}}' in the path stands for nothing", known)
+        yield Finding(SECRET_PATH, where, f"'{{{name}}}' in the path stands for nothing", known)
     if "{" in rest or "}" in rest:
-        yield error("secret-path", where, f"a brace in '{store.path}' has no partner", known)
+        yield Finding(SECRET_PATH, where, f"a brace in '{store.path}' has no partner", known)
     elif "secret" not in names and not unknown:
         message = f"'{store.path}' is the same for every secret"
-        yield error("secret-path", where, message, "Let the path hold {secret}.")
+        yield Finding(SECRET_PATH, where, message, "Let the path hold {secret}.")
     elif not {"team", "namespace"} & {*names} and not unknown:
         message = f"'{store.path}' is the same for every team: each can read the secrets of all"
-        yield warning("secret-path-shared", where, message, "Let the path hold {team} or {namespace}.")
+        yield Finding(SECRET_PATH_SHARED, where, message, "Let the path hold {team} or {namespace}.")
 
 
 def _claims(team: TeamFile, clusters: list[ClusterFile]) -> Iterator[Finding]:
@@ -82,19 +95,19 @@ def _claims(team: TeamFile, clusters: list[ClusterFile]) -> Iterator[Finding]:
             if claim.storage_class is not None:
                 where = team.document.where(("claims", name, "storageClass"))
                 message = f"claim '{name}' has a storage class but no size, so it is not made"
-                yield error(
-                    "claim-without-size", where, message, "Add size: to make it, or remove the class."
+                yield Finding(
+                    CLAIM_WITHOUT_SIZE, where, message, "Add size: to make it, or remove the class."
                 )
             continue
         real = claim.claim_name or name
         if real in made:
             where = team.document.where(("claims", name, "size"))
             message = f"claim '{real}' is already made by '{made[real]}'"
-            yield error("claim-twice", where, message, "Leave size and storageClass with one of them.")
+            yield Finding(CLAIM_TWICE, where, message, "Leave size and storageClass with one of them.")
         elif any(len(made) == cluster.spec.limits.objects.claims for cluster in clusters):
             few = min(clusters, key=lambda cluster: cluster.spec.limits.objects.claims)
-            yield error(
-                "claims-too-many",
+            yield Finding(
+                CLAIMS_TOO_MANY,
                 team.document.where(("claims", name), key=True),
                 f"claim '{name}' is one more than the {len(made)} that a namespace of cluster {few.name} may hold",
                 f"Remove a claim, or raise limits.objects.claims in {few.document.file}.",
@@ -109,16 +122,16 @@ def _storage(team: TeamFile, name: str, claim: Claim, cluster: ClusterFile) -> I
     classes = cluster.spec.storage_classes
     wanted = claim.storage_class or default_class(cluster.spec)
     if wanted is None:
-        yield error(
-            "storage-no-default",
+        yield Finding(
+            STORAGE_NO_DEFAULT,
             team.document.where(("claims", name, "size")),
             f"claim '{name}' names no storage class, and cluster {cluster.name} has no default one to make it",
             f"Add storageClass: to the claim, or default: true to a class in {cluster.document.file}.",
         )
         return
     if wanted not in classes:
-        yield error(
-            "storage-class-unknown",
+        yield Finding(
+            STORAGE_CLASS_UNKNOWN,
             team.document.where(("claims", name, "storageClass")),
             f"storage class '{wanted}' of claim '{name}' is not declared for cluster {cluster.name}",
             nearest(wanted, classes),
@@ -127,8 +140,8 @@ def _storage(team: TeamFile, name: str, claim: Claim, cluster: ClusterFile) -> I
     offered = classes[wanted].access_modes
     for index, mode in enumerate(claim.access_modes):
         if mode not in offered:
-            yield error(
-                "storage-access-mode",
+            yield Finding(
+                STORAGE_ACCESS_MODE,
                 team.document.where(("claims", name, "accessModes", index)),
                 f"storage class '{wanted}' of cluster {cluster.name} does not offer {mode}",
                 f"It offers {', '.join(offered)}.",
@@ -140,8 +153,8 @@ def _grants_in_prod(team: TeamFile, clusters: list[ClusterFile]) -> Iterator[Fin
     if not names:
         return
     for index, grant in enumerate(team.spec.debuggers):
-        yield warning(
-            "grant-in-prod",
+        yield Finding(
+            GRANT_IN_PROD,
             team.document.where(("debuggers", index)),
             f"group '{grant.group}' may open a shell in production pods of team {team.name} "
             f"({', '.join(names)}) until {grant.until}",

@@ -10,13 +10,23 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from gangplan.findings import Finding, Location, error, note, warning
+from gangplan.findings import Finding, Location
 from gangplan.objects import BINDING, POLICY, Body, ref_of
 from gangplan.packs.read import own_files, policy_files
-from gangplan.rules import rules
+from gangplan.rulebook import rules
+from gangplan.rules.waivers import (
+    WAIVER_ENDS_SOON,
+    WAIVER_EXPIRED,
+    WAIVER_NOT_ALLOWED,
+    WAIVER_RULE_UNKNOWN,
+    WAIVER_SCOPE,
+    WAIVER_TOO_LONG,
+    WAIVER_UNHEEDED,
+    WAIVER_UNUSED,
+)
 from gangplan.source import ManifestError, load_objects
 from gangplan.spec.waiver_files import WaiverFile
-from gangplan.waivers import MARK, may_be_waived
+from gangplan.waivers import MARK
 from gangplan.workspace import Workspace, nearest
 
 # A waiver is for a time, not a change of the rule: at most a year (with its leap day) ahead, and a month's
@@ -72,7 +82,7 @@ def _heeded(waiver: WaiverFile, own: Iterable[Body]) -> Iterator[Finding]:
             message += f"does not heed the label {MARK}{name}"
             help = "Add to matchResources.objectSelector.matchExpressions of the binding: "
             help += f"{{key: {MARK}{name}, operator: DoesNotExist}}."
-            yield error("waiver-unheeded", waiver.where, message, help)
+            yield Finding(WAIVER_UNHEEDED, waiver.where, message, help)
             return
 
 
@@ -85,13 +95,13 @@ def _rule(waiver: WaiverFile, policies: Collection[str]) -> Iterator[Finding]:
     name = waiver.spec.rule
     page = rules().get(name)
     if page is None and name not in policies:
-        known = {*policies, *(rule for rule, one in rules().items() if may_be_waived(one))}
+        known = {*policies, *(rule for rule, one in rules().items() if one.may_be_waived)}
         message = f"there is no rule or policy '{name}'"
-        yield error("waiver-rule-unknown", waiver.where, message, nearest(name, known))
-    elif page is not None and not may_be_waived(page):
-        message = f"rule '{name}' cannot be waived: {_lower(page.title)}"
+        yield Finding(WAIVER_RULE_UNKNOWN, waiver.where, message, nearest(name, known))
+    elif page is not None and not page.may_be_waived:
+        message = f"rule '{name}' cannot be waived: {_lower(page.summary)}"
         help = f"Remove the waiver, and follow the rule: {_lower(page.fix)}"
-        yield error("waiver-not-allowed", waiver.where, message, help)
+        yield Finding(WAIVER_NOT_ALLOWED, waiver.where, message, help)
 
 
 def _lower(sentence: str) -> str:
@@ -113,8 +123,8 @@ def _scope(waiver: WaiverFile, workspace: Workspace) -> Iterator[Finding]:
             continue
         verb = "fits" if set(pattern) & set("*?") else "is"
         message = f"no {what} {verb} '{pattern}': the waiver is for nobody"
-        yield error(
-            "waiver-scope", waiver.document.where(("scope", what)), message, nearest(pattern, known[what])
+        yield Finding(
+            WAIVER_SCOPE, waiver.document.where(("scope", what)), message, nearest(pattern, known[what])
         )
 
 
@@ -146,19 +156,19 @@ def _judged(waiver: WaiverFile, uses: int, today: datetime.date, is_whole: bool)
         again = f"; it excused {_count(uses)}" if uses else ""
         message = f"the waiver of {rule} ended on {ends}, and today is {today}{again}"
         help = "Follow the rule and remove the file, or have it approved anew with a later day."
-        yield error("waiver-expired", where, message, help)
+        yield Finding(WAIVER_EXPIRED, where, message, help)
         return
     if ends - today > LONGEST:
         message = f"the waiver of {rule} lasts {(ends - today).days} days; a year is the most"
-        yield error("waiver-too-long", where, message, f"Write expires: {today + LONGEST} or earlier.")
+        yield Finding(WAIVER_TOO_LONG, where, message, f"Write expires: {today + LONGEST} or earlier.")
     elif ends - today <= NOTICE:
         days = (ends - today).days
         when = "today" if not days else f"in {days} day{'' if days == 1 else 's'}, on {ends}"
         message = f"the waiver of {rule} ends {when}; it excuses {_count(uses)}"
-        yield warning("waiver-ends-soon", where, message, "Follow the rule before, or have it approved anew.")
+        yield Finding(WAIVER_ENDS_SOON, where, message, "Follow the rule before, or have it approved anew.")
     elif is_whole and not uses:
         message = f"the waiver of {rule} excuses nothing: no finding of that rule is in its scope"
-        yield note("waiver-unused", waiver.where, message, "Remove the file, or correct its scope or limit.")
+        yield Finding(WAIVER_UNUSED, waiver.where, message, "Remove the file, or correct its scope or limit.")
 
 
 def _count(uses: int) -> str:

@@ -6,6 +6,7 @@ from gangplan.model.job import Job, Pool
 from gangplan.resolve.context import Context
 from gangplan.resolve.mounts import place_of
 from gangplan.resolve.tenant import default_class
+from gangplan.rules.platform import CLAIM_ZONE
 from gangplan.spec.team import Claim
 
 # The label that nodes and volumes carry (k8s.io/api core/v1 well_known_labels.go); a volume of one zone asks
@@ -25,8 +26,8 @@ def check_zones(context: Context, job: Job) -> None:
             there = dict(pool.selector).get(ZONE)
             if mount is None or not zone or there in (None, zone):
                 continue
-            context.error(
-                "claim-zone",
+            context.report(
+                CLAIM_ZONE,
                 place_of(context, mount),
                 f"claim '{name}' is made in storage class '{of_class}', whose volumes are in zone {zone};"
                 f" {what} in pool '{pool.name}', in zone {there}",

@@ -5,7 +5,18 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from gangplan.findings import Finding, Fix, Location, error
+from gangplan.findings import Finding, Fix, Location
+from gangplan.rules.core import (
+    YAML_ALIAS_BOMB,
+    YAML_BAD_NUMBER,
+    YAML_DUPLICATE_KEY,
+    YAML_KEY_TYPE,
+    YAML_MERGE_KEY,
+    YAML_TAG,
+    YAML_TOO_DEEP,
+    YAML_TOO_LARGE,
+)
+from gangplan.rules.model import Rule
 from gangplan.source.marks import location
 from gangplan.source.mend import in_quotes, mend
 from gangplan.source.parser import MappingNode, Node, ScalarNode, SequenceNode, is_plain
@@ -92,7 +103,7 @@ class Builder:
                 return tagged(tag, node.value)
         except NotFiniteError:
             message = f"{node.value!r} is no number that Kubernetes can store"
-            self._report("yaml-bad-number", node, message, "write a finite number, or quote it as text")
+            self._report(YAML_BAD_NUMBER, node, message, "write a finite number, or quote it as text")
             return None
         except ValueError:
             pass
@@ -102,14 +113,14 @@ class Builder:
     def _key(self, name: Node) -> None:
         if type(name) is not ScalarNode:
             self._report(
-                "yaml-key-type",
+                YAML_KEY_TYPE,
                 name,
                 "a key must be a word, not a mapping or a list",
                 "quote the value if it begins with a brace or a bracket, such as '{{ name }}'",
             )
         elif name.value == _MERGE and is_plain(name):
             self._report(
-                "yaml-merge-key",
+                YAML_MERGE_KEY,
                 name,
                 "the merge key '<<' is not supported",
                 "write the merged keys out, or set them once as defaults of the team",
@@ -122,12 +133,12 @@ class Builder:
             message = f"the key {name.value!r} is read as {kind}"
             why = f"{name.value} without quotes is {kind}"
             fix = mend(self._file, self._text, name, in_quotes(name.value), why) if is_plain(name) else None
-            self._report("yaml-key-type", name, message, help, fix if kind != "nothing" else None)
+            self._report(YAML_KEY_TYPE, name, message, help, fix if kind != "nothing" else None)
 
     def _duplicate(self, node: Node, name: Node) -> None:
         first = next(other for other, _ in node.value if other.value == name.value)
         message = f"{name.value!r} is set twice; first at line {first.start_mark.line + 1}"
-        self._report("yaml-duplicate-key", name, message, "keep one")
+        self._report(YAML_DUPLICATE_KEY, name, message, "keep one")
 
     def _tag(self, node: Node) -> None:
         written = node.tag.replace("tag:yaml.org,2002:", "!!")
@@ -136,12 +147,12 @@ class Builder:
         else:
             message = f"the tag {written} is not supported"
         help = "remove the tag; quote a value that begins with '!'"
-        self._report("yaml-tag", node, message, help)
+        self._report(YAML_TAG, node, message, help)
 
     def _bare_tag(self, node: Node) -> None:
         index = node.start_mark.index
         if type(node.tag) is not str and self._bare_tags[index : index + 1] == "!":
-            self._report("yaml-tag", node, "the tag ! is not supported", "remove the '!', or quote the value")
+            self._report(YAML_TAG, node, "the tag ! is not supported", "remove the '!', or quote the value")
 
     def _excess(self, root: Node) -> None:
         """Says which limit was reached: by what is written, or only by its aliases."""
@@ -150,13 +161,13 @@ class Builder:
             self.findings.append(too_deep(self._location(deepest), self._max_depth))
         elif entries > self._max_entries:
             message = f"the file holds more than {self._max_entries} entries"
-            self._report("yaml-too-large", root, message, "split it, or keep data out of it")
+            self._report(YAML_TOO_LARGE, root, message, "split it, or keep data out of it")
         else:
             message = "aliases such as '*name' repeat too much, or repeat what they stand in"
-            self._report("yaml-alias-bomb", root, message, "write the values out")
+            self._report(YAML_ALIAS_BOMB, root, message, "write the values out")
 
-    def _report(self, rule: str, node: Node, message: str, help: str, fix: Fix | None = None) -> None:
-        finding = replace(error(rule, self._location(node), message, help), fix=fix)
+    def _report(self, rule: Rule, node: Node, message: str, help: str, fix: Fix | None = None) -> None:
+        finding = replace(Finding(rule, self._location(node), message, help), fix=fix)
         if finding not in self.findings:  # an alias can show the same mistake again
             self.findings.append(finding)
 
@@ -167,7 +178,7 @@ class Builder:
 def too_deep(where: Location, max_depth: int) -> Finding:
     """The finding for a document that nests too deep."""
     message = f"values are nested more than {max_depth} deep"
-    return error("yaml-too-deep", where, message, "look for brackets or indentation repeated by mistake")
+    return Finding(YAML_TOO_DEEP, where, message, "look for brackets or indentation repeated by mistake")
 
 
 def _as_written(root: Node) -> tuple[int, int, Node]:

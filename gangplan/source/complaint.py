@@ -6,6 +6,9 @@ import re
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from gangplan.rules.core import YAML_SYNTAX
+from gangplan.rules.model import Rule
+
 INDENT = re.compile(r"[ \t]*(?:-[ \t]+)*")
 
 
@@ -20,7 +23,7 @@ class Answer(NamedTuple):
     spot: Spot
     message: str
     help: str
-    rule: str = "yaml-syntax"
+    rule: Rule = YAML_SYNTAX
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,8 @@ from typing import Any
 
 import yaml
 
-from gangplan.findings import Finding, Fix, Location, error
+from gangplan.findings import Finding, Fix, Location
+from gangplan.rules.core import YAML_CONTROL_CHARACTER, YAML_EMPTY, YAML_NOT_UTF8, YAML_TOO_LARGE
 from gangplan.source.build import Builder, too_deep
 from gangplan.source.inside import place_inside
 from gangplan.source.marks import location
@@ -158,15 +159,15 @@ def _decode(data: bytes, file: str) -> str | Finding:
         text = data.decode()
     except UnicodeDecodeError as problem:
         if data.startswith(_UTF16):
-            return error(
-                "yaml-not-utf8",
+            return Finding(
+                YAML_NOT_UTF8,
                 Location(file, 1, 1),
                 "the file is UTF-16, not UTF-8",
                 "save it as UTF-8 (in the editor's 'Save with encoding')",
             )
         before = data[: problem.start].decode()
-        return error(
-            "yaml-not-utf8",
+        return Finding(
+            YAML_NOT_UTF8,
             _location(before, len(before), file),
             f"byte 0x{data[problem.start]:02x} at offset {problem.start} is not UTF-8",
             "save the file as UTF-8, or retype the character",
@@ -181,8 +182,8 @@ def _location(text: str, index: int, file: str) -> Location:
 
 
 def _forbidden(text: str, index: int, file: str) -> Finding:
-    return error(
-        "yaml-control-character",
+    return Finding(
+        YAML_CONTROL_CHARACTER,
         _location(text, index, file),
         f"the invisible character U+{ord(text[index]):04X} is not allowed in YAML",
         "delete it; inside double quotes it can be written as an escape such as \\u0007",
@@ -190,8 +191,8 @@ def _forbidden(text: str, index: int, file: str) -> Finding:
 
 
 def _too_large(file: str, limits: Limits, size: int) -> Finding:
-    return error(
-        "yaml-too-large",
+    return Finding(
+        YAML_TOO_LARGE,
         Location(file),
         f"the file has {size} bytes; at most {limits.max_bytes} are read",
         "split it, or keep data out of it",
@@ -199,8 +200,8 @@ def _too_large(file: str, limits: Limits, size: int) -> Finding:
 
 
 def _empty(file: str) -> Finding:
-    return error(
-        "yaml-empty",
+    return Finding(
+        YAML_EMPTY,
         Location(file, 1, 1),
         "the file holds nothing but blank lines and comments",
         "delete the file, or write the document it was meant to hold",

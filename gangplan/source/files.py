@@ -7,10 +7,10 @@ import os
 import pathlib
 import stat
 
-from gangplan.findings import Finding, Location, error
+from gangplan.findings import Finding, Location
+from gangplan.rules.core import FILE_UNREADABLE
 from gangplan.source.document import Document, Limits, load
 
-_RULE = "file-unreadable"
 # Opening a FIFO or a terminal must return at once; neither flag exists on every system.
 _OPEN_FLAGS = os.O_RDONLY
 for _flag in ("O_NONBLOCK", "O_NOCTTY", "O_BINARY"):
@@ -42,12 +42,14 @@ def load_file(
         message, help = _REASONS.get(problem.errno or errno.EIO, reason)
         if problem.errno == errno.ENOENT and path.is_symlink():
             message, help = "the symbolic link leads nowhere", "Replace the link by the file."
-        return None, [error(_RULE, Location(file), message, help)]
+        return None, [Finding(FILE_UNREADABLE, Location(file), message, help)]
     except ValueError:  # a NUL in the path
-        return None, [error(_RULE, Location(file), "the path holds a NUL character", "Rename the file.")]
+        return None, [
+            Finding(FILE_UNREADABLE, Location(file), "the path holds a NUL character", "Rename the file.")
+        ]
     if data is None:
         message = "this is a pipe, socket or device, not a regular file"
-        return None, [error(_RULE, Location(file), message, "Replace it by a file.")]
+        return None, [Finding(FILE_UNREADABLE, Location(file), message, "Replace it by a file.")]
     return load(data, file, limits)
 
 

@@ -12,7 +12,8 @@ from itertools import chain
 
 import yaml
 
-from gangplan.findings import Finding, Location, error
+from gangplan.findings import Finding, Location
+from gangplan.rules.core import YAML_MANY_DOCUMENTS, YAML_SYNTAX
 from gangplan.source.complaint import INDENT, Answer, Case, Spot
 
 _CONFLICT = re.compile(r"(<{7}|>{7}|\|{7}) ")
@@ -26,7 +27,7 @@ def reword(problem: yaml.YAMLError, text: str, file: str) -> Finding:
     """The finding for a parser's error in `text`."""
     mark = getattr(problem, "problem_mark", None)
     if mark is None:
-        return error("yaml-syntax", Location(file), str(problem), "check the characters in the file")
+        return Finding(YAML_SYNTAX, Location(file), str(problem), "check the characters in the file")
     begin = getattr(problem, "context_mark", None) or mark
     wording = f"{getattr(problem, 'context', None) or ''}: {getattr(problem, 'problem', None) or ''}"
     case = Case(
@@ -44,7 +45,7 @@ def reword(problem: yaml.YAMLError, text: str, file: str) -> Finding:
     word = re.compile(r"\S+").match(case.line(answer.spot), answer.spot.column)
     column = answer.spot.column + 1
     where = Location(file, answer.spot.line + 1, column, word.end() + 1 if word else 0)
-    return error(answer.rule, where, answer.message, answer.help)
+    return Finding(answer.rule, where, answer.message, answer.help)
 
 
 def _quote(text: str) -> str:
@@ -235,7 +236,7 @@ def _second_document(case: Case) -> Answer:
     else:
         help = "give it a file of its own"
     message = "a second document begins here; a file holds one"
-    return Answer(case.at, message, help, "yaml-many-documents")
+    return Answer(case.at, message, help, YAML_MANY_DOCUMENTS)
 
 
 def _twice_anchored(case: Case) -> Answer:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from gangplan.findings import Finding, Location, error
+from gangplan.findings import Finding, Location
 from gangplan.model.crds import CrdFiles, read_crd
+from gangplan.rules.policy import CRD_UNREADABLE
 
 SCHEMAS = "schemas"
 IMPORT_AGAIN = "Take it in again: gangplan schema import FILE."
@@ -31,7 +32,7 @@ def _texts(root: Path, folder: str, findings: list[Finding]) -> tuple[str, ...]:
         except (OSError, ValueError) as bad:
             where = Location(path.relative_to(root).as_posix(), 1, 1)
             message = f"the file holds no CRD: {_why(bad)}"
-            findings.append(error("crd-unreadable", where, message, IMPORT_AGAIN))
+            findings.append(Finding(CRD_UNREADABLE, where, message, IMPORT_AGAIN))
     return tuple(texts)
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 from pathlib import Path, PurePosixPath
 
-from gangplan.findings import Finding, Location, error
+from gangplan.findings import Finding, Location
 from gangplan.objects import is_one_line
+from gangplan.rules.core import SPEC_FILE_NAME, SPEC_TEAM
 
 _LOOKED_AT = 65_536  # bytes of a hidden file
 
@@ -26,7 +27,7 @@ def list_specs(root: Path, specs: str, teams: list[str], findings: list[Finding]
         if _is_yaml(name) and not (root / specs / name).is_dir():
             message = "the file stands in no team's folder and would be ignored"
             findings.append(
-                error("spec-team", Location(f"{specs}/{name}"), message, "Move it to specs/<team>/.")
+                Finding(SPEC_TEAM, Location(f"{specs}/{name}"), message, "Move it to specs/<team>/.")
             )
     return sorted(files)
 
@@ -49,12 +50,12 @@ def _list_folder(
                 _list_folder(root, file, team, files, findings)
             elif _is_yaml(entry.name) and not is_one_line(file):
                 message, help = "the name holds a character that cannot be seen", "Rename the file."
-                findings.append(error("spec-file-name", Location(file), message, help))
+                findings.append(Finding(SPEC_FILE_NAME, Location(file), message, help))
             elif _is_yaml(entry.name) and not entry.name.endswith(".yaml"):
                 stem, _, ending = entry.name.rpartition(".")
                 message = f"the file ends in .{ending} and would be ignored"
                 findings.append(
-                    error("spec-file-name", Location(file), message, f"Rename it to {stem}.yaml.")
+                    Finding(SPEC_FILE_NAME, Location(file), message, f"Rename it to {stem}.yaml.")
                 )
             elif entry.name.endswith(".yaml") and PurePosixPath(file).parts[2:] != ("team.yaml",):
                 files.append((file, team))
@@ -75,4 +76,4 @@ def _hidden(root: Path, folder: str, name: str) -> list[Finding]:
     stem = name.lstrip(".").rpartition(".")[0] or "job"
     message = "the file is hidden and would be ignored"
     help = f"Rename it to {stem}.yaml, or remove it."
-    return [error("spec-file-name", Location(f"{folder}/{name}"), message, help)]
+    return [Finding(SPEC_FILE_NAME, Location(f"{folder}/{name}"), message, help)]

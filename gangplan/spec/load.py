@@ -9,7 +9,8 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
-from gangplan.findings import Finding, Fix, error
+from gangplan.findings import Finding, Fix
+from gangplan.rules.core import SPEC_MISSING_FIELD, SPEC_TYPE, SPEC_UNKNOWN_FIELD, SPEC_VALUE
 from gangplan.source import Document, Path
 from gangplan.spec.base import ENV_NAME
 from gangplan.spec.guess import paths_of, unknown_field, wrong_shape, wrong_word
@@ -31,8 +32,8 @@ def parse(model: type[M], document: Document) -> tuple[M | None, list[Finding]]:
     if not isinstance(document.value, dict):
         what = kind_of(document.value)
         return None, [
-            error(
-                "spec-type",
+            Finding(
+                SPEC_TYPE,
                 document.where(()),
                 f"the file holds {what}; expected fields (name: value)",
                 "Start with 'apiVersion: gangplan.dev/v1'.",
@@ -50,11 +51,11 @@ def parse(model: type[M], document: Document) -> tuple[M | None, list[Finding]]:
 
 def _without_followers(found: list[Finding]) -> list[Finding]:
     """Findings without those on a missing field that stands there under another name."""
-    named = {one.message.rpartition("did you mean ")[2] for one in found if one.rule == "spec-unknown-field"}
+    named = {one.message.rpartition("did you mean ")[2] for one in found if one.rule == SPEC_UNKNOWN_FIELD}
     return [
         one
         for one in found
-        if one.rule != "spec-missing-field" or f"{one.message.removesuffix(' is missing')}?" not in named
+        if one.rule != SPEC_MISSING_FIELD or f"{one.message.removesuffix(' is missing')}?" not in named
     ]
 
 
@@ -97,12 +98,12 @@ def _finding(model: type[BaseModel], document: Document, item: Any) -> Finding:
     kind, path = item["type"], _path(document, item["loc"])
     context = item.get("ctx", {})
     if item["loc"] and item["loc"][-1] == "[key]":
-        return error("spec-value", document.where(path, key=True), *_bad_key(path, item))
+        return Finding(SPEC_VALUE, document.where(path, key=True), *_bad_key(path, item))
     if kind == "extra_forbidden":
         return _unknown(model, document, path)
     if kind == "missing":
-        return error(
-            "spec-missing-field",
+        return Finding(
+            SPEC_MISSING_FIELD,
             document.where(path[:-1]),
             f"'{dotted(path)}' is missing",
             _example(model, path),
@@ -111,15 +112,15 @@ def _finding(model: type[BaseModel], document: Document, item: Any) -> Finding:
         where = _inside(document, path, context["message"])
         is_whole = context["message"].startswith(("the command", "word "))  # it names the field itself
         message = context["message"] if is_whole else f"{dotted(path)}: {context['message']}"
-        return error("spec-value", where, message, context["help"])
+        return Finding(SPEC_VALUE, where, message, context["help"])
     if kind == "literal_error":
         return _choice(model, document, path, item)
     message, help = plain(kind, context, item["input"], path)
     if help.startswith("Quote it"):
         help = f'Quote it: "{document.text(path)}".'  # as written: 007, not 7
-    rule = "spec-type" if kind.endswith("_type") else "spec-value"
+    rule = SPEC_TYPE if kind.endswith("_type") else SPEC_VALUE
     help = help or wrong_shape(path, kind, item["input"], document.text(path)) or _example(model, path)
-    return error(rule, document.where(path), message, help)
+    return Finding(rule, document.where(path), message, help)
 
 
 def _inside(document: Document, path: Path, message: str) -> Any:
@@ -163,7 +164,7 @@ def _unknown(model: type[BaseModel], document: Document, path: Path) -> Finding:
         told = told._replace(
             help=f"Move {path[-1]}: out of {dotted(path[:-1])}, to the top level of the file."
         )
-    return error("spec-unknown-field", document.where(path, key=True), told.message, told.help)
+    return Finding(SPEC_UNKNOWN_FIELD, document.where(path, key=True), told.message, told.help)
 
 
 def _block_of(annotation: Any) -> type[BaseModel] | None:
@@ -176,7 +177,7 @@ def _choice(model: type[BaseModel], document: Document, path: Path, item: Any) -
     """A value outside a fixed set, with the member that was probably meant."""
     allowed = re.findall(r"'([^']*)'", str(item["ctx"]["expected"]))
     told = wrong_word(model.__name__, path, allowed, item["input"])
-    return error("spec-value", document.where(path), told.message, told.help)
+    return Finding(SPEC_VALUE, document.where(path), told.message, told.help)
 
 
 def _bad_key(path: Path, item: Any) -> tuple[str, str]:

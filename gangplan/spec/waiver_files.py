@@ -6,7 +6,8 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from gangplan.findings import Finding, Location, error
+from gangplan.findings import Finding, Location
+from gangplan.rules.core import SPEC_FILE_NAME
 from gangplan.source import Document, load_file
 from gangplan.spec.load import parse
 from gangplan.spec.waiver import Waiver
@@ -45,7 +46,7 @@ def load_waivers(root: Path, findings: list[Finding]) -> tuple[WaiverFile, ...]:
             continue
         if ending != ".yaml":
             message, help = f"the file ends in {ending} and would be ignored", f"Rename it to {stem}.yaml."
-            findings.append(error("spec-file-name", Location(file), message, help))
+            findings.append(Finding(SPEC_FILE_NAME, Location(file), message, help))
             continue
         document, found = load_file(folder / name, file)
         findings += found

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from gangplan.findings import Location
-from gangplan.validate.apiserver.schema_messages import dotted
+from gangplan.validate.problems import dotted
 
 Path = tuple[str | int, ...]
 

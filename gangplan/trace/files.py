@@ -8,7 +8,7 @@ from typing import Any
 from gangplan.findings import Location
 from gangplan.source import Document
 from gangplan.trace.cause import Cause, Path
-from gangplan.validate.apiserver.schema_messages import dotted
+from gangplan.validate.problems import dotted
 
 NAMES = {
     "spec": "the spec",

@@ -15,7 +15,7 @@ from gangplan.trace.files import Files
 from gangplan.trace.patched import generated_path, is_touched, patch_causes
 from gangplan.trace.run import TABLES
 from gangplan.trace.table import looked_up
-from gangplan.validate.apiserver.schema_messages import dotted
+from gangplan.validate.problems import dotted
 
 # The index of an object and a path in it, to where that field comes from.
 Tracer = Callable[[int, Path], Trace]

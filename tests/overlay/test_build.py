@@ -13,10 +13,10 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from gangplan.errors import UserError
-from gangplan.findings import Severity
 from gangplan.objects import Body, dump, dump_all
 from gangplan.overlay import Builder, Component, PatchError, load_component
 from gangplan.pipeline.stages import Request, preview
+from gangplan.rules.model import Severity
 from gangplan.tools.kustomize import require_engine
 from tests import workspaces
 

@@ -15,7 +15,7 @@ from gangplan.packs.kinds import kind_of
 from gangplan.packs.model import Fact
 from gangplan.packs.read import shipped_folder, shipped_packs
 from gangplan.resolve.facts import facts
-from gangplan.rules import PACKS, rules
+from gangplan.rulebook import PACKS, rules
 from gangplan.waivers import policies_of
 from gangplan.workspace import load
 from tests.workspaces import CLUSTER, REPOSITORY, STOCK, Outcome, gangplan, write

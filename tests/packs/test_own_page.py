@@ -12,9 +12,8 @@ from gangplan.commands.docs import pages
 from gangplan.errors import Exit
 from gangplan.packs.facts import FACTS
 from gangplan.packs.model import Pack, PackPolicy
-from gangplan.rules import built_in, shipped
+from gangplan.rulebook import built_in, shipped
 from gangplan.source import load_objects
-from gangplan.waivers import may_be_waived
 from tests.workspaces import STOCK, gangplan, write
 
 PAGE = pages()["own-policies.md"]
@@ -105,6 +104,6 @@ def test_pages_say_what_can_be_waived() -> None:
         page = pages()[file]
         for rule in sections if file == "rules.md" else set(shipped()) - set(built_in()):
             section = page.split(f"### {rule}\n")[1].split("\n### ")[0]
-            may = may_be_waived(shipped()[rule])
+            may = shipped()[rule].may_be_waived
             assert ("A waiver may excuse it." in section) == (may and file == "rules.md")
             assert ("No waiver may excuse it." in section) == (not may and file == "policies.md")

@@ -20,8 +20,8 @@ from gangplan.packs.read import PackFolder, find, names
 from gangplan.policy.cases import judge_cases, suites
 from gangplan.policy.checks import check_policies, police_of, policy_sources
 from gangplan.resolve.facts import ENCRYPTING, REGIMES, facts
-from gangplan.rules import PACKS as FOLDER
-from gangplan.rules import built_in, rules
+from gangplan.rulebook import PACKS as FOLDER
+from gangplan.rulebook import built_in, rules
 from gangplan.source import load_objects
 from gangplan.validate.apiserver.policy.model import Written
 from gangplan.validate.apiserver.policy.read import read
@@ -95,7 +95,7 @@ def test_a_policy_fails_closed_and_says_what_it_saw(name: str, policy: str) -> N
 def test_a_page_names_rules_that_exist(name: str, policy: str) -> None:
     page = pack(name).pack.policies[policy]
     assert set(page.told_by) <= set(built_in())
-    assert rules()[policy].title == page.title
+    assert rules()[policy].summary == page.title
 
 
 @pytest.mark.parametrize("suite", suites(NOWHERE), ids=lambda suite: suite.pack)

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from gangplan.findings import Severity
 from gangplan.pipeline.stages import Request, Result, preview
+from gangplan.rules.model import Severity
 from tests import workspaces
 
 MPI = "mpirun -np 8 --bind-to none --map-by slot -x PATH -x LD_LIBRARY_PATH"

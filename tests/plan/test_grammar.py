@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gangplan.findings import Severity
 from gangplan.plan.launchers import FAMILIES, Mpi, UnreadableError, find
 from gangplan.plan.launchers.foreign import FOREIGN
 from gangplan.plan.launchers.programs import MPI_PROGRAMS
 from gangplan.plan.launchers.training import ACCELERATE, DEEPSPEED, HOROVODRUN, TORCH_LAUNCH, TORCHRUN
+from gangplan.rules.model import Severity
 from tests import workspaces
 from tests.launchers import IMAGES, MARK, command_lines, junk, right_lines
 from tests.plan.asking import decided

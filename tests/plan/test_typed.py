@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gangplan.findings import Severity
+from gangplan.rules.model import Severity
 from gangplan.source import load
 from tests.plan.asking import decided
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gangplan.findings import Severity
+from gangplan.rules.model import Severity
 from gangplan.source import load_several
 from gangplan.validate.apiserver.policy.model import Written
 from gangplan.validate.apiserver.policy.read import Reading, read

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gangplan.findings import Severity
+from gangplan.rules.model import Severity
 from gangplan.validate.apiserver.policy.evaluate import OUT_OF_BUDGET
 from gangplan.validate.apiserver.policy.judge import Bench, Violation, namespaces_of
 from gangplan.validate.apiserver.policy.kinds import Kinds, guessed

@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 import yaml
 
-from gangplan.findings import Finding, Location, Severity
+from gangplan.findings import Finding, Location
 from gangplan.policy.checks import Police, police_findings, police_of
 from gangplan.policy.export import settled
-from gangplan.rules import PACKS
+from gangplan.rulebook import PACKS, policy_rule
+from gangplan.rules.model import Severity
 from gangplan.trace import Trace
 from gangplan.workspace import load
 from tests.workspaces import CLUSTER, STOCK, write
@@ -64,7 +65,7 @@ def test_a_policy_is_quiet_where_a_rule_told_the_cause(tmp_path: Path) -> None:
     body = yaml.safe_load(case)["object"]
 
     def told(*before: str) -> list[str]:
-        others = [Finding(rule, Severity.ERROR, SPEC, "", "") for rule in before]
+        others = [Finding(policy_rule(rule), SPEC, "", "") for rule in before]
         return [one.rule for one in police_findings(baseline, [body], tracer, others)]
 
     assert "host-namespaces" in told()

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from gangplan.findings import Severity
+from gangplan.rules.model import Severity
 from tests.promise.patched import OVERLAY, verdict, workspace
 
 FILE = yaml.safe_load(Path(__file__).with_name("cases.yaml").read_text(encoding="utf-8"))

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import Phase, given, settings
 
 from gangplan.commands.schema import schema_of
-from gangplan.findings import Finding, Severity
+from gangplan.findings import Finding
 from gangplan.report import sarif as sarif_module
 from gangplan.report.escape import log_line, visible, whole, xml
 from gangplan.report.github import MOST_OF_A_LEVEL, github_report, step_summary
@@ -23,6 +23,7 @@ from gangplan.report.markdown import MARKER, MOST_BYTES, markdown_report
 from gangplan.report.model import Report, is_waived, title, waiver_words
 from gangplan.report.sarif import FINGERPRINT, sarif_report
 from gangplan.report.text import whole_text
+from gangplan.rules.model import Severity
 from tests.report import readers
 from tests.report.samples import FINDINGS, NASTY, WAIVER, all_kinds, finding, report
 

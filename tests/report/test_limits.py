@@ -13,13 +13,14 @@ from pathlib import Path
 import pytest
 
 from gangplan.errors import Exit
-from gangplan.findings import Finding, Fix, Location, Severity
+from gangplan.findings import Finding, Fix, Location
 from gangplan.report.github import github_report, step_summary
 from gangplan.report.gitlab import gitlab_report
 from gangplan.report.json import findings_part
 from gangplan.report.junit import junit_report
 from gangplan.report.markdown import MOST_BYTES, markdown_report
 from gangplan.report.sarif import sarif_report
+from gangplan.rulebook import policy_rule
 from tests import workspaces
 from tests.report import readers
 from tests.report.samples import all_kinds, finding, report
@@ -117,9 +118,9 @@ def test_a_region_has_both_ends() -> None:
     cases = {
         (8, 9, 8, 10): finding("a"),
         (1, 1, 1, 1): finding("b", line=0),
-        (8, 9, 8, 13): Finding("spec-value", Severity.ERROR, where, "c", fix=fix),
-        (8, 9, 8, 10, 0): Finding("spec-value", Severity.ERROR, where, "d", fix=elsewhere),
-        (7, 1, 7, 1): Finding("spec-value", Severity.ERROR, Location(where.file, 7, 0), "e"),
+        (8, 9, 8, 13): Finding(policy_rule("spec-value"), where, "c", fix=fix),
+        (8, 9, 8, 10, 0): Finding(policy_rule("spec-value"), where, "d", fix=elsewhere),
+        (7, 1, 7, 1): Finding(policy_rule("spec-value"), Location(where.file, 7, 0), "e"),
     }
     for ends, one in cases.items():
         (result,) = readers.sarif(sarif_report(report(one)))["results"]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from gangplan.findings import Severity
 from gangplan.pipeline.stages import Request, Result, preview
+from gangplan.rules.model import Severity
 from tests import workspaces
 
 SPEC = "apiVersion: gangplan.dev/v1\nkind: TrainingJob\nimage: openmpi\ncommand: [p]\nworkers: 2\n"

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from gangplan.findings import Severity
 from gangplan.model.job import Job
 from gangplan.model.profiles import Profile
 from gangplan.pipeline.stages import Request, preview
 from gangplan.resolve.image import mirrored
+from gangplan.rules.model import Severity
 from gangplan.spec.cluster import Mirror
 from gangplan.spec.job import TrainingJob
 from tests import workspaces

@@ -9,7 +9,7 @@ import yaml
 
 from gangplan import policies
 from gangplan.resolve.image import FIPS_PACK
-from gangplan.rules import rules
+from gangplan.rulebook import rules
 from tests import workspaces
 from tests.workspaces import gangplan
 

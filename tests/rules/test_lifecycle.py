@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 import yaml
 
-from gangplan.findings import Severity
-from gangplan.validate.apiserver.schema_messages import Problem
+from gangplan.rules.model import Severity
 from gangplan.validate.gate import judge_built
+from gangplan.validate.problems import Problem
 from tests.validate.cases import CLUSTERS
 from tests.validate.test_consistency import STARTS, changed, clusters, objects
 

@@ -6,12 +6,16 @@ import subprocess
 from pathlib import Path
 
 from gangplan.errors import Exit
-from gangplan.rules import HEADERS, Example
+from gangplan.rules.model import Example
 from tests import workspaces
 from tests.standing import base as shared
 from tests.workspaces import Outcome, gangplan
 
 OVERLAY = "overlays/lab/kustomization.yaml"
+# How a file begins that an example only adds to.
+HEADERS = {
+    "patch": "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\npatches:\n",
+}
 
 
 def build(root: Path, example: Example, side: str | None) -> Outcome:

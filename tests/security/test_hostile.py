@@ -9,9 +9,9 @@ import pytest
 import yaml
 
 from gangplan.errors import Exit
-from gangplan.rules import HEADERS
 from gangplan.source import load_objects
 from tests import workspaces
+from tests.rules.worlds import HEADERS
 from tests.workspaces import gangplan
 
 CASES: dict[str, dict[str, Any]] = yaml.safe_load(

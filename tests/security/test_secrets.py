@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from gangplan.commands.reports import FORMATS
 from gangplan.errors import Exit
-from gangplan.findings import Location, error
+from gangplan.findings import Finding, Location
 from gangplan.pipeline.scan import without
 from gangplan.validate.secrets import HIDDEN, entropy, hidden, secrets_in
 from tests import workspaces
@@ -163,7 +163,7 @@ def test_a_secret_that_is_part_of_another(is_turned: bool) -> None:
     long = f"https://u:{short}tail-of-the-longer-one@h"
     secrets = [short, long][:: -1 if is_turned else 1]
     assert hidden(f"bad {long}, {short}", secrets) == f"bad {HIDDEN}, {HIDDEN}"
-    finding = error("spec-value", Location("x", 1, 1), f"bad {long}", f"not {short}")
+    finding = Finding("spec-value", Location("x", 1, 1), f"bad {long}", f"not {short}")
     (told,) = without([finding], dict.fromkeys(secrets).keys())
     assert (told.message, told.help) == (f"bad {HIDDEN}", f"Not {HIDDEN}.")
 

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 import yaml
 
-from gangplan.findings import Finding, Severity
+from gangplan.findings import Finding
 from gangplan.pipeline.stages import Request, preview
+from gangplan.rules.model import Severity
 from tests.trace import mutations, worlds
 from tests.trace.mutations import Wrong, dumped, mutated
 from tests.workspaces import write

@@ -6,7 +6,7 @@ import pytest
 
 from gangplan.findings import Location
 from gangplan.trace.cause import Cause, Path, trace_of
-from gangplan.validate.apiserver.schema_messages import dotted
+from gangplan.validate.problems import dotted
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from gangplan.findings import Finding, Severity
+from gangplan.findings import Finding
 from gangplan.pipeline.stages import Request, preview
+from gangplan.rules.model import Severity
 from tests.workspaces import sample
 
 CPU, NLP = "specs/research/quickstart-cpu.yaml", "specs/nlp/production-retrain.yaml"

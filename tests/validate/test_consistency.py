@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from gangplan.validate.apiserver.forms import RULE
+from gangplan.rules.objects import OBJECT_INVALID
 from gangplan.validate.apiserver.schema import SchemaVersions
 from gangplan.validate.gate import judge
 from tests.validate.cases import CLUSTERS
@@ -73,7 +73,7 @@ def test_what_does_not_fit_together_is_told(case: dict[str, Any]) -> None:
         if "says" not in case:
             assert found == []
             continue
-        assert {one.rule for one in found} == {RULE}, found
+        assert {one.rule for one in found} == {OBJECT_INVALID}, found
         said = [one for one in found if case["says"] in f"{one.message} {one.help}"]
         assert said, found
         # The problem stands where the change is, or right above or below it.

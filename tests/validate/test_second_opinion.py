@@ -40,11 +40,11 @@ def _examples_of_rules(folder: Path) -> Iterator[tuple[Path, Path, str]]:
     """The `after` side of every page, rendered."""
     for rule in RULES:
         assert rule.example
-        root = folder / rule.id
+        root = folder / rule
         put(root, rule.example, "after")
         with rendered_aside(Request(root.resolve(), engine="serial")) as (result, tree):
-            assert not result.has_errors, rule.id
-            yield root, tree, rule.id
+            assert not result.has_errors, rule
+            yield root, tree, rule
 
 
 def test_it_agrees_with_everything_that_passes(

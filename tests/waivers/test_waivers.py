@@ -10,12 +10,13 @@ import pytest
 import yaml
 
 from gangplan.errors import Exit
-from gangplan.findings import Finding, Location, Severity, Waived, in_order, worst
+from gangplan.findings import Finding, Location, Waived, in_order, worst
 from gangplan.model.quantity import parse_memory
 from gangplan.resolve.waiver_checks import known_policies
-from gangplan.rules import rules
+from gangplan.rulebook import policy_rule, rules, topic_of
+from gangplan.rules.model import Severity
 from gangplan.spec.waiver_files import load_waivers
-from gangplan.waivers import Subject, excuse, is_policy, marks, may_be_waived, unmarked
+from gangplan.waivers import Subject, excuse, is_policy, marks, unmarked
 from tests import workspaces
 from tests.workspaces import Outcome, gangplan, write
 
@@ -180,12 +181,14 @@ def test_a_platform_file(root: Path) -> None:
 
 def test_only_few_rules_can_be_waived() -> None:
     """A waiver must not hide a run that cannot work: nothing of these topics, and no schema."""
-    waivable = {name for name, page in rules().items() if may_be_waived(page)}
+    waivable = {name for name, page in rules().items() if page.may_be_waived}
     assert "schema" not in waivable
     assert "never-admitted" not in waivable
-    assert not {name for name in waivable if rules()[name].topic in ("core", "nodes", "admission", "objects")}
+    assert not {
+        name for name in waivable if topic_of(rules()[name]) in ("core", "nodes", "admission", "objects")
+    }
     assert 10 <= len([name for name in waivable if not is_policy(name)]) <= 40
-    assert not may_be_waived(rules()["waiver-granted"]), "or a label by hand would waive the guard of labels"
+    assert not rules()["waiver-granted"].may_be_waived, "or a label by hand would waive the guard of labels"
 
 
 @pytest.mark.parametrize(
@@ -386,7 +389,7 @@ def test_a_policy_finding_is_excused_by_its_name(tmp_path: Path) -> None:
     findings: list[Finding] = []
     waivers = load_waivers(tmp_path, findings)
     assert not findings
-    found = Finding("own-policy", Severity.ERROR, Location("specs/nlp/a.yaml", 1, 1), "no")
+    found = Finding(policy_rule("own-policy"), Location("specs/nlp/a.yaml", 1, 1), "no")
     small = Subject("lab", "nlp", "a", {"memory": parse_memory("64Gi")})
     large = Subject("lab", "nlp", "a", {"memory": parse_memory("65Gi")})
     assert [one.counts for one in excuse([found], waivers, small)] == [False]
@@ -397,9 +400,9 @@ def test_a_policy_finding_is_excused_by_its_name(tmp_path: Path) -> None:
 
 def test_order_and_worst() -> None:
     where = Location("specs/nlp/a.yaml", 1, 1)
-    live = Finding("schema", Severity.ERROR, where, "no")
-    quiet = Finding("schema", Severity.ERROR, where, "no", waiver=Waived(where, "2027-01-31", "r", "a"))
-    over = Finding("schema", Severity.ERROR, where, "no", waiver=Waived(where, "2020-01-31", "r", "a", True))
+    live = Finding(policy_rule("schema"), where, "no")
+    quiet = Finding(policy_rule("schema"), where, "no", waiver=Waived(where, "2027-01-31", "r", "a"))
+    over = Finding(policy_rule("schema"), where, "no", waiver=Waived(where, "2020-01-31", "r", "a", True))
     assert in_order([quiet, live, quiet]) == [live, quiet]
     assert [worst([one]) for one in (live, quiet, over)] == [Severity.ERROR, None, Severity.ERROR]
 
@@ -483,4 +486,4 @@ def test_every_binding_leaves_waived_objects_alone(root: Path) -> None:
         policy = body["spec"]["policyName"]
         asked = body["spec"]["matchResources"].get("objectSelector", {}).get("matchExpressions", [])
         mark = {"key": f"gangplan.dev/waived-{policy}", "operator": "DoesNotExist"}
-        assert (mark in asked) == may_be_waived(rules()[policy])
+        assert (mark in asked) == rules()[policy].may_be_waived

@@ -9,9 +9,9 @@ from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from typing import Any
 
 from gangplan.model.quantity import Quantity, QuantityError, parse
-from gangplan.validate.apiserver.schema_messages import Problem, Step
+from gangplan.rules.objects import OBJECT_INVALID
+from gangplan.validate.problems import Problem, Step
 
-RULE = "object-invalid"
 Body = dict[str, Any]
 Path = tuple[Step, ...]
 Found = Iterator[Problem]
@@ -31,7 +31,7 @@ MOST = Quantity.of(10**40)
 
 def problem(path: Path, message: str, help: str = "") -> Problem:
     """A problem of this rule."""
-    return Problem(path, message, help, RULE)
+    return Problem(path, message, help, OBJECT_INVALID)
 
 
 def is_label_1035(name: str) -> bool:

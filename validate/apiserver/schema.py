@@ -17,7 +17,8 @@ from typing import Any, Protocol
 
 from gangplan.validate.apiserver import schema_messages as words
 from gangplan.validate.apiserver.schema_lists import has_repeats, keyed_lists, repeats
-from gangplan.validate.apiserver.schema_messages import Problem, Schema
+from gangplan.validate.apiserver.schema_messages import Schema
+from gangplan.validate.problems import Problem, in_order
 
 SCHEMA_FILES = Path(__file__).parent / "schemas"
 # Groups that an add-on serves; every other group belongs to Kubernetes itself.
@@ -97,7 +98,7 @@ class Engine:
             # Of a mapping that has no fields at all, the engine names a value and not the mapping.
             for problem in words.explain(self.schema, path, list(error.schema_path), at(body, path), None):
                 found.append(self._other_minor(problem, list(error.schema_path)))
-        return words.in_order(found) or [Problem((), "the object breaks its schema")]
+        return in_order(found) or [Problem((), "the object breaks its schema")]
 
     def _other_minor(self, problem: Problem, schema_path: list[str | int]) -> Problem:
         """The problem of an unknown field, with the other minors of the component that do have the field."""
@@ -274,6 +275,4 @@ def problems_reference(body: dict[str, Any], versions: SchemaVersions) -> list[P
     extend: Any = validators.extend  # untyped
     validator = extend(Draft202012Validator, {"pattern": pattern})(engine.schema)
     found = [Problem(tuple(error.absolute_path), error.message) for error in validator.iter_errors(body)]
-    return words.in_order(
-        [*found, *repeats(body, keyed_lists(engine.schema, engine.schema["$defs"], {}), ())]
-    )
+    return in_order([*found, *repeats(body, keyed_lists(engine.schema, engine.schema["$defs"], {}), ())])

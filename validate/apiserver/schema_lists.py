@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from gangplan.validate.apiserver import schema_messages as words
-from gangplan.validate.apiserver.schema_messages import Problem, Schema, Step
+from gangplan.validate.apiserver.schema_messages import Schema
+from gangplan.validate.problems import Problem, Step
 
 LIST_KEYS = "x-kubernetes-list-map-keys"
 # A missing key counts as its default: two ports 80, one of them said to be TCP, are the same.

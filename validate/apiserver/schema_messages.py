@@ -5,17 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any
 
-from gangplan.findings import Severity
 from gangplan.re2 import PatternError, UnknownScriptError, compiled
+from gangplan.rules.objects import SCHEMA_MISSING
+from gangplan.validate.problems import Problem, Step, dotted, place
 
 Schema = dict[str, Any]
-Step = str | int
 
-RULE = "schema"
-RULE_MISSING = "schema-missing"
 
 TYPE_WORDS = {
     "string": "a text",
@@ -28,45 +25,6 @@ TYPE_WORDS = {
 }
 COMBINATORS = {"if", "then", "else", "allOf", "anyOf", "oneOf", "not"}
 Words = Callable[[tuple[Step, ...], Any, Schema, Any], "list[Problem]"]
-SIMPLE_NAME = re.compile(r"[A-Za-z_][-A-Za-z0-9_]*")
-
-
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """One thing wrong with an object. `path` leads to the field, or to where a missing one belongs.
-
-    `field` names the field of the spec that is to blame (as in `Job.origins`), where a proof knows it.
-    """
-
-    path: tuple[Step, ...]
-    message: str
-    help: str = ""
-    rule: str = RULE
-    severity: Severity = Severity.ERROR
-    field: str = ""
-
-
-def in_order(found: Iterable[Problem]) -> list[Problem]:
-    """Sorted by path, without repeats."""
-    return sorted(set(found), key=lambda one: ([(isinstance(at, str), at) for at in one.path], one.message))
-
-
-def dotted(path: Iterable[Step]) -> str:
-    """`spec.trainer.env[0].name`, `metadata.labels['example.com/team']`; "" for the object itself."""
-    out = ""
-    for step in path:
-        if isinstance(step, int):
-            out += f"[{step}]"
-        elif SIMPLE_NAME.fullmatch(step):
-            out += f".{step}" if out else step
-        else:
-            out += f"[{step!r}]"
-    return out
-
-
-def place(path: Iterable[Step]) -> str:
-    """The path as the subject of a sentence."""
-    return dotted(path) or "the object"
 
 
 def value_words(value: Any) -> str:
@@ -246,13 +204,15 @@ def no_identity(body: dict[str, Any]) -> list[Problem]:
 def not_installed(api_version: str, kind: str, component: str) -> Problem:
     """The cluster does not state a version of the component that serves the kind."""
     message = f"{kind} ({api_version}) cannot be checked: the cluster states no {component} version"
-    return Problem(("apiVersion",), message, f"state the {component} version in cluster.yaml", RULE_MISSING)
+    return Problem(("apiVersion",), message, f"state the {component} version in cluster.yaml", SCHEMA_MISSING)
 
 
 def unknown_version(api_version: str, kind: str, component: str, minor: str, known: list[str]) -> Problem:
     """A minor that no schema was made for."""
     message = f"{kind} ({api_version}) cannot be checked: no schema for {component} {minor}"
-    return Problem(("apiVersion",), message, f"known {component} versions: {', '.join(known)}", RULE_MISSING)
+    return Problem(
+        ("apiVersion",), message, f"known {component} versions: {', '.join(known)}", SCHEMA_MISSING
+    )
 
 
 def unknown_kind(api_version: str, kind: str, component: str, minor: str, known: Iterable[str]) -> Problem:
@@ -262,10 +222,10 @@ def unknown_kind(api_version: str, kind: str, component: str, minor: str, known:
     if served:
         by = "" if component == "addons" else f" by {component} {minor}"
         message = f"{kind} is not served as {api_version}{by}"
-        return Problem(("apiVersion",), message, f"served as: {', '.join(served)}", RULE_MISSING)
+        return Problem(("apiVersion",), message, f"served as: {', '.join(served)}", SCHEMA_MISSING)
     near = nearest(kind, [name for _, name in pairs])
     message = f"{kind} ({api_version}) cannot be checked: no schema for this kind"
-    return Problem(("kind",), message, f"did you mean {near!r}?" if near else "", RULE_MISSING)
+    return Problem(("kind",), message, f"did you mean {near!r}?" if near else "", SCHEMA_MISSING)
 
 
 # Hints.

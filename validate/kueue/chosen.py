@@ -12,7 +12,7 @@ from gangplan.validate.kueue.annotations import TopologyRequest
 from gangplan.validate.kueue.model import (
     EXCEEDS,
     MISCONFIGURED,
-    NO_FLAVOR,
+    NO_MATCHING_FLAVOR,
     PODS,
     TOPOLOGY,
     WAITING,
@@ -23,7 +23,7 @@ from gangplan.validate.kueue.model import (
 from gangplan.validate.kueue.quota import Key
 from gangplan.validate.kueue.standing import Queue
 
-SEVERITY = {"": 0, MISCONFIGURED: 0, TOPOLOGY: 1, WAITING: 2, EXCEEDS: 3, NO_FLAVOR: 4}
+SEVERITY = {"": 0, MISCONFIGURED: 0, TOPOLOGY: 1, WAITING: 2, EXCEEDS: 3, NO_MATCHING_FLAVOR: 4}
 FIT, WAITS, NO_FIT = 2, 1, 0
 
 
@@ -120,7 +120,7 @@ def no_fit_reason(queue: Queue, assignment: Assignment) -> str:
         if one.mode != NO_FIT:
             continue
         if not one.attempts:
-            overall = worse(overall, NO_FLAVOR)
+            overall = worse(overall, NO_MATCHING_FLAVOR)
             continue
         least: dict[int, str] = {}
         for flavor, (mode, why) in one.attempts.items():
@@ -132,4 +132,4 @@ def no_fit_reason(queue: Queue, assignment: Assignment) -> str:
             overall = worse(overall, why)
     if any(one.error for one in assignment.chosen):
         return overall or MISCONFIGURED
-    return overall or NO_FLAVOR
+    return overall or NO_MATCHING_FLAVOR

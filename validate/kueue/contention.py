@@ -10,11 +10,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from gangplan.findings import Severity
 from gangplan.model.amounts import say
+from gangplan.rules.contention import PREEMPTIBLE_WITHOUT_CHECKPOINT
+from gangplan.rules.model import NOTE
 from gangplan.validate.apiserver.forms import Body
 from gangplan.validate.apiserver.labels import has_all
-from gangplan.validate.apiserver.schema_messages import Problem
 from gangplan.validate.kueue import Verdict, judge, verdict_of
 from gangplan.validate.kueue.matching import untolerated
 from gangplan.validate.kueue.model import PodSet, exact
@@ -22,9 +22,9 @@ from gangplan.validate.kueue.podsets import job_of, pod_sets
 from gangplan.validate.kueue.requests import adjusted, requests_of
 from gangplan.validate.kueue.standing import read
 from gangplan.validate.kueue.tree import Key, members, root_of
+from gangplan.validate.problems import Problem
 from gangplan.validate.world import NodeGroup, Run, World
 
-RULE = "preemptible-without-checkpoint"
 PRIORITY = "kueue.x-k8s.io/priority-class"
 DIRECTORY, RESUME = "CHECKPOINT_DIR", "CHECKPOINT_RESUME"
 HELP = "Add checkpoint: {to: CLAIM} and load CHECKPOINT_DIR when the program starts"
@@ -93,8 +93,7 @@ def _taken_back(verdict: Verdict, owner: str) -> Problem:
         f"the run borrows {say(resource, amount)} of flavor {flavor} even when its queue is idle; when"
         f" {owner} wants its quota back, the run is stopped, and without a checkpoint all its work is lost",
         f"{HELP}, or ask for no more than the team's own quota.",
-        RULE,
-        Severity.WARNING,
+        PREEMPTIBLE_WITHOUT_CHECKPOINT,
         "workers",
     )
 
@@ -106,9 +105,9 @@ def _outranked(above: str) -> Problem:
         f"runs of its own queue with priority {above} take the place of this one, which then starts again"
         " from nothing: it has no checkpoint",
         f"{HELP}, or raise its priority.",
-        RULE,
-        Severity.NOTE,
+        PREEMPTIBLE_WITHOUT_CHECKPOINT,
         "priority",
+        NOTE,
     )
 
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from gangplan.findings import Severity
 from gangplan.model.job import Job
-from gangplan.validate.apiserver.schema_messages import Problem
+from gangplan.rules.platform import ADMITTED_ELSEWHERE
 from gangplan.validate.kueue.model import Verdict
+from gangplan.validate.problems import Problem
 
-RULE = "admitted-elsewhere"
 TITLES = {"launcher": "the launcher is", "node": "workers are"}
 
 
@@ -32,8 +31,7 @@ def elsewhere(job: Job, verdict: Verdict) -> Iterator[Problem]:
                 f" '{other}': nothing in the pods keeps them off its nodes, and its quota is spent",
                 f"Give pool '{pool.name}' a label of its own, such as labels:"
                 f" {{node.example.com/pool: {pool.name}}}, or quota that is large enough.",
-                RULE,
-                Severity.WARNING,
+                ADMITTED_ELSEWHERE,
                 field="nodePool",
             )
             return

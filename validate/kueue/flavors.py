@@ -25,7 +25,7 @@ from gangplan.validate.kueue.chosen import (
 from gangplan.validate.kueue.matching import fits_flavor, untolerated
 from gangplan.validate.kueue.model import (
     EXCEEDS,
-    NO_FLAVOR,
+    NO_MATCHING_FLAVOR,
     PODS,
     WAITING,
     Amounts,
@@ -134,7 +134,7 @@ class Assigner:
             if wrong:
                 reasons.append(wrong)
                 mismatches[flavor] = wrong
-                attempt(found, flavor, NO_FIT, NO_FLAVOR)
+                attempt(found, flavor, NO_FIT, NO_MATCHING_FLAVOR)
                 continue
             modes, mode, said, why = self._fits(members, flavor, mine, out, shortages)
             reasons += said

@@ -16,7 +16,7 @@ Usage = Mapping[str, Mapping[str, Mapping[str, Fraction]]]
 Amounts = dict[str, int]  # resource -> thousandths of a core, or whole bytes and devices
 
 # Reasons of the condition QuotaReserved (KEP-10852; apis/kueue/v1beta2/workload_types.go, Kueue v0.19.2).
-NO_FLAVOR = "NoMatchingFlavor"
+NO_MATCHING_FLAVOR = "NoMatchingFlavor"
 EXCEEDS = "ExceedsMaxQuota"
 TOPOLOGY = "TopologyPlacementFailed"
 MISCONFIGURED = "Misconfigured"

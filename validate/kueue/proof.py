@@ -9,16 +9,16 @@ from dataclasses import replace
 from fractions import Fraction
 
 from gangplan.model.amounts import bare, say
+from gangplan.rules.admission import NEVER_ADMITTED, NO_FLAVOR, NO_TOPOLOGY, NOT_QUEUED, OVER_QUOTA
 from gangplan.validate.apiserver.forms import Body
 from gangplan.validate.apiserver.labels import has_all
-from gangplan.validate.apiserver.schema_messages import Problem
 from gangplan.validate.kueue import queues
 from gangplan.validate.kueue.annotations import SIZE
 from gangplan.validate.kueue.elsewhere import elsewhere
 from gangplan.validate.kueue.model import (
     CPU,
     EXCEEDS,
-    NO_FLAVOR,
+    NO_MATCHING_FLAVOR,
     TOPOLOGY,
     Shortage,
     Verdict,
@@ -29,10 +29,9 @@ from gangplan.validate.kueue.podsets import job_of, pod_sets
 from gangplan.validate.kueue.refusals import PRIORITY, QUEUE
 from gangplan.validate.kueue.solver import judge, verdict_of, version_of
 from gangplan.validate.kueue.standing import read
+from gangplan.validate.problems import Problem
 from gangplan.validate.world import Run, World
 
-OVER_QUOTA, NO_FIT_FLAVOR, NO_DOMAIN = "over-quota", "no-flavor", "no-topology"
-NEVER, UNQUEUED = "never-admitted", "not-queued"
 WORKERS: tuple[str | int, ...] = ("spec", "trainer", "numNodes")
 # The object that is to blame -> the field of the spec, and the place in the TrainJob, that name it.
 BLAMED: dict[str, tuple[str, tuple[str | int, ...]]] = {
@@ -59,12 +58,12 @@ def admission(world: World, run: Run) -> Iterator[tuple[int, Problem]]:
     if _is_told(world, verdict):
         return
     # A resource that no flavor of the queue has is short of nothing that could be counted.
-    if verdict.cause not in (EXCEEDS, NO_FLAVOR, TOPOLOGY) or (
+    if verdict.cause not in (EXCEEDS, NO_MATCHING_FLAVOR, TOPOLOGY) or (
         verdict.cause == EXCEEDS and not verdict.shortages
     ):
         field, path = BLAMED.get(verdict.about, (_named(world, run, verdict.cause_message), ()))
         message = f"the run is never admitted: {verdict.cause_message}"
-        yield found[0], Problem(path, message, _help_of(verdict), NEVER, field=field)
+        yield found[0], Problem(path, message, _help_of(verdict), NEVER_ADMITTED, field=field)
         return
     verdict = aimed(world, run.bodies, verdict)
     field, most = _most_workers(world, run, verdict)
@@ -76,9 +75,9 @@ def admission(world: World, run: Run) -> Iterator[tuple[int, Problem]]:
             f"{_smallest_change(world, run, verdict, most)} Kueue would say: {_quote(verdict)}.",
             OVER_QUOTA
             if verdict.cause == EXCEEDS
-            else NO_FIT_FLAVOR
-            if verdict.cause == NO_FLAVOR
-            else NO_DOMAIN,
+            else NO_FLAVOR
+            if verdict.cause == NO_MATCHING_FLAVOR
+            else NO_TOPOLOGY,
             field=field,
         ),
     )
@@ -105,7 +104,7 @@ def _sliced(world: World, run: Run, name: str, count: int, rest: int) -> Problem
     )
     divided = f"{count - rest} or {count - rest + size} pods" if size else f"{count - rest} pods"
     help = f"Use {divided} of '{name}', or a slice size that divides {count}."
-    return Problem(WORKERS, message, help, NO_DOMAIN, field="workers")
+    return Problem(WORKERS, message, help, NO_TOPOLOGY, field="workers")
 
 
 def _unqueued(world: World, job: Body) -> Problem:
@@ -114,7 +113,7 @@ def _unqueued(world: World, job: Body) -> Problem:
     message = "the run names no queue, so Kueue lets it start at once, beside every quota"
     listed = f" of the queues {', '.join(names)}" if names else ""
     help = f"Keep the label {QUEUE} with one{listed}."
-    return Problem(("metadata", "labels", QUEUE), message, help, UNQUEUED, field="queue")
+    return Problem(("metadata", "labels", QUEUE), message, help, NOT_QUEUED, field="queue")
 
 
 def _is_told(world: World, verdict: Verdict) -> bool:
@@ -144,7 +143,7 @@ def aimed(world: World, bodies: Sequence[Body], verdict: Verdict) -> Verdict:
     shortages = tuple(one for one in verdict.shortages if one.flavor in meant)
     mismatches = {flavor: why for flavor, why in verdict.mismatches.items() if flavor in meant}
     if verdict.cause == EXCEEDS and (shortages or mismatches):
-        cause = EXCEEDS if shortages else NO_FLAVOR
+        cause = EXCEEDS if shortages else NO_MATCHING_FLAVOR
         return replace(verdict, cause=cause, shortages=shortages, mismatches=mismatches)
     return verdict
 
@@ -161,7 +160,7 @@ def _sentence(world: World, run: Run, verdict: Verdict) -> str:
     """What is wrong, in the words of the founding documents where it is about quota."""
     if verdict.cause == TOPOLOGY:
         return "No place in the cluster's topology is large enough."
-    if verdict.cause == NO_FLAVOR:
+    if verdict.cause == NO_MATCHING_FLAVOR:
         why = ", ".join(sorted(verdict.mismatches.values()))
         return f"No flavor of queue '{verdict.queue}' takes the run's pods{': ' + why if why else ''}."
     short = _worst(verdict.shortages)
@@ -256,7 +255,7 @@ def _most_workers(world: World, run: Run, verdict: Verdict) -> tuple[str, int]:
             high = middle
     if low:
         return "workers", low
-    if verdict.cause == NO_FLAVOR:
+    if verdict.cause == NO_MATCHING_FLAVOR:
         return "nodePool", 0
     resource = _worst(verdict.shortages).resource if verdict.shortages else ""
     return {"": "workers", "cpu": "cpu", "memory": "memory"}.get(resource, "gpus"), 0
@@ -277,7 +276,7 @@ def _smallest_change(world: World, run: Run, verdict: Verdict, most: int) -> str
     workers = run.unit.layout.workers
     if most:
         return f"Use at most {most} workers (not {workers}): that many are admitted on an idle cluster."
-    if verdict.cause == NO_FLAVOR:
+    if verdict.cause == NO_MATCHING_FLAVOR:
         return "Choose a node pool that the team has quota on, or correct the queue's flavors in the overlay."
     one = judge(world, with_workers(run.bodies, 1))
     if one.shortages:

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from gangplan.rules.objects import QUEUE_INVALID
 from gangplan.validate.apiserver.forms import Body, Found
-from gangplan.validate.apiserver.schema_messages import Problem
 from gangplan.validate.kueue.tree import amount, circle, members
-
-RULE = "queue-invalid"
+from gangplan.validate.problems import Problem
 
 
 def alone(body: Body) -> Found:
@@ -223,4 +222,4 @@ def _parameters(body: Body, others: Index) -> Found:
 
 
 def _said(path: tuple[str | int, ...], message: str) -> Problem:
-    return Problem(path, message, "", RULE)
+    return Problem(path, message, "", QUEUE_INVALID)

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gangplan.validate.apiserver.schema_messages import Problem
 from gangplan.validate.network.beyond import beyond_policy
 from gangplan.validate.network.closed import unreachable
 from gangplan.validate.network.leaks import leaking
 from gangplan.validate.network.proxied import closed_proxies
 from gangplan.validate.network.scene import scene_of
+from gangplan.validate.problems import Problem
 from gangplan.validate.world import Run, World
 
 __all__ = ["reachability"]

@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from gangplan.findings import Severity
-from gangplan.validate.apiserver.schema_messages import Problem, Step
+from gangplan.rules.network import NETWORK_OPEN, RDMA_BYPASSES_POLICY
 from gangplan.validate.network.pods import Role
 from gangplan.validate.network.scene import Scene
+from gangplan.validate.problems import Problem, Step
 
-OPEN_RULE, RDMA_RULE = "network-open", "rdma-bypasses-policy"
 # Multus reads it (k8s.v1.cni.cncf.io, v4); every network named there is an interface beside the cluster's.
 NETWORKS = "k8s.v1.cni.cncf.io/networks"
 # Names that device plugins give to RDMA and SR-IOV devices: rdma/hca, rdma/ib, nvidia.com/roce,
@@ -28,7 +27,7 @@ def beyond_policy(scene: Scene) -> Iterator[tuple[int, Problem]]:
                     (*role.path, "spec", "hostNetwork"),
                     f"{role.title} use the network of their node: no NetworkPolicy applies to them",
                     "Remove hostNetwork.",
-                    OPEN_RULE,
+                    NETWORK_OPEN,
                     field="posture",
                 ),
             )
@@ -43,8 +42,7 @@ def beyond_policy(scene: Scene) -> Iterator[tuple[int, Problem]]:
                 f"{titles} use {what}: NetworkPolicy does not see that traffic, so nothing here keeps other"
                 " runs on the same fabric away",
                 'Keep teams apart on the fabric itself (partition keys, VLANs), or write rdma: "off".',
-                RDMA_RULE,
-                Severity.WARNING,
+                RDMA_BYPASSES_POLICY,
                 field="rdma",
             ),
         )

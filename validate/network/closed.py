@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from gangplan.validate.apiserver.schema_messages import Problem
+from gangplan.rules.network import NETWORK_UNREACHABLE
 from gangplan.validate.network.pods import RUN_LABEL
 from gangplan.validate.network.policy import Direction, Pods, Policy
 from gangplan.validate.network.ranges import Ports, Region, region_minus
 from gangplan.validate.network.relation import address_grants, closing, one_side
 from gangplan.validate.network.scene import Need, Scene
+from gangplan.validate.problems import Problem
 
-RULE = "network-unreachable"
 MOST = 4
 
 
@@ -50,7 +50,7 @@ def _problem(found: list[Missing], scene: Scene, index: int) -> Problem:
         ("spec", found[0].direction) if index != scene.train_job else (),
         f"{shown}{more}: {closers} this, and no policy opens it",
         f"Open {'; '.join(helps[:2])}{', and so on' if len(helps) > 2 else ''}.",
-        RULE,
+        NETWORK_UNREACHABLE,
         field="posture",
     )
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from gangplan.validate.apiserver.schema_messages import Problem, Step
+from gangplan.rules.network import NETWORK_OPEN
 from gangplan.validate.network.labels import one_of, said
 from gangplan.validate.network.policy import DIRECTIONS, Direction, Peer, Pods, Policy
 from gangplan.validate.network.ranges import NO_PORT, Ports, Region, region_minus
@@ -23,8 +23,8 @@ from gangplan.validate.network.relation import (
     reach,
 )
 from gangplan.validate.network.scene import Scene
+from gangplan.validate.problems import Problem, Step
 
-RULE = "network-open"
 MOST = 4
 Key = tuple[int, Direction, str, int]  # object, direction, policy ("" where nothing closes), rule
 
@@ -140,7 +140,9 @@ def _problem(key: Key, leak: Leak, scene: Scene) -> Problem:
         )
         path = ("spec", direction, rule) if index != scene.train_job else ()
     subjects = " and ".join(leak.subjects)
-    return Problem(path, f"{subjects} {verb} {shown} on {leak.ports}: {cause}", fix, RULE, field="posture")
+    return Problem(
+        path, f"{subjects} {verb} {shown} on {leak.ports}: {cause}", fix, NETWORK_OPEN, field="posture"
+    )
 
 
 def _peers(scene: Scene, key: Key) -> str:
@@ -187,7 +189,7 @@ def _inside(scene: Scene) -> Iterator[tuple[int, Problem]]:
         f"posture {posture} opens TCP 1024-65535, and SSH only from launcher to workers, but {shown}: {cause}"
     )
     help = "Take these ports out of the rule, or set posture: default."
-    yield index, Problem(path, message, help, RULE, field="posture")
+    yield index, Problem(path, message, help, NETWORK_OPEN, field="posture")
 
 
 def _opener(scene: Scene, one: Pods, two: Pods, extra: Ports) -> tuple[Policy, Direction, int] | None:

@@ -6,14 +6,13 @@ from collections.abc import Iterator
 from ipaddress import ip_address, ip_network
 from urllib.parse import urlsplit
 
-from gangplan.findings import Severity
-from gangplan.validate.apiserver.schema_messages import Problem, Step
+from gangplan.rules.platform import PROXY_CLOSED
 from gangplan.validate.network.pods import Role
 from gangplan.validate.network.ranges import Addresses, Ports, Region, region_minus
 from gangplan.validate.network.relation import address_grants
 from gangplan.validate.network.scene import Scene
+from gangplan.validate.problems import Problem, Step
 
-RULE = "proxy-closed"
 # What curl, Python and Go read, in either spelling.
 VARIABLES = frozenset({"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"})
 # The port of a URL without one, by its scheme (curl asks 1080; Python and Go these).
@@ -45,7 +44,7 @@ def closed_proxies(scene: Scene) -> Iterator[tuple[int, Problem]]:
                 "Add an endpoint to network.egress whose addresses hold the proxy, or remove the variable;"
                 " proxy: in the cluster's file sets it for runs that may use it."
             )
-            yield scene.runtime, Problem(path, message, help, RULE, Severity.WARNING)
+            yield scene.runtime, Problem(path, message, help, PROXY_CLOSED)
 
 
 def _proxies(role: Role) -> Iterator[tuple[tuple[Step, ...], str, Region]]:

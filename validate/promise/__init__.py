@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from gangplan.validate.apiserver.schema_messages import Problem
+from gangplan.validate.problems import Problem
 from gangplan.validate.promise import (
     counts,
     failures,

@@ -8,7 +8,7 @@ from typing import Any
 
 from gangplan.model.quantity import QuantityError, parse
 from gangplan.validate.apiserver.forms import Path
-from gangplan.validate.apiserver.schema_messages import Problem
+from gangplan.validate.problems import Problem
 from gangplan.validate.promise.laid import CONTAINER, LAUNCHER, WORKER, Laid, Place, Role
 from gangplan.validate.promise.words import broken, counted, weakened
 from gangplan.validate.trainer.runtimes import ANCESTOR, JOBSET, step_of

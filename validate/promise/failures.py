@@ -11,7 +11,7 @@ from typing import NamedTuple
 from gangplan.model.exits import FINAL_CODES
 from gangplan.re2 import PatternError, UnknownScriptError, compiled
 from gangplan.validate.apiserver.forms import Body, Path
-from gangplan.validate.apiserver.schema_messages import Problem
+from gangplan.validate.problems import Problem
 from gangplan.validate.promise.laid import CONTAINER, LAUNCHER, Laid, Role
 from gangplan.validate.promise.words import broken, weakened
 from gangplan.validate.trainer.runtimes import JOBSET

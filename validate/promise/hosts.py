@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gangplan.validate.apiserver.schema_messages import Problem
+from gangplan.validate.problems import Problem
 from gangplan.validate.promise.laid import Laid, Role
 from gangplan.validate.promise.words import broken, weakened
 from gangplan.validate.trainer.runtimes import JOBSET

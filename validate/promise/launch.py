@@ -12,7 +12,7 @@ from gangplan.model.job import EnvVar
 from gangplan.plan import Unit
 from gangplan.plan.flags import family_of
 from gangplan.plan.launchers import UnreadableError, Use, find
-from gangplan.validate.apiserver.schema_messages import Problem
+from gangplan.validate.problems import Problem
 from gangplan.validate.promise.laid import LAUNCHER, WORKER, Laid, Place, Role
 from gangplan.validate.promise.words import broken
 from gangplan.validate.trainer.trainjobs import RESERVED

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from gangplan.validate.apiserver.forms import Path
-from gangplan.validate.apiserver.schema_messages import Problem
+from gangplan.validate.problems import Problem
 from gangplan.validate.promise.laid import LAUNCHER, WORKER, Laid, Role
 from gangplan.validate.promise.words import broken
 

@@ -8,7 +8,7 @@ from posixpath import normpath
 from gangplan.model.folders import KERNEL, PROGRAMS, ROOT, SCRATCH, is_in
 from gangplan.model.job import Mount
 from gangplan.validate.apiserver.forms import Body, Path
-from gangplan.validate.apiserver.schema_messages import Problem
+from gangplan.validate.problems import Problem
 from gangplan.validate.promise.laid import LAUNCHER, Laid, Role
 from gangplan.validate.promise.words import broken, weakened
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gangplan.validate.apiserver.schema_messages import Problem
+from gangplan.rules.lifecycle import GIT_OWNED_FIELD
+from gangplan.validate.problems import Problem
 from gangplan.validate.promise.laid import LAUNCHER, Laid
 from gangplan.validate.promise.words import broken, weakened
 from gangplan.validate.trainer.runtimes import JOBSET
@@ -59,7 +60,7 @@ def _handed_on(laid: Laid) -> Found:
             " every later sync would be refused"
         )
         help = "Remove managedBy, or write kueue.x-k8s.io/multikueue."
-        yield laid.train_job, Problem(("spec", "managedBy"), message, help, "git-owned-field")
+        yield laid.train_job, Problem(("spec", "managedBy"), message, help, GIT_OWNED_FIELD)
 
 
 def placed(laid: Laid) -> Found:

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from gangplan.findings import Severity
+from gangplan.rules.patches import PLAN_BROKEN, PLAN_WEAKENED
 from gangplan.validate.apiserver.forms import Path
-from gangplan.validate.apiserver.schema_messages import Problem
-
-BROKEN, WEAKENED = "plan-broken", "plan-weakened"
+from gangplan.validate.problems import Problem
 
 
 def broken(path: Path, message: str, help: str, field: str = "") -> Problem:
     """What starts, or ends, is not what was planned. `field` is the spec's field (as in `Job.origins`)."""
-    return Problem(path, message, help, BROKEN, Severity.ERROR, field)
+    return Problem(path, message, help, PLAN_BROKEN, field)
 
 
 def weakened(path: Path, message: str, help: str) -> Problem:
     """The run starts as planned and has less than the plan says."""
-    return Problem(path, message, help, WEAKENED, Severity.WARNING)
+    return Problem(path, message, help, PLAN_WEAKENED)
 
 
 def counted(number: int, one: str, many: str = "") -> str:

@@ -12,7 +12,6 @@ from gangplan.validate.scheduler.pods import Pods
 from gangplan.validate.scheduler.reduce import units_free
 from gangplan.validate.world import NodeGroup, Run, World
 
-FORGOTTEN = "gpus-forgotten"
 WORDS = {"cpu": "CPU", "memory": "memory"}
 
 

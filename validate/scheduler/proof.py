@@ -9,21 +9,22 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from gangplan.findings import Severity
 from gangplan.model.amounts import say
-from gangplan.validate.apiserver.schema_messages import Problem, Step
+from gangplan.rules.model import Rule
+from gangplan.rules.nodes import NO_NODE_FITS, NODES_TIGHT, NODES_TOO_FEW, NODES_UNJUDGED
+from gangplan.rules.placement import GPUS_FORGOTTEN
 from gangplan.validate.kueue import verdict_of
 from gangplan.validate.kueue.model import NeverError, exact
+from gangplan.validate.problems import Problem, Step
 from gangplan.validate.scheduler.admitted import admitted_pods
 from gangplan.validate.scheduler.advice import fewer, less
 from gangplan.validate.scheduler.fits import fit_pods
-from gangplan.validate.scheduler.forgotten import FORGOTTEN, Forgotten, forgotten
+from gangplan.validate.scheduler.forgotten import Forgotten, forgotten
 from gangplan.validate.scheduler.model import Fit
 from gangplan.validate.scheduler.pods import Pods
 from gangplan.validate.scheduler.reduce import units_free, why_not
 from gangplan.validate.world import NodeGroup, Run, World
 
-NONE_FITS, TOO_FEW, TIGHT, UNJUDGED = "no-node-fits", "nodes-too-few", "nodes-tight", "nodes-unjudged"
 OTHERWISE = "Change what the pods ask of nodes, or the labels and taints of a pool in cluster.yaml."
 UNTOLD = (
     "State the nodes of the topology level in cluster.yaml, or leave the choice of nodes to the scheduler."
@@ -70,11 +71,11 @@ class Case:
             is_nowhere = fit_pods(self.world, [_single(one)]).bound == 0
             message = f"{self._subject(one, is_nowhere)}: {why.message}"
             return self._problem(
-                one, NONE_FITS if is_nowhere else TOO_FEW, message, f"{why.help}.", why.field
+                one, NO_NODE_FITS if is_nowhere else NODES_TOO_FEW, message, f"{why.help}.", why.field
             )
         message = f"{why.message} The run takes nodes of pool {why.pool} and leaves their GPUs idle."
         help = f"{why.help}, or gpus: 0 where none are wanted."
-        return self._problem(self.pods[0], FORGOTTEN, message, help, why.field, Severity.WARNING)
+        return self._problem(self.pods[0], GPUS_FORGOTTEN, message, help, why.field)
 
     def misfit(self) -> tuple[int, Problem]:
         """Pods that never find a node."""
@@ -82,7 +83,7 @@ class Case:
         nowhere = fit_pods(self.world, [_single(one)]).bound == 0
         many = self._many()
         changes, fields = self._changes(one, many, nowhere)
-        rule = NONE_FITS if nowhere else TOO_FEW
+        rule = NO_NODE_FITS if nowhere else NODES_TOO_FEW
         field = "workers" if many is not None and not nowhere else next(iter(fields), "nodePool")
         message = f"{self._subject(one, nowhere)}: {self._pools(one)}"
         advice = " or ".join(changes)
@@ -98,23 +99,21 @@ class Case:
             f" on an empty cluster between {self.fit.sure} and {self.fit.pods} of them run"
         )
         advice = f"Use at most {self._shown_count(many, number)}." if number else "Ask for less per pod."
-        return self._problem(one, TIGHT, message, advice, "workers", Severity.WARNING)
+        return self._problem(one, NODES_TIGHT, message, advice, "workers")
 
     def unjudged(self) -> tuple[int, Problem]:
         """Something that the cluster file does not tell, or too many choices to try."""
         told = self.fit.reasons or (f"{self.fit.bound} of {self.fit.pods} pods were placed",)
         message = f"whether the pods find nodes is not judged: {'; '.join(told)}"
-        return self._problem(self.pods[0], UNJUDGED, message, UNTOLD, "nodePool", Severity.NOTE)
+        return self._problem(self.pods[0], NODES_UNJUDGED, message, UNTOLD, "nodePool")
 
-    def _problem(
-        self, one: Pods, rule: str, message: str, help: str, field: str, severity: Severity = Severity.ERROR
-    ) -> tuple[int, Problem]:
+    def _problem(self, one: Pods, rule: Rule, message: str, help: str, field: str) -> tuple[int, Problem]:
         at = next(
             at for at, body in enumerate(self.run.bodies) if body["kind"] in ("TrainJob", "JobSet", "Job")
         )
-        is_count = rule == TOO_FEW and self.run.bodies[at]["kind"] == "TrainJob"
+        is_count = rule == NODES_TOO_FEW and self.run.bodies[at]["kind"] == "TrainJob"
         path: tuple[Step, ...] = ("spec", "trainer", "numNodes") if is_count else ("spec",)
-        return at, Problem(path, message, help, rule, severity, field)
+        return at, Problem(path, message, help, rule, field)
 
     def _placed(self, one: Pods) -> int:
         return sum(self.fit.placements.get(one.name, {}).values())

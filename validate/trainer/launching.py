@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from gangplan.rules.lifecycle import MPI_HOSTS_UNKNOWN
 from gangplan.validate.apiserver.forms import Body, Path
-from gangplan.validate.apiserver.schema_messages import Problem
+from gangplan.validate.problems import Problem
 from gangplan.validate.trainer.runtimes import JOBSET, entries_of, pod_of
 from gangplan.validate.world import Run, World
 
-RULE = "mpi-hosts-unknown"
 HOSTFILE = "PRTE_MCA_prte_default_hostfile"
 WHOLE_NAMES = "PRTE_MCA_prte_keep_fqdn_hostnames"
 OPTIONS = ("--hostfile", "-hostfile", "--machinefile", "-machinefile", "--host", "-host", "-H")
@@ -55,7 +55,7 @@ def _container(at: Path, one: Body, own: list[Body], version: str) -> Iterator[P
             f"Open MPI {version} does not read the variables that Trainer sets: without {HOSTFILE} all ranks"
             " start in the launcher, and the run completes without its workers",
             f"Leave {HOSTFILE}=/etc/mpi/hostfile in the launcher's environment.",
-            RULE,
+            MPI_HOSTS_UNKNOWN,
             field="image",
         )
     if env.get(WHOLE_NAMES, "").lower() in ("1", "true"):
@@ -63,6 +63,6 @@ def _container(at: Path, one: Body, own: list[Body], version: str) -> Iterator[P
             at,
             f"with {WHOLE_NAMES}, Open MPI {version} opens an SSH session to its own launcher and fails",
             f"Remove {WHOLE_NAMES}.",
-            RULE,
+            MPI_HOSTS_UNKNOWN,
             field="image",
         )

@@ -10,16 +10,21 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Any
 
-from gangplan.findings import Severity
 from gangplan.model.quantity import QuantityError, parse
+from gangplan.rules.lifecycle import (
+    ENV_OVERWRITTEN,
+    GANG_DEADLOCK,
+    GIT_OWNED_FIELD,
+    QUANTITY_DRIFT,
+    SYNC_DESTROYS,
+    TTL_RERUNS,
+)
 from gangplan.validate.apiserver.forms import Body, Found, Path
 from gangplan.validate.apiserver.schema import SchemaVersions, minor_key
-from gangplan.validate.apiserver.schema_messages import Problem
+from gangplan.validate.problems import Problem
 from gangplan.validate.trainer.runtimes import JOBSET, entries_of, pod_of, step_of
 from gangplan.validate.trainer.trainjobs import RESERVED
 
-GANG, TTL, OWNED = "gang-deadlock", "ttl-reruns", "git-owned-field"
-SYNC, DRIFT, OVERWRITTEN = "sync-destroys", "quantity-drift", "env-overwritten"
 ARGO = "argocd.argoproj.io/"
 # Trainer's own lines: master has both cures (trainer#3737), no release up to this one has.
 LAST_WITH_TTL_LOOP = (2, 3)
@@ -62,7 +67,7 @@ def _sync(body: Body) -> Found:
                 f"{option.strip()} deletes {body['kind']} {body['metadata']['name']} and makes it anew when"
                 " anything differs: whatever hangs on it stops",
                 "Remove the option; a changed run gets a new name by itself.",
-                SYNC,
+                SYNC_DESTROYS,
             )
     hook = str(annotations.get(f"{ARGO}hook", "Skip"))
     if hook != "Skip":
@@ -70,7 +75,7 @@ def _sync(body: Body) -> Found:
             (*at, f"{ARGO}hook"),
             f"a {hook} hook is made again at every sync, and holds the sync open while it waits in a queue",
             "Remove the annotation.",
-            SYNC,
+            SYNC_DESTROYS,
         )
 
 
@@ -98,7 +103,7 @@ def _train_job(body: Body, others: Sequence[Body], versions: SchemaVersions) -> 
 
 
 def _owned(at: Path, message: str) -> Problem:
-    return Problem(at, message, "Remove it from the patch.", OWNED)
+    return Problem(at, message, "Remove it from the patch.", GIT_OWNED_FIELD)
 
 
 # --- the runtime ---------------------------------------------------------------------------------------
@@ -144,7 +149,7 @@ def _ttl(at: Path, spec: Body, versions: SchemaVersions) -> Found:
             f"with Trainer {versions.trainer}, {which} run is made again when its JobSet is deleted after"
             f" {spec['ttlSecondsAfterFinished']} s: it trains in a circle (trainer#2981, trainer#3737)",
             "Remove ttlSecondsAfterFinished; set state: archived in the spec of a finished run.",
-            TTL,
+            TTL_RERUNS,
         )
 
 
@@ -153,7 +158,7 @@ def _deadlock(at: Path, why: str) -> Problem:
         at,
         f"{why}, but the pod group starts no pod before all are there: the run waits for ever",
         "Remove podGroupPolicy, or let all pods start at once.",
-        GANG,
+        GANG_DEADLOCK,
     )
 
 
@@ -170,8 +175,7 @@ def _overwritten(
                 (*at, index),
                 f"Trainer {versions.trainer} writes over {variable['name']} without a word",
                 "Remove it; use the mlPolicy of the runtime or a flag of the command.",
-                OVERWRITTEN,
-                Severity.WARNING,
+                ENV_OVERWRITTEN,
             )
 
 
@@ -196,8 +200,7 @@ def _amounts(at: Path, value: Any, is_amount: bool) -> Iterator[Problem]:
             at,
             f"the cluster writes {value!r} as '{right}': the object differs from Git for ever",
             f'Write "{right}".',
-            DRIFT,
-            Severity.WARNING,
+            QUANTITY_DRIFT,
         )
 
 

@@ -5,9 +5,10 @@ Kueue accepts almost all of this and then admits nothing, without a word to whoe
 
 from __future__ import annotations
 
-from gangplan.findings import Finding, Severity
+from gangplan.findings import Finding
 from gangplan.resolve.checks import cohorts, outside, pools, quotas, rails, sums, teams, workers
 from gangplan.resolve.checks.notes import Notes
+from gangplan.rules.model import Severity
 from gangplan.workspace import ClusterFile, Workspace
 
 

@@ -4,6 +4,13 @@ from __future__ import annotations
 
 from gangplan.resolve.checks.notes import Notes
 from gangplan.resolve.quota import cohort_of
+from gangplan.rules.quotas import (
+    COHORT_CIRCLE,
+    COHORT_EMPTY,
+    COHORT_MISSING,
+    COHORT_ROOT_LIMIT,
+    COHORT_UNKNOWN,
+)
 
 
 def check(notes: Notes) -> None:
@@ -12,11 +19,11 @@ def check(notes: Notes) -> None:
     for name, cohort in cohorts.items():
         path = ("cohorts", name)
         if cohort.parent is not None and cohort.parent not in cohorts:
-            notes.unknown("cohort-unknown", (*path, "parent"), "cohort", cohort.parent, cohorts)
+            notes.unknown(COHORT_UNKNOWN, (*path, "parent"), "cohort", cohort.parent, cohorts)
         for field in ("borrow", "lend"):
             if cohort.parent is None and getattr(cohort, field) is not None:
-                notes.error(
-                    "cohort-root-limit",
+                notes.report(
+                    COHORT_ROOT_LIMIT,
                     (*path, field),
                     f"cohort '{name}' has no parent to {field} {'from' if field == 'borrow' else 'to'}",
                     f"Remove {field}, or name a parent.",
@@ -38,8 +45,8 @@ def _check_circles(notes: Notes) -> None:
         if last != start or told & set(way):
             continue
         told |= set(way)
-        notes.error(
-            "cohort-circle",
+        notes.report(
+            COHORT_CIRCLE,
             ("cohorts", start, "parent"),
             f"cohorts stand above each other in a circle: {' -> '.join([*way, start])}",
             "Make one of them a root: remove its parent.",
@@ -50,21 +57,21 @@ def _check_members(notes: Notes) -> None:
     cohorts, teams = notes.spec.cohorts, notes.spec.teams
     for name, team in teams.items():
         if team.cohort is None and len(cohorts) > 1:
-            notes.error(
-                "cohort-missing",
+            notes.report(
+                COHORT_MISSING,
                 ("teams", name),
                 f"team '{name}' is in no cohort, and the cluster has several",
                 f"Add cohort: with one of {', '.join(sorted(cohorts))}.",
                 key=True,
             )
         if team.cohort is not None and team.cohort not in cohorts:
-            notes.unknown("cohort-unknown", ("teams", name, "cohort"), "cohort", team.cohort, cohorts)
+            notes.unknown(COHORT_UNKNOWN, ("teams", name, "cohort"), "cohort", team.cohort, cohorts)
     used = {cohort_of(notes.spec, team) for team in teams.values()}
     used |= {cohort.parent for cohort in cohorts.values() if cohort.parent}
     for name in cohorts:
         if name not in used:
-            notes.warning(
-                "cohort-empty",
+            notes.report(
+                COHORT_EMPTY,
                 ("cohorts", name),
                 f"no team and no cohort is in cohort '{name}'",
                 "Remove it, or name it in a team.",

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from gangplan.findings import Finding, Location, error, note, warning
+from gangplan.findings import Finding, Location
+from gangplan.rules.model import Rule
 from gangplan.spec.cluster import Cluster
 from gangplan.workspace import ClusterFile, nearest
 
@@ -28,20 +29,12 @@ class Notes:
         """The place of a field; with `key`, of its name."""
         return self.cluster.document.where(path, key=key)
 
-    def error(self, rule: str, path: Path, message: str, help: str, key: bool = False) -> None:
-        """Record an error."""
-        self.findings.append(error(rule, self.where(path, key), message, help))
-
-    def warning(self, rule: str, path: Path, message: str, help: str, key: bool = False) -> None:
-        """Record a warning."""
-        self.findings.append(warning(rule, self.where(path, key), message, help))
-
-    def note(self, rule: str, path: Path, message: str, help: str, key: bool = False) -> None:
-        """Record a note."""
-        self.findings.append(note(rule, self.where(path, key), message, help))
+    def report(self, rule: Rule, path: Path, message: str, help: str, key: bool = False) -> None:
+        """Record a breach."""
+        self.findings.append(Finding(rule, self.where(path, key), message, help))
 
     def unknown(
-        self, rule: str, path: Path, what: str, name: str, known: Iterable[str], key: bool = False
+        self, rule: Rule, path: Path, what: str, name: str, known: Iterable[str], key: bool = False
     ) -> None:
         """Record that a name is not among those declared, with the nearest one."""
-        self.error(rule, path, f"{what} '{name}' is not declared here", nearest(name, known), key)
+        self.report(rule, path, f"{what} '{name}' is not declared here", nearest(name, known), key)

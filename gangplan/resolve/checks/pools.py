@@ -4,6 +4,19 @@ from __future__ import annotations
 
 from gangplan.resolve.checks.notes import Notes
 from gangplan.resolve.shares import covered_resources, free_per_node
+from gangplan.rules.clusters import (
+    POOL_AUTOSCALE,
+    POOL_DAEMONS,
+    POOL_LABELS_MISSING,
+    POOL_NAME_LONG,
+    POOL_OVERLAP,
+    POOL_TAINT_TWICE,
+    POOLS_TOO_MANY,
+    TOPOLOGY_HOST_NOT_LAST,
+    TOPOLOGY_LEVEL_SIZE,
+    TOPOLOGY_LEVEL_TWICE,
+)
+from gangplan.rules.specs import TOPOLOGY_MISSING
 from gangplan.spec.nodes import NodePool
 
 HOSTNAME = "kubernetes.io/hostname"
@@ -23,8 +36,8 @@ def check(notes: Notes) -> None:
     _check_levels(notes)
     pairs = len(notes.spec.node_pools) * len(covered_resources(notes.spec))
     if notes.spec.gang == "kueue" and pairs > MOST_PAIRS:
-        notes.error(
-            "pools-too-many",
+        notes.report(
+            POOLS_TOO_MANY,
             ("nodePools",),
             f"{len(notes.spec.node_pools)} pools with {len(covered_resources(notes.spec))} resources are {pairs} quotas per queue; Kueue allows {MOST_PAIRS}",
             "Merge pools of one shape.",
@@ -37,22 +50,22 @@ def _check_size(notes: Notes, name: str, pool: NodePool) -> None:
     path = ("nodePools", name)
     cpu, memory = free_per_node(pool)
     if cpu.nano <= 0 or memory.nano <= 0:
-        notes.error(
-            "pool-daemons",
+        notes.report(
+            POOL_DAEMONS,
             (*path, "daemons"),
             f"DaemonSets request as much as a node of pool '{name}' has",
             "Correct the amounts; they are per node.",
         )
     if pool.autoscale and pool.autoscale.most < pool.count:
-        notes.error(
-            "pool-autoscale",
+        notes.report(
+            POOL_AUTOSCALE,
             (*path, "autoscale", "most"),
             f"pool '{name}' may have {pool.autoscale.most} nodes at most, but has {pool.count} now",
             f"Write most: {pool.count} or more.",
         )
     if pool.autoscale and len(name) > MOST_GROWING_NAME:
-        notes.error(
-            "pool-name-long",
+        notes.report(
+            POOL_NAME_LONG,
             path,
             f"the name of a pool that grows has at most {MOST_GROWING_NAME} characters, and '{name}' has {len(name)}:"
             " Kueue's check 'provision-<pool>' has at most 63",
@@ -65,8 +78,8 @@ def _check_taints(notes: Notes, name: str, pool: NodePool) -> None:
     seen: set[tuple[str, str]] = set()
     for index, taint in enumerate(pool.taints):
         if (taint.key, taint.effect) in seen:
-            notes.error(
-                "pool-taint-twice",
+            notes.report(
+                POOL_TAINT_TWICE,
                 ("nodePools", name, "taints", index),
                 f"taint {taint.key} with effect {taint.effect} is listed twice",
                 "Nodes carry one taint per key and effect; remove one.",
@@ -77,15 +90,15 @@ def _check_taints(notes: Notes, name: str, pool: NodePool) -> None:
 def _check_topology(notes: Notes, name: str, pool: NodePool) -> None:
     path = ("nodePools", name, "topology")
     if pool.topology and not notes.spec.topology:
-        notes.error(
-            "topology-missing",
+        notes.report(
+            TOPOLOGY_MISSING,
             path,
             f"pool '{name}' is placed by topology, but the cluster has no levels",
             "Add topology: with the levels, widest first.",
         )
     if pool.topology and not pool.labels:
-        notes.error(
-            "pool-labels-missing",
+        notes.report(
+            POOL_LABELS_MISSING,
             path,
             f"pool '{name}' is placed by topology and has no labels: Kueue needs one to find its nodes",
             "Add labels that these nodes carry.",
@@ -101,8 +114,8 @@ def _check_overlaps(notes: Notes) -> None:
         for other, there in pools.items():
             if name == other or not _can_land(pool, there) or not _differ(pool, there):
                 continue
-            notes.error(
-                "pool-overlap",
+            notes.report(
+                POOL_OVERLAP,
                 ("nodePools", name),
                 f"pods for pool '{name}' can land on nodes of pool '{other}': those carry all of its labels"
                 " and no taint that keeps them off",
@@ -140,24 +153,24 @@ def _check_levels(notes: Notes) -> None:
     for index, level in enumerate(levels):
         for field, value, seen in (("name", level.name, names), ("label", level.label, labels)):
             if value in seen:
-                notes.error(
-                    "topology-level-twice",
+                notes.report(
+                    TOPOLOGY_LEVEL_TWICE,
                     ("topology", index, field),
                     f"{field} '{value}' is that of another level",
                     "Each level has a name and a node label of its own.",
                 )
             seen.add(value)
         if level.label == HOSTNAME and index != len(levels) - 1:
-            notes.error(
-                "topology-host-not-last",
+            notes.report(
+                TOPOLOGY_HOST_NOT_LAST,
                 ("topology", index, "label"),
                 f"{HOSTNAME} is the narrowest level there is and must be the last",
                 "Move it to the end.",
             )
         wider = levels[index - 1].nodes if index else None
         if wider and level.nodes and level.nodes > wider:
-            notes.error(
-                "topology-level-size",
+            notes.report(
+                TOPOLOGY_LEVEL_SIZE,
                 ("topology", index, "nodes"),
                 f"a {level.name} has {level.nodes} nodes, more than a {levels[index - 1].name} ({wider})",
                 "List levels from the widest to the narrowest.",

@@ -7,6 +7,21 @@ from gangplan.model.quantity import ZERO, Quantity
 from gangplan.resolve.checks.notes import Notes, Path
 from gangplan.resolve.quota import ONE, cohort_of, rest_of, weight_of
 from gangplan.resolve.shares import amounts_of, capacity, measure
+from gangplan.rules.clusters import KUEUE_FIELD_UNUSED
+from gangplan.rules.platform import WEIGHT_OMITTED
+from gangplan.rules.quotas import (
+    LEND_OVER_QUOTA,
+    PREEMPTION_CONTRADICTS,
+    PREEMPTION_UNUSED,
+    QUEUE_NAME_TWICE,
+    QUOTA_EMPTY,
+    QUOTA_MEASURE,
+    QUOTA_OVER_POOL,
+    QUOTA_POOL_MISSING,
+    RECLAIM_NEVER,
+    WEIGHT_NOBODY,
+)
+from gangplan.rules.specs import POOL_UNKNOWN
 from gangplan.spec.cluster import Cluster
 from gangplan.spec.queues import Preemption, Share, Shares
 
@@ -24,8 +39,8 @@ def check(notes: Notes) -> None:
             if field != "quota":
                 _check_limit(notes, (*path, field), shares, team.quota)
         if team.quota is not None and not team.quota:
-            notes.error(
-                "quota-empty",
+            notes.report(
+                QUOTA_EMPTY,
                 (*path, "quota"),
                 f"team '{name}' has a quota of no pool: none of its runs can ever start",
                 "Name a pool, or remove quota to share what is left.",
@@ -48,8 +63,8 @@ def _check_weights(notes: Notes) -> None:
         return
     left = [name for name in notes.spec.node_pools if any(rest_of(notes.spec, name).values())]
     if left:
-        notes.error(
-            "weight-nobody",
+        notes.report(
+            WEIGHT_NOBODY,
             ("teams", sharing[0], "weight"),
             f"all teams that share what is left of {', '.join(left)} ({', '.join(sharing)}) weigh 0: nobody gets it",
             "Give one of them a weight above 0, or state quotas.",
@@ -68,8 +83,8 @@ def _check_scale(notes: Notes) -> None:
         stated = sorted(weight for weight in _weights_beside(notes.spec, name) if weight)
         if stated and stated[0] > ONE + ONE:
             shown = " and ".join(weight.canonical() for weight in dict.fromkeys((stated[0], stated[-1])))
-            notes.warning(
-                "weight-omitted",
+            notes.report(
+                WEIGHT_OMITTED,
                 ("teams", name),
                 f"team '{name}' states no weight and so has 1, beside weights of {shown}",
                 f"Add weight: {stated[0].canonical()} for as much as the least of the others, or weight: 1 when it is meant.",
@@ -95,27 +110,27 @@ def _check_shares(notes: Notes, path: Path, shares: Shares) -> None:
     for name, share in shares.items():
         here = (*path, name)
         if name not in pools:
-            notes.unknown("pool-unknown", here, "node pool", name, pools, key=True)
+            notes.unknown(POOL_UNKNOWN, here, "node pool", name, pools, key=True)
             continue
         pool = pools[name]
         if pool.gpu and share.gpus is None:
-            notes.error(
-                "quota-measure",
+            notes.report(
+                QUOTA_MEASURE,
                 here,
                 f"pool '{name}' has GPUs, but the share does not say how many",
                 "Add gpus:; CPU and memory follow in proportion.",
                 key=True,
             )
         if not pool.gpu and share.gpus is not None:
-            notes.error(
-                "quota-measure",
+            notes.report(
+                QUOTA_MEASURE,
                 (*here, "gpus"),
                 f"pool '{name}' has no GPUs",
                 "Write cpu: instead; memory follows in proportion.",
             )
         if not pool.gpu and share.cpu is None and share.gpus is None:
-            notes.error(
-                "quota-measure",
+            notes.report(
+                QUOTA_MEASURE,
                 here,
                 f"the share of pool '{name}' does not say how many CPU cores",
                 "Add cpu:; memory follows in proportion.",
@@ -135,8 +150,8 @@ def _check_size(notes: Notes, path: Path, name: str, share: Share) -> None:
         # A pool that DaemonSets fill has been told already.
         if amount > whole[resource] and whole[resource]:
             field = {"cpu": "cpu", "memory": "memory"}.get(resource, "gpus")
-            notes.error(
-                "quota-over-pool",
+            notes.report(
+                QUOTA_OVER_POOL,
                 (*path, field) if getattr(share, field) is not None else path,
                 f"{say(resource, amount)}, but pool '{name}' has {bare(resource, whole[resource])}",
                 f"Write at most {written(resource, whole[resource])}.",
@@ -151,16 +166,16 @@ def _check_limit(notes: Notes, path: Path, shares: Shares, quota: Shares | None)
         if name not in pools or quota is None:
             continue
         if name not in quota:
-            notes.error(
-                "quota-pool-missing",
+            notes.report(
+                QUOTA_POOL_MISSING,
                 (*path, name),
                 f"the team has no quota of pool '{name}', so it can neither lend nor borrow there",
                 f"Add {name}: to its quota, with gpus: 0 or cpu: 1m when it only borrows.",
                 key=True,
             )
         elif path[-1] == "lend" and _exceeds(share, quota[name]):
-            notes.error(
-                "lend-over-quota",
+            notes.report(
+                LEND_OVER_QUOTA,
                 (*path, name),
                 f"the team lends more of pool '{name}' than its quota",
                 "Lower it to the quota, or remove it to lend all.",
@@ -176,22 +191,22 @@ def _exceeds(share: Share, quota: Share) -> bool:
 
 def _check_preemption(notes: Notes, path: Path, rule: Preemption) -> None:
     if rule.borrow_within_cohort != "Never" and rule.reclaim_within_cohort == "Never":
-        notes.error(
-            "preemption-contradicts",
+        notes.report(
+            PREEMPTION_CONTRADICTS,
             (*path, "borrowWithinCohort"),
             "Kueue refuses borrowWithinCohort where reclaimWithinCohort is Never",
             "Write reclaimWithinCohort: Any, or borrowWithinCohort: Never.",
         )
     elif rule.borrow_within_cohort != "Never" and notes.spec.fair_sharing:
-        notes.warning(
-            "preemption-unused",
+        notes.report(
+            PREEMPTION_UNUSED,
             (*path, "borrowWithinCohort"),
             "with fair sharing Kueue does not look at borrowWithinCohort",
             "Remove it, or set fairSharing: false.",
         )
     if rule.reclaim_within_cohort == "Never":
-        notes.warning(
-            "reclaim-never",
+        notes.report(
+            RECLAIM_NEVER,
             (*path, "reclaimWithinCohort"),
             "what is lent comes back only when the borrower's run ends",
             "Write reclaimWithinCohort: Any to get it back when it is needed.",
@@ -204,8 +219,8 @@ def _check_queue_names(notes: Notes) -> None:
         queue = team.cluster_queue or name
         first = seen.setdefault(queue, name)
         if first != name:
-            notes.error(
-                "queue-name-twice",
+            notes.report(
+                QUEUE_NAME_TWICE,
                 ("teams", name, "clusterQueue") if team.cluster_queue else ("teams", name),
                 f"ClusterQueue '{queue}' is that of team '{first}'",
                 "Each team has its own; choose another name, or remove the line.",
@@ -224,9 +239,9 @@ def check_unused(notes: Notes) -> None:
     help = "Remove it, or set gang: kueue."
     for field, alias in _KUEUE_FIELDS.items():
         if getattr(notes.spec, field):
-            notes.warning("kueue-field-unused", (alias,), said, help, key=True)
+            notes.report(KUEUE_FIELD_UNUSED, (alias,), said, help, key=True)
     for name, team in notes.spec.teams.items():
         for field, alias in _KUEUE_TEAM_FIELDS.items():
             # Weights also share out the pools of which teams state no quota.
             if getattr(team, field) is not None and not (field == "weight" and team.quota is None):
-                notes.warning("kueue-field-unused", ("teams", name, alias), said, help, key=True)
+                notes.report(KUEUE_FIELD_UNUSED, ("teams", name, alias), said, help, key=True)

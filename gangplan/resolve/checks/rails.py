@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gangplan.resolve.checks.notes import Notes, Path
+from gangplan.rules.clusters import POOL_RAIL_TWICE, POOL_RDMA_SHARED
 from gangplan.spec.nodes import NodePool
 
 # More ports than any server has; a larger count is that of virtual functions or of a shared device plugin.
@@ -21,16 +22,16 @@ def _check_pool(notes: Notes, name: str, pool: NodePool) -> None:
     for number, rail in enumerate(pool.rails):
         path = (*base, number) if isinstance(pool.rdma, tuple) else base
         if rail.resource in seen:
-            notes.error(
-                "pool-rail-twice",
+            notes.report(
+                POOL_RAIL_TWICE,
                 (*path, "resource"),
                 f"{rail.resource} is the resource of {seen[rail.resource]} in pool '{name}': its devices would be counted twice",
                 "Write each resource once; for several networks of one resource, write them as a list in network.",
             )
         seen.setdefault(rail.resource, "another rail")
         if rail.count > MOST_PORTS and not rail.shared:
-            notes.error(
-                "pool-rdma-shared",
+            notes.report(
+                POOL_RDMA_SHARED,
                 (*path, "count"),
                 f"no node has {rail.count} ports: {rail.resource} in pool '{name}' is shared, and a worker would take more of it than it can use",
                 f"Write shared: true, so that a worker takes one; or a count up to {MOST_PORTS}.",

@@ -10,6 +10,13 @@ from gangplan.resolve.quota import Amounts, all_shares
 from gangplan.resolve.shares import amounts_of, capacity, fraction, measure
 from gangplan.resolve.site import most_by_team, resolve_site
 from gangplan.resolve.tree import most_by_queue
+from gangplan.rules.quotas import (
+    HARD_QUOTA_BELOW_QUEUE,
+    LEND_OVER_QUOTA,
+    QUOTA_OVER_CAPACITY,
+    QUOTA_UNUSED,
+    TEAM_SHARE,
+)
 from gangplan.spec.queues import Shares
 from gangplan.workspace import Workspace
 
@@ -47,8 +54,8 @@ def _check_pool(notes: Notes, pool: str) -> None:
             total += amount
             parts.append(f"{name} {bare(resource, amount)}")
             if total > whole[resource]:
-                notes.error(
-                    "quota-over-capacity",
+                notes.report(
+                    QUOTA_OVER_CAPACITY,
                     (kind, name.removeprefix("cohort "), "quota", pool),
                     f"quotas of pool '{pool}' add up to {say(resource, total)}"
                     f" ({', '.join(parts)}), but it has {bare(resource, whole[resource])}",
@@ -73,8 +80,8 @@ def _check_unused(notes: Notes, pool: str) -> None:
         if pool in shares:
             left -= amounts_of(shares[pool], node_pool)[resource]
     if left > ZERO:
-        notes.note(
-            "quota-unused",
+        notes.report(
+            QUOTA_UNUSED,
             ("nodePools", pool),
             f"{say(resource, left)} of pool '{pool}' belong to no team and are never used",
             "Raise a quota, or give them to a cohort as a reserve.",
@@ -101,8 +108,8 @@ def _check_caps(notes: Notes, workspace: Workspace) -> None:
                 if cap >= own and borrowed > ZERO
                 else ""
             )
-            notes.error(
-                "hard-quota-below-queue",
+            notes.report(
+                HARD_QUOTA_BELOW_QUEUE,
                 ("teams", name, "hardQuota", field),
                 f"the namespace of team '{name}' is capped at {say(resource, cap)}, but its queue may"
                 f" admit {bare(resource, can)} ({bare(resource, own)} of its own and {bare(resource, borrowed)} borrowed):"
@@ -130,8 +137,8 @@ def _check_team_share(notes: Notes, workspace: Workspace) -> None:
             can = amounts[measure(pool)]
             allowed = fraction(whole, percent, 100, measure(pool))
             if can > allowed:
-                notes.error(
-                    "team-share",
+                notes.report(
+                    TEAM_SHARE,
                     _blamed(notes, queue.team, pools[flavor], own[flavor] > allowed),
                     f"team '{queue.team}' can get {bare(measure(pool), can)} of {say(measure(pool), whole)} of pool"
                     f" '{pools[flavor]}', more than the {percent} % that limits.teamShare allows",
@@ -156,8 +163,8 @@ def _check_lent_shares(notes: Notes) -> None:
             resource = measure(notes.spec.node_pools[pool])
             most = shares[name][pool][resource]
             if amounts_of(lent, notes.spec.node_pools[pool])[resource] > most:
-                notes.error(
-                    "lend-over-quota",
+                notes.report(
+                    LEND_OVER_QUOTA,
                     ("teams", name, "lend", pool),
                     f"the team lends more of pool '{pool}' than its part of what is left, {say(resource, most)}",
                     "Lower it to that, or remove it to lend all.",

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from gangplan.resolve.checks.notes import Notes
+from gangplan.rules.clusters import LIMITS_CONTRADICT
+from gangplan.rules.specs import PRIORITY_UNKNOWN
 from gangplan.workspace import nearest
 
 
@@ -12,15 +14,15 @@ def check(notes: Notes) -> None:
     for name, team in notes.spec.teams.items():
         for index, priority in enumerate(team.priorities or ()):
             if priority not in limits.priorities:
-                notes.error(
-                    "priority-unknown",
+                notes.report(
+                    PRIORITY_UNKNOWN,
                     ("teams", name, "priorities", index),
                     f"priority '{priority}' does not exist on this cluster",
                     nearest(priority, limits.priorities),
                 )
     if limits.workers + 1 > limits.objects.pods:
-        notes.error(
-            "limits-contradict",
+        notes.report(
+            LIMITS_CONTRADICT,
             ("limits", "objects", "pods"),
             f"a run may have {limits.workers} workers and a launcher, a namespace only {limits.objects.pods} pods",
             f"Write pods: {limits.workers + 1} or more, or lower limits.workers.",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gangplan.resolve.checks.notes import Notes, Path
+from gangplan.rules.clusters import MULTIKUEUE_AUTOSCALE, MULTIKUEUE_POOL, MULTIKUEUE_QUEUE, MULTIKUEUE_SELF
 from gangplan.workspace import ClusterFile, Workspace
 
 
@@ -13,8 +14,8 @@ def check(notes: Notes, workspace: Workspace) -> None:
         return
     for name, pool in spec.node_pools.items():
         if pool.autoscale:
-            notes.error(
-                "multikueue-autoscale",
+            notes.report(
+                MULTIKUEUE_AUTOSCALE,
                 ("nodePools", name, "autoscale"),
                 "Kueue makes a queue inactive that both asks for nodes and hands runs to other clusters",
                 "Remove autoscale here and set it on the worker clusters, or remove multiKueue.",
@@ -23,8 +24,8 @@ def check(notes: Notes, workspace: Workspace) -> None:
     for name in spec.multi_kueue.clusters:
         path = ("multiKueue", "clusters", name)
         if name == notes.cluster.name:
-            notes.error(
-                "multikueue-self", path, "a cluster cannot hand runs to itself", "Remove it.", key=True
+            notes.report(
+                MULTIKUEUE_SELF, path, "a cluster cannot hand runs to itself", "Remove it.", key=True
             )
             continue
         worker = workspace.clusters.get(name)
@@ -35,8 +36,8 @@ def check(notes: Notes, workspace: Workspace) -> None:
             there = worker.spec.teams.get(team)
             if there is None or there.queue != queue.queue:
                 found = "is not there" if there is None else f"has queue '{there.queue}' there"
-                notes.error(
-                    "multikueue-queue",
+                notes.report(
+                    MULTIKUEUE_QUEUE,
                     path,
                     f"team '{team}' {found}: its runs are never handed to {name}, which needs queue '{queue.queue}'",
                     f"Add {team}: {{queue: {queue.queue}}} to the teams of {name}.",
@@ -58,8 +59,8 @@ def _check_pools(notes: Notes, name: str, worker: ClusterFile, path: Path) -> No
             found = "is not placed by topology in the same way there"
         else:
             continue
-        notes.warning(
-            "multikueue-pool",
+        notes.report(
+            MULTIKUEUE_POOL,
             path,
             f"pool '{pool}' {found}: runs for it never start on {name}",
             f"Describe pool '{pool}' alike in both files, or let teams have no quota of it here.",

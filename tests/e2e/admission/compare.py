@@ -11,10 +11,10 @@ from fractions import Fraction
 from typing import Any
 
 from gangplan.validate.apiserver.forms import amount
-from gangplan.validate.apiserver.schema_messages import dotted
 from gangplan.validate.gate import judge as gate
 from gangplan.validate.kueue import Verdict, judge
 from gangplan.validate.kueue.solver import version_of
+from gangplan.validate.problems import dotted
 from gangplan.validate.scheduler.admitted import admitted_fit
 from gangplan.validate.scheduler.model import Fit
 from gangplan.validate.world import World

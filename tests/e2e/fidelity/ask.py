@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from gangplan.validate.apiserver.schema import SchemaVersions
-from gangplan.validate.apiserver.schema_messages import dotted
+from gangplan.validate.problems import dotted
 from tests.e2e.fidelity.edits import Edit
 from tests.e2e.fidelity.known import GANGPLAN, SERVER, Known, known
 from tests.e2e.fidelity.questions import AS_EMITTED, Question, batches, sweep

@@ -13,8 +13,8 @@ from typing import Any
 
 from gangplan.plan.names import HASH_LENGTH
 from gangplan.validate.apiserver.schema import SchemaVersions
-from gangplan.validate.apiserver.schema_messages import dotted
 from gangplan.validate.gate import judge
+from gangplan.validate.problems import dotted
 from tests.e2e.fidelity.jobset import jobs_of, jobset_of, pod_of
 from tests.lab.client import Answer, ApiError, Client
 from tests.lab.profiles import Profile

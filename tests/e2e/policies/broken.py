@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
-from gangplan.findings import Severity
 from gangplan.objects import POLICY, walk
+from gangplan.rules.model import Severity
 from gangplan.validate.apiserver.policy.model import Written
 from gangplan.validate.apiserver.policy.read import read
 from gangplan.validate.apiserver.schema import SchemaVersions

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from gangplan.rules.policy import CRD_RULE
 from gangplan.validate.apiserver.crdrules.facts import rules_of
 from gangplan.validate.apiserver.crdrules.registry import Imported
 from gangplan.validate.apiserver.crdrules.rules import Breach, Compiled, breaches
 from gangplan.validate.apiserver.defaulting.apply import with_defaults
 from gangplan.validate.apiserver.schema import SchemaVersions, minor_key
-from gangplan.validate.apiserver.schema_messages import Problem, place
+from gangplan.validate.problems import Problem, place
 
-RULE = "crd-rule"
 Body = dict[str, Any]
 
 
@@ -45,4 +45,4 @@ def changed(old: Body, new: Body, versions: SchemaVersions) -> list[Problem]:
 
 def _problem(breach: Breach) -> Problem:
     help = f"The cluster's CRD asks for: {breach.rule.text.strip()}"
-    return Problem(breach.path, f"{place(breach.path)}: {breach.message}", help, RULE)
+    return Problem(breach.path, f"{place(breach.path)}: {breach.message}", help, CRD_RULE)

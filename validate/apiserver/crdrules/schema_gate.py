@@ -23,7 +23,8 @@ from gangplan.validate.apiserver.defaulting.paths import copied
 from gangplan.validate.apiserver.defaulting.structural import fill_object
 from gangplan.validate.apiserver.schema import Engine
 from gangplan.validate.apiserver.schema_lists import keyed_lists
-from gangplan.validate.apiserver.schema_messages import Problem, listed
+from gangplan.validate.apiserver.schema_messages import listed
+from gangplan.validate.problems import Problem
 
 PRESERVE = "x-kubernetes-preserve-unknown-fields"
 # Keywords that mean the same in JSON Schema.

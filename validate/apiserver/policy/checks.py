@@ -20,7 +20,8 @@ from gangplan.validate.apiserver.policy.checks_match import (
     wrong,
 )
 from gangplan.validate.apiserver.policy.model import Body, Path
-from gangplan.validate.apiserver.schema_messages import Problem, shortened
+from gangplan.validate.apiserver.schema_messages import shortened
+from gangplan.validate.problems import Problem
 
 MOST_CONDITIONS, MOST_ANNOTATIONS, MOST_ANNOTATION_BYTES = 64, 20, 5 * 1024
 REASONS = ("Forbidden", "Invalid", "RequestEntityTooLarge")

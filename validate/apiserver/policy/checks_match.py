@@ -9,11 +9,11 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from gangplan.rules.policy import POLICY_INVALID
 from gangplan.validate.apiserver.forms import LABEL_VALUE, is_qualified
 from gangplan.validate.apiserver.policy.model import Path
-from gangplan.validate.apiserver.schema_messages import Problem, dotted
+from gangplan.validate.problems import Problem, dotted
 
-RULE = "policy-invalid"
 OPERATIONS = ("*", "CONNECT", "CREATE", "DELETE", "UPDATE")
 
 Problems = Iterator[Problem]
@@ -21,7 +21,7 @@ Problems = Iterator[Problem]
 
 def wrong(path: Path, message: str, help: str = "") -> Problem:
     """The problem of a field."""
-    return Problem(path, f"{dotted(path)}: {message}", help, RULE)
+    return Problem(path, f"{dotted(path)}: {message}", help, POLICY_INVALID)
 
 
 def one_of(path: Path, value: Any, words: Sequence[str]) -> Problems:

@@ -18,10 +18,10 @@ from gangplan.cel.errors import CompileError
 from gangplan.cel.program import Program
 from gangplan.cel.types import Type
 from gangplan.findings import Location
+from gangplan.rules.model import Rule
+from gangplan.rules.policy import POLICY_EXPRESSION, POLICY_VERSION
 from gangplan.source import Document
 from gangplan.validate.apiserver.policy.model import Path, Policy, Validation
-
-RULE, RULE_VERSION = "policy-expression", "policy-version"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Refused:
     path: Path
     where: Location
     message: str
-    rule: str = RULE
+    rule: Rule = POLICY_EXPRESSION
     help: str = ""
 
 
@@ -203,4 +203,4 @@ def _refused(path: Path, where: Location, message: str, since: int | None, minor
     first = since + 1  # new policies may use what the minor before the server's has
     said = f"the expression needs Kubernetes 1.{first} or later, the cluster has 1.{minor}: {message}"
     help = f"Write it without functions that are newer than 1.{expressions_minor(minor)}."
-    return Refused(path, where, said, RULE_VERSION, help)
+    return Refused(path, where, said, POLICY_VERSION, help)

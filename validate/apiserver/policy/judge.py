@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from gangplan.findings import Severity
+from gangplan.rules.model import Severity
 from gangplan.validate.apiserver.defaulting.apply import with_defaults
 from gangplan.validate.apiserver.policy.blame import blamed
 from gangplan.validate.apiserver.policy.compiled import Compiled

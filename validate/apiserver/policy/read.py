@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from gangplan.findings import Location, Severity
+from gangplan.findings import Location
 from gangplan.objects import ADMISSION, BINDING, POLICY
+from gangplan.rules.model import Rule, Severity
+from gangplan.rules.policy import POLICY_INERT, POLICY_INVALID
 from gangplan.validate.apiserver.policy.checks import binding_problems, policy_problems
-from gangplan.validate.apiserver.policy.checks_match import RULE
 from gangplan.validate.apiserver.policy.compiled import Compiled, compiled
 from gangplan.validate.apiserver.policy.model import (
     Binding,
@@ -20,9 +21,6 @@ from gangplan.validate.apiserver.policy.model import (
 from gangplan.validate.apiserver.schema import SchemaVersions, minor_key
 from gangplan.validate.apiserver.schema import problems as schema_problems
 
-RULE_INERT = "policy-inert"
-
-
 # The policies that come with gangplan compile from this minor on; tests show it, so a start need not.
 SHIPPED_FROM = 31
 
@@ -31,12 +29,16 @@ SHIPPED_FROM = 31
 class Trouble:
     """Something wrong with a policy or binding itself."""
 
-    rule: str
+    rule: Rule
     where: Location
     message: str
     help: str = ""
-    severity: Severity = Severity.ERROR
     is_repeat: bool = False  # a name that another object of the kind has
+
+    @property
+    def severity(self) -> Severity:
+        """How bad it is."""
+        return self.rule.severity
 
 
 @dataclass(slots=True)
@@ -99,14 +101,17 @@ def _wrong(written: Written, kind: str, versions: SchemaVersions) -> Iterator[Tr
     if version != ADMISSION:
         help = f"Write apiVersion: {ADMISSION} (Kubernetes 1.30 and later)."
         yield Trouble(
-            RULE, written.where(("apiVersion",)), f"{kind} is read as {ADMISSION}, not {version}", help
+            POLICY_INVALID,
+            written.where(("apiVersion",)),
+            f"{kind} is read as {ADMISSION}, not {version}",
+            help,
         )
         return
     problems = schema_problems(written.body, versions)
     if not problems:
         problems = policy_problems(written.body) if kind == POLICY else binding_problems(written.body)
     for problem in problems:
-        yield Trouble(RULE, written.where(problem.path), problem.message, problem.help)
+        yield Trouble(POLICY_INVALID, written.where(problem.path), problem.message, problem.help)
 
 
 def _twice(written: Written, kind: str, seen: dict[tuple[str, str], Written]) -> Iterator[Trouble]:
@@ -115,7 +120,7 @@ def _twice(written: Written, kind: str, seen: dict[tuple[str, str], Written]) ->
     if first is not written:
         where = written.where(("metadata", "name"))
         message = f"there is another {kind} '{key[1]}': {first.where(('metadata', 'name'))}"
-        yield Trouble(RULE, where, message, "Rename one of them.", is_repeat=True)
+        yield Trouble(POLICY_INVALID, where, message, "Rename one of them.", is_repeat=True)
 
 
 def _compile(written: Written, versions: SchemaVersions, reading: Reading) -> None:
@@ -145,11 +150,11 @@ def _inert(reading: Reading, names: set[str], bound_badly: set[str]) -> Iterator
             where = one.written.where(("spec", "policyName"))
             message = f"binding '{one.name}' is of policy '{one.policy}', which is not here: it does nothing"
             help = "Correct policyName, or add the policy."
-            yield Trouble(RULE_INERT, where, message, help, Severity.WARNING)
+            yield Trouble(POLICY_INERT, where, message, help)
     for compiled_one in reading.policies:
         policy = compiled_one.policy
         if policy.name not in bound:
             where = policy.written.where(("metadata", "name"))
             message = f"nothing binds policy '{policy.name}': it does nothing"
             help = f"Add a {BINDING} with policyName: {policy.name}."
-            yield Trouble(RULE_INERT, where, message, help, Severity.WARNING)
+            yield Trouble(POLICY_INERT, where, message, help)

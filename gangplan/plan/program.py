@@ -1,0 +1,52 @@
+"""The program that a launcher starts, as a command of its own."""
+
+from __future__ import annotations
+
+from gangplan.plan.launchers import OPAQUE, Found, base, is_python, read, start_at
+from gangplan.plan.launchers.training import TORCHRUN
+
+
+def program_of(found: Found) -> tuple[str, ...]:
+    """The program that a launcher starts, as a command of its own; empty where it cannot be told."""
+    reading, kind = found.reading, found.start.launcher.kind
+    words = reading.program
+    if kind == "foreign":
+        words = _likely(found) if found.start.name not in OPAQUE else _lightning(found)
+    if not words or kind in ("mpi", "horovod", "foreign"):
+        return words
+    if any(reading.of("module")):
+        return ("python", "-m", *words)
+    return words if any(reading.of("no-python")) or not words[0].endswith(".py") else ("python", *words)
+
+
+def _likely(found: Found) -> tuple[str, ...]:
+    """The first word behind a foreign launcher that is surely a program: the tables of these are not complete."""
+    words = found.reading.words
+    for index in range(found.start.at + 1, len(words)):
+        word = words[index]
+        if (
+            is_python(word)
+            or base(word) in ("bash", "sh")
+            or word.startswith(("./", "/"))
+            or start_at(words, index, None)
+        ):
+            before = words[index - 1]
+            is_value = before.startswith("-") and "=" not in before and word.startswith("/")
+            if not is_value:
+                return words[index:]
+    return found.reading.program
+
+
+def _lightning(found: Found) -> tuple[str, ...]:
+    """The command of torchtune without torchrun's options, or the script of Lightning's launchers: the first file of Python that is surely no option's value."""
+    words = found.reading.words
+    if found.start.name == "tune":
+        rest = read(TORCHRUN, words, found.start.at).program
+        return ("tune", "run", *rest) if rest else ()
+    if found.start.name not in ("fabric", "lightning"):
+        return ()
+    for index in range(found.start.at + 1, len(words)):
+        before = words[index - 1]
+        if words[index].endswith(".py") and (not before.startswith("-") or "=" in before):
+            return ("python", *words[index:])
+    return ()

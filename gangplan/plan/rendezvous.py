@@ -1,0 +1,115 @@
+"""Where the workers of torchrun, deepspeed and accelerate meet: Trainer tells, and nobody else can."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+
+from gangplan.plan.faults import Edit, Trouble, listed
+from gangplan.plan.launch import Kept
+from gangplan.plan.program import program_of
+from gangplan.rules.commands import COMMAND_RENDEZVOUS
+
+_LOCAL = frozenset({"localhost", "127.0.0.1", "0.0.0.0", "::1"})
+
+
+def is_from_trainer(kept: Kept, use_at: int) -> bool:
+    """Whether a script's word is made of variables that Trainer or the script sets."""
+    script = kept.found.script
+    if script is None or use_at >= len(script.words) or not script.words[use_at].is_open:
+        return False
+    known = {variable.name for variable in kept.job.env} | set(script.sets)
+    names = script.words[use_at].names
+    return bool(names) and all(name.startswith("PET_") or name in known for name in names)
+
+
+def rendezvous_troubles(kept: Kept) -> Iterator[Trouble]:
+    """Where the workers meet is handed over by Trainer, as each worker's number is; deepspeed finds it out."""
+    job, reading = kept.job, kept.found.reading
+    single = job.workers == 1
+    tells = (
+        "Trainer tells torchrun" if kept.found.start.launcher.kind == "torch" else "deepspeed finds it out"
+    )
+    for use in reading.of("standalone"):
+        if not single:
+            message = f"{use.spelled} lets every worker train alone, but the run has {job.workers} workers"
+            yield Trouble(COMMAND_RENDEZVOUS, use.at, message, "Remove it.", Edit(use.at, use.end))
+    has_endpoint = any(use.option.name == "rdzv-endpoint" for use in reading.of("rendezvous"))
+    for use in reading.of("rendezvous"):
+        name, value = use.option.name, use.value
+        if is_from_trainer(kept, use.value_at) or (
+            name == "rdzv-backend" and (value == "static" or single or has_endpoint)
+        ):
+            continue
+        host = value.rpartition(":")[0] or value
+        if single and (host in _LOCAL or (name == "node-rank" and value == "0")):
+            continue
+        if name == "rdzv-backend":
+            message = f"{use.spelled} {value} needs --rdzv-endpoint, and the run's hosts are only known when it starts"
+        elif name == "no_ssh":
+            message = f"{use.spelled} starts ranks on the launcher alone"
+        elif name in ("node-rank", "node_rank"):
+            message = f"{use.spelled} {value} gives all {job.workers} workers the same number"
+        else:
+            message = f"{use.spelled} {value} names a host, but the run's own are only known when it starts"
+        edit = Edit(use.at, use.end)
+        yield Trouble(COMMAND_RENDEZVOUS, use.at, f"{message}; {tells}", "Remove it.", edit)
+
+
+_MACHINES = ("--machine_rank", "--main_process_ip", "--main_process_port")
+
+
+def accelerate_troubles(kept: Kept) -> Iterator[Trouble]:
+    """Accelerate reads none of Trainer's variables: with several workers it must be told by a script."""
+    job, reading = kept.job, kept.found.reading
+    if job.workers == 1:
+        return
+    told = {use.option.name for use in reading.uses if is_from_trainer(kept, use.value_at)}
+    if (
+        {"machine-rank", "main-process-ip"} <= told
+        and any(reading.of("workers"))
+        and any(reading.of("count"))
+    ):
+        return
+    message = f"accelerate does not learn of the run's {job.workers} workers: each would train alone"
+    program = program_of(kept.found)
+    edit = (
+        Edit(kept.found.start.begin, len(reading.words), program) if program and not _settings(kept) else None
+    )
+    hint = (
+        "Write the program alone; gangplan starts it with torchrun, whose variables accelerate's library reads."
+        if edit
+        else "Write command: " + _script(kept)
+    )
+    yield Trouble(COMMAND_RENDEZVOUS, kept.found.start.begin, message, hint, edit)
+
+
+def _settings(kept: Kept) -> bool:
+    """Whether accelerate launch sets more than hosts and counts, which torchrun would not."""
+    plain = ("", "count", "workers", "rendezvous", "module", "no-python")
+    return any(
+        use.option.role not in plain or (not use.option.role and use.option.name not in _PLAIN)
+        for use in kept.found.reading.uses
+    )
+
+
+_PLAIN = frozenset(
+    {"multi-gpu", "same-network", "main-process-port", "quiet", "q", "cpu", "debug", "role", "t", "tee"}
+)
+
+
+def _script(kept: Kept) -> str:
+    """accelerate launch in a shell that fills in what Trainer tells each worker."""
+    reading, job = kept.found.reading, kept.job
+    own = [
+        use
+        for use in reading.uses
+        if use.option.role in ("count", "workers", "rendezvous") or use.option.name == "main-process-port"
+    ]
+    skipped = {index for use in own for index in range(use.at, use.end)}
+    words = [word for index, word in enumerate(reading.words) if index > reading.at and index not in skipped]
+    told = (
+        f'accelerate launch --num_machines {job.workers} --num_processes {job.ranks} --machine_rank "$PET_NODE_RANK"'
+        ' --main_process_ip "$PET_MASTER_ADDR" --main_process_port "$PET_MASTER_PORT"'
+    )
+    return listed(("bash", "-c", f"{told} {shlex.join(words)}")) + "."

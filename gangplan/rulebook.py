@@ -1,0 +1,158 @@
+"""Every rule that a finding can name, with its page: built-in ones and policies.
+
+Built-in rules are defined in `gangplan/rules/`. The pages of policies stand in the pack.yaml of their packs:
+those that come with gangplan are in docs/policies.md; `learn` adds those of a workspace's own packs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from gangplan import policies
+from gangplan.errors import InternalError
+from gangplan.rules.model import ERROR, NOTE, WARNING, Rule
+from gangplan.source import ManifestError, load_objects
+
+# Files of gangplan/rules/, in the order of docs/rules.md.
+TOPICS = (
+    "core",
+    "admission",
+    "clusters",
+    "commands",
+    "contention",
+    "grants",
+    "lifecycle",
+    "network",
+    "nodes",
+    "objects",
+    "patches",
+    "placement",
+    "platform",
+    "policy",
+    "quotas",
+    "recipes",
+    "security",
+    "specs",
+    "teams",
+    "waivers",
+)
+# What a breach of a policy is reported as, by its validationActions.
+ACTIONS = {"Deny": ERROR, "Warn": WARNING, "Audit": NOTE}
+# Policies of a workspace that are of no pack: files of this folder.
+POLICIES = "policies"
+PACKS = Path(str(policies.__file__)).parent
+
+# All rules of a workspace with packs of its own, as it was read last; empty for one without.
+_current: dict[str, Rule] = {}
+
+
+def rules() -> Mapping[str, Rule]:
+    """All rules by id: the built-in ones in the order of their files, then the policies by pack, those of the
+    workspace's own packs last. Raises InternalError for a file that is no registry."""
+    return _current or shipped()
+
+
+@cache
+def shipped() -> dict[str, Rule]:
+    """The rules that come with gangplan: built-in ones and policies."""
+    found = dict(built_in())
+    for pack in policies.PACKS:
+        (written,) = load_objects((PACKS / pack / "pack.yaml").read_text(encoding="utf-8"))
+        for name, page in written["policies"].items():
+            if name in found:
+                raise InternalError(f"policy {name} of pack {pack} has the name of another rule")
+            found[name] = _policy(name, pack, page)
+    return found
+
+
+def learn(root: Path) -> None:
+    """From now on `rules` knows the policies of the workspace's own packs, too.
+
+    A page that cannot be read, or that has the name of another rule, is left out: packs/checks.py tells it.
+    """
+    _current.clear()
+    own: dict[str, Rule] = {}
+    for file in sorted((root / "policies").glob("*/pack.yaml")):
+        if file.parent.name not in policies.PACKS:
+            for name, page in _pages(file).items():
+                own.setdefault(name, _policy(name, file.parent.name, page, is_own=True))
+    if own:
+        _current.update({**shipped(), **{name: own[name] for name in own if name not in shipped()}})
+
+
+def policy_rule(name: str) -> Rule:
+    """The rule of a policy; one of the workspace that no pack describes has only its name."""
+    page = rules().get(name)
+    return page or Rule(name, ERROR, "", why="", fix="", is_verdict=True, pack=POLICIES, is_own=True)
+
+
+def topic_of(rule: Rule) -> str:
+    """What a rule is about: a file of gangplan/rules/, or the pack of a policy."""
+    if rule.is_policy:
+        return f"policies of {rule.pack}"
+    return next(topic for topic, pages in topics().items() if rule in pages)
+
+
+def _pages(file: Path) -> dict[str, dict[str, Any]]:
+    """The policies of a pack.yaml that have a page."""
+    try:
+        (pack,) = load_objects(file.read_bytes())
+    except (OSError, ManifestError, ValueError):
+        return {}
+    found = pack.get("policies")
+    texts = ("title", "why", "fix")
+    return {
+        name: page
+        for name, page in (found if isinstance(found, dict) else {}).items()
+        if isinstance(page, dict)
+        and all(isinstance(page.get(text), str) for text in texts)
+        and page.get("action", "Deny") in ACTIONS
+        and isinstance(page.get("told_by", []), list)
+    }
+
+
+@cache
+def topics() -> dict[str, dict[str, Rule]]:
+    """The rules that gangplan itself reports, by topic."""
+    return {
+        topic: {
+            rule: rule
+            for rule in vars(import_module(f"gangplan.rules.{topic}")).values()
+            if isinstance(rule, Rule)
+        }
+        for topic in TOPICS
+    }
+
+
+@cache
+def built_in() -> dict[str, Rule]:
+    """The rules that gangplan itself reports. Raises InternalError where two have one id."""
+    found: dict[str, Rule] = {}
+    for topic, pages in topics().items():
+        for rule in pages:
+            if rule in found:
+                raise InternalError(f"rule {rule} is defined twice, the second time in {topic}.py")
+        found.update(pages)
+    return found
+
+
+def _policy(name: str, pack: str, page: dict[str, Any], is_own: bool = False) -> Rule:
+    """The page of a policy; its examples are the case files beside it."""
+    cases = f"policies/{pack}/tests/{name}.*.yaml are its examples; `gangplan policy test` runs them."
+    return Rule(
+        name,
+        ACTIONS[page.get("action", "Deny")],
+        page["title"],
+        why=page["why"],
+        fix=page["fix"],
+        is_verdict=True,
+        untested=cases,
+        waivable=page.get("waivable", True),
+        told_by=tuple(page.get("told_by", ())),
+        pack=pack,
+        is_own=is_own,
+    )

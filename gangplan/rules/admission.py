@@ -1,0 +1,132 @@
+"""Admission: what Kueue will do with a run, computed from the built objects (docs/admission.md)."""
+
+from __future__ import annotations
+
+from gangplan.rules.model import ERROR, Echo, Example, Rule
+
+OVER_QUOTA = Rule(
+    "over-quota",
+    ERROR,
+    "The run asks for more than the team's queue can ever get.",
+    why=(
+        "Kueue compares what all pods of the run ask for, the launcher included, with the most "
+        "that the queue can hold when everything else is idle: its own quota, what it may borrow, "
+        "what others lend. A run beyond that waits for ever, and nothing on the cluster says so in "
+        "words that a user reads."
+    ),
+    fix="Use the number of workers that the finding names, or ask for a larger quota.",
+    is_verdict=True,
+    echo=Echo.RUN,
+    example=Example(
+        "specs/nlp/filings.yaml",
+        before="workers: 32",
+        after="workers: 16",
+        old="workers: 4",
+    ),
+)
+
+NO_FLAVOR = Rule(
+    "no-flavor",
+    ERROR,
+    "No flavor of the team's queue takes the run's pods.",
+    why=(
+        "Kueue gives every pod set one flavor per group of resources. A flavor is out when the "
+        "pods do not tolerate its taints, when their node selector names other nodes, when a "
+        "topology is asked for that it does not have, and when no flavor counts a resource that "
+        "the pods ask for. None of that changes by waiting."
+    ),
+    fix=("Choose a pool that the team has quota on, or correct the queue or the flavor in the overlay."),
+    is_verdict=True,
+    echo=Echo.RUN,
+    example=Example(
+        "patch",
+        before=(
+            "- target: {kind: ResourceFlavor, name: a100}\n"
+            "  patch: |-\n"
+            '    - {op: add, path: /spec/nodeTaints, value: [{key: reserved, value: "yes", effect: NoSchedule}]}\n'
+        ),
+        after=(
+            "- target: {kind: ResourceFlavor, name: a100}\n"
+            "  patch: |-\n"
+            '    - {op: add, path: /spec/nodeTaints, value: [{key: reserved, value: "yes", effect: PreferNoSchedule}]}\n'
+        ),
+    ),
+)
+
+NO_TOPOLOGY = Rule(
+    "no-topology",
+    ERROR,
+    "No rack or block of the cluster is large enough for the run.",
+    why=(
+        "A required topology level means that all workers stand in one domain of it. If even an "
+        "empty domain has room for fewer pods than the run has, Kueue never admits it, however "
+        "much quota is free elsewhere. Where an overlay asks for slices, Kueue admits pods beyond "
+        "the last whole slice and never gives them a node."
+    ),
+    fix=(
+        "Use the number of workers that the finding names, a wider level, or preferred instead of required."
+    ),
+    is_verdict=True,
+    echo=Echo.RUN,
+    example=Example(
+        "specs/nlp/train.yaml",
+        before=("workers: 5\ngpus: 8\nplacement: {nodePool: h100, topology: {required: rack}}"),
+        after=("workers: 4\ngpus: 8\nplacement: {nodePool: h100, topology: {required: rack}}"),
+        old=("workers: 2\ngpus: 4"),
+        base="shared",
+    ),
+)
+
+NEVER_ADMITTED = Rule(
+    "never-admitted",
+    ERROR,
+    "Kueue would never admit the run, or never hear of it.",
+    why=(
+        "A queue that is stopped, inactive, or closed to the namespace takes no run; a run whose "
+        "labels or annotations a webhook refuses, or whose priority does not exist, never becomes "
+        "a Workload at all. The job then stays suspended without an event."
+    ),
+    fix=("Correct what the message names; queues are made by the cluster's overlay and the team's file."),
+    is_verdict=True,
+    echo=Echo.RUN,
+    example=Example(
+        "patch",
+        before=(
+            "- target: {kind: LocalQueue}\n"
+            "  patch: |-\n"
+            "    - {op: add, path: /spec/stopPolicy, value: Hold}\n"
+        ),
+        after=(
+            "- target: {kind: LocalQueue}\n"
+            "  patch: |-\n"
+            "    - {op: add, path: /spec/stopPolicy, value: None}\n"
+        ),
+    ),
+)
+
+NOT_QUEUED = Rule(
+    "not-queued",
+    ERROR,
+    "The run names no queue on a cluster that has Kueue.",
+    why=(
+        "Kueue holds back only jobs with the label kueue.x-k8s.io/queue-name, or those of a "
+        "namespace with a queue called default. Any other run starts at once beside every quota, "
+        "and its pods take nodes that Kueue has promised to admitted runs."
+    ),
+    fix="Keep the label that gangplan writes.",
+    is_verdict=True,
+    echo=Echo.RUN,
+    example=Example(
+        "patch",
+        before=(
+            "- target: {kind: TrainJob}\n"
+            "  patch: |-\n"
+            "    - {op: remove, path: /metadata/labels/kueue.x-k8s.io~1queue-name}\n"
+        ),
+        after=(
+            "- target: {kind: TrainJob}\n"
+            "  patch: |-\n"
+            "    - {op: add, path: /metadata/labels/site.example.com~1queue, value: training}\n"
+        ),
+    ),
+)

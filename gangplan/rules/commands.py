@@ -1,0 +1,326 @@
+"""What is wrong with a command or with the options for mpirun. See docs/commands.md."""
+
+from __future__ import annotations
+
+from gangplan.rules.model import ERROR, WARNING, Example, Rule
+
+COMMAND_LAUNCHER = Rule(
+    "command-launcher",
+    ERROR,
+    "The command starts ranks with a launcher that cannot work here.",
+    why=(
+        "An image starts its ranks in one way, MPI over SSH or torchrun. A launcher of the other "
+        "kind, of another MPI, or of a scheduler such as Slurm finds no hosts, or starts a "
+        "training of its own on every rank."
+    ),
+    fix=(
+        "Write the program alone, and gangplan starts it on every rank; or choose an image for that launcher."
+    ),
+    example=Example(
+        "specs/nlp/filings.yaml",
+        before="command: [torchrun, --nproc-per-node, 2, train.py]",
+        after="command: [python, train.py]",
+        old="command: [python, train.py]",
+    ),
+)
+
+COMMAND_HOSTS = Rule(
+    "command-hosts",
+    ERROR,
+    "The command names hosts.",
+    why=(
+        "The pods of a run get their names when it starts, so hosts in a command are others or do "
+        "not exist. gangplan hands the run's own hosts to every launcher that it knows."
+    ),
+    fix="Remove the option.",
+    example=Example(
+        "specs/nlp/filings.yaml",
+        before='command: [mpirun, -H, "node1,node2", python, train.py]',
+        after="command: [mpirun, python, train.py]",
+        old="command: [python, train.py]",
+    ),
+)
+
+COMMAND_RENDEZVOUS = Rule(
+    "command-rendezvous",
+    ERROR,
+    "The command says where the workers of torch meet, or that each is alone.",
+    why=(
+        "All workers get the same command, so an address or a node's number in it is wrong on all "
+        "but one, and --standalone trains separately on each. Trainer tells torchrun all of this "
+        "by the PET_* variables of each worker."
+    ),
+    fix=("Remove the options, or take their values from the PET_* variables in a shell's script."),
+    example=Example(
+        "specs/nlp/filings.yaml",
+        before="command: [torchrun, --standalone, train.py]",
+        after="command: [torchrun, train.py]",
+        old="command: [python, train.py]",
+        changes=(("specs/nlp/filings.yaml", "image: openmpi", "image: pytorch"),),
+    ),
+)
+
+COMMAND_PREFIX = Rule(
+    "command-prefix",
+    ERROR,
+    "A program before the command keeps it from starting.",
+    why=(
+        "A container of a run has one user and may not gain rights, so sudo, su, gosu and their "
+        "like end; and a launcher inside a container of its own (singularity, docker) finds "
+        "neither the run's hosts nor its SSH."
+    ),
+    fix="Remove the prefix; where it names an image, make that the run's image.",
+    example=Example(
+        "specs/nlp/filings.yaml",
+        before="command: [sudo, mpirun, python, train.py]",
+        after="command: [mpirun, python, train.py]",
+        old="command: [python, train.py]",
+    ),
+)
+
+COMMAND_BEHIND = Rule(
+    "command-behind",
+    WARNING,
+    ("A launcher stands behind a program that sees part of the run, or that gangplan does not know."),
+    why=(
+        "A profiler before mpirun sees mpirun and the ranks on its own host, not those of other "
+        "workers. Of a program that gangplan does not know it can only assume that it starts what "
+        "stands behind it, as most do."
+    ),
+    fix=(
+        "Put a profiler before the program instead of before the launcher; start the launcher "
+        "itself where the other program is not needed."
+    ),
+    example=Example(
+        "specs/nlp/filings.yaml",
+        before="command: [nsys, profile, mpirun, python, train.py]",
+        after="command: [mpirun, nsys, profile, python, train.py]",
+        old="command: [python, train.py]",
+    ),
+)
+
+COMMAND_OPTION = Rule(
+    "command-option",
+    ERROR,
+    "A launcher does not know an option, or lacks its value.",
+    why=(
+        "Open MPI, MPICH and Intel MPI have different options, and end when they meet one that "
+        "they do not know. gangplan holds the options of each (Open MPI 4.1.8 and 5.0.11, MPICH "
+        "5.0.2, Intel MPI 2021.18.1, Horovod, DeepSpeed, torchrun, Accelerate)."
+    ),
+    fix="Write the option of the image's MPI, as the help names it.",
+    example=Example(
+        "specs/nlp/filings.yaml",
+        before="command: [mpirun, -ppn, 2, python, train.py]",
+        after='command: [mpirun, --map-by, "ppr:2:node", python, train.py]',
+        old="command: [python, train.py]",
+    ),
+)
+
+COMMAND_RESERVED = Rule(
+    "command-reserved",
+    ERROR,
+    "An option or a prefix changes what the launch depends on.",
+    why=(
+        "How the launcher reaches the workers and where it reads their names is set for every run, "
+        "as variables that env may not have either. The same setting as an option of mpirun, as -x "
+        "NAME=VALUE or taken away by env -i would break the launch."
+    ),
+    fix="Remove the option or the prefix; the launch is the same for every run.",
+    example=Example(
+        "specs/nlp/filings.yaml",
+        before="mpi: {flags: [--mca, plm_rsh_args, -v]}\n",
+        after='mpi: {flags: [--mca, btl, "tcp,self"]}\n',
+    ),
+)
+
+COMMAND_ROOT = Rule(
+    "command-root",
+    WARNING,
+    "An option asks to run as root, which no run does.",
+    why=(
+        "Pods of a run have a user of their own and may not become root, so --allow-run-as-root "
+        "changes nothing."
+    ),
+    fix="Remove the option.",
+    example=Example(
+        "specs/nlp/filings.yaml",
+        before="mpi: {flags: [--allow-run-as-root]}\n",
+        after="mpi: {flags: [--report-bindings]}\n",
+    ),
+)
+
+COMMAND_NO_PROGRAM = Rule(
+    "command-no-program",
+    ERROR,
+    "The launcher is given nothing to start.",
+    why=(
+        "A launcher without a program ends with an error, and one that only prints its version or "
+        "its help starts no ranks."
+    ),
+    fix="Add the program, or remove the option.",
+    example=Example(
+        "specs/nlp/filings.yaml",
+        before='command: [mpirun, -np, "{ranks}"]',
+        after='command: [mpirun, -np, "{ranks}", python, train.py]',
+        old="command: [python, train.py]",
+    ),
+)
+
+COMMAND_ONE_WORD = Rule(
+    "command-one-word",
+    ERROR,
+    "Several words stand in one entry of a list.",
+    why=(
+        "Each entry of a list is one word; nobody splits it at its spaces. The first would be "
+        "looked for as a file whose name has spaces."
+    ),
+    fix="Give each word an entry of its own, or write the command as one line.",
+    example=Example(
+        "specs/nlp/filings.yaml",
+        before='command: ["python train.py --lr 1e-4"]',
+        after="command: [python, train.py, --lr, 1e-4]",
+        old="command: [python, train.py]",
+    ),
+)
+
+COMMAND_VARIABLE = Rule(
+    "command-variable",
+    ERROR,
+    "A variable in the command is never expanded.",
+    why=("No shell reads a command, so $HOME, $(date) and ~ reach the program as they are written."),
+    fix='Write the value, or run a shell: [bash, -c, "..."].',
+    example=Example(
+        "specs/nlp/filings.yaml",
+        before="command: [python, $HOME/train.py]",
+        after='command: [bash, -c, "python $HOME/train.py"]',
+        old="command: [python, train.py]",
+    ),
+)
+
+COMMAND_PLACEHOLDER = Rule(
+    "command-placeholder",
+    WARNING,
+    "A placeholder in the command is never filled in.",
+    why=(
+        "gangplan fills in {ranks}, {workers} and {slots} only. Other names between braces, "
+        "templates and names between angle brackets reach the program as they are written, which "
+        "some programs want and most do not."
+    ),
+    fix="Write the value, or one of the three names.",
+    example=Example(
+        "specs/nlp/filings.yaml",
+        before='command: [python, train.py, --world-size, "{rank}"]',
+        after='command: [python, train.py, --world-size, "{ranks}"]',
+        old="command: [python, train.py]",
+    ),
+)
+
+COMMAND_SHELL = Rule(
+    "command-shell",
+    ERROR,
+    "A word is one that only a shell understands.",
+    why=(
+        "A command begins with a program. cd, export, source and NAME=value are words of a shell, "
+        "and there is no file of that name to start. Nor does anyone but a shell read &&, | and >; "
+        "the program would get them as words."
+    ),
+    fix="Use env for variables, or run a shell.",
+    example=Example(
+        "specs/nlp/filings.yaml",
+        before="command: [cd, /app]",
+        after='command: [bash, -c, "cd /app && python train.py"]',
+        old="command: [python, train.py]",
+    ),
+)
+
+COMMAND_SCRIPT = Rule(
+    "command-script",
+    ERROR,
+    "A script cannot be read.",
+    why=("A quote, a substitution or a here-document stays open at its end; a shell would refuse it too."),
+    fix="Close what is named.",
+    example=Example(
+        "specs/nlp/filings.yaml",
+        before='command: [bash, -c, "echo \'one && python train.py"]',
+        after="command: [bash, -c, \"echo 'one' && python train.py\"]",
+        old="command: [python, train.py]",
+    ),
+)
+
+COMMAND_UNREADABLE = Rule(
+    "command-unreadable",
+    ERROR,
+    "What the launcher would start cannot be known before the run.",
+    why=(
+        "A number that a script computes, options in a file or a script inside a script hide what "
+        "gangplan must compare with the plan. What it cannot read it does not promise to start."
+    ),
+    fix="Write the number or the options in the command.",
+    example=Example(
+        "specs/nlp/filings.yaml",
+        before='command: [bash, -c, "mpirun -np $(nproc) python train.py"]',
+        after='command: [bash, -c, "mpirun -np {ranks} python train.py"]',
+        old="command: [python, train.py]",
+    ),
+)
+
+COMMAND_DETACHED = Rule(
+    "command-detached",
+    ERROR,
+    "The run would end before its ranks do.",
+    why=(
+        "The run ends when the command ends. A launcher in the background that nothing waits for, "
+        "or behind setsid, which may return at once, is killed with its pod."
+    ),
+    fix="Let the command wait for its launcher.",
+    example=Example(
+        "specs/nlp/filings.yaml",
+        before="command: [bash, -c, mpirun python train.py &]",
+        after="command: [bash, -c, mpirun python train.py & wait]",
+        old="command: [python, train.py]",
+    ),
+)
+
+COMMAND_TOO_LONG = Rule(
+    "command-too-long",
+    ERROR,
+    "A word of the command is longer than Linux takes.",
+    why=(
+        "Linux hands no argument above 128 KiB with its ending to a program (MAX_ARG_STRLEN), and "
+        'nothing above about 2 MiB in all. The container would fail with "argument list too long".'
+    ),
+    fix="Put the text into a file and give its path.",
+    untested="tests/plan/test_words.py builds a word of that size.",
+)
+
+MPI_WITHOUT_EFFECT = Rule(
+    "mpi-without-effect",
+    ERROR,
+    "An option under mpi has no effect on this run.",
+    why=(
+        "flags, bindTo and mapBy go to the mpirun that gangplan starts. A command that starts its "
+        "launcher itself, an image of torch, and layouts that Hydra has no word for leave nothing "
+        "for them to act on."
+    ),
+    fix="Remove it, or write the option where it acts.",
+    example=Example(
+        "specs/nlp/filings.yaml",
+        before=("command: [mpirun, python, train.py]\nmpi: {bindTo: core}"),
+        after="command: [mpirun, --bind-to, core, python, train.py]",
+        old="command: [python, train.py]",
+    ),
+)
+
+MPI_TWICE = Rule(
+    "mpi-twice",
+    ERROR,
+    "mpi.flags says again what another field says.",
+    why=("An option that stands twice ends Open MPI 5 and Hydra; Open MPI 4 takes one of the two."),
+    fix="Keep one of them.",
+    example=Example(
+        "specs/nlp/filings.yaml",
+        before="mpi: {bindTo: core, flags: [--bind-to, socket]}\n",
+        after="mpi: {bindTo: socket}\n",
+    ),
+)

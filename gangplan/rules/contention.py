@@ -1,0 +1,68 @@
+"""What the committed runs of a cluster do to each other."""
+
+from __future__ import annotations
+
+from gangplan.rules.model import WARNING, Example, Rule
+
+RUNS_BLOCK_RUNS = Rule(
+    "runs-block-runs",
+    WARNING,
+    "Two runs can each hold half of what the other needs.",
+    why=(
+        "Without a gang, pods of all runs start as they find nodes. When two runs together want "
+        "more than there is, each can hold a part and wait for the rest, and neither ever ends."
+    ),
+    fix="Let Kueue start runs as a whole (gang: kueue), or run one after the other.",
+    waivable=True,
+    example=Example(
+        "specs/nlp/second.yaml",
+        before=(
+            "apiVersion: gangplan.dev/v1\n"
+            "kind: TrainingJob\n"
+            "image: openmpi\n"
+            "command: [python, train.py]\n"
+            "workers: 5\n"
+            "gpus: 4\n"
+            "placement: {nodePool: a100}\n"
+        ),
+        after=(
+            "apiVersion: gangplan.dev/v1\n"
+            "kind: TrainingJob\n"
+            "image: openmpi\n"
+            "command: [python, train.py]\n"
+            "workers: 2\n"
+            "gpus: 4\n"
+            "placement: {nodePool: a100}\n"
+        ),
+        whole=True,
+        changes=(
+            ("overlays/lab/cluster.yaml", "region:", ("gang: none\nenvironment: dev\nregion:")),
+            ("overlays/lab/cluster.yaml", ', kueue: "0.19.2"', ""),
+            (
+                "specs/nlp/filings.yaml",
+                ("workers: 4\ngpus: 2"),
+                ("workers: 5\ngpus: 4\nplacement: {nodePool: a100}"),
+            ),
+        ),
+    ),
+)
+
+PREEMPTIBLE_WITHOUT_CHECKPOINT = Rule(
+    "preemptible-without-checkpoint",
+    WARNING,
+    "Others may stop the run, and it has no checkpoint to go on from.",
+    why=(
+        "A run that borrows quota is stopped when the owner wants it back, and a run of low "
+        "priority when a more important one comes. Kueue starts it again later, from nothing."
+    ),
+    fix=("Add checkpoint: and load CHECKPOINT_DIR when the program starts, or stay within the team's quota."),
+    waivable=True,
+    example=Example(
+        "specs/research/train.yaml",
+        before=("workers: 2\ngpus: 8"),
+        after=("workers: 1\ngpus: 8"),
+        old=("workers: 2\ngpus: 4"),
+        base="shared",
+        changes=(("specs/research/train.yaml", "command:", ("placement: {nodePool: h100}\ncommand:")),),
+    ),
+)

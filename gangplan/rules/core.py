@@ -1,0 +1,413 @@
+"""Reading files: YAML, specs as files, the workspace, and what is rendered from it."""
+
+from __future__ import annotations
+
+from gangplan.rules.model import ERROR, Example, Rule
+
+YAML_SYNTAX = Rule(
+    "yaml-syntax",
+    ERROR,
+    "The file is not YAML.",
+    why=(
+        "A file that cannot be read is not guessed at. The message names the place where reading "
+        "stopped and what is usually meant there, such as a missing space after a colon or a tab."
+    ),
+    fix=("Correct the line; editors show it when they know the schema (first line of the samples)."),
+    example=Example(
+        "specs/nlp/filings.yaml",
+        before="workers:4",
+        after="workers: 4",
+        old="workers: 4",
+    ),
+)
+
+YAML_EMPTY = Rule(
+    "yaml-empty",
+    ERROR,
+    "The file holds nothing.",
+    why=(
+        "An empty spec is nearly always a file that was saved too early or a merge that went "
+        "wrong. Taken as a spec without fields it would be a run nobody asked for."
+    ),
+    fix="Write the spec, or remove the file.",
+    example=Example(
+        "specs/nlp/second.yaml",
+        before="# to do\n",
+        after=(
+            "apiVersion: gangplan.dev/v1\nkind: TrainingJob\nimage: openmpi\ncommand: [python, train.py]\n"
+        ),
+        whole=True,
+    ),
+)
+
+YAML_DUPLICATE_KEY = Rule(
+    "yaml-duplicate-key",
+    ERROR,
+    "A key is set twice in one mapping.",
+    why=(
+        "Most YAML readers keep the last value without a word, others the first. Two people "
+        "looking at one file would then see two different jobs."
+    ),
+    fix="Keep one of the two lines.",
+    example=Example(
+        "specs/nlp/filings.yaml",
+        before="workers: 8\n",
+        after="slots: 2\n",
+    ),
+)
+
+YAML_MANY_DOCUMENTS = Rule(
+    "yaml-many-documents",
+    ERROR,
+    "The file holds several YAML documents.",
+    why=(
+        "A spec file describes one job, and its name is the job's name. A second document would be "
+        "ignored by some readers."
+    ),
+    fix="Put each job in a file of its own.",
+    example=Example(
+        "specs/nlp/filings.yaml",
+        before=("---\nworkers: 8\n"),
+        after="description: one document\n",
+    ),
+)
+
+YAML_TAG = Rule(
+    "yaml-tag",
+    ERROR,
+    "A YAML tag is used that is not supported.",
+    why=(
+        "Tags such as !!python/object make some readers run code or build objects. Kubernetes "
+        "knows none of them, so gangplan refuses all."
+    ),
+    fix="Remove the tag, or quote the value.",
+    example=Example(
+        "specs/nlp/filings.yaml",
+        before="env: {X: !!python/name:os.system a}\n",
+        after="env: {X: a}\n",
+    ),
+)
+
+YAML_ALIAS_BOMB = Rule(
+    "yaml-alias-bomb",
+    ERROR,
+    "Aliases repeat the same text too often.",
+    why=(
+        'A few lines of nested aliases expand to gigabytes ("billion laughs"). A limit on the '
+        "expanded size keeps one file from stopping the checks of everybody."
+    ),
+    fix="Write the values out, or use fewer of them.",
+    example=Example(
+        "specs/nlp/filings.yaml",
+        before="env: &all {X: *all}\n",
+        after="env: &all {X: a}\n",
+    ),
+)
+
+YAML_MERGE_KEY = Rule(
+    "yaml-merge-key",
+    ERROR,
+    "The merge key << is used.",
+    why=(
+        "YAML 1.2 dropped it and readers disagree about which value wins. What a job is must not "
+        "depend on the reader."
+    ),
+    fix="Write the values out; defaults belong in team.yaml.",
+    example=Example(
+        "specs/nlp/filings.yaml",
+        before="env: {<<: {NCCL_DEBUG: INFO}}\n",
+        after="env: {NCCL_DEBUG: INFO}\n",
+    ),
+)
+
+YAML_KEY_TYPE = Rule(
+    "yaml-key-type",
+    ERROR,
+    "A key is not text.",
+    why=(
+        "Kubernetes reads YAML 1.1, where on, off, yes and no are truth values and 1e3 is a "
+        "number. As keys they would become something else than what is written; a brace of a "
+        "template shows up here, too."
+    ),
+    fix="Put quotes around the key.",
+    example=Example(
+        "specs/nlp/filings.yaml",
+        before="env: {on: a}\n",
+        after='env: {"on": a}\n',
+    ),
+)
+
+YAML_BAD_NUMBER = Rule(
+    "yaml-bad-number",
+    ERROR,
+    "A number is infinite or no number.",
+    why=("JSON, and so every Kubernetes API, has no infinity and no NaN. The object could not be sent."),
+    fix="Write a finite number, or quote the text.",
+    example=Example(
+        "specs/nlp/filings.yaml",
+        before="cpu: .inf",
+        after="cpu: 16",
+        old="cpu: 8",
+    ),
+)
+
+YAML_CONTROL_CHARACTER = Rule(
+    "yaml-control-character",
+    ERROR,
+    "The file holds a control character.",
+    why=(
+        "Control characters cannot be seen in a review, and YAML forbids most of them. They come "
+        "from copied terminal output or from somebody who hides something."
+    ),
+    fix="Remove the character at the place that is named.",
+    example=Example(
+        "specs/nlp/filings.yaml",
+        before='description: "a\x01b"\n',
+        after="description: ab\n",
+    ),
+)
+
+YAML_NOT_UTF8 = Rule(
+    "yaml-not-utf8",
+    ERROR,
+    "The file is not UTF-8.",
+    why=(
+        "Kubernetes and Git tools read UTF-8. A file in another encoding changes its letters from "
+        "one machine to the next."
+    ),
+    fix="Save the file as UTF-8 without a byte order mark.",
+    untested=(
+        'an example is text, and this is about bytes; tests/test_malformed.py has "not UTF-8" and "UTF-16".'
+    ),
+)
+
+YAML_TOO_DEEP = Rule(
+    "yaml-too-deep",
+    ERROR,
+    "The file nests deeper than any format here does.",
+    why=(
+        "No file of a workspace needs more than a few levels. Thousands of brackets stop many "
+        "readers with a stack overflow."
+    ),
+    fix="Look for brackets or indentation that repeat by mistake.",
+    example=Example(
+        "specs/nlp/filings.yaml",
+        before="labels: {a: {a: {a: {a: {a: {a: {a: {a: {a: {a: {a: {a: {a: {a: {a: {a: {a: {a: {a: {a: {a: {a: {a: {a: {a: {a: {a: {a: {a: {a: {a: {a: {a: {a: {a: {a: 1}}}}}}}}}}}}}}}}}}}}}}}}}}}}}}}}}}}}\n",
+        after='labels: {a: "1"}\n',
+    ),
+)
+
+YAML_TOO_LARGE = Rule(
+    "yaml-too-large",
+    ERROR,
+    "The file is larger than a spec can be.",
+    why=(
+        "A spec has about one kilobyte, the limit is a megabyte. Larger files are data that went "
+        "astray, and they would slow every check down."
+    ),
+    fix="Keep data out of specs; mount it as a claim or read it from a bucket.",
+    untested=('an example of a megabyte does not fit a page; tests/test_malformed.py has "too large".'),
+)
+
+FILE_UNREADABLE = Rule(
+    "file-unreadable",
+    ERROR,
+    "A file that is needed cannot be read.",
+    why=(
+        "A missing file, a folder in its place or a link are told, because to skip it would mean "
+        "that a job silently is not there. Links could lead out of the workspace."
+    ),
+    fix="Put a plain file there, or remove what stands in its place.",
+    example=Example(
+        "patch",
+        before="- {target: {kind: Namespace}, path: labels.yaml}\n",
+        after="",
+    ),
+)
+
+SPEC_MISSING_FIELD = Rule(
+    "spec-missing-field",
+    ERROR,
+    "A required field is missing.",
+    why=("A format has few required fields, and none of them has a value that would be right for everybody."),
+    fix="Add the field; the help shows an example.",
+    example=Example(
+        "specs/nlp/filings.yaml",
+        before="",
+        after="command: python train.py\n",
+        old="command: [python, train.py]\n",
+    ),
+)
+
+SPEC_UNKNOWN_FIELD = Rule(
+    "spec-unknown-field",
+    ERROR,
+    "A field does not exist in this format.",
+    why=(
+        "An unknown field is nearly always a typo or a word of another tool. Ignored, the job "
+        "would run with a default that nobody chose."
+    ),
+    fix="Use the field that is named, or look it up with `gangplan explain FIELD`.",
+    example=Example(
+        "specs/nlp/filings.yaml",
+        before="replicas: 4",
+        after="workers: 8",
+        old="workers: 4",
+    ),
+)
+
+SPEC_TYPE = Rule(
+    "spec-type",
+    ERROR,
+    "A value is of the wrong kind.",
+    why=(
+        'Values are never converted. "4" is text and 4 a number; guessing would turn 010 into 8 '
+        "and no into false."
+    ),
+    fix="Write the value as the message says, with or without quotes.",
+    example=Example(
+        "specs/nlp/filings.yaml",
+        before="workers: four",
+        after="workers: 8",
+        old="workers: 4",
+    ),
+)
+
+SPEC_VALUE = Rule(
+    "spec-value",
+    ERROR,
+    "A value is of the right kind, but not one that is possible here.",
+    why=(
+        "Amounts need the units of Kubernetes, durations a unit, names the characters that DNS "
+        "allows. What is wrong here would be refused later by an API server, as an event that "
+        "nobody reads."
+    ),
+    fix="Write the value as the help says.",
+    example=Example(
+        "specs/nlp/filings.yaml",
+        before="memory: 32GB",
+        after="memory: 64Gi",
+        old="memory: 32Gi",
+    ),
+)
+
+SPEC_FILE_NAME = Rule(
+    "spec-file-name",
+    ERROR,
+    "The file's name cannot be a job's name, or would be ignored.",
+    why=(
+        "The file's name is the job's name, which becomes part of Kubernetes names. A file that "
+        "ends in .yml or has capitals would be left out, and nobody would notice."
+    ),
+    fix=("Rename it to lower-case letters, digits and '-', ending in .yaml, or set name in the spec."),
+    example=Example(
+        "specs/nlp/Filings_V2.yaml",
+        before=(
+            "apiVersion: gangplan.dev/v1\nkind: TrainingJob\nimage: openmpi\ncommand: [python, train.py]\n"
+        ),
+        after=(
+            "apiVersion: gangplan.dev/v1\n"
+            "kind: TrainingJob\n"
+            "name: filings-v2\n"
+            "image: openmpi\n"
+            "command: [python, train.py]\n"
+        ),
+        whole=True,
+    ),
+)
+
+SPEC_TEAM = Rule(
+    "spec-team",
+    ERROR,
+    "The spec belongs to another team than its folder.",
+    why=(
+        "A folder is a team, with its namespace, quota and reviewers. A spec that claims another "
+        "team would spend that team's quota."
+    ),
+    fix="Move the file into specs/<team>/, or remove the line.",
+    example=Example(
+        "specs/nlp/filings.yaml",
+        before="team: vision\n",
+        after="team: nlp\n",
+    ),
+)
+
+JOB_NAME_TWICE = Rule(
+    "job-name-twice",
+    ERROR,
+    "Two specs of one namespace describe the same job.",
+    why=("Both would render runs of one name, and the second would replace the first in the cluster."),
+    fix="Rename one of the files, or set name in one.",
+    example=Example(
+        "specs/nlp/second.yaml",
+        before=(
+            "apiVersion: gangplan.dev/v1\n"
+            "kind: TrainingJob\n"
+            "name: filings\n"
+            "image: openmpi\n"
+            "command: [python, train.py]\n"
+        ),
+        after=(
+            "apiVersion: gangplan.dev/v1\nkind: TrainingJob\nimage: openmpi\ncommand: [python, train.py]\n"
+        ),
+        whole=True,
+    ),
+)
+
+NAME_TOO_LONG = Rule(
+    "name-too-long",
+    ERROR,
+    "The job's name leaves no room for the names of its pods.",
+    why=(
+        "A pod is called RUN-ENTRY-REPLICA-INDEX-xxxxx and has at most 63 characters. Trainer "
+        "accepts a longer run, and JobSet then fails to make its pods."
+    ),
+    fix="Shorten the name to what the message says.",
+    example=Example(
+        "specs/nlp/filings.yaml",
+        before="name: a-very-long-name-that-tells-everything-about-the-job\n",
+        after="name: a-short-name\n",
+    ),
+)
+
+TEAM_MISSING = Rule(
+    "team-missing",
+    ERROR,
+    "A folder of specs has no team.yaml.",
+    why=(
+        "The team file says which namespace, claims and secrets the specs may use. Without it "
+        "nothing in the folder can be resolved."
+    ),
+    fix="Add team.yaml; `gangplan schema print team` shows its fields.",
+    example=Example(
+        "specs/vision/team.yaml",
+        before=None,
+        after=("apiVersion: gangplan.dev/v1\nkind: Team\nclusters: [lab]\n"),
+        whole=True,
+        files={"specs/vision/README.md": "A new team.\n"},
+    ),
+)
+
+WORKSPACE_EMPTY = Rule(
+    "workspace-empty",
+    ERROR,
+    "The workspace has no cluster.",
+    why=(
+        "Specs are rendered per cluster. Without one nothing is checked, and nothing checked is "
+        "never success."
+    ),
+    fix="Add overlays/<cluster>/cluster.yaml.",
+    untested="the example would remove a folder; tests/rules/test_extra.py removes it.",
+)
+
+CATALOG_MISSING = Rule(
+    "catalog-missing",
+    ERROR,
+    "There is no image catalog.",
+    why=(
+        "Specs name images by a word of the catalog, which holds repository, digest and MPI. "
+        "Without it no image can be resolved."
+    ),
+    fix="Add images/catalog.yaml.",
+    untested=('the example would repeat the catalog; tests/malformed/platform.yaml has "no catalog".'),
+)

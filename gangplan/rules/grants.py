@@ -1,0 +1,162 @@
+"""What the platform gives a team, and what it holds it to."""
+
+from __future__ import annotations
+
+from gangplan.rules.model import ERROR, Example, Rule
+
+NAMESPACE_NOT_GIVEN = Rule(
+    "namespace-not-given",
+    ERROR,
+    "A team takes a namespace that it was not given.",
+    why=(
+        "Runs stand beside the secrets and service accounts of their namespace, and its roles go "
+        "to groups that the team names. So a namespace is the platform's to give. A team may use "
+        "its own name or team-<name> unasked, and what a cluster file gives it."
+    ),
+    fix=("Remove the line, or ask the platform for namespace: at the team's entry in the cluster file."),
+    example=Example(
+        "specs/nlp/team.yaml",
+        before="namespace: ml-tools\n",
+        after="namespace: team-nlp\n",
+    ),
+)
+
+REGIME_NOT_EVERYWHERE = Rule(
+    "regime-not-everywhere",
+    ERROR,
+    "A cluster does not hold a team to a regime that another holds it to.",
+    why=(
+        "Data falls under a regime wherever it is used. A team that the platform holds to a regime "
+        "on one cluster alone could take its runs to another, where nobody looks."
+    ),
+    fix=(
+        "Add the regime to the team's entry in every cluster file that lists the team, or take the "
+        "team off that cluster."
+    ),
+    example=Example(
+        "overlays/other/cluster.yaml",
+        before=(
+            "apiVersion: gangplan.dev/v1\n"
+            "kind: Cluster\n"
+            "versions: {kubernetes: '1.34.4', trainer: '2.3.0', kueue: '0.19.2'}\n"
+            "region: eu-central\n"
+            "location: on-prem\n"
+            "retention: {audit: 2555d}\n"
+            "policies: {packs: [baseline, sox]}\n"
+            "nodePools: {cpu: {count: 4, cpu: 60, memory: 240Gi}}\n"
+            "teams: {nlp: {queue: training}}\n"
+        ),
+        after=(
+            "apiVersion: gangplan.dev/v1\n"
+            "kind: Cluster\n"
+            "versions: {kubernetes: '1.34.4', trainer: '2.3.0', kueue: '0.19.2'}\n"
+            "region: eu-central\n"
+            "location: on-prem\n"
+            "retention: {audit: 2555d}\n"
+            "policies: {packs: [baseline, sox]}\n"
+            "nodePools: {cpu: {count: 4, cpu: 60, memory: 240Gi}}\n"
+            "teams: {nlp: {queue: training, compliance: [sox]}}\n"
+        ),
+        whole=True,
+        changes=(
+            (
+                "overlays/lab/cluster.yaml",
+                "nlp: {queue: training}",
+                "nlp: {queue: training, compliance: [sox]}",
+            ),
+            (
+                "overlays/lab/cluster.yaml",
+                "teams:\n",
+                ("retention: {audit: 2555d}\npolicies: {packs: [baseline, sox]}\nteams:\n"),
+            ),
+            ("specs/nlp/team.yaml", "clusters: [lab]\n", ("clusters: [lab]\ncontact: nlp@example.com\n")),
+        ),
+    ),
+)
+
+LABEL_INJECTS = Rule(
+    "label-injects",
+    ERROR,
+    "A label asks for an identity, an injected container or an exemption.",
+    why=(
+        "Webhooks read such labels on pods and hand out cloud identities "
+        "(azure.workload.identity/use), secrets (vault.hashicorp.com) or sidecars, and policy "
+        "engines and network plugins make exceptions by them. What a team's pods may be is not the "
+        "team's word."
+    ),
+    fix=(
+        "Remove the label. Where the platform means the run to have it, it adds the label by a "
+        "patch in the cluster's overlay."
+    ),
+    example=Example(
+        "specs/nlp/filings.yaml",
+        before="labels: {azure.workload.identity/use: 'true'}\n",
+        after="labels: {example.com/project: filings}\n",
+    ),
+)
+
+POSTURE_TOO_WEAK = Rule(
+    "posture-too-weak",
+    ERROR,
+    "A network posture is weaker than the platform asks of the team.",
+    why=(
+        "The platform says in the cluster file how closed the network of a team's runs must be at "
+        "least. A spec or a default of the team may close it further, never open it."
+    ),
+    fix=("Leave posture out, or write one that is at least as strong: default, restricted, isolated."),
+    example=Example(
+        "specs/nlp/filings.yaml",
+        before="network: {posture: default}\n",
+        after="network: {posture: isolated}\n",
+        changes=(
+            (
+                "overlays/lab/cluster.yaml",
+                "nlp: {queue: training}",
+                "nlp: {queue: training, posture: restricted}",
+            ),
+        ),
+    ),
+)
+
+RENDERED_FOREIGN = Rule(
+    "rendered-foreign",
+    ERROR,
+    "Something stands in rendered/ that gangplan did not write.",
+    why=(
+        "Whatever stands there is applied with the rights of the GitOps engine, and every pull "
+        "request of a team changes files there. So a file without gangplan's mark, a link, a copy "
+        "of the mark under another name, and an object more in a rendered file are errors."
+    ),
+    fix=(
+        "Remove it, or run gangplan render where it was rendered once. What a cluster is to have "
+        "beside what gangplan renders goes to a folder and an Application of its own; README.md "
+        "may stay."
+    ),
+    is_verdict=True,
+    example=Example(
+        "rendered/lab/platform/extra.yaml",
+        before=(
+            "apiVersion: rbac.authorization.k8s.io/v1\n"
+            "kind: ClusterRoleBinding\n"
+            "metadata: {name: everybody}\n"
+        ),
+        after=None,
+        whole=True,
+    ),
+)
+
+RUN_FORGED = Rule(
+    "run-forged",
+    ERROR,
+    "A kept run is not what was rendered.",
+    why=(
+        "With --keep-runs an earlier run is taken over, and nobody looks at its file as closely as "
+        "at a spec. Its name holds a hash of what it runs; where the two do not agree, somebody "
+        "changed it by hand."
+    ),
+    fix=(
+        "Take the file back from an earlier commit, or render without --keep-runs, which starts the run anew."
+    ),
+    is_verdict=True,
+    untested="No example is rendered before it is judged. See tests/security/test_kept.py.",
+)

@@ -1,0 +1,302 @@
+"""Traps that servers accept: what hurts later, at the next sync, at the next version, or when a run ends."""
+
+from __future__ import annotations
+
+from gangplan.rules.model import ERROR, NOTE, WARNING, Example, Rule
+
+GANG_DEADLOCK = Rule(
+    "gang-deadlock",
+    ERROR,
+    "Pods wait for each other, and the gang scheduler waits for all of them.",
+    why=(
+        "A pod group starts no pod before all are there. A replicated job that is made only after "
+        "another one is ready, or an initializer that runs first, is never there."
+    ),
+    fix=(
+        "Remove podGroupPolicy from the patch. A cluster with such a scheduler has gang: "
+        "coscheduling or gang: volcano in its file, and its runs are made for it."
+    ),
+    is_verdict=True,
+    example=Example(
+        "patch",
+        before=(
+            "- target: {kind: TrainingRuntime}\n"
+            "  patch: |-\n"
+            "    - {op: add, path: /spec/podGroupPolicy, value: {coscheduling: {scheduleTimeoutSeconds: 60}}}\n"
+        ),
+        after=(
+            "- target: {kind: TrainingRuntime}\n"
+            "  patch: |-\n"
+            "    - {op: add, path: /spec/template/metadata/annotations, value: {example.com/tier: gold}}\n"
+        ),
+    ),
+)
+
+TTL_RERUNS = Rule(
+    "ttl-reruns",
+    ERROR,
+    "A time to live on the JobSet makes runs start again.",
+    why=(
+        "Trainer up to 2.3 makes the JobSet again when it is gone. 2.1 does so for every finished "
+        "run, later ones for failed runs, so that they train in a circle (trainer#2981, "
+        "trainer#3737)."
+    ),
+    fix="Remove ttlSecondsAfterFinished; state: archived in the spec cleans up.",
+    is_verdict=True,
+    example=Example(
+        "patch",
+        before=(
+            "- target: {kind: TrainingRuntime}\n"
+            "  patch: |-\n"
+            "    - {op: add, path: /spec/template/spec/ttlSecondsAfterFinished, value: 3600}\n"
+        ),
+        after=(
+            "- target: {kind: TrainingRuntime}\n"
+            "  patch: |-\n"
+            "    - {op: add, path: /spec/template/spec/startupPolicy, value: {startupPolicyOrder: AnyOrder}}\n"
+        ),
+    ),
+)
+
+GIT_OWNED_FIELD = Rule(
+    "git-owned-field",
+    ERROR,
+    "A field that Kueue or the API server owns is set in Git.",
+    why=(
+        "Kueue sets suspend, its own runtime patch and, where runs go to worker clusters, "
+        "managedBy. Values in Git are put back at every sync, which stops runs or takes their "
+        "placement away; generateName cannot be applied at all."
+    ),
+    fix="Remove the field from the patch.",
+    is_verdict=True,
+    example=Example(
+        "patch",
+        before=(
+            "- target: {kind: TrainJob}\n  patch: |-\n    - {op: add, path: /spec/suspend, value: true}\n"
+        ),
+        after=(
+            "- target: {kind: TrainJob}\n"
+            "  patch: |-\n"
+            "    - {op: add, path: /metadata/annotations/example.com~1owner, value: nlp}\n"
+        ),
+    ),
+)
+
+SYNC_DESTROYS = Rule(
+    "sync-destroys",
+    ERROR,
+    "A sync option or hook deletes what runs.",
+    why=(
+        "Force and Replace delete an object and make it anew when anything differs, even a label. "
+        "A hook is made again at every sync. Both kill or repeat training (Argo CD 3.5, "
+        "gitops-engine)."
+    ),
+    fix="Remove the option; a changed run gets a new name by itself.",
+    is_verdict=True,
+    example=Example(
+        "patch",
+        before=(
+            "- target: {kind: TrainJob}\n"
+            "  patch: |-\n"
+            '    - {op: replace, path: /metadata/annotations/argocd.argoproj.io~1sync-options, value: "Force=true,Replace=true"}\n'
+        ),
+        after=(
+            "- target: {kind: TrainJob}\n"
+            "  patch: |-\n"
+            '    - {op: replace, path: /metadata/annotations/argocd.argoproj.io~1sync-options, value: "Prune=false"}\n'
+        ),
+    ),
+)
+
+QUANTITY_DRIFT = Rule(
+    "quantity-drift",
+    WARNING,
+    "An amount is written otherwise than the cluster writes it back.",
+    why=(
+        "Kubernetes turns 2000m into 2 and 1024Mi into 1Gi. A GitOps engine then sees a difference "
+        "for ever, and on a field that cannot change it tries to correct it for ever."
+    ),
+    fix="Write the amount as the message says.",
+    example=Example(
+        "patch",
+        before=(
+            "- target: {kind: TrainingRuntime}\n"
+            "  patch: |-\n"
+            "    - {op: replace, path: /spec/template/spec/replicatedJobs/0/template/spec/template/spec/containers/0/resources/requests/memory, value: 32768Mi}\n"
+        ),
+        after=(
+            "- target: {kind: TrainingRuntime}\n"
+            "  patch: |-\n"
+            "    - {op: replace, path: /spec/template/spec/replicatedJobs/0/template/spec/template/spec/containers/0/resources/requests/memory, value: 32Gi}\n"
+        ),
+    ),
+)
+
+ENV_OVERWRITTEN = Rule(
+    "env-overwritten",
+    WARNING,
+    "Trainer writes over a variable that is set here.",
+    why=(
+        "Trainer sets the hostfile and the torch rendezvous itself. In a runtime its values win "
+        "without a word, in a run Trainer before 2.3 does the same."
+    ),
+    fix="Remove the variable; set it by a flag of the command.",
+    example=Example(
+        "patch",
+        before=(
+            "- target: {kind: TrainingRuntime}\n"
+            "  patch: |-\n"
+            "    - {op: add, path: /spec/template/spec/replicatedJobs/1/template/spec/template/spec/containers/0/env/-, value: {name: OMPI_MCA_plm_rsh_args, value: -v}}\n"
+        ),
+        after=(
+            "- target: {kind: TrainingRuntime}\n"
+            "  patch: |-\n"
+            '    - {op: add, path: /spec/template/spec/replicatedJobs/1/template/spec/template/spec/containers/0/env/-, value: {name: OMPI_MCA_btl, value: "tcp,self"}}\n'
+        ),
+    ),
+)
+
+MPI_HOSTS_UNKNOWN = Rule(
+    "mpi-hosts-unknown",
+    ERROR,
+    "Open MPI 5 is not told where its workers are.",
+    why=(
+        "Trainer sets the variables of Open MPI 4, of which Open MPI 5 reads none. All ranks start "
+        "in the launcher, and the run completes without its workers (trainer#4028)."
+    ),
+    fix="Leave PRTE_MCA_prte_default_hostfile in the launcher's environment.",
+    is_verdict=True,
+    example=Example(
+        "patch",
+        before=(
+            "- target: {kind: TrainingRuntime}\n"
+            "  patch: |-\n"
+            "    - {op: replace, path: /spec/template/spec/replicatedJobs/1/template/spec/template/spec/containers/0/env, value: [{name: A, value: b}]}\n"
+        ),
+        after=(
+            "- target: {kind: TrainingRuntime}\n"
+            "  patch: |-\n"
+            "    - {op: add, path: /spec/template/spec/replicatedJobs/1/template/spec/template/spec/containers/0/env/-, value: {name: A, value: b}}\n"
+        ),
+        rest=("plan-broken",),
+    ),
+)
+
+RUN_REMOVED = Rule(
+    "run-removed",
+    WARNING,
+    "A run leaves Git without having been archived.",
+    why=(
+        "Removing a file does not stop a run, because runs are never pruned. It goes on holding "
+        "its GPUs, and nobody sees it in Git any more."
+    ),
+    fix="Set state: archived first; remove the spec once the run is over.",
+    example=Example(
+        "specs/nlp/second.yaml",
+        before=None,
+        after=(
+            "apiVersion: gangplan.dev/v1\n"
+            "kind: TrainingJob\n"
+            "image: openmpi\n"
+            "command: [python, train.py]\n"
+            "state: archived\n"
+        ),
+        whole=True,
+        run="since",
+        files={
+            "specs/nlp/second.yaml": (
+                "apiVersion: gangplan.dev/v1\n"
+                "kind: TrainingJob\n"
+                "image: openmpi\n"
+                "command: [python, train.py]\n"
+            )
+        },
+    ),
+)
+
+RUN_REPLACED = Rule(
+    "run-replaced",
+    NOTE,
+    "A run leaves Git for a newer run of the same job.",
+    why=(
+        "A changed spec is a new run with a new name. The old one is not stopped, so if it is not "
+        "over, both train and both count against the quota."
+    ),
+    fix="Delete the old TrainJob if it still runs, as the message says.",
+    example=Example(
+        "specs/nlp/filings.yaml",
+        before="workers: 8",
+        after="workers: 4",
+        old="workers: 4",
+        run="since",
+    ),
+)
+
+RUNTIME_EDITED = Rule(
+    "runtime-edited",
+    ERROR,
+    "The runtime of a run changed under its old name.",
+    why=(
+        "Trainer reads the live runtime again when a run is resumed or updated. A runtime that "
+        "changed makes the update fail, or mixes old pods and new ones."
+    ),
+    fix="Change the spec or raise run:, so that the run gets a new name.",
+    is_verdict=True,
+    untested=(
+        "the name of a run is a hash of its runtime, so that only an edit by hand can do it; "
+        "tests/rules/test_since.py edits."
+    ),
+)
+
+IMMUTABLE_CHANGED = Rule(
+    "immutable-changed",
+    ERROR,
+    "A field changed that no update may change.",
+    why=(
+        "The API server answers 'field is immutable' and the sync fails again and again, with "
+        "everything behind it. Such are the queue behind a LocalQueue, the levels of a Topology, "
+        "and most of a TrainJob since Trainer 2.2."
+    ),
+    fix="Give the object a new name, move what uses it, and remove the old one later.",
+    is_verdict=True,
+    example=Example(
+        "overlays/lab/cluster.yaml",
+        before="nlp: {queue: training, clusterQueue: language}",
+        after="nlp: {queue: training, weight: 2}",
+        old="nlp: {queue: training}",
+        run="since",
+        rest=("queue-removed",),
+    ),
+)
+
+QUEUE_REMOVED = Rule(
+    "queue-removed",
+    WARNING,
+    "A queue or flavor goes while runs use it.",
+    why=(
+        "A ClusterQueue cannot be deleted while a run holds quota in it, and a flavor not while a "
+        "queue lists it; the deletion blocks the sync. Runs that wait in a LocalQueue that is gone "
+        "are never admitted."
+    ),
+    fix="Drain it in one commit (stopPolicy HoldAndDrain), remove it in a later one.",
+    example=Example(
+        "overlays/lab/cluster.yaml",
+        before="nlp: {queue: research}",
+        after="nlp: {queue: training, weight: 2}",
+        old="nlp: {queue: training}",
+        run="since",
+        rest=("immutable-changed",),
+    ),
+)
+
+BASE_UNREADABLE = Rule(
+    "base-unreadable",
+    WARNING,
+    "A committed file cannot be compared.",
+    why=(
+        "The rendered file of the revision or of today is no stream of Kubernetes objects, for "
+        "example after a merge with conflicts. What it held cannot be judged."
+    ),
+    fix="Render and commit it again.",
+    untested="what gangplan renders can be read; tests/rules/test_since.py commits a conflict.",
+)

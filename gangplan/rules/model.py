@@ -1,0 +1,122 @@
+"""What a rule is: defined once, and imported by name where it is raised."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum, IntEnum
+from typing import Any
+
+
+class Severity(IntEnum):
+    """How bad a finding is; larger is worse."""
+
+    NOTE = 0
+    WARNING = 1
+    ERROR = 2
+
+    @property
+    def word(self) -> str:
+        """The lower-case word used in every report."""
+        return self.name.lower()
+
+
+NOTE, WARNING, ERROR = Severity.NOTE, Severity.WARNING, Severity.ERROR
+
+
+class Echo(Enum):
+    """How often a rule is reported where one mistake breaks it many times (pipeline/blame.py)."""
+
+    EACH = "every breach"
+    CAUSE = "every breach; what runs suffer from it at the same place is not reported as well"
+    RUN = "of the runs that suffer from one object the first, and none where the object says so itself"
+    PATCH = "of the runs that one patch changes the first, with how many more"
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A small workspace made wrong, and made right again.
+
+    In the file `place`, the text `old` becomes `before` or `after` (without `old` they are put at the end,
+    with `whole` they are the file; None leaves the file out). `place` "patch" is the list of patches of the
+    cluster's overlay. The rest is the same on both sides: `base` names the workspace (`small` of
+    tests/workspaces.py, `shared` of tests/standing/base.py), `changes` are further (file, old, new), `files`
+    further files, `run` the command, `rest` the other rules that the mistake breaks.
+    """
+
+    place: str
+    before: str | None
+    after: str | None
+    old: str = ""
+    whole: bool = False
+    base: str = "small"
+    run: str = "validate"
+    changes: tuple[tuple[str, str, str], ...] = ()
+    files: Mapping[str, str] = field(default_factory=dict)
+    rest: tuple[str, ...] = ()
+
+
+class Rule(str):
+    """One rule: how bad a breach is, what is wrong in a line, why it matters, what to do.
+
+    A rule is its id, a text in kebab case, so that it can stand in reports, waivers and tables as it is; what
+    is known of it comes along. `is_verdict`: a breach means that the input was understood and judged (exit
+    code 1), and not that it cannot be used (2; docs/exit-codes.md). `waivable`: whether a waiver may excuse a
+    breach; None is yes for a policy and no for a built-in rule, because most of these tell of runs that would
+    not work. `untested`: why no example can show it, and the test that does. `pack`: where a policy is from,
+    `told_by`: built-in rules that report the same cause as a policy, `is_own`: it is of a pack of the
+    workspace.
+    """
+
+    severity: Severity
+    summary: str
+    why: str
+    fix: str
+    is_verdict: bool
+    echo: Echo
+    waivable: bool | None
+    example: Example | None
+    untested: str
+    told_by: tuple[str, ...]
+    pack: str
+    is_own: bool
+
+    def __new__(
+        cls,
+        id: str,
+        severity: Severity,
+        summary: str,
+        *,
+        why: str,
+        fix: str,
+        is_verdict: bool = False,
+        echo: Echo = Echo.EACH,
+        waivable: bool | None = None,
+        example: Example | None = None,
+        untested: str = "",
+        told_by: tuple[str, ...] = (),
+        pack: str = "",
+        is_own: bool = False,
+    ) -> Rule:
+        """The rule of this id."""
+        rule = super().__new__(cls, id)
+        rule.severity, rule.summary, rule.why, rule.fix = severity, summary, why, fix
+        rule.is_verdict, rule.echo, rule.waivable = is_verdict, echo, waivable
+        rule.example, rule.untested = example, untested
+        rule.told_by, rule.pack, rule.is_own = told_by, pack, is_own
+        return rule
+
+    def __getnewargs_ex__(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """For workers in other processes."""
+        named = {key: value for key, value in vars(self).items() if key not in ("severity", "summary")}
+        return (str(self), self.severity, self.summary), named
+
+    @property
+    def is_policy(self) -> bool:
+        """Whether it is a ValidatingAdmissionPolicy, which a server judges as well."""
+        return bool(self.pack)
+
+    @property
+    def may_be_waived(self) -> bool:
+        """Whether a waiver may excuse a breach."""
+        return self.is_policy if self.waivable is None else self.waivable

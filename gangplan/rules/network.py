@@ -1,0 +1,94 @@
+"""Who may talk to whom: what the built NetworkPolicies of a run allow and close, patches of the overlay
+included.
+"""
+
+from __future__ import annotations
+
+from gangplan.rules.model import ERROR, WARNING, Echo, Example, Rule
+
+NETWORK_UNREACHABLE = Rule(
+    "network-unreachable",
+    ERROR,
+    "Something that the run needs is closed.",
+    why=(
+        "Pods that a NetworkPolicy selects may only talk where some policy opens it, at the source "
+        "and at the target. Without SSH from the launcher, the ports 1024-65535 among the ranks, "
+        "DNS or a declared endpoint the pods start, wait and end in a timeout that names no "
+        "policy. Ports are compared as ranges, so a range that lacks one port is found too."
+    ),
+    fix=(
+        "Open what the finding names, or correct the patch that closes it; gangplan plan --network "
+        "shows the whole table."
+    ),
+    is_verdict=True,
+    echo=Echo.RUN,
+    example=Example(
+        "patch",
+        before=(
+            "- target: {kind: NetworkPolicy, name: filings-.*}\n"
+            "  patch: |-\n"
+            "    - {op: replace, path: /spec/ingress/0/from/0/podSelector/matchLabels, value: {gangplan.dev/role: launcher}}\n"
+        ),
+        after=(
+            "- target: {kind: NetworkPolicy, name: filings-.*}\n"
+            "  patch: |-\n"
+            "    - {op: add, path: /spec/ingress/0/from/0/podSelector/matchLabels/gangplan.dev~1team, value: nlp}\n"
+        ),
+        rest=("network-open",),
+    ),
+)
+
+NETWORK_OPEN = Rule(
+    "network-open",
+    ERROR,
+    ("The run is open to somebody who has no part in it, or reaches more than it declares."),
+    why=(
+        "Ranks of MPI trust whoever connects to them. Pods of other runs and teams must not, and "
+        "data must not leave to addresses that the spec does not name. Every label that an "
+        "outsider could carry is considered, and only the run's own side counts, because policies "
+        "of others may change. In the restricted and isolated postures this includes ports inside "
+        "the run."
+    ),
+    fix=("Narrow the rule that the finding names to pods of the run, the cluster's DNS, or declared egress."),
+    is_verdict=True,
+    echo=Echo.RUN,
+    waivable=True,
+    example=Example(
+        "patch",
+        before=(
+            "- target: {kind: NetworkPolicy, name: filings-.*}\n"
+            "  patch: |-\n"
+            "    - {op: add, path: /spec/ingress/-, value: {from: [{namespaceSelector: {}}], ports: [{protocol: TCP, port: 8888}]}}\n"
+        ),
+        after=(
+            "- target: {kind: NetworkPolicy, name: filings-.*}\n"
+            "  patch: |-\n"
+            "    - {op: add, path: /spec/ingress/-, value: {from: [{podSelector: {matchLabels: {gangplan.dev/role: worker}, matchExpressions: [{key: gangplan.dev/role, operator: DoesNotExist}]}}], ports: [{protocol: TCP, port: 8888}]}}\n"
+        ),
+    ),
+)
+
+RDMA_BYPASSES_POLICY = Rule(
+    "rdma-bypasses-policy",
+    WARNING,
+    "NetworkPolicy does not see the RDMA traffic of the run.",
+    why=(
+        "InfiniBand, RoCE and SR-IOV devices and secondary networks (Multus) go past the network "
+        "plugin that enforces NetworkPolicy. Whatever keeps runs apart there is set up on the "
+        "fabric. The message names every network and device of the run."
+    ),
+    fix='Keep teams apart on the fabric (partition keys, VLANs), or write rdma: "off".',
+    waivable=True,
+    example=Example(
+        "specs/nlp/filings.yaml",
+        before="network: {rdma: required}\n",
+        after='network: {rdma: "off"}\n',
+        changes=(
+            (
+                "overlays/lab/cluster.yaml",
+                "labels: {pool: a100}}",
+                "labels: {pool: a100}, rdma: {resource: rdma/ib, count: 8}}",
+            ),
+        ),
+    ),
+)

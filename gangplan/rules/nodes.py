@@ -1,0 +1,97 @@
+"""Node fit: whether the pods of an admitted run find nodes (docs/node-fit.md)."""
+
+from __future__ import annotations
+
+from gangplan.rules.model import ERROR, NOTE, WARNING, Echo, Example, Rule
+
+NO_NODE_FITS = Rule(
+    "no-node-fits",
+    ERROR,
+    "No node takes a pod of the run.",
+    why=(
+        "Kueue admits by quota and never looks at a single node. A pod that is larger than what "
+        "DaemonSets leave on a node, or that asks for labels, taints or domains that no node has, "
+        "stays pending for ever while the run holds its quota."
+    ),
+    fix=("Ask for no more than one node has for runs, or change what the pods ask of nodes."),
+    is_verdict=True,
+    echo=Echo.RUN,
+    example=Example(
+        "patch",
+        before=(
+            "- target: {kind: TrainingRuntime}\n"
+            "  patch: |-\n"
+            "    - {op: add, path: /spec/template/spec/replicatedJobs/0/template/spec/template/spec/nodeSelector/disk, value: ssd}\n"
+        ),
+        after=(
+            "- target: {kind: TrainingRuntime}\n"
+            "  patch: |-\n"
+            "    - {op: add, path: /spec/template/spec/replicatedJobs/0/template/spec/template/spec/nodeSelector/pool, value: a100}\n"
+        ),
+    ),
+)
+
+NODES_TOO_FEW = Rule(
+    "nodes-too-few",
+    ERROR,
+    "Some pods of the run find no node, though the quota is enough.",
+    why=(
+        "Quota is a sum over all nodes; a pod needs a node to itself with room for all that it "
+        "asks. Four nodes with 124 CPU hold 496, but only twelve workers of 36. The others stay "
+        "pending, and those that run wait for them until the run times out."
+    ),
+    fix="Use the number of workers or the amount per worker that the message names.",
+    is_verdict=True,
+    echo=Echo.RUN,
+    example=Example(
+        "specs/nlp/filings.yaml",
+        before=("workers: 13\ngpus: 2\ncpu: 36"),
+        after=("workers: 12\ngpus: 2\ncpu: 36"),
+        old=("workers: 4\ngpus: 2\ncpu: 8"),
+    ),
+)
+
+NODES_TIGHT = Rule(
+    "nodes-tight",
+    WARNING,
+    "The pods of the run find nodes only if kube-scheduler places them well.",
+    why=(
+        "kube-scheduler places pods one after another and never moves one. By default it prefers "
+        "empty nodes, so workers that are spread can leave no node with room for a large launcher, "
+        "although packed they would."
+    ),
+    fix="Use fewer workers, or ask for less per pod.",
+    echo=Echo.RUN,
+    example=Example(
+        "specs/nlp/filings.yaml",
+        before=("cpu: 40\nlauncher: {cpu: 90}"),
+        after=("cpu: 40\nlauncher: {cpu: 84}"),
+        old="cpu: 8",
+        changes=(("overlays/lab/cluster.yaml", "  cpu: {count: 4, cpu: 60, memory: 240Gi}\n", ""),),
+    ),
+)
+
+NODES_UNJUDGED = Rule(
+    "nodes-unjudged",
+    NOTE,
+    "Node fit was not judged.",
+    why=(
+        "The pods ask for something that the cluster file does not tell, such as a node by its "
+        "name, or domains of a topology level whose size is not stated; or there are more ways to "
+        "place them than are tried."
+    ),
+    fix=("State the level's nodes in cluster.yaml, or leave the choice of single nodes to the scheduler."),
+    example=Example(
+        "patch",
+        before=(
+            "- target: {kind: TrainingRuntime}\n"
+            "  patch: |-\n"
+            "    - {op: add, path: /spec/template/spec/replicatedJobs/0/template/spec/template/spec/nodeSelector/kubernetes.io~1hostname, value: node-7}\n"
+        ),
+        after=(
+            "- target: {kind: TrainingRuntime}\n"
+            "  patch: |-\n"
+            "    - {op: add, path: /spec/template/spec/replicatedJobs/0/template/spec/template/spec/nodeSelector/pool, value: a100}\n"
+        ),
+    ),
+)

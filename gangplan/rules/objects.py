@@ -1,0 +1,214 @@
+"""Built objects: what an overlay's patches can break, judged by schemas and by the rules of the servers."""
+
+from __future__ import annotations
+
+from gangplan.rules.model import ERROR, Echo, Example, Rule
+
+SCHEMA = Rule(
+    "schema",
+    ERROR,
+    "An object does not fit the schema of its kind.",
+    why=(
+        "The API server of the stated version would refuse it, at sync time and for everybody. "
+        "Rendered objects fit by construction, so a patch of the overlay is to blame."
+    ),
+    fix="Correct the patch that the finding names.",
+    is_verdict=True,
+    echo=Echo.CAUSE,
+    example=Example(
+        "patch",
+        before=(
+            "- target: {kind: TrainingRuntime}\n"
+            "  patch: |-\n"
+            "    - {op: replace, path: /spec/mlPolicy/numNodes, value: many}\n"
+        ),
+        after=(
+            "- target: {kind: TrainingRuntime}\n"
+            "  patch: |-\n"
+            "    - {op: add, path: /metadata/annotations/example.com~1owner, value: nlp}\n"
+        ),
+    ),
+)
+
+SCHEMA_MISSING = Rule(
+    "schema-missing",
+    ERROR,
+    "There is no schema for an object.",
+    why=(
+        "What cannot be checked is not passed. A kind or version that the cluster does not serve "
+        "would fail the sync."
+    ),
+    fix="State the component's version in cluster.yaml, or use a version that is served.",
+    is_verdict=True,
+    untested="patches cannot change a kind; tests/validate/test_schema.py has every way.",
+)
+
+OBJECT_INVALID = Rule(
+    "object-invalid",
+    ERROR,
+    "Fields of an object contradict each other.",
+    why=(
+        "A schema judges one field at a time. The API server, a webhook or the Job that is made "
+        "later refuses this all the same, and the user sees it only as an event."
+    ),
+    fix="Correct the patch that the finding names.",
+    is_verdict=True,
+    echo=Echo.CAUSE,
+    example=Example(
+        "patch",
+        before=(
+            "- target: {kind: TrainingRuntime}\n"
+            "  patch: |-\n"
+            "    - {op: replace, path: /spec/template/spec/replicatedJobs/0/template/spec/template/spec/containers/0/resources/requests/memory, value: 64Gi}\n"
+        ),
+        after=(
+            "- target: {kind: TrainingRuntime}\n"
+            "  patch: |-\n"
+            "    - {op: replace, path: /spec/template/spec/replicatedJobs/0/template/spec/template/spec/containers/0/resources/requests/memory, value: 16Gi}\n"
+        ),
+    ),
+)
+
+QUEUE_INVALID = Rule(
+    "queue-invalid",
+    ERROR,
+    "A queue, cohort or flavor is refused by Kueue, or makes a queue inactive.",
+    why=(
+        "Kueue accepts references to what does not exist and then admits nothing in the whole "
+        "queue, without a word to those who wait."
+    ),
+    fix="Correct the patch that the finding names.",
+    is_verdict=True,
+    echo=Echo.CAUSE,
+    example=Example(
+        "patch",
+        before=(
+            "- target: {kind: LocalQueue}\n"
+            "  patch: |-\n"
+            "    - {op: replace, path: /spec/clusterQueue, value: vision}\n"
+        ),
+        after=(
+            "- target: {kind: LocalQueue}\n"
+            "  patch: |-\n"
+            "    - {op: replace, path: /spec/clusterQueue, value: nlp}\n"
+        ),
+    ),
+)
+
+BOUNDS_UNCOVERED = Rule(
+    "bounds-uncovered",
+    ERROR,
+    "A LimitRange adds a resource that the queue does not cover.",
+    why=(
+        "The default of a LimitRange counts as a request of every container. A resource without "
+        "quota in the queue is never admitted (kueue#4848)."
+    ),
+    fix="Remove the bound, or cover the resource in the queue.",
+    is_verdict=True,
+    echo=Echo.CAUSE,
+    example=Example(
+        "patch",
+        before=(
+            "- target: {kind: LimitRange}\n"
+            "  patch: |-\n"
+            "    - {op: add, path: /spec/limits/0/defaultRequest/ephemeral-storage, value: 10Gi}\n"
+        ),
+        after=(
+            "- target: {kind: LimitRange}\n"
+            "  patch: |-\n"
+            "    - {op: add, path: /metadata/annotations/example.com~1owner, value: sre}\n"
+        ),
+        base="shared",
+    ),
+)
+
+KUBECONFORM = Rule(
+    "kubeconform",
+    ERROR,
+    "kubeconform finds an object wrong.",
+    why=(
+        "A second judge reads the same schemas with another program, so that a mistake in one "
+        "validator is seen."
+    ),
+    fix="Report it; the embedded validator should have told it first.",
+    is_verdict=True,
+    untested=(
+        "nothing passes the embedded validator and fails here; tests/tools/test_kubeconform.py has "
+        "its verdicts."
+    ),
+)
+
+OVERLAY_KIND = Rule(
+    "overlay-kind",
+    ERROR,
+    "The overlay is not a kustomize Component.",
+    why=(
+        "A Component holds patches for objects that come from elsewhere. A Kustomization would "
+        "bring or rename objects of its own."
+    ),
+    fix="Write kind: Component.",
+    example=Example(
+        "overlays/lab/kustomization.yaml",
+        before=("apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\n"),
+        after=("apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\n"),
+        whole=True,
+    ),
+)
+
+OVERLAY_TRANSFORMER = Rule(
+    "overlay-transformer",
+    ERROR,
+    "The overlay uses a transformer that is not safe for runs.",
+    why=(
+        "Prefixes and labels change names and selectors, but not the references to them inside "
+        "custom resources; a run would be cut in two."
+    ),
+    fix="Use patches with JSON6902 operations.",
+    example=Example(
+        "overlays/lab/kustomization.yaml",
+        before=("apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\nnamePrefix: lab-\n"),
+        after=("apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\n"),
+        whole=True,
+    ),
+)
+
+OVERLAY_PATCH = Rule(
+    "overlay-patch",
+    ERROR,
+    "A patch of the overlay cannot be used.",
+    why=(
+        "Strategic merges replace whole lists of custom resources, a patch without a target has "
+        "none, and a changed name breaks references. kustomize takes all of these."
+    ),
+    fix="Write a target and a list of {op, path, value} with paths that exist.",
+    example=Example(
+        "patch",
+        before=("- target: {kind: TrainingRuntime}\n  patch: 'spec: {mlPolicy: {numNodes: 2}}'\n"),
+        after=(
+            "- target: {kind: TrainingRuntime}\n"
+            "  patch: |-\n"
+            "    - {op: add, path: /metadata/labels/example.com~1tier, value: gold}\n"
+        ),
+    ),
+)
+
+OVERLAY_NO_MATCH = Rule(
+    "overlay-no-match",
+    ERROR,
+    "A patch matches no object of the cluster.",
+    why=("kustomize passes such a patch in silence. Whoever wrote it believes that it protects something."),
+    fix="Correct its target, or remove it.",
+    example=Example(
+        "patch",
+        before=(
+            "- target: {kind: Deployment}\n"
+            "  patch: |-\n"
+            "    - {op: add, path: /metadata/labels/example.com~1tier, value: gold}\n"
+        ),
+        after=(
+            "- target: {kind: Namespace}\n"
+            "  patch: |-\n"
+            "    - {op: add, path: /metadata/labels/example.com~1tier, value: gold}\n"
+        ),
+    ),
+)

@@ -1,0 +1,68 @@
+"""The plan is a promise: what a site's patches make of a run (validate/promise/,
+tests/promise/cases.yaml).
+"""
+
+from __future__ import annotations
+
+from gangplan.rules.model import ERROR, WARNING, Echo, Example, Rule
+
+PLAN_BROKEN = Rule(
+    "plan-broken",
+    ERROR,
+    "A patch makes of a run what was not planned.",
+    why=(
+        "Counts, ranks, images, start order, restarts, host names, keys, probes, user, command, "
+        "deadline, queue and labels of a run are proved together with its quota, its nodes and its "
+        "network. A patch that changes one of them alone makes a run that does not start, starts "
+        "twice or on other hosts, never ends, or is found by no policy. Whatever does not touch "
+        "the plan stays possible - volumes, sidecars, variables, tolerations, node selectors, "
+        "affinity, runtime classes that exist, mirrors of the same digest, larger resources, "
+        "labels and annotations of your own. Judged by reading the built objects as Trainer 2.1 to "
+        "2.3, JobSet 0.10 to 0.12 and the kubelet do."
+    ),
+    fix="Take the operation out of the patch, and change the field that the help names.",
+    is_verdict=True,
+    echo=Echo.PATCH,
+    example=Example(
+        "patch",
+        before=(
+            "- target: {kind: TrainJob}\n"
+            "  patch: |-\n"
+            "    - {op: replace, path: /spec/trainer/numNodes, value: 6}\n"
+        ),
+        after=(
+            "- target: {kind: TrainingRuntime}\n"
+            "  patch: |-\n"
+            "    - {op: add, path: /spec/template/spec/replicatedJobs/0/template/spec/template/spec/imagePullSecrets, value: [{name: site-registry}]}\n"
+        ),
+    ),
+)
+
+PLAN_WEAKENED = Rule(
+    "plan-weakened",
+    WARNING,
+    "A patch gives a run less than was planned.",
+    why=(
+        "The run starts as planned, but with less memory, shared memory or time (to run, or to "
+        "save) than its spec says, waits for a scheduler, a gate, a runtime class, a claim, a "
+        "secret or a config map of which the overlay says nothing, pays with a retry for a drained "
+        "node, is tried again where no try can succeed, or has a container beside the program that "
+        "may outlive it, so that the run is complete later than the program. Whoever reads the "
+        "spec does not see it."
+    ),
+    fix=("Change the field that the help names, so that the spec, the quota and the plan say the same."),
+    echo=Echo.PATCH,
+    example=Example(
+        "patch",
+        before=(
+            "- target: {kind: TrainJob}\n"
+            "  patch: |-\n"
+            "    - {op: replace, path: /spec/activeDeadlineSeconds, value: 600}\n"
+        ),
+        after=(
+            "- target: {kind: TrainJob}\n"
+            "  patch: |-\n"
+            "    - {op: add, path: /metadata/labels/example.com~1tier, value: gold}\n"
+        ),
+    ),
+)

@@ -1,0 +1,235 @@
+"""What the platform would refuse, waste or answer with a surprise, though every object is valid."""
+
+from __future__ import annotations
+
+from gangplan.rules.model import ERROR, WARNING, Example, Rule
+
+SPOT_IN_PROD = Rule(
+    "spot-in-prod",
+    WARNING,
+    "A run of a production cluster is on spot nodes.",
+    why=(
+        "Spot nodes cost less because the provider takes them back at any time. Work that others "
+        "wait for then takes as long as the market wants. A run of priority low says that it can "
+        "wait, and is not told of."
+    ),
+    fix="Leave out capacity: spot, or write priority: low.",
+    waivable=True,
+    example=Example(
+        "specs/nlp/filings.yaml",
+        before=("checkpoint: {to: filings}\nretries: 1\nplacement: {capacity: spot}\n"),
+        after=("checkpoint: {to: filings}\nretries: 1\npriority: low\nplacement: {capacity: spot}\n"),
+    ),
+)
+
+CHECKPOINT_MISSING = Rule(
+    "checkpoint-missing",
+    WARNING,
+    "A run that may take longer than 24 hours saves nothing on the way.",
+    why=(
+        "Over days a node fails, somebody more urgent preempts the run, or its timeout ends it; "
+        "all of its GPU-hours are then lost. The limit is that of a plain run (24 hours; beyond it "
+        "a run asks for extendedTimeout or has the profile large). Where the run mounts a claim "
+        "that it can write, or has a bucket, its program may save there on its own, and it is only "
+        "a note."
+    ),
+    fix=(
+        "Add checkpoint: {to: CLAIM}, and have the program save to CHECKPOINT_DIR every "
+        "CHECKPOINT_INTERVAL steps."
+    ),
+    waivable=True,
+    example=Example(
+        "specs/nlp/filings.yaml",
+        before=("timeout: 48h\nextendedTimeout: true\n"),
+        after=("timeout: 48h\nextendedTimeout: true\ncheckpoint: {to: filings}\n"),
+    ),
+)
+
+WEIGHT_OMITTED = Rule(
+    "weight-omitted",
+    WARNING,
+    "A team states no weight, and those beside it count in another unit.",
+    why=(
+        "A weight that is left out is 1 (Kueue's own default, too). Beside 32, 32 and 16 that is "
+        "an 81st of what is shared, and nobody wrote it. Told where it is less than half of the "
+        "least of the stated weights that it competes with."
+    ),
+    fix="Give the team its weight; 1 when it is meant.",
+    waivable=True,
+    example=Example(
+        "overlays/lab/cluster.yaml",
+        before=("  nlp: {queue: training}\n  vision: {queue: training, weight: 3}\n"),
+        after=("  nlp: {queue: training, weight: 3}\n  vision: {queue: training, weight: 3}\n"),
+        old="  nlp: {queue: training}\n",
+        files={"specs/vision/team.yaml": ("apiVersion: gangplan.dev/v1\nkind: Team\nclusters: [lab]\n")},
+    ),
+)
+
+IMAGE_NOT_FIPS = Rule(
+    "image-not-fips",
+    WARNING,
+    "The cluster runs in FIPS mode, and the image is not built for it.",
+    why=(
+        "In FIPS mode only validated cryptography may be used. The libraries of another image are "
+        "not validated, and some of their ciphers and hashes fail at run time. On clusters with "
+        "the pack images the policy image-fips refuses it instead."
+    ),
+    fix="Use an image that the catalog marks with fips: true.",
+    waivable=True,
+    example=Example(
+        "images/catalog.yaml",
+        before='    mpi: {implementation: OpenMPI, version: "5.0.8"}\n',
+        after=('    mpi: {implementation: OpenMPI, version: "5.0.8"}\n    fips: true\n'),
+        old='    mpi: {implementation: OpenMPI, version: "5.0.8"}\n',
+        changes=(("overlays/lab/cluster.yaml", "location: on-prem\n", ("location: on-prem\nfips: true\n")),),
+    ),
+)
+
+PROXY_ADDRESS_UNKNOWN = Rule(
+    "proxy-address-unknown",
+    WARNING,
+    "Network policies cannot open the proxy, because only its name is known.",
+    why=(
+        "A NetworkPolicy opens addresses and pods. Runs that ask for the internet are told of the "
+        "proxy (HTTP_PROXY, HTTPS_PROXY), and where its address is not known their own policy "
+        "denies it, so every request hangs until it times out."
+    ),
+    fix="Add the proxy's own addresses: proxy: {addresses: [10.1.2.3/32], ...}.",
+    waivable=True,
+    example=Example(
+        "overlays/lab/cluster.yaml",
+        before=(
+            'proxy: {http: "http://proxy.example.com:3128", https: "http://proxy.example.com:3128"}\n'
+            "egress:\n"
+        ),
+        after=(
+            'proxy: {http: "http://proxy.example.com:3128", https: "http://proxy.example.com:3128", addresses: [10.1.2.3/32]}\n'
+            "egress:\n"
+        ),
+        old="egress:\n",
+    ),
+)
+
+PROXY_CLOSED = Rule(
+    "proxy-closed",
+    WARNING,
+    "The program is told to use a proxy that its policies deny.",
+    why=(
+        "HTTP_PROXY, HTTPS_PROXY and ALL_PROXY send every request of curl, Python and Go to the "
+        "proxy. The run's network policies open only what network.egress names; everything else "
+        "hangs until it times out, requests to stores that are open included."
+    ),
+    fix=("Name an endpoint whose addresses hold the proxy in network.egress, or remove the variable."),
+    waivable=True,
+    example=Example(
+        "specs/nlp/filings.yaml",
+        before='env: {HTTPS_PROXY: "http://10.1.2.3:3128"}\n',
+        after=('env: {HTTPS_PROXY: "http://10.40.8.9:443"}\nnetwork: {egress: [s3]}\n'),
+    ),
+)
+
+CLAIM_ZONE = Rule(
+    "claim-zone",
+    ERROR,
+    "A claim is made in one zone, and the run's pods are in another.",
+    why=(
+        "A disk of one zone carries a node affinity, and the scheduler places its pods nowhere "
+        "else. With a node selector for another zone there is no node left, so the run is "
+        "admitted, holds its quota and stays Pending."
+    ),
+    fix="Use a pool in the zone of the storage class, or a class without a zone.",
+    example=Example(
+        "overlays/lab/cluster.yaml",
+        before=(
+            "region: eu-central\n"
+            "storageClasses: {disk: {accessModes: [ReadWriteMany], zone: eu-1a, default: true}}\n"
+        ),
+        after=(
+            "region: eu-central\n"
+            "storageClasses: {disk: {accessModes: [ReadWriteMany], zone: eu-1b, default: true}}\n"
+        ),
+        old="region: eu-central\n",
+        changes=(
+            (
+                "overlays/lab/cluster.yaml",
+                "labels: {pool: a100}",
+                "labels: {pool: a100, topology.kubernetes.io/zone: eu-1b}",
+            ),
+            (
+                "specs/nlp/team.yaml",
+                "filings: {accessModes: [ReadWriteMany]}",
+                "filings: {accessModes: [ReadWriteMany], size: 1Gi}",
+            ),
+            ("specs/nlp/filings.yaml", "memory: 32Gi\n", ("memory: 32Gi\ndata: {filings: /data}\n")),
+        ),
+    ),
+)
+
+MONITORING_LABEL_ENFORCED = Rule(
+    "monitoring-label-enforced",
+    WARNING,
+    "OpenShift narrows the alert rules to a namespace in which no run is.",
+    why=(
+        "User-workload monitoring adds the label namespace, with the namespace of the rule itself, "
+        "to everything that a PrometheusRule reads, unless its configuration lists that namespace "
+        "in namespacesWithoutLabelEnforcement. Runs are in the namespaces of their teams, so all "
+        "of our rules evaluate to nothing, without an error anywhere."
+    ),
+    fix=(
+        "List the namespace in user-workload-monitoring-config, then write monitoring: {allNamespaces: true}."
+    ),
+    waivable=True,
+    example=Example(
+        "overlays/lab/cluster.yaml",
+        before=("region: eu-central\nmonitoring: {namespace: watch}\n"),
+        after=("region: eu-central\nmonitoring: {namespace: watch, allNamespaces: true}\n"),
+        old="region: eu-central\n",
+        changes=(("overlays/lab/cluster.yaml", 'trainer: "2.3.0"', 'openshift: "4.21", trainer: "2.3.0"'),),
+    ),
+)
+
+MONITORING_MOVED = Rule(
+    "monitoring-moved",
+    WARNING,
+    "A label moves a team's namespace to the platform's own Prometheus.",
+    why=(
+        "On OpenShift the label openshift.io/cluster-monitoring is for components of the platform. "
+        "With it, user-workload monitoring leaves the namespace alone, so what a team measures of "
+        "its own runs is gone, and the platform's Prometheus has to carry it."
+    ),
+    fix="Remove the label from the overlay's patch.",
+    waivable=True,
+    example=Example(
+        "patch",
+        before=(
+            "- target: {kind: Namespace}\n"
+            "  patch: |-\n"
+            '    - {op: add, path: /metadata/labels/openshift.io~1cluster-monitoring, value: "true"}\n'
+        ),
+        after=(
+            "- target: {kind: Namespace}\n"
+            "  patch: |-\n"
+            '    - {op: add, path: /metadata/labels/openshift.io~1cluster-monitoring, value: "false"}\n'
+        ),
+    ),
+)
+
+ADMITTED_ELSEWHERE = Rule(
+    "admitted-elsewhere",
+    WARNING,
+    "Kueue would admit the run on another pool than the one it is planned on.",
+    why=(
+        "Kueue takes the first flavor of the queue that has room and whose node labels the pods do "
+        "not contradict. Pods of a pool without labels contradict none, so a CPU run that finds "
+        "its pool's quota too small goes to GPU nodes and spends their quota, without a word."
+    ),
+    fix="Give each pool a label of its own.",
+    waivable=True,
+    example=Example(
+        "overlays/lab/cluster.yaml",
+        before="cpu: {count: 4, cpu: 60, memory: 240Gi}\n",
+        after="cpu: {count: 40, cpu: 60, memory: 240Gi}\n",
+        old="cpu: {count: 4, cpu: 60, memory: 240Gi}\n",
+        changes=(("specs/nlp/filings.yaml", ("workers: 4\ngpus: 2\n"), "workers: 40\n"),),
+    ),
+)

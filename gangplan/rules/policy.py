@@ -1,0 +1,389 @@
+"""Policies themselves (ValidatingAdmissionPolicies of packs and in policies/), and rules of CRDs. What
+policies say of objects has the policy's name as its rule; those pages stand in
+policies/<pack>/pack.yaml.
+"""
+
+from __future__ import annotations
+
+from gangplan.rules.model import ERROR, WARNING, Example, Rule
+
+POLICY_INVALID = Rule(
+    "policy-invalid",
+    ERROR,
+    ("A policy, a binding or a parameter object is not one that the API server would take."),
+    why=(
+        "A sync would fail on it, and what it was meant to hold back would get in until somebody "
+        "looks. The checks are those of Kubernetes 1.34, at the line of the field; data of a "
+        "ConfigMap is text only."
+    ),
+    fix="Correct the field.",
+    example=Example(
+        "policies/own.yaml",
+        before=(
+            "apiVersion: admissionregistration.k8s.io/v1\n"
+            "kind: ValidatingAdmissionPolicy\n"
+            "metadata: {name: short-names}\n"
+            "spec:\n"
+            "  matchConstraints:\n"
+            "    resourceRules:\n"
+            "    - {apiGroups: [trainer.kubeflow.org], apiVersions: [v1alpha1], operations: [CREAT], resources: [trainjobs]}\n"
+            "  validations:\n"
+            '  - expression: "object.metadata.name.size() < 60"\n'
+            "    message: names have at most 59 characters\n"
+            "---\n"
+            "apiVersion: admissionregistration.k8s.io/v1\n"
+            "kind: ValidatingAdmissionPolicyBinding\n"
+            "metadata: {name: short-names}\n"
+            "spec: {policyName: short-names, validationActions: [Deny]}\n"
+        ),
+        after=(
+            "apiVersion: admissionregistration.k8s.io/v1\n"
+            "kind: ValidatingAdmissionPolicy\n"
+            "metadata: {name: short-names}\n"
+            "spec:\n"
+            "  matchConstraints:\n"
+            "    resourceRules:\n"
+            "    - {apiGroups: [trainer.kubeflow.org], apiVersions: [v1alpha1], operations: [CREATE], resources: [trainjobs]}\n"
+            "  validations:\n"
+            '  - expression: "object.metadata.name.size() < 60"\n'
+            "    message: names have at most 59 characters\n"
+            "---\n"
+            "apiVersion: admissionregistration.k8s.io/v1\n"
+            "kind: ValidatingAdmissionPolicyBinding\n"
+            "metadata: {name: short-names}\n"
+            "spec: {policyName: short-names, validationActions: [Deny]}\n"
+        ),
+        whole=True,
+    ),
+)
+
+POLICY_EXPRESSION = Rule(
+    "policy-expression",
+    ERROR,
+    "An expression of a policy does not compile.",
+    why=(
+        "The API server type-checks expressions when a policy is created and refuses it as a "
+        "whole. An untyped check in CI would let it pass, and the policy would never be in force."
+    ),
+    fix=("Correct the expression; the message is the server's, the column that of the mistake."),
+    example=Example(
+        "policies/own.yaml",
+        before=(
+            "apiVersion: admissionregistration.k8s.io/v1\n"
+            "kind: ValidatingAdmissionPolicy\n"
+            "metadata: {name: short-names}\n"
+            "spec:\n"
+            "  matchConstraints:\n"
+            "    resourceRules:\n"
+            "    - {apiGroups: [trainer.kubeflow.org], apiVersions: [v1alpha1], operations: [CREATE], resources: [trainjobs]}\n"
+            "  validations:\n"
+            '  - expression: "object.metadata.name.length() < 60"\n'
+            "    message: names have at most 59 characters\n"
+            "---\n"
+            "apiVersion: admissionregistration.k8s.io/v1\n"
+            "kind: ValidatingAdmissionPolicyBinding\n"
+            "metadata: {name: short-names}\n"
+            "spec: {policyName: short-names, validationActions: [Deny]}\n"
+        ),
+        after=(
+            "apiVersion: admissionregistration.k8s.io/v1\n"
+            "kind: ValidatingAdmissionPolicy\n"
+            "metadata: {name: short-names}\n"
+            "spec:\n"
+            "  matchConstraints:\n"
+            "    resourceRules:\n"
+            "    - {apiGroups: [trainer.kubeflow.org], apiVersions: [v1alpha1], operations: [CREATE], resources: [trainjobs]}\n"
+            "  validations:\n"
+            '  - expression: "object.metadata.name.size() < 60"\n'
+            "    message: names have at most 59 characters\n"
+            "---\n"
+            "apiVersion: admissionregistration.k8s.io/v1\n"
+            "kind: ValidatingAdmissionPolicyBinding\n"
+            "metadata: {name: short-names}\n"
+            "spec: {policyName: short-names, validationActions: [Deny]}\n"
+        ),
+        whole=True,
+    ),
+)
+
+POLICY_VERSION = Rule(
+    "policy-version",
+    ERROR,
+    "A policy needs a newer Kubernetes than the cluster has.",
+    why=(
+        "Each minor of Kubernetes brings functions of its own, and a server takes into new "
+        "policies only those that the minor before it has too, so that it can be rolled back."
+    ),
+    fix=("Write the expression without the newer function, or keep the policy off this cluster."),
+    example=Example(
+        "policies/own.yaml",
+        before=(
+            "apiVersion: admissionregistration.k8s.io/v1\n"
+            "kind: ValidatingAdmissionPolicy\n"
+            "metadata: {name: short-names}\n"
+            "spec:\n"
+            "  matchConstraints:\n"
+            "    resourceRules:\n"
+            "    - {apiGroups: [trainer.kubeflow.org], apiVersions: [v1alpha1], operations: [CREATE], resources: [trainjobs]}\n"
+            "  validations:\n"
+            "  - expression: \"object.metadata.name.split('-').distinct().size() > 0\"\n"
+            "    message: names have at most 59 characters\n"
+            "---\n"
+            "apiVersion: admissionregistration.k8s.io/v1\n"
+            "kind: ValidatingAdmissionPolicyBinding\n"
+            "metadata: {name: short-names}\n"
+            "spec: {policyName: short-names, validationActions: [Deny]}\n"
+        ),
+        after=(
+            "apiVersion: admissionregistration.k8s.io/v1\n"
+            "kind: ValidatingAdmissionPolicy\n"
+            "metadata: {name: short-names}\n"
+            "spec:\n"
+            "  matchConstraints:\n"
+            "    resourceRules:\n"
+            "    - {apiGroups: [trainer.kubeflow.org], apiVersions: [v1alpha1], operations: [CREATE], resources: [trainjobs]}\n"
+            "  validations:\n"
+            "  - expression: \"object.metadata.name.split('-').size() > 0\"\n"
+            "    message: names have at most 59 characters\n"
+            "---\n"
+            "apiVersion: admissionregistration.k8s.io/v1\n"
+            "kind: ValidatingAdmissionPolicyBinding\n"
+            "metadata: {name: short-names}\n"
+            "spec: {policyName: short-names, validationActions: [Deny]}\n"
+        ),
+        whole=True,
+    ),
+)
+
+POLICY_INERT = Rule(
+    "policy-inert",
+    WARNING,
+    ("A policy has no binding, a binding no policy, or a policy is about resources that do not exist."),
+    why=(
+        "Kubernetes takes all of these without a word, and none of them does anything. It is "
+        "nearly always a misspelt name, or one that was changed on one side."
+    ),
+    fix=(
+        "Make policyName and the policy's name agree, add the missing half, or write the resource "
+        "in its plural."
+    ),
+    example=Example(
+        "policies/own.yaml",
+        before=(
+            "apiVersion: admissionregistration.k8s.io/v1\n"
+            "kind: ValidatingAdmissionPolicy\n"
+            "metadata: {name: short-names}\n"
+            "spec:\n"
+            "  matchConstraints:\n"
+            "    resourceRules:\n"
+            "    - {apiGroups: [trainer.kubeflow.org], apiVersions: [v1alpha1], operations: [CREATE], resources: [trainjobs]}\n"
+            "  validations:\n"
+            '  - expression: "object.metadata.name.size() < 60"\n'
+            "    message: names have at most 59 characters\n"
+        ),
+        after=(
+            "apiVersion: admissionregistration.k8s.io/v1\n"
+            "kind: ValidatingAdmissionPolicy\n"
+            "metadata: {name: short-names}\n"
+            "spec:\n"
+            "  matchConstraints:\n"
+            "    resourceRules:\n"
+            "    - {apiGroups: [trainer.kubeflow.org], apiVersions: [v1alpha1], operations: [CREATE], resources: [trainjobs]}\n"
+            "  validations:\n"
+            '  - expression: "object.metadata.name.size() < 60"\n'
+            "    message: names have at most 59 characters\n"
+            "---\n"
+            "apiVersion: admissionregistration.k8s.io/v1\n"
+            "kind: ValidatingAdmissionPolicyBinding\n"
+            "metadata: {name: short-names}\n"
+            "spec: {policyName: short-names, validationActions: [Deny]}\n"
+        ),
+        whole=True,
+    ),
+)
+
+POLICY_UNDECIDED = Rule(
+    "policy-undecided",
+    WARNING,
+    "A policy cannot be judged without the cluster.",
+    why=(
+        "It asks for labels of a namespace that gangplan does not render, for what a user may do "
+        "(authorizer), or for another version of the object. Taking it for followed would be a "
+        "guess."
+    ),
+    fix="Judge it in the cluster, or write it so that the objects in Git are enough.",
+    example=Example(
+        "policies/own.yaml",
+        before=(
+            "apiVersion: admissionregistration.k8s.io/v1\n"
+            "kind: ValidatingAdmissionPolicy\n"
+            "metadata: {name: short-names}\n"
+            "spec:\n"
+            "  matchConstraints:\n"
+            "    resourceRules:\n"
+            "    - {apiGroups: [trainer.kubeflow.org], apiVersions: [v1alpha1], operations: [CREATE], resources: [trainjobs]}\n"
+            "  validations:\n"
+            "  - expression: \"authorizer.group('').resource('pods').check('list').allowed()\"\n"
+            "    message: names have at most 59 characters\n"
+            "---\n"
+            "apiVersion: admissionregistration.k8s.io/v1\n"
+            "kind: ValidatingAdmissionPolicyBinding\n"
+            "metadata: {name: short-names}\n"
+            "spec: {policyName: short-names, validationActions: [Deny]}\n"
+        ),
+        after=(
+            "apiVersion: admissionregistration.k8s.io/v1\n"
+            "kind: ValidatingAdmissionPolicy\n"
+            "metadata: {name: short-names}\n"
+            "spec:\n"
+            "  matchConstraints:\n"
+            "    resourceRules:\n"
+            "    - {apiGroups: [trainer.kubeflow.org], apiVersions: [v1alpha1], operations: [CREATE], resources: [trainjobs]}\n"
+            "  validations:\n"
+            '  - expression: "object.metadata.name.size() < 60"\n'
+            "    message: names have at most 59 characters\n"
+            "---\n"
+            "apiVersion: admissionregistration.k8s.io/v1\n"
+            "kind: ValidatingAdmissionPolicyBinding\n"
+            "metadata: {name: short-names}\n"
+            "spec: {policyName: short-names, validationActions: [Deny]}\n"
+        ),
+        whole=True,
+    ),
+)
+
+POLICY_UNKNOWN = Rule(
+    "policy-unknown",
+    ERROR,
+    "A cluster names a policy pack, a policy or a parameter that does not exist.",
+    why=(
+        "A misspelt pack would hold nobody back, and a misspelt parameter would leave the default "
+        "in force. Both would look as if they were there."
+    ),
+    fix="Correct the name; gangplan policy list shows packs and policies.",
+    example=Example(
+        "overlays/lab/cluster.yaml",
+        before="policies: {packs: [basline]}\n",
+        after="policies: {packs: [baseline]}\n",
+    ),
+)
+
+POLICY_PARAM = Rule(
+    "policy-param",
+    ERROR,
+    "A parameter of a policy is of another kind than its default.",
+    why=(
+        "Expressions turn parameters into numbers and lists. A word where a number belongs makes "
+        "every evaluation fail, and a policy that fails closes the cluster to everybody it is "
+        "about."
+    ),
+    fix="Write a value of the same kind as the pack's default; docs/policies.md shows it.",
+    example=Example(
+        "overlays/lab/cluster.yaml",
+        before="policies: {packs: [lifecycle], params: {run-deadline: {seconds: lots}}}\n",
+        after="policies: {packs: [lifecycle], params: {run-deadline: {seconds: 86400}}}\n",
+    ),
+)
+
+POLICY_FILE_IGNORED = Rule(
+    "policy-file-ignored",
+    ERROR,
+    "A file in policies/ would not be read.",
+    why=(
+        "Whoever wrote it believes that it holds. Read are policies/*.yaml, packs (folders with a "
+        "pack.yaml and their tests/), policies/tests/*.yaml and policies/waivers/*.yaml, nothing "
+        "deeper and no other ending."
+    ),
+    fix="Move the file to where it is read, or let its name end in .yaml.",
+    example=Example(
+        "policies/ours/short-names.yaml",
+        before="kind: ValidatingAdmissionPolicy\n",
+        after=None,
+        whole=True,
+    ),
+)
+
+PACK_INVALID = Rule(
+    "pack-invalid",
+    ERROR,
+    "A policy pack and its files do not agree, or a name in it is taken.",
+    why=(
+        "A policy that pack.yaml does not list, or lists without a file, would not be in force on "
+        "any cluster that asks for the pack. A policy or pack with the name of another would take "
+        "its place, and a rule of security would be gone without a word."
+    ),
+    fix=(
+        "List each file of the pack under policies in its pack.yaml, by the name of the policy in "
+        "it, and choose names that no other rule, policy or pack has."
+    ),
+    example=Example(
+        "policies/ours/pack.yaml",
+        before=(
+            "title: Our own rules.\n"
+            "why: They hold in this company alone.\n"
+            "policies:\n"
+            "  short-names: {title: Names are short., why: They are typed by hand., fix: Shorten the name.}\n"
+        ),
+        after=("title: Our own rules.\nwhy: They hold in this company alone.\n"),
+        whole=True,
+        changes=(("overlays/lab/cluster.yaml", "", "policies: {packs: [ours]}\n"),),
+    ),
+)
+
+POLICY_CASE = Rule(
+    "policy-case",
+    ERROR,
+    "A case of a policy ends otherwise than it should.",
+    why=(
+        "Cases are the memory of what a policy is for. When one fails, the policy changed its "
+        "meaning, or the case never meant what its name says."
+    ),
+    fix="Correct the policy, or the case with its message.",
+    untested="only `gangplan policy test` tells it; tests/policy/test_commands.py shows it.",
+)
+
+POLICY_UNTESTED = Rule(
+    "policy-untested",
+    WARNING,
+    "A policy has no cases.",
+    why=(
+        "Nobody knows whether it refuses what it should, and lets through what it should, until it "
+        "stands in the way of somebody."
+    ),
+    fix="Add tests/<policy>.<case>.allow.yaml and .deny.yaml beside it.",
+    untested="only `gangplan policy test` tells it; tests/policy/test_commands.py shows it.",
+)
+
+CRD_RULE = Rule(
+    "crd-rule",
+    ERROR,
+    "An object breaks a rule of its CRD.",
+    why=(
+        "Trainer, JobSet and Kueue carry rules in their CRDs that the API server evaluates at "
+        "every write; a sync fails on a breach. For a change (--base) there are rules about what "
+        "may never change."
+    ),
+    fix="Follow the rule that the help line shows; what may not change needs a new name.",
+    is_verdict=True,
+    untested=(
+        "the schema or another rule tells nearly every breach first; "
+        "tests/policy/test_crd_rules.py shows the rest."
+    ),
+)
+
+CRD_UNREADABLE = Rule(
+    "crd-unreadable",
+    ERROR,
+    "A file in schemas/ is not a CRD that was taken in.",
+    why=(
+        "Checks by the cluster's own CRDs would silently fall back to nothing for the kinds in it. "
+        "The files are written by gangplan and not meant to be edited."
+    ),
+    fix="Take the CRD in again with gangplan schema import, or remove the file.",
+    example=Example(
+        "schemas/example.com/widgets.json",
+        before="{}\n",
+        after='{"group": "example.com", "kind": "Widget", "plural": "widgets", "scope": "Namespaced", "versions": {}}\n',
+        whole=True,
+    ),
+)

@@ -1,0 +1,336 @@
+"""Quotas, cohorts and preemption of a cluster file."""
+
+from __future__ import annotations
+
+from gangplan.rules.model import ERROR, NOTE, WARNING, Echo, Example, Rule
+
+COHORT_UNKNOWN = Rule(
+    "cohort-unknown",
+    ERROR,
+    "The cohort is not declared.",
+    why=(
+        "Kueue makes a cohort of any name that a queue mentions. A typo is a cohort of one, which "
+        "never borrows."
+    ),
+    fix="Correct the name, or declare the cohort.",
+    example=Example(
+        "overlays/lab/cluster.yaml",
+        before="cohort: compny",
+        after="cohort: labs",
+        old="cohort: company",
+        base="shared",
+    ),
+)
+
+COHORT_MISSING = Rule(
+    "cohort-missing",
+    ERROR,
+    "A team is in no cohort where the cluster has several.",
+    why="It would be alone, and could neither lend nor borrow, which is seldom meant.",
+    fix="Name one of the cohorts.",
+    example=Example(
+        "overlays/lab/cluster.yaml",
+        before="",
+        after="    cohort: labs\n",
+        old="    cohort: company\n",
+        base="shared",
+    ),
+)
+
+COHORT_CIRCLE = Rule(
+    "cohort-circle",
+    ERROR,
+    "Cohorts stand above each other in a circle.",
+    why="Kueue accepts a circle and makes every queue in it inactive.",
+    fix="Remove one of the parents.",
+    example=Example(
+        "overlays/lab/cluster.yaml",
+        before="company: {parent: labs}",
+        after=("company: {parent: world}\n  world: {}"),
+        old="company: {}",
+        base="shared",
+    ),
+)
+
+COHORT_ROOT_LIMIT = Rule(
+    "cohort-root-limit",
+    ERROR,
+    "A cohort without a parent has a limit for borrowing or lending.",
+    why="There is nobody above it to borrow from or lend to; Kueue refuses the limit.",
+    fix="Remove the limit, or name a parent.",
+    example=Example(
+        "overlays/lab/cluster.yaml",
+        before="company: {borrow: {h100: {gpus: 8}}}",
+        after=("company: {parent: world, borrow: {h100: {gpus: 8}}}\n  world: {}"),
+        old="company: {}",
+        base="shared",
+    ),
+)
+
+COHORT_EMPTY = Rule(
+    "cohort-empty",
+    WARNING,
+    "Nobody is in the cohort.",
+    why=(
+        "A cohort without queues and without cohorts below it does nothing. It is a leftover or a "
+        "typo elsewhere."
+    ),
+    fix="Remove it, or name it in a team.",
+    example=Example(
+        "overlays/lab/cluster.yaml",
+        before=("company: {}\n  idle: {}"),
+        after="company: {}",
+        old="company: {}",
+        base="shared",
+    ),
+)
+
+QUOTA_EMPTY = Rule(
+    "quota-empty",
+    ERROR,
+    "A quota names no pool.",
+    why=("A queue without a single flavor admits nothing at all, and its runs wait without being told."),
+    fix="Name a pool with what the team may use of it, or remove quota to share all.",
+    example=Example(
+        "overlays/lab/cluster.yaml",
+        before="quota: {}",
+        after="quota: {cpu: {cpu: 60}, h100: {gpus: 4}}",
+        old="quota: {cpu: {cpu: 60}, h100: {gpus: 8}}",
+        base="shared",
+        rest=(),
+    ),
+)
+
+QUOTA_MEASURE = Rule(
+    "quota-measure",
+    ERROR,
+    "A quota is stated in what its pool is not measured by.",
+    why=(
+        "A pool with GPUs is shared by GPUs, one without by cores; the rest follows in proportion. "
+        "Other words would leave the resource that decides without a quota, and Kueue admits "
+        "nothing then."
+    ),
+    fix="State gpus for pools with GPUs and cpu for the others.",
+    example=Example(
+        "overlays/lab/cluster.yaml",
+        before="{cpu: {gpus: 2}",
+        after="{cpu: {cpu: 100}",
+        old="{cpu: {cpu: 120}",
+        base="shared",
+    ),
+)
+
+QUOTA_POOL_MISSING = Rule(
+    "quota-pool-missing",
+    ERROR,
+    "A limit is set for a pool in which there is no quota.",
+    why=(
+        "Kueue reads limits inside a flavor's quota. Without the flavor in the queue nothing can "
+        "be borrowed there."
+    ),
+    fix="Add the pool to quota, with gpus: 0 if nothing of it is the team's own.",
+    example=Example(
+        "overlays/lab/cluster.yaml",
+        before=("quota: {cpu: {cpu: 60}, h100: {gpus: 8}}\n    borrow: {a100: {gpus: 8}}"),
+        after=("quota: {cpu: {cpu: 60}, h100: {gpus: 8}, a100: {gpus: 0}}\n    borrow: {a100: {gpus: 8}}"),
+        old="quota: {cpu: {cpu: 60}, h100: {gpus: 8}}",
+        base="shared",
+    ),
+)
+
+LEND_OVER_QUOTA = Rule(
+    "lend-over-quota",
+    ERROR,
+    "More is lent than there is.",
+    why=("Kueue refuses a lendingLimit above the nominal quota, and the whole sync of the platform fails."),
+    fix="Lower lend to the quota, or leave it out to lend all.",
+    example=Example(
+        "overlays/lab/cluster.yaml",
+        before=("lend: {h100: {gpus: 17}}\n    hard"),
+        after=("lend: {h100: {gpus: 16}}\n    hard"),
+        old=("lend: {h100: {gpus: 8}}\n    hard"),
+        base="shared",
+    ),
+)
+
+QUOTA_OVER_CAPACITY = Rule(
+    "quota-over-capacity",
+    ERROR,
+    "The quotas of a pool add up to more than its nodes have.",
+    why=(
+        "What is promised twice is admitted twice, and the second run's pods stay Pending while it "
+        "holds its quota."
+    ),
+    fix="Lower a quota, or set overcommit: true to promise more on purpose.",
+    is_verdict=True,
+    echo=Echo.CAUSE,
+    example=Example(
+        "overlays/lab/cluster.yaml",
+        before="{cpu: {cpu: 121, memory: 480Gi}",
+        after="{cpu: {cpu: 120}",
+        old="{cpu: {cpu: 120}",
+        base="shared",
+    ),
+)
+
+QUOTA_OVER_POOL = Rule(
+    "quota-over-pool",
+    ERROR,
+    "One quota is larger than its pool.",
+    why=(
+        "A run may be admitted that no set of nodes can hold; its pods stay Pending while it holds its quota."
+    ),
+    fix="Lower the quota, or correct the pool's count.",
+    is_verdict=True,
+    example=Example(
+        "overlays/lab/cluster.yaml",
+        before="a100: {gpus: 33}, h100: {gpus: 16}",
+        after="a100: {gpus: 16}, h100: {gpus: 8}",
+        old="a100: {gpus: 16}, h100: {gpus: 16}",
+        base="shared",
+    ),
+)
+
+QUOTA_UNUSED = Rule(
+    "quota-unused",
+    NOTE,
+    "Some of a pool belongs to no team.",
+    why=(
+        "Kueue admits by quota, so what no quota covers is never used by runs, however long the queues are."
+    ),
+    fix="Give it to a team or a cohort.",
+    example=Example(
+        "overlays/lab/cluster.yaml",
+        before="a100: {gpus: 8}, h100: {gpus: 16}",
+        after="a100: {gpus: 16}, h100: {gpus: 16}",
+        old="a100: {gpus: 16}, h100: {gpus: 16}",
+        base="shared",
+    ),
+)
+
+QUOTA_NEARLY_USED = Rule(
+    "quota-nearly-used",
+    WARNING,
+    "A team uses nine tenths of its quota or more.",
+    why=("The next run of the team will wait. A snapshot of what is used shows it before anybody complains."),
+    fix="Raise the quota, or expect runs to wait.",
+    untested="it needs a snapshot of a cluster; tests/test_five_teams.py writes one.",
+)
+
+TEAM_SHARE = Rule(
+    "team-share",
+    ERROR,
+    "A team may hold more of the cluster than the cluster's policy allows.",
+    why=(
+        "limits.teamShare bounds what one team can reach with all it may borrow, so that nobody "
+        "can take the whole cluster."
+    ),
+    fix="Lower quota or borrow of the team, or raise teamShare.",
+    is_verdict=True,
+    waivable=True,
+    example=Example(
+        "overlays/lab/cluster.yaml",
+        before="limits: {workers: 64, teamShare: 50}",
+        after="limits: {workers: 64, teamShare: 88}",
+        old="limits: {workers: 64}",
+        base="shared",
+    ),
+)
+
+HARD_QUOTA_BELOW_QUEUE = Rule(
+    "hard-quota-below-queue",
+    ERROR,
+    "A ResourceQuota is smaller than what the queue may admit.",
+    why=(
+        "The run is admitted, then the namespace refuses its pods. It holds its quota without ever "
+        "starting (kueue#1403)."
+    ),
+    fix="Raise hardQuota to what the queue may admit, or limit borrow.",
+    is_verdict=True,
+    echo=Echo.CAUSE,
+    example=Example(
+        "overlays/lab/cluster.yaml",
+        before="hardQuota: {gpus: 32}",
+        after="hardQuota: {gpus: 40}",
+        old="hardQuota: {gpus: 40}",
+        base="shared",
+    ),
+)
+
+QUEUE_NAME_TWICE = Rule(
+    "queue-name-twice",
+    ERROR,
+    "Two teams have one ClusterQueue.",
+    why=("They would share one quota, and the second team's objects would replace the first's."),
+    fix="Give each team a queue of its own.",
+    example=Example(
+        "overlays/lab/cluster.yaml",
+        before=("    cohort: company\n    clusterQueue: nlp\n"),
+        after=("    cohort: company\n    clusterQueue: vision\n"),
+        old="    cohort: company\n",
+        base="shared",
+    ),
+)
+
+PREEMPTION_CONTRADICTS = Rule(
+    "preemption-contradicts",
+    ERROR,
+    "Preemption contradicts itself.",
+    why=("Kueue refuses borrowWithinCohort where nothing may be reclaimed within the cohort."),
+    fix=("Set reclaimWithinCohort to another value than Never, or remove borrowWithinCohort."),
+    example=Example(
+        "overlays/lab/cluster.yaml",
+        before="reclaimWithinCohort: Never, borrowWithinCohort: LowerPriority",
+        after="reclaimWithinCohort: LowerPriority",
+        old="reclaimWithinCohort: Any",
+        base="shared",
+        rest=("reclaim-never",),
+    ),
+)
+
+PREEMPTION_UNUSED = Rule(
+    "preemption-unused",
+    WARNING,
+    "A setting of preemption has no effect under fair sharing.",
+    why=("Fair sharing decides by shares who gives back; Kueue then leaves borrowWithinCohort aside."),
+    fix="Remove it, or switch fair sharing off.",
+    example=Example(
+        "overlays/lab/cluster.yaml",
+        before="reclaimWithinCohort: Any, borrowWithinCohort: LowerPriority",
+        after="reclaimWithinCohort: Any",
+        old="reclaimWithinCohort: Any",
+        base="shared",
+    ),
+)
+
+RECLAIM_NEVER = Rule(
+    "reclaim-never",
+    WARNING,
+    "Lent quota never comes back before the borrower is done.",
+    why=("A team whose quota is borrowed waits until the borrower's run ends, which may be days."),
+    fix="Use reclaimWithinCohort: Any or LowerPriority.",
+    example=Example(
+        "overlays/lab/cluster.yaml",
+        before="reclaimWithinCohort: Never",
+        after="reclaimWithinCohort: LowerPriority",
+        old="reclaimWithinCohort: Any",
+        base="shared",
+    ),
+)
+
+WEIGHT_NOBODY = Rule(
+    "weight-nobody",
+    ERROR,
+    "What is left of a pool is shared among teams that all weigh nothing.",
+    why=(
+        "Without stated quotas a pool is divided by weight. Among weights of zero nobody gets "
+        "anything, and no run is ever admitted."
+    ),
+    fix="Give one of the teams a weight above 0, or state quotas.",
+    example=Example(
+        "overlays/lab/cluster.yaml",
+        before="nlp: {queue: training, weight: 0}",
+        after="nlp: {queue: training, weight: 2}",
+        old="nlp: {queue: training}",
+    ),
+)

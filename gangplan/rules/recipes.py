@@ -1,0 +1,82 @@
+"""How a run is started and ended."""
+
+from __future__ import annotations
+
+from gangplan.rules.model import ERROR, Example, Rule
+
+GRACE_PERIOD = Rule(
+    "grace-period",
+    ERROR,
+    "The grace period is too short or too long.",
+    why=(
+        "After SIGTERM every rank may go on for this long to save what it has. In less than half a "
+        "minute no checkpoint of a large model is written; for more than an hour the GPUs would be "
+        "kept from whoever was promised them."
+    ),
+    fix="Write gracePeriod: 2m, or any time from 30s to 1h.",
+    example=Example(
+        "specs/nlp/filings.yaml",
+        before="gracePeriod: 5s\n",
+        after="gracePeriod: 30s\n",
+    ),
+)
+
+LAUNCHER_DEEPSPEED = Rule(
+    "launcher-deepspeed",
+    ERROR,
+    "DeepSpeed's own launcher does not work from a pod that runs ranks.",
+    why=(
+        "The deepspeed command reaches every host by SSH, its own included. A launcher that is one "
+        "of the workers runs no SSH server, so the run would wait for itself."
+    ),
+    fix="Remove runsRanks, or write the program without deepspeed before it.",
+    example=Example(
+        "specs/nlp/filings.yaml",
+        before="launcher: {runsRanks: true}\n",
+        after="slots: 2\n",
+        changes=(
+            (
+                "specs/nlp/filings.yaml",
+                ("image: openmpi\ncommand: [python, train.py]"),
+                ("image: deepspeed\ncommand: [deepspeed, train.py]"),
+            ),
+        ),
+    ),
+)
+
+RDMA_WITH_TCP = Rule(
+    "rdma-with-tcp",
+    ERROR,
+    "RDMA devices are asked for and kept unused.",
+    why=("With transport tcp MPI and NCCL touch no fast fabric. The devices would be reserved for nothing."),
+    fix="Remove one of the two.",
+    example=Example(
+        "specs/nlp/filings.yaml",
+        before="network: {rdma: required, transport: tcp}\n",
+        after="network: {transport: tcp}\n",
+    ),
+)
+
+RDMA_DEVICES = Rule(
+    "rdma-devices",
+    ERROR,
+    "A worker asks for more RDMA devices than a node has.",
+    why=(
+        "No node of the pool could ever take such a worker. The cluster file says how many devices "
+        "the plugin offers on each node, as count of rdma, for each rail; of a resource that is "
+        "shared, a worker can use one."
+    ),
+    fix="Write rdma: all, or a smaller number.",
+    example=Example(
+        "specs/nlp/filings.yaml",
+        before="network: {rdma: 16}\n",
+        after="network: {rdma: all}\n",
+        changes=(
+            (
+                "overlays/lab/cluster.yaml",
+                "labels: {pool: a100}}",
+                "labels: {pool: a100}, rdma: {resource: rdma/ib, count: 8}}",
+            ),
+        ),
+    ),
+)

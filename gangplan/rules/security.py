@@ -1,0 +1,158 @@
+"""What must not stand in Git."""
+
+from __future__ import annotations
+
+from gangplan.rules.model import ERROR, WARNING, Echo, Example, Rule
+
+SECRET_LITERAL = Rule(
+    "secret-literal",
+    ERROR,
+    "A secret stands in a file.",
+    why=(
+        "Whoever reads Git reads it, today and in every clone, and removing the line does not "
+        "remove it from history. Tokens are told by their form, passwords by the name of their "
+        "variable; the finding shows no letter of it, and not how long it is."
+    ),
+    fix="Revoke it, and name a secret instead: secrets: {env: {NAME: SECRET/KEY}}.",
+    is_verdict=True,
+    example=Example(
+        "specs/nlp/filings.yaml",
+        before="env: {DB_PASSWORD: correct-horse-battery}\n",
+        after="secrets: {env: {DB_PASSWORD: huggingface/password}}\n",
+    ),
+)
+
+SECRET_SUSPECTED = Rule(
+    "secret-suspected",
+    WARNING,
+    "A text looks like a key or a token.",
+    why=(
+        "It has random letters of both cases and digits, which nobody writes by hand, under a name "
+        "that says nothing. Certificates, public keys, digests and checksums are known and not "
+        "told. The finding shows no letter of it."
+    ),
+    fix=("Name a secret instead if it is one: secrets: {env: {NAME: SECRET/KEY}}. Leave it if it is public."),
+    example=Example(
+        "specs/nlp/filings.yaml",
+        before="env: {SERVICE: Zq8Lw3vTn7Rk2Xp9Bs4Hd6Ym1Cg5Jf0A}\n",
+        after="secrets: {env: {SERVICE: huggingface/service}}\n",
+    ),
+)
+
+LABEL_RESERVED = Rule(
+    "label-reserved",
+    ERROR,
+    "A spec sets a label that belongs to the platform.",
+    why=(
+        "Runs are found, queued, isolated and counted by labels of gangplan, Kueue, JobSet and "
+        "Kubernetes. With the label of another run or queue, network policies would open for it, "
+        "and its use would be booked elsewhere."
+    ),
+    fix="Use a prefix of your own, such as example.com/project.",
+    example=Example(
+        "specs/nlp/filings.yaml",
+        before="labels: {jobset.sigs.k8s.io/jobset-name: other-run}\n",
+        after="labels: {example.com/project: filings}\n",
+    ),
+)
+
+POD_SECURITY = Rule(
+    "pod-security",
+    ERROR,
+    "The namespace refuses the pods of the run.",
+    why=(
+        "Namespaces of teams enforce a Pod Security level. The run is admitted and holds its "
+        "quota, but a pod with a path or network of its host, more capabilities or root is refused "
+        "when it is to be made, and only an event says so."
+    ),
+    fix="Remove what the message names from the overlay's patch.",
+    is_verdict=True,
+    echo=Echo.RUN,
+    example=Example(
+        "patch",
+        before=(
+            "- target: {kind: TrainingRuntime}\n"
+            "  patch: |-\n"
+            "    - {op: add, path: /spec/template/spec/replicatedJobs/0/template/spec/template/spec/volumes/-, value: {name: host, hostPath: {path: /var/log}}}\n"
+        ),
+        after=(
+            "- target: {kind: TrainingRuntime}\n"
+            "  patch: |-\n"
+            "    - {op: add, path: /spec/template/spec/replicatedJobs/0/template/spec/template/spec/volumes/-, value: {name: logs, emptyDir: {}}}\n"
+        ),
+    ),
+)
+
+RIGHTS_TOO_WIDE = Rule(
+    "rights-too-wide",
+    ERROR,
+    "A patch gives more rights than anybody needs.",
+    why=(
+        "Wildcards, the verbs bind, escalate and impersonate, groups that hold everybody, and a "
+        "namespace without its Pod Security level undo the isolation of teams. What an overlay "
+        "gives away no reviewer of a spec sees."
+    ),
+    fix="Name the rights that are needed, or remove the patch.",
+    is_verdict=True,
+    waivable=True,
+    example=Example(
+        "patch",
+        before=(
+            "- target: {kind: ServiceAccount}\n"
+            "  patch: |-\n"
+            "    - {op: replace, path: /automountServiceAccountToken, value: true}\n"
+        ),
+        after=(
+            "- target: {kind: ServiceAccount}\n"
+            "  patch: |-\n"
+            "    - {op: add, path: /metadata/labels/example.com~1tier, value: gold}\n"
+        ),
+    ),
+)
+
+COMPLIANCE_NOT_ENFORCED = Rule(
+    "compliance-not-enforced",
+    ERROR,
+    "The data falls under a regime that the cluster does not hold runs to.",
+    why=(
+        "A regime (compliance) or a residency is kept by the policies of the pack of that name, in "
+        "the pull request and at the API server. On a cluster that does not list the pack nothing "
+        "would hold the run to it, and a pass would mean nothing."
+    ),
+    fix=(
+        "Choose a cluster that lists the pack, or ask its owner to add it under policies: {packs: "
+        "[...]} of the cluster's file."
+    ),
+    example=Example(
+        "overlays/lab/cluster.yaml",
+        before="region: eu-central",
+        after=("policies: {packs: [residency]}\nregion: eu-central"),
+        old="region: eu-central",
+        changes=(("specs/nlp/filings.yaml", "", "residency: eu\n"),),
+    ),
+)
+
+SCAN_UNREADABLE = Rule(
+    "scan-unreadable",
+    ERROR,
+    "A scan report says nothing about any image.",
+    why=(
+        "Reports of Trivy and Clair below images/scans/ are the evidence that the policy "
+        "image-scan judges by. A file that is no such report, or names no digest, would be taken "
+        "for evidence by whoever sees it there."
+    ),
+    fix=(
+        "Write the report with `trivy image --format json IMAGE@DIGEST` or `clairctl report --out "
+        "json IMAGE`, or remove the file."
+    ),
+    example=Example(
+        "images/scans/openmpi.json",
+        before="{}\n",
+        after=(
+            '{"SchemaVersion": 2, "ArtifactName": "registry.example.com/training/openmpi",\n'
+            ' "Metadata": {"RepoDigests": ["registry.example.com/training/openmpi@sha256:1b0f7c64e0a3fe2d1c2d9a4b8a37f1f3f5d3a2b1c0998877665544332211ffee"]},\n'
+            ' "Results": [{"Vulnerabilities": [{"VulnerabilityID": "CVE-2026-0001", "Severity": "LOW"}]}]}\n'
+        ),
+        whole=True,
+    ),
+)

@@ -1,0 +1,292 @@
+"""What a team file declares, held against the clusters that the team is on."""
+
+from __future__ import annotations
+
+from gangplan.rules.model import ERROR, WARNING, Example, Rule
+
+TEAM_UNKNOWN = Rule(
+    "team-unknown",
+    ERROR,
+    "A cluster lists a team that has no folder.",
+    why=(
+        "The team's namespace, claims and members stand in specs/<team>/team.yaml. Without it the "
+        "queue belongs to nobody."
+    ),
+    fix="Correct the name, or add the team's folder.",
+    example=Example(
+        "overlays/lab/cluster.yaml",
+        before="  vison: {queue: training}\n",
+        after="",
+    ),
+)
+
+NAMESPACE_RESERVED = Rule(
+    "namespace-reserved",
+    ERROR,
+    "A team wants a namespace of the platform.",
+    why=(
+        "A team's namespace gets a policy that denies all traffic, a quota and roles. In "
+        "kube-system that would cut the cluster off."
+    ),
+    fix="Choose another name for namespace.",
+    example=Example(
+        "specs/nlp/team.yaml",
+        before="namespace: kube-system\n",
+        after="namespace: team-nlp\n",
+    ),
+)
+
+NAMESPACE_TWICE = Rule(
+    "namespace-twice",
+    ERROR,
+    "Two teams want one namespace.",
+    why=(
+        "Roles, quota and secrets belong to a namespace. Two teams in one would read each other's "
+        "secrets and share one quota."
+    ),
+    fix="Give each team a namespace of its own.",
+    example=Example(
+        "specs/vision/team.yaml",
+        before=("apiVersion: gangplan.dev/v1\nkind: Team\nnamespace: nlp\n"),
+        after=("apiVersion: gangplan.dev/v1\nkind: Team\nnamespace: vision\n"),
+        whole=True,
+    ),
+)
+
+CLAIM_WITHOUT_SIZE = Rule(
+    "claim-without-size",
+    ERROR,
+    "A claim has a storage class but no size.",
+    why=("A claim with a size is made, one without exists already. A class without a size says neither."),
+    fix="Add size: to have it made, or remove the class.",
+    example=Example(
+        "specs/nlp/team.yaml",
+        before="notes: {accessModes: [ReadWriteOnce], storageClass: block}",
+        after="notes: {accessModes: [ReadWriteOnce], storageClass: block, size: 1Ti}",
+        old="notes: {accessModes: [ReadWriteOnce]}",
+        changes=(
+            (
+                "overlays/lab/cluster.yaml",
+                "teams:\n",
+                ("storageClasses: {block: {accessModes: [ReadWriteOnce]}}\nteams:\n"),
+            ),
+        ),
+    ),
+)
+
+CLAIM_TWICE = Rule(
+    "claim-twice",
+    ERROR,
+    "Two entries make the same claim.",
+    why=(
+        "A claim has one size and one class. The second entry would change what the first made, "
+        "which Kubernetes refuses."
+    ),
+    fix="Leave size and storageClass with one of them.",
+    example=Example(
+        "specs/nlp/team.yaml",
+        before=(
+            "notes: {accessModes: [ReadWriteOnce], size: 1Ti, storageClass: block}\n"
+            "  more: {accessModes: [ReadWriteOnce], claimName: notes, size: 2Ti, storageClass: block}"
+        ),
+        after=(
+            "notes: {accessModes: [ReadWriteOnce], size: 1Ti, storageClass: block}\n"
+            "  more: {accessModes: [ReadWriteOnce], size: 2Ti, storageClass: block}"
+        ),
+        old="notes: {accessModes: [ReadWriteOnce]}",
+        changes=(
+            (
+                "overlays/lab/cluster.yaml",
+                "teams:\n",
+                ("storageClasses: {block: {accessModes: [ReadWriteOnce]}}\nteams:\n"),
+            ),
+        ),
+    ),
+)
+
+STORAGE_CLASS_UNKNOWN = Rule(
+    "storage-class-unknown",
+    ERROR,
+    "The cluster has no such storage class.",
+    why=("A claim of a class that is not there stays Pending, and with it every pod that mounts it."),
+    fix="Use a class that is named, or declare it in the cluster file.",
+    example=Example(
+        "specs/nlp/team.yaml",
+        before="notes: {accessModes: [ReadWriteOnce], size: 1Ti, storageClass: blok}",
+        after="notes: {accessModes: [ReadWriteOnce], size: 1Ti, storageClass: block}",
+        old="notes: {accessModes: [ReadWriteOnce]}",
+        changes=(
+            (
+                "overlays/lab/cluster.yaml",
+                "teams:\n",
+                ("storageClasses: {block: {accessModes: [ReadWriteOnce]}}\nteams:\n"),
+            ),
+        ),
+    ),
+)
+
+STORAGE_ACCESS_MODE = Rule(
+    "storage-access-mode",
+    ERROR,
+    "The storage class does not offer the access mode.",
+    why=("The provisioner refuses the claim, or makes a volume that a second node cannot mount."),
+    fix="Use an access mode of the class, or another class.",
+    example=Example(
+        "specs/nlp/team.yaml",
+        before="notes: {accessModes: [ReadWriteMany], size: 1Ti, storageClass: block}",
+        after="notes: {accessModes: [ReadWriteOnce], size: 1Ti, storageClass: block}",
+        old="notes: {accessModes: [ReadWriteOnce]}",
+        changes=(
+            (
+                "overlays/lab/cluster.yaml",
+                "teams:\n",
+                ("storageClasses: {block: {accessModes: [ReadWriteOnce]}}\nteams:\n"),
+            ),
+        ),
+    ),
+)
+
+STORAGE_NO_DEFAULT = Rule(
+    "storage-no-default",
+    ERROR,
+    "A claim names no storage class, and the cluster has no default.",
+    why=("Without a class and a default one nothing makes the volume, and the claim stays Pending."),
+    fix="Add storageClass to the claim, or default to a class of the cluster.",
+    example=Example(
+        "specs/nlp/team.yaml",
+        before="notes: {accessModes: [ReadWriteOnce], size: 1Ti}",
+        after="notes: {accessModes: [ReadWriteOnce], size: 1Ti, storageClass: block}",
+        old="notes: {accessModes: [ReadWriteOnce]}",
+        changes=(
+            (
+                "overlays/lab/cluster.yaml",
+                "teams:\n",
+                ("storageClasses: {block: {accessModes: [ReadWriteOnce]}}\nteams:\n"),
+            ),
+        ),
+    ),
+)
+
+STORAGE_DEFAULT_TWICE = Rule(
+    "storage-default-twice",
+    ERROR,
+    "Two storage classes are the default.",
+    why=("Kubernetes takes the newest of several defaults, which is not what the file says."),
+    fix="Leave default: true with one of them.",
+    example=Example(
+        "overlays/lab/cluster.yaml",
+        before=(
+            "storageClasses:\n"
+            "  nfs: {accessModes: [ReadWriteMany], default: true}\n"
+            "  ceph: {accessModes: [ReadWriteMany], default: true}\n"
+        ),
+        after=(
+            "storageClasses:\n"
+            "  nfs: {accessModes: [ReadWriteMany], default: true}\n"
+            "  ceph: {accessModes: [ReadWriteMany]}\n"
+        ),
+    ),
+)
+
+SECRET_PATH = Rule(
+    "secret-path",
+    ERROR,
+    ("The path of secrets has a placeholder that stands for nothing, or none for the secret."),
+    why=(
+        "The path says where the operator finds a team's secret in the store. With a wrong "
+        "placeholder every secret is looked up at one place that does not exist."
+    ),
+    fix="Use {team}, {namespace} and {secret}.",
+    example=Example(
+        "overlays/lab/cluster.yaml",
+        before="secretStore: {name: vault, path: 'kv/{tenant}/{secret}'}\n",
+        after="secretStore: {name: vault, path: 'kv/{team}/{secret}'}\n",
+    ),
+)
+
+SECRET_PATH_SHARED = Rule(
+    "secret-path-shared",
+    WARNING,
+    "The path of secrets is the same for every team.",
+    why=("Every team could then name any secret of the store and have it fetched into its own namespace."),
+    fix="Let the path hold {team} or {namespace}.",
+    waivable=True,
+    example=Example(
+        "overlays/lab/cluster.yaml",
+        before="secretStore: {name: vault, path: 'kv/{secret}'}\n",
+        after="secretStore: {name: vault, path: 'kv/{namespace}/{secret}'}\n",
+    ),
+)
+
+GRANT_EXPIRED = Rule(
+    "grant-expired",
+    ERROR,
+    "A debug grant is over and still in the file.",
+    why=(
+        "RBAC knows no end. A grant that stays in Git stays in the cluster, and with it a shell in "
+        "pods of the team."
+    ),
+    fix="Remove the grant and render, or set a later day.",
+    is_verdict=True,
+    example=Example(
+        "specs/nlp/team.yaml",
+        before="debuggers: [{group: on-call, until: '2026-11-30', reason: a hang}]\n",
+        after="debuggers: [{group: on-call, until: '2026-12-01', reason: a hang}]\n",
+        run="validate --today 2026-12-01",
+        changes=(
+            ("overlays/lab/cluster.yaml", "location: on-prem\n", ("location: on-prem\nenvironment: dev\n")),
+        ),
+    ),
+)
+
+GRANT_IN_PROD = Rule(
+    "grant-in-prod",
+    WARNING,
+    "Somebody may open a shell in pods of production.",
+    why=(
+        "A shell reads every secret and every file of a run. In production that is an exception "
+        "with an end, and a reviewer should see it."
+    ),
+    fix="Remove the grant as soon as the reason is gone.",
+    waivable=True,
+    example=Example(
+        "specs/nlp/team.yaml",
+        before="debuggers: [{group: on-call, until: '2026-11-30', reason: a hang}]\n",
+        after="",
+        run="validate --today 2026-11-01",
+    ),
+)
+
+CLAIMS_TOO_MANY = Rule(
+    "claims-too-many",
+    ERROR,
+    "The team makes more claims than its namespace may hold.",
+    why=(
+        "limits.objects.claims becomes a ResourceQuota. The claim that is one too many is refused, "
+        "and the sync of the team with it."
+    ),
+    fix="Remove a claim, or raise limits.objects.claims of the cluster.",
+    example=Example(
+        "specs/nlp/team.yaml",
+        before=(
+            "notes: {accessModes: [ReadWriteOnce], size: 1Ti, storageClass: block}\n"
+            "  more: {accessModes: [ReadWriteOnce], size: 2Ti, storageClass: block}"
+        ),
+        after=(
+            "notes: {accessModes: [ReadWriteOnce], size: 1Ti, storageClass: block}\n"
+            "  more: {accessModes: [ReadWriteOnce]}"
+        ),
+        old="notes: {accessModes: [ReadWriteOnce]}",
+        changes=(
+            (
+                "overlays/lab/cluster.yaml",
+                "teams:\n",
+                (
+                    "storageClasses: {block: {accessModes: [ReadWriteOnce]}}\n"
+                    "limits: {objects: {claims: 1}}\n"
+                    "teams:\n"
+                ),
+            ),
+        ),
+    ),
+)
