@@ -8,18 +8,20 @@ import json
 import re
 import types
 from collections.abc import Iterator
+from graphlib import TopologicalSorter
 from pathlib import Path
 from typing import Any, Union, get_args, get_origin
 
+import grimp
 import jsonschema
 import pytest
 import yaml
 from pydantic import BaseModel
 
 from gangplan import generators
-from gangplan.commands.docs import pages
-from gangplan.commands.schema import models, schema_of
 from gangplan.errors import Exit
+from gangplan.reference.pages import pages
+from gangplan.reference.schemas import models, schema_of
 from gangplan.rulebook import built_in
 from gangplan.spec.base import Strict
 from tests.workspaces import REPOSITORY, gangplan
@@ -72,6 +74,13 @@ def test_functions_fit_a_screen(path: Path) -> None:
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.FunctionDef):
             assert (node.end_lineno or 0) - node.lineno < SCREEN, f"split {node.name}"
+
+
+def test_no_module_imports_itself_by_way_of_others() -> None:
+    """The layers are contracts in pyproject.toml; this is about single files."""
+    graph = grimp.build_graph("gangplan")
+    order = TopologicalSorter({one: graph.find_modules_directly_imported_by(one) for one in graph.modules})
+    assert len(list(order.static_order())) > 400  # or CycleError
 
 
 def test_rule_ids_are_kebab_case() -> None:

@@ -17,8 +17,8 @@ SIMPLE_NAME = re.compile(r"[A-Za-z_][-A-Za-z0-9_]*")
 class Problem:
     """One thing wrong with an object. `path` leads to the field, or to where a missing one belongs.
 
-    `field` names the field of the spec that is to blame (as in `Job.origins`), where a proof knows it; `level`
-    is its severity where that is not the rule's.
+    `field` names the field of the spec that is to blame (as in `Job.origins`), where a proof knows it;
+    `level` is the severity where it is not the rule's.
     """
 
     path: tuple[Step, ...]

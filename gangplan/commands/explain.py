@@ -1,25 +1,19 @@
-"""`gangplan explain`: the page of a rule or of a field, on the terminal and in docs/rules.md."""
+"""`gangplan explain`: the page of a rule, a field, a kind of file or a policy pack."""
 
 from __future__ import annotations
 
 import sys
-import textwrap
-from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from gangplan.commands.explain_policy import own_names, own_policy, policy_lines, workspace_of
-from gangplan.commands.fields import FILES, Field, known_names, lookup, rules_about
-from gangplan.commands.topics import kinds, packs, topic_text
 from gangplan.errors import Exit, UserError
+from gangplan.reference.field_pages import fields_text
+from gangplan.reference.fields import known_names, lookup
+from gangplan.reference.one_policy import own_names, own_policy, policy_lines, workspace_of
+from gangplan.reference.rules import rule_text
+from gangplan.reference.topics import kinds, packs, topic_text
 from gangplan.report.escape import own_line
-from gangplan.rulebook import learn, rules, topics
-from gangplan.rules.model import Example, Rule
+from gangplan.rulebook import learn, rules
 from gangplan.workspace import nearest
-
-WIDTH = 100
-# More fields of one name than this are listed by their paths.
-MOST_PAGES = 3
-_FACTS = ("type", "default", "example")
 
 
 def explain(name: str | None, workspace: Path | None = None) -> Exit:
@@ -57,100 +51,3 @@ def explain(name: str | None, workspace: Path | None = None) -> Exit:
 def _print(text: str) -> None:
     """Words of a workspace's own policies hold no command for a terminal or a CI runner."""
     sys.stdout.write("\n".join(map(own_line, text.split("\n"))))
-
-
-def fields_text(found: Sequence[Field]) -> str:
-    """The page of the first field, of all when they are few, and the paths of the others."""
-    shown = found if len(found) <= MOST_PAGES else found[:1]
-    text = "\n".join(field_text(one) for one in shown)
-    rest = found[len(shown) :]
-    if rest:
-        text += "\nalso:\n" + "".join(f"  {one.name}\n" for one in rest)
-    return text
-
-
-def field_text(field: Field) -> str:
-    """The page of a field for a terminal."""
-    lines = [f"{field.name} ({FILES[field.kind]})", "", _filled(field.facts["meaning"]), ""]
-    lines += [f"{what}: {_plain(field.facts[what])}" for what in _FACTS if field.facts[what]]
-    lines += [_listed("fields", field.inner)] if field.inner else []
-    about = rules_about(field)
-    lines += [_listed("rules", about)] if about else []
-    return "\n".join(lines) + "\n"
-
-
-def rule_text(rule: Rule) -> str:
-    """The page of a rule for a terminal."""
-    lines = [f"{rule} ({rule.severity.word})", "", _filled(rule.summary), "", _filled(f"Why: {rule.why}"), ""]
-    lines += [_filled(f"Fix: {rule.fix}"), ""]
-    lines += [f"Waiver: {'a' if rule.may_be_waived else 'no'} waiver may excuse it.", ""]
-    if rule.example:
-        for title, text in _sides(rule.example):
-            lines += [title, "", textwrap.indent(text, "    "), ""]
-    return "\n".join(lines).rstrip() + "\n"
-
-
-def rules_page() -> str:
-    """docs/rules.md: every built-in rule, by topic; policies have a page of their own (policy_docs.py)."""
-    lines = [
-        "# Rules",
-        "",
-        "Generated from `gangplan/rules/` by `make docs`; `gangplan explain RULE` prints one page. Every example",
-        "is run by the tests: the first form breaks exactly this rule, the second does not. A rule may be",
-        "[waived](waivers.md) where its page says so. Policies are in [policies.md](policies.md).",
-        "",
-    ]
-    for topic, pages in topics().items():
-        lines += [f"## {topic.replace('-', ' ').capitalize()}", ""]
-        for rule in pages.values():
-            lines += _section(rule)
-    return "\n".join(lines)
-
-
-def _section(rule: Rule) -> list[str]:
-    lines = [
-        f"### {rule}",
-        "",
-        f"{rule.severity.word.capitalize()}. {rule.summary}",
-        "",
-        rule.why.strip(),
-        "",
-    ]
-    lines += [f"**Fix.** {rule.fix.strip()}", ""]
-    lines += ["A waiver may excuse it.", ""] if rule.may_be_waived else []
-    if rule.example:
-        for title, text in _sides(rule.example):
-            lines += [f"{title}", "", "```yaml", text.rstrip("\n"), "```", ""]
-    return lines
-
-
-def _filled(text: str) -> str:
-    return textwrap.fill(" ".join(text.split()), WIDTH, break_long_words=False, break_on_hyphens=False)
-
-
-def _sides(example: Example) -> Iterator[tuple[str, str]]:
-    """Before and after, each with the file it stands in."""
-    file = "overlays/lab/kustomization.yaml (patches)" if example.place == "patch" else example.place
-    for side, text in (("Before", example.before), ("After", example.after)):
-        if text is None:
-            yield f"{side}: {file} is not there", "# no such file"
-        elif not text.strip():
-            yield f"{side}, in {file}:", "# empty" if example.whole else "# the line is not there"
-        else:
-            yield f"{side}, in {file}:", text.rstrip("\n")
-
-
-def _listed(what: str, names: Iterable[str]) -> str:
-    """`fields: a, b, c`, further lines below the first name."""
-    return textwrap.fill(
-        ", ".join(names),
-        WIDTH,
-        initial_indent=f"{what}: ",
-        subsequent_indent=" " * (len(what) + 2),
-        break_on_hyphens=False,
-    )
-
-
-def _plain(text: str) -> str:
-    """A cell of docs/spec.md without its Markdown."""
-    return text.replace("\\|", "|").replace("`", "")

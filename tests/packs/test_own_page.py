@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from gangplan.commands.docs import pages
 from gangplan.errors import Exit
 from gangplan.packs.facts import FACTS
 from gangplan.packs.model import Pack, PackPolicy
+from gangplan.reference.pages import pages
 from gangplan.rulebook import built_in, shipped
 from gangplan.source import load_objects
 from tests.workspaces import STOCK, gangplan, write

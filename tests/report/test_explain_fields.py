@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from gangplan.commands.fields import all_fields, lookup, rules_about
-from gangplan.commands.topics import kinds, packs
 from gangplan.errors import Exit
+from gangplan.reference.fields import all_fields, lookup, rules_about
+from gangplan.reference.topics import kinds, packs
 from gangplan.workspace import nearest
 from tests.workspaces import gangplan
 

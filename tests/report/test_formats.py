@@ -11,8 +11,8 @@ import jsonschema
 import pytest
 from hypothesis import Phase, given, settings
 
-from gangplan.commands.schema import schema_of
 from gangplan.findings import Finding
+from gangplan.reference.schemas import schema_of
 from gangplan.report import sarif as sarif_module
 from gangplan.report.escape import log_line, visible, whole, xml
 from gangplan.report.github import MOST_OF_A_LEVEL, github_report, step_summary

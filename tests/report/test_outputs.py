@@ -13,8 +13,8 @@ import jsonschema
 import pytest
 
 from gangplan.commands.reports import FORMATS
-from gangplan.commands.schema import schema_of
 from gangplan.errors import Exit
+from gangplan.reference.schemas import schema_of
 from tests import workspaces
 from tests.report import readers
 from tests.workspaces import gangplan, write

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from gangplan.commands.docs import pages
 from gangplan.commands.explain import explain
 from gangplan.errors import Exit
+from gangplan.reference.pages import pages
 from gangplan.rulebook import built_in, rules, topics
 from gangplan.rules.model import ERROR, Rule
 from tests.rules.worlds import build

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from gangplan.commands.docs import facts_of
-from gangplan.commands.schema import models, schema_of
+from gangplan.reference.formats import facts_of
+from gangplan.reference.schemas import models, schema_of
 from gangplan.rulebook import rules
 from gangplan.rules.model import Rule
 

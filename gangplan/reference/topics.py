@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import inspect
-import textwrap
 from collections.abc import Mapping
 from pathlib import Path
 
-from gangplan.commands.fields import FILES, all_fields
-from gangplan.commands.schema import models
 from gangplan.packs.model import Pack
 from gangplan.packs.read import find, names
-
-WIDTH = 100
+from gangplan.reference.fields import FILES, all_fields
+from gangplan.reference.schemas import models
+from gangplan.reference.words import filled
 
 
 def kinds() -> dict[str, str]:
@@ -39,11 +37,11 @@ def kind_text(kind: str) -> str:
     format = kinds()[kind]
     own = [one for one in all_fields() if one.kind == format and len(one.path) == 1]
     width = max(len(one.path[0]) for one in own)
-    lines = [f"{kind} ({FILES[format]})", "", _filled(inspect.getdoc(models()[format]) or ""), "", "fields:"]
+    lines = [f"{kind} ({FILES[format]})", "", filled(inspect.getdoc(models()[format]) or ""), "", "fields:"]
     for one in own:
         meaning = one.facts["meaning"].replace("`", "").replace("\\|", "|")
         head = f"  {one.path[0]:{width}}  "
-        lines.append(_filled(meaning, head, " " * len(head)))
+        lines.append(filled(meaning, head, " " * len(head)))
     lines += [
         "",
         f"gangplan explain {format}.FIELD tells more; gangplan schema print {format} is for editors.",
@@ -54,10 +52,10 @@ def kind_text(kind: str) -> str:
 def pack_text(name: str, pack: Pack) -> str:
     """The page of a pack: what it is for, whom it holds for, its policies and those of others."""
     holds = f"what bears gangplan.dev/{pack.label}" if pack.label else "every namespace of a team"
-    lines = [f"{name} (policy pack)", "", _filled(pack.title), "", _filled(f"Why: {pack.why}"), ""]
+    lines = [f"{name} (policy pack)", "", filled(pack.title), "", filled(f"Why: {pack.why}"), ""]
     lines += [f"Holds for {holds}, on clusters that list it under policies.packs."]
     for what, listed in (("needs", pack.needs), ("uses", pack.uses)):
-        lines += [_filled(", ".join(listed), f"{what}: ", " " * (len(what) + 2))] if listed else []
+        lines += [filled(", ".join(listed), f"{what}: ", " " * (len(what) + 2))] if listed else []
     titles = {policy: page.title for policy, page in pack.policies.items()}
     lines += ["", "policies:", *_policies(titles)] if titles else []
     return "\n".join(lines) + "\n"
@@ -66,15 +64,4 @@ def pack_text(name: str, pack: Pack) -> str:
 def _policies(titles: Mapping[str, str]) -> list[str]:
     width = max(map(len, titles))
     head = " " * (width + 4)
-    return [_filled(title, f"  {name:{width}}  ", head) for name, title in titles.items()]
-
-
-def _filled(text: str, first: str = "", rest: str = "") -> str:
-    return textwrap.fill(
-        " ".join(text.split()),
-        WIDTH,
-        initial_indent=first,
-        subsequent_indent=rest,
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
+    return [filled(title, f"  {name:{width}}  ", head) for name, title in titles.items()]

@@ -9,6 +9,7 @@ from pydantic import BaseModel
 from gangplan.packs.cases import CaseFile
 from gangplan.packs.facts import FACTS
 from gangplan.packs.model import Pack, PackPolicy
+from gangplan.reference.formats import table_of
 
 _KINDS = {"text": "text", "number": "number", "truth": "true or false", "list": "list"}
 
@@ -250,7 +251,6 @@ def own_policies_page() -> str:
 
 
 def _table(model: type[BaseModel]) -> str:
-    from gangplan.commands.docs import table_of  # which asks this module for the page
 
     schema: dict[str, Any] = model.model_json_schema(by_alias=True)
     return "\n".join(table_of(schema, schema))

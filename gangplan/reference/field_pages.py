@@ -1,0 +1,37 @@
+"""The page of a field for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gangplan.reference.fields import FILES, Field, rules_about
+from gangplan.reference.words import filled, listed
+
+# More fields of one name than this are listed by their paths.
+MOST_PAGES = 3
+_FACTS = ("type", "default", "example")
+
+
+def fields_text(found: Sequence[Field]) -> str:
+    """The page of the first field, of all when they are few, and the paths of the others."""
+    shown = found if len(found) <= MOST_PAGES else found[:1]
+    text = "\n".join(field_text(one) for one in shown)
+    rest = found[len(shown) :]
+    if rest:
+        text += "\nalso:\n" + "".join(f"  {one.name}\n" for one in rest)
+    return text
+
+
+def field_text(field: Field) -> str:
+    """The page of a field for a terminal."""
+    lines = [f"{field.name} ({FILES[field.kind]})", "", filled(field.facts["meaning"]), ""]
+    lines += [f"{what}: {_plain(field.facts[what])}" for what in _FACTS if field.facts[what]]
+    lines += [listed("fields", field.inner)] if field.inner else []
+    about = rules_about(field)
+    lines += [listed("rules", about)] if about else []
+    return "\n".join(lines) + "\n"
+
+
+def _plain(text: str) -> str:
+    """A cell of docs/spec.md without its Markdown."""
+    return text.replace("\\|", "|").replace("`", "")
