@@ -18,7 +18,7 @@ from gangplan.source import Limits, ManifestError, load_objects, load_several
 from gangplan.source import Path as Steps
 from gangplan.spec.crd_files import SCHEMAS
 from gangplan.validate.apiserver.crdrules.imported import schema_rules
-from gangplan.validate.apiserver.crdrules.manifest import fault
+from gangplan.validate.apiserver.crdrules.manifest import problem
 from gangplan.validate.apiserver.crdrules.registry import stored
 from gangplan.workspace import load, nearest
 
@@ -87,7 +87,7 @@ def _crds(file: Path) -> list[dict[str, Any]]:
         help = "Get them with: kubectl get crd NAME... -o yaml."
         raise UserError(f"{file} holds no CustomResourceDefinition", help)
     for number, path, item in found:
-        wrong = fault(item)
+        wrong = problem(item)
         if wrong is not None:
             place = _place(data, str(file), number, (*path, *wrong.path))
             help = "An API server would refuse the CRD; get it as it is there: kubectl get crd NAME -o yaml."

@@ -46,7 +46,7 @@ Objects = dict[Key, tuple[Body, Spot]]
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class SyncProblem:
     """A finding, at its file as a whole, and the object that it is about; None where that is gone."""
 
     finding: Finding
@@ -55,7 +55,7 @@ class Told:
 
 def findings_since(
     workspace: Workspace, revision: str, today: Tree, covers: Iterable[str] = ()
-) -> list[Told]:
+) -> list[SyncProblem]:
     """The findings between rendered/ at a revision and the tree of today, cluster by cluster.
 
     Each stands at the top of the file that made the object, or of its rendered file where that is gone.
@@ -68,10 +68,10 @@ def findings_since(
     }
     names = list(covers) or sorted({path.partition("/")[0] for path in (*before, *today)})
     return [
-        told
+        problem
         for name in names
         if name in workspace.clusters
-        for told in _cluster(workspace, name, revision, _of(name, before), _of(name, today))
+        for problem in _cluster(workspace, name, revision, _of(name, before), _of(name, today))
     ]
 
 
@@ -101,11 +101,11 @@ def _counted(finding: Finding, more: int) -> Finding:
     return replace(finding, message=f"{finding.message} and {more} more object{'' if more == 1 else 's'}")
 
 
-def _cluster(workspace: Workspace, name: str, revision: str, before: Tree, after: Tree) -> list[Told]:
+def _cluster(workspace: Workspace, name: str, revision: str, before: Tree, after: Tree) -> list[SyncProblem]:
     if before == after:
         return []
-    told: list[Told] = []
-    old, new = (_objects(tree, workspace, told) for tree in (before, after))
+    problems: list[SyncProblem] = []
+    old, new = (_objects(tree, workspace, problems) for tree in (before, after))
     versions = versions_of(resolve_platform(workspace.clusters[name]))
     steps = transition([body for body, _ in old.values()], [body for body, _ in new.values()], versions)
     for step in steps:
@@ -123,8 +123,8 @@ def _cluster(workspace: Workspace, name: str, revision: str, before: Tree, after
             clusters=(name,),
             level=problem.level,
         )
-        told.append(Told(finding, _spot(step.key, problem.path, old, new)))
-    return told
+        problems.append(SyncProblem(finding, _spot(step.key, problem.path, old, new)))
+    return problems
 
 
 def _spot(key: Key, path: Path, old: Objects, new: Objects) -> Spot | None:
@@ -148,7 +148,7 @@ def _changed(old: Body, new: Body, path: Path) -> tuple[Path, ...]:
     return (*here, *(field for field in one if field not in other))
 
 
-def _objects(tree: Tree, workspace: Workspace, told: list[Told]) -> Objects:
+def _objects(tree: Tree, workspace: Workspace, problems: list[SyncProblem]) -> Objects:
     """The objects of a tree, each with its place."""
     found: Objects = {}
     for path, text in tree.items():
@@ -160,7 +160,7 @@ def _objects(tree: Tree, workspace: Workspace, told: list[Told]) -> Objects:
         except ManifestError as bad:
             message = f"the committed file cannot be compared: {bad.message}"
             where, help = Location(f"{RENDERED}/{path}", 1, 1), "Render and commit it again."
-            told.append(Told(Finding(BASE_UNREADABLE, where, message, help)))
+            problems.append(SyncProblem(Finding(BASE_UNREADABLE, where, message, help)))
             continue
         for index, body in enumerate(bodies):
             metadata = body.get("metadata") or {}

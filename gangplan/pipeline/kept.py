@@ -33,11 +33,11 @@ def named(
     earlier = runs.find(path_of(cluster, unit, name), unit.job.name, unit.job.spec_hash)
     if earlier is None:
         return name, None, []
-    told = renamed(unit.job.source, cluster, earlier, name, is_kept)
+    change = renamed(unit.job.source, cluster, earlier, name, is_kept)
     if not is_kept:
-        return name, None, [told]
+        return name, None, [change]
     kept, wrong = restored(earlier, unit, bodies)
-    return (name, None, wrong) if kept is None else (earlier.name, kept, [told])
+    return (name, None, wrong) if kept is None else (earlier.name, kept, [change])
 
 
 def restored(

@@ -53,7 +53,7 @@ def without(findings: Iterable[Finding], values: Collection[str]) -> list[Findin
     return out
 
 
-def untold(findings: Iterable[Finding], secrets: Iterable[Finding]) -> list[Finding]:
+def without_repeats(findings: Iterable[Finding], secrets: Iterable[Finding]) -> list[Finding]:
     """The findings without those of policies that say of a secret what was found already, at its place."""
     places = {one.where for one in secrets}
     return [one for one in findings if one.where not in places or SECRET_LITERAL not in one.rule.told_by]

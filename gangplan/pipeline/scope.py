@@ -230,7 +230,9 @@ def _unknown(workspace: Workspace, argument: str, names: Sequence[str], cwd: Pat
     )
 
 
-def told(findings: Sequence[Finding], scope: Scope, runs: Collection[tuple[str, str, str]]) -> list[Finding]:
+def within(
+    findings: Sequence[Finding], scope: Scope, runs: Collection[tuple[str, str, str]]
+) -> list[Finding]:
     """The findings in order: every error, and of the rest what is about a cluster that is worked on.
 
     Where only specs are named, those are the clusters that they run on. `runs` are (cluster, namespace, job);

@@ -17,8 +17,8 @@ from gangplan.pipeline import worker
 from gangplan.pipeline.blame import without_echoes
 from gangplan.pipeline.checks import check_together
 from gangplan.pipeline.foreign import Today, foreign
-from gangplan.pipeline.scan import scan, untold, without
-from gangplan.pipeline.scope import EVERYTHING, Scope, select, told
+from gangplan.pipeline.scan import scan, without, without_repeats
+from gangplan.pipeline.scope import EVERYTHING, Scope, select, within
 from gangplan.pipeline.worker import Expanded, Options, Run
 from gangplan.policy.checks import check_policies
 from gangplan.resolve.checks import check_site
@@ -175,7 +175,7 @@ def _expand(request: Request, stage: Stage | None, keeps_texts: bool) -> Result:
     closed = closed_clusters(workspace, findings)
     collector = _Collector(workspace, result, closed)
     collector.collect(request, files, stage, keeps_texts)
-    result.findings = told(result.findings, scope, collector.places)
+    result.findings = within(result.findings, scope, collector.places)
     return _with_secrets(request.root, result)
 
 
@@ -195,7 +195,7 @@ def closed_clusters(workspace: Workspace, findings: list[Finding]) -> frozenset[
 def _with_secrets(root: Path, result: Result) -> Result:
     """The findings in order, with those about secrets; no other finding repeats a secret."""
     found, values = scan(root, result.scope.reads)
-    result.findings = in_order([*untold(without(result.findings, values), found), *found])
+    result.findings = in_order([*without_repeats(without(result.findings, values), found), *found])
     return result
 
 

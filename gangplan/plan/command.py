@@ -15,18 +15,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from gangplan.model.job import Job
-from gangplan.plan.env_faults import env_faults
-from gangplan.plan.faults import Fault, Path, Trouble, is_pasteable, listed, mended
-from gangplan.plan.flag_faults import flag_faults
+from gangplan.plan.env_problems import env_problems
+from gangplan.plan.flag_problems import flag_problems
 from gangplan.plan.flags import carried, family_of, forwarded, own_options
-from gangplan.plan.kept import troubles
+from gangplan.plan.kept import problems
 from gangplan.plan.launch import Kept
 from gangplan.plan.launchers import Found, UnreadableError, find
 from gangplan.plan.paths import HOSTFILE as HOSTFILE
 from gangplan.plan.paths import HYDRA_HOSTFILE as HYDRA_HOSTFILE
-from gangplan.plan.starts import start_troubles
-from gangplan.plan.through import elsewhere_faults
-from gangplan.plan.words import length_faults, word_faults
+from gangplan.plan.problems import CommandProblem, Path, WordProblem, is_pasteable, listed, mended
+from gangplan.plan.starts import start_problems
+from gangplan.plan.through import elsewhere_problems
+from gangplan.plan.words import length_problems, word_problems
 from gangplan.rules.commands import COMMAND_LAUNCHER, COMMAND_SCRIPT
 from gangplan.rules.model import Severity
 from gangplan.rules.specs import COMMAND_NESTED
@@ -46,41 +46,41 @@ class Final:
     launcher: str
     is_wrapped: bool
     places: tuple[Path, ...]
-    faults: tuple[Fault, ...] = ()
+    problems: tuple[CommandProblem, ...] = ()
 
 
 def final_command(job: Job) -> Final:
     """The command of the launcher (of every worker for torch), with all that is wrong with it."""
     job = dataclasses.replace(job, command=tuple(_fill(word, job) for word in job.command))
-    final, found, script_fault = _final(job)
-    faults = [
-        *script_fault,
-        *word_faults(job, is_sound),
-        *_launch_faults(job, found),
-        *(() if found else elsewhere_faults(job)),
-        *flag_faults(job, found),
-        *env_faults(job),
+    final, found, script_problem = _final(job)
+    problems = [
+        *script_problem,
+        *word_problems(job, is_sound),
+        *_launch_problems(job, found),
+        *(() if found else elsewhere_problems(job)),
+        *flag_problems(job, found),
+        *env_problems(job),
     ]
-    faults += length_faults(job, final.argv, final.places)
-    return dataclasses.replace(final, faults=tuple(dict.fromkeys(faults)))
+    problems += length_problems(job, final.argv, final.places)
+    return dataclasses.replace(final, problems=tuple(dict.fromkeys(problems)))
 
 
 def is_sound(job: Job, command: tuple[str, ...]) -> bool:
     """Whether a command that a help proposes is right itself."""
     job = dataclasses.replace(job, command=command)
-    _, found, script_fault = _final(job)
-    wrong = [one.severity for one in (*script_fault, *word_faults(job))]
-    wrong += [one.severity for launch in found for one in _all_troubles(job, launch)]
+    _, found, script_problem = _final(job)
+    wrong = [one.severity for one in (*script_problem, *word_problems(job))]
+    wrong += [one.severity for launch in found for one in _all_problems(job, launch)]
     return Severity.ERROR not in wrong
 
 
-def _final(job: Job) -> tuple[Final, list[Found], list[Fault]]:
+def _final(job: Job) -> tuple[Final, list[Found], list[CommandProblem]]:
     """The final command as far as it can be told, and the launchers in it."""
     try:
         found = find(job.command, family_of(job))
     except UnreadableError as error:
         message = f"the script cannot be read: {error} is not closed"
-        return _wrapped(job), [], [Fault(COMMAND_SCRIPT, ("command",), message, "Close it.")]
+        return _wrapped(job), [], [CommandProblem(COMMAND_SCRIPT, ("command",), message, "Close it.")]
     return (_kept(job, found) if found else _wrapped(job)), found, []
 
 
@@ -150,27 +150,27 @@ def _added(job: Job, launch: Found) -> Iterator[str]:
             yield from ("--ssh-port", str(job.image.ssh.port))
 
 
-def _all_troubles(job: Job, launch: Found) -> list[Trouble]:
+def _all_problems(job: Job, launch: Found) -> list[WordProblem]:
     """Everything wrong with one launcher: where it cannot work at all, only that."""
     kept = Kept(job, launch)
-    wrong = list(start_troubles(kept))
+    wrong = list(start_problems(kept))
     if any(one.rule in (COMMAND_LAUNCHER, COMMAND_NESTED) for one in wrong):
         return wrong
-    return [*wrong, *troubles(kept)]
+    return [*wrong, *problems(kept)]
 
 
-def _launch_faults(job: Job, found: list[Found]) -> Iterator[Fault]:
-    """Faults of the launchers, each with the whole command as it would be right."""
+def _launch_problems(job: Job, found: list[Found]) -> Iterator[CommandProblem]:
+    """Problems of the launchers, each with the whole command as it would be right."""
     for launch in found:
-        wrong = _all_troubles(job, launch)
+        wrong = _all_problems(job, launch)
         right = _right(job, launch, wrong)
         for one in wrong:
             index = one.at if launch.script is None else launch.script.at
             path: Path = ("command", min(index, len(job.command) - 1))
-            yield Fault(one.rule, path, one.message, f"{one.hint} {right}".strip())
+            yield CommandProblem(one.rule, path, one.message, f"{one.hint} {right}".strip())
 
 
-def _right(job: Job, launch: Found, wrong: list[Trouble]) -> str:
+def _right(job: Job, launch: Found, wrong: list[WordProblem]) -> str:
     """The command with everything mended, as a sentence; empty where that is not known to be right."""
     edits = [one.edit for one in wrong if one.edit is not None]
     if not edits or len(edits) < sum(one.severity is Severity.ERROR for one in wrong):

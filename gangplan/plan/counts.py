@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gangplan.plan.faults import Edit, Trouble
 from gangplan.plan.launch import Kept, drop, put
 from gangplan.plan.launchers import Use
+from gangplan.plan.problems import Edit, WordProblem
 from gangplan.plan.reach import MAPPINGS
 from gangplan.rules.commands import COMMAND_UNREADABLE
 from gangplan.rules.specs import RANKS_MISMATCH
 
 
-def count_troubles(kept: Kept) -> Iterator[Trouble]:
+def count_problems(kept: Kept) -> Iterator[WordProblem]:
     """Ranks in all, ranks on each worker, and workers, against the plan."""
     job, reading = kept.job, kept.found.reading
     counts = [use for use in reading.of("count") if not use.is_short]
@@ -23,7 +23,7 @@ def count_troubles(kept: Kept) -> Iterator[Trouble]:
         total = sum(int(number or 0) for number in numbers)
         if total != job.ranks:
             message = f"the parts of the command start {total} ranks in all, but the run has {kept.sums}"
-            yield Trouble(RANKS_MISMATCH, counts[0].value_at, message, f"Let them add up to {job.ranks}.")
+            yield WordProblem(RANKS_MISMATCH, counts[0].value_at, message, f"Let them add up to {job.ranks}.")
     elif len(reading.programs) <= 1:
         for use in counts:
             yield from _number(kept, use, job.ranks)
@@ -34,7 +34,7 @@ def count_troubles(kept: Kept) -> Iterator[Trouble]:
         and reading.programs
     ):
         edit = Edit(reading.at + 1, reading.at + 1, ("-np", str(job.ranks)))
-        yield Trouble(
+        yield WordProblem(
             RANKS_MISMATCH,
             reading.at,
             "horovodrun needs the number of ranks",
@@ -53,17 +53,17 @@ def count_troubles(kept: Kept) -> Iterator[Trouble]:
             and (number := _ppr(use.values[1])) not in ("", str(job.slots))
         ):
             message = f"{use.spelled} {use.value} {use.values[1]} allows {number} ranks on each worker, but the run has {job.slots} slots"
-            yield Trouble(RANKS_MISMATCH, use.value_at, message, "Remove it.", drop(use))
+            yield WordProblem(RANKS_MISMATCH, use.value_at, message, "Remove it.", drop(use))
     for use in reading.of("workers"):
         yield from _number(kept, use, job.workers)
 
 
-def _number(kept: Kept, use: Use, expected: int) -> Iterator[Trouble]:
+def _number(kept: Kept, use: Use, expected: int) -> Iterator[WordProblem]:
     """A number that must be the plan's. One with a `$` that no shell reads has a finding of its own."""
     number = kept.number(use)
     if number is None:
         message = f"what {use.spelled} {use.value} amounts to is only known when the script runs"
-        yield Trouble(
+        yield WordProblem(
             COMMAND_UNREADABLE,
             use.value_at,
             message,
@@ -79,10 +79,10 @@ def _number(kept: Kept, use: Use, expected: int) -> Iterator[Trouble]:
         message = f"the command says {use.spelled} {number}, but the run has {what}"
         filled = {kept.job.ranks: "{ranks}"}.get(expected, "")
         hint = f"Write {use.spelled} {expected}" + (f", or {filled} to have it filled in." if filled else ".")
-        yield Trouble(RANKS_MISMATCH, use.value_at, message, hint, put(use, str(expected)))
+        yield WordProblem(RANKS_MISMATCH, use.value_at, message, hint, put(use, str(expected)))
 
 
-def _per_host(kept: Kept, use: Use, has_count: bool) -> Iterator[Trouble]:
+def _per_host(kept: Kept, use: Use, has_count: bool) -> Iterator[WordProblem]:
     """Ranks on each worker. Hydra deals out smaller portions in turn until all ranks have a place; Horovod,
     DeepSpeed, torch and Open MPI start that many and no more."""
     job = kept.job
@@ -95,7 +95,7 @@ def _per_host(kept: Kept, use: Use, has_count: bool) -> Iterator[Trouble]:
     if not use.option.words:
         if job.slots != 1:
             message = f"{use.spelled} starts one rank on each worker, but the run has {job.slots} slots"
-            yield Trouble(RANKS_MISMATCH, use.at, message, "Remove it.", drop(use))
+            yield WordProblem(RANKS_MISMATCH, use.at, message, "Remove it.", drop(use))
         return
     yield from _number(kept, use, job.slots)
 
@@ -108,9 +108,9 @@ def _ppr(value: str) -> str:
     return parts[0] if is_ppr and len(parts) > 1 and parts[1].lower() == "node" else ""
 
 
-def _ppr_number(kept: Kept, use: Use, number: str) -> Iterator[Trouble]:
+def _ppr_number(kept: Kept, use: Use, number: str) -> Iterator[WordProblem]:
     if number == str(kept.job.slots) or "$" in number:
         return
     right = use.value.replace(f"{number}:", f"{kept.job.slots}:", 1)
     message = f"{use.spelled} {use.value} allows {number} ranks on each worker, but the run has {kept.job.slots} slots"
-    yield Trouble(RANKS_MISMATCH, use.value_at, message, f"Write {use.spelled} {right}.", put(use, right))
+    yield WordProblem(RANKS_MISMATCH, use.value_at, message, f"Write {use.spelled} {right}.", put(use, right))

@@ -7,12 +7,12 @@ import shlex
 from collections.abc import Iterator
 
 from gangplan.model.version import parse_version
-from gangplan.plan.counts import count_troubles
-from gangplan.plan.faults import Edit, Trouble
+from gangplan.plan.counts import count_problems
 from gangplan.plan.flags import family_of
 from gangplan.plan.launch import Kept, drop, put
 from gangplan.plan.launchers import FAMILIES, Use, read
 from gangplan.plan.paths import HOSTFILE, HYDRA_HOSTFILE
+from gangplan.plan.problems import Edit, WordProblem
 from gangplan.plan.reach import broken_by, component_of, same_as_set
 from gangplan.plan.reserved import is_reserved, variable_of
 from gangplan.rules.commands import (
@@ -32,7 +32,7 @@ _OLD_BINDING = frozenset({"bind-to-core", "bind-to-socket"})
 _SSH = frozenset({"ssh", "pdsh", "openmpi", "mpich", "impi", "mvapich"})
 
 
-def troubles(kept: Kept) -> Iterator[Trouble]:
+def problems(kept: Kept) -> Iterator[WordProblem]:
     """What is wrong with the options of a launcher that may run here."""
     reading = kept.found.reading
     for use in reading.uses:
@@ -49,15 +49,15 @@ def troubles(kept: Kept) -> Iterator[Trouble]:
     is_told = glued or reading.unknown or any(reading.of("file", "nothing"))
     if len(reading.programs) < reading.parts and not is_told:
         message = f"{kept.name} is given no program to run"
-        yield Trouble(COMMAND_NO_PROGRAM, reading.at, message, "Add the program and its arguments.")
+        yield WordProblem(COMMAND_NO_PROGRAM, reading.at, message, "Add the program and its arguments.")
     for begin, _ in () if glued else reading.programs:
         if reading.words[begin].isdigit():
             yield _number(kept, begin)
     yield from _by_ssh(kept)
-    yield from count_troubles(kept)
+    yield from count_problems(kept)
 
 
-def _glued(kept: Kept, use: Use) -> Trouble:
+def _glued(kept: Kept, use: Use) -> WordProblem:
     """A parameter and its value in one word: the word after them is taken for the value."""
     name, _, value = use.value.partition("=")
     taken = f", so {use.values[1]} is taken for the value" if use.values[1] else ""
@@ -65,16 +65,20 @@ def _glued(kept: Kept, use: Use) -> Trouble:
         f"{use.spelled} of {kept.found.start.launcher.label} takes a name and a value as two words{taken}"
     )
     hint = f"Write {use.spelled} {shlex.join([name, value])}."
-    return Trouble(COMMAND_OPTION, use.at, message, hint, Edit(use.value_at, use.value_at + 1, (name, value)))
+    return WordProblem(
+        COMMAND_OPTION, use.at, message, hint, Edit(use.value_at, use.value_at + 1, (name, value))
+    )
 
 
-def _number(kept: Kept, begin: int) -> Trouble:
+def _number(kept: Kept, begin: int) -> WordProblem:
     """What an option left over that takes fewer words, or an option that took one too many."""
     message = f"{kept.name} takes {kept.found.reading.words[begin]} for the program to run"
-    return Trouble(COMMAND_NO_PROGRAM, begin, message, "Look at the option before it: it takes fewer words.")
+    return WordProblem(
+        COMMAND_NO_PROGRAM, begin, message, "Look at the option before it: it takes fewer words."
+    )
 
 
-def _by_ssh(kept: Kept) -> Iterator[Trouble]:
+def _by_ssh(kept: Kept) -> Iterator[WordProblem]:
     """A launcher that reaches its own host by SSH, where a launcher that runs ranks has no server."""
     start = kept.found.start
     if start.launcher.kind != "deepspeed" or not kept.job.launcher_runs_ranks:
@@ -83,10 +87,10 @@ def _by_ssh(kept: Kept) -> Iterator[Trouble]:
     # all hosts over SSH (deepspeed/launcher/{runner,multinode_runner}.py, 0.17).
     message = f"{start.name} reaches all workers over SSH, but with launcher.runsRanks one of them is the launcher, which runs no SSH server"
     hint = "Remove launcher.runsRanks; or write the program alone, and gangplan starts it on every rank."
-    yield Trouble(LAUNCHER_DEEPSPEED, start.begin, message, hint)
+    yield WordProblem(LAUNCHER_DEEPSPEED, start.begin, message, hint)
 
 
-def _twice(kept: Kept) -> Iterator[Trouble]:
+def _twice(kept: Kept) -> Iterator[WordProblem]:
     """Options of which the launcher takes one, once."""
     launcher = kept.found.start.launcher
     for only in launcher.once:
@@ -97,12 +101,12 @@ def _twice(kept: Kept) -> Iterator[Trouble]:
             before = first.setdefault(use.part, use)
             if before is not use:
                 message = f"{use.spelled} stands beside {before.spelled}, and {launcher.label} takes one of them, once"
-                yield Trouble(COMMAND_OPTION, use.at, message, "Keep one of them.", drop(use))
+                yield WordProblem(COMMAND_OPTION, use.at, message, "Keep one of them.", drop(use))
 
 
-def _short(use: Use, kept: Kept) -> Trouble:
+def _short(use: Use, kept: Kept) -> WordProblem:
     what = "two values" if use.option.words == 2 else "a value" if use.option.words else "no value"
-    return Trouble(
+    return WordProblem(
         rule=COMMAND_OPTION,
         at=use.at,
         message=f"{use.spelled} of {kept.found.start.launcher.label} takes {what}",
@@ -110,20 +114,20 @@ def _short(use: Use, kept: Kept) -> Trouble:
     )
 
 
-def _unknown(kept: Kept, use: Use) -> Trouble:
+def _unknown(kept: Kept, use: Use) -> WordProblem:
     """An option that the image's launcher does not know: one of another family, or a slip."""
     launcher, name = kept.found.start.launcher, use.spelled.lstrip("-")
     if launcher.kind == "mpi":
         other = next((one for one in FAMILIES.values() if name in one.options), None)
         if other is not None:
             message = f"{use.spelled} is an option of {other.label}, but the image has {launcher.label}"
-            return Trouble(
+            return WordProblem(
                 rule=COMMAND_OPTION, at=use.at, message=message, hint=_instead(kept, name, use), edit=None
             )
     near = difflib.get_close_matches(name, launcher.options, 1, 0.7)
     dashes = "-" if launcher.style == "hydra" or len(near and near[0]) == 1 else "--"
     hint = f"Did you mean {dashes}{near[0]}?" if near else "Remove it."
-    return Trouble(
+    return WordProblem(
         rule=COMMAND_OPTION,
         at=use.at,
         message=f"{launcher.label} has no option {use.spelled}",
@@ -152,7 +156,7 @@ def _instead(kept: Kept, name: str, use: Use) -> str:
     return (to_hydra if is_hydra else to_open).get(name, "Remove it.")
 
 
-def _option(kept: Kept, use: Use) -> Iterator[Trouble]:
+def _option(kept: Kept, use: Use) -> Iterator[WordProblem]:
     """One option by what it decides."""
     role = use.option.role
     is_rank_file = role == "map" and use.value.lower().startswith("rankfile")
@@ -162,47 +166,49 @@ def _option(kept: Kept, use: Use) -> Iterator[Trouble]:
         yield from _reserved(kept, use)
     elif role == "root":
         message = f"{use.spelled} has no effect: ranks never run as root here"
-        yield Trouble(COMMAND_ROOT, use.at, message, "Remove it.", drop(use))
+        yield WordProblem(COMMAND_ROOT, use.at, message, "Remove it.", drop(use))
     elif role == "agent" and use.value.lower() not in _SSH:
         message = f"{use.spelled} changes how {kept.name} reaches the workers, which answer by SSH only"
-        yield Trouble(COMMAND_RESERVED, use.at, message, "Remove it.", drop(use))
+        yield WordProblem(COMMAND_RESERVED, use.at, message, "Remove it.", drop(use))
     elif role == "away" and kept.job.launcher_runs_ranks:
         message = (
             f"{use.spelled} keeps ranks off the launcher, but launcher.runsRanks makes it one of the workers"
         )
-        yield Trouble(RANKS_MISMATCH, use.at, message, "Remove it, or launcher.runsRanks.", drop(use))
+        yield WordProblem(RANKS_MISMATCH, use.at, message, "Remove it, or launcher.runsRanks.", drop(use))
     elif use.option.name in _OLD_BINDING and kept.found.start.launcher.style == "openmpi":
         yield _old_binding(kept, use)
     elif role == "extra":
         yield from _extra(kept, use)
     elif role == "file":
         message = f"{use.spelled} {use.value} holds what gangplan must know to prove that the run starts"
-        yield Trouble(COMMAND_UNREADABLE, use.at, message, "Write its options in the command.")
+        yield WordProblem(COMMAND_UNREADABLE, use.at, message, "Write its options in the command.")
     elif role == "nothing":
         message = f"{use.spelled} makes {kept.name} start nothing"
-        yield Trouble(COMMAND_NO_PROGRAM, use.at, message, "Remove it.", drop(use))
+        yield WordProblem(COMMAND_NO_PROGRAM, use.at, message, "Remove it.", drop(use))
     elif role == "elastic":
         message = (
             f"{use.spelled} lets the number of ranks change, but a run has {kept.sums} from start to end"
         )
-        yield Trouble(RANKS_MISMATCH, use.at, message, "Remove it.", drop(use))
+        yield WordProblem(RANKS_MISMATCH, use.at, message, "Remove it.", drop(use))
     elif role == "port" and use.value != str(port := kept.job.image.ssh.port):
         message = f"{use.spelled} is {use.value}, but the image's SSH server listens on port {port}"
-        yield Trouble(COMMAND_RESERVED, use.at, message, f"Write {use.spelled} {port}.", put(use, str(port)))
+        yield WordProblem(
+            COMMAND_RESERVED, use.at, message, f"Write {use.spelled} {port}.", put(use, str(port))
+        )
     if len(use.option.name) > 1 and not use.spelled.startswith("--"):
         yield from _one_dash(kept, use)
 
 
-def _old_binding(kept: Kept, use: Use) -> Trouble:
+def _old_binding(kept: Kept, use: Use) -> WordProblem:
     """Open MPI 4 ends where the old name of a binding meets a policy from the environment, which every run has."""
     right = f"--bind-to {use.option.name.rpartition('-')[2]}"
     message = f"{use.spelled} is an old name that {kept.found.start.launcher.label} may end on"
-    return Trouble(
+    return WordProblem(
         COMMAND_OPTION, use.at, message, f"Write {right}.", Edit(use.at, use.end, tuple(right.split()))
     )
 
 
-def _extra(kept: Kept, use: Use) -> Iterator[Trouble]:
+def _extra(kept: Kept, use: Use) -> Iterator[WordProblem]:
     """Options that horovodrun hands to mpirun in one word: hosts and names of the launch are no better there."""
     family = family_of(kept.job)
     try:
@@ -211,11 +217,11 @@ def _extra(kept: Kept, use: Use) -> Iterator[Trouble]:
         words = ("mpirun", "")
     inner = read(FAMILIES[family or "OpenMPI4"], words, 0)
     for one in inner.of("hosts", "hostfile", "parameter", "env", "agent"):
-        for trouble in _option(kept, one):
-            yield Trouble(trouble.rule, use.value_at, trouble.message, "Remove it.", drop(use))
+        for problem in _option(kept, one):
+            yield WordProblem(problem.rule, use.value_at, problem.message, "Remove it.", drop(use))
 
 
-def _one_dash(kept: Kept, use: Use) -> Iterator[Trouble]:
+def _one_dash(kept: Kept, use: Use) -> Iterator[WordProblem]:
     """Long names that need two dashes: some from Open MPI 5.0.10 on, and all but -np of prterun."""
     mpi, name = kept.job.image.mpi, use.option.name
     launcher = kept.found.start.launcher
@@ -225,7 +231,7 @@ def _one_dash(kept: Kept, use: Use) -> Iterator[Trouble]:
     who = "prterun" if kept.name == "prterun" or mpi is None else f"Open MPI {mpi.version}"
     message = f"{who} does not know {use.spelled} with one dash"
     edit = Edit(use.at, use.at + 1, (f"-{kept.found.reading.words[use.at]}",))
-    yield Trouble(COMMAND_OPTION, use.at, message, f"Write -{use.spelled}.", edit)
+    yield WordProblem(COMMAND_OPTION, use.at, message, f"Write -{use.spelled}.", edit)
 
 
 def _from(version: str, first: str) -> bool:
@@ -241,26 +247,26 @@ def _is_ours(kept: Kept, use: Use) -> bool:
     return use.value == ours
 
 
-def _hosts(kept: Kept, use: Use) -> Trouble:
+def _hosts(kept: Kept, use: Use) -> WordProblem:
     message = (
         f"{use.spelled} {use.value} names hosts, but the run's own are only known when it starts;"
         f" gangplan hands them to {kept.name}"
     )
-    return Trouble(COMMAND_HOSTS, use.at, message, "Remove it.", drop(use))
+    return WordProblem(COMMAND_HOSTS, use.at, message, "Remove it.", drop(use))
 
 
-def _reserved(kept: Kept, use: Use) -> Iterator[Trouble]:
+def _reserved(kept: Kept, use: Use) -> Iterator[WordProblem]:
     """A name of the launch, set by an option."""
     name, _, value = use.value.partition("=")
     value = use.values[1] if len(use.values) > 1 else value
     what = broken_by(name, value, kept.job.image.ssh.port, component_of(kept.found.start.launcher.style))
     if what:
         message = f"{use.spelled} {name} {value} {what}"
-        yield Trouble(COMMAND_RESERVED, use.at, message, "Remove it.", drop(use))
+        yield WordProblem(COMMAND_RESERVED, use.at, message, "Remove it.", drop(use))
         return
     if use.option.role == "parameter" and same_as_set(name, value):
         return
     variable = variable_of(name) if use.option.role == "parameter" else name * is_reserved(name)
     if variable:
         message = f"{use.spelled} {name} sets {variable}, which is set for every run; a value of your own would break the launch"
-        yield Trouble(COMMAND_RESERVED, use.at, message, "Remove it.", drop(use))
+        yield WordProblem(COMMAND_RESERVED, use.at, message, "Remove it.", drop(use))

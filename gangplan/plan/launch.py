@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gangplan.model.job import Job
-from gangplan.plan.faults import Edit
 from gangplan.plan.launchers import Found, Use
+from gangplan.plan.problems import Edit
 
 
 @dataclass(frozen=True, slots=True)

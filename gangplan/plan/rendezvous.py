@@ -5,8 +5,8 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator
 
-from gangplan.plan.faults import Edit, Trouble, listed
 from gangplan.plan.launch import Kept
+from gangplan.plan.problems import Edit, WordProblem, listed
 from gangplan.plan.program import program_of
 from gangplan.rules.commands import COMMAND_RENDEZVOUS
 
@@ -23,7 +23,7 @@ def is_from_trainer(kept: Kept, use_at: int) -> bool:
     return bool(names) and all(name.startswith("PET_") or name in known for name in names)
 
 
-def rendezvous_troubles(kept: Kept) -> Iterator[Trouble]:
+def rendezvous_problems(kept: Kept) -> Iterator[WordProblem]:
     """Where the workers meet is handed over by Trainer, as each worker's number is; deepspeed finds it out."""
     job, reading = kept.job, kept.found.reading
     single = job.workers == 1
@@ -33,7 +33,7 @@ def rendezvous_troubles(kept: Kept) -> Iterator[Trouble]:
     for use in reading.of("standalone"):
         if not single:
             message = f"{use.spelled} lets every worker train alone, but the run has {job.workers} workers"
-            yield Trouble(COMMAND_RENDEZVOUS, use.at, message, "Remove it.", Edit(use.at, use.end))
+            yield WordProblem(COMMAND_RENDEZVOUS, use.at, message, "Remove it.", Edit(use.at, use.end))
     has_endpoint = any(use.option.name == "rdzv-endpoint" for use in reading.of("rendezvous"))
     for use in reading.of("rendezvous"):
         name, value = use.option.name, use.value
@@ -53,13 +53,13 @@ def rendezvous_troubles(kept: Kept) -> Iterator[Trouble]:
         else:
             message = f"{use.spelled} {value} names a host, but the run's own are only known when it starts"
         edit = Edit(use.at, use.end)
-        yield Trouble(COMMAND_RENDEZVOUS, use.at, f"{message}; {tells}", "Remove it.", edit)
+        yield WordProblem(COMMAND_RENDEZVOUS, use.at, f"{message}; {tells}", "Remove it.", edit)
 
 
 _MACHINES = ("--machine_rank", "--main_process_ip", "--main_process_port")
 
 
-def accelerate_troubles(kept: Kept) -> Iterator[Trouble]:
+def accelerate_problems(kept: Kept) -> Iterator[WordProblem]:
     """Accelerate reads none of Trainer's variables: with several workers it must be told by a script."""
     job, reading = kept.job, kept.found.reading
     if job.workers == 1:
@@ -81,7 +81,7 @@ def accelerate_troubles(kept: Kept) -> Iterator[Trouble]:
         if edit
         else "Write command: " + _script(kept)
     )
-    yield Trouble(COMMAND_RENDEZVOUS, kept.found.start.begin, message, hint, edit)
+    yield WordProblem(COMMAND_RENDEZVOUS, kept.found.start.begin, message, hint, edit)
 
 
 def _settings(kept: Kept) -> bool:

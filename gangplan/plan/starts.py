@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gangplan.plan.faults import Edit, Trouble
 from gangplan.plan.flags import family_of
 from gangplan.plan.launch import Kept
 from gangplan.plan.launchers import Found, UnreadableError, find
 from gangplan.plan.launchers.foreign import OF_TORCH
+from gangplan.plan.problems import Edit, WordProblem
 from gangplan.plan.program import program_of
 from gangplan.plan.reach import broken_by, component_of
-from gangplan.plan.rendezvous import accelerate_troubles, rendezvous_troubles
+from gangplan.plan.rendezvous import accelerate_problems, rendezvous_problems
 from gangplan.plan.reserved import is_needed, is_reserved
-from gangplan.plan.through import through_troubles
+from gangplan.plan.through import through_problems
 from gangplan.plan.words import split_word
 from gangplan.rules.commands import (
     COMMAND_DETACHED,
@@ -25,23 +25,23 @@ from gangplan.rules.commands import (
 from gangplan.rules.specs import COMMAND_NESTED
 
 
-def start_troubles(kept: Kept) -> Iterator[Trouble]:
+def start_problems(kept: Kept) -> Iterator[WordProblem]:
     """What is wrong with a launcher before its options are looked at."""
     wrong = list(_image(kept))
     if wrong:
         yield from wrong
         return
-    yield from through_troubles(kept)
+    yield from through_problems(kept)
     yield from _nested(kept)
     yield from _before(kept)
     yield from _one_word(kept)
     if kept.found.start.launcher.kind in ("torch", "deepspeed"):
-        yield from rendezvous_troubles(kept)
+        yield from rendezvous_problems(kept)
     if kept.found.start.launcher.kind == "accelerate":
-        yield from accelerate_troubles(kept)
+        yield from accelerate_problems(kept)
 
 
-def _image(kept: Kept) -> Iterator[Trouble]:
+def _image(kept: Kept) -> Iterator[WordProblem]:
     """A launcher that the image has not, or that belongs to another way of starting."""
     job, start = kept.job, kept.found.start
     kind, is_torch = start.launcher.kind, kept.job.image.framework == "torch"
@@ -59,7 +59,7 @@ def _image(kept: Kept) -> Iterator[Trouble]:
         has = f"{mpi.family} {mpi.version}" if mpi else "no MPI"
         mine = "mpiexec" if mpi and mpi.family != "OpenMPI" else "mpirun"
         message = f"{start.name} is not a program of {has}, which the image has"
-        yield Trouble(COMMAND_LAUNCHER, at, message, f"Write {mine}.", Edit(at, start.at + 1, (mine,)))
+        yield WordProblem(COMMAND_LAUNCHER, at, message, f"Write {mine}.", Edit(at, start.at + 1, (mine,)))
         return
     framework = job.image.framework
     if start.name in OF_TORCH and is_torch:
@@ -76,12 +76,12 @@ def _image(kept: Kept) -> Iterator[Trouble]:
             f"{what} starts ranks for torch, but image '{job.image.name}' (framework {framework}) starts them by MPI:"
             f" each of the {job.ranks} ranks would start its own training"
         )
-    yield Trouble(
+    yield WordProblem(
         COMMAND_LAUNCHER, at, message, "Write the program alone; gangplan starts it on every rank.", edit
     )
 
 
-def _nested(kept: Kept) -> Iterator[Trouble]:
+def _nested(kept: Kept) -> Iterator[WordProblem]:
     """A launcher that starts another one."""
     for begin, end in kept.found.reading.programs:
         words = kept.found.reading.words[begin:end]
@@ -94,49 +94,55 @@ def _nested(kept: Kept) -> Iterator[Trouble]:
             edit: Edit | None = None
             if one.script is None and one.start.launcher.kind != "foreign" and (program := program_of(one)):
                 edit = Edit(begin + one.start.begin, end, program)
-            yield Trouble(COMMAND_NESTED, begin, message, "Remove one of the two launchers.", edit)
+            yield WordProblem(COMMAND_NESTED, begin, message, "Remove one of the two launchers.", edit)
             return
 
 
-def _one_word(kept: Kept) -> Iterator[Trouble]:
+def _one_word(kept: Kept) -> Iterator[WordProblem]:
     """A program that was written as one word with its arguments."""
     for begin, _ in kept.found.reading.programs:
         if split := split_word(kept.found.reading.words[begin]):
             message = f"'{kept.found.reading.words[begin]}' is one word with spaces: {kept.name} would look for a file of that name"
-            yield Trouble(COMMAND_ONE_WORD, begin, message, "Split it.", Edit(begin, begin + 1, tuple(split)))
+            yield WordProblem(
+                COMMAND_ONE_WORD, begin, message, "Split it.", Edit(begin, begin + 1, tuple(split))
+            )
 
 
-def _before(kept: Kept) -> Iterator[Trouble]:
+def _before(kept: Kept) -> Iterator[WordProblem]:
     """Prefixes and variables before a launcher that take away or overwrite what it needs."""
     found, name, peeled = kept.found, kept.name, kept.found.peeled
     if peeled.clears >= 0:
         message = f"env {found.reading.words[peeled.clears]} empties the environment that {name} finds the run's hosts by"
         edit = Edit(peeled.clears, peeled.clears + 1)
-        yield Trouble(COMMAND_RESERVED, peeled.clears, message, "Remove it.", edit)
+        yield WordProblem(COMMAND_RESERVED, peeled.clears, message, "Remove it.", edit)
     for variable in peeled.unset:
         if is_needed(variable):
-            yield Trouble(COMMAND_RESERVED, 0, f"{variable} is taken away, which {name} needs", "Keep it.")
+            yield WordProblem(
+                COMMAND_RESERVED, 0, f"{variable} is taken away, which {name} needs", "Keep it."
+            )
     given: dict[str, str | None] = {**(found.script.sets if found.script else {}), **dict(peeled.sets)}
     way = component_of(found.start.launcher.style)
     for variable in sorted(given):
         what = broken_by(variable, given[variable] or "", kept.job.image.ssh.port, way)
         if what and given[variable] and variable.startswith(("OMPI_MCA_", "PRTE_MCA_")):
-            yield Trouble(COMMAND_RESERVED, 0, f"{variable} {what}", "Remove it.", _unassign(found, variable))
+            yield WordProblem(
+                COMMAND_RESERVED, 0, f"{variable} {what}", "Remove it.", _unassign(found, variable)
+            )
         if is_reserved(variable):
             message = f"{variable} is set before {name}; it is set for every run, and a value of your own would break the launch"
-            yield Trouble(COMMAND_RESERVED, 0, message, "Remove it.", _unassign(found, variable))
+            yield WordProblem(COMMAND_RESERVED, 0, message, "Remove it.", _unassign(found, variable))
     if peeled.forks >= 0:
         message = f"setsid may end before {name} does, and the run with it"
         edit = Edit(peeled.forks + 1, peeled.forks + 1, ("--wait",))
-        yield Trouble(COMMAND_DETACHED, peeled.forks, message, "Let it wait.", edit)
+        yield WordProblem(COMMAND_DETACHED, peeled.forks, message, "Let it wait.", edit)
     if found.script is not None and not found.script.is_direct and start_takes_options(kept):
         message = (
             f"{name} stands in a script inside another script, where gangplan cannot give it what it needs"
         )
-        yield Trouble(COMMAND_UNREADABLE, 0, message, "Write the script on one level.")
+        yield WordProblem(COMMAND_UNREADABLE, 0, message, "Write the script on one level.")
     if found.script is not None and found.script.after == "&":
         message = f"{name} runs in the background and nothing waits for it: the run ends when the script does"
-        yield Trouble(
+        yield WordProblem(
             COMMAND_DETACHED, found.start.at, message, "Remove the '&', or end the script with wait."
         )
 

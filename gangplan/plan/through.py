@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gangplan.model.job import Job
-from gangplan.plan.faults import Edit, Fault, Trouble
 from gangplan.plan.launch import Kept
 from gangplan.plan.launchers import base
 from gangplan.plan.launchers.prefixes import BECOMES, CONTAINERS, ELSEWHERE, SEES_ONE_HOST, peel
+from gangplan.plan.problems import CommandProblem, Edit, WordProblem
 from gangplan.rules.commands import COMMAND_BEHIND, COMMAND_HOSTS, COMMAND_PREFIX, COMMAND_UNREADABLE
 
 _PLAIN = frozenset({"script", "coverage", "memray", "scalene", "mprof", "kernprof", "viztracer"})
@@ -19,19 +19,19 @@ _PLAIN = frozenset({"script", "coverage", "memray", "scalene", "mprof", "kernpro
 _BY_DAEMON = frozenset({"docker", "podman", "nerdctl"})
 
 
-def elsewhere_faults(job: Job) -> Iterator[Fault]:
+def elsewhere_problems(job: Job) -> Iterator[CommandProblem]:
     """A program of the user's own that would run on another host, or in a container that nobody starts."""
     at = peel(job.command).at
     name = base(job.command[at]) if at < len(job.command) else ""
     if name in _BY_DAEMON:
         message = f"{name} needs a daemon, or rights, that no container of a run has"
         help = "Make its image the run's image, and write the program alone."
-        yield Fault(COMMAND_PREFIX, ("command", at), message, help)
+        yield CommandProblem(COMMAND_PREFIX, ("command", at), message, help)
     elif name in ELSEWHERE:
         message = (
             f"{name} names a host to start the program on, but the run's own are only known when it starts"
         )
-        yield Fault(
+        yield CommandProblem(
             COMMAND_HOSTS, ("command", at), message, "Write the program alone; it is started on every rank."
         )
 
@@ -43,7 +43,7 @@ def _is_outer(kept: Kept, name: str) -> bool:
     )
 
 
-def through_troubles(kept: Kept) -> Iterator[Trouble]:
+def through_problems(kept: Kept) -> Iterator[WordProblem]:
     """What becomes of a launcher behind other programs."""
     found, name = kept.found, kept.name
     at = found.peeled.at if found.script is None else 0
@@ -53,16 +53,16 @@ def through_troubles(kept: Kept) -> Iterator[Trouble]:
         given = {one.name: one.value for one in kept.job.env} | found.script.sets
         if whole and not given.get(first.names[0]):
             message = f"what {first.text} starts is only known when the script runs"
-            yield Trouble(COMMAND_UNREADABLE, at, message, "Write the launcher itself, as mpirun.")
+            yield WordProblem(COMMAND_UNREADABLE, at, message, "Write the launcher itself, as mpirun.")
     for one in found.through:
         if one in BECOMES and found.script is not None and not _is_outer(kept, one):
             message = f"{one} changes the user, which no container of a run may: {name} would not start"
-            yield Trouble(COMMAND_PREFIX, at, message, f"Start {name} without {one}.")
+            yield WordProblem(COMMAND_PREFIX, at, message, f"Start {name} without {one}.")
         elif one in CONTAINERS:
             message = (
                 f"{one} would start {name} in a container inside the run's, without its hosts and its SSH"
             )
-            yield Trouble(
+            yield WordProblem(
                 COMMAND_PREFIX,
                 at,
                 message,
@@ -73,14 +73,14 @@ def through_troubles(kept: Kept) -> Iterator[Trouble]:
                 f"{one} names a host to start {name} on, but the run's own are only known when it starts"
             )
             edit = Edit(found.peeled.at, found.start.begin) if found.script is None else None
-            yield Trouble(COMMAND_HOSTS, at, message, f"Start {name} without {one}.", edit)
+            yield WordProblem(COMMAND_HOSTS, at, message, f"Start {name} without {one}.", edit)
         elif one in SEES_ONE_HOST and kept.job.image.framework != "torch" and kept.job.workers > 1:
             message = (
                 f"{one} stands before {name}, so it sees {name} and ranks beside it, none of other workers"
             )
             hint = f"To see the ranks, put {one} behind the options of {name}, before the program."
-            yield Trouble(COMMAND_BEHIND, at, message, hint)
+            yield WordProblem(COMMAND_BEHIND, at, message, hint)
         elif one == found.guessed and one not in _PLAIN and one not in BECOMES:
             message = f"gangplan does not know {one}; it counts on {one} to start {name} with the words behind it, once"
             hint = f"Start {name} itself if {one} is not needed."
-            yield Trouble(COMMAND_BEHIND, at, message, hint)
+            yield WordProblem(COMMAND_BEHIND, at, message, hint)

@@ -8,9 +8,9 @@ from gangplan.findings import Finding, Location
 from gangplan.model.job import EnvVar, Job
 from gangplan.plan.command import Final, final_command
 from gangplan.plan.environment import launcher_env, worker_env
-from gangplan.plan.faults import Path
 from gangplan.plan.layout import Layout, layout_of
 from gangplan.plan.names import HASH_LENGTH, PLACEHOLDER, name_budget
+from gangplan.plan.problems import Path
 from gangplan.plan.sources import Sources
 from gangplan.rules.core import NAME_TOO_LONG
 from gangplan.rules.model import Severity
@@ -60,7 +60,7 @@ def plan_unit(job: Job, spec: Spec, sources: Sources | None = None) -> tuple[Uni
     final = final_command(job)
     findings = [
         *_check_name(job, layout, spec),
-        *_faults(final, spec),
+        *_problems(final, spec),
     ]
     if any(one.severity is Severity.ERROR for one in findings):
         return None, findings
@@ -82,9 +82,9 @@ def _check_name(job: Job, layout: Layout, spec: Spec) -> list[Finding]:
     ]
 
 
-def _faults(final: Final, spec: Spec) -> list[Finding]:
+def _problems(final: Final, spec: Spec) -> list[Finding]:
     """What is wrong with the command and the MPI options, at the words of the spec."""
-    return [Finding(one.rule, _where(spec, one.path), one.message, one.help) for one in final.faults]
+    return [Finding(one.rule, _where(spec, one.path), one.message, one.help) for one in final.problems]
 
 
 def _where(spec: Spec, path: Path) -> Location:

@@ -7,10 +7,10 @@ import shlex
 from collections.abc import Iterator
 
 from gangplan.model.job import Job
-from gangplan.plan.faults import Fault, is_pasteable, listed, script_of
 from gangplan.plan.launchers import SHELLS, base, is_python, peel, script_at
 from gangplan.plan.launchers.prefixes import ASSIGNMENT
-from gangplan.plan.operators import Sound, help_with, operator_faults, rights_faults
+from gangplan.plan.operators import Sound, help_with, operator_problems, rights_problems
+from gangplan.plan.problems import CommandProblem, is_pasteable, listed, script_of
 from gangplan.rules.commands import (
     COMMAND_ONE_WORD,
     COMMAND_PLACEHOLDER,
@@ -73,11 +73,11 @@ _TEXT_PROGRAMS = frozenset(
 _CODE_OPTIONS = frozenset({"-c", "-e", "-E", "-r", "--eval"})
 
 
-def word_faults(job: Job, is_sound: Sound | None = None) -> Iterator[Fault]:
-    """Faults of single words, in the order of the words. `is_sound` tells whether a command may be proposed."""
+def word_problems(job: Job, is_sound: Sound | None = None) -> Iterator[CommandProblem]:
+    """Problems of single words, in the order of the words. `is_sound` tells whether a command may be proposed."""
     yield from _first_word(job, is_sound)
-    yield from rights_faults(job, is_sound)
-    yield from operator_faults(job, _code(job), is_sound)
+    yield from rights_problems(job, is_sound)
+    yield from operator_problems(job, _code(job), is_sound)
     code = _code(job)
     for index, word in enumerate(job.command):
         if index in code:
@@ -86,9 +86,9 @@ def word_faults(job: Job, is_sound: Sound | None = None) -> Iterator[Fault]:
         yield from _placeholder(index, word)
 
 
-def length_faults(
+def length_problems(
     job: Job, argv: tuple[str, ...], places: tuple[tuple[str | int, ...], ...]
-) -> Iterator[Fault]:
+) -> Iterator[CommandProblem]:
     """Words, or all of them together, that Linux does not hand to a program."""
     total = sum(len(f"{one.name}={one.value}".encode()) + 1 + _POINTER for one in job.env)
     for word, place in zip(argv, places, strict=True):
@@ -98,16 +98,16 @@ def length_faults(
             message = (
                 f"a word of {size:,} bytes: Linux hands no argument above {LONGEST_WORD:,} bytes to a program"
             )
-            yield Fault(COMMAND_TOO_LONG, place or ("command",), message, _FILE)
+            yield CommandProblem(COMMAND_TOO_LONG, place or ("command",), message, _FILE)
     if total > LONGEST_COMMAND:
         message = f"the command and its environment hold {total:,} bytes: Linux starts nothing above {LONGEST_COMMAND:,}"
-        yield Fault(COMMAND_TOO_LONG, ("command",), message, _FILE)
+        yield CommandProblem(COMMAND_TOO_LONG, ("command",), message, _FILE)
 
 
 _FILE = "Put the text into a file of the image or of a claim, and give its path."
 
 
-def _first_word(job: Job, is_sound: Sound | None) -> Iterator[Fault]:
+def _first_word(job: Job, is_sound: Sound | None) -> Iterator[CommandProblem]:
     words, first = job.command, job.command[0]
     if assigned := ASSIGNMENT.fullmatch(first):
         message = (
@@ -117,11 +117,11 @@ def _first_word(job: Job, is_sound: Sound | None) -> Iterator[Fault]:
         if words[1:] and is_sound is not None and is_pasteable(words) and is_sound(job, words[1:]):
             value = listed([assigned[2]])[1:-1]
             help = f"Write env: {{{assigned[1]}: {value}}} and command: {listed(words[1:])}."
-        yield Fault(COMMAND_SHELL, ("command", 0), message, help)
+        yield CommandProblem(COMMAND_SHELL, ("command", 0), message, help)
     elif first in _BUILTINS:
         message = f"'{first}' is a word of the shell, not a program"
         otherwise = "Put the shell before it: bash, -c, and the script as one word."
-        yield Fault(
+        yield CommandProblem(
             COMMAND_SHELL, ("command", 0), message, help_with(job, _in_shell(words), otherwise, is_sound)
         )
     for index in _program_words(job):
@@ -129,7 +129,7 @@ def _first_word(job: Job, is_sound: Sound | None) -> Iterator[Fault]:
             right = (*words[:index], *split, *words[index + 1 :])
             message = f"'{_short(words[index])}' is one word with spaces: it would be looked for as a file of that name"
             help = help_with(job, right, "Make each word an entry of its own.", is_sound)
-            yield Fault(COMMAND_ONE_WORD, ("command", index), message, help)
+            yield CommandProblem(COMMAND_ONE_WORD, ("command", index), message, help)
 
 
 def _program_words(job: Job) -> Iterator[int]:
@@ -177,7 +177,7 @@ def _code(job: Job) -> set[int]:
     return found
 
 
-def _variable(job: Job, index: int, word: str, is_sound: Sound | None) -> Iterator[Fault]:
+def _variable(job: Job, index: int, word: str, is_sound: Sound | None) -> Iterator[CommandProblem]:
     found = VARIABLE.search(word)
     what = found[0].rstrip(":") if found else "~" if word.startswith("~/") else ""
     if not what:
@@ -189,10 +189,10 @@ def _variable(job: Job, index: int, word: str, is_sound: Sound | None) -> Iterat
     message = f"'{_short(word)}' stays as it is: no shell reads the command, so nothing stands in for {what}"
     otherwise = "Write the value itself; {ranks}, {workers} and {slots} are filled in."
     help = help_with(job, _in_shell(words), otherwise, is_sound)
-    yield Fault(COMMAND_VARIABLE, ("command", index), message, help)
+    yield CommandProblem(COMMAND_VARIABLE, ("command", index), message, help)
 
 
-def _placeholder(index: int, word: str) -> Iterator[Fault]:
+def _placeholder(index: int, word: str) -> Iterator[CommandProblem]:
     near = next((name for name in _BRACES.findall(word) if name.lower() in _NEAR), "")
     what = _TEMPLATE.search(word) or _ANGLES.search(word)
     if what is not None and what[0].strip("=<>").lower() not in _TOKENS:
@@ -203,4 +203,4 @@ def _placeholder(index: int, word: str) -> Iterator[Fault]:
         help = f"Did you mean {_NEAR[near.lower()]}?"
     else:
         return
-    yield Fault(COMMAND_PLACEHOLDER, ("command", index), message, help)
+    yield CommandProblem(COMMAND_PLACEHOLDER, ("command", index), message, help)

@@ -155,9 +155,9 @@ def judged(suite: Suite, case: Case) -> list[Finding]:
     if unsound:
         return [unsound]
     bench, reading = bench_of(suite, case)
-    for trouble in reading.troubles:
-        if trouble.severity is Severity.ERROR:
-            return [Finding(trouble.rule, trouble.where, trouble.message, trouble.help)]
+    for problem in reading.problems:
+        if problem.severity is Severity.ERROR:
+            return [Finding(problem.rule, problem.where, problem.message, problem.help)]
     old = case.file.old_object
     try:
         matched = bench.matched(case.file.object, old)

@@ -139,13 +139,13 @@ def check_policies(workspace: Workspace, clusters: Iterable[str] = ()) -> list[F
         findings += wrong
         versions = _versions(workspace, cluster)
         if versions.kubernetes in KUBERNETES:  # any other is told where it is stated
-            findings += _troubles(_read(sources, versions), without_repeats=is_taken)
+            findings += _problems(_read(sources, versions), without_repeats=is_taken)
             own = [one for one in sources if one.document and not one.is_shipped]
-            findings += _own_troubles(own, versions)
+            findings += _own_problems(own, versions)
     return findings
 
 
-def _own_troubles(own: Sequence[Source], versions: SchemaVersions) -> Iterator[Finding]:
+def _own_problems(own: Sequence[Source], versions: SchemaVersions) -> Iterator[Finding]:
     """Of a workspace's own objects: parameters that break their schema, policies about what nobody serves."""
     if not own:
         return
@@ -172,8 +172,8 @@ def _read(sources: Iterable[Source], versions: SchemaVersions) -> Reading:
     return read([Written(one.body, one.document, one.file, one.is_shipped) for one in sources], versions)
 
 
-def _troubles(reading: Reading, without_repeats: bool) -> Iterator[Finding]:
-    for one in reading.troubles:
+def _problems(reading: Reading, without_repeats: bool) -> Iterator[Finding]:
+    for one in reading.problems:
         if without_repeats and one.is_repeat:
             continue
         yield Finding(one.rule, one.where, one.message, one.help)

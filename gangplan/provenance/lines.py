@@ -9,7 +9,7 @@ from gangplan.findings import Finding
 from gangplan.objects import Body, walk
 from gangplan.overlay import Component, load_component
 from gangplan.pipeline import worker
-from gangplan.pipeline.base import Told, once
+from gangplan.pipeline.base import SyncProblem, once
 from gangplan.pipeline.stages import Request, closed_clusters, platform_findings, preview
 from gangplan.pipeline.worker import Options
 from gangplan.resolve.upgrade import with_versions
@@ -59,33 +59,33 @@ def runs_of(request: Request) -> tuple[list[Rendered], list[Finding]]:
     return found, result.findings
 
 
-def located(request: Request, told: Sequence[Told]) -> list[Finding]:
+def located(request: Request, problems: Sequence[SyncProblem]) -> list[Finding]:
     """The findings of a comparison, each at what decides the field that differs."""
     files: dict[str, Rendered] = {}
-    for cluster in sorted({one.spot.path.split("/")[0] for one in told if one.spot}):
-        spots = [one.spot for one in told if one.spot and one.spot.path.startswith(f"{cluster}/")]
+    for cluster in sorted({one.spot.path.split("/")[0] for one in problems if one.spot}):
+        spots = [one.spot for one in problems if one.spot and one.spot.path.startswith(f"{cluster}/")]
         specs = {str(request.root / one.source) for one in spots if _is_run(one.path) and one.source}
         on_it = replace(request, clusters=(cluster,), specs=tuple(sorted(specs)))
         made = runs_of(on_it)[0] if specs else []
         if not all(_is_run(one.path) for one in spots):
             made = [*made, *standing_on(replace(request, clusters=(cluster,)), cluster)[0]]
         files |= {one.path: one for one in made}
-    return once([_located(one, files.get(one.spot.path) if one.spot else None) for one in told])
+    return once([_located(one, files.get(one.spot.path) if one.spot else None) for one in problems])
 
 
 def _is_run(path: str) -> bool:
     return path.split("/")[1] == "runs"
 
 
-def _located(told: Told, file: Rendered | None) -> Finding:
+def _located(problem: SyncProblem, file: Rendered | None) -> Finding:
     """The finding at the first field that differs and is decided by something that is written."""
-    spot = told.spot
+    spot = problem.spot
     if spot is None or file is None or spot.index >= len(file.bodies):
-        return told.finding
+        return problem.finding
     traces = [file.tracer(spot.index, path) for path in spot.changed]
     shown = [one for one in traces if one.causes[0].where and one.causes[0].is_written]
     best = next(iter([*shown, *(one for one in traces if not one.is_own)]), None)
-    return replace(told.finding, where=best.where) if best else told.finding
+    return replace(problem.finding, where=best.where) if best else problem.finding
 
 
 def standing_on(request: Request, cluster: str) -> tuple[list[Rendered], list[Finding]]:

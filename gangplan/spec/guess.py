@@ -28,8 +28,8 @@ from gangplan.spec.words import (
 _KIND = re.compile(r"[A-Z][A-Za-z0-9]+")
 
 
-class Told(NamedTuple):
-    """What a finding says: the message and its help."""
+class FieldProblem(NamedTuple):
+    """A problem with a field: the message and its help."""
 
     message: str
     help: str
@@ -40,7 +40,7 @@ Fields = Callable[[tuple[str | int, ...]], Mapping[str, Any]]
 
 def unknown_field(
     kind: str, path: tuple[str | int, ...], fields: Mapping[str, Any], nested: Collection[str], value: Any
-) -> Told:
+) -> FieldProblem:
     """A field that the block at `path` has not.
 
     `kind` is the kind of the file; `fields` are those of the block; `nested` the paths of fields in its blocks,
@@ -52,24 +52,24 @@ def unknown_field(
     given = value.get(word) if isinstance(value, dict) else None
     is_job = kind == "TrainingJob" and len(path) == 1
     if is_job and word in RESERVED:
-        return Told(f"'{word}' cannot be used: {RESERVED[word]}", "Remove it.")
+        return FieldProblem(f"'{word}' cannot be used: {RESERVED[word]}", "Remove it.")
     if guess := _meant(word, known, nested):
         if guess in (value if isinstance(value, dict) else ()):
-            return Told(f"{message}; '{guess}' is set as well", f"Keep {guess}: and remove {word}:.")
+            return FieldProblem(f"{message}; '{guess}' is set as well", f"Keep {guess}: and remove {word}:.")
         if "," in guess:
-            return Told(
+            return FieldProblem(
                 f"{message}; did you mean {guess}?", f"Write {guess} at the top level, each as a field."
             )
-        return Told(f"{message}; did you mean '{guess}'?", _instead(guess, given))
+        return FieldProblem(f"{message}; did you mean '{guess}'?", _instead(guess, given))
     if is_job and bare(word) in ABSENT:
-        return Told(f"'{word}' is not a field of a job", ABSENT[bare(word)])
+        return FieldProblem(f"'{word}' is not a field of a job", ABSENT[bare(word)])
     if not known:
-        return Told(message, "")
+        return FieldProblem(message, "")
     if path[:-1] == ("secrets",) and isinstance(given, str):
-        return Told(message, f"Write secrets: {{env: {{{word}: {given}}}}}.")
+        return FieldProblem(message, f"Write secrets: {{env: {{{word}: {given}}}}}.")
     if len(known) <= 8:
-        return Told(message, f"Known fields: {', '.join(known)}.")
-    return Told(message, f"Remove it; gangplan explain {kind} lists the fields.")
+        return FieldProblem(message, f"Known fields: {', '.join(known)}.")
+    return FieldProblem(message, f"Remove it; gangplan explain {kind} lists the fields.")
 
 
 def _meant(word: str, known: Collection[str], nested: Collection[str]) -> str:
@@ -102,14 +102,14 @@ def _flow(value: Any) -> str:
     return ("true" if value else "false") if isinstance(value, bool) else str(value)
 
 
-def wrong_word(kind: str, path: tuple[str | int, ...], allowed: list[str], given: Any) -> Told:
+def wrong_word(kind: str, path: tuple[str | int, ...], allowed: list[str], given: Any) -> FieldProblem:
     """A word outside a fixed set."""
     if path == ("kind",):
         return _wrong_kind(allowed[0], given)
     field = next((str(step) for step in reversed(path) if isinstance(step, str)), "")
     name = dotted(path)
     if field == "implementation" and bare(str(given)) in OTHER_MPI:
-        return Told(
+        return FieldProblem(
             f"{name} is {show(given)}, and gangplan cannot start it: it knows the launch of {_or(allowed)} alone",
             "Choose an image with one of them, or ask the owner of images/catalog.yaml for one.",
         )
@@ -122,7 +122,7 @@ def wrong_word(kind: str, path: tuple[str | int, ...], allowed: list[str], given
     help = f"{begin}{words}."
     if field in MEANINGS and kind == "TrainingJob":
         help += f" {MEANINGS[field][0].upper()}{MEANINGS[field][1:]}."
-    return Told(f"{name} is {show(given)}, but must be {one_of}{hint}", help)
+    return FieldProblem(f"{name} is {show(given)}, but must be {one_of}{hint}", help)
 
 
 def _meant_word(field: str, allowed: list[str], given: Any) -> list[str]:
@@ -138,23 +138,25 @@ def _meant_word(field: str, allowed: list[str], given: Any) -> list[str]:
     return [near] if near else []
 
 
-def _wrong_kind(wanted: str, given: Any) -> Told:
+def _wrong_kind(wanted: str, given: Any) -> FieldProblem:
     shown = show(given)
     if given in KINDS:
-        return Told(f"kind is {shown}: {KINDS[given]}", f"Write kind: {wanted}.")
+        return FieldProblem(f"kind is {shown}: {KINDS[given]}", f"Write kind: {wanted}.")
     if given in PLACES:
-        return Told(f"kind is {shown}, but this file is read as a {wanted}", f"Move it to {PLACES[given]}.")
+        return FieldProblem(
+            f"kind is {shown}, but this file is read as a {wanted}", f"Move it to {PLACES[given]}."
+        )
     near = closest(str(given), [wanted])
     if near or not isinstance(given, str) or not _KIND.fullmatch(given):
-        return Told(f"kind is {shown}, but must be {wanted}", f"Write kind: {wanted}.")
+        return FieldProblem(f"kind is {shown}, but must be {wanted}", f"Write kind: {wanted}.")
     message = f"{given} is a Kubernetes manifest, not a file of gangplan"
     if wanted != "TrainingJob":
-        return Told(message, f"Write kind: {wanted}; gangplan explain {wanted} lists its fields.")
+        return FieldProblem(message, f"Write kind: {wanted}; gangplan explain {wanted} lists its fields.")
     help = (
         "Write kind: TrainingJob with image, command and workers; gangplan makes the Kubernetes objects."
         " gangplan explain TrainingJob lists the fields."
     )
-    return Told(f"{given} is a Kubernetes manifest, not a spec", help)
+    return FieldProblem(f"{given} is a Kubernetes manifest, not a spec", help)
 
 
 def _or(words: list[str]) -> str:

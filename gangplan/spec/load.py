@@ -159,12 +159,12 @@ def _unknown(model: type[BaseModel], document: Document, path: Path) -> Finding:
     value: Any = document.value
     for step in path[:-1]:
         value = value[step]
-    told = unknown_field(model.__name__, path, fields, nested, value)
-    if len(path) > 1 and "did you mean" not in told.message and path[-1] in _fields(model, ()):
-        told = told._replace(
+    problem = unknown_field(model.__name__, path, fields, nested, value)
+    if len(path) > 1 and "did you mean" not in problem.message and path[-1] in _fields(model, ()):
+        problem = problem._replace(
             help=f"Move {path[-1]}: out of {dotted(path[:-1])}, to the top level of the file."
         )
-    return Finding(SPEC_UNKNOWN_FIELD, document.where(path, key=True), told.message, told.help)
+    return Finding(SPEC_UNKNOWN_FIELD, document.where(path, key=True), problem.message, problem.help)
 
 
 def _block_of(annotation: Any) -> type[BaseModel] | None:
@@ -176,8 +176,8 @@ def _block_of(annotation: Any) -> type[BaseModel] | None:
 def _choice(model: type[BaseModel], document: Document, path: Path, item: Any) -> Finding:
     """A value outside a fixed set, with the member that was probably meant."""
     allowed = re.findall(r"'([^']*)'", str(item["ctx"]["expected"]))
-    told = wrong_word(model.__name__, path, allowed, item["input"])
-    return Finding(SPEC_VALUE, document.where(path), told.message, told.help)
+    problem = wrong_word(model.__name__, path, allowed, item["input"])
+    return Finding(SPEC_VALUE, document.where(path), problem.message, problem.help)
 
 
 def _bad_key(path: Path, item: Any) -> tuple[str, str]:

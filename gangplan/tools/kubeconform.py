@@ -40,7 +40,7 @@ Status = Literal["valid", "invalid", "error"]
 
 
 @dataclass(frozen=True)
-class Problem:
+class SchemaProblem:
     """One thing wrong: where in the resource (a JSON pointer, empty for its root), and what."""
 
     path: str
@@ -63,7 +63,7 @@ class Verdict:
     name: str
     status: Status
     message: str
-    problems: tuple[Problem, ...] = ()
+    problems: tuple[SchemaProblem, ...] = ()
 
     @property
     def path(self) -> str:
@@ -212,7 +212,7 @@ def _results(stdout: bytes, stderr: str) -> list[dict[str, Any]]:
 def _verdict(result: dict[str, Any], file: Path, document: int, schemas: Path) -> Verdict:
     api_version, kind = str(result.get("version", "")), str(result.get("kind", ""))
     raw = " ".join(str(result.get("msg", "")).split())
-    problems: tuple[Problem, ...] = ()
+    problems: tuple[SchemaProblem, ...] = ()
     status: Status = "error"
     if result["status"] == "statusValid":
         status, message = "valid", ""
@@ -221,13 +221,13 @@ def _verdict(result: dict[str, Any], file: Path, document: int, schemas: Path) -
         message = "; ".join(f"{problem.path or '/'}: {problem.message}" for problem in problems) or raw
     elif raw.startswith(_NO_SCHEMA):
         wanted = schemas / schema_file(api_version, kind)
-        fault = f"the schema {wanted} is broken" if wanted.is_file() else f"there is no schema {wanted}"
-        message = f"{api_version} {kind} was not checked: {fault}"
+        cause = f"the schema {wanted} is broken" if wanted.is_file() else f"there is no schema {wanted}"
+        message = f"{api_version} {kind} was not checked: {cause}"
     else:
         message = raw or f"it was not checked ({result['status']})"
     return Verdict(file, document, api_version, kind, str(result.get("name", "")), status, message, problems)
 
 
-def _problems(message: str) -> tuple[Problem, ...]:
-    found = (Problem(match["path"], match["message"].strip()) for match in _PROBLEM.finditer(message))
+def _problems(message: str) -> tuple[SchemaProblem, ...]:
+    found = (SchemaProblem(match["path"], match["message"].strip()) for match in _PROBLEM.finditer(message))
     return tuple(problem for problem in found if problem.message != _HOLLOW)

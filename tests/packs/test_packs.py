@@ -150,7 +150,7 @@ def test_every_policy_compiles_on_every_kubernetes(kubernetes: str) -> None:
     # judges. Here it is not.
     sources, _, _ = policy_sources(workspace(kubernetes), "lab")
     reading = read([Written(one.body, one.document, one.file) for one in sources], versions(kubernetes))
-    assert reading.troubles == []
+    assert reading.problems == []
     assert {one.policy.name for one in reading.policies} == {one for _, one in POLICIES}
 
 

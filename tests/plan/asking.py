@@ -10,7 +10,7 @@ from typing import Any
 from gangplan.model.job import Job
 from gangplan.pipeline.stages import Request, preview
 from gangplan.plan.command import Final, final_command
-from gangplan.plan.faults import Fault
+from gangplan.plan.problems import CommandProblem
 from tests import workspaces
 
 _JOBS: dict[str, Job] = {}
@@ -31,6 +31,6 @@ def decided(root: Path, image: str, words: Sequence[str], **other: Any) -> Final
     return final_command(dataclasses.replace(job_of(root, image), command=tuple(words), **other))
 
 
-def faults(root: Path, image: str, words: Sequence[str], **other: Any) -> tuple[Fault, ...]:
+def problems(root: Path, image: str, words: Sequence[str], **other: Any) -> tuple[CommandProblem, ...]:
     """What is wrong with a command."""
-    return decided(root, image, words, **other).faults
+    return decided(root, image, words, **other).problems

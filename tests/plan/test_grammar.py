@@ -40,13 +40,13 @@ def test_reading_never_fails(words: list[str], family: Mpi | None) -> None:
 @settings(max_examples=120, deadline=None)
 def test_deciding_never_fails(words: list[str], image: str) -> None:
     """Nor does it propose a command that is wrong itself."""
-    for fault in decided(
+    for problem in decided(
         ROOT, image, ["./a" if not words or not words[0].strip() else words[0], *words[1:]]
-    ).faults:
-        right = proposed(fault.help)
+    ).problems:
+        right = proposed(problem.help)
         if right is not None:
-            again = decided(ROOT, image, right).faults
-            assert [one for one in again if one.severity is Severity.ERROR] == [], fault
+            again = decided(ROOT, image, right).problems
+            assert [one for one in again if one.severity is Severity.ERROR] == [], problem
 
 
 @given(st.data(), FAMILY)
@@ -54,7 +54,7 @@ def test_deciding_never_fails(words: list[str], image: str) -> None:
 def test_what_is_right_is_kept(data: st.DataObject, family: Mpi) -> None:
     words = data.draw(right_lines(family, ranks=8, slots=2))
     final = decided(ROOT, IMAGES[family], words)
-    assert [one.message for one in final.faults] == []
+    assert [one.message for one in final.problems] == []
     assert not final.is_wrapped
     assert "".join(final.argv).count(MARK) == 1
 
@@ -65,7 +65,7 @@ def test_the_numbers_of_another_plan_are_refused(data: st.DataObject, family: Mp
     """What is right for 6 workers of 3 ranks names a number that 4 workers of 2 have not, or none."""
     words = data.draw(right_lines(family, ranks=18, slots=3))
     numbers = re.findall(r"(?<![0-9])(?:18|3)(?![0-9])", " ".join(words).replace("C=3", ""))
-    rules = {one.rule for one in decided(ROOT, IMAGES[family], words).faults}
+    rules = {one.rule for one in decided(ROOT, IMAGES[family], words).problems}
     assert rules == ({"ranks-mismatch"} if numbers else set())
 
 
@@ -74,12 +74,12 @@ def test_the_numbers_of_another_plan_are_refused(data: st.DataObject, family: Mp
 def test_any_line_is_decided(data: st.DataObject, family: Mpi) -> None:
     """Kept, wrapped or refused; and what is proposed instead is right."""
     words = data.draw(command_lines(family, ranks=8, slots=2))
-    for fault in decided(ROOT, IMAGES[family], words).faults:
-        right = proposed(fault.help)
+    for problem in decided(ROOT, IMAGES[family], words).problems:
+        right = proposed(problem.help)
         if right is not None:
             assert all(
-                one.severity < Severity.ERROR for one in decided(ROOT, IMAGES[family], right).faults
-            ), fault
+                one.severity < Severity.ERROR for one in decided(ROOT, IMAGES[family], right).problems
+            ), problem
 
 
 @pytest.mark.parametrize(

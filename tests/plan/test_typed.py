@@ -24,7 +24,7 @@ CASES = [
 def test_typed(image: str, decision: str, command: str, root: Path) -> None:
     final = decided(root, image, shlex.split(command))
     marks = {Severity.ERROR: "", Severity.WARNING: "~"}
-    rules = ",".join(sorted({marks[one.severity] + one.rule for one in final.faults}))
+    rules = ",".join(sorted({marks[one.severity] + one.rule for one in final.problems}))
     said = rules or ("wrap" if final.is_wrapped else "keep")
     assert said == ",".join(sorted(decision.split(",")))
 
@@ -44,11 +44,11 @@ def load_list(text: str) -> list[str]:
 
 @pytest.mark.parametrize(("image", "decision", "command"), CASES, ids=lambda part: part[:80])
 def test_a_proposed_command_is_right(image: str, decision: str, command: str, root: Path) -> None:
-    for fault in decided(root, image, shlex.split(command)).faults:
-        words = proposed(fault.help)
+    for problem in decided(root, image, shlex.split(command)).problems:
+        words = proposed(problem.help)
         if words is not None:
-            wrong = [one for one in decided(root, image, words).faults if one.severity is Severity.ERROR]
-            assert wrong == [], fault.help
+            wrong = [one for one in decided(root, image, words).problems if one.severity is Severity.ERROR]
+            assert wrong == [], problem.help
 
 
 def test_there_are_many() -> None:

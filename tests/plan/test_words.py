@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gangplan.plan.words import LONGEST_COMMAND, LONGEST_WORD
-from tests.plan.asking import faults, job_of
+from tests.plan.asking import job_of, problems
 
 RULES = {
     "command-one-word": (
@@ -39,14 +39,14 @@ RULES = {
     ("rule", "words"), [(rule, words) for rule, (wrong, _) in RULES.items() for words in wrong], ids=str
 )
 def test_wrong(rule: str, words: list[str], root: Path) -> None:
-    assert rule in {one.rule for one in faults(root, "openmpi", words)}
+    assert rule in {one.rule for one in problems(root, "openmpi", words)}
 
 
 @pytest.mark.parametrize(
     ("rule", "words"), [(rule, words) for rule, (_, right) in RULES.items() for words in right], ids=str
 )
 def test_right(rule: str, words: list[str], root: Path) -> None:
-    assert rule not in {one.rule for one in faults(root, "openmpi", words)}
+    assert rule not in {one.rule for one in problems(root, "openmpi", words)}
 
 
 @pytest.mark.parametrize(
@@ -55,14 +55,14 @@ def test_right(rule: str, words: list[str], root: Path) -> None:
 def test_one_word_as_long_as_linux_takes(size: int, rules: set[str], root: Path) -> None:
     """MAX_ARG_STRLEN counts bytes and the ending zero."""
     assert {
-        one.rule for one in faults(root, "openmpi", ["./a", "é" * (size // 2) + "x" * (size % 2)])
+        one.rule for one in problems(root, "openmpi", ["./a", "é" * (size // 2) + "x" * (size % 2)])
     } == rules
 
 
 def test_all_words_together(root: Path) -> None:
     words = ["./a", *["x" * 100_000] * (LONGEST_COMMAND // 100_000 + 1)]
-    assert [one.rule for one in faults(root, "openmpi", words)] == ["command-too-long"]
-    assert faults(root, "openmpi", words[:-2]) == ()
+    assert [one.rule for one in problems(root, "openmpi", words)] == ["command-too-long"]
+    assert problems(root, "openmpi", words[:-2]) == ()
 
 
 def test_linux_says_the_same() -> None:

@@ -39,7 +39,7 @@ def reading(*bodies: dict[str, Any]) -> Reading:
 
 
 def errors(*bodies: dict[str, Any]) -> list[str]:
-    return [one.message for one in reading(*bodies).troubles if one.severity is Severity.ERROR]
+    return [one.message for one in reading(*bodies).problems if one.severity is Severity.ERROR]
 
 
 def spec(base: dict[str, Any], **changes: Any) -> dict[str, Any]:
@@ -52,8 +52,8 @@ def match(**changes: Any) -> dict[str, Any]:
     return {"matchConstraints": {"resourceRules": [{**RULE, **changes}]}}
 
 
-def test_a_good_pair_has_no_trouble() -> None:
-    assert reading(POLICY, BINDING).troubles == []
+def test_a_good_pair_has_no_problem() -> None:
+    assert reading(POLICY, BINDING).problems == []
 
 
 WRONG = [
@@ -114,18 +114,18 @@ def test_two_of_one_name() -> None:
 
 
 def test_what_does_nothing_is_a_warning() -> None:
-    alone = reading(POLICY).troubles
+    alone = reading(POLICY).problems
     assert [(one.rule, one.severity) for one in alone] == [("policy-inert", Severity.WARNING)]
-    lost = reading(BINDING).troubles
+    lost = reading(BINDING).problems
     assert [(one.rule, one.severity) for one in lost] == [("policy-inert", Severity.WARNING)]
 
 
 def test_a_newer_function_is_told_with_its_minor() -> None:
     newer = spec(POLICY, validations=[{"expression": "[1].distinct().size() == 1"}])
-    (trouble,) = [one for one in reading(newer, BINDING).troubles if one.rule == "policy-version"]
-    assert "Kubernetes 1.35 or later" in trouble.message
-    assert "the cluster has 1.34" in trouble.message
-    assert not read([Written(newer), Written(BINDING)], SchemaVersions("1.35")).troubles
+    (problem,) = [one for one in reading(newer, BINDING).problems if one.rule == "policy-version"]
+    assert "Kubernetes 1.35 or later" in problem.message
+    assert "the cluster has 1.34" in problem.message
+    assert not read([Written(newer), Written(BINDING)], SchemaVersions("1.35")).problems
 
 
 TEXT = """\
@@ -153,10 +153,10 @@ spec: {policyName: p, validationActions: [Deny, Warn]}
 def test_a_mistake_stands_at_its_character() -> None:
     documents, findings = load_several(TEXT.encode(), "policies/own.yaml")
     assert not findings
-    troubles = read([Written(one.value, one) for one in documents], VERSIONS).troubles
+    problems = read([Written(one.value, one) for one in documents], VERSIONS).problems
     lines = TEXT.split("\n")
     places = {
-        (one.where.line, lines[one.where.line - 1][one.where.column - 1 :].split()[0]) for one in troubles
+        (one.where.line, lines[one.where.line - 1][one.where.column - 1 :].split()[0]) for one in problems
     }
     assert (12, "objekt.spec.hostNetwork") in places
     assert (13, 'nope"') in places

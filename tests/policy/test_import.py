@@ -8,7 +8,7 @@ import pytest
 
 from gangplan.errors import Exit
 from gangplan.source import load_objects
-from gangplan.validate.apiserver.crdrules.manifest import fault
+from gangplan.validate.apiserver.crdrules.manifest import problem
 from tests.validate.crd import FOLDER, needs_crds
 from tests.workspaces import Outcome, gangplan, write
 
@@ -99,13 +99,13 @@ def test_the_line_in_a_list_of_many(root: Path) -> None:
 
 
 @needs_crds
-def test_the_crds_in_use_have_no_fault() -> None:
+def test_the_crds_in_use_have_no_problem() -> None:
     """The real ones of Trainer, JobSet and Kueue."""
     seen = 0
     for file in sorted(FOLDER.rglob("*.yaml")):
         for body in load_objects(file.read_bytes()):
             if body.get("kind") == "CustomResourceDefinition":
-                assert fault(body) is None, file
+                assert problem(body) is None, file
                 seen += 1
     assert seen > 20
 

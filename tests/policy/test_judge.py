@@ -78,7 +78,7 @@ def judged(
         "spec": bound,
     }
     reading = read([Written(one) for one in (policy, meta, *others)], VERSIONS)
-    assert not reading.troubles, reading.troubles
+    assert not reading.problems, reading.problems
     known = namespaces_of(spaces, VERSIONS)
     bench = Bench(VERSIONS, reading.policies, reading.bindings, reading.others, known)
     return bench.judge([body], [old] if old else ())

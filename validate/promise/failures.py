@@ -19,7 +19,7 @@ from gangplan.validate.trainer.runtimes import JOBSET
 Found = Iterator[tuple[int, Problem]]
 ENDLESS, FAIL, RESTART = "RestartJobSetAndIgnoreMaxRestarts", "FailJobSet", "RestartJobSet"
 # Reasons of a failed Job that say that the program failed, not that its node went away.
-OWN_FAULTS = ("BackoffLimitExceeded", "DeadlineExceeded")
+OWN_FAILURES = ("BackoffLimitExceeded", "DeadlineExceeded")
 POLICY, BACKOFF = "PodFailurePolicy", "BackoffLimitExceeded"
 DISRUPTED = "DisruptionTarget"
 RULES: Path = (*JOBSET, "failurePolicy", "rules")
@@ -50,8 +50,8 @@ def judged(laid: Laid) -> Found:
 
 def is_endless(rule: Body) -> bool:
     """Whether a rule of a JobSet starts a program again for ever that fails as programs do."""
-    reasons = rule.get("onJobFailureReasons") or OWN_FAULTS
-    return rule.get("action") == ENDLESS and any(reason in OWN_FAULTS for reason in reasons)
+    reasons = rule.get("onJobFailureReasons") or OWN_FAILURES
+    return rule.get("action") == ENDLESS and any(reason in OWN_FAILURES for reason in reasons)
 
 
 def _failed(laid: Laid, role: Role) -> Found:

@@ -79,7 +79,7 @@ def ask(
         objects = random_objects(root, cluster)
     spaces = [_regimes(body, index) for index, body in enumerate(objects) if body["kind"] == "Namespace"]
     reading = read([Written(body) for body in judges], versions)
-    assert not [one for one in reading.troubles if "inert" not in one.rule], reading.troubles
+    assert not [one for one in reading.problems if "inert" not in one.rule], reading.problems
     bench = Bench(
         versions, reading.policies, reading.bindings, reading.others, namespaces_of(spaces, versions)
     )

@@ -104,7 +104,7 @@ def _expressions(body: Object) -> Iterator[tuple[Object, str]]:
 
 def ours(body: Object, versions: SchemaVersions) -> str:
     """Why we refuse an object, empty when we do not."""
-    troubles = [one for one in read([Written(body)], versions).troubles if one.severity is Severity.ERROR]
+    troubles = [one for one in read([Written(body)], versions).problems if one.severity is Severity.ERROR]
     return troubles[0].message if troubles else ""
 
 

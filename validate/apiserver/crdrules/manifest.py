@@ -43,25 +43,25 @@ _RULE: Mapping[str, type] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class CrdProblem:
     """What is wrong with a CRD, and where in it."""
 
     path: Path
     message: str
 
 
-def fault(crd: Mapping[str, Any]) -> Fault | None:
-    """The first fault of an object of kind CustomResourceDefinition; None when it can be taken in."""
-    return next(_faults(crd), None)
+def problem(crd: Mapping[str, Any]) -> CrdProblem | None:
+    """The first problem of an object of kind CustomResourceDefinition; None when it can be taken in."""
+    return next(_problems(crd), None)
 
 
-def _faults(crd: Mapping[str, Any]) -> Iterator[Fault]:
-    """Each fault may keep the next from being looked for: only the first counts."""
+def _problems(crd: Mapping[str, Any]) -> Iterator[CrdProblem]:
+    """Each problem may keep the next from being looked for: only the first counts."""
     if crd.get("apiVersion") != "apiextensions.k8s.io/v1":
-        yield Fault(("apiVersion",), "the apiVersion is not apiextensions.k8s.io/v1")
+        yield CrdProblem(("apiVersion",), "the apiVersion is not apiextensions.k8s.io/v1")
     spec = crd.get("spec")
     if not isinstance(spec, dict):
-        yield Fault(("spec",), "spec is not a mapping" if "spec" in crd else "spec is missing")
+        yield CrdProblem(("spec",), "spec is not a mapping" if "spec" in crd else "spec is missing")
         return
     names = spec.get("names")
     group, plural, kind = (
@@ -69,60 +69,60 @@ def _faults(crd: Mapping[str, Any]) -> Iterator[Fault]:
         *((names.get(name) if isinstance(names, dict) else None) for name in ("plural", "kind")),
     )
     if not (isinstance(group, str) and len(group) <= _LONGEST_DOMAIN and _DOMAIN.fullmatch(group)):
-        yield Fault(("spec", "group"), "spec.group is not a DNS name such as example.com")
+        yield CrdProblem(("spec", "group"), "spec.group is not a DNS name such as example.com")
     if not (isinstance(plural, str) and _LABEL.fullmatch(plural)):
-        yield Fault(("spec", "names", "plural"), "spec.names.plural is not a DNS label such as widgets")
+        yield CrdProblem(("spec", "names", "plural"), "spec.names.plural is not a DNS label such as widgets")
     if not (isinstance(kind, str) and _LABEL.fullmatch(kind.lower()) and kind.isascii()):
-        yield Fault(("spec", "names", "kind"), "spec.names.kind is not a name such as Widget")
+        yield CrdProblem(("spec", "names", "kind"), "spec.names.kind is not a name such as Widget")
     metadata = crd.get("metadata")
     if not isinstance(metadata, dict) or metadata.get("name") != f"{plural}.{group}":
-        yield Fault(("metadata", "name"), f"metadata.name is not plural.group ({plural}.{group})")
+        yield CrdProblem(("metadata", "name"), f"metadata.name is not plural.group ({plural}.{group})")
     if spec.get("scope") not in ("Namespaced", "Cluster"):
-        yield Fault(("spec", "scope"), "spec.scope is not Namespaced or Cluster")
+        yield CrdProblem(("spec", "scope"), "spec.scope is not Namespaced or Cluster")
     yield from _versions(spec.get("versions"))
 
 
-def _versions(versions: Any) -> Iterator[Fault]:
+def _versions(versions: Any) -> Iterator[CrdProblem]:
     path: Path = ("spec", "versions")
     if not isinstance(versions, list) or not versions:
-        yield Fault(path, "spec.versions is not a list of versions")
+        yield CrdProblem(path, "spec.versions is not a list of versions")
         return
     seen: list[str] = []
     for index, one in enumerate(versions):
         if not isinstance(one, dict):
-            yield Fault((*path, index), "a version is not a mapping")
+            yield CrdProblem((*path, index), "a version is not a mapping")
             return
         name, schema = one.get("name"), one.get("schema")
         if not (isinstance(name, str) and _LABEL.fullmatch(name)):
-            yield Fault((*path, index, "name"), "the name of a version is not a DNS label such as v1")
+            yield CrdProblem((*path, index, "name"), "the name of a version is not a DNS label such as v1")
         if name in seen:
-            yield Fault((*path, index, "name"), f"version {name} is there twice")
+            yield CrdProblem((*path, index, "name"), f"version {name} is there twice")
         seen.append(str(name))
         if not isinstance(one.get("served"), bool):
-            yield Fault((*path, index, "served"), f"served of version {name} is not true or false")
+            yield CrdProblem((*path, index, "served"), f"served of version {name} is not true or false")
         if not isinstance(schema, dict) or not isinstance(schema.get("openAPIV3Schema"), dict):
             message = f"version {name} has no schema (schema.openAPIV3Schema)"
-            yield Fault((*path, index, "schema", "openAPIV3Schema"), message)
+            yield CrdProblem((*path, index, "schema", "openAPIV3Schema"), message)
             return
         yield from _schema(schema["openAPIV3Schema"], (*path, index, "schema", "openAPIV3Schema"))
     if not any(one["served"] for one in versions):
-        yield Fault(path, "no version is served")
+        yield CrdProblem(path, "no version is served")
 
 
-def _schema(schema: Any, path: Path) -> Iterator[Fault]:
-    """The faults of a schema and of those below it."""
+def _schema(schema: Any, path: Path) -> Iterator[CrdProblem]:
+    """The problems of a schema and of those below it."""
     if not isinstance(schema, dict):
-        yield Fault(path, f"the schema {_said(path)} is not a mapping")
+        yield CrdProblem(path, f"the schema {_said(path)} is not a mapping")
         return
     yield from _typed(schema, _KEYWORDS, path)
     if schema.get("type") not in (None, "", *_TYPES):
-        yield Fault((*path, "type"), f"the type {_said(path)} is none of {', '.join(_TYPES)}")
+        yield CrdProblem((*path, "type"), f"the type {_said(path)} is none of {', '.join(_TYPES)}")
     if any(not isinstance(name, str) for name in schema.get("required") or ()):
-        yield Fault((*path, "required"), f"required {_said(path)} is not a list of names")
+        yield CrdProblem((*path, "required"), f"required {_said(path)} is not a list of names")
     for index, rule in enumerate(schema.get(RULES) or ()):
         place = (*path, RULES, index)
         if not isinstance(rule, dict) or not rule.get("rule"):
-            yield Fault(place, f"a rule {_said(path)} has no expression (rule:)")
+            yield CrdProblem(place, f"a rule {_said(path)} has no expression (rule:)")
             return
         yield from _typed(rule, _RULE, place)
     for name, inner in (schema.get("properties") or {}).items():
@@ -138,11 +138,11 @@ def _schema(schema: Any, path: Path) -> Iterator[Fault]:
             yield from _schema(inner, (*path, name, index))
 
 
-def _typed(holder: Mapping[str, Any], kinds: Mapping[str, type], path: Path) -> Iterator[Fault]:
+def _typed(holder: Mapping[str, Any], kinds: Mapping[str, type], path: Path) -> Iterator[CrdProblem]:
     for name, kind in kinds.items():
         value = holder.get(name)
         if value is not None and (not isinstance(value, kind) or (kind is int and isinstance(value, bool))):
-            yield Fault((*path, name), f"{name} {_said(path)} is not {_WORDS[kind]}")
+            yield CrdProblem((*path, name), f"{name} {_said(path)} is not {_WORDS[kind]}")
             return
 
 

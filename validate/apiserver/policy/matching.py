@@ -66,7 +66,7 @@ def is_exempt(resource: Resource) -> bool:
 
 def matches(match: Match, request: Request) -> bool:
     """Whether the request is meant. Raises UndecidableError."""
-    unknown = _namespace_trouble(match, request)
+    unknown = _namespace_problem(match, request)
     if unknown is None and not _namespace_selected(match, request):
         return False
     if not _object_selected(match, request):
@@ -92,7 +92,7 @@ def may_match(match: Match, resource: Resource, operation: str) -> bool:
     )
 
 
-def _namespace_trouble(match: Match, request: Request) -> str | None:
+def _namespace_problem(match: Match, request: Request) -> str | None:
     """Why the namespace selector can't be asked, or None."""
     if is_empty(match.namespaces) or request.is_namespace or not request.resource.namespaced:
         return None

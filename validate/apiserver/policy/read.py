@@ -26,7 +26,7 @@ SHIPPED_FROM = 31
 
 
 @dataclass(frozen=True, slots=True)
-class Trouble:
+class PolicyProblem:
     """Something wrong with a policy or binding itself."""
 
     rule: Rule
@@ -48,7 +48,7 @@ class Reading:
     policies: list[Compiled] = field(default_factory=list)
     bindings: list[Binding] = field(default_factory=list)
     others: list[Body] = field(default_factory=list)
-    troubles: list[Trouble] = field(default_factory=list)
+    problems: list[PolicyProblem] = field(default_factory=list)
 
 
 def read(objects: Sequence[Written], versions: SchemaVersions) -> Reading:
@@ -68,7 +68,7 @@ def read(objects: Sequence[Written], versions: SchemaVersions) -> Reading:
         if kind == POLICY and isinstance(name, str):
             names.add(name)
         if wrong:
-            reading.troubles += wrong
+            reading.problems += wrong
             bound |= _bound_badly(written, kind)
         elif kind == BINDING:
             reading.bindings.append(binding_of(written))
@@ -76,7 +76,7 @@ def read(objects: Sequence[Written], versions: SchemaVersions) -> Reading:
             _compile(written, versions, reading)
     reading.policies.sort(key=lambda one: one.policy.name)
     reading.bindings.sort(key=lambda one: one.name)
-    reading.troubles += _inert(reading, names, bound)
+    reading.problems += _inert(reading, names, bound)
     return reading
 
 
@@ -96,11 +96,11 @@ def _is_trusted(written: Written, versions: SchemaVersions) -> bool:
     return written.is_shipped and minor_key(versions.kubernetes)[1] >= SHIPPED_FROM
 
 
-def _wrong(written: Written, kind: str, versions: SchemaVersions) -> Iterator[Trouble]:
+def _wrong(written: Written, kind: str, versions: SchemaVersions) -> Iterator[PolicyProblem]:
     version = written.body.get("apiVersion")
     if version != ADMISSION:
         help = f"Write apiVersion: {ADMISSION} (Kubernetes 1.30 and later)."
-        yield Trouble(
+        yield PolicyProblem(
             POLICY_INVALID,
             written.where(("apiVersion",)),
             f"{kind} is read as {ADMISSION}, not {version}",
@@ -111,16 +111,16 @@ def _wrong(written: Written, kind: str, versions: SchemaVersions) -> Iterator[Tr
     if not problems:
         problems = policy_problems(written.body) if kind == POLICY else binding_problems(written.body)
     for problem in problems:
-        yield Trouble(POLICY_INVALID, written.where(problem.path), problem.message, problem.help)
+        yield PolicyProblem(POLICY_INVALID, written.where(problem.path), problem.message, problem.help)
 
 
-def _twice(written: Written, kind: str, seen: dict[tuple[str, str], Written]) -> Iterator[Trouble]:
+def _twice(written: Written, kind: str, seen: dict[tuple[str, str], Written]) -> Iterator[PolicyProblem]:
     key = kind, written.body["metadata"]["name"]
     first = seen.setdefault(key, written)
     if first is not written:
         where = written.where(("metadata", "name"))
         message = f"there is another {kind} '{key[1]}': {first.where(('metadata', 'name'))}"
-        yield Trouble(POLICY_INVALID, where, message, "Rename one of them.", is_repeat=True)
+        yield PolicyProblem(POLICY_INVALID, where, message, "Rename one of them.", is_repeat=True)
 
 
 def _compile(written: Written, versions: SchemaVersions, reading: Reading) -> None:
@@ -132,7 +132,7 @@ def _compile(written: Written, versions: SchemaVersions, reading: Reading) -> No
     for one in programs.refused:
         message = f"policy '{policy.name}': {one.message}"
         help = one.help or "The API server would refuse the policy: correct the expression."
-        reading.troubles.append(Trouble(one.rule, one.where, message, help))
+        reading.problems.append(PolicyProblem(one.rule, one.where, message, help))
 
 
 def _bound_badly(written: Written, kind: str) -> set[str]:
@@ -142,7 +142,7 @@ def _bound_badly(written: Written, kind: str) -> set[str]:
     return {name} if isinstance(name, str) else set()
 
 
-def _inert(reading: Reading, names: set[str], bound_badly: set[str]) -> Iterator[Trouble]:
+def _inert(reading: Reading, names: set[str], bound_badly: set[str]) -> Iterator[PolicyProblem]:
     """Bindings of policies that are not there, and policies that nothing binds: neither does anything."""
     bound = {one.policy for one in reading.bindings} | bound_badly
     for one in reading.bindings:
@@ -150,11 +150,11 @@ def _inert(reading: Reading, names: set[str], bound_badly: set[str]) -> Iterator
             where = one.written.where(("spec", "policyName"))
             message = f"binding '{one.name}' is of policy '{one.policy}', which is not here: it does nothing"
             help = "Correct policyName, or add the policy."
-            yield Trouble(POLICY_INERT, where, message, help)
+            yield PolicyProblem(POLICY_INERT, where, message, help)
     for compiled_one in reading.policies:
         policy = compiled_one.policy
         if policy.name not in bound:
             where = policy.written.where(("metadata", "name"))
             message = f"nothing binds policy '{policy.name}': it does nothing"
             help = f"Add a {BINDING} with policyName: {policy.name}."
-            yield Trouble(POLICY_INERT, where, message, help)
+            yield PolicyProblem(POLICY_INERT, where, message, help)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gangplan.model.job import EnvVar, Job
-from gangplan.plan.faults import Fault
 from gangplan.plan.flags import family_of
 from gangplan.plan.launchers import FAMILIES
+from gangplan.plan.problems import CommandProblem
 from gangplan.plan.reach import broken_by, component_of
 from gangplan.plan.words import VARIABLE
 from gangplan.rules.commands import COMMAND_RENDEZVOUS
@@ -18,7 +18,7 @@ _TOOLS = ("/usr/bin", "/bin")
 _HERE = ("localhost", "127.0.0.1", "::1")
 
 
-def env_faults(job: Job) -> Iterator[Fault]:
+def env_problems(job: Job) -> Iterator[CommandProblem]:
     """What is wrong with the values of `env`; names that are taken are refused earlier (resolve/data.py)."""
     for variable in job.env:
         if variable.secret:
@@ -27,23 +27,23 @@ def env_faults(job: Job) -> Iterator[Fault]:
         if variable.name == "PATH" and not set(_TOOLS) & set(variable.value.split(":")):
             message = "PATH has neither /usr/bin nor /bin: the launch script would not find its own tools"
             help = f"Write the whole of it, such as {_path(variable.value)}; or leave it out, and the image's counts."
-            yield Fault(ENV_RESERVED, path, message, help)
+            yield CommandProblem(ENV_RESERVED, path, message, help)
         elif found := VARIABLE.search(variable.value):
             yield _literal(path, variable, found[0].rstrip(":"))
         if (what := _broken(job, variable)) != "":
-            yield Fault(ENV_RESERVED, path, f"{variable.name} {what}", "Remove it.")
+            yield CommandProblem(ENV_RESERVED, path, f"{variable.name} {what}", "Remove it.")
         if variable.name == "MASTER_ADDR" and variable.value in _HERE and job.workers > 1:
             message = f"MASTER_ADDR is {variable.value}, where each of the {job.workers} workers would look for the first rank on itself"
             help = "Remove it; let the program take the address from rank 0, or from PET_MASTER_ADDR in an image of torch."
-            yield Fault(COMMAND_RENDEZVOUS, path, message, help)
+            yield CommandProblem(COMMAND_RENDEZVOUS, path, message, help)
 
 
-def _literal(path: tuple[str, ...], variable: EnvVar, what: str) -> Fault:
+def _literal(path: tuple[str, ...], variable: EnvVar, what: str) -> CommandProblem:
     message = (
         f"{variable.name} keeps {what} as it is written: no shell reads env, so nothing stands in for it"
     )
     help = f"Write the value itself, or set it in the command: [bash, -c, 'export {variable.name}=...; python train.py']."
-    return Fault(ENV_LITERAL, path, message, help)
+    return CommandProblem(ENV_LITERAL, path, message, help)
 
 
 def _path(value: str) -> str:

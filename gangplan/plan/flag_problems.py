@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gangplan.model.job import Job
-from gangplan.plan.faults import Fault, listed
 from gangplan.plan.flags import family_of, flags_of, pins
-from gangplan.plan.kept import troubles
+from gangplan.plan.kept import problems
 from gangplan.plan.launch import Kept
 from gangplan.plan.launchers import Found, Reading
 from gangplan.plan.launchers.prefixes import Peeled
 from gangplan.plan.launchers.programs import Start
+from gangplan.plan.problems import CommandProblem, listed
 from gangplan.rules.commands import (
     COMMAND_NO_PROGRAM,
     COMMAND_ONE_WORD,
@@ -21,7 +21,7 @@ from gangplan.rules.commands import (
 )
 
 
-def flag_faults(job: Job, found: list[Found]) -> Iterator[Fault]:
+def flag_problems(job: Job, found: list[Found]) -> Iterator[CommandProblem]:
     """What is wrong with the MPI options of a spec."""
     if job.image.framework == "torch" or found:
         yield from _without_effect(job, found)
@@ -30,7 +30,7 @@ def flag_faults(job: Job, found: list[Found]) -> Iterator[Fault]:
     yield from _flags(job)
 
 
-def _without_effect(job: Job, found: list[Found]) -> Iterator[Fault]:
+def _without_effect(job: Job, found: list[Found]) -> Iterator[CommandProblem]:
     """Options for an mpirun that gangplan does not start."""
     if job.image.framework == "torch":
         why, help = f"image '{job.image.name}' starts its ranks with torchrun", "Remove it."
@@ -45,10 +45,10 @@ def _without_effect(job: Job, found: list[Found]) -> Iterator[Fault]:
     )
     for name, is_set in set_:
         if is_set:
-            yield Fault(MPI_WITHOUT_EFFECT, ("mpi", name), f"mpi.{name} has no effect: {why}", help)
+            yield CommandProblem(MPI_WITHOUT_EFFECT, ("mpi", name), f"mpi.{name} has no effect: {why}", help)
 
 
-def _map_by(job: Job) -> Iterator[Fault]:
+def _map_by(job: Job) -> Iterator[CommandProblem]:
     """Layouts that Hydra has no word for."""
     family = family_of(job)
     if family in ("OpenMPI4", "OpenMPI5") or job.map_by in ("slot", "node"):
@@ -57,13 +57,13 @@ def _map_by(job: Job) -> Iterator[Fault]:
     if family == "IntelMPI":
         message = f"Intel MPI has no option for mapBy: {job.map_by}; ranks are dealt out by slot or by node"
         help = f"Remove it; bindTo: {job.map_by} binds each rank to one."
-        yield Fault(MPI_WITHOUT_EFFECT, where, message, help)
+        yield CommandProblem(MPI_WITHOUT_EFFECT, where, message, help)
     elif job.bind_to == "none" and "bind" not in {use.option.role for use in flags_of(job).uses}:
         message = f"MPICH lays ranks out by {job.map_by} only when they are bound, and bindTo is none"
-        yield Fault(MPI_WITHOUT_EFFECT, where, message, f"Add bindTo: {job.map_by}.")
+        yield CommandProblem(MPI_WITHOUT_EFFECT, where, message, f"Add bindTo: {job.map_by}.")
 
 
-def _flags(job: Job) -> Iterator[Fault]:
+def _flags(job: Job) -> Iterator[CommandProblem]:
     """Each entry of mpi.flags as the image's launcher reads it."""
     if not job.mpi_flags:
         return
@@ -71,12 +71,14 @@ def _flags(job: Job) -> Iterator[Fault]:
         if flag.startswith("-") and any(mark.isspace() for mark in flag.partition("=")[0]):
             split = (*job.mpi_flags[:index], *flag.split(), *job.mpi_flags[index + 1 :])
             message = f"'{flag}' is one word with spaces, which no launcher takes apart"
-            yield Fault(COMMAND_ONE_WORD, ("mpi", "flags", index), message, f"Write flags: {listed(split)}.")
+            yield CommandProblem(
+                COMMAND_ONE_WORD, ("mpi", "flags", index), message, f"Write flags: {listed(split)}."
+            )
             return
     if ":" in job.mpi_flags:
         where = ("mpi", "flags", job.mpi_flags.index(":"))
         message = "':' begins another program, and none stands before it"
-        yield Fault(
+        yield CommandProblem(
             COMMAND_OPTION, where, message, "Remove it; several programs need a mpirun in the command."
         )
         return
@@ -84,11 +86,11 @@ def _flags(job: Job) -> Iterator[Fault]:
     yield from _strays(job, reading)
     families = frozenset({family_of(job) or ""})
     launch = Found(Start(reading.launcher, 0, 0, reading.launcher.name, families), reading, Peeled(0))
-    for one in troubles(Kept(job, launch)):
+    for one in problems(Kept(job, launch)):
         if one.rule == COMMAND_NO_PROGRAM and one.at == 0:
             continue
         path = ("mpi", "flags", min(max(one.at - 1, 0), len(job.mpi_flags) - 1))
-        yield Fault(one.rule, path, one.message, one.hint)
+        yield CommandProblem(one.rule, path, one.message, one.hint)
     for role, name, is_set in (
         ("bind", "bindTo", job.bind_to != "none"),
         ("map", "mapBy", job.map_by != "slot"),
@@ -97,10 +99,10 @@ def _flags(job: Job) -> Iterator[Fault]:
             same = use.option.role == role or (role == "bind" and pins(use))
             if same and is_set:
                 message = f"{use.spelled} says again what mpi.{name} says"
-                yield Fault(MPI_TWICE, ("mpi", "flags", use.at - 1), message, "Keep one of them.")
+                yield CommandProblem(MPI_TWICE, ("mpi", "flags", use.at - 1), message, "Keep one of them.")
 
 
-def _strays(job: Job, reading: Reading) -> Iterator[Fault]:
+def _strays(job: Job, reading: Reading) -> Iterator[CommandProblem]:
     """Words that are no option: mpirun would take the first of them for the program."""
     if reading.unknown or reading.program == ("",):
         return
@@ -110,12 +112,14 @@ def _strays(job: Job, reading: Reading) -> Iterator[Fault]:
     if last is not None and last.end > len(reading.words) - 1:
         what = "a name and a value" if last.option.words == 2 else "a value"
         message = f"{last.spelled} of {reading.launcher.label} takes {what}"
-        yield Fault(COMMAND_OPTION, ("mpi", "flags", last.at - 1), message, "Complete it, or remove it.")
+        yield CommandProblem(
+            COMMAND_OPTION, ("mpi", "flags", last.at - 1), message, "Complete it, or remove it."
+        )
         return
     begin = reading.programs[0][0] if reading.programs else len(reading.words)
     if begin - 1 < len(job.mpi_flags):
         word = job.mpi_flags[begin - 1]
         message = f"'{word}' is no option, so {reading.launcher.name} would start it as the program"
-        yield Fault(
+        yield CommandProblem(
             COMMAND_OPTION, ("mpi", "flags", begin - 1), message, "Remove it, or put its option before it."
         )

@@ -19,7 +19,7 @@ _LONGEST = 400
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class CommandProblem:
     """One thing wrong, at a field of the spec: `path` as ("command", 3)."""
 
     rule: Rule
@@ -43,7 +43,7 @@ class Edit:
 
 
 @dataclass(frozen=True, slots=True)
-class Trouble:
+class WordProblem:
     """One thing wrong with a launcher: the word at index `at`, what is wrong, what to do, and how it is mended.
 
     The help is `hint` and the whole command with all mends.
