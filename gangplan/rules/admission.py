@@ -9,12 +9,12 @@ OVER_QUOTA = Rule(
     ERROR,
     "The run asks for more than the team's queue can ever get.",
     why=(
-        "Kueue compares what all pods of the run ask for, the launcher included, with the most "
-        "that the queue can hold when everything else is idle: its own quota, what it may borrow, "
-        "what others lend. A run beyond that waits for ever, and nothing on the cluster says so in "
-        "words that a user reads."
+        "Kueue compares what all pods of the run request, including the launcher, with the most that the "
+        "queue can hold when everything else is idle: its own quota, what it may borrow, and what others "
+        "lend. A run that needs more waits forever, and nothing that a user would read on the cluster "
+        "says so."
     ),
-    fix="Use the number of workers that the finding names, or ask for a larger quota.",
+    fix="Use the number of workers from the finding, or ask for a larger quota.",
     is_verdict=True,
     echo=Echo.RUN,
     example=Example(
@@ -28,12 +28,12 @@ OVER_QUOTA = Rule(
 NO_FLAVOR = Rule(
     "no-flavor",
     ERROR,
-    "No flavor of the team's queue takes the run's pods.",
+    "No flavor of the team's queue accepts the run's pods.",
     why=(
-        "Kueue gives every pod set one flavor per group of resources. A flavor is out when the "
-        "pods do not tolerate its taints, when their node selector names other nodes, when a "
-        "topology is asked for that it does not have, and when no flavor counts a resource that "
-        "the pods ask for. None of that changes by waiting."
+        "Kueue gives every pod set one flavor per group of resources. A flavor is ruled out when the "
+        "pods do not tolerate its taints, when their node selector matches other nodes, when they "
+        "request a topology that it does not have, or when it has no quota for a resource that they "
+        "request. Waiting changes none of that."
     ),
     fix=("Choose a pool that the team has quota on, or correct the queue or the flavor in the overlay."),
     is_verdict=True,
@@ -58,14 +58,12 @@ NO_TOPOLOGY = Rule(
     ERROR,
     "No rack or block of the cluster is large enough for the run.",
     why=(
-        "A required topology level means that all workers stand in one domain of it. If even an "
-        "empty domain has room for fewer pods than the run has, Kueue never admits it, however "
-        "much quota is free elsewhere. Where an overlay asks for slices, Kueue admits pods beyond "
-        "the last whole slice and never gives them a node."
+        "A required topology level means that all workers run in one domain of that level. If even an "
+        "empty domain has room for fewer pods than the run has, Kueue never admits the run, however much "
+        "quota is free elsewhere. Where an overlay asks for slices, Kueue admits pods beyond the last "
+        "whole slice and never gives them a node."
     ),
-    fix=(
-        "Use the number of workers that the finding names, a wider level, or preferred instead of required."
-    ),
+    fix=("Use the number of workers from the finding, a wider level, or preferred instead of required."),
     is_verdict=True,
     echo=Echo.RUN,
     example=Example(
@@ -80,13 +78,13 @@ NO_TOPOLOGY = Rule(
 NEVER_ADMITTED = Rule(
     "never-admitted",
     ERROR,
-    "Kueue would never admit the run, or never hear of it.",
+    "Kueue would never admit the run, or never see it.",
     why=(
-        "A queue that is stopped, inactive, or closed to the namespace takes no run; a run whose "
-        "labels or annotations a webhook refuses, or whose priority does not exist, never becomes "
-        "a Workload at all. The job then stays suspended without an event."
+        "A queue that is stopped, inactive, or closed to the namespace admits no run. A run whose labels "
+        "or annotations a webhook refuses, or whose priority does not exist, never becomes a Workload at "
+        "all. The job then stays suspended without an event."
     ),
-    fix=("Correct what the message names; queues are made by the cluster's overlay and the team's file."),
+    fix=("Correct what the message names; queues come from the cluster's overlay and the team's file."),
     is_verdict=True,
     echo=Echo.RUN,
     example=Example(
@@ -109,9 +107,9 @@ NOT_QUEUED = Rule(
     ERROR,
     "The run names no queue on a cluster that has Kueue.",
     why=(
-        "Kueue holds back only jobs with the label kueue.x-k8s.io/queue-name, or those of a "
-        "namespace with a queue called default. Any other run starts at once beside every quota, "
-        "and its pods take nodes that Kueue has promised to admitted runs."
+        "Kueue holds back only jobs with the label kueue.x-k8s.io/queue-name, or those in a namespace "
+        "with a queue called default. Any other run starts at once, outside every quota, and its pods "
+        "take nodes that Kueue has promised to admitted runs."
     ),
     fix="Keep the label that gangplan writes.",
     is_verdict=True,

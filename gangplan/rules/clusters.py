@@ -7,12 +7,12 @@ from gangplan.rules.model import ERROR, NOTE, WARNING, Example, Rule
 VERSION_UNSUPPORTED = Rule(
     "version-unsupported",
     ERROR,
-    "A component has a version that gangplan does not know.",
+    "gangplan does not know this version of a component.",
     why=(
-        "Fields and behaviour change from one minor to the next. What was not read and tried is "
-        "refused rather than guessed."
+        "Fields and behaviour change from one minor to the next. gangplan refuses versions that nobody "
+        "has read and tried, rather than guess."
     ),
-    fix="Use a version that is named.",
+    fix="Use one of the listed versions.",
     example=Example(
         "overlays/lab/cluster.yaml",
         before='trainer: "1.9.0"',
@@ -26,11 +26,11 @@ VERSION_PAIR = Rule(
     ERROR,
     "Kueue and Trainer have versions that do not work together.",
     why=(
-        "Kueue starts a run by writing a field of the TrainJob. From Kueue 0.17 that is "
-        "runtimePatches, before it is podTemplateOverrides; a Trainer that reads the other one "
-        "leaves admitted runs suspended for ever (kueue#11931)."
+        "Kueue starts a run by writing a field of the TrainJob. From Kueue 0.17 that is runtimePatches, "
+        "before it is podTemplateOverrides; a Trainer that reads the other one leaves admitted runs "
+        "suspended forever (kueue#11931)."
     ),
-    fix="Use one of the pairs that are named.",
+    fix="Use one of the listed pairs.",
     example=Example(
         "overlays/lab/cluster.yaml",
         before='kueue: "0.16.1"',
@@ -42,12 +42,12 @@ VERSION_PAIR = Rule(
 VERSION_UNTRIED = Rule(
     "version-untried",
     WARNING,
-    "A tool has a version outside of what gangplan was made for.",
+    "A tool has a version that gangplan was not written for.",
     why=(
-        "The rendered annotations and applications were made for the versions that are named; "
-        "others may read them in another way."
+        "The rendered annotations and applications were written for the listed versions; others may "
+        "interpret them differently."
     ),
-    fix="Try it on a test cluster first, or use a version that is named.",
+    fix="Try it on a test cluster first, or use one of the listed versions.",
     waivable=True,
     example=Example(
         "overlays/lab/cluster.yaml",
@@ -60,10 +60,10 @@ VERSION_UNTRIED = Rule(
 JOBSET_PAIR = Rule(
     "jobset-pair",
     WARNING,
-    "JobSet has another version than the one its Trainer is made for.",
+    "JobSet has a different version from the one Trainer was built for.",
     why=(
-        "Trainer's CRD copies the fields of one line of JobSet. With another line a field can be "
-        "accepted by one and dropped by the other."
+        "Trainer's CRD copies the fields of one line of JobSet. With another line, one may accept a "
+        "field that the other drops."
     ),
     fix="Remove versions.jobset unless another JobSet was installed on purpose.",
     example=Example(
@@ -77,12 +77,12 @@ JOBSET_PAIR = Rule(
 OPENSHIFT_KUBERNETES = Rule(
     "openshift-kubernetes",
     ERROR,
-    "This OpenShift has another Kubernetes than the one stated.",
+    "This OpenShift release contains a different Kubernetes version from the one stated.",
     why=(
-        "Each OpenShift ships one Kubernetes minor. Rules and schemas follow the Kubernetes "
-        "version, so a wrong one judges by the wrong rules."
+        "Each OpenShift release ships one Kubernetes minor. Rules and schemas follow the Kubernetes "
+        "version, so a wrong version applies the wrong rules."
     ),
-    fix="Write the Kubernetes that belongs to the OpenShift.",
+    fix="State the Kubernetes version that this OpenShift release ships.",
     example=Example(
         "overlays/lab/cluster.yaml",
         before='trainer: "2.3.0", openshift: "4.19"',
@@ -96,8 +96,8 @@ CNI_REMOVED = Rule(
     ERROR,
     "The network plugin does not exist on this OpenShift.",
     why=(
-        "openshift-sdn was removed; a cluster that states it is described wrongly, and network "
-        "policies would be judged by the wrong rules."
+        "openshift-sdn was removed; a cluster file that states it is wrong, and gangplan would judge "
+        "network policies by the wrong rules."
     ),
     fix="Write cni: ovn-kubernetes.",
     example=Example(
@@ -114,7 +114,7 @@ CNI_DEPRECATED = Rule(
     WARNING,
     "The network plugin is deprecated.",
     why=(
-        "openshift-sdn works on this OpenShift and is gone from a later one. The move to "
+        "openshift-sdn works on this OpenShift release, but a later one removes it. The move to "
         "ovn-kubernetes changes how policies match DNS."
     ),
     fix="Move the cluster to ovn-kubernetes before upgrading.",
@@ -130,8 +130,11 @@ CNI_DEPRECATED = Rule(
 GANG_WITHOUT_KUEUE = Rule(
     "gang-without-kueue",
     ERROR,
-    "Kueue is to start the runs, but its version is missing.",
-    why=("Without Kueue nobody admits the runs, and pods of two runs can each hold half of what they need."),
+    "Kueue is supposed to start the runs, but its version is missing.",
+    why=(
+        "Without Kueue, nothing admits the runs, and the pods of two runs can each hold half of what "
+        "they need."
+    ),
     fix="Add versions.kueue, or set gang: none on a dev cluster.",
     example=Example(
         "overlays/lab/cluster.yaml",
@@ -144,10 +147,10 @@ GANG_WITHOUT_KUEUE = Rule(
 GANG_NONE_IN_PROD = Rule(
     "gang-none-in-prod",
     ERROR,
-    "Runs of production start without a gang.",
+    "Production runs start without gang scheduling.",
     why=(
-        "Two runs that each get half of the GPUs wait for the other half for ever. On a dev "
-        "cluster somebody looks; in production nobody does."
+        "Two runs that each get half of the GPUs wait forever for the other half. On a dev cluster "
+        "somebody notices; in production nobody does."
     ),
     fix="Use gang: kueue, or environment: dev.",
     waivable=True,
@@ -162,8 +165,11 @@ GANG_NONE_IN_PROD = Rule(
 KUEUE_UNUSED = Rule(
     "kueue-unused",
     WARNING,
-    "Kueue is stated, but runs go past it.",
-    why=("With another gang no queue and no quota is rendered, so nothing bounds what a team uses."),
+    "Kueue is installed, but runs bypass it.",
+    why=(
+        "With another gang scheduler, gangplan renders no queues or quotas, so nothing limits what a "
+        "team uses."
+    ),
     fix="Remove versions.kueue, or set gang: kueue.",
     example=Example(
         "overlays/lab/cluster.yaml",
@@ -177,8 +183,8 @@ GPU_OPERATOR_UNSTATED = Rule(
     NOTE,
     "GPUs are offered, but the GPU operator is not stated.",
     why=(
-        "Nothing offers nvidia.com/gpu on a node but NVIDIA's device plugin. Without it every pod "
-        "with a GPU stays Pending."
+        "Only NVIDIA's device plugin offers nvidia.com/gpu on a node. Without it, every pod with a GPU "
+        "stays Pending."
     ),
     fix="Add versions.gpuOperator once the operator is installed.",
     waivable=True,
@@ -195,8 +201,8 @@ POOL_OVERLAP = Rule(
     ERROR,
     "Pods for one pool can land on the nodes of another.",
     why=(
-        "Kueue charges the quota of one flavor while the pods run on another's nodes. Quota and "
-        "nodes then disagree, and runs of the other team wait for nodes that their quota promises."
+        "Kueue charges one flavor's quota while the pods run on another's nodes. Quota and nodes then "
+        "disagree, and the other team's runs wait for nodes that their quota promises."
     ),
     fix="Give the pools labels or taints that tell them apart.",
     example=Example(
@@ -211,7 +217,7 @@ POOL_OVERLAP = Rule(
 POOL_LABELS_MISSING = Rule(
     "pool-labels-missing",
     ERROR,
-    "A pool with topology has no labels.",
+    "A pool with a topology has no labels.",
     why=("Kueue refuses a flavor with a topology and without node labels (CEL of ResourceFlavor)."),
     fix="Give the pool at least one label that its nodes have.",
     example=Example(
@@ -243,12 +249,14 @@ POOL_TAINT_TWICE = Rule(
 POOL_RAIL_TWICE = Rule(
     "pool-rail-twice",
     ERROR,
-    "Two entries of a pool's devices have one resource.",
+    "Two entries of a pool's devices name the same resource.",
     why=(
-        "An extended resource has one amount on a node. Written twice, its devices would count "
-        "double in quotas and for the fit of nodes, and pods would ask for half of what they need."
+        "A node has one amount of each extended resource. Written twice, its devices would count double "
+        "in quotas and in the node fit, and pods would request half of what they need."
     ),
-    fix=("Write each resource once. Several networks of one resource are a list in its network."),
+    fix=(
+        "Write each resource once. Where one resource has several networks, list them in its network field."
+    ),
     example=Example(
         "overlays/lab/cluster.yaml",
         before=(
@@ -268,10 +276,10 @@ POOL_RDMA_SHARED = Rule(
     ERROR,
     "A pool has more RDMA devices than a node has ports.",
     why=(
-        "A worker takes its share of the devices of a node. A count in the hundreds is that of "
-        "virtual functions, or of a device plugin whose devices all stand for the same card "
-        "(k8s-rdma-shared-dev-plugin): one is all that a worker can use, and dozens would attach "
-        "it to as many networks."
+        "A worker gets its share of a node's devices. A count in the hundreds comes from virtual "
+        "functions, or from a device plugin whose devices all represent the same card "
+        "(k8s-rdma-shared-dev-plugin): a worker can use only one, and dozens would attach it to as many "
+        "networks."
     ),
     fix="Write shared: true, or the number of ports.",
     example=Example(
@@ -285,8 +293,11 @@ POOL_RDMA_SHARED = Rule(
 POOL_DAEMONS = Rule(
     "pool-daemons",
     ERROR,
-    "DaemonSets take all of a node.",
-    why=("What agents need on every node is subtracted from what runs may use. Nothing would be left."),
+    "DaemonSets use up an entire node.",
+    why=(
+        "gangplan subtracts what agents need on every node from what runs may use. Here, nothing would "
+        "be left."
+    ),
     fix="Correct daemons, or the size of the node.",
     example=Example(
         "overlays/lab/cluster.yaml",
@@ -307,8 +318,8 @@ POOL_DAEMONS = Rule(
 POOL_AUTOSCALE = Rule(
     "pool-autoscale",
     ERROR,
-    "A pool can grow to fewer nodes than it has.",
-    why="autoscale.most is the largest number of nodes. Below count it contradicts it.",
+    "A pool's maximum is below its current number of nodes.",
+    why="autoscale.most is the largest number of nodes. A value below count contradicts count.",
     fix="Raise most, or lower count.",
     example=Example(
         "overlays/lab/cluster.yaml",
@@ -324,20 +335,20 @@ POOLS_TOO_MANY = Rule(
     ERROR,
     "The cluster has more pools than a queue can hold flavors.",
     why=(
-        "Every pool is a flavor with every resource in each team's queue, and Kueue allows 512 "
+        "Every pool becomes a flavor with every resource in each team's queue, and Kueue allows 512 "
         "pairs of flavor and resource per group (ClusterQueue CRD, v0.19.2)."
     ),
-    fix="Merge pools of one shape.",
+    fix="Merge pools of the same shape.",
     untested="an example would have 200 pools; tests/rules/test_extra.py writes them.",
 )
 
 TOPOLOGY_LEVEL_TWICE = Rule(
     "topology-level-twice",
     ERROR,
-    "Two topology levels have one name or one label.",
+    "Two topology levels share a name or a label.",
     why=(
-        "Kueue refuses a Topology with a label twice, and a request for a name that means two "
-        "levels is ambiguous."
+        "Kueue refuses a Topology that repeats a label, and a request for a name that means two levels "
+        "is ambiguous."
     ),
     fix="Give each level its own name and label.",
     example=Example(
@@ -352,7 +363,7 @@ TOPOLOGY_LEVEL_TWICE = Rule(
 TOPOLOGY_HOST_NOT_LAST = Rule(
     "topology-host-not-last",
     ERROR,
-    "The level of hosts is not the last one.",
+    "The host level is not the last one.",
     why=(
         "Nothing is narrower than a host. Kueue accepts kubernetes.io/hostname only as the last "
         "level (CEL of Topology)."
@@ -394,10 +405,10 @@ TOPOLOGY_LEVEL_SIZE = Rule(
 LIMITS_CONTRADICT = Rule(
     "limits-contradict",
     ERROR,
-    "The namespace may have fewer pods than the largest run has.",
+    "The namespace allows fewer pods than the largest allowed run needs.",
     why=(
-        "A run of limits.workers workers and its launcher would be admitted and then never get all "
-        "of its pods."
+        "A run with limits.workers workers and a launcher would be admitted, but would never get all of "
+        "its pods."
     ),
     fix="Raise objects.pods, or lower limits.workers.",
     example=Example(
@@ -412,9 +423,10 @@ LIMITS_CONTRADICT = Rule(
 MULTIKUEUE_SELF = Rule(
     "multikueue-self",
     ERROR,
-    "A cluster hands runs to itself.",
+    "A cluster dispatches runs to itself.",
     why=(
-        "MultiKueue copies a run to another cluster and waits for it there. To itself it would wait for ever."
+        "MultiKueue copies a run to another cluster and waits for it there. A cluster that dispatches to "
+        "itself would wait forever."
     ),
     fix="Remove the entry.",
     example=Example(
@@ -429,9 +441,9 @@ MULTIKUEUE_SELF = Rule(
 MULTIKUEUE_AUTOSCALE = Rule(
     "multikueue-autoscale",
     ERROR,
-    "A cluster that hands runs on asks for nodes, too.",
-    why=("Kueue makes a ClusterQueue inactive that has both a MultiKueue check and a provisioning check."),
-    fix="Ask for nodes on the worker clusters, or hand no runs on.",
+    "A cluster both dispatches runs and requests nodes for them.",
+    why=("Kueue deactivates a ClusterQueue that has both a MultiKueue check and a provisioning check."),
+    fix="Request nodes on the worker clusters, or stop dispatching runs.",
     example=Example(
         "overlays/lab/cluster.yaml",
         before="labels: {pool: cpu}, autoscale: {most: 9, provisioningClass: check}",
@@ -451,10 +463,10 @@ MULTIKUEUE_AUTOSCALE = Rule(
 MULTIKUEUE_QUEUE = Rule(
     "multikueue-queue",
     ERROR,
-    "A worker cluster lacks the queue of a team.",
+    "A worker cluster lacks a team's queue.",
     why=(
-        "MultiKueue makes the run's copy in the queue of the same name. Where it is missing, runs "
-        "are never handed over."
+        "MultiKueue creates the run's copy in the queue of the same name. Where that queue is missing, "
+        "runs are never dispatched."
     ),
     fix="Add the team with the same queue to the worker cluster.",
     example=Example(
@@ -497,10 +509,10 @@ MULTIKUEUE_QUEUE = Rule(
 POOL_NAME_LONG = Rule(
     "pool-name-long",
     ERROR,
-    "The name of a pool that grows is too long.",
+    "The name of an autoscaled pool is too long.",
     why=(
-        "Kueue's admission check for new nodes is called provision-<pool>, and the name of what it "
-        "refers to has at most 63 characters (kueue facts, AdmissionCheck)."
+        "Kueue's admission check for new nodes is called provision-<pool>, and the name it refers to may "
+        "have at most 63 characters (kueue facts, AdmissionCheck)."
     ),
     fix="Shorten the pool's name.",
     example=Example(
@@ -520,8 +532,8 @@ KUEUE_FIELD_UNUSED = Rule(
     WARNING,
     "A field that only Kueue reads is set where Kueue starts no runs.",
     why=(
-        "On a cluster with another gang no queue and no quota is rendered. Who reads the file "
-        "believes in bounds that are not there."
+        "On a cluster with another gang scheduler, gangplan renders no queues or quotas. Readers of the "
+        "file would believe in limits that do not exist."
     ),
     fix="Remove the field, or set gang: kueue.",
     example=Example(
@@ -535,12 +547,12 @@ KUEUE_FIELD_UNUSED = Rule(
 MULTIKUEUE_POOL = Rule(
     "multikueue-pool",
     WARNING,
-    ("A worker cluster describes a pool otherwise than the cluster that hands runs to it."),
+    ("A worker cluster and the cluster that dispatches runs to it describe a pool differently."),
     why=(
-        "The copy of a run carries the node labels and tolerations of the manager's pool. On nodes "
-        "with other labels or taints its pods never start, although it was admitted on both."
+        "The copy of a run carries the node labels and tolerations of the manager's pool. On nodes with "
+        "other labels or taints, its pods never start, although both clusters admitted the run."
     ),
-    fix="Describe the pool alike in both files, or give teams no quota of it.",
+    fix="Describe the pool the same way in both files, or give teams no quota in it.",
     example=Example(
         "overlays/far/cluster.yaml",
         before=(

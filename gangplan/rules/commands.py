@@ -9,12 +9,12 @@ COMMAND_LAUNCHER = Rule(
     ERROR,
     "The command starts ranks with a launcher that cannot work here.",
     why=(
-        "An image starts its ranks in one way, MPI over SSH or torchrun. A launcher of the other "
-        "kind, of another MPI, or of a scheduler such as Slurm finds no hosts, or starts a "
-        "training of its own on every rank."
+        "An image starts its ranks in one of two ways: MPI over SSH, or torchrun. A launcher of the "
+        "other kind, of another MPI, or of a scheduler such as Slurm finds no hosts, or starts a "
+        "separate training on every rank."
     ),
     fix=(
-        "Write the program alone, and gangplan starts it on every rank; or choose an image for that launcher."
+        "Write only the program, and gangplan starts it on every rank; or choose an image for that launcher."
     ),
     example=Example(
         "specs/nlp/filings.yaml",
@@ -29,8 +29,9 @@ COMMAND_HOSTS = Rule(
     ERROR,
     "The command names hosts.",
     why=(
-        "The pods of a run get their names when it starts, so hosts in a command are others or do "
-        "not exist. gangplan hands the run's own hosts to every launcher that it knows."
+        "The pods of a run get their names when it starts, so hosts named in a command belong to "
+        "something else or do not exist. gangplan passes the run's own hosts to every launcher that it "
+        "knows."
     ),
     fix="Remove the option.",
     example=Example(
@@ -44,13 +45,13 @@ COMMAND_HOSTS = Rule(
 COMMAND_RENDEZVOUS = Rule(
     "command-rendezvous",
     ERROR,
-    "The command says where the workers of torch meet, or that each is alone.",
+    "The command sets where torch workers meet, or makes each worker train alone.",
     why=(
-        "All workers get the same command, so an address or a node's number in it is wrong on all "
-        "but one, and --standalone trains separately on each. Trainer tells torchrun all of this "
-        "by the PET_* variables of each worker."
+        "All workers get the same command, so an address or a node number in it is wrong on all but one, "
+        "and --standalone trains separately on each. Trainer passes all of this to torchrun in each "
+        "worker's PET_* variables."
     ),
-    fix=("Remove the options, or take their values from the PET_* variables in a shell's script."),
+    fix=("Remove the options, or take their values from the PET_* variables in a shell script."),
     example=Example(
         "specs/nlp/filings.yaml",
         before="command: [torchrun, --standalone, train.py]",
@@ -65,11 +66,11 @@ COMMAND_PREFIX = Rule(
     ERROR,
     "A program before the command keeps it from starting.",
     why=(
-        "A container of a run has one user and may not gain rights, so sudo, su, gosu and their "
-        "like end; and a launcher inside a container of its own (singularity, docker) finds "
-        "neither the run's hosts nor its SSH."
+        "A container of a run has one user and may not gain privileges, so sudo, su, gosu and the like "
+        "fail; and a launcher inside a container of its own (singularity, docker) finds neither the "
+        "run's hosts nor its SSH."
     ),
-    fix="Remove the prefix; where it names an image, make that the run's image.",
+    fix="Remove the prefix. If it names an image, make that the run's image.",
     example=Example(
         "specs/nlp/filings.yaml",
         before="command: [sudo, mpirun, python, train.py]",
@@ -81,15 +82,15 @@ COMMAND_PREFIX = Rule(
 COMMAND_BEHIND = Rule(
     "command-behind",
     WARNING,
-    ("A launcher stands behind a program that sees part of the run, or that gangplan does not know."),
+    ("The launcher is started by a program that sees only part of the run, or that gangplan does not know."),
     why=(
-        "A profiler before mpirun sees mpirun and the ranks on its own host, not those of other "
-        "workers. Of a program that gangplan does not know it can only assume that it starts what "
-        "stands behind it, as most do."
+        "A profiler before mpirun sees mpirun and the ranks on its own host, not those of other workers. "
+        "For a program that gangplan does not know, it can only assume that the program starts what "
+        "follows it, as most do."
     ),
     fix=(
-        "Put a profiler before the program instead of before the launcher; start the launcher "
-        "itself where the other program is not needed."
+        "Put a profiler before the program instead of before the launcher; if the other program is not "
+        "needed, start the launcher directly."
     ),
     example=Example(
         "specs/nlp/filings.yaml",
@@ -104,11 +105,11 @@ COMMAND_OPTION = Rule(
     ERROR,
     "A launcher does not know an option, or lacks its value.",
     why=(
-        "Open MPI, MPICH and Intel MPI have different options, and end when they meet one that "
-        "they do not know. gangplan holds the options of each (Open MPI 4.1.8 and 5.0.11, MPICH "
-        "5.0.2, Intel MPI 2021.18.1, Horovod, DeepSpeed, torchrun, Accelerate)."
+        "Open MPI, MPICH and Intel MPI have different options, and fail on one that they do not know. "
+        "gangplan has a table of the options of each (Open MPI 4.1.8 and 5.0.11, MPICH 5.0.2, Intel MPI "
+        "2021.18.1, Horovod, DeepSpeed, torchrun, Accelerate)."
     ),
-    fix="Write the option of the image's MPI, as the help names it.",
+    fix="Write the option of the image's MPI, as the help shows it.",
     example=Example(
         "specs/nlp/filings.yaml",
         before="command: [mpirun, -ppn, 2, python, train.py]",
@@ -122,9 +123,9 @@ COMMAND_RESERVED = Rule(
     ERROR,
     "An option or a prefix changes what the launch depends on.",
     why=(
-        "How the launcher reaches the workers and where it reads their names is set for every run, "
-        "as variables that env may not have either. The same setting as an option of mpirun, as -x "
-        "NAME=VALUE or taken away by env -i would break the launch."
+        "gangplan sets how the launcher reaches the workers and where it reads their names, in variables "
+        "that env may not set either. Changing the same setting with an option of mpirun or with -x "
+        "NAME=VALUE, or removing it with env -i, would break the launch."
     ),
     fix="Remove the option or the prefix; the launch is the same for every run.",
     example=Example(
@@ -137,7 +138,7 @@ COMMAND_RESERVED = Rule(
 COMMAND_ROOT = Rule(
     "command-root",
     WARNING,
-    "An option asks to run as root, which no run does.",
+    "An option asks to run as root, which no run may do.",
     why=(
         "Pods of a run have a user of their own and may not become root, so --allow-run-as-root "
         "changes nothing."
@@ -153,10 +154,10 @@ COMMAND_ROOT = Rule(
 COMMAND_NO_PROGRAM = Rule(
     "command-no-program",
     ERROR,
-    "The launcher is given nothing to start.",
+    "The launcher has no program to start.",
     why=(
-        "A launcher without a program ends with an error, and one that only prints its version or "
-        "its help starts no ranks."
+        "A launcher without a program exits with an error, and one that only prints its version or its "
+        "help starts no ranks."
     ),
     fix="Add the program, or remove the option.",
     example=Example(
@@ -170,10 +171,10 @@ COMMAND_NO_PROGRAM = Rule(
 COMMAND_ONE_WORD = Rule(
     "command-one-word",
     ERROR,
-    "Several words stand in one entry of a list.",
+    "One entry of a list contains several words.",
     why=(
-        "Each entry of a list is one word; nobody splits it at its spaces. The first would be "
-        "looked for as a file whose name has spaces."
+        "Each entry of a list is one word; nothing splits it at its spaces. The first entry would be "
+        "taken as the name of a file with spaces in it."
     ),
     fix="Give each word an entry of its own, or write the command as one line.",
     example=Example(
@@ -188,7 +189,7 @@ COMMAND_VARIABLE = Rule(
     "command-variable",
     ERROR,
     "A variable in the command is never expanded.",
-    why=("No shell reads a command, so $HOME, $(date) and ~ reach the program as they are written."),
+    why=("No shell reads a command, so $HOME, $(date) and ~ reach the program as written."),
     fix='Write the value, or run a shell: [bash, -c, "..."].',
     example=Example(
         "specs/nlp/filings.yaml",
@@ -203,9 +204,8 @@ COMMAND_PLACEHOLDER = Rule(
     WARNING,
     "A placeholder in the command is never filled in.",
     why=(
-        "gangplan fills in {ranks}, {workers} and {slots} only. Other names between braces, "
-        "templates and names between angle brackets reach the program as they are written, which "
-        "some programs want and most do not."
+        "gangplan fills in {ranks}, {workers} and {slots} only. Other names in braces, templates and "
+        "names in angle brackets reach the program as written, which some programs want and most do not."
     ),
     fix="Write the value, or one of the three names.",
     example=Example(
@@ -219,11 +219,11 @@ COMMAND_PLACEHOLDER = Rule(
 COMMAND_SHELL = Rule(
     "command-shell",
     ERROR,
-    "A word is one that only a shell understands.",
+    "The command contains a word that only a shell understands.",
     why=(
-        "A command begins with a program. cd, export, source and NAME=value are words of a shell, "
-        "and there is no file of that name to start. Nor does anyone but a shell read &&, | and >; "
-        "the program would get them as words."
+        "A command begins with a program. cd, export, source and NAME=value belong to the shell; there "
+        "is no program of that name to start. Only a shell interprets &&, | and >; the program would "
+        "receive them as arguments."
     ),
     fix="Use env for variables, or run a shell.",
     example=Example(
@@ -238,8 +238,8 @@ COMMAND_SCRIPT = Rule(
     "command-script",
     ERROR,
     "A script cannot be read.",
-    why=("A quote, a substitution or a here-document stays open at its end; a shell would refuse it too."),
-    fix="Close what is named.",
+    why=("A quote, a substitution or a here-document is not closed; a shell would refuse the script, too."),
+    fix="Close it where the message says.",
     example=Example(
         "specs/nlp/filings.yaml",
         before='command: [bash, -c, "echo \'one && python train.py"]',
@@ -254,7 +254,7 @@ COMMAND_UNREADABLE = Rule(
     "What the launcher would start cannot be known before the run.",
     why=(
         "A number that a script computes, options in a file or a script inside a script hide what "
-        "gangplan must compare with the plan. What it cannot read it does not promise to start."
+        "gangplan must compare with the plan. It makes no promise about what it cannot read."
     ),
     fix="Write the number or the options in the command.",
     example=Example(
@@ -270,10 +270,10 @@ COMMAND_DETACHED = Rule(
     ERROR,
     "The run would end before its ranks do.",
     why=(
-        "The run ends when the command ends. A launcher in the background that nothing waits for, "
-        "or behind setsid, which may return at once, is killed with its pod."
+        "The run ends when the command ends. A launcher that runs in the background with nothing waiting "
+        "for it, or that is started by setsid (which may return at once), is killed with its pod."
     ),
-    fix="Let the command wait for its launcher.",
+    fix="Make the command wait for its launcher.",
     example=Example(
         "specs/nlp/filings.yaml",
         before="command: [bash, -c, mpirun python train.py &]",
@@ -285,10 +285,10 @@ COMMAND_DETACHED = Rule(
 COMMAND_TOO_LONG = Rule(
     "command-too-long",
     ERROR,
-    "A word of the command is longer than Linux takes.",
+    "A word of the command is longer than Linux allows.",
     why=(
-        "Linux hands no argument above 128 KiB with its ending to a program (MAX_ARG_STRLEN), and "
-        'nothing above about 2 MiB in all. The container would fail with "argument list too long".'
+        "Linux passes no argument above 128 KiB, terminator included, to a program (MAX_ARG_STRLEN), and "
+        'no more than about 2 MiB in total. The container would fail with "argument list too long".'
     ),
     fix="Put the text into a file and give its path.",
     untested="tests/plan/test_words.py builds a word of that size.",
@@ -299,11 +299,11 @@ MPI_WITHOUT_EFFECT = Rule(
     ERROR,
     "An option under mpi has no effect on this run.",
     why=(
-        "flags, bindTo and mapBy go to the mpirun that gangplan starts. A command that starts its "
-        "launcher itself, an image of torch, and layouts that Hydra has no word for leave nothing "
-        "for them to act on."
+        "flags, bindTo and mapBy go to the mpirun that gangplan starts. They have nothing to act on when "
+        "the command starts its own launcher, when the image is for torch, and with layouts that Hydra "
+        "cannot express."
     ),
-    fix="Remove it, or write the option where it acts.",
+    fix="Remove it, or write the option where it takes effect.",
     example=Example(
         "specs/nlp/filings.yaml",
         before=("command: [mpirun, python, train.py]\nmpi: {bindTo: core}"),
@@ -315,8 +315,8 @@ MPI_WITHOUT_EFFECT = Rule(
 MPI_TWICE = Rule(
     "mpi-twice",
     ERROR,
-    "mpi.flags says again what another field says.",
-    why=("An option that stands twice ends Open MPI 5 and Hydra; Open MPI 4 takes one of the two."),
+    "mpi.flags repeats what another field already sets.",
+    why=("Open MPI 5 and Hydra fail on an option that is given twice; Open MPI 4 takes one of the two."),
     fix="Keep one of them.",
     example=Example(
         "specs/nlp/filings.yaml",

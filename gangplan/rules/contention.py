@@ -9,10 +9,10 @@ RUNS_BLOCK_RUNS = Rule(
     WARNING,
     "Two runs can each hold half of what the other needs.",
     why=(
-        "Without a gang, pods of all runs start as they find nodes. When two runs together want "
-        "more than there is, each can hold a part and wait for the rest, and neither ever ends."
+        "Without gang scheduling, pods of all runs start as they find nodes. When two runs together need "
+        "more than there is, each can hold a part and wait for the rest, and neither ever finishes."
     ),
-    fix="Let Kueue start runs as a whole (gang: kueue), or run one after the other.",
+    fix="Let Kueue start each run as a whole (gang: kueue), or run one after the other.",
     waivable=True,
     example=Example(
         "specs/nlp/second.yaml",
@@ -50,10 +50,10 @@ RUNS_BLOCK_RUNS = Rule(
 PREEMPTIBLE_WITHOUT_CHECKPOINT = Rule(
     "preemptible-without-checkpoint",
     WARNING,
-    "Others may stop the run, and it has no checkpoint to go on from.",
+    "The run can be preempted, and it has no checkpoint to resume from.",
     why=(
-        "A run that borrows quota is stopped when the owner wants it back, and a run of low "
-        "priority when a more important one comes. Kueue starts it again later, from nothing."
+        "Kueue preempts a run that borrows quota when the owner wants it back, and a low-priority run "
+        "when a more important one arrives. It starts the run again later, from scratch."
     ),
     fix=("Add checkpoint: and load CHECKPOINT_DIR when the program starts, or stay within the team's quota."),
     waivable=True,

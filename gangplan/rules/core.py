@@ -9,8 +9,8 @@ YAML_SYNTAX = Rule(
     ERROR,
     "The file is not YAML.",
     why=(
-        "A file that cannot be read is not guessed at. The message names the place where reading "
-        "stopped and what is usually meant there, such as a missing space after a colon or a tab."
+        "gangplan does not guess at a file that it cannot read. The message says where reading stopped "
+        "and what is usually wrong there, such as a missing space after a colon or a tab."
     ),
     fix=("Correct the line; editors show it when they know the schema (first line of the samples)."),
     example=Example(
@@ -24,10 +24,10 @@ YAML_SYNTAX = Rule(
 YAML_EMPTY = Rule(
     "yaml-empty",
     ERROR,
-    "The file holds nothing.",
+    "The file is empty.",
     why=(
-        "An empty spec is nearly always a file that was saved too early or a merge that went "
-        "wrong. Taken as a spec without fields it would be a run nobody asked for."
+        "An empty spec is nearly always a file that was saved too early or a merge that went wrong. "
+        "Treated as a spec without fields, it would be a run that nobody asked for."
     ),
     fix="Write the spec, or remove the file.",
     example=Example(
@@ -45,8 +45,8 @@ YAML_DUPLICATE_KEY = Rule(
     ERROR,
     "A key is set twice in one mapping.",
     why=(
-        "Most YAML readers keep the last value without a word, others the first. Two people "
-        "looking at one file would then see two different jobs."
+        "Most YAML readers keep the last value silently, others keep the first. Two people looking at "
+        "the same file would see two different jobs."
     ),
     fix="Keep one of the two lines.",
     example=Example(
@@ -59,7 +59,7 @@ YAML_DUPLICATE_KEY = Rule(
 YAML_MANY_DOCUMENTS = Rule(
     "yaml-many-documents",
     ERROR,
-    "The file holds several YAML documents.",
+    "The file contains several YAML documents.",
     why=(
         "A spec file describes one job, and its name is the job's name. A second document would be "
         "ignored by some readers."
@@ -75,10 +75,10 @@ YAML_MANY_DOCUMENTS = Rule(
 YAML_TAG = Rule(
     "yaml-tag",
     ERROR,
-    "A YAML tag is used that is not supported.",
+    "The file uses a YAML tag, which is not supported.",
     why=(
-        "Tags such as !!python/object make some readers run code or build objects. Kubernetes "
-        "knows none of them, so gangplan refuses all."
+        "Tags such as !!python/object make some readers run code or build objects. Kubernetes supports "
+        "none of them, so gangplan refuses them all."
     ),
     fix="Remove the tag, or quote the value.",
     example=Example(
@@ -93,8 +93,8 @@ YAML_ALIAS_BOMB = Rule(
     ERROR,
     "Aliases repeat the same text too often.",
     why=(
-        'A few lines of nested aliases expand to gigabytes ("billion laughs"). A limit on the '
-        "expanded size keeps one file from stopping the checks of everybody."
+        'A few lines of nested aliases expand to gigabytes ("billion laughs"). A limit on the expanded '
+        "size keeps one file from blocking everybody's checks."
     ),
     fix="Write the values out, or use fewer of them.",
     example=Example(
@@ -107,7 +107,7 @@ YAML_ALIAS_BOMB = Rule(
 YAML_MERGE_KEY = Rule(
     "yaml-merge-key",
     ERROR,
-    "The merge key << is used.",
+    "The file uses the merge key <<.",
     why=(
         "YAML 1.2 dropped it and readers disagree about which value wins. What a job is must not "
         "depend on the reader."
@@ -125,9 +125,9 @@ YAML_KEY_TYPE = Rule(
     ERROR,
     "A key is not text.",
     why=(
-        "Kubernetes reads YAML 1.1, where on, off, yes and no are truth values and 1e3 is a "
-        "number. As keys they would become something else than what is written; a brace of a "
-        "template shows up here, too."
+        "Kubernetes reads YAML 1.1, where on, off, yes and no are booleans and 1e3 is a number. As keys "
+        "they would turn into something other than what is written. A leftover template brace ends up "
+        "here, too."
     ),
     fix="Put quotes around the key.",
     example=Example(
@@ -140,7 +140,7 @@ YAML_KEY_TYPE = Rule(
 YAML_BAD_NUMBER = Rule(
     "yaml-bad-number",
     ERROR,
-    "A number is infinite or no number.",
+    "A number is infinite or not a number.",
     why=("JSON, and so every Kubernetes API, has no infinity and no NaN. The object could not be sent."),
     fix="Write a finite number, or quote the text.",
     example=Example(
@@ -154,12 +154,12 @@ YAML_BAD_NUMBER = Rule(
 YAML_CONTROL_CHARACTER = Rule(
     "yaml-control-character",
     ERROR,
-    "The file holds a control character.",
+    "The file contains a control character.",
     why=(
-        "Control characters cannot be seen in a review, and YAML forbids most of them. They come "
-        "from copied terminal output or from somebody who hides something."
+        "Control characters cannot be seen in a review, and YAML forbids most of them. They come from "
+        "copied terminal output, or from somebody hiding something."
     ),
-    fix="Remove the character at the place that is named.",
+    fix="Remove the character at the reported place.",
     example=Example(
         "specs/nlp/filings.yaml",
         before='description: "a\x01b"\n',
@@ -172,8 +172,8 @@ YAML_NOT_UTF8 = Rule(
     ERROR,
     "The file is not UTF-8.",
     why=(
-        "Kubernetes and Git tools read UTF-8. A file in another encoding changes its letters from "
-        "one machine to the next."
+        "Kubernetes and Git tools read UTF-8. A file in another encoding reads differently from one "
+        "machine to the next."
     ),
     fix="Save the file as UTF-8 without a byte order mark.",
     untested=(
@@ -184,7 +184,7 @@ YAML_NOT_UTF8 = Rule(
 YAML_TOO_DEEP = Rule(
     "yaml-too-deep",
     ERROR,
-    "The file nests deeper than any format here does.",
+    "The file is nested more deeply than any format here.",
     why=(
         "No file of a workspace needs more than a few levels. Thousands of brackets stop many "
         "readers with a stack overflow."
@@ -202,22 +202,22 @@ YAML_TOO_LARGE = Rule(
     ERROR,
     "The file is larger than a spec can be.",
     why=(
-        "A spec has about one kilobyte, the limit is a megabyte. Larger files are data that went "
-        "astray, and they would slow every check down."
+        "A spec is about one kilobyte; the limit is one megabyte. Anything larger is stray data, and "
+        "would slow every check down."
     ),
-    fix="Keep data out of specs; mount it as a claim or read it from a bucket.",
+    fix="Keep data out of specs; mount it from a claim or read it from a bucket.",
     untested=('an example of a megabyte does not fit a page; tests/test_malformed.py has "too large".'),
 )
 
 FILE_UNREADABLE = Rule(
     "file-unreadable",
     ERROR,
-    "A file that is needed cannot be read.",
+    "A required file cannot be read.",
     why=(
-        "A missing file, a folder in its place or a link are told, because to skip it would mean "
-        "that a job silently is not there. Links could lead out of the workspace."
+        "Skipping a missing file, a folder in its place or a link would silently drop a job, so gangplan "
+        "reports it. Links could lead out of the workspace."
     ),
-    fix="Put a plain file there, or remove what stands in its place.",
+    fix="Put a regular file there, or remove what is there now.",
     example=Example(
         "patch",
         before="- {target: {kind: Namespace}, path: labels.yaml}\n",
@@ -229,7 +229,7 @@ SPEC_MISSING_FIELD = Rule(
     "spec-missing-field",
     ERROR,
     "A required field is missing.",
-    why=("A format has few required fields, and none of them has a value that would be right for everybody."),
+    why=("Few fields are required, and none of them has a default that would suit everybody."),
     fix="Add the field; the help shows an example.",
     example=Example(
         "specs/nlp/filings.yaml",
@@ -244,10 +244,10 @@ SPEC_UNKNOWN_FIELD = Rule(
     ERROR,
     "A field does not exist in this format.",
     why=(
-        "An unknown field is nearly always a typo or a word of another tool. Ignored, the job "
-        "would run with a default that nobody chose."
+        "An unknown field is nearly always a typo or a word from another tool. If gangplan ignored it, "
+        "the job would run with a default that nobody chose."
     ),
-    fix="Use the field that is named, or look it up with `gangplan explain FIELD`.",
+    fix="Use the suggested field, or look it up with `gangplan explain FIELD`.",
     example=Example(
         "specs/nlp/filings.yaml",
         before="replicas: 4",
@@ -259,9 +259,9 @@ SPEC_UNKNOWN_FIELD = Rule(
 SPEC_TYPE = Rule(
     "spec-type",
     ERROR,
-    "A value is of the wrong kind.",
+    "A value has the wrong type.",
     why=(
-        'Values are never converted. "4" is text and 4 a number; guessing would turn 010 into 8 '
+        'gangplan never converts values. "4" is text and 4 is a number; guessing would turn 010 into 8 '
         "and no into false."
     ),
     fix="Write the value as the message says, with or without quotes.",
@@ -276,11 +276,10 @@ SPEC_TYPE = Rule(
 SPEC_VALUE = Rule(
     "spec-value",
     ERROR,
-    "A value is of the right kind, but not one that is possible here.",
+    "A value has the right type, but is not allowed here.",
     why=(
-        "Amounts need the units of Kubernetes, durations a unit, names the characters that DNS "
-        "allows. What is wrong here would be refused later by an API server, as an event that "
-        "nobody reads."
+        "Amounts need Kubernetes units, durations need a unit, and names are limited to the characters "
+        "that DNS allows. An API server would refuse a wrong value later, in an event that nobody reads."
     ),
     fix="Write the value as the help says.",
     example=Example(
@@ -294,10 +293,10 @@ SPEC_VALUE = Rule(
 SPEC_FILE_NAME = Rule(
     "spec-file-name",
     ERROR,
-    "The file's name cannot be a job's name, or would be ignored.",
+    "The file's name is not a valid job name, or the file would be ignored.",
     why=(
-        "The file's name is the job's name, which becomes part of Kubernetes names. A file that "
-        "ends in .yml or has capitals would be left out, and nobody would notice."
+        "The file's name is the job's name, which becomes part of Kubernetes names. A file that ends in "
+        ".yml or contains capitals would be left out, and nobody would notice."
     ),
     fix=("Rename it to lower-case letters, digits and '-', ending in .yaml, or set name in the spec."),
     example=Example(
@@ -319,9 +318,9 @@ SPEC_FILE_NAME = Rule(
 SPEC_TEAM = Rule(
     "spec-team",
     ERROR,
-    "The spec belongs to another team than its folder.",
+    "The spec names a different team from its folder's.",
     why=(
-        "A folder is a team, with its namespace, quota and reviewers. A spec that claims another "
+        "A folder belongs to a team, with its namespace, quota and reviewers. A spec that claims another "
         "team would spend that team's quota."
     ),
     fix="Move the file into specs/<team>/, or remove the line.",
@@ -335,9 +334,9 @@ SPEC_TEAM = Rule(
 JOB_NAME_TWICE = Rule(
     "job-name-twice",
     ERROR,
-    "Two specs of one namespace describe the same job.",
-    why=("Both would render runs of one name, and the second would replace the first in the cluster."),
-    fix="Rename one of the files, or set name in one.",
+    "Two specs in one namespace describe the same job.",
+    why=("Both would render runs with the same name, and the second would replace the first in the cluster."),
+    fix="Rename one of the files, or set name in one of them.",
     example=Example(
         "specs/nlp/second.yaml",
         before=(
@@ -359,10 +358,10 @@ NAME_TOO_LONG = Rule(
     ERROR,
     "The job's name leaves no room for the names of its pods.",
     why=(
-        "A pod is called RUN-ENTRY-REPLICA-INDEX-xxxxx and has at most 63 characters. Trainer "
-        "accepts a longer run, and JobSet then fails to make its pods."
+        "A pod is called RUN-ENTRY-REPLICA-INDEX-xxxxx and may have at most 63 characters. Trainer "
+        "accepts a longer name, and JobSet then fails to create the pods."
     ),
-    fix="Shorten the name to what the message says.",
+    fix="Shorten the name to the length in the message.",
     example=Example(
         "specs/nlp/filings.yaml",
         before="name: a-very-long-name-that-tells-everything-about-the-job\n",
@@ -393,8 +392,8 @@ WORKSPACE_EMPTY = Rule(
     ERROR,
     "The workspace has no cluster.",
     why=(
-        "Specs are rendered per cluster. Without one nothing is checked, and nothing checked is "
-        "never success."
+        "Specs are rendered per cluster. Without one, nothing is checked, and checking nothing is never "
+        "a success."
     ),
     fix="Add overlays/<cluster>/cluster.yaml.",
     untested="the example would remove a folder; tests/rules/test_extra.py removes it.",
@@ -405,8 +404,8 @@ CATALOG_MISSING = Rule(
     ERROR,
     "There is no image catalog.",
     why=(
-        "Specs name images by a word of the catalog, which holds repository, digest and MPI. "
-        "Without it no image can be resolved."
+        "Specs refer to images by their name in the catalog, which holds the repository, digest and MPI. "
+        "Without it, no image can be resolved."
     ),
     fix="Add images/catalog.yaml.",
     untested=('the example would repeat the catalog; tests/malformed/platform.yaml has "no catalog".'),

@@ -7,11 +7,11 @@ from gangplan.rules.model import ERROR, Example, Rule
 NAMESPACE_NOT_GIVEN = Rule(
     "namespace-not-given",
     ERROR,
-    "A team takes a namespace that it was not given.",
+    "A team uses a namespace that the platform has not given it.",
     why=(
-        "Runs stand beside the secrets and service accounts of their namespace, and its roles go "
-        "to groups that the team names. So a namespace is the platform's to give. A team may use "
-        "its own name or team-<name> unasked, and what a cluster file gives it."
+        "Runs share their namespace with its secrets and service accounts, and its roles go to groups "
+        "that the team names. So only the platform can give a namespace. A team may use its own name or "
+        "team-<name> without asking, and whatever a cluster file gives it."
     ),
     fix=("Remove the line, or ask the platform for namespace: at the team's entry in the cluster file."),
     example=Example(
@@ -24,10 +24,10 @@ NAMESPACE_NOT_GIVEN = Rule(
 REGIME_NOT_EVERYWHERE = Rule(
     "regime-not-everywhere",
     ERROR,
-    "A cluster does not hold a team to a regime that another holds it to.",
+    "A cluster does not hold a team to a regime that another cluster enforces.",
     why=(
-        "Data falls under a regime wherever it is used. A team that the platform holds to a regime "
-        "on one cluster alone could take its runs to another, where nobody looks."
+        "Data falls under a regime wherever it is used. A team that is held to a regime on only one "
+        "cluster could move its runs to another, where nobody looks."
     ),
     fix=(
         "Add the regime to the team's entry in every cluster file that lists the team, or take the "
@@ -79,14 +79,13 @@ LABEL_INJECTS = Rule(
     ERROR,
     "A label asks for an identity, an injected container or an exemption.",
     why=(
-        "Webhooks read such labels on pods and hand out cloud identities "
-        "(azure.workload.identity/use), secrets (vault.hashicorp.com) or sidecars, and policy "
-        "engines and network plugins make exceptions by them. What a team's pods may be is not the "
-        "team's word."
+        "Webhooks read such labels on pods and hand out cloud identities (azure.workload.identity/use), "
+        "secrets (vault.hashicorp.com) or sidecars, and policy engines and network plugins make "
+        "exceptions by them. A team does not decide what its own pods may be."
     ),
     fix=(
-        "Remove the label. Where the platform means the run to have it, it adds the label by a "
-        "patch in the cluster's overlay."
+        "Remove the label. If the run is meant to have it, the platform adds the label with a patch in "
+        "the cluster's overlay."
     ),
     example=Example(
         "specs/nlp/filings.yaml",
@@ -98,12 +97,15 @@ LABEL_INJECTS = Rule(
 POSTURE_TOO_WEAK = Rule(
     "posture-too-weak",
     ERROR,
-    "A network posture is weaker than the platform asks of the team.",
+    "A network posture is weaker than the platform requires of the team.",
     why=(
-        "The platform says in the cluster file how closed the network of a team's runs must be at "
-        "least. A spec or a default of the team may close it further, never open it."
+        "In the cluster file, the platform sets how closed the network of a team's runs must be at "
+        "least. A spec or a team default may close it further, but never open it."
     ),
-    fix=("Leave posture out, or write one that is at least as strong: default, restricted, isolated."),
+    fix=(
+        "Leave posture out, or set one that is at least as strong; from weak to strong: default, "
+        "restricted, isolated."
+    ),
     example=Example(
         "specs/nlp/filings.yaml",
         before="network: {posture: default}\n",
@@ -121,16 +123,15 @@ POSTURE_TOO_WEAK = Rule(
 RENDERED_FOREIGN = Rule(
     "rendered-foreign",
     ERROR,
-    "Something stands in rendered/ that gangplan did not write.",
+    "rendered/ contains something that gangplan did not write.",
     why=(
-        "Whatever stands there is applied with the rights of the GitOps engine, and every pull "
-        "request of a team changes files there. So a file without gangplan's mark, a link, a copy "
-        "of the mark under another name, and an object more in a rendered file are errors."
+        "The GitOps engine applies whatever is there with its own rights, and every pull request of a "
+        "team changes files there. So a file without gangplan's mark, a link, a copy of the mark under "
+        "another name, and an extra object in a rendered file are errors."
     ),
     fix=(
-        "Remove it, or run gangplan render where it was rendered once. What a cluster is to have "
-        "beside what gangplan renders goes to a folder and an Application of its own; README.md "
-        "may stay."
+        "Remove it, or run gangplan render if it was rendered before. Anything else that a cluster needs "
+        "goes into a folder and an Application of its own. README.md may stay."
     ),
     is_verdict=True,
     example=Example(
@@ -150,12 +151,11 @@ RUN_FORGED = Rule(
     ERROR,
     "A kept run is not what was rendered.",
     why=(
-        "With --keep-runs an earlier run is taken over, and nobody looks at its file as closely as "
-        "at a spec. Its name holds a hash of what it runs; where the two do not agree, somebody "
-        "changed it by hand."
+        "--keep-runs carries over an earlier run, and nobody looks at its file as closely as at a spec. "
+        "Its name contains a hash of what it runs; when the two disagree, somebody changed it by hand."
     ),
     fix=(
-        "Take the file back from an earlier commit, or render without --keep-runs, which starts the run anew."
+        "Restore the file from an earlier commit, or render without --keep-runs, which starts the run again."
     ),
     is_verdict=True,
     untested="No example is rendered before it is judged. See tests/security/test_kept.py.",

@@ -9,12 +9,12 @@ GANG_DEADLOCK = Rule(
     ERROR,
     "Pods wait for each other, and the gang scheduler waits for all of them.",
     why=(
-        "A pod group starts no pod before all are there. A replicated job that is made only after "
-        "another one is ready, or an initializer that runs first, is never there."
+        "A pod group starts no pod until all of them exist. A replicated job that is created only after "
+        "another one is ready, or an initializer that runs first, never gets there."
     ),
     fix=(
-        "Remove podGroupPolicy from the patch. A cluster with such a scheduler has gang: "
-        "coscheduling or gang: volcano in its file, and its runs are made for it."
+        "Remove podGroupPolicy from the patch. For a cluster with such a scheduler, write gang: "
+        "coscheduling or gang: volcano in its file; gangplan then renders runs that suit it."
     ),
     is_verdict=True,
     example=Example(
@@ -35,11 +35,10 @@ GANG_DEADLOCK = Rule(
 TTL_RERUNS = Rule(
     "ttl-reruns",
     ERROR,
-    "A time to live on the JobSet makes runs start again.",
+    "A TTL on the JobSet makes runs start again.",
     why=(
-        "Trainer up to 2.3 makes the JobSet again when it is gone. 2.1 does so for every finished "
-        "run, later ones for failed runs, so that they train in a circle (trainer#2981, "
-        "trainer#3737)."
+        "Trainer up to 2.3 recreates the JobSet when it is gone. 2.1 does so for every finished run, "
+        "later versions for failed runs, which then train over and over (trainer#2981, trainer#3737)."
     ),
     fix="Remove ttlSecondsAfterFinished; state: archived in the spec cleans up.",
     is_verdict=True,
@@ -63,9 +62,9 @@ GIT_OWNED_FIELD = Rule(
     ERROR,
     "A field that Kueue or the API server owns is set in Git.",
     why=(
-        "Kueue sets suspend, its own runtime patch and, where runs go to worker clusters, "
-        "managedBy. Values in Git are put back at every sync, which stops runs or takes their "
-        "placement away; generateName cannot be applied at all."
+        "Kueue sets suspend, its own runtime patch and, where runs go to worker clusters, managedBy. "
+        "Every sync restores the values in Git, which stops runs or removes their placement; "
+        "generateName cannot be applied at all."
     ),
     fix="Remove the field from the patch.",
     is_verdict=True,
@@ -85,11 +84,10 @@ GIT_OWNED_FIELD = Rule(
 SYNC_DESTROYS = Rule(
     "sync-destroys",
     ERROR,
-    "A sync option or hook deletes what runs.",
+    "A sync option or hook deletes running work.",
     why=(
-        "Force and Replace delete an object and make it anew when anything differs, even a label. "
-        "A hook is made again at every sync. Both kill or repeat training (Argo CD 3.5, "
-        "gitops-engine)."
+        "Force and Replace delete and recreate an object when anything differs, even a label. A hook is "
+        "created again at every sync. Both kill or repeat training (Argo CD 3.5, gitops-engine)."
     ),
     fix="Remove the option; a changed run gets a new name by itself.",
     is_verdict=True,
@@ -111,12 +109,12 @@ SYNC_DESTROYS = Rule(
 QUANTITY_DRIFT = Rule(
     "quantity-drift",
     WARNING,
-    "An amount is written otherwise than the cluster writes it back.",
+    "The cluster writes an amount back in another form.",
     why=(
-        "Kubernetes turns 2000m into 2 and 1024Mi into 1Gi. A GitOps engine then sees a difference "
-        "for ever, and on a field that cannot change it tries to correct it for ever."
+        "Kubernetes turns 2000m into 2 and 1024Mi into 1Gi. A GitOps engine then always sees a "
+        "difference, and on an immutable field it never stops trying to correct it."
     ),
-    fix="Write the amount as the message says.",
+    fix="Write the amount as the message shows it.",
     example=Example(
         "patch",
         before=(
@@ -135,12 +133,12 @@ QUANTITY_DRIFT = Rule(
 ENV_OVERWRITTEN = Rule(
     "env-overwritten",
     WARNING,
-    "Trainer writes over a variable that is set here.",
+    "Trainer overwrites a variable that is set here.",
     why=(
-        "Trainer sets the hostfile and the torch rendezvous itself. In a runtime its values win "
-        "without a word, in a run Trainer before 2.3 does the same."
+        "Trainer sets the hostfile and the torch rendezvous itself. In a runtime its values silently "
+        "win; Trainer before 2.3 does the same in a run."
     ),
-    fix="Remove the variable; set it by a flag of the command.",
+    fix="Remove the variable; use a flag of the command instead.",
     example=Example(
         "patch",
         before=(
@@ -159,10 +157,10 @@ ENV_OVERWRITTEN = Rule(
 MPI_HOSTS_UNKNOWN = Rule(
     "mpi-hosts-unknown",
     ERROR,
-    "Open MPI 5 is not told where its workers are.",
+    "Open MPI 5 cannot find its workers.",
     why=(
-        "Trainer sets the variables of Open MPI 4, of which Open MPI 5 reads none. All ranks start "
-        "in the launcher, and the run completes without its workers (trainer#4028)."
+        "Trainer sets the variables of Open MPI 4, and Open MPI 5 reads none of them. All ranks start in "
+        "the launcher, and the run completes without its workers (trainer#4028)."
     ),
     fix="Leave PRTE_MCA_prte_default_hostfile in the launcher's environment.",
     is_verdict=True,
@@ -185,10 +183,10 @@ MPI_HOSTS_UNKNOWN = Rule(
 RUN_REMOVED = Rule(
     "run-removed",
     WARNING,
-    "A run leaves Git without having been archived.",
+    "A run is removed from Git without being archived.",
     why=(
-        "Removing a file does not stop a run, because runs are never pruned. It goes on holding "
-        "its GPUs, and nobody sees it in Git any more."
+        "Removing a file does not stop a run, because runs are never pruned. It keeps its GPUs, and "
+        "nobody can see it in Git any more."
     ),
     fix="Set state: archived first; remove the spec once the run is over.",
     example=Example(
@@ -217,12 +215,12 @@ RUN_REMOVED = Rule(
 RUN_REPLACED = Rule(
     "run-replaced",
     NOTE,
-    "A run leaves Git for a newer run of the same job.",
+    "A newer run of the same job replaces a run in Git.",
     why=(
-        "A changed spec is a new run with a new name. The old one is not stopped, so if it is not "
-        "over, both train and both count against the quota."
+        "A changed spec is a new run with a new name. Nothing stops the old one, so if it has not "
+        "finished, both train and both count against the quota."
     ),
-    fix="Delete the old TrainJob if it still runs, as the message says.",
+    fix="If the old run has not finished, delete its TrainJob as the message says.",
     example=Example(
         "specs/nlp/filings.yaml",
         before="workers: 8",
@@ -251,10 +249,10 @@ RUNTIME_EDITED = Rule(
 IMMUTABLE_CHANGED = Rule(
     "immutable-changed",
     ERROR,
-    "A field changed that no update may change.",
+    "A field that no update may change was changed.",
     why=(
-        "The API server answers 'field is immutable' and the sync fails again and again, with "
-        "everything behind it. Such are the queue behind a LocalQueue, the levels of a Topology, "
+        "The API server answers 'field is immutable' and the sync fails again and again, and blocks "
+        "everything behind it. Immutable are the queue behind a LocalQueue, the levels of a Topology, "
         "and most of a TrainJob since Trainer 2.2."
     ),
     fix="Give the object a new name, move what uses it, and remove the old one later.",
@@ -272,11 +270,11 @@ IMMUTABLE_CHANGED = Rule(
 QUEUE_REMOVED = Rule(
     "queue-removed",
     WARNING,
-    "A queue or flavor goes while runs use it.",
+    "A queue or flavor is removed while runs use it.",
     why=(
-        "A ClusterQueue cannot be deleted while a run holds quota in it, and a flavor not while a "
-        "queue lists it; the deletion blocks the sync. Runs that wait in a LocalQueue that is gone "
-        "are never admitted."
+        "A ClusterQueue cannot be deleted while a run holds quota in it, nor a flavor while a queue "
+        "lists it; the deletion blocks the sync. Runs that wait in a deleted LocalQueue are never "
+        "admitted."
     ),
     fix="Drain it in one commit (stopPolicy HoldAndDrain), remove it in a later one.",
     example=Example(
@@ -294,8 +292,8 @@ BASE_UNREADABLE = Rule(
     WARNING,
     "A committed file cannot be compared.",
     why=(
-        "The rendered file of the revision or of today is no stream of Kubernetes objects, for "
-        "example after a merge with conflicts. What it held cannot be judged."
+        "The rendered file, at the revision or now, is not a stream of Kubernetes objects, for example "
+        "after a merge conflict. gangplan cannot judge what it contained."
     ),
     fix="Render and commit it again.",
     untested="what gangplan renders can be read; tests/rules/test_since.py commits a conflict.",

@@ -9,16 +9,16 @@ from gangplan.rules.model import ERROR, WARNING, Echo, Example, Rule
 NETWORK_UNREACHABLE = Rule(
     "network-unreachable",
     ERROR,
-    "Something that the run needs is closed.",
+    "A connection that the run needs is denied.",
     why=(
-        "Pods that a NetworkPolicy selects may only talk where some policy opens it, at the source "
-        "and at the target. Without SSH from the launcher, the ports 1024-65535 among the ranks, "
-        "DNS or a declared endpoint the pods start, wait and end in a timeout that names no "
-        "policy. Ports are compared as ranges, so a range that lacks one port is found too."
+        "Pods that a NetworkPolicy selects may only talk where some policy allows it, at the source and "
+        "at the target. Without SSH from the launcher, the ports 1024-65535 among the ranks, DNS or a "
+        "declared endpoint, the pods start, wait and run into a timeout that names no policy. Ports are "
+        "compared as ranges, so gangplan also finds a range that lacks one port."
     ),
     fix=(
-        "Open what the finding names, or correct the patch that closes it; gangplan plan --network "
-        "shows the whole table."
+        "Allow the connection in the finding, or correct the patch that denies it; gangplan plan "
+        "--network shows the whole table."
     ),
     is_verdict=True,
     echo=Echo.RUN,
@@ -41,15 +41,14 @@ NETWORK_UNREACHABLE = Rule(
 NETWORK_OPEN = Rule(
     "network-open",
     ERROR,
-    ("The run is open to somebody who has no part in it, or reaches more than it declares."),
+    ("The run accepts connections from outsiders, or reaches more than it declares."),
     why=(
-        "Ranks of MPI trust whoever connects to them. Pods of other runs and teams must not, and "
-        "data must not leave to addresses that the spec does not name. Every label that an "
-        "outsider could carry is considered, and only the run's own side counts, because policies "
-        "of others may change. In the restricted and isolated postures this includes ports inside "
-        "the run."
+        "MPI ranks trust whoever connects to them. Pods of other runs and teams must not, and data must "
+        "not leave to addresses that the spec does not name. gangplan considers every label that an "
+        "outsider could carry, and counts only the run's own side, because other policies may change. In "
+        "the restricted and isolated postures this includes ports inside the run."
     ),
-    fix=("Narrow the rule that the finding names to pods of the run, the cluster's DNS, or declared egress."),
+    fix=("Narrow the rule in the finding to pods of the run, the cluster's DNS, or declared egress."),
     is_verdict=True,
     echo=Echo.RUN,
     waivable=True,
@@ -73,9 +72,9 @@ RDMA_BYPASSES_POLICY = Rule(
     WARNING,
     "NetworkPolicy does not see the RDMA traffic of the run.",
     why=(
-        "InfiniBand, RoCE and SR-IOV devices and secondary networks (Multus) go past the network "
-        "plugin that enforces NetworkPolicy. Whatever keeps runs apart there is set up on the "
-        "fabric. The message names every network and device of the run."
+        "InfiniBand, RoCE and SR-IOV devices and secondary networks (Multus) bypass the network plugin "
+        "that enforces NetworkPolicy. Only the fabric itself can keep runs apart there. The message "
+        "names every network and device of the run."
     ),
     fix='Keep teams apart on the fabric (partition keys, VLANs), or write rdma: "off".',
     waivable=True,

@@ -7,13 +7,13 @@ from gangplan.rules.model import ERROR, NOTE, WARNING, Echo, Example, Rule
 NO_NODE_FITS = Rule(
     "no-node-fits",
     ERROR,
-    "No node takes a pod of the run.",
+    "No node can run a pod of the run.",
     why=(
         "Kueue admits by quota and never looks at a single node. A pod that is larger than what "
-        "DaemonSets leave on a node, or that asks for labels, taints or domains that no node has, "
-        "stays pending for ever while the run holds its quota."
+        "DaemonSets leave on a node, or that requires labels, taints or domains that no node has, stays "
+        "Pending forever while the run holds its quota."
     ),
-    fix=("Ask for no more than one node has for runs, or change what the pods ask of nodes."),
+    fix=("Request no more than one node has for runs, or change what the pods require of nodes."),
     is_verdict=True,
     echo=Echo.RUN,
     example=Example(
@@ -36,11 +36,11 @@ NODES_TOO_FEW = Rule(
     ERROR,
     "Some pods of the run find no node, though the quota is enough.",
     why=(
-        "Quota is a sum over all nodes; a pod needs a node to itself with room for all that it "
-        "asks. Four nodes with 124 CPU hold 496, but only twelve workers of 36. The others stay "
-        "pending, and those that run wait for them until the run times out."
+        "Quota is a sum over all nodes; a pod needs a single node with room for everything that it "
+        "requests. Four nodes with 124 CPUs each add up to 496, but hold only twelve workers with 36. "
+        "The other workers stay Pending, and those that run wait for them until the run times out."
     ),
-    fix="Use the number of workers or the amount per worker that the message names.",
+    fix="Use the number of workers or the amount per worker from the message.",
     is_verdict=True,
     echo=Echo.RUN,
     example=Example(
@@ -56,11 +56,11 @@ NODES_TIGHT = Rule(
     WARNING,
     "The pods of the run find nodes only if kube-scheduler places them well.",
     why=(
-        "kube-scheduler places pods one after another and never moves one. By default it prefers "
-        "empty nodes, so workers that are spread can leave no node with room for a large launcher, "
-        "although packed they would."
+        "kube-scheduler places pods one after another and never moves one. By default it prefers empty "
+        "nodes, so spread-out workers can leave no node with room for a large launcher, although packed "
+        "ones would."
     ),
-    fix="Use fewer workers, or ask for less per pod.",
+    fix="Use fewer workers, or request less per pod.",
     echo=Echo.RUN,
     example=Example(
         "specs/nlp/filings.yaml",
@@ -74,11 +74,11 @@ NODES_TIGHT = Rule(
 NODES_UNJUDGED = Rule(
     "nodes-unjudged",
     NOTE,
-    "Node fit was not judged.",
+    "gangplan could not judge whether the pods fit the nodes.",
     why=(
-        "The pods ask for something that the cluster file does not tell, such as a node by its "
-        "name, or domains of a topology level whose size is not stated; or there are more ways to "
-        "place them than are tried."
+        "The pods require something that the cluster file does not describe, such as a node by its name, "
+        "or domains of a topology level whose size is not stated; or there are more ways to place them "
+        "than gangplan tries."
     ),
     fix=("State the level's nodes in cluster.yaml, or leave the choice of single nodes to the scheduler."),
     example=Example(

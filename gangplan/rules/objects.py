@@ -7,12 +7,12 @@ from gangplan.rules.model import ERROR, Echo, Example, Rule
 SCHEMA = Rule(
     "schema",
     ERROR,
-    "An object does not fit the schema of its kind.",
+    "An object does not match the schema of its kind.",
     why=(
-        "The API server of the stated version would refuse it, at sync time and for everybody. "
-        "Rendered objects fit by construction, so a patch of the overlay is to blame."
+        "The API server of the stated version would refuse it at sync time, which breaks the sync for "
+        "everybody. Rendered objects match by construction, so a patch of the overlay is to blame."
     ),
-    fix="Correct the patch that the finding names.",
+    fix="Correct the patch named in the finding.",
     is_verdict=True,
     echo=Echo.CAUSE,
     example=Example(
@@ -35,8 +35,8 @@ SCHEMA_MISSING = Rule(
     ERROR,
     "There is no schema for an object.",
     why=(
-        "What cannot be checked is not passed. A kind or version that the cluster does not serve "
-        "would fail the sync."
+        "What cannot be checked does not pass. A kind or version that the cluster does not serve would "
+        "fail the sync."
     ),
     fix="State the component's version in cluster.yaml, or use a version that is served.",
     is_verdict=True,
@@ -48,10 +48,10 @@ OBJECT_INVALID = Rule(
     ERROR,
     "Fields of an object contradict each other.",
     why=(
-        "A schema judges one field at a time. The API server, a webhook or the Job that is made "
-        "later refuses this all the same, and the user sees it only as an event."
+        "A schema judges one field at a time. The API server, a webhook or the Job that is created later "
+        "refuses this all the same, and the user sees it only as an event."
     ),
-    fix="Correct the patch that the finding names.",
+    fix="Correct the patch named in the finding.",
     is_verdict=True,
     echo=Echo.CAUSE,
     example=Example(
@@ -72,12 +72,12 @@ OBJECT_INVALID = Rule(
 QUEUE_INVALID = Rule(
     "queue-invalid",
     ERROR,
-    "A queue, cohort or flavor is refused by Kueue, or makes a queue inactive.",
+    "Kueue refuses a queue, cohort or flavor, or it makes a queue inactive.",
     why=(
-        "Kueue accepts references to what does not exist and then admits nothing in the whole "
-        "queue, without a word to those who wait."
+        "Kueue accepts references to things that do not exist, and then silently admits nothing in the "
+        "whole queue."
     ),
-    fix="Correct the patch that the finding names.",
+    fix="Correct the patch named in the finding.",
     is_verdict=True,
     echo=Echo.CAUSE,
     example=Example(
@@ -100,8 +100,8 @@ BOUNDS_UNCOVERED = Rule(
     ERROR,
     "A LimitRange adds a resource that the queue does not cover.",
     why=(
-        "The default of a LimitRange counts as a request of every container. A resource without "
-        "quota in the queue is never admitted (kueue#4848)."
+        "The default of a LimitRange counts as a request of every container. A request for a resource "
+        "without quota in the queue is never admitted (kueue#4848)."
     ),
     fix="Remove the bound, or cover the resource in the queue.",
     is_verdict=True,
@@ -125,12 +125,9 @@ BOUNDS_UNCOVERED = Rule(
 KUBECONFORM = Rule(
     "kubeconform",
     ERROR,
-    "kubeconform finds an object wrong.",
-    why=(
-        "A second judge reads the same schemas with another program, so that a mistake in one "
-        "validator is seen."
-    ),
-    fix="Report it; the embedded validator should have told it first.",
+    "kubeconform rejects an object.",
+    why=("A second program reads the same schemas, so that a mistake in one validator shows."),
+    fix="Report it as a bug: the embedded validator should have found it first.",
     is_verdict=True,
     untested=(
         "nothing passes the embedded validator and fails here; tests/tools/test_kubeconform.py has "
@@ -143,8 +140,8 @@ OVERLAY_KIND = Rule(
     ERROR,
     "The overlay is not a kustomize Component.",
     why=(
-        "A Component holds patches for objects that come from elsewhere. A Kustomization would "
-        "bring or rename objects of its own."
+        "A Component holds patches for objects that come from elsewhere. A Kustomization could add "
+        "objects of its own, or rename objects."
     ),
     fix="Write kind: Component.",
     example=Example(
@@ -160,8 +157,8 @@ OVERLAY_TRANSFORMER = Rule(
     ERROR,
     "The overlay uses a transformer that is not safe for runs.",
     why=(
-        "Prefixes and labels change names and selectors, but not the references to them inside "
-        "custom resources; a run would be cut in two."
+        "Prefixes and labels change names and selectors, but not the references to them inside custom "
+        "resources; a run would fall apart."
     ),
     fix="Use patches with JSON6902 operations.",
     example=Example(
@@ -177,8 +174,8 @@ OVERLAY_PATCH = Rule(
     ERROR,
     "A patch of the overlay cannot be used.",
     why=(
-        "Strategic merges replace whole lists of custom resources, a patch without a target has "
-        "none, and a changed name breaks references. kustomize takes all of these."
+        "Strategic merges replace whole lists of custom resources, a patch without a target applies to "
+        "nothing, and a changed name breaks references. kustomize accepts all of these."
     ),
     fix="Write a target and a list of {op, path, value} with paths that exist.",
     example=Example(
@@ -196,7 +193,9 @@ OVERLAY_NO_MATCH = Rule(
     "overlay-no-match",
     ERROR,
     "A patch matches no object of the cluster.",
-    why=("kustomize passes such a patch in silence. Whoever wrote it believes that it protects something."),
+    why=(
+        "kustomize silently accepts such a patch, and whoever wrote it believes that it protects something."
+    ),
     fix="Correct its target, or remove it.",
     example=Example(
         "patch",

@@ -9,18 +9,18 @@ from gangplan.rules.model import ERROR, WARNING, Echo, Example, Rule
 PLAN_BROKEN = Rule(
     "plan-broken",
     ERROR,
-    "A patch makes of a run what was not planned.",
+    "A patch changes what was planned for a run.",
     why=(
         "Counts, ranks, images, start order, restarts, host names, keys, probes, user, command, "
         "deadline, queue and labels of a run are proved together with its quota, its nodes and its "
-        "network. A patch that changes one of them alone makes a run that does not start, starts "
-        "twice or on other hosts, never ends, or is found by no policy. Whatever does not touch "
-        "the plan stays possible - volumes, sidecars, variables, tolerations, node selectors, "
-        "affinity, runtime classes that exist, mirrors of the same digest, larger resources, "
-        "labels and annotations of your own. Judged by reading the built objects as Trainer 2.1 to "
-        "2.3, JobSet 0.10 to 0.12 and the kubelet do."
+        "network. A patch that changes only one of them produces a run that does not start, starts twice "
+        "or on other hosts, never ends, or is matched by no policy. You can still patch whatever does "
+        "not touch the plan: volumes, sidecars, variables, tolerations, node selectors, affinity, "
+        "runtime classes that exist, mirrors of the same digest, larger resources, labels and "
+        "annotations of your own. gangplan reads the built objects as Trainer 2.1 to 2.3, JobSet 0.10 to "
+        "0.12 and the kubelet do."
     ),
-    fix="Take the operation out of the patch, and change the field that the help names.",
+    fix="Remove the operation from the patch, and change the field that the help names.",
     is_verdict=True,
     echo=Echo.PATCH,
     example=Example(
@@ -43,12 +43,11 @@ PLAN_WEAKENED = Rule(
     WARNING,
     "A patch gives a run less than was planned.",
     why=(
-        "The run starts as planned, but with less memory, shared memory or time (to run, or to "
-        "save) than its spec says, waits for a scheduler, a gate, a runtime class, a claim, a "
-        "secret or a config map of which the overlay says nothing, pays with a retry for a drained "
-        "node, is tried again where no try can succeed, or has a container beside the program that "
-        "may outlive it, so that the run is complete later than the program. Whoever reads the "
-        "spec does not see it."
+        "The run starts as planned, but with less memory, shared memory or time (to run, or to save) "
+        "than its spec says, waits for a scheduler, a gate, a runtime class, a claim, a secret or a "
+        "ConfigMap that the overlay does not mention, spends a retry on a drained node, is retried where "
+        "no attempt can succeed, or has a container beside the program that may outlive it, so that the "
+        "run completes later than the program. Nobody who reads the spec can see it."
     ),
     fix=("Change the field that the help names, so that the spec, the quota and the plan say the same."),
     echo=Echo.PATCH,

@@ -9,14 +9,13 @@ GPUS_FORGOTTEN = Rule(
     WARNING,
     ("Workers without GPUs take nodes with GPUs, because no other node is large enough."),
     why=(
-        "A spec without gpus is a CPU job, and gangplan sends it to nodes without GPUs as long as "
-        "a worker fits there. More memory or more cores than such a node has are mostly those of a "
-        "GPU job whose gpus were left out; the run would occupy GPU nodes and compute on their "
-        "CPUs."
+        "A spec without gpus is a CPU job, and gangplan sends it to nodes without GPUs as long as a "
+        "worker fits there. A job that needs more memory or cores than such a node has is mostly a GPU "
+        "job whose gpus field was left out; the run would occupy GPU nodes and compute on their CPUs."
     ),
     fix=(
-        "Write gpus, or ask for no more than a node without GPUs has; gpus: 0 says that none are "
-        "wanted, and placement: {nodePool: ...} that these nodes are."
+        "Set gpus, or request no more than a node without GPUs has. Write gpus: 0 if you want none, and "
+        "placement: {nodePool: ...} if you do want these nodes."
     ),
     waivable=True,
     example=Example(

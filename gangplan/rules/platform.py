@@ -7,11 +7,11 @@ from gangplan.rules.model import ERROR, WARNING, Example, Rule
 SPOT_IN_PROD = Rule(
     "spot-in-prod",
     WARNING,
-    "A run of a production cluster is on spot nodes.",
+    "A run on a production cluster uses spot nodes.",
     why=(
-        "Spot nodes cost less because the provider takes them back at any time. Work that others "
-        "wait for then takes as long as the market wants. A run of priority low says that it can "
-        "wait, and is not told of."
+        "Spot nodes cost less because the provider can take them back at any time. Work that others wait "
+        "for then takes as long as the market wants. A run with priority low says that it can wait, and "
+        "is not reported."
     ),
     fix="Leave out capacity: spot, or write priority: low.",
     waivable=True,
@@ -25,16 +25,15 @@ SPOT_IN_PROD = Rule(
 CHECKPOINT_MISSING = Rule(
     "checkpoint-missing",
     WARNING,
-    "A run that may take longer than 24 hours saves nothing on the way.",
+    "A run that may take longer than 24 hours saves no checkpoints.",
     why=(
-        "Over days a node fails, somebody more urgent preempts the run, or its timeout ends it; "
-        "all of its GPU-hours are then lost. The limit is that of a plain run (24 hours; beyond it "
-        "a run asks for extendedTimeout or has the profile large). Where the run mounts a claim "
-        "that it can write, or has a bucket, its program may save there on its own, and it is only "
-        "a note."
+        "Over several days, a node fails, a more urgent run preempts this one, or its timeout ends it, "
+        "and all of its GPU-hours are lost. The limit is that of a plain run (24 hours; longer runs need "
+        "extendedTimeout or the profile large). If the run mounts a claim that it can write, or has a "
+        "bucket, its program may save there on its own, so the finding is only a note."
     ),
     fix=(
-        "Add checkpoint: {to: CLAIM}, and have the program save to CHECKPOINT_DIR every "
+        "Add checkpoint: {to: CLAIM}, and make the program save to CHECKPOINT_DIR every "
         "CHECKPOINT_INTERVAL steps."
     ),
     waivable=True,
@@ -48,13 +47,13 @@ CHECKPOINT_MISSING = Rule(
 WEIGHT_OMITTED = Rule(
     "weight-omitted",
     WARNING,
-    "A team states no weight, and those beside it count in another unit.",
+    "A team states no weight, and the teams beside it use much larger ones.",
     why=(
-        "A weight that is left out is 1 (Kueue's own default, too). Beside 32, 32 and 16 that is "
-        "an 81st of what is shared, and nobody wrote it. Told where it is less than half of the "
-        "least of the stated weights that it competes with."
+        "An omitted weight is 1 (as in Kueue). Beside 32, 32 and 16, that is 1/81 of what is shared, and "
+        "nobody chose it. gangplan reports it when 1 is less than half of the smallest stated weight "
+        "that it competes with."
     ),
-    fix="Give the team its weight; 1 when it is meant.",
+    fix="Give the team a weight; write 1 if that is what you mean.",
     waivable=True,
     example=Example(
         "overlays/lab/cluster.yaml",
@@ -70,9 +69,9 @@ IMAGE_NOT_FIPS = Rule(
     WARNING,
     "The cluster runs in FIPS mode, and the image is not built for it.",
     why=(
-        "In FIPS mode only validated cryptography may be used. The libraries of another image are "
-        "not validated, and some of their ciphers and hashes fail at run time. On clusters with "
-        "the pack images the policy image-fips refuses it instead."
+        "In FIPS mode only validated cryptography may be used. The libraries of another image are not "
+        "validated, and some of their ciphers and hashes fail at run time. On clusters with the pack "
+        "images, the policy image-fips refuses it instead."
     ),
     fix="Use an image that the catalog marks with fips: true.",
     waivable=True,
@@ -90,9 +89,9 @@ PROXY_ADDRESS_UNKNOWN = Rule(
     WARNING,
     "Network policies cannot open the proxy, because only its name is known.",
     why=(
-        "A NetworkPolicy opens addresses and pods. Runs that ask for the internet are told of the "
-        "proxy (HTTP_PROXY, HTTPS_PROXY), and where its address is not known their own policy "
-        "denies it, so every request hangs until it times out."
+        "A NetworkPolicy can only allow addresses and pods. Runs that ask for the internet get the "
+        "proxy's name (HTTP_PROXY, HTTPS_PROXY). If gangplan does not know its address, their own policy "
+        "denies it, and every request hangs until it times out."
     ),
     fix="Add the proxy's own addresses: proxy: {addresses: [10.1.2.3/32], ...}.",
     waivable=True,
@@ -113,13 +112,13 @@ PROXY_ADDRESS_UNKNOWN = Rule(
 PROXY_CLOSED = Rule(
     "proxy-closed",
     WARNING,
-    "The program is told to use a proxy that its policies deny.",
+    "The program is set to use a proxy that its network policies deny.",
     why=(
-        "HTTP_PROXY, HTTPS_PROXY and ALL_PROXY send every request of curl, Python and Go to the "
-        "proxy. The run's network policies open only what network.egress names; everything else "
-        "hangs until it times out, requests to stores that are open included."
+        "HTTP_PROXY, HTTPS_PROXY and ALL_PROXY send every request of curl, Python and Go to the proxy. "
+        "The run's network policies allow only what network.egress names; every other request hangs "
+        "until it times out, even those to stores that are allowed."
     ),
-    fix=("Name an endpoint whose addresses hold the proxy in network.egress, or remove the variable."),
+    fix=("In network.egress, name an endpoint whose addresses include the proxy, or remove the variable."),
     waivable=True,
     example=Example(
         "specs/nlp/filings.yaml",
@@ -133,9 +132,9 @@ CLAIM_ZONE = Rule(
     ERROR,
     "A claim is made in one zone, and the run's pods are in another.",
     why=(
-        "A disk of one zone carries a node affinity, and the scheduler places its pods nowhere "
-        "else. With a node selector for another zone there is no node left, so the run is "
-        "admitted, holds its quota and stays Pending."
+        "A zonal disk carries a node affinity, and the scheduler places its pods nowhere else. With a "
+        "node selector for another zone, no node is left, so the run is admitted, holds its quota and "
+        "stays Pending."
     ),
     fix="Use a pool in the zone of the storage class, or a class without a zone.",
     example=Example(
@@ -168,12 +167,12 @@ CLAIM_ZONE = Rule(
 MONITORING_LABEL_ENFORCED = Rule(
     "monitoring-label-enforced",
     WARNING,
-    "OpenShift narrows the alert rules to a namespace in which no run is.",
+    "OpenShift narrows the alert rules to a namespace that contains no runs.",
     why=(
-        "User-workload monitoring adds the label namespace, with the namespace of the rule itself, "
-        "to everything that a PrometheusRule reads, unless its configuration lists that namespace "
-        "in namespacesWithoutLabelEnforcement. Runs are in the namespaces of their teams, so all "
-        "of our rules evaluate to nothing, without an error anywhere."
+        "User-workload monitoring adds the label namespace, with the namespace of the rule itself, to "
+        "everything that a PrometheusRule reads, unless its configuration lists that namespace in "
+        "namespacesWithoutLabelEnforcement. Runs live in the namespaces of their teams, so none of "
+        "gangplan's rules match anything, without an error anywhere."
     ),
     fix=(
         "List the namespace in user-workload-monitoring-config, then write monitoring: {allNamespaces: true}."
@@ -193,9 +192,9 @@ MONITORING_MOVED = Rule(
     WARNING,
     "A label moves a team's namespace to the platform's own Prometheus.",
     why=(
-        "On OpenShift the label openshift.io/cluster-monitoring is for components of the platform. "
-        "With it, user-workload monitoring leaves the namespace alone, so what a team measures of "
-        "its own runs is gone, and the platform's Prometheus has to carry it."
+        "On OpenShift the label openshift.io/cluster-monitoring is for platform components. With it, "
+        "user-workload monitoring ignores the namespace, so the team loses the metrics of its own runs, "
+        "and the platform's Prometheus carries the load."
     ),
     fix="Remove the label from the overlay's patch.",
     waivable=True,
@@ -217,11 +216,11 @@ MONITORING_MOVED = Rule(
 ADMITTED_ELSEWHERE = Rule(
     "admitted-elsewhere",
     WARNING,
-    "Kueue would admit the run on another pool than the one it is planned on.",
+    "Kueue would admit the run to a pool other than the planned one.",
     why=(
-        "Kueue takes the first flavor of the queue that has room and whose node labels the pods do "
-        "not contradict. Pods of a pool without labels contradict none, so a CPU run that finds "
-        "its pool's quota too small goes to GPU nodes and spends their quota, without a word."
+        "Kueue takes the queue's first flavor that has room and whose node labels the pods do not "
+        "contradict. Pods for a pool without labels contradict none, so a CPU run whose pool has too "
+        "little quota silently goes to GPU nodes and spends their quota."
     ),
     fix="Give each pool a label of its own.",
     waivable=True,

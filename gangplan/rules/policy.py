@@ -10,11 +10,11 @@ from gangplan.rules.model import ERROR, WARNING, Example, Rule
 POLICY_INVALID = Rule(
     "policy-invalid",
     ERROR,
-    ("A policy, a binding or a parameter object is not one that the API server would take."),
+    ("The API server would refuse a policy, a binding or a parameter object."),
     why=(
-        "A sync would fail on it, and what it was meant to hold back would get in until somebody "
-        "looks. The checks are those of Kubernetes 1.34, at the line of the field; data of a "
-        "ConfigMap is text only."
+        "A sync would fail on it, and what it was meant to refuse would get in until somebody notices. "
+        "The checks are those of Kubernetes 1.34, reported at the line of the field. ConfigMap data is "
+        "text only."
     ),
     fix="Correct the field.",
     example=Example(
@@ -62,10 +62,10 @@ POLICY_EXPRESSION = Rule(
     ERROR,
     "An expression of a policy does not compile.",
     why=(
-        "The API server type-checks expressions when a policy is created and refuses it as a "
-        "whole. An untyped check in CI would let it pass, and the policy would never be in force."
+        "The API server type-checks expressions when a policy is created, and refuses the whole policy "
+        "if one fails. An untyped check in CI would let it pass, and the policy would never be in force."
     ),
-    fix=("Correct the expression; the message is the server's, the column that of the mistake."),
+    fix=("Correct the expression; the message is the API server's, and the column is that of the mistake."),
     example=Example(
         "policies/own.yaml",
         before=(
@@ -111,8 +111,8 @@ POLICY_VERSION = Rule(
     ERROR,
     "A policy needs a newer Kubernetes than the cluster has.",
     why=(
-        "Each minor of Kubernetes brings functions of its own, and a server takes into new "
-        "policies only those that the minor before it has too, so that it can be rolled back."
+        "Each Kubernetes minor adds functions, and a server accepts in new policies only those that the "
+        "previous minor also has, so that it can be rolled back."
     ),
     fix=("Write the expression without the newer function, or keep the policy off this cluster."),
     example=Example(
@@ -158,10 +158,10 @@ POLICY_VERSION = Rule(
 POLICY_INERT = Rule(
     "policy-inert",
     WARNING,
-    ("A policy has no binding, a binding no policy, or a policy is about resources that do not exist."),
+    ("A policy has no binding, a binding has no policy, or a policy matches resources that do not exist."),
     why=(
-        "Kubernetes takes all of these without a word, and none of them does anything. It is "
-        "nearly always a misspelt name, or one that was changed on one side."
+        "Kubernetes silently accepts all of these, and none of them does anything. Nearly always a name "
+        "is misspelt, or was changed on only one side."
     ),
     fix=(
         "Make policyName and the policy's name agree, add the missing half, or write the resource "
@@ -208,10 +208,9 @@ POLICY_UNDECIDED = Rule(
     "A policy cannot be judged without the cluster.",
     why=(
         "It asks for labels of a namespace that gangplan does not render, for what a user may do "
-        "(authorizer), or for another version of the object. Taking it for followed would be a "
-        "guess."
+        "(authorizer), or for another version of the object. Assuming that it passes would be a guess."
     ),
-    fix="Judge it in the cluster, or write it so that the objects in Git are enough.",
+    fix="Check it in the cluster, or rewrite it so that the objects in Git are enough.",
     example=Example(
         "policies/own.yaml",
         before=(
@@ -257,8 +256,8 @@ POLICY_UNKNOWN = Rule(
     ERROR,
     "A cluster names a policy pack, a policy or a parameter that does not exist.",
     why=(
-        "A misspelt pack would hold nobody back, and a misspelt parameter would leave the default "
-        "in force. Both would look as if they were there."
+        "A misspelt pack would enforce nothing, and a misspelt parameter would leave the default in "
+        "force. Both would look as if they were in effect."
     ),
     fix="Correct the name; gangplan policy list shows packs and policies.",
     example=Example(
@@ -271,13 +270,12 @@ POLICY_UNKNOWN = Rule(
 POLICY_PARAM = Rule(
     "policy-param",
     ERROR,
-    "A parameter of a policy is of another kind than its default.",
+    "A parameter of a policy has a different type from its default.",
     why=(
-        "Expressions turn parameters into numbers and lists. A word where a number belongs makes "
-        "every evaluation fail, and a policy that fails closes the cluster to everybody it is "
-        "about."
+        "Expressions turn parameters into numbers and lists. A word where a number belongs makes every "
+        "evaluation fail, and a policy that fails refuses everything that it matches."
     ),
-    fix="Write a value of the same kind as the pack's default; docs/policies.md shows it.",
+    fix="Write a value of the same type as the pack's default, which docs/policies.md shows.",
     example=Example(
         "overlays/lab/cluster.yaml",
         before="policies: {packs: [lifecycle], params: {run-deadline: {seconds: lots}}}\n",
@@ -290,11 +288,11 @@ POLICY_FILE_IGNORED = Rule(
     ERROR,
     "A file in policies/ would not be read.",
     why=(
-        "Whoever wrote it believes that it holds. Read are policies/*.yaml, packs (folders with a "
-        "pack.yaml and their tests/), policies/tests/*.yaml and policies/waivers/*.yaml, nothing "
-        "deeper and no other ending."
+        "Whoever wrote it believes that it is in force. gangplan reads policies/*.yaml, packs (folders "
+        "with a pack.yaml and their tests/), policies/tests/*.yaml and policies/waivers/*.yaml; nothing "
+        "deeper, and no other extension."
     ),
-    fix="Move the file to where it is read, or let its name end in .yaml.",
+    fix="Move the file to one of these places, or rename it to end in .yaml.",
     example=Example(
         "policies/ours/short-names.yaml",
         before="kind: ValidatingAdmissionPolicy\n",
@@ -308,9 +306,9 @@ PACK_INVALID = Rule(
     ERROR,
     "A policy pack and its files do not agree, or a name in it is taken.",
     why=(
-        "A policy that pack.yaml does not list, or lists without a file, would not be in force on "
-        "any cluster that asks for the pack. A policy or pack with the name of another would take "
-        "its place, and a rule of security would be gone without a word."
+        "A policy that pack.yaml does not list, or lists without a file, would not be in force on any "
+        "cluster that asks for the pack. A policy or pack with the name of another would take its place, "
+        "and a security rule would silently disappear."
     ),
     fix=(
         "List each file of the pack under policies in its pack.yaml, by the name of the policy in "
@@ -333,9 +331,9 @@ PACK_INVALID = Rule(
 POLICY_CASE = Rule(
     "policy-case",
     ERROR,
-    "A case of a policy ends otherwise than it should.",
+    "A test case of a policy fails.",
     why=(
-        "Cases are the memory of what a policy is for. When one fails, the policy changed its "
+        "Cases are the memory of what a policy is for. When one fails, the policy has changed its "
         "meaning, or the case never meant what its name says."
     ),
     fix="Correct the policy, or the case with its message.",
@@ -345,10 +343,10 @@ POLICY_CASE = Rule(
 POLICY_UNTESTED = Rule(
     "policy-untested",
     WARNING,
-    "A policy has no cases.",
+    "A policy has no test cases.",
     why=(
-        "Nobody knows whether it refuses what it should, and lets through what it should, until it "
-        "stands in the way of somebody."
+        "Nobody knows whether it refuses what it should and allows what it should, until it gets in "
+        "somebody's way."
     ),
     fix="Add tests/<policy>.<case>.allow.yaml and .deny.yaml beside it.",
     untested="only `gangplan policy test` tells it; tests/policy/test_commands.py shows it.",
@@ -359,9 +357,9 @@ CRD_RULE = Rule(
     ERROR,
     "An object breaks a rule of its CRD.",
     why=(
-        "Trainer, JobSet and Kueue carry rules in their CRDs that the API server evaluates at "
-        "every write; a sync fails on a breach. For a change (--base) there are rules about what "
-        "may never change."
+        "Trainer, JobSet and Kueue have rules in their CRDs that the API server evaluates at every "
+        "write; a breach fails the sync. For changes (--base), there are also rules about what may never "
+        "change."
     ),
     fix="Follow the rule that the help line shows; what may not change needs a new name.",
     is_verdict=True,
@@ -374,12 +372,12 @@ CRD_RULE = Rule(
 CRD_UNREADABLE = Rule(
     "crd-unreadable",
     ERROR,
-    "A file in schemas/ is not a CRD that was taken in.",
+    "A file in schemas/ is not an imported CRD.",
     why=(
-        "Checks by the cluster's own CRDs would silently fall back to nothing for the kinds in it. "
-        "The files are written by gangplan and not meant to be edited."
+        "For the kinds in it, checks against the cluster's own CRDs would silently be skipped. gangplan "
+        "writes these files; they are not meant to be edited."
     ),
-    fix="Take the CRD in again with gangplan schema import, or remove the file.",
+    fix="Import the CRD again with gangplan schema import, or remove the file.",
     example=Example(
         "schemas/example.com/widgets.json",
         before="{}\n",

@@ -9,8 +9,8 @@ COHORT_UNKNOWN = Rule(
     ERROR,
     "The cohort is not declared.",
     why=(
-        "Kueue makes a cohort of any name that a queue mentions. A typo is a cohort of one, which "
-        "never borrows."
+        "Kueue creates a cohort for any name that a queue mentions. A typo becomes a cohort of one, "
+        "which never borrows."
     ),
     fix="Correct the name, or declare the cohort.",
     example=Example(
@@ -25,8 +25,8 @@ COHORT_UNKNOWN = Rule(
 COHORT_MISSING = Rule(
     "cohort-missing",
     ERROR,
-    "A team is in no cohort where the cluster has several.",
-    why="It would be alone, and could neither lend nor borrow, which is seldom meant.",
+    "A team is in no cohort, although the cluster has several.",
+    why="The team would be alone and could neither lend nor borrow, which is seldom intended.",
     fix="Name one of the cohorts.",
     example=Example(
         "overlays/lab/cluster.yaml",
@@ -40,8 +40,8 @@ COHORT_MISSING = Rule(
 COHORT_CIRCLE = Rule(
     "cohort-circle",
     ERROR,
-    "Cohorts stand above each other in a circle.",
-    why="Kueue accepts a circle and makes every queue in it inactive.",
+    "The parents of cohorts form a cycle.",
+    why="Kueue accepts such a cycle and makes every queue in it inactive.",
     fix="Remove one of the parents.",
     example=Example(
         "overlays/lab/cluster.yaml",
@@ -56,7 +56,7 @@ COHORT_ROOT_LIMIT = Rule(
     "cohort-root-limit",
     ERROR,
     "A cohort without a parent has a limit for borrowing or lending.",
-    why="There is nobody above it to borrow from or lend to; Kueue refuses the limit.",
+    why="There is nothing above it to borrow from or lend to, and Kueue refuses the limit.",
     fix="Remove the limit, or name a parent.",
     example=Example(
         "overlays/lab/cluster.yaml",
@@ -70,7 +70,7 @@ COHORT_ROOT_LIMIT = Rule(
 COHORT_EMPTY = Rule(
     "cohort-empty",
     WARNING,
-    "Nobody is in the cohort.",
+    "The cohort has no members.",
     why=(
         "A cohort without queues and without cohorts below it does nothing. It is a leftover or a "
         "typo elsewhere."
@@ -89,8 +89,8 @@ QUOTA_EMPTY = Rule(
     "quota-empty",
     ERROR,
     "A quota names no pool.",
-    why=("A queue without a single flavor admits nothing at all, and its runs wait without being told."),
-    fix="Name a pool with what the team may use of it, or remove quota to share all.",
+    why=("A queue without a single flavor admits nothing at all, and its runs wait without any message."),
+    fix="Name a pool and how much of it the team may use, or remove quota to share everything.",
     example=Example(
         "overlays/lab/cluster.yaml",
         before="quota: {}",
@@ -104,11 +104,11 @@ QUOTA_EMPTY = Rule(
 QUOTA_MEASURE = Rule(
     "quota-measure",
     ERROR,
-    "A quota is stated in what its pool is not measured by.",
+    "A quota uses the wrong measure for its pool.",
     why=(
-        "A pool with GPUs is shared by GPUs, one without by cores; the rest follows in proportion. "
-        "Other words would leave the resource that decides without a quota, and Kueue admits "
-        "nothing then."
+        "A pool with GPUs is divided by GPUs, one without by cores; everything else follows in "
+        "proportion. Any other measure would leave the deciding resource without a quota, and Kueue "
+        "would admit nothing."
     ),
     fix="State gpus for pools with GPUs and cpu for the others.",
     example=Example(
@@ -123,12 +123,12 @@ QUOTA_MEASURE = Rule(
 QUOTA_POOL_MISSING = Rule(
     "quota-pool-missing",
     ERROR,
-    "A limit is set for a pool in which there is no quota.",
+    "A limit is set for a pool in which the team has no quota.",
     why=(
-        "Kueue reads limits inside a flavor's quota. Without the flavor in the queue nothing can "
-        "be borrowed there."
+        "Kueue reads limits inside a flavor's quota. Without the flavor in the queue, nothing can be "
+        "borrowed there."
     ),
-    fix="Add the pool to quota, with gpus: 0 if nothing of it is the team's own.",
+    fix="Add the pool to quota, with gpus: 0 if the team owns none of it.",
     example=Example(
         "overlays/lab/cluster.yaml",
         before=("quota: {cpu: {cpu: 60}, h100: {gpus: 8}}\n    borrow: {a100: {gpus: 8}}"),
@@ -141,9 +141,9 @@ QUOTA_POOL_MISSING = Rule(
 LEND_OVER_QUOTA = Rule(
     "lend-over-quota",
     ERROR,
-    "More is lent than there is.",
+    "A team lends more than its quota.",
     why=("Kueue refuses a lendingLimit above the nominal quota, and the whole sync of the platform fails."),
-    fix="Lower lend to the quota, or leave it out to lend all.",
+    fix="Lower lend to the quota, or leave it out to lend everything.",
     example=Example(
         "overlays/lab/cluster.yaml",
         before=("lend: {h100: {gpus: 17}}\n    hard"),
@@ -158,7 +158,7 @@ QUOTA_OVER_CAPACITY = Rule(
     ERROR,
     "The quotas of a pool add up to more than its nodes have.",
     why=(
-        "What is promised twice is admitted twice, and the second run's pods stay Pending while it "
+        "Quota that is promised twice admits two runs, and the second run's pods stay Pending while it "
         "holds its quota."
     ),
     fix="Lower a quota, or set overcommit: true to promise more on purpose.",
@@ -195,9 +195,7 @@ QUOTA_UNUSED = Rule(
     "quota-unused",
     NOTE,
     "Some of a pool belongs to no team.",
-    why=(
-        "Kueue admits by quota, so what no quota covers is never used by runs, however long the queues are."
-    ),
+    why=("Kueue admits by quota, so runs never use what no quota covers, however long the queues are."),
     fix="Give it to a team or a cohort.",
     example=Example(
         "overlays/lab/cluster.yaml",
@@ -211,8 +209,8 @@ QUOTA_UNUSED = Rule(
 QUOTA_NEARLY_USED = Rule(
     "quota-nearly-used",
     WARNING,
-    "A team uses nine tenths of its quota or more.",
-    why=("The next run of the team will wait. A snapshot of what is used shows it before anybody complains."),
+    "A team uses 90% of its quota or more.",
+    why=("The next run of the team will wait. A snapshot of the usage shows it before anybody complains."),
     fix="Raise the quota, or expect runs to wait.",
     untested="it needs a snapshot of a cluster; tests/test_five_teams.py writes one.",
 )
@@ -222,8 +220,8 @@ TEAM_SHARE = Rule(
     ERROR,
     "A team may hold more of the cluster than the cluster's policy allows.",
     why=(
-        "limits.teamShare bounds what one team can reach with all it may borrow, so that nobody "
-        "can take the whole cluster."
+        "limits.teamShare limits what one team can reach with everything that it may borrow, so that "
+        "nobody can take the whole cluster."
     ),
     fix="Lower quota or borrow of the team, or raise teamShare.",
     is_verdict=True,
@@ -260,7 +258,7 @@ HARD_QUOTA_BELOW_QUEUE = Rule(
 QUEUE_NAME_TWICE = Rule(
     "queue-name-twice",
     ERROR,
-    "Two teams have one ClusterQueue.",
+    "Two teams have the same ClusterQueue.",
     why=("They would share one quota, and the second team's objects would replace the first's."),
     fix="Give each team a queue of its own.",
     example=Example(
@@ -292,7 +290,7 @@ PREEMPTION_UNUSED = Rule(
     "preemption-unused",
     WARNING,
     "A setting of preemption has no effect under fair sharing.",
-    why=("Fair sharing decides by shares who gives back; Kueue then leaves borrowWithinCohort aside."),
+    why=("Fair sharing decides by share who gives quota back; Kueue then ignores borrowWithinCohort."),
     fix="Remove it, or switch fair sharing off.",
     example=Example(
         "overlays/lab/cluster.yaml",
@@ -306,7 +304,7 @@ PREEMPTION_UNUSED = Rule(
 RECLAIM_NEVER = Rule(
     "reclaim-never",
     WARNING,
-    "Lent quota never comes back before the borrower is done.",
+    "Lent quota does not come back until the borrower has finished.",
     why=("A team whose quota is borrowed waits until the borrower's run ends, which may be days."),
     fix="Use reclaimWithinCohort: Any or LowerPriority.",
     example=Example(
@@ -321,10 +319,10 @@ RECLAIM_NEVER = Rule(
 WEIGHT_NOBODY = Rule(
     "weight-nobody",
     ERROR,
-    "What is left of a pool is shared among teams that all weigh nothing.",
+    "The rest of a pool is shared among teams whose weights are all 0.",
     why=(
-        "Without stated quotas a pool is divided by weight. Among weights of zero nobody gets "
-        "anything, and no run is ever admitted."
+        "Without stated quotas, a pool is divided by weight. If all weights are 0, nobody gets anything, "
+        "and no run is ever admitted."
     ),
     fix="Give one of the teams a weight above 0, or state quotas.",
     example=Example(

@@ -9,9 +9,9 @@ GRACE_PERIOD = Rule(
     ERROR,
     "The grace period is too short or too long.",
     why=(
-        "After SIGTERM every rank may go on for this long to save what it has. In less than half a "
-        "minute no checkpoint of a large model is written; for more than an hour the GPUs would be "
-        "kept from whoever was promised them."
+        "After SIGTERM, every rank has this long to save its work. Less than 30 seconds is not enough to "
+        "write a checkpoint of a large model; more than an hour keeps the GPUs from whoever was promised "
+        "them."
     ),
     fix="Write gracePeriod: 2m, or any time from 30s to 1h.",
     example=Example(
@@ -26,10 +26,10 @@ LAUNCHER_DEEPSPEED = Rule(
     ERROR,
     "DeepSpeed's own launcher does not work from a pod that runs ranks.",
     why=(
-        "The deepspeed command reaches every host by SSH, its own included. A launcher that is one "
-        "of the workers runs no SSH server, so the run would wait for itself."
+        "The deepspeed command reaches every host by SSH, including its own. A launcher that is one of "
+        "the workers runs no SSH server, so the run would wait for itself."
     ),
-    fix="Remove runsRanks, or write the program without deepspeed before it.",
+    fix="Remove runsRanks, or write the program without deepspeed in front of it.",
     example=Example(
         "specs/nlp/filings.yaml",
         before="launcher: {runsRanks: true}\n",
@@ -47,8 +47,11 @@ LAUNCHER_DEEPSPEED = Rule(
 RDMA_WITH_TCP = Rule(
     "rdma-with-tcp",
     ERROR,
-    "RDMA devices are asked for and kept unused.",
-    why=("With transport tcp MPI and NCCL touch no fast fabric. The devices would be reserved for nothing."),
+    "RDMA devices are requested but stay unused.",
+    why=(
+        "With transport tcp, MPI and NCCL do not use a fast fabric. The devices would be reserved for "
+        "nothing."
+    ),
     fix="Remove one of the two.",
     example=Example(
         "specs/nlp/filings.yaml",
@@ -62,9 +65,9 @@ RDMA_DEVICES = Rule(
     ERROR,
     "A worker asks for more RDMA devices than a node has.",
     why=(
-        "No node of the pool could ever take such a worker. The cluster file says how many devices "
-        "the plugin offers on each node, as count of rdma, for each rail; of a resource that is "
-        "shared, a worker can use one."
+        "No node of the pool could ever take such a worker. The cluster file states how many devices the "
+        "plugin offers on each node, as count of rdma, for each rail. Of a shared resource, a worker can "
+        "use one."
     ),
     fix="Write rdma: all, or a smaller number.",
     example=Example(

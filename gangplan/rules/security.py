@@ -7,13 +7,13 @@ from gangplan.rules.model import ERROR, WARNING, Echo, Example, Rule
 SECRET_LITERAL = Rule(
     "secret-literal",
     ERROR,
-    "A secret stands in a file.",
+    "A file contains a secret.",
     why=(
-        "Whoever reads Git reads it, today and in every clone, and removing the line does not "
-        "remove it from history. Tokens are told by their form, passwords by the name of their "
-        "variable; the finding shows no letter of it, and not how long it is."
+        "Everybody who can read the repository can read it, now and in every clone, and removing the "
+        "line does not remove it from history. gangplan recognises tokens by their form and passwords by "
+        "the name of their variable. The finding shows no character of the secret, nor its length."
     ),
-    fix="Revoke it, and name a secret instead: secrets: {env: {NAME: SECRET/KEY}}.",
+    fix="Revoke it, and refer to a Kubernetes secret instead: secrets: {env: {NAME: SECRET/KEY}}.",
     is_verdict=True,
     example=Example(
         "specs/nlp/filings.yaml",
@@ -27,11 +27,14 @@ SECRET_SUSPECTED = Rule(
     WARNING,
     "A text looks like a key or a token.",
     why=(
-        "It has random letters of both cases and digits, which nobody writes by hand, under a name "
-        "that says nothing. Certificates, public keys, digests and checksums are known and not "
-        "told. The finding shows no letter of it."
+        "It has random letters of both cases and digits, which nobody writes by hand, under a name that "
+        "says nothing. Certificates, public keys, digests and checksums are recognised and not reported. "
+        "The finding shows no character of the text."
     ),
-    fix=("Name a secret instead if it is one: secrets: {env: {NAME: SECRET/KEY}}. Leave it if it is public."),
+    fix=(
+        "If it is a secret, refer to a Kubernetes secret instead: secrets: {env: {NAME: SECRET/KEY}}. If "
+        "it is public, leave it."
+    ),
     example=Example(
         "specs/nlp/filings.yaml",
         before="env: {SERVICE: Zq8Lw3vTn7Rk2Xp9Bs4Hd6Ym1Cg5Jf0A}\n",
@@ -45,8 +48,8 @@ LABEL_RESERVED = Rule(
     "A spec sets a label that belongs to the platform.",
     why=(
         "Runs are found, queued, isolated and counted by labels of gangplan, Kueue, JobSet and "
-        "Kubernetes. With the label of another run or queue, network policies would open for it, "
-        "and its use would be booked elsewhere."
+        "Kubernetes. With the label of another run or queue, network policies would let it through, and "
+        "its usage would be charged elsewhere."
     ),
     fix="Use a prefix of your own, such as example.com/project.",
     example=Example(
@@ -61,9 +64,9 @@ POD_SECURITY = Rule(
     ERROR,
     "The namespace refuses the pods of the run.",
     why=(
-        "Namespaces of teams enforce a Pod Security level. The run is admitted and holds its "
-        "quota, but a pod with a path or network of its host, more capabilities or root is refused "
-        "when it is to be made, and only an event says so."
+        "Namespaces of teams enforce a Pod Security level. The run is admitted and holds its quota, but "
+        "a pod that uses its host's paths or network, extra capabilities or root is refused when it is "
+        "created, and only an event says so."
     ),
     fix="Remove what the message names from the overlay's patch.",
     is_verdict=True,
@@ -88,11 +91,11 @@ RIGHTS_TOO_WIDE = Rule(
     ERROR,
     "A patch gives more rights than anybody needs.",
     why=(
-        "Wildcards, the verbs bind, escalate and impersonate, groups that hold everybody, and a "
-        "namespace without its Pod Security level undo the isolation of teams. What an overlay "
-        "gives away no reviewer of a spec sees."
+        "Wildcards, the verbs bind, escalate and impersonate, groups that contain everybody, and a "
+        "namespace without its Pod Security level undo the isolation of teams. No reviewer of a spec "
+        "sees what an overlay gives away."
     ),
-    fix="Name the rights that are needed, or remove the patch.",
+    fix="List only the rights that are needed, or remove the patch.",
     is_verdict=True,
     waivable=True,
     example=Example(
@@ -113,15 +116,15 @@ RIGHTS_TOO_WIDE = Rule(
 COMPLIANCE_NOT_ENFORCED = Rule(
     "compliance-not-enforced",
     ERROR,
-    "The data falls under a regime that the cluster does not hold runs to.",
+    "The data falls under a regime that the cluster does not enforce.",
     why=(
-        "A regime (compliance) or a residency is kept by the policies of the pack of that name, in "
-        "the pull request and at the API server. On a cluster that does not list the pack nothing "
-        "would hold the run to it, and a pass would mean nothing."
+        "A regime (compliance) or a residency is enforced by the policies of the pack of that name, in "
+        "the pull request and at the API server. On a cluster that does not list the pack, nothing would "
+        "enforce it, and a pass would mean nothing."
     ),
     fix=(
-        "Choose a cluster that lists the pack, or ask its owner to add it under policies: {packs: "
-        "[...]} of the cluster's file."
+        "Choose a cluster that lists the pack, or ask its owner to add it under policies: {packs: [...]} "
+        "in the cluster's file."
     ),
     example=Example(
         "overlays/lab/cluster.yaml",
@@ -137,9 +140,8 @@ SCAN_UNREADABLE = Rule(
     ERROR,
     "A scan report says nothing about any image.",
     why=(
-        "Reports of Trivy and Clair below images/scans/ are the evidence that the policy "
-        "image-scan judges by. A file that is no such report, or names no digest, would be taken "
-        "for evidence by whoever sees it there."
+        "Reports of Trivy and Clair below images/scans/ are the evidence for the policy image-scan. "
+        "People would take a file that is no such report, or that names no digest, for evidence."
     ),
     fix=(
         "Write the report with `trivy image --format json IMAGE@DIGEST` or `clairctl report --out "

@@ -8,8 +8,8 @@ IMAGE_MISSING = Rule(
     "image-missing",
     ERROR,
     "Neither the spec nor its team or cluster names an image.",
-    why="There is no image that would be right for everybody, and none is invented.",
-    fix="Add image: with a name of images/catalog.yaml, or a default in team.yaml.",
+    why="No image would suit everybody, and gangplan does not make one up.",
+    fix="Add image: with a name from images/catalog.yaml, or a default in team.yaml.",
     example=Example(
         "specs/nlp/filings.yaml",
         before="",
@@ -23,8 +23,8 @@ IMAGE_UNKNOWN = Rule(
     ERROR,
     "The image is not in the catalog.",
     why=(
-        "Only images of the catalog are pinned by digest and known to hold an MPI and an SSH "
-        "server as the launch needs them."
+        "Only images in the catalog are pinned by digest and known to contain the MPI and the SSH server "
+        "that the launch needs."
     ),
     fix="Correct the name, or add the image to images/catalog.yaml.",
     example=Example(
@@ -40,8 +40,8 @@ IMAGE_WITHOUT_MPI = Rule(
     ERROR,
     "The framework needs an MPI that the image does not have.",
     why=(
-        "Horovod, DeepSpeed and MPI jobs are started by mpirun. An image without it fails in its "
-        "first second, after having waited for its GPUs."
+        "mpirun starts Horovod, DeepSpeed and MPI jobs. An image without it fails in its first second, "
+        "after waiting for its GPUs."
     ),
     fix="Choose an image with MPI, or set framework: torch.",
     example=Example(
@@ -57,8 +57,8 @@ REGISTRY_UNTRUSTED = Rule(
     ERROR,
     "The cluster would pull the image from a registry that it does not trust.",
     why=(
-        "The cluster file lists the registries that its admission policy lets through. Another one "
-        "is refused when the pods are made, after the run was admitted."
+        "The cluster file lists the registries that its admission policy allows. Images from any other "
+        "are refused when the pods are created, after the run was admitted."
     ),
     fix="Mirror the image, add a mirror to the cluster file, or choose another image.",
     example=Example(
@@ -75,9 +75,7 @@ LICENCE_NOT_ACKNOWLEDGED = Rule(
     "licence-not-acknowledged",
     ERROR,
     "Intel MPI is used without acknowledging its licence.",
-    why=(
-        "Intel MPI has licence terms of its own. Somebody has to have looked at them, and Git remembers who."
-    ),
+    why=("Intel MPI has licence terms of its own. Somebody has to accept them, and Git records who."),
     fix="Add mpi: {licenseAcknowledged: true} once you may use it.",
     example=Example(
         "specs/nlp/filings.yaml",
@@ -90,10 +88,10 @@ LICENCE_NOT_ACKNOWLEDGED = Rule(
 MPI_MISMATCH = Rule(
     "mpi-mismatch",
     ERROR,
-    "The spec asks for another MPI than the image holds.",
+    "The spec asks for a different MPI from the one in the image.",
     why=(
-        "Each MPI is started in its own way. With the wrong one the ranks do not find each other, "
-        "or each is alone."
+        "Each MPI starts in its own way. With the wrong one, the ranks do not find each other, or each "
+        "runs alone."
     ),
     fix="Remove the line, or choose another image.",
     example=Example(
@@ -106,12 +104,12 @@ MPI_MISMATCH = Rule(
 MPI_LAUNCH = Rule(
     "mpi-launch",
     ERROR,
-    "The ranks cannot be started in this way.",
+    "This way of starting ranks is not supported.",
     why=(
-        "Trainer prepares SSH keys and a hostfile for its runs; a start by PMIx would need a "
-        "plugin that no supported version has."
+        "Trainer prepares SSH keys and a hostfile for its runs; starting by PMIx would need a plugin "
+        "that no supported version has."
     ),
-    fix="Remove the line; ssh is used.",
+    fix="Remove the line; runs then use ssh.",
     example=Example(
         "specs/nlp/filings.yaml",
         before="mpi: {launch: pmix}\n",
@@ -122,12 +120,12 @@ MPI_LAUNCH = Rule(
 MPI_VERSION = Rule(
     "mpi-version",
     ERROR,
-    "The image holds an MPI of a version that gangplan cannot start.",
+    "The image contains an MPI version that gangplan cannot start.",
     why=(
-        "The variables and options of the launch differ from one major version to the next (Open "
-        "MPI 5 reads none of what Open MPI 4 reads). Only versions that were tried are started."
+        "The variables and options of the launch differ from one major version to the next (Open MPI 5 "
+        "reads none of what Open MPI 4 reads). gangplan starts only versions that were tried."
     ),
-    fix="Choose an image with a version that is named.",
+    fix="Choose an image with one of the listed versions.",
     example=Example(
         "images/catalog.yaml",
         before='"1.10.7"',
@@ -141,8 +139,8 @@ COMMAND_NESTED = Rule(
     ERROR,
     "A launcher would start another launcher on every rank.",
     why=(
-        "mpirun, torchrun and their like start a program once on every rank. Where that program is "
-        "a launcher itself, each of N ranks starts N ranks again, N times N processes."
+        "mpirun, torchrun and the like start a program once on every rank. If that program is itself a "
+        "launcher, each of N ranks starts N ranks again: N times N processes."
     ),
     fix="Keep one of the two launchers.",
     example=Example(
@@ -156,7 +154,7 @@ COMMAND_NESTED = Rule(
 RANKS_MISMATCH = Rule(
     "ranks-mismatch",
     ERROR,
-    "The command states another number of ranks than the run has.",
+    "The command states a different number of ranks from the run's.",
     why=(
         "Workers times slots is the number of ranks, and the hostfile says so. With another -np "
         "mpirun refuses, oversubscribes, or leaves GPUs idle."
@@ -175,8 +173,8 @@ LAUNCHER_ONE_WORKER = Rule(
     ERROR,
     "A launcher that runs ranks needs a second worker.",
     why=(
-        "Trainer makes max(numNodes - 1, 1) workers beside such a launcher, so one worker would "
-        "become two pods and twice the GPUs (Trainer 2.3, mpi.go)."
+        "Trainer creates max(numNodes - 1, 1) workers beside such a launcher, so one worker would become "
+        "two pods and twice the GPUs (Trainer 2.3, mpi.go)."
     ),
     fix="Raise workers, or remove runsRanks.",
     example=Example(
@@ -193,8 +191,8 @@ LAUNCHER_RESOURCES = Rule(
     ERROR,
     "A launcher that runs ranks cannot have a size of its own.",
     why=(
-        "Such a launcher is a worker, and Trainer gives it the resources of a worker. Another size "
-        "would be ignored without a word."
+        "Such a launcher is a worker, and Trainer gives it the resources of a worker. Any other size "
+        "would silently be ignored."
     ),
     fix="Remove launcher.cpu and launcher.memory, or runsRanks.",
     example=Example(
@@ -223,8 +221,8 @@ WORKERS_OVER_LIMIT = Rule(
     ERROR,
     "The run has more workers than the cluster allows.",
     why=(
-        "limits.workers of the cluster file bounds one run, so that a typo does not ask for a "
-        "whole data centre."
+        "limits.workers in the cluster file limits each run, so that a typo cannot request a whole data "
+        "centre."
     ),
     fix="Use fewer workers with more GPUs each, or ask the cluster's owner.",
     waivable=True,
@@ -241,8 +239,8 @@ WORKERS_MANY = Rule(
     WARNING,
     "The run has very many workers.",
     why=(
-        "Start-up and network load grow with every worker, and one that fails stops all. Up to 64 "
-        "were found to be harmless; more GPUs per worker are cheaper."
+        "Start-up and network load grow with every worker, and one failure stops them all. Up to 64 "
+        "proved harmless; more GPUs per worker are cheaper."
     ),
     fix="Prefer more GPUs per worker where nodes have them.",
     waivable=True,
@@ -290,10 +288,10 @@ GPUS_UNUSUAL = Rule(
 SLOTS_NOT_GPUS = Rule(
     "slots-not-gpus",
     WARNING,
-    "The ranks of a worker are not as many as its GPUs.",
+    "The number of ranks per worker differs from its number of GPUs.",
     why=(
-        "Frameworks bind one rank to one GPU. More ranks share a GPU and slow each other down, "
-        "fewer leave GPUs idle."
+        "Frameworks bind one rank to one GPU. With more ranks than GPUs, ranks share a GPU and slow each "
+        "other down; with fewer, GPUs stay idle."
     ),
     fix="Leave slots out for one rank per GPU.",
     waivable=True,
@@ -309,9 +307,9 @@ TIMEOUT_OVER_LIMIT = Rule(
     ERROR,
     "The timeout is longer than the cluster allows.",
     why=(
-        "A run that hangs holds its GPUs until its deadline. The cluster's owner bounds how long that may be."
+        "A run that hangs holds its GPUs until its deadline. The cluster's owner limits how long that may be."
     ),
-    fix="Write a shorter timeout and save checkpoints, so that a next run goes on.",
+    fix="Write a shorter timeout and save checkpoints, so that the next run can resume.",
     waivable=True,
     example=Example(
         "specs/nlp/filings.yaml",
@@ -325,8 +323,8 @@ TIMEOUT_NOT_EXTENDED = Rule(
     ERROR,
     "A timeout of more than a day has not been confirmed.",
     why=(
-        "Most runs longer than a day are a mistake in the unit. A run that is meant to be long "
-        "says so in one more line, which a reviewer sees."
+        "Most timeouts longer than a day are a mistake in the unit. A run that is meant to be long says "
+        "so in one more line, which reviewers see."
     ),
     fix="Add extendedTimeout: true.",
     example=Example(
@@ -341,10 +339,10 @@ PRIORITY_UNKNOWN = Rule(
     ERROR,
     "The priority does not exist on the cluster.",
     why=(
-        "A WorkloadPriorityClass that is not there makes Kueue refuse the run's Workload. The "
-        "names in use are those of the cluster file."
+        "With a WorkloadPriorityClass that does not exist, Kueue refuses the run's Workload. The names "
+        "are those in the cluster file."
     ),
-    fix="Use one of the priorities that are named.",
+    fix="Use one of the listed priorities.",
     example=Example(
         "specs/nlp/filings.yaml",
         before="priority: critical\n",
@@ -357,8 +355,8 @@ PRIORITY_NOT_ALLOWED = Rule(
     ERROR,
     "The team may not use this priority.",
     why=(
-        "priorities of the team in the cluster file bound what it may ask for, so that a high "
-        "priority keeps its meaning."
+        "The team's priorities in the cluster file limit what it may ask for, so that a high priority "
+        "keeps its meaning."
     ),
     fix="Use one of the team's priorities, or ask the cluster's owner.",
     example=Example(
@@ -372,12 +370,12 @@ PRIORITY_NOT_ALLOWED = Rule(
 SPOT_WITHOUT_RETRY = Rule(
     "spot-without-retry",
     ERROR,
-    "A run on spot nodes cannot go on after losing one.",
+    "A run on spot nodes cannot resume after losing a node.",
     why=(
-        "Spot nodes are taken away without much notice. Without a checkpoint and a retry, "
-        "everything done until then is lost."
+        "Spot nodes can disappear at short notice. Without a checkpoint and a retry, everything done "
+        "until then is lost."
     ),
-    fix="Add checkpoint: and retries: 1 or more, or run on on-demand nodes.",
+    fix="Add checkpoint: and retries: 1 or more, or use on-demand nodes.",
     waivable=True,
     example=Example(
         "specs/nlp/filings.yaml",
@@ -391,10 +389,10 @@ POOL_UNKNOWN = Rule(
     ERROR,
     "The node pool does not exist on the cluster.",
     why=(
-        "Pools are declared in the cluster file with their sizes and labels. A pool that is not "
-        "there has no node for the run."
+        "The cluster file declares pools with their sizes and labels. A pool that is not declared has no "
+        "node for the run."
     ),
-    fix="Use a pool that is named, or leave nodePool out.",
+    fix="Use one of the listed pools, or leave nodePool out.",
     example=Example(
         "specs/nlp/filings.yaml",
         before="placement: {nodePool: a100s}\n",
@@ -407,10 +405,10 @@ POOL_NO_FIT = Rule(
     ERROR,
     "No node of the cluster is large enough for one worker.",
     why=(
-        "Kueue admits by quota and does not look at nodes. The run would be admitted, its pods "
-        "would stay Pending, and the quota would be held."
+        "Kueue admits by quota and does not look at nodes. The run would be admitted and hold its quota "
+        "while its pods stay Pending."
     ),
-    fix="Ask for less per worker, name another pool, or use another cluster.",
+    fix="Request less per worker, name another pool, or use another cluster.",
     example=Example(
         "specs/nlp/filings.yaml",
         before="memory: 4Ti",
@@ -424,7 +422,7 @@ POOL_NOT_ALLOWED = Rule(
     ERROR,
     "The team has no quota in the pool that the spec names.",
     why=(
-        "A queue without quota in a flavor never admits a run there; it waits for ever with NoMatchingFlavor."
+        "A queue without quota in a flavor never admits a run there; it waits forever with NoMatchingFlavor."
     ),
     fix="Name a pool of the team, or leave nodePool out.",
     example=Example(
@@ -439,8 +437,8 @@ GPU_MODEL_UNKNOWN = Rule(
     "gpu-model-unknown",
     ERROR,
     "No pool that the team may use has this GPU model.",
-    why=("The model chooses the pool. A model that no pool has means that no worker can be placed."),
-    fix=("Use a model that is named, or leave it out for the first pool that takes the whole run."),
+    why=("The model selects the pool. With a model that no pool has, no worker can be placed."),
+    fix=("Use one of the listed models, or leave it out to use the first pool that can take the whole run."),
     example=Example(
         "specs/nlp/filings.yaml",
         before="gpu: {model: a100-40gb}\n",
@@ -453,12 +451,12 @@ RDMA_MISSING = Rule(
     ERROR,
     "RDMA is required where the pool has none.",
     why=(
-        "A run that needs InfiniBand or RoCE is many times slower over TCP, so rdma required "
-        "refuses rather than falls back."
+        "A run that needs InfiniBand or RoCE is many times slower over TCP, so with rdma: required "
+        "gangplan refuses the run instead of falling back."
     ),
     fix=(
-        'Write rdma: "off" to use TCP, or name another pool or cluster. With rdma: auto a run '
-        "takes what its pool has, and a warning says where that is TCP."
+        'Write rdma: "off" to use TCP, or name another pool or cluster. With rdma: auto, a run uses what '
+        "its pool has, and a warning says when that is TCP."
     ),
     example=Example(
         "specs/nlp/filings.yaml",
@@ -470,14 +468,14 @@ RDMA_MISSING = Rule(
 RDMA_FALLBACK = Rule(
     "rdma-fallback",
     WARNING,
-    "RDMA was asked for, and the run falls back to TCP.",
+    "RDMA was requested, but the run falls back to TCP.",
     why=(
         "The pool has no RDMA devices. The run works, but gradients travel over TCP, which may "
         "take much longer."
     ),
     fix=(
-        'Write rdma: "off" where TCP will do, or name a pool that has RDMA. With rdma: required '
-        "the run is refused where there is none."
+        'Write rdma: "off" if TCP is good enough, or name a pool that has RDMA. With rdma: required, '
+        "gangplan refuses the run where there is none."
     ),
     waivable=True,
     example=Example(
@@ -495,7 +493,7 @@ TOPOLOGY_LEVEL_UNKNOWN = Rule(
         "Levels are named in the cluster file. Kueue ignores or refuses a level whose node label "
         "is not in its Topology."
     ),
-    fix="Use a level that is named.",
+    fix="Use one of the listed levels.",
     example=Example(
         "specs/nlp/train.yaml",
         before="placement: {nodePool: h100, topology: {required: racks}}\n",
@@ -507,12 +505,12 @@ TOPOLOGY_LEVEL_UNKNOWN = Rule(
 TOPOLOGY_MISSING = Rule(
     "topology-missing",
     ERROR,
-    "The run asks for topology where nothing places by it.",
+    "The run requests a topology level in a pool without a topology.",
     why=(
-        "A flavor without a topology never takes a pod set with a topology request; the run would "
-        "wait for ever."
+        "A flavor without a topology never accepts a pod set with a topology request; the run would wait "
+        "forever."
     ),
-    fix="Remove the request, or name a pool with topology.",
+    fix="Remove the request, or name a pool with a topology.",
     example=Example(
         "specs/nlp/train.yaml",
         before="placement: {nodePool: a100, topology: {preferred: rack}}\n",
@@ -526,8 +524,8 @@ CLAIM_UNKNOWN = Rule(
     ERROR,
     "The name is neither a claim nor a connection of the team.",
     why=(
-        "A pod that mounts a claim which does not exist stays Pending for ever. Claims belong to "
-        "one team; those of others are in other namespaces."
+        "A pod that mounts a claim that does not exist stays Pending forever. Claims belong to one team; "
+        "those of others are in other namespaces."
     ),
     fix="Correct the name, or declare the claim in team.yaml.",
     example=Example(
@@ -542,10 +540,10 @@ CLAIM_NOT_SHARED = Rule(
     ERROR,
     "Several workers cannot mount this claim.",
     why=(
-        "A ReadWriteOnce volume is attached to one node, and a ReadWriteOncePod claim is held by "
-        "one pod of the whole cluster. The first worker gets it, the others stay in "
-        "ContainerCreating or are never scheduled. A run with one worker works - there the worker "
-        "alone mounts the claim, and the launcher does without."
+        "A ReadWriteOnce volume is attached to one node, and only one pod in the whole cluster can use a "
+        "ReadWriteOncePod claim. The first worker gets it; the others stay in ContainerCreating or are "
+        "never scheduled. A run with one worker works, because then only the worker mounts the claim, "
+        "and the launcher does not."
     ),
     fix="Use a claim with ReadWriteMany, or workers: 1.",
     example=Example(
@@ -559,8 +557,8 @@ CLAIM_READ_ONLY = Rule(
     "claim-read-only",
     ERROR,
     "Checkpoints cannot be written to a read-only claim.",
-    why=("The first checkpoint fails, usually after an hour of training, and the run with it."),
-    fix="Name a claim that can be written.",
+    why=("The first checkpoint fails, usually after an hour of training, and the run fails with it."),
+    fix="Name a writable claim.",
     example=Example(
         "specs/nlp/filings.yaml",
         before="checkpoint: {to: archive}\n",
@@ -572,8 +570,8 @@ CONNECTION_NOT_MOUNTABLE = Rule(
     "connection-not-mountable",
     ERROR,
     "A bucket without a claim cannot be mounted as a folder.",
-    why="An S3 connection is an address and keys. Only a claim shows a bucket as files.",
-    fix="Write env instead of a folder, or ask for a claim that shows the bucket.",
+    why="An S3 connection is only an address and keys. It takes a claim to see a bucket as files.",
+    fix="Write env instead of a folder, or ask for a claim that exposes the bucket.",
     example=Example(
         "specs/nlp/filings.yaml",
         before="data: {lidar: /data}\n",
@@ -584,12 +582,12 @@ CONNECTION_NOT_MOUNTABLE = Rule(
 CONNECTION_CLASH = Rule(
     "connection-clash",
     ERROR,
-    "Two connections need one environment for two addresses or keys.",
+    "Two connections need the same variables for different addresses or keys.",
     why=(
-        "AWS tools and SDKs read one endpoint and one pair of keys from the environment, so the "
-        "second bucket would be asked with the keys of the first."
+        "AWS tools and SDKs read one endpoint and one pair of keys from the environment, so requests to "
+        "the second bucket would use the keys of the first."
     ),
-    fix="Use one of them in this spec, or a claim that shows the other bucket as files.",
+    fix="Use one of them in this spec, or a claim that exposes the other bucket as files.",
     example=Example(
         "specs/nlp/filings.yaml",
         before="data: {lidar: env, sonar: env}\n",
@@ -610,7 +608,7 @@ CONNECTION_CLASH = Rule(
 MOUNT_COLLISION = Rule(
     "mount-collision",
     ERROR,
-    "Two things are mounted at one path.",
+    "Two things are mounted at the same path.",
     why=(
         "The second mount hides the first, or Kubernetes refuses the pod. Some paths belong to the "
         "run itself, such as the hostfile and the shared memory."
@@ -628,14 +626,14 @@ MOUNT_HIDES = Rule(
     ERROR,
     "A claim or secret is mounted over what the run needs from its image.",
     why=(
-        "A mount hides all that the image has at that path. Without the folder of sshd's "
-        "configuration no worker ever answers; without /usr or /etc not even the shell starts; "
-        "below /root nobody but root may look, and a run never is root; a claim at /tmp is one "
-        "scratch folder for all pods, where MPI expects one per host."
+        "A mount hides everything that the image has at that path. Without the folder of sshd's "
+        "configuration, no worker ever answers; without /usr or /etc, not even the shell starts; only "
+        "root may read below /root, and a run is never root; a claim at /tmp is one scratch folder for "
+        "all pods, where MPI expects one per host."
     ),
     fix=(
-        "Choose a folder of its own, such as /data; a folder further down, such as "
-        "/home/mpiuser/data or /etc/myapp, is fine."
+        "Choose a separate folder, such as /data. A folder further down, such as /home/mpiuser/data or "
+        "/etc/myapp, is fine."
     ),
     example=Example(
         "specs/nlp/filings.yaml",
@@ -647,10 +645,10 @@ MOUNT_HIDES = Rule(
 SECRET_UNKNOWN = Rule(
     "secret-unknown",
     ERROR,
-    "The team declares no such secret.",
+    "The team does not declare this secret.",
     why=(
-        "A pod that refers to a secret which is not there stays in CreateContainerConfigError. "
-        "Only declared secrets are fetched into the team's namespace."
+        "A pod that refers to a secret that does not exist stays in CreateContainerConfigError. Only "
+        "declared secrets are fetched into the team's namespace."
     ),
     fix="Correct the name, or declare the secret in team.yaml.",
     example=Example(
@@ -665,7 +663,8 @@ ENV_TWICE = Rule(
     ERROR,
     "A variable is set in env and in secrets.env.",
     why=(
-        "Kubernetes takes the last of two variables with one name, so one of the two lines is without effect."
+        "Kubernetes takes the last of two variables with the same name, so one of the two lines has no "
+        "effect."
     ),
     fix="Keep one of them.",
     example=Example(
@@ -680,10 +679,10 @@ ENV_RESERVED = Rule(
     ERROR,
     "A variable belongs to Trainer or to the launch.",
     why=(
-        "Trainer 2.3 refuses its own names in a run, older versions write over them without a word "
-        "(mpi.go, torch.go). Others of these names start the ranks; another value would break that."
+        "Trainer 2.3 refuses its own names in a run, older versions silently overwrite them (mpi.go, "
+        "torch.go). Other reserved names are used to start the ranks; another value would break that."
     ),
-    fix="Remove it; the fields of the spec set what can be set.",
+    fix="Remove it; whatever can be set has a field in the spec.",
     example=Example(
         "specs/nlp/filings.yaml",
         before='env: {PET_NNODES: "4"}\n',
@@ -696,10 +695,10 @@ ENV_LITERAL = Rule(
     WARNING,
     "A variable in a value of env is never expanded.",
     why=(
-        "Kubernetes hands values of env to the program as they are written, and gangplan keeps "
-        "$(NAME) as it is, too. A PYTHONPATH of $PYTHONPATH:/app has a folder called $PYTHONPATH."
+        "Kubernetes passes the values of env to the program as written, and gangplan keeps $(NAME) as it "
+        "is, too. A PYTHONPATH of $PYTHONPATH:/app contains a folder called $PYTHONPATH."
     ),
-    fix="Write the value itself, or set the variable in a shell's script.",
+    fix="Write the value itself, or set the variable in a shell script.",
     waivable=True,
     example=Example(
         "specs/nlp/filings.yaml",
@@ -713,10 +712,10 @@ EGRESS_UNKNOWN = Rule(
     ERROR,
     "The cluster offers no such endpoint.",
     why=(
-        "Runs may only reach endpoints that the cluster file lists with their addresses. A name "
-        "that is not there opens nothing, and the run would time out."
+        "Runs may only reach endpoints that the cluster file lists with their addresses. A name that is "
+        "not listed allows nothing, and the run would time out."
     ),
-    fix="Use an endpoint that is named, or ask the cluster's owner to add it.",
+    fix="Use one of the listed endpoints, or ask the cluster's owner to add it.",
     example=Example(
         "specs/nlp/filings.yaml",
         before="network: {egress: [s4]}\n",
@@ -729,8 +728,8 @@ EGRESS_INTERNET = Rule(
     ERROR,
     "The posture does not allow the internet.",
     why=(
-        "A restricted or isolated run promises that it reaches nothing but what is listed. The "
-        "whole internet would make the promise empty."
+        "A restricted or isolated run promises to reach only what is listed. Access to the whole "
+        "internet would make that promise empty."
     ),
     fix="Name the endpoints that are needed, or use another posture.",
     example=Example(
@@ -766,10 +765,10 @@ CLUSTER_UNKNOWN = Rule(
 CLUSTER_NOT_CHOSEN = Rule(
     "cluster-not-chosen",
     ERROR,
-    "It is not said on which cluster the job runs.",
+    "Nothing says on which cluster the job runs.",
     why=(
-        "A team with several clusters (or none) has to say which one is meant. A wrong guess would "
-        "train on the wrong side of the world."
+        "A team with several clusters (or none) has to say which one it means. A wrong guess would train "
+        "on the wrong side of the world."
     ),
     fix="Add clusters: to the spec or to team.yaml.",
     example=Example(
@@ -795,7 +794,9 @@ TEAM_NOT_ON_CLUSTER = Rule(
     "team-not-on-cluster",
     ERROR,
     "The team has no queue on this cluster.",
-    why=("Without a queue nothing of the team is ever admitted there; its namespace does not even exist."),
+    why=(
+        "Without a queue, none of the team's runs is ever admitted there; its namespace does not even exist."
+    ),
     fix="Choose another cluster, or ask its owner to add the team.",
     example=Example(
         "specs/nlp/filings.yaml",
@@ -819,10 +820,10 @@ RUN_RENAMED = Rule(
     WARNING,
     "The spec did not change, but its run did.",
     why=(
-        "A run's name is the hash of what it is. When the cluster, the image or gangplan change "
-        "what a spec renders to, it is another run, and it trains again at the next sync."
+        "A run's name contains a hash of what it runs. When the cluster, the image or gangplan changes "
+        "what a spec renders to, it is a different run, and it trains again at the next sync."
     ),
-    fix="To keep runs as they were rendered: --keep-runs, for render and for the checks.",
+    fix="To keep runs as they were rendered, use --keep-runs for render and for the checks.",
     example=Example(
         "overlays/lab/cluster.yaml",
         before=("  nlp: {queue: training}\nenv: {NCCL_DEBUG: WARN}"),
@@ -837,9 +838,9 @@ RUN_KEPT = Rule(
     NOTE,
     "A run is kept as it was rendered.",
     why=(
-        "With --keep-runs the committed run stays as it is, although the platform of today would "
-        "render another one."
+        "With --keep-runs the committed run stays as it is, although today's platform would render a "
+        "different one."
     ),
-    fix="Raise run: in the spec to run with today's platform.",
+    fix="To run with today's platform, raise run: in the spec.",
     untested="render --keep-runs writes; tests/test_render.py has it.",
 )

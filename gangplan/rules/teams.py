@@ -9,8 +9,8 @@ TEAM_UNKNOWN = Rule(
     ERROR,
     "A cluster lists a team that has no folder.",
     why=(
-        "The team's namespace, claims and members stand in specs/<team>/team.yaml. Without it the "
-        "queue belongs to nobody."
+        "specs/<team>/team.yaml holds the team's namespace, claims and members. Without it the queue "
+        "belongs to nobody."
     ),
     fix="Correct the name, or add the team's folder.",
     example=Example(
@@ -39,10 +39,10 @@ NAMESPACE_RESERVED = Rule(
 NAMESPACE_TWICE = Rule(
     "namespace-twice",
     ERROR,
-    "Two teams want one namespace.",
+    "Two teams want the same namespace.",
     why=(
-        "Roles, quota and secrets belong to a namespace. Two teams in one would read each other's "
-        "secrets and share one quota."
+        "Roles, quota and secrets belong to a namespace. Two teams in the same namespace would read each "
+        "other's secrets and share one quota."
     ),
     fix="Give each team a namespace of its own.",
     example=Example(
@@ -57,8 +57,11 @@ CLAIM_WITHOUT_SIZE = Rule(
     "claim-without-size",
     ERROR,
     "A claim has a storage class but no size.",
-    why=("A claim with a size is made, one without exists already. A class without a size says neither."),
-    fix="Add size: to have it made, or remove the class.",
+    why=(
+        "gangplan creates a claim that has a size; one without a size must already exist. A class "
+        "without a size says neither."
+    ),
+    fix="Add size: to have it created, or remove the class.",
     example=Example(
         "specs/nlp/team.yaml",
         before="notes: {accessModes: [ReadWriteOnce], storageClass: block}",
@@ -77,12 +80,12 @@ CLAIM_WITHOUT_SIZE = Rule(
 CLAIM_TWICE = Rule(
     "claim-twice",
     ERROR,
-    "Two entries make the same claim.",
+    "Two entries create the same claim.",
     why=(
-        "A claim has one size and one class. The second entry would change what the first made, "
-        "which Kubernetes refuses."
+        "A claim has one size and one class. The second entry would change what the first created, which "
+        "Kubernetes refuses."
     ),
-    fix="Leave size and storageClass with one of them.",
+    fix="Keep size and storageClass in only one of them.",
     example=Example(
         "specs/nlp/team.yaml",
         before=(
@@ -108,8 +111,8 @@ STORAGE_CLASS_UNKNOWN = Rule(
     "storage-class-unknown",
     ERROR,
     "The cluster has no such storage class.",
-    why=("A claim of a class that is not there stays Pending, and with it every pod that mounts it."),
-    fix="Use a class that is named, or declare it in the cluster file.",
+    why=("A claim with a class that does not exist stays Pending, as does every pod that mounts it."),
+    fix="Use one of the listed classes, or declare it in the cluster file.",
     example=Example(
         "specs/nlp/team.yaml",
         before="notes: {accessModes: [ReadWriteOnce], size: 1Ti, storageClass: blok}",
@@ -129,7 +132,7 @@ STORAGE_ACCESS_MODE = Rule(
     "storage-access-mode",
     ERROR,
     "The storage class does not offer the access mode.",
-    why=("The provisioner refuses the claim, or makes a volume that a second node cannot mount."),
+    why=("The provisioner refuses the claim, or creates a volume that a second node cannot mount."),
     fix="Use an access mode of the class, or another class.",
     example=Example(
         "specs/nlp/team.yaml",
@@ -150,8 +153,8 @@ STORAGE_NO_DEFAULT = Rule(
     "storage-no-default",
     ERROR,
     "A claim names no storage class, and the cluster has no default.",
-    why=("Without a class and a default one nothing makes the volume, and the claim stays Pending."),
-    fix="Add storageClass to the claim, or default to a class of the cluster.",
+    why=("Without a class and without a default, nothing creates the volume, and the claim stays Pending."),
+    fix="Add storageClass to the claim, or make one of the cluster's classes the default.",
     example=Example(
         "specs/nlp/team.yaml",
         before="notes: {accessModes: [ReadWriteOnce], size: 1Ti}",
@@ -170,9 +173,9 @@ STORAGE_NO_DEFAULT = Rule(
 STORAGE_DEFAULT_TWICE = Rule(
     "storage-default-twice",
     ERROR,
-    "Two storage classes are the default.",
+    "Two storage classes claim to be the default.",
     why=("Kubernetes takes the newest of several defaults, which is not what the file says."),
-    fix="Leave default: true with one of them.",
+    fix="Keep default: true on only one of them.",
     example=Example(
         "overlays/lab/cluster.yaml",
         before=(
@@ -191,10 +194,10 @@ STORAGE_DEFAULT_TWICE = Rule(
 SECRET_PATH = Rule(
     "secret-path",
     ERROR,
-    ("The path of secrets has a placeholder that stands for nothing, or none for the secret."),
+    ("The path of secrets has an unknown placeholder, or none for the secret."),
     why=(
-        "The path says where the operator finds a team's secret in the store. With a wrong "
-        "placeholder every secret is looked up at one place that does not exist."
+        "The path tells the operator where to find a team's secret in the store. With a wrong "
+        "placeholder, every secret is looked up in one place that does not exist."
     ),
     fix="Use {team}, {namespace} and {secret}.",
     example=Example(
@@ -208,8 +211,8 @@ SECRET_PATH_SHARED = Rule(
     "secret-path-shared",
     WARNING,
     "The path of secrets is the same for every team.",
-    why=("Every team could then name any secret of the store and have it fetched into its own namespace."),
-    fix="Let the path hold {team} or {namespace}.",
+    why=("Any team could then name any secret in the store and have it fetched into its own namespace."),
+    fix="Put {team} or {namespace} into the path.",
     waivable=True,
     example=Example(
         "overlays/lab/cluster.yaml",
@@ -221,10 +224,10 @@ SECRET_PATH_SHARED = Rule(
 GRANT_EXPIRED = Rule(
     "grant-expired",
     ERROR,
-    "A debug grant is over and still in the file.",
+    "A debug grant has expired and is still in the file.",
     why=(
-        "RBAC knows no end. A grant that stays in Git stays in the cluster, and with it a shell in "
-        "pods of the team."
+        "RBAC has no expiry. A grant that stays in Git stays in the cluster, and with it the right to "
+        "open a shell in the team's pods."
     ),
     fix="Remove the grant and render, or set a later day.",
     is_verdict=True,
@@ -242,12 +245,12 @@ GRANT_EXPIRED = Rule(
 GRANT_IN_PROD = Rule(
     "grant-in-prod",
     WARNING,
-    "Somebody may open a shell in pods of production.",
+    "Somebody may open a shell in production pods.",
     why=(
-        "A shell reads every secret and every file of a run. In production that is an exception "
-        "with an end, and a reviewer should see it."
+        "A shell can read every secret and every file of a run. In production, that is an exception with "
+        "an end date, and a reviewer should see it."
     ),
-    fix="Remove the grant as soon as the reason is gone.",
+    fix="Remove the grant as soon as it is no longer needed.",
     waivable=True,
     example=Example(
         "specs/nlp/team.yaml",
@@ -260,10 +263,10 @@ GRANT_IN_PROD = Rule(
 CLAIMS_TOO_MANY = Rule(
     "claims-too-many",
     ERROR,
-    "The team makes more claims than its namespace may hold.",
+    "The team creates more claims than its namespace allows.",
     why=(
-        "limits.objects.claims becomes a ResourceQuota. The claim that is one too many is refused, "
-        "and the sync of the team with it."
+        "limits.objects.claims becomes a ResourceQuota. The first claim beyond it is refused, and the "
+        "team's sync fails."
     ),
     fix="Remove a claim, or raise limits.objects.claims of the cluster.",
     example=Example(

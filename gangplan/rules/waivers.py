@@ -9,10 +9,10 @@ WAIVER_RULE_UNKNOWN = Rule(
     ERROR,
     "A waiver names a rule that does not exist.",
     why=(
-        "It would excuse nothing, and its author would believe that it does. Rules are renamed "
-        "with notice, policies come and go with their pack."
+        "It would excuse nothing, and its author would believe that it does. Renamed rules are "
+        "announced; policies come and go with their pack."
     ),
-    fix="Correct the id; findings show it in brackets, and gangplan explain lists all.",
+    fix="Correct the id; findings show it in brackets, and gangplan explain lists them all.",
     example=Example(
         "policies/waivers/old.yaml",
         before=(
@@ -43,8 +43,8 @@ WAIVER_NOT_ALLOWED = Rule(
     ERROR,
     "A waiver names a rule that cannot be waived.",
     why=(
-        "Most built-in rules tell of runs that would not work, such as a schema error or a claim "
-        "that does not exist. Waiving one would only hide the failure until the cluster shows it."
+        "Most built-in rules report runs that would not work, such as a schema error or a claim that "
+        "does not exist. Waiving one would only hide the failure until the cluster shows it."
     ),
     fix="Remove the waiver and follow the rule.",
     example=Example(
@@ -67,10 +67,10 @@ WAIVER_NOT_ALLOWED = Rule(
 WAIVER_SCOPE = Rule(
     "waiver-scope",
     ERROR,
-    "A waiver is for a cluster or team that does not exist.",
+    "A waiver names a cluster or team that does not exist.",
     why=(
-        "A misspelt scope covers nobody. The breach goes on being reported, and the waiver looks "
-        "as if it were in force."
+        "A misspelt scope covers nothing. The breach is still reported, while the waiver looks as if it "
+        "were in force."
     ),
     fix="Correct the name or pattern in scope.",
     example=Example(
@@ -103,10 +103,10 @@ WAIVER_TOO_LONG = Rule(
     ERROR,
     "A waiver lasts longer than a year.",
     why=(
-        "A waiver without a near end is a change of the rule that nobody looks at again. A year is "
-        "long enough for every repair, and renewing it shows that somebody still wants it."
+        "A waiver that does not end soon is a change of the rule that nobody looks at again. A year is "
+        "long enough for any fix, and renewing the waiver shows that somebody still needs it."
     ),
-    fix="Write an earlier day; renew it when it ends.",
+    fix="Write an earlier date, and renew the waiver when it ends.",
     is_verdict=True,
     example=Example(
         "policies/waivers/gpus.yaml",
@@ -138,13 +138,13 @@ WAIVER_TOO_LONG = Rule(
 WAIVER_EXPIRED = Rule(
     "waiver-expired",
     ERROR,
-    "A waiver is over.",
+    "A waiver has expired.",
     why=(
-        "What it excused counts again. Nothing reminds a team of a breach that was once allowed, "
-        "so the check fails until the file is renewed or removed. Rendering does not look at the "
-        "day, so that a tag renders the same for ever."
+        "What it excused counts again. Nothing else would remind a team of a breach that was once "
+        "allowed, so the check fails until the file is renewed or removed. Rendering ignores the date, "
+        "so that a tag always renders the same."
     ),
-    fix="Follow the rule and remove the file, or have it approved anew with a later day.",
+    fix="Follow the rule and remove the file, or have it approved again with a later date.",
     is_verdict=True,
     example=Example(
         "policies/waivers/gpus.yaml",
@@ -176,10 +176,10 @@ WAIVER_EXPIRED = Rule(
 WAIVER_ENDS_SOON = Rule(
     "waiver-ends-soon",
     WARNING,
-    "A waiver ends within thirty days.",
+    "A waiver expires within thirty days.",
     why=(
-        "On the day after, every check of the repository fails, also for those who have nothing to "
-        "do with it. A month is enough to repair what it excuses or to have it approved anew."
+        "The day after, every check of the repository fails, even for those who have nothing to do with "
+        "it. A month is enough to fix what it excuses or to have it approved again."
     ),
     fix="Follow the rule before that day, or renew the waiver.",
     example=Example(
@@ -212,8 +212,8 @@ WAIVER_UNUSED = Rule(
     NOTE,
     "A waiver excuses nothing.",
     why=(
-        "The breach was repaired, or the scope or limit does not cover it. A waiver that is kept "
-        "for nothing excuses the next breach without anybody deciding so."
+        "The breach was fixed, or the scope or limit does not cover it. A waiver that is kept for no "
+        "reason excuses the next breach without anybody deciding so."
     ),
     fix="Remove the file, or correct its scope or limit.",
     example=Example(
@@ -237,8 +237,12 @@ WAIVER_UNHEEDED = Rule(
     "waiver-unheeded",
     ERROR,
     "A waiver excuses what the API server would refuse.",
-    why="gangplan puts a label on what a waiver excuses, and the bindings that it makes for packs heed it. A policy outside packs has bindings of its own; one that does not look for the label refuses the run when it is synced, although the check was green.\n",
-    fix="Let the binding's objectSelector leave out what bears the label.",
+    why=(
+        "gangplan labels what a waiver excuses, and the bindings that it writes for packs respect that "
+        "label. A policy outside packs has its own bindings; one that ignores the label refuses the run "
+        "when it is synced, although the check passed."
+    ),
+    fix="Exclude objects with the label in the binding's objectSelector.",
     example=Example(
         "policies/short-names.yaml",
         before=(
