@@ -38,6 +38,11 @@ def place_all(standing: Standing, queue: Queue, kueue: tuple[int, int], assignme
         for members in _groups(by_flavor[flavor]):
             if not _place_group(tree, members, tolerations, taken, kueue, flavor):
                 return  # Kueue tells of one failure
+    for one in assignment.chosen:
+        if one.places and not one.wanted.each:
+            # Placed, and refused when the place is looked at once more: of nothing, none fits (`CountIn` in
+            # pkg/resources, `Fits` in tas_flavor_snapshot.go, v0.15.2 to v0.19.2).
+            one.error = "it asks for no resource, and no domain of a topology has room for such pods"
 
 
 def _explicit(one: Chosen) -> bool:

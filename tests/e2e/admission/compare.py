@@ -87,6 +87,11 @@ def _is_without_overhead(answer: Answer) -> bool:
     return plain(bare.message) in {plain(message) for _, message in answer.seen.said}
 
 
+def _is_unordered(answer: Answer) -> bool:
+    """Whether Kueue asks for resources in the order of a map."""
+    return answer.world.versions.kueue in ("0.15", "0.16", "0.17", "0.18")
+
+
 KNOWN: tuple[Known, ...] = (
     Known(
         name="no-condition-at-all",
@@ -103,6 +108,34 @@ KNOWN: tuple[Known, ...] = (
         seen=r"^ pending PendingEvaluation:",
         cause="Kueue 0.19.2 judges the requests with a LimitRange's defaults in its scheduler and without"
         " them in its workload controller, which then overwrites the condition (workload_controller.go)",
+    ),
+    Known(
+        name="message-overwritten",
+        what="words",
+        said=r"resources validation failed",
+        seen=r"didn't satisfy LimitRange constraints",
+        cause="the same of the message: with the defaults a request is above its limit, without them above"
+        " the LimitRange's max; refused either way",
+    ),
+    *(
+        Known(
+            name="topology-of-nothing",
+            what=what,
+            said=r"it asks for no resource, and no domain of a topology",
+            seen=r"",
+            cause="Kueue places pods that ask for nothing and then finds no room for them, over and over; its"
+            " condition is that of whichever attempt came last",
+        )
+        for what in ("reason", "words")
+    ),
+    Known(
+        name="uncovered-first-or-last",
+        what="words",
+        said=r"couldn't assign flavors to pod set",
+        seen=r"resource \S+ unavailable in ClusterQueue",
+        cause="before 0.19 Kueue goes over the resources in the order of a Go map: which of two wrong ones it"
+        " names is chance; refused either way",
+        holds=_is_unordered,
     ),
     Known(
         name="words-without-overhead",
