@@ -92,6 +92,11 @@ def _is_unordered(answer: Answer) -> bool:
     return answer.world.versions.kueue in ("0.15", "0.16", "0.17", "0.18")
 
 
+def _asks_for_nothing(answer: Answer) -> bool:
+    """Whether some pods ask for no resource."""
+    return any(not each for _, each in judge(answer.world, answer.bodies).requests.values())
+
+
 KNOWN: tuple[Known, ...] = (
     Known(
         name="no-condition-at-all",
@@ -121,10 +126,11 @@ KNOWN: tuple[Known, ...] = (
         Known(
             name="topology-of-nothing",
             what=what,
-            said=r"it asks for no resource, and no domain of a topology",
+            said=r"assign flavors to pod set",
             seen=r"",
             cause="Kueue places pods that ask for nothing and then finds no room for them, over and over; its"
             " condition is that of whichever attempt came last",
+            holds=_asks_for_nothing,
         )
         for what in ("reason", "words")
     ),
