@@ -9,8 +9,8 @@ import random
 import sys
 import time
 
+from gangplan.kueue.model import Group, Podset, Preemption, Queue, Run, Setup
 from gangplan.simulate.engine import simulate
-from gangplan.simulate.model import Group, Podset, Preemption, Queue, Run, Setup
 
 TEAMS, FLAVORS = 5, ("first", "second")
 OWN = {"cpu": 400_000, "memory": 4_800, "gpu": 16}

@@ -6,17 +6,20 @@ Judged over all built objects that stand on a cluster before any run, patches in
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from fractions import Fraction
 
+from gangplan.kueue.hierarchy import circle
+from gangplan.kueue.model import Key, Member, Queue
+from gangplan.kueue.tree import Tree
+from gangplan.kueue.units import MOST_INT64, NANO
 from gangplan.model.amounts import bare
-from gangplan.model.quantity import Quantity
+from gangplan.model.quantity import ZERO, Quantity
 from gangplan.rules.objects import BOUNDS_UNCOVERED
 from gangplan.rules.quotas import HARD_QUOTA_BELOW_QUEUE, QUOTA_OVER_CAPACITY
 from gangplan.validate import rights
-from gangplan.validate.apiserver.forms import Body, Found
+from gangplan.validate.apiserver.forms import Body, Found, amount
 from gangplan.validate.kueue import queues
+from gangplan.validate.kueue.members import apart
 from gangplan.validate.kueue.queues import Index
-from gangplan.validate.kueue.tree import Capacity, Key, Member, amount, circle
 from gangplan.validate.problems import Problem
 
 # flavor -> resource -> what its nodes have
@@ -27,7 +30,7 @@ def judge_standing(bodies: Sequence[Body], offered: Offered | None) -> list[list
     """The problems of each object that stands on a cluster. `offered` is None where promises may exceed it."""
     index = Index(bodies)
     found = [[*queues.problems(body, index), *rights.problems(body, index)] for body in bodies]
-    if any(found) or any(circle(index.members, name) for name in index.names("Cohort")):
+    if any(found) or any(circle(index.parents, name) for name in index.names("Cohort")):
         return found
     books = _Books(index.members)
     for place, body in enumerate(bodies):
@@ -41,24 +44,18 @@ def judge_standing(bodies: Sequence[Body], offered: Offered | None) -> list[list
 
 
 class _Books:
-    """What is promised of each flavor and resource, and what a queue can get; each computed once."""
+    """What is promised of each flavor and resource, and what a queue can get, in billionths."""
 
-    def __init__(self, tree: Sequence[Member]) -> None:
-        self._tree = tree
-        self._capacities: dict[Key, Capacity] = {}
-        self.promised: dict[Key, Fraction] = {}
+    def __init__(self, members: Sequence[Member]) -> None:
+        self.tree = Tree(*apart(members), MOST_INT64 * NANO)
+        self.promised: dict[Key, int] = {}
         self.last: dict[Key, tuple[str, str]] = {}
-        for one in tree:
+        for one in members:
             for key, nominal in one.nominal.items():
-                self.promised[key] = self.promised.get(key, Fraction(0)) + nominal
+                self.promised[key] = self.promised.get(key, 0) + nominal
                 if nominal:
-                    self.last[key] = (one.kind, one.name)
-
-    def most(self, key: Key, queue: str) -> Fraction:
-        """The most that a queue can ever hold."""
-        if key not in self._capacities:
-            self._capacities[key] = Capacity(self._tree, key)
-        return self._capacities[key].most(queue)
+                    kind = "ClusterQueue" if isinstance(one, Queue) else "Cohort"
+                    self.last[key] = (kind, one.name)
 
 
 def _queues_of(namespace: str, index: Index) -> list[Body]:
@@ -79,7 +76,7 @@ def _cap(body: Body, index: Index, books: _Books) -> Found:
             flavors = _flavors_with(queue, resource)
             if not flavors or key.startswith("limits."):
                 continue
-            most = sum((books.most((flavor, resource), name) for flavor in flavors), Fraction(0))
+            most = Quantity(sum(books.tree.most(name, (flavor, resource)) for flavor in flavors))
             if amount(hard) < most:
                 yield Problem(
                     ("spec", "hard", key),
@@ -129,8 +126,8 @@ def _sums(body: Body, books: _Books, offered: Offered) -> Found:
                 continue
             for number, item in enumerate(flavor["resources"]):
                 key = (flavor["name"], item["name"])
-                promised = books.promised.get(key, Fraction(0))
-                there = Fraction(whole[item["name"]].nano, 10**9) if item["name"] in whole else Fraction(0)
+                promised = Quantity(books.promised.get(key, 0))
+                there = whole.get(item["name"], ZERO)
                 if promised > there and books.last[key] == (body["kind"], body["metadata"]["name"]):
                     yield Problem(
                         (

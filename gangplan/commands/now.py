@@ -9,6 +9,8 @@ from gangplan.commands.quota import holding_of, nearly_used
 from gangplan.commands.standing import built_world
 from gangplan.errors import UserError
 from gangplan.findings import Finding
+from gangplan.kueue.model import NEVER, Key, Queue
+from gangplan.kueue.units import NANO
 from gangplan.model.quantity import Quantity
 from gangplan.model.usage import read_usage
 from gangplan.pipeline.stages import Request, Result
@@ -16,11 +18,10 @@ from gangplan.report.now import Now
 from gangplan.resolve import resolve_site
 from gangplan.source import load_objects
 from gangplan.validate.kueue import Usage, Verdict, judge
-from gangplan.validate.kueue.tree import Key, members, root_of
+from gangplan.validate.kueue.members import members
+from gangplan.validate.kueue.standing import read
 from gangplan.validate.world import World
 from gangplan.workspace import load
-
-NANO = 10**9
 
 
 def against(request: Request, result: Result, snapshot: Path) -> tuple[list[Now], list[Finding]]:
@@ -34,13 +35,13 @@ def against(request: Request, result: Result, snapshot: Path) -> tuple[list[Now]
         raise UserError(
             f"a snapshot is of one cluster, and there are {len(names)}", "Name it with --cluster NAME."
         )
-    cluster, read = names[0], read_usage(snapshot)
+    cluster, snapped = names[0], read_usage(snapshot)
     usage: Usage = {
         queue: {
             flavor: {name: Fraction(amount.nano, NANO) for name, amount in amounts.items()}
             for flavor, amounts in flavors.items()
         }
-        for queue, flavors in read.items()
+        for queue, flavors in snapped.items()
     }
     world = built_world(request, cluster, result)
     found = []
@@ -52,7 +53,7 @@ def against(request: Request, result: Result, snapshot: Path) -> tuple[list[Now]
             found.append(Now(name, run.name, verdict, *_givers(world, idle, verdict, usage)))
     file = workspace.clusters[cluster]
     site = resolve_site(workspace, cluster)
-    near = nearly_used(file, holding_of(file, site, read)) if site.queues else []
+    near = nearly_used(file, holding_of(file, site, snapped)) if site.queues else []
     return found, near
 
 
@@ -65,8 +66,8 @@ def _givers(
     """
     if now.outcome != "queue":
         return (), {}
-    tree = members(world.standing)
-    own = next(one for one in tree if one.kind == "ClusterQueue" and one.name == now.queue)
+    standing = read(world)
+    written = {one.name: one.nominal for one in members(world.standing) if isinstance(one, Queue)}
     wanted: dict[Key, Fraction] = {}
     for podset, flavors in idle.assignment.items():
         count, each = idle.requests[podset]
@@ -76,18 +77,17 @@ def _givers(
     def used(queue: str, key: Key) -> Fraction:
         return usage.get(queue, {}).get(key[0], {}).get(key[1], Fraction(0))
 
-    left = {key: own.nominal.get(key, Fraction(0)) - used(own.name, key) for key in wanted}
+    def own(queue: str, key: Key) -> Fraction:
+        return Fraction(written[queue].get(key, 0), NANO)
+
+    left = {key: own(now.queue, key) - used(now.queue, key) for key in wanted}
     rest = {key: Quantity(int(max(amount, Fraction(0)) * NANO)) for key, amount in left.items()}
-    body = world.find("ClusterQueue", own.name) or {}
-    policy = ((body.get("spec") or {}).get("preemption") or {}).get("reclaimWithinCohort") or "Never"
-    if policy == "Never" or any(left[key] < amount for key, amount in wanted.items()):
+    policy = standing.queues[now.queue].quotas.preemption.reclaim
+    if policy == NEVER or any(left[key] < amount for key, amount in wanted.items()):
         return (), rest
     givers = [
         one.name
-        for one in tree
-        if one.kind == "ClusterQueue"
-        and one.name != own.name
-        and root_of(tree, one.name) == root_of(tree, own.name)
-        and any(used(one.name, key) > one.nominal.get(key, Fraction(0)) for key in wanted)
+        for one in standing.others_of(now.queue)
+        if any(used(one.name, key) > own(one.name, key) for key in wanted)
     ]
     return tuple(givers), rest

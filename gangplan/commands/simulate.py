@@ -10,11 +10,12 @@ from pathlib import Path
 from gangplan.commands.common import exit_code, print_findings
 from gangplan.commands.standing import built_world
 from gangplan.errors import Exit, UserError
+from gangplan.kueue.model import Run
 from gangplan.pipeline import worker
 from gangplan.pipeline.stages import Request, Result, preview
 from gangplan.report.simulate import simulate_document, simulate_text
 from gangplan.resolve.platform import resolve_platform
-from gangplan.simulate import Run, run_of, setup_of, simulate
+from gangplan.simulate import run_of, simulate
 from gangplan.simulate.day import (
     ARRIVALS_HELP,
     DURATIONS_HELP,
@@ -25,6 +26,7 @@ from gangplan.simulate.day import (
 )
 from gangplan.simulate.outcome import Outcome, outcome_of
 from gangplan.source import load_objects
+from gangplan.validate.kueue.members import setup_of
 from gangplan.validate.world import World
 from gangplan.workspace import load, nearest
 

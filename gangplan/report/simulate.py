@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from gangplan.simulate.model import Event
+from gangplan.simulate.engine import Event
 from gangplan.simulate.outcome import Outcome, Tally
 
 SHAPE = 1

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from gangplan.simulate.engine import Engine, simulate
-from gangplan.simulate.model import Event, Podset, Queue, Run, Setup
-from gangplan.simulate.read import run_of, setup_of
+from gangplan.kueue.model import Run
+from gangplan.simulate.engine import Engine, Event, simulate
+from gangplan.simulate.read import run_of
+from gangplan.validate.kueue.members import setup_of
 from gangplan.validate.world import World
 
-__all__ = ["Engine", "Event", "Podset", "Queue", "Run", "Setup", "order", "run_of", "setup_of", "simulate"]
+__all__ = ["Engine", "Event", "order", "run_of", "simulate"]
 
 
 def order(world: World, runs: Iterable[Run]) -> list[Event]:

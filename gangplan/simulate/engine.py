@@ -10,18 +10,29 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 from math import floor
+from typing import Literal
 
-from gangplan.simulate.cycle import run_cycle
-from gangplan.simulate.model import Event, Run, Setup
-from gangplan.simulate.pending import Pending
-from gangplan.simulate.state import Asking, Holding, Plan, State, plan_of, shape_of
+from gangplan.kueue.cycle import run_cycle
+from gangplan.kueue.model import Run, Setup
+from gangplan.kueue.pending import Pending
+from gangplan.kueue.state import Asking, Holding, Plan, State, plan_of, shape_of
 
 # How often a run may lose its place at one moment. Beyond, runs take each other's place for ever: a real
 # queue does that too, only slower.
 MOST_TURNS = 20
 FINISH, ARRIVE = 0, 1
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that happened to a run."""
+
+    time: float
+    what: Literal["admitted", "preempted", "finished"]
+    run: str
 
 
 class Engine:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from gangplan.kueue.model import Run, Setup
 from gangplan.simulate.engine import Engine
-from gangplan.simulate.model import Run, Setup
 
 BUCKETS = 60
 

@@ -1,23 +1,12 @@
-"""A world as the simulation sees it: the queues that stand on it, and runs from their built objects."""
+"""Runs as the simulation sees them, from their built objects."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import Any
 
-from gangplan.simulate.model import (
-    Fungibility,
-    Group,
-    Key,
-    Member,
-    Podset,
-    Preemption,
-    Queue,
-    Run,
-    Setup,
-    kueue_units,
-)
+from gangplan.kueue.model import Podset, Run
+from gangplan.kueue.units import counted
 from gangplan.validate.apiserver.forms import Body
 from gangplan.validate.kueue import Verdict, judge
 from gangplan.validate.kueue.contention import can_resume, priority_of
@@ -25,74 +14,7 @@ from gangplan.validate.kueue.domains import flavor_of
 from gangplan.validate.kueue.matching import fits_flavor, untolerated
 from gangplan.validate.kueue.model import NO_WORKLOAD
 from gangplan.validate.kueue.podsets import job_of, pod_sets
-from gangplan.validate.kueue.tree import Member as Amounts
-from gangplan.validate.kueue.tree import members
 from gangplan.validate.world import World
-
-
-def setup_of(world: World) -> Setup:
-    """The queues and cohorts of a cluster as they are built."""
-    bodies = {(body["kind"], body["metadata"]["name"]): body for body in world.standing}
-    queues, cohorts = [], []
-    for one in members(world.standing):
-        spec = bodies[one.kind, one.name].get("spec") or {}
-        if one.kind == "ClusterQueue":
-            queues.append(_queue(one, spec))
-        else:
-            cohorts.append(Member(one.name, one.parent, *_amounts(one), _weight(spec)))
-    return Setup(tuple(queues), tuple(cohorts), world.fair_sharing, kueue=_minor(world.versions.kueue))
-
-
-def _queue(one: Amounts, spec: Body) -> Queue:
-    preempt = spec.get("preemption") or {}
-    while_borrowing = preempt.get("borrowWithinCohort") or {}
-    rules = spec.get("flavorFungibility") or {}
-    return Queue(
-        one.name,
-        one.parent,
-        *_amounts(one),
-        _weight(spec),
-        tuple(
-            Group(tuple(group["coveredResources"]), tuple(flavor["name"] for flavor in group["flavors"]))
-            for group in spec.get("resourceGroups") or ()
-        ),
-        spec.get("queueingStrategy") == "StrictFIFO",
-        Preemption(
-            preempt.get("withinClusterQueue") or "Never",
-            preempt.get("reclaimWithinCohort") or "Never",
-            while_borrowing.get("policy") or "Never",
-            while_borrowing.get("maxPriorityThreshold"),
-        ),
-        Fungibility(
-            rules.get("whenCanBorrow") or "MayStopSearch",
-            rules.get("whenCanPreempt") or "TryNextFlavor",
-            rules.get("preference") or "",
-        ),
-    )
-
-
-def _amounts(one: Amounts) -> tuple[dict[Key, int], dict[Key, int], dict[Key, int]]:
-    found = [
-        {key: kueue_units(key[1], amount) for key, amount in given.items()}
-        for given in (one.nominal, one.borrowing, one.lending)
-    ]
-    return found[0], found[1], found[2]
-
-
-def _weight(spec: Body) -> float:
-    written = (spec.get("fairSharing") or {}).get("weight")
-    return 1.0 if written is None else float(_number(written))
-
-
-def _number(written: Any) -> Fraction:
-    from gangplan.validate.kueue.tree import amount
-
-    return amount(written)
-
-
-def _minor(kueue: str | None) -> tuple[int, int]:
-    major, _, minor = (kueue or "0.19").partition(".")
-    return int(major), int(minor)
 
 
 def run_of(
@@ -142,7 +64,7 @@ def _blocks(world: World, verdict: Verdict) -> bool:
 
 
 def _together(count: int, each: Mapping[str, Fraction]) -> dict[str, int]:
-    return {resource: count * kueue_units(resource, amount) for resource, amount in each.items()}
+    return {resource: count * counted(resource, amount) for resource, amount in each.items()}
 
 
 def _flavors(world: World, spec: Body) -> frozenset[str]:

@@ -10,11 +10,12 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gangplan.kueue.tree import Tree as Quotas
 from gangplan.validate.kueue import judge
 from gangplan.validate.kueue.counting import Shape, Slices, Taken, with_pod
 from gangplan.validate.kueue.domains import Domain, Flavors
 from gangplan.validate.kueue.domains import Tree as Domains
-from gangplan.validate.kueue.quota import forest
+from gangplan.validate.kueue.members import setup_of
 from gangplan.validate.kueue.topology import MissingError, Search, place
 from gangplan.validate.world import HOSTNAME, NodeGroup, World
 from tests.admission.worlds import VERSIONS
@@ -129,25 +130,36 @@ def loaded(draw: st.DataObject, tree: Tree) -> dict[str, int]:
     return used
 
 
+def quotas_of(tree: Tree) -> Quotas:
+    """The tree as Kueue's arithmetic takes it."""
+    setup = setup_of(World("lab", VERSIONS, tuple(bodies(tree)), ()))
+    return Quotas(setup.queues, setup.cohorts)
+
+
 @settings(max_examples=700, deadline=None)
 @given(trees(), st.data())
 def test_what_is_free_and_what_can_ever_be(tree: Tree, data: st.DataObject) -> None:
     used = loaded(data, tree)
-    idle, queues = forest(bodies(tree)), forest(bodies(tree))
-    for name, amount in used.items():
-        queues[name].use(KEY, amount)
-    for name in queues:
-        assert idle[name].potential(KEY) == idle[name].available(KEY) == Brute(tree, "red", {}).most(name)
+    idle = quotas_of(tree)
+    loaded_tree = idle.loaded({name: {KEY: amount} for name, amount in used.items()})
+    at = idle.index[KEY]
+    for name, number in idle.numbers.items():
+        assert idle.most(name, KEY) == idle.available(number, at) == Brute(tree, "red", {}).most(name)
         expected = Brute(tree, "red", used).most(name)
-        assert max(-1, queues[name].available(KEY)) == expected
+        assert max(-1, loaded_tree.balance(number, at)) == expected
+        assert loaded_tree.available(number, at) == max(0, expected)
+    for name, amount in used.items():
+        loaded_tree.remove(idle.numbers[name], {at: amount})
+    assert loaded_tree.usage == idle.usage
 
 
 @settings(max_examples=300, deadline=None)
 @given(trees(), st.integers(1, 12))
 def test_how_far_it_borrows(tree: Tree, amount: int) -> None:
-    for name, node in forest(bodies(tree)).items():
+    quotas = quotas_of(tree)
+    for name, number in quotas.numbers.items():
         brute = Brute(tree, "red", {name: amount})
-        height, _ = node.height_for(KEY, amount)
+        height, _ = quotas.reach(number, quotas.index[KEY], amount)
         enough = [one for one in brute.path(name) if brute.usage(one) <= brute.subtree(one)]
         assert (height == 0) == (enough[:1] == [name] or not tree[name][1])
         if enough and enough[0] != name:

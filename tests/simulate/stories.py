@@ -10,8 +10,9 @@ from typing import Any
 
 import yaml
 
+from gangplan.kueue.model import Group, Member, Podset, Preemption, Queue, Run, Setup
+from gangplan.kueue.units import counted
 from gangplan.simulate.engine import Engine
-from gangplan.simulate.model import Group, Member, Podset, Preemption, Queue, Run, Setup, kueue_units
 
 FILE = Path(__file__).with_name("stories.yaml")
 CPU, FLAVOR = "cpu", "default"
@@ -65,7 +66,7 @@ def setup_of(story: Story) -> Setup:
 
 
 def _units(cores: int) -> int:
-    return kueue_units(CPU, Fraction(cores))
+    return counted(CPU, Fraction(cores))
 
 
 def _queue(name: str, one: dict[str, Any]) -> Queue:

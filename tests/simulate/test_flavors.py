@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gangplan.kueue.model import Fungibility, Group, Podset, Preemption, Queue, Run, Setup
 from gangplan.simulate.engine import Engine, simulate
-from gangplan.simulate.model import Fungibility, Group, Podset, Preemption, Queue, Run, Setup
 
 VERSIONS = ((0, 15), (0, 18), (0, 19))
 POLICIES = ("Never", "LowerPriority", "Any")
@@ -54,7 +54,7 @@ def cases(draw: st.DrawFn) -> tuple[Setup, list[Run]]:
 def test_the_short_cut_tells_what_the_whole_search_tells(case: tuple[Setup, list[Run]]) -> None:
     """`_is_hopeless` only saves time: with it and without, the same happens."""
     short = simulate(*case)
-    with patch("gangplan.simulate.cycle._is_hopeless", lambda state, asking: False):
+    with patch("gangplan.kueue.cycle._is_hopeless", lambda state, asking: False):
         whole = simulate(*case)
     assert short.endless or whole.endless or short.events == whole.events
 

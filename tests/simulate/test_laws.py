@@ -7,8 +7,8 @@ from collections import Counter
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gangplan.kueue.model import Group, Podset, Preemption, Queue, Run, Setup
 from gangplan.simulate.engine import Engine, simulate
-from gangplan.simulate.model import Group, Podset, Preemption, Queue, Run, Setup
 from gangplan.simulate.outcome import outcome_of
 
 POLICIES = ("Never", "LowerPriority", "Any")

@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
-from gangplan.simulate import Event, Run, order, run_of, setup_of, simulate
+from gangplan.kueue.model import Run
+from gangplan.simulate import Event, order, run_of, simulate
+from gangplan.validate.kueue.members import setup_of
 from gangplan.validate.world import World
 from tests.admission.worlds import edited, table, world_of
 

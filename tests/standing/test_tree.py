@@ -1,18 +1,19 @@
-"""The most that a queue can ever get: two implementations and a brute force say the same."""
+"""The most that a queue can ever get: what is planned, what is built and a brute force say the same."""
 
 from __future__ import annotations
 
-from fractions import Fraction
 from itertools import product
 from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gangplan.kueue.tree import Tree
+from gangplan.kueue.units import NANO
 from gangplan.model.quantity import Quantity
 from gangplan.model.site import Amount, Cohort, Flavor, FlavorQuota, Preempt, Queue, Site
 from gangplan.resolve.tree import most_by_queue
-from gangplan.validate.kueue.tree import Capacity, members
+from gangplan.validate.kueue.members import apart, members
 
 KEY = ("pool", "cpu")
 ONE = Quantity.of(1)
@@ -105,16 +106,16 @@ def brute_force(tree: list[Any], queue: str) -> int:
 @given(trees())
 def test_the_most_of_a_queue(tree: list[Any]) -> None:
     planned = most_by_queue(site(tree))
-    judge = Capacity(members(bodies(tree)), KEY)
+    judge = Tree(*apart(members(bodies(tree))))
     for kind, name, *_ in tree:
         if kind == "ClusterQueue":
             expected = brute_force(tree, name)
             assert planned[name]["pool"]["cpu"] == Quantity.of(expected)
-            assert judge.most(name) == Fraction(expected)
+            assert judge.most(name, KEY) == expected * NANO
 
 
 def test_a_cohort_that_is_only_named_passes_everything_on() -> None:
     tree = [("ClusterQueue", "a", "x", 3, None, None), ("ClusterQueue", "b", "x", 4, None, 1)]
-    judge = Capacity(members(bodies(tree)), KEY)
-    assert judge.most("a") == 4
-    assert judge.most("b") == 7
+    judge = Tree(*apart(members(bodies(tree))))
+    assert judge.most("a", KEY) == 4 * NANO
+    assert judge.most("b", KEY) == 7 * NANO

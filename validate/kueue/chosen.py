@@ -8,23 +8,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from gangplan.kueue.flavors import Mode
+from gangplan.kueue.model import Key
+from gangplan.kueue.units import PODS
 from gangplan.validate.kueue.annotations import TopologyRequest
 from gangplan.validate.kueue.model import (
     EXCEEDS,
     MISCONFIGURED,
     NO_MATCHING_FLAVOR,
-    PODS,
     TOPOLOGY,
     WAITING,
     Amounts,
     PodSet,
     Shortage,
 )
-from gangplan.validate.kueue.quota import Key
 from gangplan.validate.kueue.standing import Queue
 
 SEVERITY = {"": 0, MISCONFIGURED: 0, TOPOLOGY: 1, WAITING: 2, EXCEEDS: 3, NO_MATCHING_FLAVOR: 4}
-FIT, WAITS, NO_FIT = 2, 1, 0
+FIT, NO_FIT = Mode.FIT, Mode.NO_FIT
 
 
 @dataclass(slots=True)
@@ -48,15 +49,15 @@ class Chosen:
     """What was found for one pod set: resource -> (flavor, fits now), and why not."""
 
     wanted: Wanted
-    flavors: dict[str, tuple[str, int]] = field(default_factory=dict)
+    flavors: dict[str, tuple[str, Mode]] = field(default_factory=dict)
     reasons: list[str] = field(default_factory=list)
-    attempts: dict[str, tuple[int, str]] = field(default_factory=dict)  # flavor -> (mode, reason)
+    attempts: dict[str, tuple[Mode, str]] = field(default_factory=dict)  # flavor -> (mode, reason)
     tried: dict[str, int] = field(default_factory=dict)  # resource -> last flavor tried; -1 where all were
     error: str = ""
     places: dict[tuple[str, ...], int] = field(default_factory=dict)  # topology domain -> pods
 
     @property
-    def mode(self) -> int:
+    def mode(self) -> Mode:
         """The worst of the flavors."""
         if not self.reasons and not self.error:
             return FIT
@@ -74,7 +75,7 @@ class Assignment:
     is_cut: bool = False  # pod sets after a failed one were not looked at
 
     @property
-    def mode(self) -> int:
+    def mode(self) -> Mode:
         """The worst of the pod sets."""
         return min((one.mode for one in self.chosen), default=NO_FIT)
 
@@ -90,7 +91,7 @@ class Assignment:
         return "; ".join(said)
 
 
-def attempt(found: Chosen, flavor: str, mode: int, why: str) -> None:
+def attempt(found: Chosen, flavor: str, mode: Mode, why: str) -> None:
     """Note a flavor that was tried; the worst of several times counts."""
     known = found.attempts.get(flavor)
     found.attempts[flavor] = (min(known[0], mode), worse(known[1], why)) if known else (mode, why)
@@ -125,7 +126,7 @@ def no_fit_reason(queue: Queue, assignment: Assignment) -> str:
         least: dict[int, str] = {}
         for flavor, (mode, why) in one.attempts.items():
             if mode == NO_FIT:
-                at = next(at for at, group in enumerate(queue.groups) if flavor in group.flavors)
+                at = next(at for at, group in enumerate(queue.quotas.groups) if flavor in group.flavors)
                 if at not in least or SEVERITY[why] < SEVERITY[least[at]]:
                     least[at] = why
         for why in least.values():

@@ -10,6 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+from gangplan.kueue.model import NEVER, Key, Preemption
+from gangplan.kueue.units import exact
 from gangplan.model.amounts import say
 from gangplan.rules.contention import PREEMPTIBLE_WITHOUT_CHECKPOINT
 from gangplan.rules.model import NOTE
@@ -17,11 +19,10 @@ from gangplan.validate.apiserver.forms import Body
 from gangplan.validate.apiserver.labels import has_all
 from gangplan.validate.kueue import Verdict, judge, verdict_of
 from gangplan.validate.kueue.matching import untolerated
-from gangplan.validate.kueue.model import PodSet, exact
+from gangplan.validate.kueue.model import PodSet
 from gangplan.validate.kueue.podsets import job_of, pod_sets
 from gangplan.validate.kueue.requests import adjusted, requests_of
 from gangplan.validate.kueue.standing import read
-from gangplan.validate.kueue.tree import Key, members, root_of
 from gangplan.validate.problems import Problem
 from gangplan.validate.world import NodeGroup, Run, World
 
@@ -111,10 +112,8 @@ def _outranked(above: str) -> Problem:
     )
 
 
-def _preemption(world: World, queue: str) -> Mapping[str, str]:
-    body = world.find("ClusterQueue", queue)
-    found: Mapping[str, str] = ((body or {}).get("spec") or {}).get("preemption") or {}
-    return found
+def _preemption(world: World, queue: str) -> Preemption:
+    return read(world).queues[queue].quotas.preemption
 
 
 def _values(world: World) -> list[tuple[int, str]]:
@@ -126,14 +125,11 @@ def _owner(world: World, verdict: Verdict, mine: int) -> str:
     """Queues that own what the run borrows and may take it back; "" when there is none."""
     if not verdict.borrowed:
         return ""
-    tree = members(world.standing)
-    root = root_of(tree, verdict.queue)
+    standing = read(world)
     can_be_outranked = any(value > mine for value, _ in _values(world))
     owners = []
-    for one in tree:
-        if one.kind != "ClusterQueue" or one.name == verdict.queue or root_of(tree, one.name) != root:
-            continue
-        policy = _preemption(world, one.name).get("reclaimWithinCohort") or "Never"
+    for one in standing.others_of(verdict.queue):
+        policy = one.preemption.reclaim
         may = policy == "Any" or (policy == "LowerPriority" and can_be_outranked)
         if may and any(one.nominal.get(key, 0) > 0 for key in verdict.borrowed):
             owners.append(one.name)
@@ -144,7 +140,7 @@ def _owner(world: World, verdict: Verdict, mine: int) -> str:
 
 def _above(world: World, queue: str, mine: int) -> str:
     """The classes above the lowest one, if the run is of that and its queue preempts by priority."""
-    if (_preemption(world, queue).get("withinClusterQueue") or "Never") == "Never":
+    if _preemption(world, queue).within == NEVER:
         return ""
     values = _values(world)
     if not values or mine != values[0][0]:
@@ -203,7 +199,7 @@ def demand_of(world: World, bodies: Sequence[Body]) -> Demand | None:
         pods_of, amounts = verdict.requests[podset]
         for resource, flavor in flavors.items():
             usage[flavor, resource] = usage.get((flavor, resource), Fraction(0)) + pods_of * amounts[resource]
-    idle = read(world).idle[verdict.queue]
+    idle = read(world).idle
     return Demand(
         count,
         dict(each),
@@ -212,10 +208,10 @@ def demand_of(world: World, bodies: Sequence[Body]) -> Demand | None:
         verdict.queue,
         priority_of(world, bodies),
         can_resume(bodies),
-        (_preemption(world, verdict.queue).get("withinClusterQueue") or "Never") != "Never",
+        _preemption(world, verdict.queue).within != NEVER,
         bool(verdict.borrowed),
         usage,
-        {key: exact(key[1], idle.potential(key)) for key in usage},
+        {key: exact(key[1], idle.most(verdict.queue, key)) for key in usage},
     )
 
 

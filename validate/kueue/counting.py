@@ -10,11 +10,12 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from gangplan.kueue.units import PODS
 from gangplan.validate.apiserver.forms import Body
 from gangplan.validate.apiserver.labels import any_term, has_all, required_terms
 from gangplan.validate.kueue.domains import Domain, Tree
 from gangplan.validate.kueue.matching import untolerated
-from gangplan.validate.kueue.model import PODS, Amounts
+from gangplan.validate.kueue.model import Amounts
 
 ANY = 2**31 - 1
 Taken = dict[tuple[str, ...], Amounts]  # leaf -> what pod sets placed before hold

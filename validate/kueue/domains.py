@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from gangplan.kueue.units import PODS, counted
 from gangplan.validate.apiserver.forms import Body
-from gangplan.validate.kueue.model import PODS, Amounts, counted
+from gangplan.validate.kueue.model import Amounts
 from gangplan.validate.world import HOSTNAME, NodeGroup
 
 # The kubelet's default (KubeletConfiguration.maxPods, Kubernetes v1.34), where a node group says nothing.

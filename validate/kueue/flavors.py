@@ -11,10 +11,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+from gangplan.kueue.flavors import WORST, Mode, Suits, fits_quota, goes_on, is_preferred
+from gangplan.kueue.model import Group
+from gangplan.kueue.tree import Tree
+from gangplan.kueue.units import PODS, exact, shown
 from gangplan.validate.kueue.chosen import (
     FIT,
     NO_FIT,
-    WAITS,
     Assignment,
     Chosen,
     Wanted,
@@ -26,15 +29,11 @@ from gangplan.validate.kueue.matching import fits_flavor, untolerated
 from gangplan.validate.kueue.model import (
     EXCEEDS,
     NO_MATCHING_FLAVOR,
-    PODS,
     WAITING,
     Amounts,
     Shortage,
-    exact,
-    shown,
 )
-from gangplan.validate.kueue.quota import Key, Node
-from gangplan.validate.kueue.standing import Group, Queue, Standing
+from gangplan.validate.kueue.standing import Queue, Standing
 
 
 @dataclass(slots=True)
@@ -43,14 +42,14 @@ class Assigner:
 
     standing: Standing
     queue: Queue
-    node: Node
+    tree: Tree
     kueue: tuple[int, int]
     start: Sequence[Mapping[str, int]] = ()
 
     def assign(self, wanted: Sequence[Wanted]) -> Assignment:
         """A flavor for everything, or why not; stops at the first group of pod sets without one."""
         out = Assignment()
-        covers_pods = self.queue.group_of(PODS) is not None
+        covers_pods = self.queue.quotas.group_of(PODS) is not None
         for members in grouped(wanted):
             totals = [one.total(covers_pods) for _, one in members]
             requests: Amounts = {}
@@ -77,8 +76,8 @@ class Assigner:
         return out
 
     def _own_flavors(
-        self, one: Wanted, total: Amounts, found: Mapping[str, tuple[str, int]]
-    ) -> dict[str, tuple[str, int]]:
+        self, one: Wanted, total: Amounts, found: Mapping[str, tuple[str, Mode]]
+    ) -> dict[str, tuple[str, Mode]]:
         if total:
             return {name: flavor for name, flavor in found.items() if name in total}
         if one.topology is None or not one.topology.group or self.kueue < (0, 19):
@@ -94,7 +93,7 @@ class Assigner:
     ) -> Chosen:
         found = Chosen(members[0][1])
         for name in self._in_order(requests):
-            group = self.queue.group_of(name)
+            group = self.queue.quotas.group_of(name)
             if group is None:
                 if requests[name] == 0 and self.kueue >= (0, 16):
                     continue
@@ -118,12 +117,12 @@ class Assigner:
         out: Assignment,
         found: Chosen,
         first: str,
-    ) -> tuple[dict[str, tuple[str, int]], list[str]]:
+    ) -> tuple[dict[str, tuple[str, Mode]], list[str]]:
         """Flavors of one resource group in their order, until one will do."""
-        mine = {name: amount for name, amount in requests.items() if name in group.covered}
+        mine = {name: amount for name, amount in requests.items() if name in group.resources}
         reasons: list[str] = []
-        best: dict[str, tuple[str, int]] = {}
-        best_mode = (NO_FIT, 0)
+        best: dict[str, tuple[str, Mode]] = {}
+        best_suits, rules = WORST, self.queue.quotas.fungibility
         begin = self._begin(members[0][0], first)
         last = begin - 1
         shortages: list[Shortage] = []
@@ -136,20 +135,20 @@ class Assigner:
                 mismatches[flavor] = wrong
                 attempt(found, flavor, NO_FIT, NO_MATCHING_FLAVOR)
                 continue
-            modes, mode, said, why = self._fits(members, flavor, mine, out, shortages)
+            modes, suits, said, why = self._fits(members, flavor, mine, out, shortages)
             reasons += said
-            attempt(found, flavor, mode[0], why)
-            if mode[0] == FIT and not (mode[1] and self.queue.tries_instead_of_borrowing):
-                best, best_mode = modes, mode
+            attempt(found, flavor, suits[0], why)
+            if not goes_on(suits, rules):
+                best, best_suits = modes, suits
                 break
-            if mode[0] and (mode[0], -mode[1]) > (best_mode[0], -best_mode[1]):
-                best, best_mode = modes, mode
+            if is_preferred(suits, best_suits, rules):
+                best, best_suits = modes, suits
         stopped = -1 if last == len(group.flavors) - 1 else last
         found.tried.update(dict.fromkeys(best, stopped))
         if not best:
             out.shortages += shortages
             out.mismatches.update(mismatches)
-        return best, [] if best_mode[0] == FIT else reasons
+        return best, [] if best_suits[0] == FIT else reasons
 
     def _in_order(self, requests: Amounts) -> list[str]:
         """The order in which Kueue asks: by hash from 0.19 (slice_requests.go), before at random."""
@@ -193,7 +192,7 @@ class Assigner:
                 return ""
             return f'Flavor "{name}" supports only TopologyAwareScheduling'
         if not has:
-            if self.kueue >= (0, 17) and not set(one.each) & set(group.covered):
+            if self.kueue >= (0, 17) and not set(one.each) & set(group.resources):
                 return ""
             return f'Flavor "{name}" does not support TopologyAwareScheduling'
         tree = self.standing.flavors.tree(name)
@@ -210,14 +209,16 @@ class Assigner:
         requests: Amounts,
         out: Assignment,
         shortages: list[Shortage],
-    ) -> tuple[dict[str, tuple[str, int]], tuple[int, int], list[str], str]:
+    ) -> tuple[dict[str, tuple[str, Mode]], Suits, list[str], str]:
         """Each resource of a group in one flavor: modes, (worst mode, borrowing), reasons."""
-        modes: dict[str, tuple[str, int]] = {}
+        modes: dict[str, tuple[str, Mode]] = {}
         worst, borrowed, said, why = FIT, 0, [], ""
+        quotas, tree = self.queue.quotas, self.tree
         for name in sorted(requests):
             key = flavor, name
             before, asked = out.usage.get(key, 0), requests[name]
-            most = self._most(key)
+            at, most = tree.index[key], tree.most(quotas.name, key)
+            mode, height = fits_quota(tree, quotas, at, before + asked, self.standing.setup.fair_sharing)
             if before + asked > most:
                 said.append(
                     f"insufficient quota for {name} in flavor {flavor}, previously considered podsets"
@@ -228,24 +229,13 @@ class Assigner:
                 shortages.append(Shortage(members[0][1].pods.name, name, flavor, total, limit))
                 worst, why = NO_FIT, worse(why, EXCEEDS)
                 continue
-            free = self.node.available(key)
-            height, may_reclaim = self.node.height_for(key, before + asked)
-            mode = FIT
-            if before + asked > free:
-                within = before + asked <= self.node.nominal.get(key, 0)
-                mode = WAITS if within or may_reclaim or self.queue.preempts_borrowing else NO_FIT
-                more = shown(name, before + asked - free)
+            if mode is not FIT:
+                more = shown(name, before + asked - tree.balance(tree.numbers[quotas.name], at))
                 said.append(f"insufficient unused quota for {name} in flavor {flavor}, {more} more needed")
                 why = worse(why, WAITING)
             worst, borrowed = min(worst, mode), max(borrowed, height)
             modes[name] = flavor, mode
         return modes, (worst, borrowed), said, why
-
-    def _most(self, key: Key) -> int:
-        place = self.queue.name, key
-        if place not in self.standing.capacities:
-            self.standing.capacities[place] = self.standing.idle[self.queue.name].potential(key)
-        return self.standing.capacities[place]
 
 
 @lru_cache(maxsize=256)

@@ -1,14 +1,13 @@
-"""The nouns of the admission solver: a verdict, a pod set, and amounts as Kueue counts them."""
+"""The nouns of the admission solver: a verdict, a pod set."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Literal
 
-from gangplan.model.quantity import Format, Quantity
-from gangplan.validate.apiserver.forms import Body, amount
+from gangplan.validate.apiserver.forms import Body
 
 Outcome = Literal["admit", "queue", "never"]
 # What is in use: ClusterQueue -> flavor -> resource -> cores, bytes or devices.
@@ -24,11 +23,6 @@ SUSPENDED = "Suspended"
 WAITING = "WaitingForQuota"
 # No condition: there is no Workload, because an API server or webhook refuses it or Kueue cannot make it.
 NO_WORKLOAD = "NoWorkload"
-
-MOST_INT64 = 2**63 - 1
-BINARY = ("memory", "ephemeral-storage")
-CPU = "cpu"
-PODS = "pods"
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,36 +108,3 @@ class NeverError(Exception):
         self.reason = reason
         self.message = message
         self.about = about
-
-
-def units(resource: str, written: Any) -> int:
-    """A quantity as Kueue counts it, rounded up (pkg/resources/requests.go `ResourceValue`, v0.19.2)."""
-    return rounded(resource, amount(written).nano)
-
-
-def rounded(resource: str, nano: int) -> int:
-    """Billionths as Kueue's whole number: thousandths of a core, else whole units, at most 2^63-1."""
-    quantity = Quantity(nano)
-    value = quantity.milli() if resource == CPU else quantity.value()
-    return max(-MOST_INT64, min(value, MOST_INT64))
-
-
-def counted(resource: str, exact: Fraction) -> int:
-    """An exact amount as Kueue counts it."""
-    nano = exact * 10**9
-    return rounded(resource, -(-nano.numerator // nano.denominator))
-
-
-def exact(resource: str, value: int) -> Fraction:
-    """What Kueue counts as cores, bytes or devices."""
-    return Fraction(value, 1000 if resource == CPU else 1)
-
-
-def shown(resource: str, value: int) -> str:
-    """The text of an amount in messages (pkg/resources/resource_formatter.go, v0.19.2)."""
-    if value >= MOST_INT64:
-        return "unlimited"
-    if resource == CPU:
-        return Quantity(value * 10**6).canonical()
-    binary = resource in BINARY or resource.startswith("hugepages-")
-    return Quantity.of(value, Format.BINARY_SI if binary else Format.DECIMAL_SI).canonical()

@@ -52,7 +52,7 @@ def _explicit(one: Chosen) -> bool:
 def _only_flavor(standing: Standing, queue: Queue, kueue: tuple[int, int], one: Chosen) -> str:
     """The one flavor with topology that the pod set got; an error is noted where that is not one."""
     has = standing.flavors.topology_name
-    names = [flavor for group in queue.groups for flavor in group.flavors]
+    names = [flavor for group in queue.quotas.groups for flavor in group.flavors]
     if not any(has(name) for name in names):
         one.error = "workload requires Topology, but there is no TAS cache information"
         return ""

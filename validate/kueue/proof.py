@@ -8,6 +8,7 @@ from copy import deepcopy
 from dataclasses import replace
 from fractions import Fraction
 
+from gangplan.kueue.units import CPU, exact
 from gangplan.model.amounts import bare, say
 from gangplan.rules.admission import NEVER_ADMITTED, NO_FLAVOR, NO_TOPOLOGY, NOT_QUEUED, OVER_QUOTA
 from gangplan.validate.apiserver.forms import Body
@@ -15,19 +16,18 @@ from gangplan.validate.apiserver.labels import has_all
 from gangplan.validate.kueue import queues
 from gangplan.validate.kueue.annotations import SIZE
 from gangplan.validate.kueue.elsewhere import elsewhere
+from gangplan.validate.kueue.members import version_of
 from gangplan.validate.kueue.model import (
-    CPU,
     EXCEEDS,
     NO_MATCHING_FLAVOR,
     TOPOLOGY,
     Shortage,
     Verdict,
-    exact,
     left_over,
 )
 from gangplan.validate.kueue.podsets import job_of, pod_sets
 from gangplan.validate.kueue.refusals import PRIORITY, QUEUE
-from gangplan.validate.kueue.solver import judge, verdict_of, version_of
+from gangplan.validate.kueue.solver import judge, verdict_of
 from gangplan.validate.kueue.standing import read
 from gangplan.validate.problems import Problem
 from gangplan.validate.world import Run, World
@@ -198,14 +198,14 @@ def _where(world: World, run: Run, verdict: Verdict, short: Shortage) -> str:
 
     Kueue takes all resources of a pod set from one flavor, so quotas of two pools never add up for one run.
     """
-    node = read(world).idle[verdict.queue]
+    standing = read(world)
     others = {
         flavor: most
-        for flavor, resource in sorted(node.nominal)
+        for flavor, resource in sorted(standing.queues[verdict.queue].quotas.nominal)
         if resource == short.resource
         and flavor != short.flavor
         and pool_name(flavor) in run.unit.job.pools
-        and (most := node.potential((flavor, resource))) > 0
+        and (most := standing.idle.most(verdict.queue, (flavor, resource))) > 0
     }
     if not others:
         return ""

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from gangplan.kueue.hierarchy import circle
 from gangplan.rules.objects import QUEUE_INVALID
-from gangplan.validate.apiserver.forms import Body, Found
-from gangplan.validate.kueue.tree import amount, circle, members
+from gangplan.validate.apiserver.forms import Body, Found, amount
+from gangplan.validate.kueue.members import members, parents_of
 from gangplan.validate.problems import Problem
 
 
@@ -39,6 +40,7 @@ class Index:
                 namespace = body["metadata"].get("namespace", "")
                 self.queues_of.setdefault(namespace, set()).add(body["spec"].get("clusterQueue", ""))
         self.members = members(bodies)
+        self.parents = parents_of(self.members)
 
     def names(self, kind: str) -> dict[str, Body]:
         """The cluster-scoped objects of a kind by name."""
@@ -168,7 +170,7 @@ def _parents(body: Body, others: Index) -> Found:
     name, parent = body["metadata"]["name"], (body.get("spec") or {}).get("parentName")
     if parent and parent not in others.names("Cohort"):
         yield _said(("spec", "parentName"), f"there is no cohort '{parent}'")
-    way = circle(others.members, name)
+    way = circle(others.parents, name)
     if way and name == min(way):
         yield _said(
             ("spec", "parentName"),

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from gangplan.kueue.units import PODS
 from gangplan.validate.apiserver.forms import Body, amount, is_subdomain
 from gangplan.validate.kueue.annotations import GROUP, group_problems, problems
 from gangplan.validate.kueue.matching import selects
-from gangplan.validate.kueue.model import MISCONFIGURED, NO_WORKLOAD, PODS, SUSPENDED, NeverError, PodSet
+from gangplan.validate.kueue.model import MISCONFIGURED, NO_WORKLOAD, SUSPENDED, NeverError, PodSet
 from gangplan.validate.kueue.standing import Queue, Standing
 
 QUEUE, PRIORITY = "kueue.x-k8s.io/queue-name", "kueue.x-k8s.io/priority-class"

@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from gangplan.kueue.units import rounded
 from gangplan.validate.apiserver.forms import Body, amount
-from gangplan.validate.kueue.model import MISCONFIGURED, Amounts, NeverError, PodSet, rounded
+from gangplan.validate.kueue.model import MISCONFIGURED, Amounts, NeverError, PodSet
 
 Nanos = dict[str, int]  # resource -> billionths
 POD_LEVEL = ("cpu", "memory")

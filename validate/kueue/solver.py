@@ -6,11 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
+from gangplan.kueue.model import Key
+from gangplan.kueue.tree import Tree
+from gangplan.kueue.units import counted, exact
 from gangplan.validate.apiserver.forms import Body
 from gangplan.validate.kueue import refusals
 from gangplan.validate.kueue.annotations import topology_request
 from gangplan.validate.kueue.chosen import FIT, NO_FIT, SEVERITY, Assignment, Wanted, no_fit_reason
 from gangplan.validate.kueue.flavors import Assigner
+from gangplan.validate.kueue.members import version_of
 from gangplan.validate.kueue.model import (
     SUSPENDED,
     WAITING,
@@ -18,11 +22,9 @@ from gangplan.validate.kueue.model import (
     PodSet,
     Usage,
     Verdict,
-    exact,
 )
 from gangplan.validate.kueue.placing import place_all
 from gangplan.validate.kueue.podsets import job_of, pod_sets
-from gangplan.validate.kueue.quota import Node, forest, take
 from gangplan.validate.kueue.requests import adjusted, check, requests_of
 from gangplan.validate.kueue.standing import Queue, Standing, read
 from gangplan.validate.world import Run, World
@@ -79,14 +81,6 @@ def judge(world: World, bodies: Sequence[Body], usage: Usage | None = None) -> V
     return _in_queue(Case(standing, queue, kueue, wanted), verdict, usage)
 
 
-def version_of(world: World) -> tuple[int, int] | None:
-    """Kueue's minor; None where the cluster has none."""
-    if world.versions.kueue is None:
-        return None
-    major, minor = world.versions.kueue.split(".")[:2]
-    return int(major), int(minor)
-
-
 def _wanted(pods: Sequence[PodSet], job: Body, standing: Standing, kueue: tuple[int, int]) -> list[Wanted]:
     """Pod sets with the requests that Kueue counts."""
     ranges = standing.ranges(job["metadata"].get("namespace") or "")
@@ -114,13 +108,13 @@ class Case:
     kueue: tuple[int, int]
     wanted: Sequence[Wanted]
 
-    def attempts(self, node: Node) -> list[Assignment]:
+    def attempts(self, tree: Tree) -> list[Assignment]:
         """The attempts that Kueue makes: while flavors are left, it tries on with the next."""
         start: tuple[Mapping[str, int], ...] = ()
         seen = set()
         made: list[Assignment] = []
         while True:
-            assigner = Assigner(self.standing, self.queue, node, self.kueue, start)
+            assigner = Assigner(self.standing, self.queue, tree, self.kueue, start)
             assignment = assigner.assign(self.wanted)
             if assignment.mode != NO_FIT and not assignment.is_cut:
                 place_all(self.standing, self.queue, self.kueue, assignment)
@@ -135,8 +129,8 @@ class Case:
 
 
 def _in_queue(case: Case, verdict: Verdict, usage: Usage | None) -> Verdict:
-    node = case.standing.idle[case.queue.name]
-    made = case.attempts(node)
+    tree = case.standing.idle
+    made = case.attempts(tree)
     now = made[-1]
     if now.mode != FIT:
         told = [(no_fit_reason(case.queue, one), one) for one in made]
@@ -152,10 +146,8 @@ def _in_queue(case: Case, verdict: Verdict, usage: Usage | None) -> Verdict:
             failed=next(one.wanted.pods.name for one in best.chosen if one.mode == NO_FIT),
         )
     if usage is not None:
-        queues = forest(case.standing.world.standing)
-        take(queues, usage)
-        node = queues[case.queue.name]
-        now = case.attempts(node)[-1]
+        tree = tree.loaded({queue: _in_use(flavors) for queue, flavors in usage.items()})
+        now = case.attempts(tree)[-1]
     if now.mode != FIT:
         return replace(verdict, outcome="queue", reason=WAITING, message=now.message())
     assignment = {
@@ -163,9 +155,18 @@ def _in_queue(case: Case, verdict: Verdict, usage: Usage | None) -> Verdict:
         for one in now.chosen
     }
     placement = {one.wanted.pods.name: one.places for one in now.chosen if one.places}
-    borrowed = {}
+    borrowed, queue = {}, tree.numbers[case.queue.name]
     for (flavor, name), amount in now.usage.items():
-        own = max(0, node.nominal.get((flavor, name), 0) - node.usage.get((flavor, name), 0))
+        at = tree.index[flavor, name]
+        own = max(0, tree.nominal[queue][at] - tree.usage[queue][at])
         if amount > own:
             borrowed[flavor, name] = exact(name, amount - own)
     return replace(verdict, outcome="admit", assignment=assignment, placement=placement, borrowed=borrowed)
+
+
+def _in_use(flavors: Mapping[str, Mapping[str, Fraction]]) -> dict[Key, int]:
+    return {
+        (flavor, name): counted(name, used)
+        for flavor, resources in flavors.items()
+        for name, used in resources.items()
+    }

@@ -9,9 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from gangplan.kueue import model as kueue
+from gangplan.kueue.hierarchy import in_circle
+from gangplan.kueue.tree import Tree
 from gangplan.validate.apiserver.forms import Body
 from gangplan.validate.kueue.domains import Flavors
-from gangplan.validate.kueue.quota import Key, Node, forest, in_circle
+from gangplan.validate.kueue.members import parents_of, setup_of
 from gangplan.validate.kueue.requests import Ranges
 from gangplan.validate.world import World
 
@@ -20,30 +23,18 @@ MULTIKUEUE = "kueue.x-k8s.io/multikueue"
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
-    """A resource group: flavors in the order in which they are tried."""
-
-    covered: tuple[str, ...]
-    flavors: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Queue:
-    """A ClusterQueue: `inactive` says why it takes nothing; in `delayed` flavors nodes are made first."""
+    """A ClusterQueue: its quotas and rules; `inactive` says why it takes nothing; in `delayed` flavors nodes
+    are made first.
+    """
 
     name: str
     body: Body
-    groups: tuple[Group, ...]
+    quotas: kueue.Queue
     inactive: str
     is_topology_only: bool
     is_multikueue: bool
     delayed: frozenset[str]
-    tries_instead_of_borrowing: bool
-    preempts_borrowing: bool
-
-    def group_of(self, resource: str) -> Group | None:
-        """The group that covers a resource."""
-        return next((group for group in self.groups if resource in group.covered), None)
 
 
 class Standing:
@@ -56,15 +47,18 @@ class Standing:
         for body in world.standing:
             place = body["metadata"].get("namespace") or "", body["metadata"]["name"]
             self._of.setdefault(body["kind"], {})[place] = body
-        self.idle: Mapping[str, Node] = forest(world.standing)
-        self.capacities: dict[tuple[str, Key], int] = {}
+        self.setup = setup_of(world)
+        self.idle = Tree(self.setup.queues, self.setup.cohorts)
+        self._cohorts = parents_of(self.setup.cohorts)
         self.flavors = Flavors(self.all("ResourceFlavor"), self.all("Topology"), world.nodes)
         self.overheads = {
             body["metadata"]["name"]: (body.get("overhead") or {}).get("podFixed") or {}
             for body in self.all("RuntimeClass")
         }
         self._ranges: dict[str, Ranges] = {}
-        self.queues = {body["metadata"]["name"]: self._queue(body) for body in self.all("ClusterQueue")}
+        self.queues = {
+            one.name: self._queue(self._of["ClusterQueue"]["", one.name], one) for one in self.setup.queues
+        }
 
     def all(self, kind: str) -> list[Body]:
         """The objects of a kind."""
@@ -79,16 +73,24 @@ class Standing:
         body = self._of["ClusterQueue"]["", queue]
         spec = body.get("spec") or {}
         names = [
-            ("ResourceFlavor", flavor) for group in self.queues[queue].groups for flavor in group.flavors
+            ("ResourceFlavor", flavor)
+            for group in self.queues[queue].quotas.groups
+            for flavor in group.flavors
         ]
         names += [("AdmissionCheck", check["name"]) for check in _checks(spec)]
         above, seen = spec.get("cohortName") or "", set[str]()
         while above and above not in seen:
             seen.add(above)
             names.append(("Cohort", above))
-            above = ((self.find("Cohort", above) or {}).get("spec") or {}).get("parentName") or ""
+            above = self._cohorts.get(above, "")
         found = [self.find(kind, name) for kind, name in names]
         return [body, *(one for one in found if one is not None)]
+
+    def others_of(self, name: str) -> list[kueue.Queue]:
+        """The other queues of a queue's tree of cohorts."""
+        tree, number = self.idle, self.idle.numbers[name]
+        below = sorted(tree.queues_below(tree.root(number)))
+        return [self.setup.queues[one] for one in below if one != number]
 
     def ranges(self, namespace: str) -> Ranges:
         """The LimitRanges of a namespace."""
@@ -99,33 +101,23 @@ class Standing:
             self._ranges[namespace] = Ranges(found)
         return self._ranges[namespace]
 
-    def _queue(self, body: Body) -> Queue:
+    def _queue(self, body: Body, quotas: kueue.Queue) -> Queue:
         spec = body.get("spec") or {}
-        groups = tuple(
-            Group(tuple(group["coveredResources"]), tuple(flavor["name"] for flavor in group["flavors"]))
-            for group in spec.get("resourceGroups") or ()
-        )
-        names = [flavor for group in groups for flavor in group.flavors]
+        names = [flavor for group in quotas.groups for flavor in group.flavors]
         controllers = {
             name: (check["spec"]["controllerName"] if check else "")
             for name, check in (
                 (one["name"], self.find("AdmissionCheck", one["name"])) for one in _checks(spec)
             )
         }
-        policy = spec.get("flavorFungibility") or {}
-        preemption = spec.get("preemption") or {}
-        within = (preemption.get("borrowWithinCohort") or {}).get("policy") or "Never"
-        reclaims = (preemption.get("reclaimWithinCohort") or "Never") != "Never"
         return Queue(
-            body["metadata"]["name"],
+            quotas.name,
             body,
-            groups,
+            quotas,
             self._inactive(spec, names, controllers),
             bool(names) and all(self.flavors.topology_name(name) for name in names),
             MULTIKUEUE in controllers.values(),
             frozenset(self._delayed(spec, names, controllers)),
-            policy.get("whenCanBorrow", "MayStopSearch") == "TryNextFlavor",
-            within != "Never" or (self.world.fair_sharing and reclaims),
         )
 
     def _delayed(self, spec: Body, names: Sequence[str], controllers: Mapping[str, str]) -> list[str]:
@@ -164,13 +156,8 @@ class Standing:
             ]
         if said:
             return f"Can't admit new workloads: {', '.join(said)}."
-        parents = {
-            body["metadata"]["name"]: (body.get("spec") or {}).get("parentName") or ""
-            for body in self.all("Cohort")
-        }
-        return (
-            "the cohorts above it go in a circle" if in_circle(parents, spec.get("cohortName") or "") else ""
-        )
+        is_endless = in_circle(self._cohorts, spec.get("cohortName") or "")
+        return "the cohorts above it go in a circle" if is_endless else ""
 
     def _is_idle(self, check: str) -> bool:
         """Whether a check of Kueue's own lacks its parameters."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from gangplan.kueue.units import shown
 from gangplan.validate.kueue import verdict_of
-from gangplan.validate.kueue.model import shown
 from gangplan.validate.kueue.proof import is_gpu, pool_name
 from gangplan.validate.scheduler.pods import Pods
 from gangplan.validate.scheduler.reduce import units_free

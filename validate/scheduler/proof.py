@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from gangplan.kueue.units import exact
 from gangplan.model.amounts import say
 from gangplan.rules.model import Rule
 from gangplan.rules.nodes import NO_NODE_FITS, NODES_TIGHT, NODES_TOO_FEW, NODES_UNJUDGED
 from gangplan.rules.placement import GPUS_FORGOTTEN
 from gangplan.validate.kueue import verdict_of
-from gangplan.validate.kueue.model import NeverError, exact
+from gangplan.validate.kueue.model import NeverError
 from gangplan.validate.problems import Problem, Step
 from gangplan.validate.scheduler.admitted import admitted_pods
 from gangplan.validate.scheduler.advice import fewer, less

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gangplan.kueue.hierarchy import circle
 from gangplan.resolve.checks.notes import Notes
 from gangplan.resolve.quota import cohort_of
 from gangplan.rules.quotas import (
@@ -35,20 +36,17 @@ def check(notes: Notes) -> None:
 
 def _check_circles(notes: Notes) -> None:
     """Kueue accepts a circle and then makes every queue in it inactive."""
-    cohorts = notes.spec.cohorts
+    parents = {name: cohort.parent or "" for name, cohort in notes.spec.cohorts.items()}
     told: set[str] = set()
-    for start in cohorts:
-        way = [start]
-        while (parent := cohorts[way[-1]].parent) is not None and parent in cohorts and parent not in way:
-            way.append(parent)
-        last = cohorts[way[-1]].parent
-        if last != start or told & set(way):
+    for start in parents:
+        way = circle(parents, start)
+        if not way or told & set(way):
             continue
         told |= set(way)
         notes.report(
             COHORT_CIRCLE,
             ("cohorts", start, "parent"),
-            f"cohorts stand above each other in a circle: {' -> '.join([*way, start])}",
+            f"cohorts stand above each other in a circle: {' -> '.join(way)}",
             "Make one of them a root: remove its parent.",
         )
 

@@ -13,7 +13,7 @@ from typing import Any
 from gangplan.validate.apiserver.forms import amount
 from gangplan.validate.gate import judge as gate
 from gangplan.validate.kueue import Verdict, judge
-from gangplan.validate.kueue.solver import version_of
+from gangplan.validate.kueue.members import version_of
 from gangplan.validate.problems import dotted
 from gangplan.validate.scheduler.admitted import admitted_fit
 from gangplan.validate.scheduler.model import Fit

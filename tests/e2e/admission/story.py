@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gangplan.simulate import Engine, run_of, setup_of
+from gangplan.simulate import Engine, run_of
+from gangplan.validate.kueue.members import setup_of
 from gangplan.validate.world import World
 
 Object = dict[str, Any]

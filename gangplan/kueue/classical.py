@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from gangplan.simulate.attempt import Attempt, fill_back, restore
-from gangplan.simulate.model import NEVER
-from gangplan.simulate.state import Holding
+from gangplan.kueue.attempt import Attempt, fill_back, restore
+from gangplan.kueue.model import NEVER
+from gangplan.kueue.state import Holding
 
 
 @dataclass(frozen=True, slots=True)

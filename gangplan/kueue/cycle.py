@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from gangplan.simulate.fair import OWN_FIRST
-from gangplan.simulate.flavors import KEEPS_PROGRESS, Assignment, assign
-from gangplan.simulate.pending import Pending
-from gangplan.simulate.preemption import targets
-from gangplan.simulate.state import Asking, Holding, State
-from gangplan.simulate.tree import Rank
+from gangplan.kueue.assigner import KEEPS_PROGRESS, Assignment, assign
+from gangplan.kueue.fair import OWN_FIRST
+from gangplan.kueue.pending import Pending
+from gangplan.kueue.preemption import targets
+from gangplan.kueue.state import Asking, Holding, State
+from gangplan.kueue.tree import Rank
 
 
 @dataclass(slots=True, eq=False)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from gangplan.simulate.attempt import Attempt
-from gangplan.simulate.classical import classical_targets
-from gangplan.simulate.fair import fair_targets
-from gangplan.simulate.state import Asking, Holding, State
+from gangplan.kueue.attempt import Attempt
+from gangplan.kueue.classical import classical_targets
+from gangplan.kueue.fair import fair_targets
+from gangplan.kueue.state import Asking, Holding, State
 
 
 def targets(state: State, asking: Asking, usage: dict[int, int], needs: set[int]) -> list[Holding]:

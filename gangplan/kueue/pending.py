@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from heapq import heappop, heappush
 
-from gangplan.simulate.state import Asking
+from gangplan.kueue.state import Asking
 
 Shape = tuple[object, ...]
 Entry = tuple[tuple[int, float, int], Asking]

@@ -6,29 +6,15 @@ Written after pkg/scheduler/flavorassigner/flavorassigner.go of Kueue v0.19.2 (t
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from enum import IntEnum
-from math import inf
 
-from gangplan.simulate.model import Fungibility, Group, Podset
-from gangplan.simulate.preemption import targets
-from gangplan.simulate.state import Asking, State, Tried
+from gangplan.kueue.flavors import WORST, Mode, Suits, fits_quota, goes_on, is_preferred
+from gangplan.kueue.model import Group, Podset
+from gangplan.kueue.preemption import targets
+from gangplan.kueue.state import Asking, State, Tried
+from gangplan.kueue.units import PODS
 
 # No flavor preserved between cycles before this minor of Kueue (gate FlavorFungibilityPreserveScanProgress).
 KEEPS_PROGRESS = (0, 19)
-
-
-class Mode(IntEnum):
-    """How well a flavor suits; a larger one suits better."""
-
-    NO_FIT = 0
-    NO_CANDIDATES = 1
-    PREEMPT = 2
-    RECLAIM = 3
-    FIT = 4
-
-
-Suits = tuple[Mode, float]  # and how far up the tree must be borrowed
-WORST: Suits = (Mode.NO_FIT, inf)
 
 
 @dataclass(slots=True)
@@ -63,8 +49,8 @@ def assign(state: State, asking: Asking) -> Assignment:
     start = _start(state, asking)
     for place, podset in enumerate(asking.run.podsets):
         amounts = {name: amount for name, amount in podset.amounts.items() if amount}
-        if any("pods" in group.resources for group in queue.groups):
-            amounts["pods"] = podset.count
+        if any(PODS in group.resources for group in queue.groups):
+            amounts[PODS] = podset.count
         choices, row = _groups(
             state, asking, podset, amounts, found, start[place] if start and place < len(start) else None
         )
@@ -136,11 +122,11 @@ def _choose(
         flavor = group.flavors[place]
         if podset.flavors is not None and flavor not in podset.flavors:
             continue
-        choice, suits = _try(state, asking, flavor, wanted, so_far, rules)
-        if not _goes_on(suits, rules):
+        choice, suits = _try(state, asking, flavor, wanted, so_far)
+        if not goes_on(suits, rules):
             best, best_suits = choice, suits
             break
-        if _is_preferred(suits, best_suits, rules):
+        if is_preferred(suits, best_suits, rules):
             best, best_suits = choice, suits
     if best is None or best_suits[0] is Mode.NO_FIT:
         return None
@@ -154,33 +140,21 @@ def _try(
     flavor: str,
     wanted: dict[str, int],
     so_far: Assignment,
-    rules: Fungibility,
 ) -> tuple[_Choice, Suits]:
     """One flavor for all resources of a group: it suits as well as its worst resource."""
     choice, worst = _Choice(flavor, []), (Mode.FIT, 0.0)
+    queue, is_fair = state.queue(asking.queue), state.setup.fair_sharing
     for resource, amount in wanted.items():
         key = state.tree.index[flavor, resource]
-        mode, height = _fits_quota(state, asking, key, so_far.usage.get(key, 0) + amount)
-        if _is_preferred(worst, (mode, height), rules):
+        mode, height = fits_quota(state.tree, queue, key, so_far.usage.get(key, 0) + amount, is_fair)
+        if mode is Mode.NO_CANDIDATES:
+            mode, height = _after_preemption(state, asking, key, so_far.usage.get(key, 0) + amount)
+        if is_preferred(worst, (mode, height), queue.fungibility):
             worst = (mode, height)
         if worst[0] is Mode.NO_FIT:
             break
         choice.parts.append((key, amount, mode, height))
     return choice, worst
-
-
-def _fits_quota(state: State, asking: Asking, key: int, amount: int) -> tuple[Mode, int]:
-    tree, queue = state.tree, asking.queue
-    if amount > tree.potential[queue][key]:
-        return Mode.NO_FIT, 0
-    height, may_reclaim = tree.reach(queue, key, amount)
-    if amount <= tree.available(queue, key):
-        return Mode.FIT, height
-    rules, is_fair = state.queue(queue).preemption, state.setup.fair_sharing
-    while_borrowing = rules.borrow != "Never" or (is_fair and rules.reclaim != "Never")
-    if tree.nominal[queue][key] >= amount or may_reclaim or while_borrowing:
-        return _after_preemption(state, asking, key, amount)
-    return Mode.NO_FIT, height
 
 
 def _after_preemption(state: State, asking: Asking, key: int, amount: int) -> tuple[Mode, int]:
@@ -196,25 +170,3 @@ def _after_preemption(state: State, asking: Asking, key: int, amount: int) -> tu
         tree.add(one.queue, one.usage)
     is_own = any(one.queue == queue for one in found)
     return (Mode.PREEMPT if is_own else Mode.RECLAIM), height
-
-
-def _goes_on(suits: Suits, rules: Fungibility) -> bool:
-    mode, height = suits
-    if mode in (Mode.NO_FIT, Mode.NO_CANDIDATES):
-        return True
-    if mode in (Mode.PREEMPT, Mode.RECLAIM) and rules.when_preempt == "TryNextFlavor":
-        return True
-    return height > 0 and rules.when_borrow == "TryNextFlavor"
-
-
-def _is_preferred(one: Suits, other: Suits, rules: Fungibility) -> bool:
-    if one[0] is Mode.NO_FIT:
-        return False
-    if other[0] is Mode.NO_FIT:
-        return True
-    hopeless = one[0] is Mode.NO_CANDIDATES, other[0] is Mode.NO_CANDIDATES
-    if hopeless[0] != hopeless[1]:
-        return not hopeless[0]
-    if rules.preference == "PreemptionOverBorrowing":
-        return (-one[1], one[0]) > (-other[1], other[0])
-    return (one[0], -one[1]) > (other[0], -other[1])

@@ -7,8 +7,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from math import inf
 
-from gangplan.simulate.model import NEVER, Podset, Queue, Run, Setup
-from gangplan.simulate.tree import Tree
+from gangplan.kueue.model import NEVER, Podset, Queue, Run, Setup
+from gangplan.kueue.tree import Tree
 
 # podset, group, flavor -> what is asked of it: (flavor and resource, amount)
 Plan = tuple[tuple[tuple[tuple[tuple[int, int], ...], ...], ...], ...]
@@ -74,7 +74,7 @@ class State:
 
     def __post_init__(self) -> None:
         """Nothing is used yet."""
-        self.tree = Tree(self.setup)
+        self.tree = Tree(self.setup.queues, self.setup.cohorts)
         self.holdings = [{} for _ in self.setup.queues]
         self.generation = [0 for _ in self.setup.queues]
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from gangplan.simulate.model import NEVER
-from gangplan.simulate.state import Asking, Holding, State
+from gangplan.kueue.model import NEVER
+from gangplan.kueue.state import Asking, Holding, State
 
 
 @dataclass(slots=True)

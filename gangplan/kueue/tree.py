@@ -1,15 +1,19 @@
 """The tree of queues and cohorts with what is used of it: Kueue's arithmetic of quota.
 
 Written after pkg/cache/scheduler/{resource_node,fair_sharing,clusterqueue_snapshot}.go and
-pkg/scheduler/preemption/classical/hierarchical_preemption.go of Kueue v0.19.2.
+pkg/scheduler/preemption/classical/hierarchical_preemption.go of Kueue v0.19.2; v0.15.2 and v0.18.2 have the
+same arithmetic.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 
-from gangplan.simulate.model import Key, Member, Setup
+from gangplan.kueue.hierarchy import in_circle
+from gangplan.kueue.model import Key, Member, Queue
+from gangplan.kueue.units import MOST_INT64
 
 # A share of what can be lent: (1, ratio) for a borrower of weight zero, else (0, ratio / weight). Larger
 # takes more.
@@ -20,7 +24,9 @@ Usage = Mapping[int, int]  # index of a flavor and resource -> amount
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """The dominant resource share of a node, and the flavors and resources that it borrows."""
+    """The dominant resource share of a node, and the flavors and resources that it borrows
+    (fair_sharing.go).
+    """
 
     rank: Rank
     borrowed: tuple[int, ...]
@@ -31,27 +37,45 @@ class Share:
         return bool(self.borrowed)
 
 
-class Tree:
-    """Nodes are numbers: queues first, in the order of `Setup.queues`; then cohorts. The parent of a root
-    is -1.
+def _keys(one: Member) -> Iterator[Key]:
+    """Every flavor and resource that a member names."""
+    yield from (*one.nominal, *one.borrowing, *one.lending)
+    if isinstance(one, Queue):
+        for group in one.groups:
+            yield from ((flavor, resource) for flavor in group.flavors for resource in group.resources)
 
-    Flavors with their resources are numbers too (`keys`). A cohort that is only named exists all the same.
+
+class Tree:
+    """Nodes are numbers: queues first, in their order (`numbers`); then cohorts. The parent of a root is -1.
+
+    Flavors with their resources are numbers too (`keys`, `index`). A cohort that is only named exists all the
+    same: it has nothing and passes on everything. Where cohorts go in a circle nodes are not linked to their
+    parents: such queues are inactive.
     """
 
-    def __init__(self, setup: Setup) -> None:
-        """Read the quotas. Cohorts must not stand in a circle."""
-        members: list[Member] = [*setup.queues, *setup.cohorts]
-        named = {one.name for one in setup.cohorts}
+    def __init__(
+        self, queues: Sequence[Member], cohorts: Sequence[Member], ceiling: int = MOST_INT64
+    ) -> None:
+        """Read the quotas: whole numbers of any unit, in which `ceiling` is the most that Kueue counts."""
+        members: list[Member] = [*queues, *cohorts]
+        named = {one.name for one in cohorts}
         for one in list(members):
             if one.parent and one.parent not in named:
                 named.add(one.parent)
                 members.append(Member(one.parent, "", {}, {}, {}))
-        self.count = len(setup.queues)
-        cohorts = {one.name: self.count + place for place, one in enumerate(members[self.count :])}
-        found = {key: None for one in members for key in (*one.nominal, *one.borrowing, *one.lending)}
-        self.keys: list[Key] = list(found)
+        self.count, self._ceiling = len(queues), ceiling
+        self.numbers = {one.name: place for place, one in enumerate(queues)}
+        places = {one.name: place for place, one in enumerate(members) if place >= self.count}
+        self.keys: list[Key] = list(dict.fromkeys(key for one in members for key in _keys(one)))
         self.index = {key: place for place, key in enumerate(self.keys)}
-        self.parent = [cohorts[one.parent] if one.parent else -1 for one in members]
+        parents = {one.name: one.parent for one in cohorts}
+        endless = {name for name in places if in_circle(parents, name)}
+        self.parent = [
+            places[one.parent]
+            if one.parent and (one.name if place >= self.count else one.parent) not in endless
+            else -1
+            for place, one in enumerate(members)
+        ]
         self.children: list[list[int]] = [[] for _ in members]
         for node, above in enumerate(self.parent):
             if above >= 0:
@@ -64,15 +88,16 @@ class Tree:
         self._measure()
 
     def _measure(self) -> None:
-        """What follows from the quotas alone."""
-        size = range(len(self.keys))
+        """What follows from the quotas alone: subtrees, what is kept, heights, `potentialAvailable`."""
+        size, ceiling = range(len(self.keys)), self._ceiling
         self.subtree = [list(row) for row in self.nominal]
         self.local = [[0] * len(self.keys) for _ in self.nominal]
         self.height = [0] * len(self.parent)
         for node in reversed(list(self._downwards())):
             below = self.children[node]
             for key in size:
-                self.subtree[node][key] += sum(self.subtree[one][key] - self.local[one][key] for one in below)
+                lent = sum(self.subtree[one][key] - self.local[one][key] for one in below)
+                self.subtree[node][key] = min(ceiling, self.subtree[node][key] + lent)
                 lending = self._lending[node][key]
                 if lending is not None:
                     self.local[node][key] = max(0, self.subtree[node][key] - lending)
@@ -85,9 +110,9 @@ class Tree:
                 continue
             for key in size:
                 most, limit = self.local[node][key] + self.potential[above][key], self.limit[node][key]
-                self.potential[node][key] = (
-                    most if limit is None else min(most, self.subtree[node][key] + limit)
-                )
+                if limit is not None:
+                    most = min(most, self.subtree[node][key] + limit)
+                self.potential[node][key] = min(ceiling, most)
         self.lendable = [self._by_resource(row) for row in self.potential]
 
     def _by_resource(self, row: list[int]) -> dict[str, int]:
@@ -126,8 +151,19 @@ class Tree:
 
     # --- what is used -----------------------------------------------------------------------------------
 
+    def loaded(self, usage: Mapping[str, Mapping[Key, int]]) -> Tree:
+        """The same quotas with this in use by queue, and nothing else; what is not in the tree is left
+        out.
+        """
+        tree = copy(self)
+        tree.usage = [[0] * len(self.keys) for _ in self.parent]
+        for name in usage.keys() & self.numbers.keys():
+            known = {self.index[key]: used for key, used in usage[name].items() if key in self.index}
+            tree.add(self.numbers[name], known)
+        return tree
+
     def add(self, queue: int, usage: Usage) -> None:
-        """Count usage at a queue, and what it does not keep for itself at its cohorts."""
+        """Count usage at a queue, and what it does not keep for itself at its cohorts (`addUsage`)."""
         for key, amount in usage.items():
             node = queue
             while True:
@@ -143,7 +179,7 @@ class Tree:
                 node = self.parent[node]
 
     def remove(self, queue: int, usage: Usage) -> None:
-        """The opposite of `add`."""
+        """The opposite of `add` (`removeUsage`)."""
         for key, amount in usage.items():
             node = queue
             while True:
@@ -155,21 +191,28 @@ class Tree:
                 amount = min(amount, stored)
                 node = self.parent[node]
 
-    def available(self, queue: int, key: int) -> int:
-        """What a queue can still take; never below zero."""
-        return max(0, self._available(queue, key))
+    def most(self, queue: str, key: Key) -> int:
+        """The most that a queue can ever hold (`potentialAvailable`), of what nobody has nothing."""
+        at = self.index.get(key)
+        return 0 if at is None else self.potential[self.numbers[queue]][at]
 
-    def _available(self, node: int, key: int) -> int:
+    def available(self, queue: int, key: int) -> int:
+        """What a queue can still take; never below zero (`Available`, clusterqueue_snapshot.go)."""
+        return max(0, self.balance(queue, key))
+
+    def balance(self, node: int, key: int) -> int:
+        """The same, negative where more is in use than there is (`available`, resource_node.go)."""
         used, above = self.usage[node][key], self.parent[node]
         if above < 0:
             return self.subtree[node][key] - used
-        given, limit, local = self._available(above, key), self.limit[node][key], self.local[node][key]
+        given, limit, local = self.balance(above, key), self.limit[node][key], self.local[node][key]
         if limit is not None:
             given = min(self.subtree[node][key] - local - max(0, used - local) + limit, given)
-        return max(0, local - used) + given
+        found = max(0, local - used) + given
+        return found if found < self._ceiling else self._ceiling
 
     def fits(self, queue: int, usage: Usage) -> bool:
-        """Whether usage could be added now."""
+        """Whether usage could be added now (`Fits`, clusterqueue_snapshot.go)."""
         return all(amount <= self.available(queue, key) for key, amount in usage.items())
 
     def is_over(self, node: int, key: int, more: int = 0) -> bool:
@@ -184,7 +227,9 @@ class Tree:
         return all(used[key] <= own[key] for key in keys)
 
     def fits_own(self, node: int, asked: Usage) -> tuple[bool, dict[int, int]]:
-        """Whether a node's own quota holds more usage, and what its parent would be asked for."""
+        """Whether a node's own quota holds more usage, and what its parent would be asked for
+        (`QuantitiesFitInQuota`, resource_node.go).
+        """
         own, used, local = self.subtree[node], self.usage[node], self.local[node]
         does = all(own[key] >= used[key] + amount for key, amount in asked.items())
         rest = {key: max(0, amount - max(0, local[key] - used[key])) for key, amount in asked.items()}
@@ -192,7 +237,8 @@ class Tree:
 
     def reach(self, queue: int, key: int, amount: int) -> tuple[int, bool]:
         """Height of the smallest subtree whose own quota holds `amount` more, and whether it is not the whole
-        tree. Height 0 is the queue itself: nothing is borrowed."""
+        tree. Height 0 is the queue itself: nothing is borrowed (`FindHeightOfLowestSubtreeThatFits`,
+        hierarchical_preemption.go)."""
         if not self.is_over(queue, key, amount) or self.parent[queue] < 0:
             return 0, self.parent[queue] >= 0
         amount -= max(0, self.local[queue][key] - self.usage[queue][key])
@@ -206,7 +252,7 @@ class Tree:
     # --- fair sharing -----------------------------------------------------------------------------------
 
     def share(self, node: int) -> Share:
-        """The dominant resource share: what is borrowed, of what its parent can lend, by weight."""
+        """What is borrowed, of what its parent can lend, by weight (`dominantResourceShare`)."""
         above = self.parent[node]
         if above < 0:
             return Share((0, 0.0), ())

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gangplan.simulate.attempt import Attempt, fill_back, restore
-from gangplan.simulate.model import NEVER
-from gangplan.simulate.state import Holding
-from gangplan.simulate.tree import LEAST, Rank
+from gangplan.kueue.attempt import Attempt, fill_back, restore
+from gangplan.kueue.model import NEVER
+from gangplan.kueue.state import Holding
+from gangplan.kueue.tree import LEAST, Rank
 
 OWN_FIRST = (0, 17)
 

@@ -1,20 +1,15 @@
-"""What the simulation thinks with: queues and cohorts of a cluster, runs that arrive, and what happens to
-them.
+"""What the port of Kueue thinks with: queues and cohorts of a cluster, and runs that ask for quota.
 
-Amounts are whole numbers as Kueue counts them (pkg/resources, v0.19.2): thousandths of a core for cpu, whole
-units (bytes, devices) for everything else, both rounded up. Times are seconds.
+The fields are those of apis/kueue/v1beta2/{clusterqueue,cohort,workload}_types.go of Kueue v0.19.2; v0.15.2
+and v0.18.2 have them too. Amounts are whole numbers as Kueue counts them (`units`). Times are seconds.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from fractions import Fraction
-from math import ceil
-from typing import Literal
+from dataclasses import dataclass, replace
 
 Key = tuple[str, str]  # flavor, resource
-Happening = Literal["admitted", "preempted", "finished"]
 NEVER = "Never"
 
 
@@ -66,6 +61,10 @@ class Queue(Member):
     preemption: Preemption = Preemption()
     fungibility: Fungibility = Fungibility()
 
+    def group_of(self, resource: str) -> Group | None:
+        """The group that covers a resource (`RGByResource`, pkg/cache/scheduler/clusterqueue_snapshot.go)."""
+        return next((group for group in self.groups if resource in group.resources), None)
+
 
 @dataclass(frozen=True, slots=True)
 class Setup:
@@ -82,21 +81,12 @@ class Setup:
         it.
         """
         alone = tuple(
-            Queue(
-                queue.name,
-                "",
-                queue.nominal,
-                {},
-                {},
-                queue.weight,
-                queue.groups,
-                queue.is_strict,
-                Preemption(queue.preemption.within),
-                queue.fungibility,
+            replace(
+                queue, parent="", borrowing={}, lending={}, preemption=Preemption(queue.preemption.within)
             )
             for queue in self.queues
         )
-        return Setup(alone, (), False, self.strategies, self.kueue)
+        return replace(self, queues=alone, cohorts=(), fair_sharing=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,17 +123,3 @@ class Run:
     def is_hopeless(self) -> bool:
         """Whether some of its pods fit no flavor at all, so that it waits for ever."""
         return any(one.flavors is not None and not one.flavors for one in self.podsets)
-
-
-@dataclass(frozen=True, slots=True)
-class Event:
-    """Something that happened to a run."""
-
-    time: float
-    what: Happening
-    run: str
-
-
-def kueue_units(resource: str, amount: Fraction) -> int:
-    """An amount as Kueue counts it (resources.ResourceValue, v0.19.2)."""
-    return ceil(amount * 1000) if resource == "cpu" else ceil(amount)

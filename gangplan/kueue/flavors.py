@@ -1,0 +1,72 @@
+"""How well a flavor suits, and whether the search for one goes on: what every choice of flavors asks.
+
+Source: pkg/scheduler/flavorassigner/flavorassigner.go of Kueue v0.19.2 (fitsResourceQuota,
+canPreemptWhileBorrowing, shouldTryNextFlavor, isPreferred). v0.15.2 and v0.18.2 answer alike.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from math import inf
+
+from gangplan.kueue.model import NEVER, Fungibility, Queue
+from gangplan.kueue.tree import Tree
+
+
+class Mode(IntEnum):
+    """How well a flavor suits (`granularMode`); a larger one suits better."""
+
+    NO_FIT = 0
+    NO_CANDIDATES = 1
+    PREEMPT = 2
+    RECLAIM = 3
+    FIT = 4
+
+
+Suits = tuple[Mode, float]  # and how far up the tree must be borrowed
+WORST: Suits = (Mode.NO_FIT, inf)
+
+
+def fits_quota(tree: Tree, queue: Queue, key: int, amount: int, is_fair: bool) -> tuple[Mode, int]:
+    """The mode of one flavor and resource, and the height of borrowing (`fitsResourceQuota`).
+
+    What only preemption can give is `NO_CANDIDATES`: whoever knows the other runs asks what that would do.
+    """
+    number = tree.numbers[queue.name]
+    if amount > tree.potential[number][key]:
+        return Mode.NO_FIT, 0
+    height, may_reclaim = tree.reach(number, key, amount)
+    if amount <= tree.balance(number, key):
+        return Mode.FIT, height
+    if tree.nominal[number][key] >= amount or may_reclaim or _preempts_borrowing(queue, is_fair):
+        return Mode.NO_CANDIDATES, height
+    return Mode.NO_FIT, height
+
+
+def _preempts_borrowing(queue: Queue, is_fair: bool) -> bool:
+    """Whether a queue may preempt for what it borrows (`canPreemptWhileBorrowing`)."""
+    return queue.preemption.borrow != NEVER or (is_fair and queue.preemption.reclaim != NEVER)
+
+
+def goes_on(suits: Suits, rules: Fungibility) -> bool:
+    """Whether the next flavor is tried as well (`shouldTryNextFlavor`)."""
+    mode, height = suits
+    if mode in (Mode.NO_FIT, Mode.NO_CANDIDATES):
+        return True
+    if mode in (Mode.PREEMPT, Mode.RECLAIM) and rules.when_preempt == "TryNextFlavor":
+        return True
+    return height > 0 and rules.when_borrow == "TryNextFlavor"
+
+
+def is_preferred(one: Suits, other: Suits, rules: Fungibility) -> bool:
+    """Whether one flavor suits better than another (`isPreferred`)."""
+    if one[0] is Mode.NO_FIT:
+        return False
+    if other[0] is Mode.NO_FIT:
+        return True
+    hopeless = one[0] is Mode.NO_CANDIDATES, other[0] is Mode.NO_CANDIDATES
+    if hopeless[0] != hopeless[1]:
+        return not hopeless[0]
+    if rules.preference == "PreemptionOverBorrowing":
+        return (-one[1], one[0]) > (-other[1], other[0])
+    return (one[0], -one[1]) > (other[0], -other[1])

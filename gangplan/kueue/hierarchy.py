@@ -1,0 +1,25 @@
+"""The way up from a cohort, and whether it ends: pkg/cache/hierarchy/cycle.go of Kueue v0.15.2 to v0.19.2."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+
+def _way_up(parents: Mapping[str, str], name: str) -> tuple[list[str], str]:
+    """The cohorts from `name` up, and the one of them that is above the last; "" where there is a root."""
+    way: dict[str, None] = {}
+    while name and name not in way:
+        way[name] = None
+        name = parents.get(name, "")
+    return list(way), name
+
+
+def in_circle(parents: Mapping[str, str], name: str) -> bool:
+    """Whether the way up from a cohort never ends (`HasCycle`, cycle.go): its queues are inactive."""
+    return bool(_way_up(parents, name)[1])
+
+
+def circle(parents: Mapping[str, str], name: str) -> list[str]:
+    """The cohorts from `name` up and back to itself; nothing where it is not part of a circle (cycle.go)."""
+    way, closes = _way_up(parents, name)
+    return [*way, name] if closes == name else []

@@ -1,0 +1,110 @@
+"""The ClusterQueues and Cohorts of a cluster read out of built objects, for `gangplan.kueue`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from gangplan.kueue.model import NEVER, Fungibility, Group, Key, Member, Preemption, Queue, Setup
+from gangplan.kueue.units import rounded
+from gangplan.validate.apiserver.forms import Body, amount
+from gangplan.validate.world import World
+
+
+def members(bodies: Sequence[Body]) -> list[Member]:
+    """Every queue and cohort among objects that fit their schemas; amounts as written, in billionths."""
+    return [_member(body) for body in bodies if body["kind"] in ("ClusterQueue", "Cohort")]
+
+
+def setup_of(world: World) -> Setup:
+    """The queues and cohorts of a cluster as they are built, amounts as Kueue counts them."""
+    found = [
+        replace(
+            one,
+            nominal=_counted(one.nominal),
+            borrowing=_counted(one.borrowing),
+            lending=_counted(one.lending),
+        )
+        for one in members(world.standing)
+    ]
+    return Setup(*apart(found), world.fair_sharing, kueue=version_of(world) or (0, 19))
+
+
+def version_of(world: World) -> tuple[int, int] | None:
+    """Kueue's minor; None where the cluster has none."""
+    if world.versions.kueue is None:
+        return None
+    major, minor = world.versions.kueue.split(".")[:2]
+    return int(major), int(minor)
+
+
+def apart(found: Iterable[Member]) -> tuple[tuple[Queue, ...], tuple[Member, ...]]:
+    """The queues, and the cohorts."""
+    both = list(found)
+    queues = tuple(one for one in both if isinstance(one, Queue))
+    return queues, tuple(one for one in both if not isinstance(one, Queue))
+
+
+def parents_of(found: Iterable[Member]) -> dict[str, str]:
+    """Cohort -> the cohort above it, or ""."""
+    return {one.name: one.parent for one in apart(found)[1]}
+
+
+def _counted(amounts: Mapping[Key, int]) -> dict[Key, int]:
+    return {key: rounded(key[1], nano) for key, nano in amounts.items()}
+
+
+def _amounts(groups: Sequence[Body], name: str) -> dict[Key, int]:
+    return {
+        (flavor["name"], item["name"]): amount(item[name]).nano
+        for group in groups
+        for flavor in group["flavors"]
+        for item in flavor["resources"]
+        if item.get(name) is not None
+    }
+
+
+def _member(body: Body) -> Member:
+    spec = body.get("spec") or {}
+    groups = spec.get("resourceGroups") or ()
+    parent = spec.get("cohortName" if body["kind"] == "ClusterQueue" else "parentName") or ""
+    written = (spec.get("fairSharing") or {}).get("weight")
+    weight = 1.0 if written is None else amount(written).nano / 10**9
+    one = Member(
+        body["metadata"]["name"],
+        parent,
+        _amounts(groups, "nominalQuota"),
+        _amounts(groups, "borrowingLimit"),
+        _amounts(groups, "lendingLimit"),
+        weight,
+    )
+    return one if body["kind"] == "Cohort" else _queue(one, spec)
+
+
+def _queue(one: Member, spec: Body) -> Queue:
+    preempt, rules = spec.get("preemption") or {}, spec.get("flavorFungibility") or {}
+    while_borrowing = preempt.get("borrowWithinCohort") or {}
+    return Queue(
+        one.name,
+        one.parent,
+        one.nominal,
+        one.borrowing,
+        one.lending,
+        one.weight,
+        tuple(
+            Group(tuple(group["coveredResources"]), tuple(flavor["name"] for flavor in group["flavors"]))
+            for group in spec.get("resourceGroups") or ()
+        ),
+        spec.get("queueingStrategy") == "StrictFIFO",
+        Preemption(
+            preempt.get("withinClusterQueue") or NEVER,
+            preempt.get("reclaimWithinCohort") or NEVER,
+            while_borrowing.get("policy") or NEVER,
+            while_borrowing.get("maxPriorityThreshold"),
+        ),
+        Fungibility(
+            rules.get("whenCanBorrow") or "MayStopSearch",
+            rules.get("whenCanPreempt") or "TryNextFlavor",
+            rules.get("preference") or "",
+        ),
+    )
