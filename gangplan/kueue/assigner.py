@@ -30,7 +30,7 @@ class Assignment:
 
     @property
     def has_pending_flavors(self) -> bool:
-        """Whether the search stopped before the last flavor of some group."""
+        """Whether the search stopped before the last flavor of some group (`PendingFlavors`)."""
         return any(index != -1 for row in self.tried for index in row)
 
 
@@ -44,7 +44,7 @@ class _Choice:
 
 
 def assign(state: State, asking: Asking) -> Assignment:
-    """The flavors of all podsets, in order; each sees what those before it take."""
+    """The flavors of all podsets, in order; each sees what those before it take (`assignFlavors`)."""
     found, queue = Assignment(), state.queue(asking.queue)
     start = _start(state, asking)
     for place, podset in enumerate(asking.run.podsets):

@@ -27,7 +27,7 @@ class Attempt:
         return self.asking.queue
 
     def fits(self, borrowing: bool) -> bool:
-        """Whether it fits now, with or without borrowing."""
+        """Whether it fits now, with or without borrowing (`workloadFits`)."""
         tree = self.state.tree
         if not borrowing and any(
             tree.nominal[self.queue][key] < tree.usage[self.queue][key] + amount
@@ -37,7 +37,9 @@ class Attempt:
         return tree.fits(self.queue, self.usage)
 
     def may_take(self, one: Holding, policy: str) -> bool:
-        """Whether a policy lets the run take the place of another one that uses what is needed."""
+        """Whether a policy lets the run take the place of another one that uses what is needed
+        (`SatisfiesPreemptionPolicy`, `WorkloadUsesResources`).
+        """
         if policy == NEVER or not any(key in self.needs for key in one.usage):
             return False
         mine, other = self.asking.run, one.run
@@ -47,12 +49,14 @@ class Attempt:
         return policy == "LowerOrNewerEqualPriority" and is_newer
 
     def order(self, one: Holding) -> tuple[bool, int, float, int]:
-        """Who goes first: other queues, lower priority, admitted last."""
+        """Who goes first: other queues, lower priority, admitted last (`CandidatesOrdering`)."""
         return (one.queue == self.queue, one.run.priority, -one.since, -one.number)
 
 
 def fill_back(attempt: Attempt, chosen: list[Holding], borrowing: bool) -> list[Holding]:
-    """Put back, latest first, whoever need not go after all. The last one chosen always goes."""
+    """Put back, latest first, whoever need not go after all (`fillBackWorkloads`). The last one chosen always
+    goes.
+    """
     tree = attempt.state.tree
     for place in range(len(chosen) - 2, -1, -1):
         one = chosen[place]
@@ -66,6 +70,6 @@ def fill_back(attempt: Attempt, chosen: list[Holding], borrowing: bool) -> list[
 
 
 def restore(attempt: Attempt, chosen: Iterable[Holding]) -> None:
-    """Count the chosen runs again, as they still hold their quota."""
+    """Count the chosen runs again, as they still hold their quota (`restoreSnapshot`)."""
     for one in chosen:
         attempt.state.tree.add(one.queue, one.usage)

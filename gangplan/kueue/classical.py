@@ -21,7 +21,7 @@ class _Candidate:
 
 
 def classical_targets(attempt: Attempt) -> list[Holding]:
-    """The runs that would be preempted; empty when nothing helps."""
+    """The runs that would be preempted (`classicalPreemptions`); empty when nothing helps."""
     rules = attempt.state.queue(attempt.queue).preemption
     near, far = _others(attempt)
     own = [

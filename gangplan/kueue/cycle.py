@@ -36,7 +36,7 @@ class Cycle:
 
 
 def run_cycle(state: State, queues: list[Pending]) -> Cycle:
-    """Look at every head once. Admitted runs are taken from their queues and counted in the tree.
+    """Look at every head once (`schedule`). Admitted runs leave their queues and are counted in the tree.
 
     Preempted ones are only named: they hold their quota until their pods are gone.
     """

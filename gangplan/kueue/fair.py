@@ -18,7 +18,7 @@ OWN_FIRST = (0, 17)
 
 
 def fair_targets(attempt: Attempt) -> list[Holding]:
-    """The runs that would be preempted; empty when nothing helps."""
+    """The runs that would be preempted (`fairPreemptions`); empty when nothing helps."""
     candidates = sorted(_candidates(attempt), key=attempt.order)
     if not candidates:
         return []

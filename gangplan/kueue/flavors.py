@@ -1,7 +1,9 @@
 """How well a flavor suits, and whether the search for one goes on: what every choice of flavors asks.
 
 Source: pkg/scheduler/flavorassigner/flavorassigner.go of Kueue v0.19.2 (fitsResourceQuota,
-canPreemptWhileBorrowing, shouldTryNextFlavor, isPreferred). v0.15.2 and v0.18.2 answer alike.
+canPreemptWhileBorrowing, shouldTryNextFlavor, isPreferred). In v0.15.2 and v0.18.2 isPreferred ranks a flavor
+without candidates by the preference as well, and v0.15.2 takes the two preferences for each other: neither is
+told apart here.
 """
 
 from __future__ import annotations

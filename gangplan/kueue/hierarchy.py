@@ -1,4 +1,7 @@
-"""The way up from a cohort, and whether it ends: pkg/cache/hierarchy/cycle.go of Kueue v0.15.2 to v0.19.2."""
+"""The way up from a cohort, and whether it ends: pkg/cache/hierarchy/cycle.go of Kueue.
+
+The file is the same to the byte in v0.15.2, v0.18.2 and v0.19.2.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +18,11 @@ def _way_up(parents: Mapping[str, str], name: str) -> tuple[list[str], str]:
 
 
 def in_circle(parents: Mapping[str, str], name: str) -> bool:
-    """Whether the way up from a cohort never ends (`HasCycle`, cycle.go): its queues are inactive."""
+    """Whether the way up from a cohort never ends (`HasCycle`): its queues are inactive."""
     return bool(_way_up(parents, name)[1])
 
 
 def circle(parents: Mapping[str, str], name: str) -> list[str]:
-    """The cohorts from `name` up and back to itself; nothing where it is not part of a circle (cycle.go)."""
+    """The cohorts from `name` up and back to itself; nothing where it is on no circle (`HasCycle`)."""
     way, closes = _way_up(parents, name)
     return [*way, name] if closes == name else []

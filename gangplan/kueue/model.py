@@ -15,7 +15,9 @@ NEVER = "Never"
 
 @dataclass(frozen=True, slots=True)
 class Preemption:
-    """Preemption of a queue, in Kueue's words. `threshold` is maxPriorityThreshold of borrowWithinCohort."""
+    """Preemption of a queue, in Kueue's words (`ClusterQueuePreemption`). `threshold` is the
+    maxPriorityThreshold of borrowWithinCohort.
+    """
 
     within: str = NEVER
     reclaim: str = NEVER
@@ -91,7 +93,8 @@ class Setup:
 
 @dataclass(frozen=True, slots=True)
 class Podset:
-    """Pods of one shape: how many, the amounts of all of them together, and the flavors whose nodes they fit.
+    """Pods of one shape (`PodSet`): how many, the amounts of all of them together, and the flavors whose
+    nodes they fit.
 
     `flavors` None is any flavor.
     """

@@ -31,14 +31,14 @@ class Pending:
         self._passed = 0
 
     def push(self, asking: Asking) -> None:
-        """A run comes, or comes back."""
+        """A run comes, or comes back (`PushOrUpdate`)."""
         entries = self._waiting.setdefault(asking.shape, [])
         heappush(entries, (asking.order, asking))
         if entries[0][1] is asking:
             self._firsts = None
 
     def head(self) -> Asking | None:
-        """The run to look at now. One that waits for those it preempted stays in front."""
+        """The run to look at now (`Pop`). One that waits for those it preempted stays in front."""
         if self._preempting is not None and self._preempting.shape not in self._blocked:
             return self._preempting
         if self._firsts is None:
@@ -51,12 +51,12 @@ class Pending:
         return None
 
     def retry(self) -> None:
-        """Quota came free: nothing is blocked any more."""
+        """Quota came free: nothing is blocked any more (`queueInadmissibleWorkloads`)."""
         self._blocked.clear()
         self._passed = 0
 
     def take(self, asking: Asking) -> None:
-        """A run leaves: it was admitted."""
+        """A run leaves: it was admitted (`Delete`)."""
         self._firsts = None
         entries = self._waiting[asking.shape]
         if entries[0][1] is asking:
@@ -69,7 +69,7 @@ class Pending:
             self._preempting = None
 
     def block(self, asking: Asking) -> bool:
-        """No run of this shape can be admitted for now; whether that is news."""
+        """No run of this shape can be admitted for now (`requeueIfNotPresent`); whether that is news."""
         if self.is_strict:
             return False
         is_news = asking.shape not in self._blocked
@@ -77,11 +77,11 @@ class Pending:
         return is_news
 
     def preempts(self, asking: Asking) -> None:
-        """A run waits for others to give way."""
+        """A run waits for others to give way (`preemptorWorkload`)."""
         self._preempting = None if self.is_strict else asking
 
     def all(self) -> list[Asking]:
-        """Every waiting run, in order."""
+        """Every waiting run, in order (`Snapshot`)."""
         return [
             asking for _, asking in sorted(entry for entries in self._waiting.values() for entry in entries)
         ]

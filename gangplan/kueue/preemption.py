@@ -1,4 +1,7 @@
-"""Which runs would give way so that another one fits, by the cluster's rule."""
+"""Which runs would give way so that another one fits, by the cluster's rule.
+
+Written after `getTargets` in pkg/scheduler/preemption/preemption.go of Kueue v0.19.2.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from gangplan.kueue.state import Asking, Holding, State
 
 
 def targets(state: State, asking: Asking, usage: dict[int, int], needs: set[int]) -> list[Holding]:
-    """The runs that would be preempted so that `usage` fits; empty when nothing helps.
+    """The runs that would be preempted so that `usage` fits (`getTargets`); empty when nothing helps.
 
     `needs` are the flavors and resources of which there is not enough.
     """

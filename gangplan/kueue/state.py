@@ -1,5 +1,8 @@
 """What a scheduling cycle works on: the tree of quotas, the runs that hold quota, the runs that ask for
 some.
+
+Written after pkg/cache/scheduler/{snapshot,clusterqueue}.go and pkg/workload/workload.go of Kueue v0.19.2. Up
+to v0.18.2 there is no count of cycles in a search that was interrupted (`KEEPS_PROGRESS` in `assigner`).
 """
 
 from __future__ import annotations
@@ -17,7 +20,7 @@ Tried = tuple[tuple[int, ...], ...]  # podset, group -> index of the flavor trie
 
 @dataclass(slots=True, eq=False)
 class Asking:
-    """A run on its way through the queue. `number` is its place in the order of submission.
+    """A run on its way through the queue (`workload.Info`). `number` is its place in the order of submission.
 
     `tried` is how far the search for flavors came, in cycle `tried_in` at generation `tried_at` of its queue.
     """
@@ -62,7 +65,9 @@ class Holding:
 
 @dataclass(slots=True)
 class State:
-    """A cluster at a moment. `generation` of a queue counts the runs that left it."""
+    """A cluster at a moment (`Snapshot`). `generation` of a queue counts the runs that left it
+    (`AllocatableResourceGeneration`).
+    """
 
     setup: Setup
     tree: Tree = field(init=False)
@@ -83,12 +88,12 @@ class State:
         return self.setup.queues[number]
 
     def hold(self, holding: Holding) -> None:
-        """A run got quota; the tree counts it already."""
+        """A run got quota (`AddWorkload`); the tree counts it already."""
         self.holdings[holding.queue][holding.asking.number] = holding
         self._changed()
 
     def release(self, holding: Holding) -> None:
-        """A run gives its quota back."""
+        """A run gives its quota back (`RemoveWorkload`)."""
         del self.holdings[holding.queue][holding.asking.number]
         self.tree.remove(holding.queue, holding.usage)
         self.generation[holding.queue] += 1
@@ -102,7 +107,8 @@ class State:
         """Whether some run might have to give way to this one: lower ones of its queue, other queues that
         borrow.
 
-        Looks at what is held between cycles, and says yes where it is not sure.
+        Looks at what is held between cycles, and says yes where it is not sure: a short cut for
+        `findCandidates` (preemption.go), which has no counterpart in Kueue.
         """
         queue, rules = asking.queue, self.queue(asking.queue).preemption
         if rules.within != NEVER:
@@ -131,7 +137,7 @@ class State:
 
 
 def shape_of(run: Run) -> tuple[object, ...]:
-    """What makes runs equal to the scheduler (the scheduling hash of Kueue 0.18 and later): pods and
+    """What makes runs equal to the scheduler (`computeSchedulingHash`, v0.18.2 and later): pods and
     priority.
     """
     return (run.priority, *(_shape(podset) for podset in run.podsets))
@@ -142,7 +148,10 @@ def _shape(podset: Podset) -> tuple[object, ...]:
 
 
 def plan_of(tree: Tree, queue: Queue, run: Run) -> Plan:
-    """What each podset would ask of each flavor that its pods fit, group by group; devices come first."""
+    """What each podset would ask of each flavor that its pods fit, group by group; devices come first.
+
+    Worked out once, for the short cut of `cycle`; Kueue has no such thing.
+    """
     return tuple(
         tuple(
             tuple(

@@ -1,8 +1,8 @@
 """The tree of queues and cohorts with what is used of it: Kueue's arithmetic of quota.
 
 Written after pkg/cache/scheduler/{resource_node,fair_sharing,clusterqueue_snapshot}.go and
-pkg/scheduler/preemption/classical/hierarchical_preemption.go of Kueue v0.19.2; v0.15.2 and v0.18.2 have the
-same arithmetic.
+pkg/scheduler/preemption/classical/hierarchical_preemption.go of Kueue v0.19.2. v0.18.2 has the
+same arithmetic; v0.15.2 too, but its sums wrap around where those of v0.18.2 saturate at 2^63-1.
 """
 
 from __future__ import annotations
@@ -46,7 +46,9 @@ def _keys(one: Member) -> Iterator[Key]:
 
 
 class Tree:
-    """Nodes are numbers: queues first, in their order (`numbers`); then cohorts. The parent of a root is -1.
+    """All of `resourceNode` (resource_node.go) for all queues of a cluster.
+
+    Nodes are numbers: queues first, in their order (`numbers`); then cohorts. The parent of a root is -1.
 
     Flavors with their resources are numbers too (`keys`, `index`). A cohort that is only named exists all the
     same: it has nothing and passes on everything. Where cohorts go in a circle nodes are not linked to their
@@ -217,12 +219,12 @@ class Tree:
 
     def is_over(self, node: int, key: int, more: int = 0) -> bool:
         """Whether a node holds (or would, with `more`) beyond its own: a queue's nominal, a cohort's
-        subtree.
+        subtree (`BorrowingWith`, clusterqueue_snapshot.go).
         """
         return self.usage[node][key] + more > self.subtree[node][key]
 
     def is_within(self, node: int, keys: Iterable[int]) -> bool:
-        """Whether a node holds no more than its own of all of these."""
+        """Whether a node holds no more than its own of all of these (`IsWithinNominalInResources`)."""
         own, used = self.subtree[node], self.usage[node]
         return all(used[key] <= own[key] for key in keys)
 

@@ -1,6 +1,7 @@
 """Amounts as Kueue counts them: thousandths of a core for cpu, whole units (bytes, devices) of all else.
 
-Source: pkg/resources/{requests,resource_formatter}.go of Kueue v0.19.2; v0.15.2 and v0.18.2 count alike.
+Source: pkg/resources/{requests,amount,resource_formatter}.go of Kueue v0.19.2. v0.18.2 saturates at 2^63-1
+only thousandths of a core, v0.15.2 nothing; up to v0.18.2 the texts are in requests.go.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ def exact(resource: str, value: int) -> Fraction:
 
 
 def shown(resource: str, value: int) -> str:
-    """The text of an amount in Kueue's messages (resource_formatter.go)."""
+    """The text of an amount in Kueue's messages (`AmountQuantityString`, resource_formatter.go)."""
     if value >= MOST_INT64:
         return "unlimited"
     if resource == CPU:

@@ -1,0 +1,104 @@
+"""The tree of quotas by hand: sums that are too large, circles of cohorts, debts; the units of amounts."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+
+from gangplan.kueue.flavors import Mode, fits_quota, goes_on, is_preferred
+from gangplan.kueue.hierarchy import circle, in_circle
+from gangplan.kueue.model import Fungibility, Group, Member, Preemption, Queue
+from gangplan.kueue.tree import Tree
+from gangplan.kueue.units import MOST_INT64, counted, rounded, shown
+
+KEY = ("pool", "gpu")
+
+
+def member(name: str, parent: str = "", nominal: int = 0, **limits: int) -> Member:
+    """A queue or cohort with one flavor and resource."""
+    found = {field: {KEY: amount} for field, amount in limits.items()}
+    return Member(name, parent, {KEY: nominal}, found.get("borrow", {}), found.get("lend", {}))
+
+
+def test_sums_stop_at_the_largest_number() -> None:
+    """v0.18.2 and later: three quotas of 2^62 are together no more than 2^63-1 (v0.15.2 wraps around)."""
+    tree = Tree([member(name, "all", 2**62) for name in "abc"], [])
+    assert tree.subtree[3] == [MOST_INT64]
+    assert tree.most("a", KEY) == tree.balance(0, 0) == MOST_INT64
+    tree = Tree([member("a", "all", 2**62, lend=1), member("b", "all", MOST_INT64)], [])
+    assert tree.most("a", KEY) == tree.balance(0, 0) == MOST_INT64
+    assert Tree([member(name, "all", 2**62) for name in "abc"], [], 2**70).most("a", KEY) == 3 * 2**62
+
+
+def test_queues_under_a_circle_stand_alone() -> None:
+    """cycle.go: a and b are above each other, c leads there; d is a root."""
+    cohorts = [member("a", "b", 1), member("b", "a", 1), member("c", "a", 1), member("d", "", 1)]
+    queues = [member(f"in-{name}", name, 4) for name in "abcd"]
+    tree = Tree(queues, cohorts)
+    assert [tree.most(queue.name, KEY) for queue in queues] == [4, 4, 4, 5]
+    assert tree.parent == [-1, -1, -1, 7, -1, -1, -1, -1]
+    parents = {one.name: one.parent for one in cohorts}
+    assert [in_circle(parents, name) for name in ("a", "b", "c", "d", "only-named", "")] == [True] * 3 + [
+        False
+    ] * 3
+    assert (circle(parents, "b"), circle(parents, "c"), circle(parents, "d")) == (["b", "a", "b"], [], [])
+
+
+def test_a_debt_is_told_by_the_balance_alone() -> None:
+    """b holds 5 of the 4 that it and a own together."""
+    idle = Tree([member("a", "all", 2), member("b", "all", 2)], [])
+    tree = idle.loaded({"b": {KEY: 5, ("pool", "unknown"): 1}, "unknown": {KEY: 7}})
+    assert (tree.balance(0, 0), tree.available(0, 0)) == (-1, 0)
+    assert idle.usage == [[0], [0], [0]]
+    assert tree.most("a", ("pool", "unknown")) == 0
+
+
+@pytest.mark.parametrize(
+    ("reclaim", "amount", "expected"),
+    [
+        ("Never", 5, (Mode.NO_FIT, 0)),  # more than both own
+        ("Never", 1, (Mode.FIT, 0)),
+        ("Never", 2, (Mode.NO_CANDIDATES, 0)),  # its own, which the other one holds
+        ("Never", 3, (Mode.NO_FIT, 1)),  # it would have to preempt for what it borrows
+        ("Any", 3, (Mode.NO_CANDIDATES, 1)),
+    ],
+)
+def test_how_a_flavor_suits(reclaim: str, amount: int, expected: tuple[Mode, int]) -> None:
+    """Two queues own 2 each; the other one holds 3. The cluster shares fairly."""
+    queue = Queue(
+        *("a", "all", {KEY: 2}, {}, {}, 1.0, (Group(("gpu",), ("pool",)),)),
+        preemption=Preemption(reclaim=reclaim),
+    )
+    tree = Tree([queue, member("b", "all", 2)], []).loaded({"b": {KEY: 3}})
+    assert fits_quota(tree, queue, 0, amount, is_fair=True) == expected
+
+
+def test_when_the_search_goes_on() -> None:
+    stops, tries = Fungibility(), Fungibility("TryNextFlavor", "MayStopSearch")
+    assert [goes_on((mode, 0), stops) for mode in Mode] == [True, True, True, True, False]
+    assert [goes_on((mode, 0), tries) for mode in Mode] == [True, True, False, False, False]
+    assert goes_on((Mode.FIT, 1), tries)
+    assert not goes_on((Mode.FIT, 1), stops)
+
+
+def test_which_flavor_is_preferred() -> None:
+    near, far = (Mode.PREEMPT, 0), (Mode.FIT, 1)
+    for rules, better, worse in (
+        (Fungibility(), far, near),
+        (Fungibility(preference="PreemptionOverBorrowing"), near, far),
+    ):
+        assert is_preferred(better, worse, rules)
+        assert not is_preferred(worse, better, rules)
+        assert is_preferred(worse, (Mode.NO_CANDIDATES, 0), rules)
+        assert not is_preferred((Mode.NO_FIT, 0), (Mode.NO_FIT, 0), rules)
+
+
+def test_amounts_are_rounded_up() -> None:
+    assert (rounded("cpu", 1), rounded("memory", 1), rounded("cpu", 10**30)) == (1, 1, MOST_INT64)
+    assert (counted("cpu", Fraction(1, 3)), counted("gpu", Fraction(1, 3))) == (334, 1)
+    assert [shown("cpu", 1500), shown("memory", 2**30), shown("gpu", MOST_INT64)] == [
+        "1500m",
+        "1Gi",
+        "unlimited",
+    ]
