@@ -68,11 +68,7 @@ def _givers(
         return (), {}
     standing = read(world)
     written = {one.name: one.nominal for one in members(world.standing) if isinstance(one, Queue)}
-    wanted: dict[Key, Fraction] = {}
-    for podset, flavors in idle.assignment.items():
-        count, each = idle.requests[podset]
-        for resource, flavor in flavors.items():
-            wanted[flavor, resource] = wanted.get((flavor, resource), Fraction(0)) + count * each[resource]
+    wanted = idle.usage
 
     def used(queue: str, key: Key) -> Fraction:
         return usage.get(queue, {}).get(key[0], {}).get(key[1], Fraction(0))

@@ -8,8 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 
-def _way_up(parents: Mapping[str, str], name: str) -> tuple[list[str], str]:
-    """The cohorts from `name` up, and the one of them that is above the last; "" where there is a root."""
+def way_up(parents: Mapping[str, str], name: str) -> tuple[list[str], str]:
+    """The cohorts from `name` up, and the one of them that is above the last; "" where the way ends
+    (`HasCycle`).
+    """
     way: dict[str, None] = {}
     while name and name not in way:
         way[name] = None
@@ -19,10 +21,10 @@ def _way_up(parents: Mapping[str, str], name: str) -> tuple[list[str], str]:
 
 def in_circle(parents: Mapping[str, str], name: str) -> bool:
     """Whether the way up from a cohort never ends (`HasCycle`): its queues are inactive."""
-    return bool(_way_up(parents, name)[1])
+    return bool(way_up(parents, name)[1])
 
 
 def circle(parents: Mapping[str, str], name: str) -> list[str]:
     """The cohorts from `name` up and back to itself; nothing where it is on no circle (`HasCycle`)."""
-    way, closes = _way_up(parents, name)
+    way, closes = way_up(parents, name)
     return [*way, name] if closes == name else []

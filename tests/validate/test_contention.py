@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 from gangplan.errors import Exit
 from gangplan.validate.collisions import hold_ups, ousted
-from gangplan.validate.kueue.contention import Demand
+from gangplan.validate.kueue.contention import Demand, demand_of
 from gangplan.validate.world import NodeGroup
 from tests import workspaces
+from tests.admission.worlds import edited, table, world_of
 from tests.standing import base
 from tests.workspaces import Outcome, Shown, gangplan
 
@@ -193,3 +194,23 @@ def test_a_committed_run_of_higher_priority_ousts() -> None:
     assert not list(ousted({"low": queued(2, 6), "high": queued(2, 6)}))  # equals
     assert not list(ousted({"low": queued(1, 6, resumes=True), "high": queued(2, 6)}))
     assert not list(ousted({"low": queued(1, 6, gives_way=False), "high": queued(2, 6)}))
+
+
+def test_a_queue_may_count_pods() -> None:
+    """Kueue gives `pods` a flavor like any resource, though no container asks for them."""
+    base = table()["base"]
+    (queue,) = (
+        body
+        for body in base["standing"]
+        if body["kind"] == "ClusterQueue" and body["metadata"]["name"] == "a"
+    )
+    (group,) = queue["spec"]["resourceGroups"]
+    group["coveredResources"].append("pods")
+    for flavor in group["flavors"]:
+        flavor["resources"].append({"name": "pods", "nominalQuota": "20"})
+    scene = edited(base, [])
+    demand = demand_of(world_of(scene), scene["run"])
+    assert demand is not None
+    pods = {key: amount for key, amount in (demand.usage or {}).items() if key[1] == "pods"}
+    assert sorted(pods.values()) == [1, 8]  # the launcher and eight workers
+    assert {key: (demand.most or {})[key] for key in pods} == dict.fromkeys(pods, Fraction(20))

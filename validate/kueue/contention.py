@@ -194,12 +194,7 @@ def demand_of(world: World, bodies: Sequence[Body]) -> Demand | None:
     )
     if not verdict.queue:
         return Demand(count, dict(each), groups, is_gang)
-    usage: dict[Key, Fraction] = {}
-    for podset, flavors in verdict.assignment.items():
-        pods_of, amounts = verdict.requests[podset]
-        for resource, flavor in flavors.items():
-            usage[flavor, resource] = usage.get((flavor, resource), Fraction(0)) + pods_of * amounts[resource]
-    idle = read(world).idle
+    usage, idle = verdict.usage, read(world).idle
     return Demand(
         count,
         dict(each),

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Literal
 
+from gangplan.kueue.model import Key
+from gangplan.kueue.units import PODS
 from gangplan.validate.apiserver.forms import Body
 
 Outcome = Literal["admit", "queue", "never"]
@@ -56,7 +58,7 @@ class Verdict:
     assignment: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     requests: Mapping[str, tuple[int, Mapping[str, Fraction]]] = field(default_factory=dict)
     queue: str = ""
-    borrowed: Mapping[tuple[str, str], Fraction] = field(default_factory=dict)
+    borrowed: Mapping[Key, Fraction] = field(default_factory=dict)
     placement: Mapping[str, Mapping[tuple[str, ...], int]] = field(default_factory=dict)
     cause: str = ""
     cause_message: str = ""
@@ -64,6 +66,17 @@ class Verdict:
     mismatches: Mapping[str, str] = field(default_factory=dict)
     failed: str = ""
     about: str = ""  # kind of the object that is to blame, where it is not the run
+
+    @property
+    def usage(self) -> dict[Key, Fraction]:
+        """What it takes of each flavor and resource: cores, bytes, devices, and pods where they count."""
+        total: dict[Key, Fraction] = {}
+        for podset, flavors in self.assignment.items():
+            count, each = self.requests[podset]
+            for resource, flavor in flavors.items():
+                one = each.get(resource, Fraction(resource == PODS))
+                total[flavor, resource] = total.get((flavor, resource), Fraction(0)) + count * one
+        return total
 
 
 def left_over(verdict: Verdict) -> dict[str, int]:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from gangplan.kueue import model as kueue
-from gangplan.kueue.hierarchy import in_circle
+from gangplan.kueue.hierarchy import in_circle, way_up
 from gangplan.kueue.tree import Tree
 from gangplan.validate.apiserver.forms import Body
 from gangplan.validate.kueue.domains import Flavors
@@ -78,11 +78,7 @@ class Standing:
             for flavor in group.flavors
         ]
         names += [("AdmissionCheck", check["name"]) for check in _checks(spec)]
-        above, seen = spec.get("cohortName") or "", set[str]()
-        while above and above not in seen:
-            seen.add(above)
-            names.append(("Cohort", above))
-            above = self._cohorts.get(above, "")
+        names += [("Cohort", name) for name in way_up(self._cohorts, self.queues[queue].quotas.parent)[0]]
         found = [self.find(kind, name) for kind, name in names]
         return [body, *(one for one in found if one is not None)]
 
@@ -114,7 +110,7 @@ class Standing:
             quotas.name,
             body,
             quotas,
-            self._inactive(spec, names, controllers),
+            self._inactive(spec, quotas.parent, names, controllers),
             bool(names) and all(self.flavors.topology_name(name) for name in names),
             MULTIKUEUE in controllers.values(),
             frozenset(self._delayed(spec, names, controllers)),
@@ -129,7 +125,9 @@ class Standing:
             for flavor in check.get("onFlavors") or names
         ]
 
-    def _inactive(self, spec: Body, flavors: Sequence[str], controllers: Mapping[str, str]) -> str:
+    def _inactive(
+        self, spec: Body, parent: str, flavors: Sequence[str], controllers: Mapping[str, str]
+    ) -> str:
         """Why the queue takes nothing, in the words of its condition Active; "" where it is active."""
         said = []
         if (spec.get("stopPolicy") or "None") != "None":
@@ -156,8 +154,7 @@ class Standing:
             ]
         if said:
             return f"Can't admit new workloads: {', '.join(said)}."
-        is_endless = in_circle(self._cohorts, spec.get("cohortName") or "")
-        return "the cohorts above it go in a circle" if is_endless else ""
+        return "the cohorts above it go in a circle" if in_circle(self._cohorts, parent) else ""
 
     def _is_idle(self, check: str) -> bool:
         """Whether a check of Kueue's own lacks its parameters."""
