@@ -8,14 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from gangplan.errors import Exit
 from gangplan.pipeline.stages import Request, preview
 from gangplan.report.cluster import shown
 from gangplan.report.kueue_config import go_duration
 from gangplan.report.upgrade import ABSENT
-from tests import workspaces
+from tests import plain, workspaces
 from tests.workspaces import Outcome, gangplan
 
 CLUSTER = "overlays/lab/cluster.yaml"
@@ -304,7 +303,7 @@ def config(root: Path) -> tuple[dict[str, Any], str]:
     """The printed configuration, and its text."""
     outcome = gangplan("cluster", "kueue-config", "-C", root)
     assert (outcome.code, outcome.err) == (Exit.CLEAN, "")
-    return yaml.safe_load(outcome.out), outcome.out
+    return plain.load(outcome.out), outcome.out
 
 
 def test_the_configuration(root: Path) -> None:
@@ -339,7 +338,7 @@ def test_the_selector_matches_the_namespaces_that_are_rendered(root: Path) -> No
     bodies = [
         body
         for path in (root / "rendered/lab/tenants").rglob("*.yaml")
-        for body in yaml.safe_load_all(path.read_text())
+        for body in plain.load_all(path.read_text())
     ]
     (namespace,) = [body for body in bodies if body["kind"] == "Namespace"]
     key = config(root)[0]["managedJobsNamespaceSelector"]["matchExpressions"][0]["key"]

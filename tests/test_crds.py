@@ -14,6 +14,7 @@ import yaml
 
 from gangplan.source import load_objects
 from gangplan.tools.find import on_path
+from tests import plain
 from tests.validate import crd
 from tests.workspaces import REPOSITORY
 
@@ -35,7 +36,7 @@ def minors(workspace: Path, path: Path) -> dict[str, str]:
     """Component -> minor of the cluster that a file is for."""
     tree = next(tree for root, tree in TREES if root == workspace)
     cluster = path.relative_to(tree).parts[0]
-    written = yaml.safe_load((workspace / "overlays" / cluster / "cluster.yaml").read_text())["versions"]
+    written = plain.load((workspace / "overlays" / cluster / "cluster.yaml").read_text())["versions"]
     lines = {name: ".".join(str(version).split(".")[:2]) for name, version in written.items()}
     lines.setdefault("jobset", JOBSET[lines["trainer"]])
     return lines
@@ -96,7 +97,7 @@ def test_a_runtime_makes_a_jobset(workspace: Path, path: Path) -> None:
 def test_every_reader_reads_the_same(workspace: Path, path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     ours = load_objects(text)
-    assert ours == list(yaml.safe_load_all(text))
+    assert ours == list(plain.load_all(text))
     assert all(isinstance(key, str) for body in ours for key in _keys(body))
 
 

@@ -17,11 +17,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from gangplan.errors import Exit
 from gangplan.findings import sentence
-from tests import workspaces
+from tests import plain, workspaces
 from tests.workspaces import Outcome, gangplan, gangplan_process
 
 SPEC, OVERLAY = "specs/nlp/filings.yaml", "overlays/lab/kustomization.yaml"
@@ -74,7 +73,7 @@ def cases() -> list[Case]:
     return [
         Case(path.stem, name, body)
         for path in TABLES
-        for name, body in yaml.safe_load(path.read_text(encoding="utf-8")).items()
+        for name, body in plain.load(path.read_text(encoding="utf-8")).items()
     ]
 
 

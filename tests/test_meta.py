@@ -15,7 +15,6 @@ from typing import Any, Union, get_args, get_origin
 import grimp
 import jsonschema
 import pytest
-import yaml
 from pydantic import BaseModel
 
 from gangplan import generators
@@ -24,6 +23,7 @@ from gangplan.reference.pages import pages
 from gangplan.reference.schemas import models, schema_of
 from gangplan.rulebook import built_in
 from gangplan.spec.base import Strict
+from tests import plain
 from tests.workspaces import REPOSITORY, gangplan
 
 CODE = sorted(
@@ -186,7 +186,7 @@ def test_samples_are_known_to_editors(kind: str, path: Path) -> None:
     document = json.loads(schema.read_text(encoding="utf-8"))
     assert document == schema_of(kind)
     validator = jsonschema.Draft202012Validator(document)
-    assert [error.message for error in validator.iter_errors(yaml.safe_load(text))] == []
+    assert [error.message for error in validator.iter_errors(plain.load(text))] == []
 
 
 @pytest.mark.parametrize("kind", models())
@@ -195,7 +195,7 @@ def test_the_printed_schema_refuses_unknown_fields(kind: str) -> None:
     assert outcome.code == Exit.CLEAN
     validator = jsonschema.Draft202012Validator(json.loads(outcome.out))
     for _, path in [entry for entry in FILES if entry[0] == kind]:
-        assert list(validator.iter_errors({**yaml.safe_load(path.read_text()), "worker": 1}))
+        assert list(validator.iter_errors({**plain.load(path.read_text()), "worker": 1}))
 
 
 # Generated

@@ -9,10 +9,9 @@ import sys
 from pathlib import Path
 
 import pytest
-import yaml
 
 from gangplan.errors import Exit
-from tests import workspaces
+from tests import plain, workspaces
 from tests.workspaces import REPOSITORY, Outcome, gangplan, write
 
 DOCS = (REPOSITORY / "docs/reports.md").read_text(encoding="utf-8")
@@ -169,7 +168,7 @@ def example(marker: str) -> str:
 
 
 def test_the_hook_of_the_docs_works_for_every_file(tmp_path: Path) -> None:
-    (repository,) = yaml.safe_load(example(".pre-commit-config.yaml"))["repos"]
+    (repository,) = plain.load(example(".pre-commit-config.yaml"))["repos"]
     (hook,) = repository["hooks"]
     assert (repository["repo"], hook["language"], hook["require_serial"]) == ("local", "system", True)
     endings = tuple(f".{kind}" for kind in hook["types_or"])

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
@@ -16,11 +15,11 @@ from gangplan.objects import Body, dump, walk
 from gangplan.pipeline.stages import Request, Result, preview
 from gangplan.plan.names import PLACEHOLDER
 from gangplan.rules.model import Severity
-from tests import kubelet, strategies, workspaces
+from tests import kubelet, plain, strategies, workspaces
 
 SPEC = "specs/nlp/filings.yaml"
 DNS_LABEL = re.compile(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?")
-MPI_BASE = yaml.safe_load(workspaces.SPEC)
+MPI_BASE = plain.load(workspaces.SPEC)
 relaxed = settings(
     max_examples=30,
     deadline=None,
@@ -34,7 +33,7 @@ def expand(root: Path, spec: dict[str, Any]) -> tuple[Result, list[Body]]:
     result = preview(Request(root, engine="serial"))
     assert [one for one in result.findings if one.severity is Severity.ERROR] == []
     (run,) = result.runs
-    return result, [body for body in yaml.safe_load_all(result.texts[run.path]) if body]
+    return result, [body for body in plain.load_all(result.texts[run.path]) if body]
 
 
 def by_kind(bodies: list[Body], kind: str) -> Body:

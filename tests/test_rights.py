@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
+from tests import plain
 from tests.rbac import Question, granted, rights_of
 from tests.test_examples import EXAMPLES
 from tests.workspaces import REPOSITORY
@@ -26,6 +27,11 @@ WRITABLE = {
 OPENSHIFT_ROLE = "system:openshift:scc:nonroot-v2"
 
 
+@cache
+def _objects(path: Path) -> list[Object]:
+    return [body for body in plain.load_all(path.read_text()) if body]
+
+
 @dataclass(frozen=True)
 class Tree:
     """One rendered cluster and the workspace that it comes from."""
@@ -35,18 +41,17 @@ class Tree:
 
     def objects(self, part: str = "") -> list[Object]:
         """Its objects, or those of a part of it."""
-        files = sorted((self.rendered / part).rglob("*.yaml"))
-        return [body for path in files for body in yaml.safe_load_all(path.read_text()) if body]
+        return [body for path in sorted((self.rendered / part).rglob("*.yaml")) for body in _objects(path)]
 
     def team(self, name: str) -> Object:
         """A team's file as written."""
-        body: Object = yaml.safe_load((self.source / f"specs/{name}/team.yaml").read_text())
+        body: Object = plain.load((self.source / f"specs/{name}/team.yaml").read_text())
         return body
 
     def namespace(self, name: str) -> str:
         """A team's namespace: what the cluster's file gives it, else what its own file says."""
         path = self.source / f"overlays/{self.rendered.name}/cluster.yaml"
-        given = (yaml.safe_load(path.read_text())["teams"][name] or {}).get("namespace")
+        given = (plain.load(path.read_text())["teams"][name] or {}).get("namespace")
         return str(given or self.team(name).get("namespace", name))
 
 

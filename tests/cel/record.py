@@ -16,8 +16,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-import yaml
-
+from tests import plain
 from tests.cel.calls import Calls
 from tests.cel.expressions import expressions
 
@@ -47,7 +46,7 @@ def write(name: str, data: Any) -> None:
 
 def compiled(program: str) -> None:
     """Fills in the answers of compile.yaml, which stays as its authors ordered it."""
-    cases = yaml.safe_load((HERE / "compile.yaml").read_text(encoding="utf-8"))
+    cases = plain.load((HERE / "compile.yaml").read_text(encoding="utf-8"))
     requests = [{"expr": case["expr"], "noEval": True, "minor": case.get("minor", 34)} for case in cases]
     lines = ["# Expressions and what the API server says to them: the type, or where it sees what is wrong."]
     for case, answer in zip(cases, ask(program, requests), strict=True):

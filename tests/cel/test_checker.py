@@ -8,15 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from gangplan.cel import admission, declarations, types
 from gangplan.cel.environment import Environment
 from gangplan.cel.errors import CompileError
+from tests import plain
 from tests.cel.trees import dump
 
 HERE = Path(__file__).parent
-CASES: list[dict[str, Any]] = yaml.safe_load((HERE / "compile.yaml").read_text(encoding="utf-8"))
+CASES: list[dict[str, Any]] = plain.load((HERE / "compile.yaml").read_text(encoding="utf-8"))
 VARIABLES = admission.variables(has_params=True)
 ENVIRONMENTS = {minor: Environment(minor=minor, variables=VARIABLES) for minor in range(27, 38)}
 

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from gangplan.source import load_objects
+from tests import plain
 from tests.e2e.drift import drift
 from tests.e2e.story import ROOT
 from tests.lab import fixtures
@@ -29,7 +29,7 @@ def trees() -> list[Path]:
     found = []
     for tree in sorted(EXAMPLES.glob("*/expected/*")):
         file = tree.parents[1] / "input/overlays" / tree.name / "cluster.yaml"
-        versions = yaml.safe_load(file.read_text())["versions"]
+        versions = plain.load(file.read_text())["versions"]
         same = [
             line(versions.get(name, "0.0")) == line(getattr(profile, name)) for name in ("kueue", "trainer")
         ]

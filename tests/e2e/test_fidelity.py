@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
+from tests import plain
 from tests.e2e import story
 from tests.e2e.fidelity import ask, report
 from tests.e2e.fidelity.known import KNOWN
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.e2e
 CASES: list[dict[str, Any]] = [
     case
     for file in sorted((Path(__file__).parent / "fidelity" / "cases").glob("*.yaml"))
-    for case in yaml.safe_load(file.read_text(encoding="utf-8"))
+    for case in plain.load(file.read_text(encoding="utf-8"))
 ]
 SEED, COUNT = 20, 150
 

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from gangplan.source import load_objects
 from gangplan.workspace import load
+from tests import plain
 from tests.e2e import story, world
 from tests.e2e.drift import drift
 from tests.lab import fixtures
@@ -98,7 +98,7 @@ def company() -> Iterator[Company]:
     root = EXAMPLE / "input"
     spec = load(root)[0].clusters[cluster].spec
     printed = gangplan("cluster", "kueue-config", "-C", root, "--cluster", cluster).out
-    settings = yaml.safe_load(printed)
+    settings = plain.load(printed)
     wanted = {name: settings[name] for name in ("fairSharing",)}
     with Lab(profile, settings={"kueue": wanted}) as lab:
         lab.add_nodes(world.nodes(spec))

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from gangplan.workspace import load
+from tests import plain
 from tests.e2e import story
 from tests.lab import build, fixtures, samples
 from tests.lab.client import condition
@@ -52,8 +52,8 @@ def test_every_key_is_known(cluster: str, tmp_path: Path) -> None:
     said = manager_says(text, tmp_path)
     loaded = re.search(r'"Configuration loaded","config":("(?:[^"\\]|\\.)*")', said)
     assert loaded, said
-    config = yaml.safe_load(yaml.safe_load(loaded.group(1)))
-    for key, value in yaml.safe_load(text).items():
+    config = plain.load(plain.load(loaded.group(1)))
+    for key, value in plain.load(text).items():
         assert subset(value, config[key]), (key, value, config[key])
 
 
@@ -81,7 +81,7 @@ def configured() -> Iterator[Lab]:
     if name is None:
         pytest.skip(f"no sample cluster has the versions of profile {profile.name}")
     fixtures.require(profile)
-    with Lab(profile, settings={"kueue": yaml.safe_load(printed(name))}) as running:
+    with Lab(profile, settings={"kueue": plain.load(printed(name))}) as running:
         yield running
 
 

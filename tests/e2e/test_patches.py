@@ -12,13 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from gangplan.pipeline.stages import Request, Result, preview
 from gangplan.pipeline.worker import Run
 from gangplan.source import load_objects
 from gangplan.workspace import load
-from tests import workspaces
+from tests import plain, workspaces
 from tests.e2e import world
 from tests.e2e.story import JOBSET, ROLE
 from tests.lab import fixtures
@@ -29,7 +28,7 @@ from tests.promise.patched import HEAD, OVERLAY, entry, spec_of
 
 pytestmark = pytest.mark.e2e
 Object = dict[str, Any]
-CASES: dict[str, dict[str, Any]] = yaml.safe_load(
+CASES: dict[str, dict[str, Any]] = plain.load(
     Path(__file__).with_name("patches.yaml").read_text(encoding="utf-8")
 )
 HARMLESS, BROKEN = CASES["harmless"], CASES["broken"]

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from gangplan.objects import BINDING, POLICY, Body
 from gangplan.policy.export import exported
@@ -17,6 +16,7 @@ from gangplan.resolve.platform import resolve_platform
 from gangplan.validate.apiserver.schema import SchemaVersions
 from gangplan.validate.versions import versions_of
 from gangplan.workspace import load
+from tests import plain
 from tests.e2e import story
 from tests.e2e.policies import ask, broken, case_check, crd_rules
 from tests.e2e.policies.harness import has_cases
@@ -68,7 +68,7 @@ def test_the_server_takes_every_policy_as_exported(lab: Lab, sample: Sample) -> 
 
 
 def test_defaults_are_those_of_the_server(lab: Lab, sample: Sample) -> None:
-    objects = yaml.safe_load((Path(ask.__file__).parent / "builtin.yaml").read_text(encoding="utf-8"))
+    objects = plain.load((Path(ask.__file__).parent / "builtin.yaml").read_text(encoding="utf-8"))
     assert not ask.drift(lab.client, sample.versions, objects)
 
 

@@ -11,9 +11,9 @@ import yaml
 from gangplan.findings import Finding
 from gangplan.pipeline.stages import Request, Result, preview
 from gangplan.report.plan import plan_document, plan_text
-from tests import workspaces
+from tests import plain, workspaces
 
-CASES: list[dict[str, Any]] = yaml.safe_load((Path(__file__).parent / "cases.yaml").read_text())
+CASES: list[dict[str, Any]] = plain.load((Path(__file__).parent / "cases.yaml").read_text())
 RULES = {"no-node-fits", "nodes-too-few", "nodes-tight", "nodes-unjudged"}
 POD = "/spec/template/spec/replicatedJobs/{}/template/spec/template/spec"
 ROLES = {"worker": 0, "launcher": 1}

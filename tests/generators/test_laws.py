@@ -6,11 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from gangplan.model.exits import FINAL_CODES
 from gangplan.objects import Body
-from tests import workspaces
+from tests import plain, workspaces
 
 LICENCE = "mpi: {licenseAcknowledged: true}"
 FAMILIES = {
@@ -34,7 +33,7 @@ def objects(root: Path, image: str, more: str = "", versions: str = "", team: st
     workspaces.write(root, {"specs/nlp/filings.yaml": spec, "overlays/lab/cluster.yaml": cluster})
     workspaces.write(root, {"specs/nlp/team.yaml": workspaces.TEAM + team})
     text = workspaces.render(root, "-o", "-", "specs/nlp/filings.yaml").out
-    return [body for body in yaml.safe_load_all(text) if body]
+    return [body for body in plain.load_all(text) if body]
 
 
 def of_kind(bodies: list[Body], kind: str) -> list[Body]:
@@ -356,7 +355,7 @@ def test_a_tenant(root: Path) -> None:
     )
     workspaces.render(root)
     text = (root / "rendered/lab/tenants/nlp/tenant.yaml").read_text()
-    bodies = {body["kind"]: body for body in yaml.safe_load_all(text)}
+    bodies = {body["kind"]: body for body in plain.load_all(text)}
     namespace = bodies["Namespace"]["metadata"]
     assert namespace["name"] == "team-nlp"
     assert namespace["labels"]["pod-security.kubernetes.io/enforce"] == "restricted"

@@ -5,10 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-import yaml
 
 from gangplan.objects import Body
-from tests import workspaces
+from tests import plain, workspaces
 from tests.rbac import granted
 
 READ = {"get", "list", "watch"}
@@ -62,7 +61,7 @@ def platform(root: Path, versions: str = "") -> dict[str, Body]:
     workspaces.write(root, {"overlays/lab/cluster.yaml": cluster})
     workspaces.render(root)
     text = workspaces.rendered(root)["lab/platform/platform.yaml"]
-    bodies = [body for body in yaml.safe_load_all(text) if body["kind"] == "ClusterRole"]
+    bodies = [body for body in plain.load_all(text) if body["kind"] == "ClusterRole"]
     return {body["metadata"]["name"]: body for body in bodies}
 
 
@@ -91,7 +90,7 @@ def test_where_only_git_writes_no_role_writes_runs(root: Path) -> None:
     cluster = workspaces.CLUSTER + "gitopsOnly: true\n"
     workspaces.write(root, {"overlays/lab/cluster.yaml": cluster})
     workspaces.render(root)
-    bodies = yaml.safe_load_all(workspaces.rendered(root)["lab/platform/platform.yaml"])
+    bodies = plain.load_all(workspaces.rendered(root)["lab/platform/platform.yaml"])
     found = {body["metadata"]["name"]: verbs(body) for body in bodies if body["kind"] == "ClusterRole"}
     assert set(found) == {"mpijob-viewer", "mpijob-debugger"}
     for role in found.values():
@@ -115,6 +114,6 @@ def test_without_kueue_there_is_nothing_of_it(root: Path) -> None:
         },
     )
     workspaces.render(root)
-    bodies = list(yaml.safe_load_all(workspaces.rendered(root)["lab/platform/platform.yaml"]))
+    bodies = list(plain.load_all(workspaces.rendered(root)["lab/platform/platform.yaml"]))
     assert {body["kind"] for body in bodies} == {"ClusterRole", "PriorityClass"}
     assert not [one for body in bodies if "rules" in body for one in verbs(body) if "kueue" in one[0]]

@@ -18,7 +18,7 @@ from gangplan.model.version import parse_version
 from gangplan.objects import Body
 from gangplan.resolve import resolve_tenants
 from gangplan.workspace import load
-from tests import workspaces
+from tests import plain, workspaces
 
 OPENSHIFT = 'kueue: "0.19.2", openshift: "4.21"'
 STORAGE = """\
@@ -46,7 +46,7 @@ def rendered(root: Path, cluster: str = "", team: str = "", part: str = "tenants
     }
     workspaces.write(root, files)
     workspaces.render(root)
-    return [*yaml.safe_load_all(workspaces.rendered(root)[f"lab/{part}.yaml"])]
+    return [*plain.load_all(workspaces.rendered(root)[f"lab/{part}.yaml"])]
 
 
 def of_kind(bodies: list[Body], kind: str) -> dict[str, Body]:
@@ -134,7 +134,7 @@ pools = st.fixed_dictionaries(
 @given(pools=st.dictionaries(st.sampled_from(["a", "b", "c"]), pools, min_size=1))
 def test_a_limit_range_never_hands_out_devices(pools: dict[str, Any], root: Path) -> None:
     """Kubernetes makes a maximum the default, and refuses a default above the maximum."""
-    cluster = yaml.safe_load(workspaces.CLUSTER)
+    cluster = plain.load(workspaces.CLUSTER)
     cluster["nodePools"] = pools
     workspaces.write(root, {"overlays/lab/cluster.yaml": yaml.safe_dump(cluster)})
     (body,) = (one for one in quota(tenant(root)) if one["kind"] == "LimitRange")
@@ -162,7 +162,7 @@ def test_a_namespace_is_closed_but_for_names(
     cluster = workspaces.CLUSTER.replace('kueue: "0.19.2"', versions)
     workspaces.write(root, {"overlays/lab/cluster.yaml": cluster})
     workspaces.render(root)
-    bodies = [*yaml.safe_load_all(workspaces.rendered(root)["lab/tenants/nlp/tenant.yaml"])]
+    bodies = [*plain.load_all(workspaces.rendered(root)["lab/tenants/nlp/tenant.yaml"])]
     policies = {name: body["spec"] for name, body in of_kind(bodies, "NetworkPolicy").items()}
     assert policies == {
         "default-deny": {"podSelector": {}, "policyTypes": ["Ingress", "Egress"]},
@@ -196,7 +196,7 @@ def test_a_claim_with_a_size_is_made_and_never_removed(root: Path) -> None:
     workspaces.write(root, {"specs/nlp/team.yaml": team})
     workspaces.write(root, {"overlays/lab/cluster.yaml": workspaces.CLUSTER + STORAGE})
     workspaces.render(root)
-    bodies = [*yaml.safe_load_all(workspaces.rendered(root)["lab/tenants/nlp/tenant.yaml"])]
+    bodies = [*plain.load_all(workspaces.rendered(root)["lab/tenants/nlp/tenant.yaml"])]
     claims = of_kind(bodies, "PersistentVolumeClaim")
     assert {name: body["spec"] for name, body in claims.items()} == {
         "disk": {
@@ -273,7 +273,7 @@ def test_a_project_of_openshift(root: Path) -> None:
     workspaces.write(root, {"overlays/lab/cluster.yaml": cluster})
     workspaces.write(root, {"specs/nlp/team.yaml": workspaces.TEAM + "description: Language models\n"})
     workspaces.render(root)
-    bodies = [*yaml.safe_load_all(workspaces.rendered(root)["lab/tenants/nlp/tenant.yaml"])]
+    bodies = [*plain.load_all(workspaces.rendered(root)["lab/tenants/nlp/tenant.yaml"])]
     metadata = of_kind(bodies, "Namespace")["nlp"]["metadata"]
     assert metadata["labels"]["kueue.openshift.io/managed"] == "true"
     assert metadata["labels"]["opendatahub.io/dashboard"] == "true"
@@ -311,7 +311,7 @@ def test_a_scheduler_that_gathers_pods_preempts_by_their_priority(gang: str, roo
     }
     workspaces.write(root, {"specs/nlp/filings.yaml": workspaces.SPEC + "priority: high\n"})
     text = workspaces.render(root, "-o", "-", "specs/nlp/filings.yaml").out
-    runtime = next(body for body in yaml.safe_load_all(text) if body["kind"] == "TrainingRuntime")
+    runtime = next(body for body in plain.load_all(text) if body["kind"] == "TrainingRuntime")
     jobs = runtime["spec"]["template"]["spec"]["replicatedJobs"]
     pods = [job["template"]["spec"]["template"]["spec"] for job in jobs]
     assert [pod["priorityClassName"] for pod in pods] == ["training-high"] * 2

@@ -11,9 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
-
-from tests import workspaces
+from tests import plain, workspaces
 from tests.kubelet import started
 
 WAIT_S = 3
@@ -56,9 +54,7 @@ def container(spec: str, role: str = "launcher", folder: Path | None = None, **f
     root = workspaces.stock(folder / "workspace")
     workspaces.write(root, {"specs/nlp/filings.yaml": spec, **files})
     outcome = workspaces.render(root, "-o", "-", "specs/nlp/filings.yaml")
-    runtime = next(
-        body for body in yaml.safe_load_all(outcome.out) if body and body["kind"] == "TrainingRuntime"
-    )
+    runtime = next(body for body in plain.load_all(outcome.out) if body and body["kind"] == "TrainingRuntime")
     jobs = {job["name"]: job for job in runtime["spec"]["template"]["spec"]["replicatedJobs"]}
     found: dict[str, Any] = jobs[role]["template"]["spec"]["template"]["spec"]["containers"][0]
     return started(found)

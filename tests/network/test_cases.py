@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from gangplan.validate.network import reachability
 from gangplan.validate.world import Run, World
+from tests import plain
 from tests.network.base import SPECS, workspace, worlds
 
 Body = dict[str, Any]
-CASES: dict[str, dict[str, Any]] = yaml.safe_load(
+CASES: dict[str, dict[str, Any]] = plain.load(
     Path(__file__).with_name("cases.yaml").read_text(encoding="utf-8")
 )
 

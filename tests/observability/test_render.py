@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
-from tests import workspaces
+from tests import plain, workspaces
 
 MONITORING = """\
 monitoring:
@@ -25,7 +24,7 @@ def platform(root: Path, cluster: str) -> list[dict[str, Any]]:
     workspaces.render(root)
     outcome = workspaces.gangplan("validate", "-C", root)
     assert outcome.code == 0, outcome.out + outcome.err
-    return list(yaml.safe_load_all(workspaces.rendered(root)["lab/platform/platform.yaml"]))
+    return list(plain.load_all(workspaces.rendered(root)["lab/platform/platform.yaml"]))
 
 
 def names(bodies: list[dict[str, Any]]) -> list[tuple[str, str]]:

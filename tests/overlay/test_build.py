@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
@@ -18,7 +17,7 @@ from gangplan.overlay import Builder, Component, PatchError, load_component
 from gangplan.pipeline.stages import Request, preview
 from gangplan.rules.model import Severity
 from gangplan.tools.kustomize import require_engine
-from tests import workspaces
+from tests import plain, workspaces
 
 FILE = "overlays/lab/kustomization.yaml"
 IMAGES = ("openmpi", "openmpi4", "pytorch", "mpich", "openmpi")
@@ -41,7 +40,7 @@ def bodies() -> tuple[Body, ...]:
         result = preview(Request(root, engine="serial"))
         assert not [one for one in result.findings if one.severity is Severity.ERROR]
         texts = [text for path, text in sorted(result.texts.items()) if "/platform/" not in path]
-        return tuple(body for text in texts for body in yaml.safe_load_all(text) if body)
+        return tuple(body for text in texts for body in plain.load_all(text) if body)
 
 
 def pointer(path: Path_) -> str:
@@ -123,7 +122,7 @@ def direct(folder: Path, text: str) -> list[Body] | None:
     (folder / "objects.yaml").write_text(dump_all(bodies()))
     (folder / "kustomization.yaml").write_text("resources: [objects.yaml]\ncomponents: [component]\n")
     try:
-        built = yaml.safe_load_all(require_engine().build(folder))
+        built = plain.load_all(require_engine().build(folder))
         return list(built)
     except UserError:
         return None

@@ -6,12 +6,12 @@ import json
 from pathlib import Path
 
 import pytest
-import yaml
 
 from gangplan.objects import Body, dump_all
 from gangplan.overlay.target import TargetError, parse_target
 from gangplan.plan.names import PLACEHOLDER
 from gangplan.tools.kustomize import KustomizeEngine
+from tests import plain
 
 BODIES: list[Body] = [
     {
@@ -90,7 +90,7 @@ def test_the_real_program_selects_the_same(real_kustomize: KustomizeEngine, tmp_
     )
     built = {
         f"{body['kind']}/{body['metadata']['name']}": body
-        for body in yaml.safe_load_all(real_kustomize.build(tmp_path))
+        for body in plain.load_all(real_kustomize.build(tmp_path))
     }
     for number, (target, expected) in enumerate(TARGETS):
         assert sorted(name for name, body in built.items() if f"t{number}" in body) == sorted(expected), (

@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-import yaml
 
-from tests import workspaces
+from tests import plain, workspaces
 from tests.workspaces import render, write
 
 SPEC, CLUSTER = "specs/nlp/filings.yaml", "overlays/lab/cluster.yaml"
@@ -40,7 +39,7 @@ def rendered(
         spec += "mpi: {licenseAcknowledged: true}\n"
     cluster = workspaces.CLUSTER.replace(OURS, f"{OURS}, rdma: {rdma}", 1)
     outcome = render(write(root, {SPEC: spec, CLUSTER: cluster}), "-o", "-", SPEC)
-    for body in yaml.safe_load_all(outcome.out):
+    for body in plain.load_all(outcome.out):
         if body and body["kind"] == "TrainingRuntime":
             jobs = body["spec"]["template"]["spec"]["replicatedJobs"]
             (container,) = jobs[-1]["template"]["spec"]["template"]["spec"]["containers"]

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from gangplan.findings import Finding, Location
 from gangplan.policy.checks import Police, police_findings, police_of
@@ -15,6 +14,7 @@ from gangplan.rulebook import PACKS, policy_rule
 from gangplan.rules.model import Severity
 from gangplan.trace import Trace
 from gangplan.workspace import load
+from tests import plain
 from tests.workspaces import CLUSTER, STOCK, write
 
 SPEC = Location("specs/nlp/filings.yaml", 3, 1)
@@ -62,7 +62,7 @@ def test_a_policy_is_quiet_where_a_rule_told_the_cause(tmp_path: Path) -> None:
     text = CLUSTER.replace("region:", "policies: {packs: [baseline]}\nregion:")
     baseline = police(tmp_path, {"overlays/lab/cluster.yaml": text})
     case = (PACKS / "baseline/tests/host-namespaces.network.deny.yaml").read_text(encoding="utf-8")
-    body = yaml.safe_load(case)["object"]
+    body = plain.load(case)["object"]
 
     def told(*before: str) -> list[str]:
         others = [Finding(policy_rule(rule), SPEC, "", "") for rule in before]
@@ -96,7 +96,7 @@ def test_exported_objects_have_what_a_server_fills_in() -> None:
     rules = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}
     match = {"matchPolicy": "Equivalent", "namespaceSelector": {}, "objectSelector": {}}
     filled = {**match, "resourceRules": [{**rules, "scope": "*"}]}
-    policy, binding = yaml.safe_load(POLICY), yaml.safe_load(BINDING % ("b", "Deny"))
+    policy, binding = plain.load(POLICY), plain.load(BINDING % ("b", "Deny"))
     policy["spec"]["matchConstraints"]["excludeResourceRules"] = [rules]
     assert settled(policy)["spec"] == {
         **policy["spec"],

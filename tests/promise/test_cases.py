@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from gangplan.rules.model import Severity
+from tests import plain
 from tests.promise.patched import OVERLAY, verdict, workspace
 
-FILE = yaml.safe_load(Path(__file__).with_name("cases.yaml").read_text(encoding="utf-8"))
+FILE = plain.load(Path(__file__).with_name("cases.yaml").read_text(encoding="utf-8"))
 CASES: dict[str, dict[str, Any]] = FILE["cases"]
 BROKEN, WEAKENED = "plan-broken", "plan-weakened"
 

@@ -12,9 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
-
-from tests import workspaces
+from tests import plain, workspaces
 from tests.kubelet import started
 from tests.network import brute
 
@@ -85,7 +83,7 @@ def objects(root: Path, spec: str, **files: str) -> list[Body]:
 
 def load(text: str) -> list[Body]:
     """The objects of a YAML stream."""
-    return [body for body in yaml.safe_load_all(text) if body]
+    return [body for body in plain.load_all(text) if body]
 
 
 def cluster(bodies: Iterable[Body]) -> Cluster:

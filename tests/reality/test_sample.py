@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
-from tests import workspaces
+from tests import plain, workspaces
 from tests.reality import pods
 from tests.reality.base import running_spec
 from tests.reality.families import FAMILIES, Family, UnavailableError, installed
@@ -33,14 +32,14 @@ def named(path: Path) -> str:
 
 def words(path: Path) -> list[str]:
     """The command of a spec."""
-    command = yaml.safe_load(path.read_text())["command"]
+    command = plain.load(path.read_text())["command"]
     return command.split() if isinstance(command, str) else [str(word) for word in command]
 
 
 def family(path: Path) -> Family | None:
     """The MPI in the image of a spec."""
-    catalog = yaml.safe_load((workspaces.REPOSITORY / "images/catalog.yaml").read_text())["images"]
-    mpi: dict[str, Any] | None = catalog[yaml.safe_load(path.read_text())["image"]].get("mpi")
+    catalog = plain.load((workspaces.REPOSITORY / "images/catalog.yaml").read_text())["images"]
+    mpi: dict[str, Any] | None = catalog[plain.load(path.read_text())["image"]].get("mpi")
     if mpi is None:
         return None
     name = {"IntelMPI": "intel", "MPICH": "mpich", "OpenMPI": f"openmpi{mpi['version'][0]}"}

@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-import yaml
 
-from tests import workspaces
+from tests import plain, workspaces
 from tests.workspaces import gangplan, write
 
 SPEC = "specs/nlp/filings.yaml"
@@ -29,7 +28,7 @@ def workspace(root: Path, spec: str, image: str = "", amd: str = "", ours: str =
 
 def limits(root: Path) -> dict[str, str]:
     """What a worker's container may use."""
-    for body in yaml.safe_load_all(workspaces.render(root, "-o", "-", SPEC).out):
+    for body in plain.load_all(workspaces.render(root, "-o", "-", SPEC).out):
         if body and body["kind"] == "TrainingRuntime":
             worker = body["spec"]["template"]["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]
             found: dict[str, str] = worker["spec"]["containers"][0]["resources"]["limits"]

@@ -5,12 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-import yaml
 
 from gangplan import policies
 from gangplan.resolve.image import FIPS_PACK
 from gangplan.rulebook import rules
-from tests import workspaces
+from tests import plain, workspaces
 from tests.workspaces import gangplan
 
 SPEC, TEAM, CLUSTER = "specs/nlp/filings.yaml", "specs/nlp/team.yaml", "overlays/lab/cluster.yaml"
@@ -148,9 +147,7 @@ def test_the_pack_that_judges_fips_images_of_every_run() -> None:
     (pack,) = (
         name
         for name in policies.PACKS
-        for written in [
-            yaml.safe_load((Path(str(policies.__file__)).parent / name / "pack.yaml").read_text())
-        ]
+        for written in [plain.load((Path(str(policies.__file__)).parent / name / "pack.yaml").read_text())]
         if "image-fips" in written["policies"] and written["scope"] == "teams"
     )
     assert pack == FIPS_PACK

@@ -6,9 +6,8 @@ import json
 from pathlib import Path
 
 import pytest
-import yaml
 
-from tests import workspaces
+from tests import plain, workspaces
 from tests.workspaces import gangplan, write
 
 SPEC, CLUSTER = "specs/nlp/filings.yaml", "overlays/lab/cluster.yaml"
@@ -34,7 +33,7 @@ def workspace(root: Path, rdma: str, asked: str = "required", spec: str = WHOLE)
 
 def worker(root: Path) -> tuple[dict[str, int], list[str]]:
     """The RDMA devices of a worker, and the networks that it is attached to."""
-    for body in yaml.safe_load_all(workspaces.render(root, "-o", "-", SPEC).out):
+    for body in plain.load_all(workspaces.render(root, "-o", "-", SPEC).out):
         if body and body["kind"] == "TrainingRuntime":
             pod = body["spec"]["template"]["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]
             limits = pod["spec"]["containers"][0]["resources"]["limits"]
@@ -124,7 +123,7 @@ def test_totals_and_quota_hold_every_resource(root: Path) -> None:
     assert {name: run["totals"][name] for name in EACH} == dict.fromkeys(EACH, "4")
     assert run["fabric"] == {"resources": list(EACH), "networks": FOUR, "interfaces": [], "hcas": []}
     assert run["admission"]["outcome"] != "never"
-    bodies = [one for one in yaml.safe_load_all(workspaces.render(root, "-o", "-").out) if one]
+    bodies = [one for one in plain.load_all(workspaces.render(root, "-o", "-").out) if one]
     (queue,) = [one for one in bodies if one["kind"] == "ClusterQueue"]
     (group,) = queue["spec"]["resourceGroups"]
     assert set(EACH) < set(group["coveredResources"])

@@ -6,15 +6,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from gangplan.rules.model import Severity
 from gangplan.validate.gate import judge_built
 from gangplan.validate.problems import Problem
+from tests import plain
 from tests.validate.cases import CLUSTERS
 from tests.validate.test_consistency import STARTS, changed, clusters, objects
 
-CASES: list[dict[str, Any]] = yaml.safe_load(
+CASES: list[dict[str, Any]] = plain.load(
     Path(__file__).with_name("lifecycle.yaml").read_text(encoding="utf-8")
 )
 WARNINGS = {"quantity-drift", "env-overwritten"}

@@ -9,17 +9,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from gangplan.errors import Exit
 from gangplan.validate.apiserver.schema import SchemaVersions
 from gangplan.validate.transition import transition
-from tests import workspaces
+from tests import plain, workspaces
 from tests.rules.worlds import commit
 from tests.workspaces import gangplan, gangplan_process
 
 NEW = SchemaVersions("1.34", "2.3", "0.19", "0.12")
-CASES: dict[str, dict[str, Any]] = yaml.safe_load(
+CASES: dict[str, dict[str, Any]] = plain.load(
     Path(__file__).with_name("transitions.yaml").read_text(encoding="utf-8")
 )
 

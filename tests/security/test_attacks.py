@@ -12,13 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from gangplan.errors import Exit
-from tests import workspaces
+from tests import plain, workspaces
 from tests.workspaces import CLUSTER, SPEC, TEAM, gangplan, render, write
 
-ATTACKS: dict[str, dict[str, Any]] = yaml.safe_load(
+ATTACKS: dict[str, dict[str, Any]] = plain.load(
     Path(__file__).with_name("attacks.yaml").read_text(encoding="utf-8")
 )
 SPEC_FILE, TEAM_FILE = "specs/nlp/filings.yaml", "specs/nlp/team.yaml"

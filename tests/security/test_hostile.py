@@ -6,15 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from gangplan.errors import Exit
 from gangplan.source import load_objects
-from tests import workspaces
+from tests import plain, workspaces
 from tests.rules.worlds import HEADERS
 from tests.workspaces import gangplan
 
-CASES: dict[str, dict[str, Any]] = yaml.safe_load(
+CASES: dict[str, dict[str, Any]] = plain.load(
     Path(__file__).with_name("hostile.yaml").read_text(encoding="utf-8")
 )
 SPEC, OVERLAY = "specs/nlp/filings.yaml", "overlays/lab/kustomization.yaml"

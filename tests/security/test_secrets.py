@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -19,12 +18,10 @@ from gangplan.errors import Exit
 from gangplan.findings import Finding, Location
 from gangplan.pipeline.scan import without
 from gangplan.validate.secrets import HIDDEN, entropy, hidden, secrets_in
-from tests import workspaces
+from tests import plain, workspaces
 from tests.workspaces import REPOSITORY, gangplan
 
-CASES: list[dict[str, Any]] = yaml.safe_load(
-    Path(__file__).with_name("secrets.yaml").read_text(encoding="utf-8")
-)
+CASES: list[dict[str, Any]] = plain.load(Path(__file__).with_name("secrets.yaml").read_text(encoding="utf-8"))
 TOKEN = "hf_" + "abcdefghijABCDEFGHIJabcdefghijABCD"
 
 

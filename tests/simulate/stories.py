@@ -8,11 +8,10 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from gangplan.kueue.model import Group, Member, Podset, Preemption, Queue, Run, Setup
 from gangplan.kueue.units import counted
 from gangplan.simulate.engine import Engine
+from tests import plain
 
 FILE = Path(__file__).with_name("stories.yaml")
 CPU, FLAVOR = "cpu", "default"
@@ -40,7 +39,7 @@ def all_stories() -> list[Story]:
     """Every story of the file."""
     return [
         Story(one["story"], one.get("fair", False), one.get("cohorts", {}), one["queues"], one["steps"])
-        for one in yaml.safe_load(FILE.read_text())
+        for one in plain.load(FILE.read_text())
     ]
 
 

@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from gangplan.errors import Exit
+from tests import plain
 from tests.standing.base import workspace
 from tests.workspaces import gangplan, write
 
-CASES: dict[str, dict[str, Any]] = yaml.safe_load(
+CASES: dict[str, dict[str, Any]] = plain.load(
     Path(__file__).with_name("mistakes.yaml").read_text(encoding="utf-8")
 )
 FILE = "overlays/lab/cluster.yaml"

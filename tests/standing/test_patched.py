@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from gangplan.errors import Exit
 from gangplan.pipeline.stages import Request, preview
@@ -19,10 +18,11 @@ from gangplan.validate.agreement import judge_standing
 from gangplan.validate.apiserver.schema import SchemaVersions
 from gangplan.validate.gate import judge
 from gangplan.workspace import load
+from tests import plain
 from tests.standing.base import workspace
 from tests.workspaces import gangplan, write
 
-CASES: dict[str, dict[str, Any]] = yaml.safe_load(
+CASES: dict[str, dict[str, Any]] = plain.load(
     Path(__file__).with_name("patched.yaml").read_text(encoding="utf-8")
 )
 Body = dict[str, Any]

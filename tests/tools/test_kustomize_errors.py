@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-import yaml
 
 from gangplan.tools.kustomize_errors import cause
+from tests import plain
 
-CASES = yaml.safe_load((Path(__file__).parent / "kustomize_errors.yaml").read_text())
+CASES = plain.load((Path(__file__).parent / "kustomize_errors.yaml").read_text())
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())

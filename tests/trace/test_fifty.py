@@ -13,6 +13,7 @@ import yaml
 from gangplan.findings import Finding
 from gangplan.pipeline.stages import Request, preview
 from gangplan.rules.model import Severity
+from tests import plain
 from tests.trace import mutations, worlds
 from tests.trace.mutations import Wrong, dumped, mutated
 from tests.workspaces import write
@@ -58,7 +59,7 @@ def test_fifty_specs(tmp_path: Path) -> None:
         wrong = mutations.SPEC[(number + SEED) % len(mutations.SPEC)]
         file = f"specs/cv/wrong-{number}.yaml"
         wrongs[file] = wrong
-        write(root, {file: dumped(mutated(yaml.safe_load(SPEC), wrong), chance)})
+        write(root, {file: dumped(mutated(plain.load(SPEC), wrong), chance)})
     told = [one for one in found(root) if (one.where, one.rule) not in good]
     missed = set(wrongs) - {one.where.file for one in told}
     assert not missed, [wrongs[file] for file in missed]
@@ -76,7 +77,7 @@ def _alone(
     root = worlds.everything(tmp_path)
     good = {(one.where, one.rule) for one in found(root)}
     before = {(one.rule, one.message) for one in found(root)}
-    write(root, {file: dumped(mutated(yaml.safe_load(text), wrong), chance)})
+    write(root, {file: dumped(mutated(plain.load(text), wrong), chance)})
     told = [
         one
         for one in found(root)
@@ -109,7 +110,7 @@ def test_patches(is_own_file: bool, tmp_path: Path) -> None:
     root = worlds.everything(tmp_path)
     patch: dict[str, Any] = {"target": {"kind": "TrainingRuntime"}}
     patch |= {"path": "spoilt.yaml"} if is_own_file else {"patch": operations}
-    whole = yaml.safe_load(worlds.PATCHES)
+    whole = plain.load(worlds.PATCHES)
     whole["patches"].append(patch)
     write(root, {"overlays/lab/kustomization.yaml": _blocks(whole), "overlays/lab/spoilt.yaml": operations})
     (root / "specs/cv/torch.yaml").unlink()

@@ -11,7 +11,6 @@ from pathlib import Path as FilePath
 from typing import Any
 
 import pytest
-import yaml
 from pydantic import BaseModel
 
 from gangplan.errors import UserError
@@ -21,6 +20,7 @@ from gangplan.spec.job import TrainingJob
 from gangplan.spec.team import Team
 from gangplan.spec.waiver import Waiver
 from gangplan.trace.files import at
+from tests import plain
 from tests.trace import worlds
 from tests.trace.perturb import (
     Change,
@@ -102,7 +102,7 @@ def unchanged(shown: list[tuple[Place, Path, Any]], different: set[Any], change:
 @pytest.mark.parametrize("file", FILES)
 def test_what_changes_is_traced(file: str, tmp_path: FilePath) -> None:
     root, (text, model) = worlds.everything(tmp_path), FILES[file]
-    document = yaml.safe_load(text)
+    document = plain.load(text)
     every = list(changes(file, document, model))
     chosen = random.Random(f"{SEED} {file}").sample(every, min(len(every), MOST)) if FEW else every
     write(root, file, document)

@@ -9,7 +9,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
-import yaml
 
 from gangplan.errors import Exit
 from gangplan.pipeline.stages import Request
@@ -19,6 +18,7 @@ from gangplan.provenance.lookup import Answer, ask, place_in
 from gangplan.source.lines import lines_of, paths_at
 from gangplan.trace.files import at
 from gangplan.workspace import RENDERED
+from tests import plain
 from tests.trace.worlds import everything
 from tests.workspaces import gangplan, render
 
@@ -54,7 +54,7 @@ def test_every_field_has_a_true_place(root: Path, files: list[Rendered]) -> None
                 name = cause.where.file
                 if name not in texts:
                     texts[name] = (root / name).read_text(encoding="utf-8").splitlines()
-                    values[name] = yaml.safe_load("\n".join(texts[name]))
+                    values[name] = plain.load("\n".join(texts[name]))
                 text, value = texts[name], at(values[name], cause.field)
                 here = text[cause.where.line - 1][cause.where.column - 1 :].lstrip("'\"")
                 assert value is not None
@@ -102,7 +102,7 @@ def _assert_true(fields: Sequence[Path], document: str, number: int) -> None:
         return
     assert fields, line
     for path in fields:
-        key, value = path[-1], at(yaml.safe_load(document), path)
+        key, value = path[-1], at(plain.load(document), path)
         assert places[path] == number, line
         assert ("-" if isinstance(key, int) else key) in line, path
         if not isinstance(value, dict | list) and not line.endswith(("|", "|-", "|+")):
@@ -128,7 +128,7 @@ def test_answers_for_random_lines(root: Path, files: list[Rendered]) -> None:
 
 def _assert_of_document(answer: Answer, document: str) -> None:
     """The answer is about the object that stands in the document, and has its values."""
-    shown = yaml.safe_load(document)
+    shown = plain.load(document)
     assert [one.path for one in answer.origins] == list(answer.fields)
     for one in answer.origins:
         assert one.body["kind"] == shown["kind"]
@@ -152,7 +152,7 @@ def test_a_stale_file_that_lacks_an_object(root: Path, files: list[Rendered]) ->
     file = next(one for one in files if one.path.endswith("tenants/cv/tenant.yaml"))
     first, *rest = [document for _, document in _documents(file.text)]
     stale = "---\n".join([rest[0], *rest[1:]])
-    kinds = [yaml.safe_load(one)["kind"] for one in (first, *rest)]
+    kinds = [plain.load(one)["kind"] for one in (first, *rest)]
     assert kinds.count(kinds[0]) == 1
     path = root / RENDERED / file.path
     path.write_text(stale, encoding="utf-8")

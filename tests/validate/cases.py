@@ -9,9 +9,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from gangplan.validate.apiserver.schema import SchemaVersions
+from tests import plain
 
 HERE = Path(__file__).parent
 # The pairs that clusters really have; the other Kubernetes minors are in EVERY_KUBERNETES.
@@ -45,14 +44,14 @@ class Good:
 @cache
 def valid() -> dict[str, Good]:
     """valid.yaml by name."""
-    documents = yaml.safe_load_all((HERE / "valid.yaml").read_text(encoding="utf-8"))
+    documents = plain.load_all((HERE / "valid.yaml").read_text(encoding="utf-8"))
     return {one["name"]: Good(one["name"], one["object"], one.get("versions", {})) for one in documents}
 
 
 @cache
 def broken() -> list[dict[str, Any]]:
     """broken.yaml."""
-    cases: list[dict[str, Any]] = yaml.safe_load((HERE / "broken.yaml").read_text(encoding="utf-8"))
+    cases: list[dict[str, Any]] = plain.load((HERE / "broken.yaml").read_text(encoding="utf-8"))
     return cases
 
 

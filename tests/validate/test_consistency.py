@@ -13,25 +13,26 @@ import yaml
 from gangplan.rules.objects import OBJECT_INVALID
 from gangplan.validate.apiserver.schema import SchemaVersions
 from gangplan.validate.gate import judge
+from tests import plain
 from tests.validate.cases import CLUSTERS
 
 HERE = Path(__file__).parent
 POD = ("spec", "template", "spec", "replicatedJobs", 0, "template", "spec", "template", "spec")
 STARTS = {"POD": POD, "NODE": (*POD, "containers", 0), "JOBSET": ("spec", "template", "spec")}
-CASES: list[dict[str, Any]] = yaml.safe_load((HERE / "rules.yaml").read_text(encoding="utf-8"))
+CASES: list[dict[str, Any]] = plain.load((HERE / "rules.yaml").read_text(encoding="utf-8"))
 
 
 @cache
 def objects() -> list[dict[str, Any]]:
     """run.yaml."""
-    bodies: list[dict[str, Any]] = yaml.safe_load((HERE / "run.yaml").read_text(encoding="utf-8"))
+    bodies: list[dict[str, Any]] = plain.load((HERE / "run.yaml").read_text(encoding="utf-8"))
     return bodies
 
 
 def changed(case: dict[str, Any]) -> tuple[list[dict[str, Any]], int, tuple[str | int, ...]]:
     """The objects with the case's one change, which of them, and where."""
     # Entries that the file writes once are two here: a change of one is not a change of both.
-    bodies = [yaml.safe_load(yaml.dump(body, Dumper=NoAliases)) for body in objects()]
+    bodies = [plain.load(yaml.dump(body, Dumper=NoAliases)) for body in objects()]
     index = next(at for at, body in enumerate(bodies) if body["kind"] == case["object"])
     first, *rest = case["at"]
     path = (*STARTS.get(first, (first,)), *rest)

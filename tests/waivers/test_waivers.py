@@ -17,7 +17,7 @@ from gangplan.rulebook import policy_rule, rules, topic_of
 from gangplan.rules.model import Severity
 from gangplan.spec.waiver_files import load_waivers
 from gangplan.waivers import Subject, excuse, is_policy, marks, unmarked
-from tests import workspaces
+from tests import plain, workspaces
 from tests.workspaces import Outcome, gangplan, write
 
 TODAY = "2026-07-01"
@@ -97,7 +97,7 @@ def test_a_waived_run_is_rendered(root: Path, builder: str) -> None:
     waived(long(root), waiver("timeout-over-limit"))
     assert gangplan("render", "-C", root).code == Exit.CLEAN
     (text,) = [data for path, data in workspaces.rendered(root).items() if "/runs/" in path]
-    jobs = [body for body in yaml.safe_load_all(text) if body["kind"] == "TrainJob"]
+    jobs = [body for body in plain.load_all(text) if body["kind"] == "TrainJob"]
     assert jobs[0]["spec"]["activeDeadlineSeconds"] == 14 * 24 * 3600
 
 
@@ -310,7 +310,7 @@ def bodies(root: Path, *parts: str) -> list[dict[str, Any]]:
     """Rendered objects of files whose path holds one of the parts."""
     files = workspaces.rendered(root)
     chosen = [data for path, data in files.items() if any(part in path for part in parts)]
-    return [body for data in chosen for body in yaml.safe_load_all(data)]
+    return [body for data in chosen for body in plain.load_all(data)]
 
 
 def labels_of(value: Any) -> list[dict[str, str]]:

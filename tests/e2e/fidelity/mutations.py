@@ -11,8 +11,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-import yaml
-
+from tests import plain
 from tests.e2e.fidelity.edits import Edit, Object, Place, at, nodes
 
 Edits = tuple[Edit, ...]
@@ -29,7 +28,7 @@ class Named:
 
 
 TABLE: list[Named] = []
-TABLES = yaml.safe_load((Path(__file__).parent / "values.yaml").read_text(encoding="utf-8"))
+TABLES = plain.load((Path(__file__).parent / "values.yaml").read_text(encoding="utf-8"))
 
 
 def mutation(*kinds: str) -> Callable[[Mutation], Mutation]:

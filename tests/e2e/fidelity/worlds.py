@@ -16,6 +16,7 @@ import yaml
 
 from gangplan.pipeline.stages import Request, Result, preview
 from gangplan.source import load_objects
+from tests import plain
 from tests.e2e.story import ROOT, cluster_of
 from tests.lab.profiles import Profile
 
@@ -247,7 +248,7 @@ def workspace(profile: Profile) -> Iterator[Path]:
         shutil.copytree(ROOT / "images", root / "images")
         shutil.copytree(ROOT / "overlays" / cluster, root / "overlays" / cluster)
         file = root / "overlays" / cluster / "cluster.yaml"
-        text = yaml.safe_load(file.read_text())
+        text = plain.load(file.read_text())
         text["versions"]["kubernetes"] = profile.kubernetes
         text["teams"] = {TEAM: text["teams"][TEAM]}
         text.pop("policies", None)  # asked about elsewhere; random teams have no cost centre
