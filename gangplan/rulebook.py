@@ -1,12 +1,13 @@
 """Every rule that a finding can name, with its page: built-in ones and policies.
 
 Built-in rules are defined in `gangplan/rules/`. The pages of policies stand in the pack.yaml of their packs:
-those that come with gangplan are in docs/policies.md; `learn` adds those of a workspace's own packs.
+those that come with gangplan are in docs/policies.md; a `Rulebook` adds those of a workspace's own packs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -46,14 +47,35 @@ ACTIONS = {"Deny": ERROR, "Warn": WARNING, "Audit": NOTE}
 POLICIES = "policies"
 PACKS = Path(str(policies.__file__)).parent
 
-# All rules of a workspace with packs of its own, as it was read last; empty for one without.
-_current: dict[str, Rule] = {}
 
+@dataclass(frozen=True, slots=True)
+class Rulebook:
+    """All rules of a workspace: those that come with gangplan, and `own` of its packs by id."""
 
-def rules() -> Mapping[str, Rule]:
-    """All rules by id: the built-in ones in the order of their files, then the policies by pack, those of the
-    workspace's own packs last. Raises InternalError for a file that is no registry."""
-    return _current or shipped()
+    own: Mapping[str, Rule] = field(default_factory=dict)
+
+    @property
+    def rules(self) -> Mapping[str, Rule]:
+        """All rules by id: the built-in ones in the order of their files, then policies by pack, those of the
+        workspace last. Raises InternalError for a file that is no registry."""
+        return {**shipped(), **self.own} if self.own else shipped()
+
+    def find(self, name: str) -> Rule | None:
+        """The rule of this id, if any has it."""
+        return shipped().get(name) or self.own.get(name)
+
+    def policy(self, name: str) -> Rule:
+        """The rule of a policy; one of the workspace that no pack describes has only its name."""
+        return self.find(name) or Rule(
+            name, ERROR, "", why="", fix="", is_verdict=True, pack=POLICIES, is_own=True
+        )
+
+    def policies_of(self, rule: Rule) -> tuple[Rule, ...]:
+        """The policies that a waiver of a rule covers: itself, and those that say the same of an object as a
+        built-in rule (`told_by` of their page), which a server would hold against it all the same."""
+        if rule.is_policy:
+            return (rule,)
+        return tuple(one for one in self.rules.values() if rule in one.told_by)
 
 
 @cache
@@ -69,25 +91,17 @@ def shipped() -> dict[str, Rule]:
     return found
 
 
-def learn(root: Path) -> None:
-    """From now on `rules` knows the policies of the workspace's own packs, too.
+def load_rulebook(root: Path) -> Rulebook:
+    """The rules of a workspace.
 
     A page that cannot be read, or that has the name of another rule, is left out: packs/checks.py tells it.
     """
-    _current.clear()
     own: dict[str, Rule] = {}
     for file in sorted((root / "policies").glob("*/pack.yaml")):
         if file.parent.name not in policies.PACKS:
             for name, page in _pages(file).items():
                 own.setdefault(name, _policy(name, file.parent.name, page, is_own=True))
-    if own:
-        _current.update({**shipped(), **{name: own[name] for name in own if name not in shipped()}})
-
-
-def policy_rule(name: str) -> Rule:
-    """The rule of a policy; one of the workspace that no pack describes has only its name."""
-    page = rules().get(name)
-    return page or Rule(name, ERROR, "", why="", fix="", is_verdict=True, pack=POLICIES, is_own=True)
+    return Rulebook({name: own[name] for name in own if name not in shipped()}) if own else Rulebook()
 
 
 def topic_of(rule: Rule) -> str:

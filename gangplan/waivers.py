@@ -18,7 +18,7 @@ from gangplan.findings import Finding, Waived
 from gangplan.model.job import Job
 from gangplan.model.quantity import Quantity
 from gangplan.objects import Body
-from gangplan.rulebook import rules
+from gangplan.rules.model import Rule
 from gangplan.spec.waiver import Waiver
 from gangplan.spec.waiver_files import WaiverFile
 
@@ -50,20 +50,6 @@ class Subject:
             "retries": job.retries,
         }
         return cls(job.platform.cluster, job.team, job.name, amounts)
-
-
-def is_policy(rule: str) -> bool:
-    """Whether a rule is a ValidatingAdmissionPolicy, which a server judges as well."""
-    page = rules().get(rule)
-    return page is None or page.is_policy
-
-
-def policies_of(rule: str) -> tuple[str, ...]:
-    """The policies that a waiver of a rule covers: itself, and those that say the same of an object as a
-    built-in rule (`told_by` of their page), which a server would hold against it all the same."""
-    if is_policy(rule):
-        return (rule,)
-    return tuple(name for name, page in rules().items() if rule in page.told_by)
 
 
 def excuse(findings: Iterable[Finding], waivers: Waivers, subject: Subject) -> list[Finding]:
@@ -105,8 +91,8 @@ def _owner(file: str) -> Subject:
 
 def marks(waivers: Waivers, subject: Subject) -> tuple[str, ...]:
     """The policies that are waived for all of a subject, sorted."""
-    wanted = {policy for one in waivers for policy in policies_of(one.spec.rule)}
-    return tuple(sorted(rule for rule in wanted if covering(waivers, rule, subject)))
+    wanted = {policy for one in waivers for policy in one.policies}
+    return tuple(sorted(str(rule) for rule in wanted if covering(waivers, rule, subject)))
 
 
 def mark_labels(policies: Iterable[str]) -> dict[str, str]:
@@ -139,12 +125,11 @@ def _strip(value: Any, labels: set[str]) -> None:
             _strip(inner, labels)
 
 
-def covering(waivers: Waivers, rule: str, subject: Subject) -> WaiverFile | None:
+def covering(waivers: Waivers, rule: Rule, subject: Subject) -> WaiverFile | None:
     """The waiver that covers a rule for a subject, of several the one that lasts longest: the renewed one."""
-    page = rules().get(rule)
-    if page is not None and not page.may_be_waived:
+    if not rule.may_be_waived:
         return None
-    same = {rule, *(page.told_by if page else ())}
+    same = {rule, *rule.told_by}
     fitting = [one for one in waivers if one.spec.rule in same and _covers(one.spec, subject)]
     return max(fitting, key=lambda one: (one.spec.expires, one.name), default=None)
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from gangplan.component import Component, load_component
 from gangplan.errors import UserError
 from gangplan.findings import Finding, Location
 from gangplan.model.crds import NO_CRDS, CrdFiles
-from gangplan.rulebook import learn
+from gangplan.packs.own import Policies, load_policies
+from gangplan.rulebook import Rulebook, load_rulebook
 from gangplan.rules.core import (
     CATALOG_MISSING,
     FILE_UNREADABLE,
@@ -82,7 +85,11 @@ class Spec:
 
 @dataclass(frozen=True, slots=True)
 class Workspace:
-    """Everything but the specs themselves."""
+    """Everything but the specs themselves, read once and handed on.
+
+    `findings` are about the files of clusters, teams, catalog, waivers and CRDs; those about components and
+    policies stand with these, for commands that look at them.
+    """
 
     root: Path
     clusters: dict[str, ClusterFile] = field(default_factory=dict)
@@ -93,6 +100,11 @@ class Workspace:
     unread: frozenset[str] = frozenset()  # clusters whose file could not be read
     waivers: tuple[WaiverFile, ...] = ()
     crds: CrdFiles = NO_CRDS  # those for all clusters
+    components: Mapping[str, Component] = field(default_factory=dict)  # by cluster
+    component_findings: Mapping[str, Sequence[Finding]] = field(default_factory=dict)
+    policies: Policies = field(default_factory=Policies)
+    rulebook: Rulebook = field(default_factory=Rulebook)
+    findings: tuple[Finding, ...] = ()
     is_refused: bool = False  # there is a link or worse in the folders that are read: nothing of them was
 
 
@@ -107,15 +119,14 @@ def find_root(start: Path) -> Path:
     )
 
 
-def load(root: Path) -> tuple[Workspace, list[Finding]]:
-    """Read clusters, teams and the image catalog, and list the spec files. Findings never raise.
+def load_workspace(root: Path) -> Workspace:
+    """Read everything but the specs, which are listed. Findings never raise.
 
     Where anything but plain files and folders stands among them, that alone is told and nothing is read.
     """
     refused = unplain(root, READ)
     if refused:
-        return Workspace(root, is_refused=True), refused
-    learn(root)
+        return Workspace(root, findings=tuple(refused), is_refused=True)
     findings: list[Finding] = []
     clusters = _load_clusters(root, findings)
     teams = _load_teams(root, findings)
@@ -124,11 +135,26 @@ def load(root: Path) -> tuple[Workspace, list[Finding]]:
     # A file that cannot be read is reported once, not again wherever it is named.
     known = set(folders(root / OVERLAYS))
     _check_references(clusters, teams, known, set(folders(root / SPECS)), findings)
-    unread, waivers = frozenset(known - set(clusters)), load_waivers(root, findings)
+    rulebook = load_rulebook(root)
+    waivers = load_waivers(root, rulebook, findings)
     crds, own = load_crds(root, clusters, findings)
-    clusters = {name: replace(file, crds=own[name]) for name, file in clusters.items()}
-    workspace = Workspace(root, clusters, teams, catalog, catalog_document, spec_files, unread, waivers, crds)
-    return workspace, findings
+    components = {name: load_component(root, name) for name in clusters}
+    return Workspace(
+        root,
+        {name: replace(file, crds=own[name]) for name, file in clusters.items()},
+        teams,
+        catalog,
+        catalog_document,
+        spec_files,
+        frozenset(known - set(clusters)),
+        waivers,
+        crds,
+        components={name: component for name, (component, _) in components.items()},
+        component_findings={name: found for name, (_, found) in components.items()},
+        policies=load_policies(root),
+        rulebook=rulebook,
+        findings=tuple(findings),
+    )
 
 
 def load_spec(root: Path, source: SpecFile) -> tuple[Spec | None, list[Finding]]:

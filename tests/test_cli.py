@@ -152,7 +152,7 @@ def test_fail_on(level: str, code: int, root: Path) -> None:
 
 
 def test_a_mistake_of_ours_says_so(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gangplan.pipeline.stages.load", lambda root: 1 / 0)
+    monkeypatch.setattr("gangplan.pipeline.render.load_workspace", lambda root: 1 / 0)
     outcome = gangplan("validate", "-C", root)
     assert outcome.code == Exit.ENVIRONMENT
     assert f"a mistake in gangplan {__version__}: ZeroDivisionError" in outcome.err
@@ -163,7 +163,7 @@ def test_an_interrupt(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(root: Path) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("gangplan.pipeline.stages.load", interrupted)
+    monkeypatch.setattr("gangplan.pipeline.render.load_workspace", interrupted)
     outcome = gangplan("render", "-C", root)
     assert (outcome.code, outcome.err) == (Exit.INTERRUPTED, "interrupted; nothing was changed\n")
 
@@ -376,7 +376,7 @@ def test_a_fatal_line_holds_no_command(root: Path, monkeypatch: pytest.MonkeyPat
     def broken(root: Path) -> None:
         raise RuntimeError(evil)
 
-    monkeypatch.setattr("gangplan.pipeline.stages.load", broken)
+    monkeypatch.setattr("gangplan.pipeline.render.load_workspace", broken)
     outcome = gangplan("validate", "-C", root)
     assert "Traceback" in outcome.err
     assert is_harmless(outcome.err)

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from gangplan.errors import Exit
-from gangplan.pipeline.stages import Request, preview
+from gangplan.pipeline.render import preview
+from gangplan.pipeline.request import Request
 from gangplan.report.cluster import shown
 from gangplan.report.kueue_config import go_duration
 from gangplan.report.upgrade import ABSENT

@@ -10,9 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gangplan.component import load_component
 from gangplan.objects import dump_all, ref_of
-from gangplan.overlay import Builder, load_component
-from gangplan.pipeline.stages import Request, preview
+from gangplan.overlay import Builder
+from gangplan.pipeline.render import preview
+from gangplan.pipeline.request import Request
 from gangplan.source import ManifestError, load_blocks, load_objects
 from gangplan.source import blocks as reader
 

@@ -14,7 +14,8 @@ from gangplan.gitops.argocd import (
     Source,
     argocd_objects,
 )
-from gangplan.pipeline.stages import Request, preview
+from gangplan.pipeline.render import preview
+from gangplan.pipeline.request import Request
 from gangplan.source import load_objects
 from tests.e2e.story import ROOT
 from tests.workspaces import gangplan

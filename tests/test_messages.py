@@ -18,7 +18,7 @@ from gangplan.report.github import github_report
 from gangplan.report.model import Report
 from gangplan.report.sarif import sarif_report
 from gangplan.report.text import text_report
-from gangplan.rulebook import policy_rule, rules
+from gangplan.rulebook import Rulebook, shipped
 from gangplan.spec.near import closest
 from tests import test_thirty_faults, workspaces
 from tests.workspaces import SPEC, gangplan, write
@@ -58,7 +58,7 @@ def test_thirty_faults_are_told_in_sentences_and_in_amounts_that_people_read(tmp
     ],
 )
 def test_a_help_is_a_sentence(written: str, said: str) -> None:
-    assert Finding(policy_rule("x"), Location("a"), "m", written).help == sentence(written) == said
+    assert Finding(Rulebook().policy("x"), Location("a"), "m", written).help == sentence(written) == said
 
 
 def test_the_whole_word_is_underlined(root: Path) -> None:
@@ -71,7 +71,7 @@ def test_the_whole_word_is_underlined(root: Path) -> None:
 
 
 def test_every_format_marks_to_the_end() -> None:
-    found = Finding(policy_rule("spec-value"), Location("specs/a.yaml", 8, 9, 13), "m", "h")
+    found = Finding(Rulebook().policy("spec-value"), Location("specs/a.yaml", 8, 9, 13), "m", "h")
     text = text_report([found], line=lambda where: "memory: 32GB  # much")
     assert text.splitlines()[2] == "      |         ^^^^"
     report = Report((found,))
@@ -100,7 +100,7 @@ def test_only_what_is_near_is_suggested(word: str, meant: str) -> None:
 def test_a_list_of_what_there_is_is_no_change() -> None:
     found = [
         Finding(
-            policy_rule("spec-unknown-field"),
+            Rulebook().policy("spec-unknown-field"),
             Location("specs/a.yaml", line, 1),
             f"m{line}",
             "Known fields: mig, model.",
@@ -135,7 +135,7 @@ def test_a_secret_in_a_command_gets_a_help_that_is_valid(root: Path) -> None:
 
 def test_retention_is_named_once() -> None:
     """The page of a policy that several regimes use names no number: each regime's own is in the message."""
-    pages = [page for name, page in rules().items() if name.startswith("audit-retention")]
+    pages = [page for name, page in shipped().items() if name.startswith("audit-retention")]
     assert pages
     assert not any(re.search(r"[0-9]+ ?d", page.fix) for page in pages)
 

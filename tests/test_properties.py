@@ -12,7 +12,8 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from gangplan.objects import Body, dump, walk
-from gangplan.pipeline.stages import Request, Result, preview
+from gangplan.pipeline.render import preview
+from gangplan.pipeline.request import Request, Result
 from gangplan.plan.names import PLACEHOLDER
 from gangplan.rules.model import Severity
 from tests import kubelet, plain, strategies, workspaces

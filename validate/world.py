@@ -42,9 +42,9 @@ class NodeGroup:
     domains: tuple[tuple[str, int], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class World:
-    """Everything that stands on a cluster before any run, as built, and its nodes."""
+    """Everything that stands on a cluster before any run, as built, and its nodes. Each is one of its own."""
 
     cluster: str
     versions: SchemaVersions

@@ -10,7 +10,8 @@ from gangplan.commands.common import print_findings
 from gangplan.commands.reports import repository_folder
 from gangplan.errors import Exit, UserError
 from gangplan.findings import Finding, in_order
-from gangplan.pipeline.stages import Request, Result, preview
+from gangplan.pipeline.render import preview
+from gangplan.pipeline.request import Request, Result
 from gangplan.report.cluster import ClusterReport, cluster_facts, cluster_text
 from gangplan.report.json import json_report
 from gangplan.report.kueue_config import kueue_config as config_text
@@ -20,7 +21,7 @@ from gangplan.resolve.inventory import inventory
 from gangplan.resolve.platform import resolve_platform
 from gangplan.resolve.upgrade import parse_versions, with_versions
 from gangplan.rules.model import Severity
-from gangplan.workspace import Workspace, load, nearest
+from gangplan.workspace import Workspace, load_workspace, nearest
 
 
 def check(request: Request, versions: str | None, format: str) -> Exit:
@@ -41,7 +42,7 @@ def check(request: Request, versions: str | None, format: str) -> Exit:
         for name in names:
             reports[name] = replace(reports[name], target=tuple(inventory(target.clusters[name])))
         if code is Exit.CLEAN:
-            code = _compare(asked, reports, findings)
+            code = _compare(workspace, asked, reports, findings)
     if format == "json":
         facts = {"clusters": cluster_facts(list(reports.values()))}
         sys.stdout.write(json_report(in_order(findings), facts, repository_folder(request.root)))
@@ -80,7 +81,8 @@ def kueue_config(request: Request) -> Exit:
 
 def _loaded(request: Request) -> tuple[Workspace | None, list[Finding]]:
     """The workspace with the clusters asked for; None when its files cannot be understood."""
-    workspace, findings = load(request.root)
+    workspace = load_workspace(request.root)
+    findings = list(workspace.findings)
     if any(finding.severity is Severity.ERROR for finding in findings):
         return None, findings
     for name in request.clusters:
@@ -94,13 +96,15 @@ def _findings(workspace: Workspace, names: Sequence[str]) -> list[Finding]:
     return [finding for one in clusters for finding in check_versions(one, resolve_platform(one))]
 
 
-def _compare(asked: Request, reports: dict[str, ClusterReport], findings: list[Finding]) -> Exit:
+def _compare(
+    workspace: Workspace, asked: Request, reports: dict[str, ClusterReport], findings: list[Finding]
+) -> Exit:
     """Render both ways and compare. A workspace that does not render as it is has nothing to compare."""
-    before = preview(replace(asked, versions=()))
+    before = preview(replace(asked, versions=()), workspace)
     if before.has_errors:
         findings += _said(before)
         return Exit.INPUT
-    after = preview(asked)
+    after = preview(asked, workspace)
     findings += _said(after)
     if after.has_errors:
         return Exit.FINDINGS

@@ -11,7 +11,7 @@ from typing import TextIO
 
 from gangplan.errors import Exit, UserError
 from gangplan.findings import Finding, worst
-from gangplan.pipeline.stages import Request, Result
+from gangplan.pipeline.request import Request
 from gangplan.report.text import Line, text_report
 from gangplan.rules.model import Severity
 from gangplan.workspace import find_root
@@ -75,12 +75,12 @@ def wants_colour(stream: TextIO, flag: str = "auto") -> bool:
     return stream.isatty() and os.environ.get("TERM") != "dumb"
 
 
-def exit_code(result: Result, fail_on: Severity = Severity.ERROR) -> Exit:
+def exit_code(findings: Sequence[Finding], fail_on: Severity = Severity.ERROR) -> Exit:
     """0 clean, 1 findings at or above `fail_on`, 2 when input could not be understood."""
-    errors = [finding for finding in result.findings if finding.is_error]
+    errors = [finding for finding in findings if finding.is_error]
     if not all(_is_judged(finding) for finding in errors):
         return Exit.INPUT
-    level = worst(result.findings)
+    level = worst(findings)
     return Exit.FINDINGS if level is not None and level >= fail_on else Exit.CLEAN
 
 

@@ -6,13 +6,14 @@ import sys
 from pathlib import Path
 
 from gangplan.errors import Exit, UserError
+from gangplan.packs.own import Policies, load_policies
 from gangplan.reference.field_pages import fields_text
 from gangplan.reference.fields import known_names, lookup
 from gangplan.reference.one_policy import own_names, own_policy, policy_lines, workspace_of
 from gangplan.reference.rules import rule_text
-from gangplan.reference.topics import kinds, packs, topic_text
+from gangplan.reference.topics import kinds, topic_text
 from gangplan.report.escape import own_line
-from gangplan.rulebook import learn, rules
+from gangplan.rulebook import Rulebook, load_rulebook
 from gangplan.workspace import nearest
 
 
@@ -22,25 +23,24 @@ def explain(name: str | None, workspace: Path | None = None) -> Exit:
     A workspace, where there is one, adds its own policies.
     """
     root = workspace_of(workspace)
-    if root is not None:
-        learn(root)
+    policies = load_policies(root) if root is not None else Policies()
+    known = (load_rulebook(root) if root is not None else Rulebook()).rules
     if name is None:
-        width = max(map(len, rules()))
-        for rule in rules().values():
+        width = max(map(len, known))
+        for rule in known.values():
             _print(f"{rule:{width}}  {rule.severity.word:7}  {' '.join(rule.summary.split())}\n")
         return Exit.CLEAN
-    known = rules()
     if name in known:
-        more = policy_lines(known[name], root) if known[name].is_policy else ()
+        more = policy_lines(known[name], policies) if known[name].is_policy else ()
         _print(rule_text(known[name]) + "".join(f"{line}\n" for line in more))
         return Exit.CLEAN
-    if own := own_policy(name, root):
+    if own := own_policy(name, policies):
         _print("\n".join(own) + "\n")
         return Exit.CLEAN
     found = [] if name in kinds() else lookup(name)  # `Team` is a kind, `team` a field
-    text = fields_text(found) if found else topic_text(name, root)
+    text = fields_text(found) if found else topic_text(name, policies)
     if not text:
-        close = nearest(name, {*known, *own_names(root), *known_names(), *kinds(), *packs(root)})
+        close = nearest(name, {*known, *own_names(policies), *known_names(), *kinds(), *policies.names})
         every = "gangplan explain lists all rules; docs/spec.md has all fields."
         help = every if close.startswith("Known") else close
         raise UserError(f"there is no rule, field, kind or pack '{name}'", help)

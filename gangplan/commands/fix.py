@@ -13,15 +13,15 @@ from typing import TextIO
 from pydantic import BaseModel
 
 from gangplan.commands.common import plural
+from gangplan.component import load_component
 from gangplan.errors import UserError
 from gangplan.findings import Finding, Fix, Location
 from gangplan.fixes import Mended, mend, read, write
 from gangplan.fixes.edits import apart, apply
 from gangplan.fixes.images import digests, names
-from gangplan.overlay import load_component
+from gangplan.pipeline.request import Request
 from gangplan.pipeline.scan import scan
 from gangplan.pipeline.scope import select
-from gangplan.pipeline.stages import Request
 from gangplan.report.escape import log_line
 from gangplan.report.mended import mended_text, patch_text
 from gangplan.rules.core import SPEC_VALUE
@@ -33,7 +33,7 @@ from gangplan.spec.team import Team
 from gangplan.spec.waiver import Waiver
 from gangplan.spec.waiver_files import WAIVERS
 from gangplan.validate.secrets import hidden
-from gangplan.workspace import CATALOG, OVERLAYS, SPECS, Workspace, load
+from gangplan.workspace import CATALOG, OVERLAYS, SPECS, Workspace, load_workspace
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ def fix_files(request: Request, fixing: Fixing, words: TextIO, complaints: TextI
 
     Raises UserError when the request means nothing.
     """
-    workspace = load(request.root)[0]
+    workspace = load_workspace(request.root)
     if workspace.is_refused:
         return  # the check that follows tells why
     secrets = scan(request.root, lambda file: True)[1]
@@ -84,15 +84,15 @@ def fix_files(request: Request, fixing: Fixing, words: TextIO, complaints: TextI
     words.write(f"{verb} {plural(places, 'place')}{where}\n")
 
 
-def with_image_fixes(root: Path, findings: Sequence[Finding]) -> list[Finding]:
+def with_image_fixes(workspace: Workspace, findings: Sequence[Finding]) -> list[Finding]:
     """The findings; those about an image that the catalog has by name get the fix."""
     if not any(_is_about_image(one) for one in findings):
         return list(findings)
-    catalog = load(root)[0].catalog
+    catalog = workspace.catalog
     if catalog is None:
         return list(findings)
     return [
-        replace(one, fix=_image_fix(root, one.where, catalog)) if _is_about_image(one) else one
+        replace(one, fix=_image_fix(workspace.root, one.where, catalog)) if _is_about_image(one) else one
         for one in findings
     ]
 
@@ -122,7 +122,7 @@ def _mended(request: Request, workspace: Workspace, with_platform: bool) -> Iter
         yield from _one(request.root, file, model, None)
     for name in sorted(workspace.clusters):
         if workspace.catalog is not None and (not request.clusters or name in request.clusters):
-            yield from _patches(request.root, name, workspace.clusters[name].spec, workspace.catalog)
+            yield from _patches(workspace, name, workspace.catalog)
 
 
 def _one(
@@ -156,14 +156,14 @@ def _platform_files(request: Request, workspace: Workspace) -> Iterator[tuple[st
         yield f"{WAIVERS}/{path.name}", Waiver
 
 
-def _patches(root: Path, cluster: str, facts: Cluster, catalog: ImageCatalog) -> Iterator[Mended]:
+def _patches(workspace: Workspace, cluster: str, catalog: ImageCatalog) -> Iterator[Mended]:
     """The patches of a cluster, with the catalog's digests in the place of tags."""
-    component, findings = load_component(root, cluster)
-    if findings:
+    component, facts = workspace.components[cluster], workspace.clusters[cluster].spec
+    if workspace.component_findings[cluster]:
         return  # told by the check; a component that cannot be read is not touched
     for name in sorted(component.files):
         file = f"{OVERLAYS}/{cluster}/{name}"
-        data = read(root, file)
+        data = read(workspace.root, file)
         if data is not None:
             bom = b"\xef\xbb\xbf" if data.startswith(b"\xef\xbb\xbf") else b""
             text = data.removeprefix(bom).decode("utf-8", "strict")

@@ -11,10 +11,10 @@ from gangplan.gitops.argocd import Source, argocd_objects
 from gangplan.model.support import TRAINER
 from gangplan.model.version import parse_version
 from gangplan.objects import dump_all
-from gangplan.pipeline.stages import Request
+from gangplan.pipeline.request import Request
 from gangplan.rules.model import Severity
 from gangplan.spec.namespaces import namespace_of
-from gangplan.workspace import RENDERED, Workspace, load
+from gangplan.workspace import RENDERED, Workspace, load_workspace
 
 PARTS = ("platform", "tenants", "runs")
 _HEADER = ("Made by `gangplan gitops argocd`; see docs/gitops.md.",)
@@ -22,7 +22,8 @@ _HEADER = ("Made by `gangplan gitops argocd`; see docs/gitops.md.",)
 
 def argocd(request: Request, source: Source, output: str | None) -> Exit:
     """Print, or write to a folder, one file per cluster."""
-    workspace, findings = load(request.root)
+    workspace = load_workspace(request.root)
+    findings = workspace.findings
     print_findings(findings)
     if any(finding.severity is Severity.ERROR for finding in findings):
         return Exit.INPUT

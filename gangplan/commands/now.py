@@ -13,7 +13,7 @@ from gangplan.kueue.model import NEVER, Key, Queue
 from gangplan.kueue.units import NANO
 from gangplan.model.quantity import Quantity
 from gangplan.model.usage import read_usage
-from gangplan.pipeline.stages import Request, Result
+from gangplan.pipeline.request import Request, Result
 from gangplan.report.now import Now
 from gangplan.resolve import resolve_site
 from gangplan.source import load_objects
@@ -21,7 +21,6 @@ from gangplan.validate.kueue import Usage, Verdict, judge
 from gangplan.validate.kueue.members import members
 from gangplan.validate.kueue.standing import read
 from gangplan.validate.world import World
-from gangplan.workspace import load
 
 
 def against(request: Request, result: Result, snapshot: Path) -> tuple[list[Now], list[Finding]]:
@@ -29,7 +28,7 @@ def against(request: Request, result: Result, snapshot: Path) -> tuple[list[Now]
 
     Raises UserError where the snapshot cannot be read, or the request is of several clusters.
     """
-    workspace, _ = load(request.root)
+    workspace = result.workspace
     names = request.clusters or tuple(workspace.clusters)
     if len(names) != 1:
         raise UserError(

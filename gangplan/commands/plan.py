@@ -11,7 +11,8 @@ from gangplan.commands.now import against
 from gangplan.commands.reports import repository_folder
 from gangplan.errors import Exit, UserError
 from gangplan.findings import in_order
-from gangplan.pipeline.stages import Request, preview
+from gangplan.pipeline.render import preview
+from gangplan.pipeline.request import Request
 from gangplan.report.json import findings_part
 from gangplan.report.network import network_document, network_text
 from gangplan.report.now import now_document, now_text
@@ -38,4 +39,4 @@ def plan(request: Request, format: str, usage: Path | None = None) -> Exit:
     else:
         print_findings(findings)
         sys.stdout.write(text(runs) + (now_text(usage.name, now) if usage else ""))
-    return exit_code(result)
+    return exit_code(result.findings)

@@ -11,22 +11,22 @@ from gangplan.commands.outfile import out_file
 from gangplan.errors import Exit, UserError
 from gangplan.findings import Finding, in_order
 from gangplan.objects import POLICY, dump_all
-from gangplan.packs.choose import chosen
-from gangplan.packs.read import find, names
-from gangplan.pipeline.stages import Request
+from gangplan.pipeline.request import Request
 from gangplan.policy.cases import judge_cases, suites
-from gangplan.policy.checks import check_own, check_policies, own_sources
+from gangplan.policy.checks import check_own, check_policies
+from gangplan.policy.choose import chosen
 from gangplan.policy.export import exported
 from gangplan.report.escape import own_line
 from gangplan.resolve.facts import facts
 from gangplan.rules.model import Severity
 from gangplan.rules.policy import POLICY_UNTESTED
-from gangplan.workspace import Workspace, load, nearest
+from gangplan.workspace import Workspace, load_workspace, nearest
 
 
 def _loaded(request: Request) -> tuple[Workspace, list[Finding]]:
     """The workspace; UserError for a cluster that it does not have, not for one whose file cannot be read."""
-    workspace, findings = load(request.root)
+    workspace = load_workspace(request.root)
+    findings = list(workspace.findings)
     if workspace.is_refused:
         raise UserError(f"{findings[0].where}: {findings[0].message}", findings[0].help)
     for name in request.clusters:
@@ -42,11 +42,11 @@ def show(request: Request, format: str) -> Exit:
     if format not in ("text", "json"):
         raise UserError(f"there is no format '{format}'", "Formats: text, json.")
     workspace, findings = _loaded(request)
-    findings = [*findings, *check_own(workspace.root)]
+    findings = [*findings, *check_own(workspace)]
     clusters = [name for name in request.clusters or sorted(workspace.clusters) if name in workspace.clusters]
     actions: dict[str, dict[str, str]] = {}
     for cluster in clusters:
-        taken, wrong = chosen(workspace.root, workspace.clusters[cluster], facts(workspace, cluster))
+        taken, wrong = chosen(workspace.policies, workspace.clusters[cluster], facts(workspace, cluster))
         findings = [*findings, *wrong]
         for one in taken:
             actions.setdefault(one.policy, {})[cluster] = one.action
@@ -63,12 +63,12 @@ def _rows(
     workspace: Workspace, clusters: Sequence[str], actions: dict[str, dict[str, str]]
 ) -> list[dict[str, object]]:
     rows: list[dict[str, object]] = []
-    for name in names(workspace.root):
-        folder, _ = find(workspace.root, name)
+    for name in workspace.policies.names:
+        folder, _ = workspace.policies.find(name)
         for policy, page in folder.pack.policies.items() if folder else ():
             on = actions.get(policy, {})
             rows.append({"policy": policy, "pack": name, "title": page.title, "actions": on})
-    for source in own_sources(workspace.root)[0]:
+    for source in workspace.policies.sources:
         if source.body.get("kind") == POLICY:
             policy = str((source.body.get("metadata") or {}).get("name"))
             rows.append({"policy": policy, "pack": "", "title": source.file, "actions": {}})
@@ -98,11 +98,11 @@ def _table(rows: Sequence[dict[str, object]], clusters: Sequence[str]) -> str:
 def test(request: Request, wanted: Sequence[str]) -> Exit:
     """Judge the cases of packs and policies. UserError where nothing was checked."""
     workspace, _ = _loaded(request)
-    wrong = in_order(check_own(workspace.root))
+    wrong = in_order(check_own(workspace))
     if any(one.severity is Severity.ERROR for one in wrong):
         print_findings(wrong)
         return Exit.INPUT
-    found = suites(workspace.root, workspace.crds)
+    found = suites(workspace)
     known = {name for suite in found for name in (suite.pack, *suite.policies)} - {""}
     for name in wanted:
         if name not in known:

@@ -13,14 +13,15 @@ from gangplan.model.amounts import bare, say
 from gangplan.model.quantity import ZERO, Quantity
 from gangplan.model.site import Site
 from gangplan.model.usage import Usage, read_usage
-from gangplan.pipeline.stages import Request, platform_findings
+from gangplan.pipeline.request import Request
+from gangplan.pipeline.stages import platform_findings
 from gangplan.report.quota import Holding, Row, percent, quota_document, quota_text
 from gangplan.resolve import resolve_site
 from gangplan.resolve.shares import capacity, measure
 from gangplan.resolve.tree import most_by_queue
 from gangplan.rules.model import Severity
 from gangplan.rules.quotas import QUOTA_NEARLY_USED
-from gangplan.workspace import ClusterFile, load, nearest
+from gangplan.workspace import ClusterFile, load_workspace, nearest
 
 # Founding requirements, appendix A: warn from 90 % of a quota (S0's example is 30/32 = 94 %).
 NEARLY = 90
@@ -30,8 +31,8 @@ def quota(request: Request, usage_file: Path | None, format: str) -> Exit:
     """Print the quotas of each cluster, and how much of them a snapshot says is used."""
     if format not in ("text", "json"):
         raise UserError(f"there is no format '{format}'", "Formats: text, json.")
-    workspace, findings = load(request.root)
-    findings = [*findings, *platform_findings(request.root, workspace)]
+    workspace = load_workspace(request.root)
+    findings = [*workspace.findings, *platform_findings(workspace)]
     for name in request.clusters:
         if name not in workspace.clusters and not findings:
             raise UserError(f"there is no cluster '{name}'", nearest(name, workspace.clusters))

@@ -13,8 +13,9 @@ from gangplan.commands.since import add_since, check_base, checked_tree
 from gangplan.emit import Outcome
 from gangplan.errors import Exit, UserError
 from gangplan.findings import in_order
-from gangplan.pipeline.stages import Request, Result, preview
-from gangplan.pipeline.stages import render as run_render
+from gangplan.pipeline.render import preview
+from gangplan.pipeline.render import render as run_render
+from gangplan.pipeline.request import Request, Result
 from gangplan.report.difference import difference
 from gangplan.report.model import Report
 from gangplan.tools.kustomize import engine
@@ -45,13 +46,13 @@ def render(
             add_since(request, result, base, checked_tree(request, result))
         result.findings = in_order([*result.findings, *result.strangers])
         _publish(request, result, wanted)
-        return max(exit_code(result), _report_check(request, result, wanted.words))
+        return max(exit_code(result.findings), _report_check(request, result, wanted.words))
     _publish(request, result, wanted)
     if result.has_errors:
         sys.stderr.write(
             f"nothing was written: {plural(sum(1 for f in result.findings if f.is_error), 'error')}\n"
         )
-        return exit_code(result)
+        return exit_code(result.findings)
     return _report(result, output or RENDERED, wanted.words)
 
 
@@ -65,7 +66,7 @@ def _print(request: Request, wanted: Outputs) -> Exit:
     _publish(request, result, wanted)
     if not result.has_errors:
         sys.stdout.write("---\n".join(result.texts[path] for path in sorted(result.texts)))
-    return exit_code(result)
+    return exit_code(result.findings)
 
 
 def _publish(request: Request, result: Result, wanted: Outputs) -> None:
@@ -101,18 +102,18 @@ def _report(result: Result, folder: str, words: TextIO) -> Exit:
         f"{plural(runs, 'run')} of {plural(result.specs, 'spec')}, {plural(result.objects, 'object')} in {folder}/: {', '.join(parts)} files "
         f"({builder.label if builder else 'no overlay engine'}, embedded validator)\n"
     )
-    return exit_code(result)
+    return exit_code(result.findings)
 
 
 def _report_check(request: Request, result: Result, words: TextIO) -> Exit:
     if not result.differences:
         if result.strangers:
             words.write(f"{RENDERED}/ holds what gangplan did not write\n")
-            return exit_code(result)
+            return exit_code(result.findings)
         words.write(
             f"{RENDERED}/ is fresh: {plural(len(result.changes), 'file')} of {plural(result.specs, 'spec')}\n"
         )
-        return exit_code(result)
+        return exit_code(result.findings)
     for change in result.differences:
         words.write(difference(request.root / RENDERED, change, result.texts.get(change.path, "")))
     words.write(

@@ -13,14 +13,14 @@ from gangplan.cel.errors import CompileError
 from gangplan.errors import Exit, ToolError, UserError
 from gangplan.findings import Location
 from gangplan.model.version import parse_version
-from gangplan.pipeline.stages import Request
+from gangplan.pipeline.request import Request
 from gangplan.source import Limits, ManifestError, load_objects, load_several
 from gangplan.source import Path as Steps
 from gangplan.spec.crd_files import SCHEMAS
 from gangplan.validate.apiserver.crdrules.imported import schema_rules
 from gangplan.validate.apiserver.crdrules.manifest import problem
 from gangplan.validate.apiserver.crdrules.registry import stored
-from gangplan.workspace import load, nearest
+from gangplan.workspace import load_workspace, nearest
 
 # CRDs are larger and deeper than what people write.
 _LIMITS = Limits(1 << 26, 180, 1 << 24)
@@ -28,7 +28,7 @@ _LIMITS = Limits(1 << 26, 180, 1 << 24)
 
 def import_crds(request: Request, files: Sequence[Path], cluster: str | None) -> Exit:
     """Take CRDs into the workspace, for all clusters or for one. UserError: a file holds none, or a bad one."""
-    workspace, _ = load(request.root)
+    workspace = load_workspace(request.root)
     if cluster in workspace.unread:
         raise UserError(f"overlays/{cluster}/cluster.yaml cannot be read", "gangplan validate tells why.")
     if cluster is not None and cluster not in workspace.clusters:

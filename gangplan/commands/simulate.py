@@ -12,7 +12,8 @@ from gangplan.commands.standing import built_world
 from gangplan.errors import Exit, UserError
 from gangplan.kueue.model import Run
 from gangplan.pipeline import worker
-from gangplan.pipeline.stages import Request, Result, preview
+from gangplan.pipeline.render import preview
+from gangplan.pipeline.request import Request, Result
 from gangplan.report.simulate import simulate_document, simulate_text
 from gangplan.resolve.platform import resolve_platform
 from gangplan.simulate import run_of, simulate
@@ -28,7 +29,7 @@ from gangplan.simulate.outcome import Outcome, outcome_of
 from gangplan.source import load_objects
 from gangplan.validate.kueue.members import setup_of
 from gangplan.validate.world import World
-from gangplan.workspace import load, nearest
+from gangplan.workspace import Workspace, load_workspace, nearest
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +46,12 @@ def run_simulation(request: Request, options: Options) -> Exit:
     """Print what would come of the runs of a cluster."""
     if options.format not in ("text", "json"):
         raise UserError(f"there is no format '{options.format}'", "Formats: text, json.")
-    cluster = _cluster(request)
-    result = preview(request)
+    workspace = load_workspace(request.root)
+    cluster = _cluster(workspace, request)
+    result = preview(request, workspace)
     if result.has_errors:
         print_findings(result.findings)
-        return exit_code(result)
+        return exit_code(result.findings)
     world = built_world(request, cluster, result)
     runs, never = _runs(world, result, options)
     if not runs and not never:
@@ -74,8 +76,7 @@ def _without_borrowing(world: World, runs: list[Run]) -> Outcome | None:
     return outcome_of(simulate(setup.without_borrowing(), runs), runs)
 
 
-def _cluster(request: Request) -> str:
-    workspace, _ = load(request.root)
+def _cluster(workspace: Workspace, request: Request) -> str:
     if len(request.clusters) != 1:
         if len(workspace.clusters) == 1:
             return next(iter(workspace.clusters))

@@ -6,9 +6,9 @@ from gangplan.emit import Outcome
 from gangplan.errors import UserError
 from gangplan.findings import in_order
 from gangplan.pipeline.base import Tree, findings_since, tree_of
-from gangplan.pipeline.stages import Request, Result
+from gangplan.pipeline.request import Request, Result
 from gangplan.provenance.lines import located
-from gangplan.workspace import RENDERED, load
+from gangplan.workspace import RENDERED
 
 
 def check_base(request: Request, base: str | None) -> None:
@@ -22,8 +22,8 @@ def check_base(request: Request, base: str | None) -> None:
 
 def add_since(request: Request, result: Result, base: str, today: Tree) -> None:
     """Add the findings between a revision and a tree to those of a result."""
-    workspace, _ = load(request.root)
-    found = located(request, findings_since(workspace, base, today, request.clusters))
+    workspace = result.workspace
+    found = located(workspace, request, findings_since(workspace, base, today, request.clusters))
     result.findings = in_order([*result.findings, *found])
 
 

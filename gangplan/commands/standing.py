@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from gangplan.pipeline.stages import Request, Result, preview
+from gangplan.pipeline.render import preview
+from gangplan.pipeline.request import Request, Result
 from gangplan.resolve.platform import resolve_platform
 from gangplan.source import load_objects
 from gangplan.validate.versions import versions_of
 from gangplan.validate.world import World, world_of
-from gangplan.workspace import load
 
 
 def built_world(request: Request, cluster: str, result: Result) -> World:
@@ -18,12 +18,16 @@ def built_world(request: Request, cluster: str, result: Result) -> World:
     `result` is the preview of the request; where that was of some specs or teams, everything is rendered again.
     """
     is_part = bool(request.specs or request.teams)
-    whole = preview(replace(request, clusters=(cluster,), specs=(), teams=())) if is_part else result
+    whole = (
+        preview(replace(request, clusters=(cluster,), specs=(), teams=()), result.workspace)
+        if is_part
+        else result
+    )
     standing = [
         body
         for path, text in sorted(whole.texts.items())
         if path.startswith(f"{cluster}/") and "/runs/" not in path
         for body in load_objects(text)
     ]
-    file = load(request.root)[0].clusters[cluster]
+    file = result.workspace.clusters[cluster]
     return world_of(cluster, file.spec, versions_of(resolve_platform(file)), standing)

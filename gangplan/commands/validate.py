@@ -13,14 +13,14 @@ from gangplan.commands.since import add_since, check_base
 from gangplan.errors import Exit, UserError
 from gangplan.findings import in_order
 from gangplan.pipeline.base import tree_of
+from gangplan.pipeline.render import rendered_aside, strangers
+from gangplan.pipeline.request import Request, Result
 from gangplan.pipeline.second_opinion import second_opinion
-from gangplan.pipeline.stages import Request, Result, rendered_aside, strangers
 from gangplan.report.escape import own_line
 from gangplan.report.model import Report
 from gangplan.resolve.tenant_checks import expired_grants
 from gangplan.resolve.waiver_checks import judge_waivers
 from gangplan.rules.model import Severity
-from gangplan.workspace import load
 
 
 def validate(
@@ -47,7 +47,7 @@ def validate(
         engines = ["embedded validator"]
         if not result.has_errors:
             passed_over: list[str] = []
-            judge, found = second_opinion(request.root, folder, passed_over)
+            judge, found = second_opinion(result.workspace, folder, passed_over)
             for sentence in passed_over:
                 wanted.words.write(f"no second opinion: {own_line(sentence)}\n")
             engines += [judge] if judge else []
@@ -55,15 +55,15 @@ def validate(
             if base:
                 add_since(request, result, base, tree_of(folder))
         result.findings = in_order([*result.findings, *strangers(request, result, folder)])
-        workspace = load(request.root)[0]
+        workspace = result.workspace
         expired = expired_grants(workspace, day, request.teams)
         is_whole = result.scope.is_everything and not result.has_errors
         judged = judge_waivers(workspace, result.findings, day, is_whole)
-        result.findings = with_image_fixes(request.root, in_order([*judged, *expired]))
+        result.findings = with_image_fixes(workspace, in_order([*judged, *expired]))
     if not base:
         check_something(request, result)
     publish(report_of(request, result, engines, level), wanted, request.root)
-    return exit_code(result, level)
+    return exit_code(result.findings, level)
 
 
 def check_something(request: Request, result: Result) -> None:

@@ -8,11 +8,12 @@ from pathlib import Path
 
 from gangplan.commands.common import exit_code, print_findings
 from gangplan.errors import Exit, UserError
-from gangplan.pipeline.stages import Request, Result, preview
+from gangplan.pipeline.render import preview
+from gangplan.pipeline.request import Request
 from gangplan.provenance.lookup import ask, place_in
 from gangplan.report.origins import origins_text
 from gangplan.report.provenance import answer_text
-from gangplan.workspace import load
+from gangplan.workspace import Workspace, load_workspace
 
 
 def why(request: Request, what: str) -> Exit:
@@ -26,20 +27,21 @@ def why(request: Request, what: str) -> Exit:
         errors = [finding for finding in answer.findings if finding.is_error]
         print_findings(errors)
         sys.stdout.write(answer_text(answer))
-        return exit_code(Result(errors))
-    _check_spec(request, what)
-    result = preview(replace(request, specs=(what,)))
+        return exit_code(errors)
+    workspace = load_workspace(request.root)
+    _check_spec(workspace, what)
+    result = preview(replace(request, specs=(what,)), workspace)
     print_findings(result.findings)
     sys.stdout.write("\n".join(origins_text(run) for run in result.runs))
-    return exit_code(result)
+    return exit_code(result.findings)
 
 
-def _check_spec(request: Request, what: str) -> None:
+def _check_spec(workspace: Workspace, what: str) -> None:
     """Raise UserError for a file that is there and is no spec: of such a file, only a line can be asked."""
-    for start in (Path.cwd(), request.root):
+    for start in (Path.cwd(), workspace.root):
         path = (start / what).resolve()
-        if path.is_file() and path.is_relative_to(request.root):
-            name = path.relative_to(request.root).as_posix()
-            if name not in {one.file for one in load(request.root)[0].spec_files}:
+        if path.is_file() and path.is_relative_to(workspace.root):
+            name = path.relative_to(workspace.root).as_posix()
+            if name not in {one.file for one in workspace.spec_files}:
                 raise UserError(f"{what} is no spec", f"Name a line of it: gangplan why {what}:1.")
             return

@@ -8,6 +8,7 @@ from typing import Protocol, TypeVar
 
 from gangplan.errors import UserError
 
+Worker = TypeVar("Worker")
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 
@@ -17,16 +18,19 @@ WORTH_WORKERS = 64
 
 
 class Engine(Protocol):
-    """`map` calls `setup(*arguments)` once per worker, then yields `call(task)` in the order of the tasks."""
+    """`map` yields `call(worker, task)` in the order of the tasks.
+
+    `worker` is what every task works with: the value itself in this process and in one that is forked from
+    it; elsewhere what its pickled form makes anew, once per process.
+    """
 
     name: str
 
     def map(
         self,
-        call: Callable[[Task], Result],
+        call: Callable[[Worker, Task], Result],
         tasks: Sequence[Task],
-        setup: Callable[..., None],
-        arguments: tuple[object, ...],
+        worker: Worker,
     ) -> Iterator[Result]: ...
 
 

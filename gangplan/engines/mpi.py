@@ -5,27 +5,25 @@ Every rank must see the same workspace. Rank 0 runs the command, the others wait
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
+from gangplan.engines.held import held, hold, is_held
 from gangplan.errors import ToolError
 
+Worker = TypeVar("Worker")
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 
-_state: dict[str, bool] = {}
 
-
-def _set_up_and_call(
-    bundle: tuple[Callable[[Task], Result], Callable[..., None], tuple[object, ...], Task],
-) -> Result:
-    """One task on a rank; the first one sets the rank up (mpi4py's own
-    initializer runs only with dynamic spawn)."""
-    call, setup, arguments, task = bundle
-    if not _state.get("ready"):
-        setup(*arguments)
-        _state["ready"] = True
-    return call(task)
+def _call(bundle: tuple[Callable[[Worker, Task], Result], bytes, Task]) -> Result:
+    """One task on a rank; the first one sets it up (mpi4py has an initializer for spawned ranks only)."""
+    call, pickled, task = bundle
+    if not is_held():
+        hold(pickle.loads(pickled))
+    result: Result = call(held(), task)
+    return result
 
 
 class MpiEngine:
@@ -35,10 +33,9 @@ class MpiEngine:
 
     def map(
         self,
-        call: Callable[[Task], Result],
+        call: Callable[[Worker, Task], Result],
         tasks: Sequence[Task],
-        setup: Callable[..., None],
-        arguments: tuple[object, ...],
+        worker: Worker,
     ) -> Iterator[Result]:
         """See `Engine`. Raises ToolError without mpi4py, or outside an MPI job."""
         try:
@@ -55,4 +52,5 @@ class MpiEngine:
             )
 
         with MPIPoolExecutor() as pool:
-            yield from pool.map(_set_up_and_call, [(call, setup, arguments, task) for task in tasks])
+            pickled = pickle.dumps(worker)
+            yield from pool.map(_call, [(call, pickled, task) for task in tasks])

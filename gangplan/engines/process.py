@@ -7,10 +7,13 @@ import signal
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from functools import partial
 from typing import TypeVar
 
+from gangplan.engines.held import held, hold
 from gangplan.errors import ToolError
 
+Worker = TypeVar("Worker")
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 
@@ -25,23 +28,22 @@ class ProcessEngine:
 
     def map(
         self,
-        call: Callable[[Task], Result],
+        call: Callable[[Worker, Task], Result],
         tasks: Sequence[Task],
-        setup: Callable[..., None],
-        arguments: tuple[object, ...],
+        worker: Worker,
     ) -> Iterator[Result]:
         """See `Engine`. Raises ToolError when a worker dies."""
         # fork shares what is already imported; where it does not exist the default start is used.
         method = "fork" if "fork" in multiprocessing.get_all_start_methods() else None
         context = multiprocessing.get_context(method)
         with ProcessPoolExecutor(
-            self.workers, mp_context=context, initializer=_set_up, initargs=(setup, arguments)
+            self.workers, mp_context=context, initializer=_set_up, initargs=(worker,)
         ) as pool:
             try:
                 # Python loses an interrupt that comes while it forks: it waits until all workers are there.
                 _hold(signal.SIG_BLOCK)
                 try:
-                    results = pool.map(call, tasks)
+                    results = pool.map(partial(_call, call), tasks)
                 finally:
                     _hold(signal.SIG_UNBLOCK)
                 yield from results
@@ -55,10 +57,14 @@ class ProcessEngine:
                 ) from None
 
 
-def _set_up(setup: Callable[..., None], arguments: tuple[object, ...]) -> None:
-    """In a worker: what was held when it was made, and what it is for."""
+def _set_up(worker: object) -> None:
+    """In a worker: signals that were held back while it was made come through; it has what it works with."""
     _hold(signal.SIG_UNBLOCK)
-    setup(*arguments)
+    hold(worker)
+
+
+def _call(call: Callable[[Worker, Task], Result], task: Task) -> Result:
+    return call(held(), task)
 
 
 def _hold(how: int) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
+Worker = TypeVar("Worker")
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 
@@ -16,11 +17,9 @@ class SerialEngine:
 
     def map(
         self,
-        call: Callable[[Task], Result],
+        call: Callable[[Worker, Task], Result],
         tasks: Sequence[Task],
-        setup: Callable[..., None],
-        arguments: tuple[object, ...],
+        worker: Worker,
     ) -> Iterator[Result]:
         """See `Engine`."""
-        setup(*arguments)
-        return map(call, tasks)
+        return (call(worker, task) for task in tasks)

@@ -19,6 +19,7 @@ Gang = Literal["kueue", "volcano", "coscheduling", "none"]
 # A stand-in for the hash at the end of a run's name: of its length, legal wherever that is, replaced once the
 # content is known. It must not be anything that a user writes: `checkpoint-00000000` in an environment stays.
 PLACEHOLDER = "zq7xk0vj"
+HASH_LENGTH = 8
 
 
 @dataclass(frozen=True, slots=True)

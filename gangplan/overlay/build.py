@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from gangplan.component import Component
+from gangplan.component.target import DIGITS, with_digits
 from gangplan.errors import UserError
 from gangplan.findings import Location
 from gangplan.objects import Body, dump_all, ref_of
-from gangplan.overlay.component import Component
 from gangplan.overlay.shape import (
     Tree,
     filled,
@@ -21,7 +22,6 @@ from gangplan.overlay.shape import (
     slotted,
     tree_of,
 )
-from gangplan.overlay.target import DIGITS, with_digits
 from gangplan.plan.names import PLACEHOLDER
 from gangplan.source import load_blocks
 from gangplan.tools.kustomize import KustomizeEngine, require_engine

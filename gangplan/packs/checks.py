@@ -2,36 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
+from collections.abc import Iterable, Iterator
 
 from gangplan.findings import Finding
 from gangplan.packs.facts import FACTS
 from gangplan.packs.kinds import example, misfit
 from gangplan.packs.model import Fact, Params, Value
-from gangplan.packs.read import POLICIES, PackFolder, Source, find, name_of, names, own_names, shipped_packs
+from gangplan.packs.own import Policies
+from gangplan.packs.read import POLICIES, PackFolder, Source, name_of, shipped_packs
 from gangplan.rulebook import built_in, shipped
 from gangplan.rules.policy import PACK_INVALID, POLICY_PARAM
 from gangplan.source import Document
 from gangplan.source import Path as Place
-from gangplan.workspace import nearest
+from gangplan.spec.near import nearest
 
 _POLICY = "ValidatingAdmissionPolicy"
 
 
-def check_packs(root: Path, own: Sequence[Source]) -> list[Finding]:
-    """Findings of the workspace's own packs, and of its policies outside packs (`own`)."""
-    if not own and not own_names(root):
+def check_packs(policies: Policies) -> list[Finding]:
+    """Findings of the workspace's own packs, and of its policies outside packs."""
+    if not policies.sources and not policies.own:
         return []
     folders: list[PackFolder] = []
     findings: list[Finding] = []
-    for name in own_names(root):
-        folder, wrong = find(root, name)
+    for folder, wrong in policies.own.values():
         findings += wrong
         folders += [folder] if folder is not None else []
-    findings += _names(folders, own)
+    findings += _names(folders, policies.sources)
     for folder in folders:
-        findings += _references(root, folder, folders)
+        findings += _references(policies, folder, folders)
     return findings
 
 
@@ -77,12 +76,12 @@ def _bound(pack: str, uses: Iterable[str]) -> Iterator[tuple[str, str]]:
         yield f"{policy}-{pack}", f"what pack '{pack}' binds policy '{policy}' as"
 
 
-def _references(root: Path, folder: PackFolder, folders: Iterable[PackFolder]) -> Iterator[Finding]:
+def _references(policies: Policies, folder: PackFolder, folders: Iterable[PackFolder]) -> Iterator[Finding]:
     """What a pack names must be there: packs, policies, rules, parameters."""
     document, pack = folder.document, folder.pack
     for index, name in enumerate(pack.needs):
-        if name not in names(root):
-            help = nearest(name, names(root))
+        if name not in policies.names:
+            help = nearest(name, policies.names)
             yield Finding(
                 PACK_INVALID, document.where(("needs", index)), f"there is no policy pack '{name}'", help
             )

@@ -53,10 +53,10 @@ def own_names(root: Path) -> list[str]:
     return sorted(found - {*shipped.PACKS, *NOT_PACKS})
 
 
-def find(root: Path, name: str) -> tuple[PackFolder | None, list[Finding]]:
-    """A pack by name, or what is wrong with it; neither when there is none."""
-    folder = _folder(root, name)
-    return (None, []) if folder is None else _read(folder)
+@cache
+def shipped_pack(name: str) -> tuple[PackFolder | None, list[Finding]]:
+    """A pack that comes with gangplan."""
+    return read_pack(shipped_folder() / name)
 
 
 def policy_files(root: Path) -> list[Path]:
@@ -102,8 +102,8 @@ def shipped_packs() -> dict[str, Pack]:
     return found
 
 
-@cache
-def _read(folder: Path) -> tuple[PackFolder | None, list[Finding]]:
+def read_pack(folder: Path) -> tuple[PackFolder | None, list[Finding]]:
+    """The pack in a folder, or None and what is wrong with it."""
     name = f"{POLICIES}/{folder.name}"
     document, findings = load_file(folder / "pack.yaml", f"{name}/pack.yaml")
     if document is None:

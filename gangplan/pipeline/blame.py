@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from gangplan.component import Component
 from gangplan.findings import Finding, Location, Waived
 from gangplan.objects import Body, Path, walk
-from gangplan.overlay import Component
 from gangplan.plan import Unit
 from gangplan.rules.model import Echo
 from gangplan.validate.problems import Problem

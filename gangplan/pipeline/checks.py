@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+from gangplan.component import Component
 from gangplan.findings import Finding, Location
 from gangplan.model.amounts import bare, say
 from gangplan.model.job import Platform
 from gangplan.model.site import Site
 from gangplan.objects import Body, Path, ref_of
-from gangplan.overlay import Builder, Component
+from gangplan.overlay import Builder
 from gangplan.pipeline.blame import culprit, key_of, keys, patched_place
 from gangplan.plan import Unit
 from gangplan.plan.names import PLACEHOLDER

@@ -13,13 +13,15 @@ from gangplan.rules.objects import KUBECONFORM
 from gangplan.tools.kubeconform import Kubeconform, Verdict, pick
 from gangplan.validate.apiserver.schema import materialise
 from gangplan.validate.versions import versions_of
-from gangplan.workspace import Workspace, load
+from gangplan.workspace import Workspace
 
 # Every file here is one that gangplan has just written: an object's kind stands alone on its line.
 _KIND = re.compile(r'^kind: "?([A-Za-z]+)"?$', re.MULTILINE)
 
 
-def second_opinion(root: Path, tree: Path, passed_over: list[str] | None = None) -> tuple[str, list[Finding]]:
+def second_opinion(
+    workspace: Workspace, tree: Path, passed_over: list[str] | None = None
+) -> tuple[str, list[Finding]]:
     """The judge's name and its findings; an empty name when kubeconform is absent.
 
     A program of that name that cannot be used is named in `passed_over`: who counts on a second opinion must
@@ -28,7 +30,6 @@ def second_opinion(root: Path, tree: Path, passed_over: list[str] | None = None)
     judge = pick(passed_over)
     if judge is None:
         return "", []
-    workspace, _ = load(root)
     findings = []
     for folder in sorted(path for path in tree.iterdir() if path.is_dir()):
         findings += _judge_cluster(judge, workspace, folder)

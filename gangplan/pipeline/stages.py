@@ -1,182 +1,227 @@
-"""The stages in order: load, select, expand (on workers), commit. The only place that knows the order."""
+"""The stages of a command, from the workspace to findings and texts. Only here is their order known."""
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from gangplan.emit import Change, Outcome, Stage
-from gangplan.emit.lock import locked
+from gangplan.component import no_match
+from gangplan.emit import Stage
 from gangplan.engines import pick
+from gangplan.errors import InternalError
 from gangplan.findings import Finding, Location, about, in_order
-from gangplan.overlay import load_component, no_match
-from gangplan.pipeline import worker
 from gangplan.pipeline.blame import without_echoes
 from gangplan.pipeline.checks import check_together
-from gangplan.pipeline.foreign import Today, foreign
+from gangplan.pipeline.request import Request, Result
 from gangplan.pipeline.scan import scan, without, without_repeats
-from gangplan.pipeline.scope import EVERYTHING, Scope, select, within
-from gangplan.pipeline.worker import Expanded, Options, Run
+from gangplan.pipeline.scope import select, within
+from gangplan.pipeline.worker import Expanded, Options, Worker, expand_cluster, expand_specs, worker_of
 from gangplan.policy.checks import check_policies
 from gangplan.resolve.checks import check_site
 from gangplan.resolve.compat import check_versions
 from gangplan.resolve.platform import resolve_platform
 from gangplan.resolve.scans import check_scans
 from gangplan.resolve.tenant_checks import check_tenants
-from gangplan.resolve.upgrade import Pairs, with_versions
+from gangplan.resolve.upgrade import with_versions
 from gangplan.resolve.waiver_checks import check_waivers
 from gangplan.rules.core import JOB_NAME_TWICE
-from gangplan.spec.namespaces import namespace_of
 from gangplan.validate.kueue.contention import Demand
 from gangplan.waivers import Subject, excuse, excuse_by_file
-from gangplan.workspace import OVERLAYS, RENDERED, SPECS, SpecFile, Workspace, load, load_spec
+from gangplan.workspace import OVERLAYS, SPECS, SpecFile, Workspace, load_spec
 
 # Specs per task: enough to make a kustomize start worth while, few enough to keep all workers busy.
 CHUNK = 50
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
-    """What a command asks for."""
-
-    root: Path
-    clusters: tuple[str, ...] = ()
-    teams: tuple[str, ...] = ()
-    specs: tuple[str, ...] = ()  # the files that are named, specs or others
-    engine: str = "auto"
-    jobs: int = 0
-    keep_runs: bool = False
-    versions: Pairs = ()  # render as if the clusters had these
-    with_flows: bool = False  # a preview also says who may talk to whom
-
-
 @dataclass(slots=True)
-class Result:
-    """What came of it."""
+class _Course:
+    """A command on its way through the stages: what it has, and what it found so far.
 
-    findings: list[Finding] = field(default_factory=list)
-    changes: list[Change] = field(default_factory=list)
-    runs: list[Run] = field(default_factory=list)
-    texts: dict[str, str] = field(default_factory=dict)
-    specs: int = 0
-    objects: int = 0
-    files: tuple[str, ...] = ()  # the specs, by their files
-    active: int = 0  # runs that are not archived
-    policies: set[str] = field(default_factory=set)  # those that judged
-    scope: Scope = EVERYTHING  # what was worked on
-    strangers: list[Finding] = field(default_factory=list)  # of --check: what is not gangplan's in the tree
+    `workspace` has the versions that were asked for. What tasks yield and only the whole can be judged by:
+    patches that matched, by cluster; jobs by cluster, namespace and name; what runs ask of Kueue, by cluster.
+    """
 
-    @property
-    def has_errors(self) -> bool:
-        """Whether any finding is an error."""
-        return any(finding.is_error for finding in self.findings)
+    request: Request
+    workspace: Workspace
+    stage: Stage | None
+    result: Result
+    files: list[SpecFile] = field(default_factory=list)
+    worker: Worker | None = None
+    matched: dict[str, set[int]] = field(default_factory=dict)
+    places: dict[tuple[str, str, str], Location] = field(default_factory=dict)
+    demands: dict[str, dict[str, tuple[Location, Demand]]] = field(default_factory=dict)
 
     @property
-    def differences(self) -> list[Change]:
-        """The changes that are not 'same'."""
-        return [change for change in self.changes if change.outcome is not Outcome.SAME]
+    def started(self) -> Worker:
+        """The worker. Raises InternalError before it is started."""
+        if self.worker is None:
+            raise InternalError("a worker was used before it was started")
+        return self.worker
+
+    def take(self, outcome: Expanded) -> None:
+        """Add what a task yields."""
+        result = self.result
+        result.findings += outcome.findings
+        result.changes += outcome.changes
+        result.runs += outcome.runs
+        result.texts |= outcome.texts
+        result.objects += outcome.objects
+        result.active += outcome.active
+        result.policies |= outcome.policies
+        for cluster, indexes in outcome.matched.items():
+            self.matched.setdefault(cluster, set()).update(indexes)
+        for cluster, job, place, demand in outcome.demands:
+            self.demands.setdefault(cluster, {})[job] = (place, demand)
+        for cluster, namespace, job, place in outcome.jobs:
+            self._check_unique(cluster, namespace, job, place)
+
+    def _check_unique(self, cluster: str, namespace: str, job: str, place: Location) -> None:
+        """Two files of one namespace must not describe one job."""
+        first = self.places.setdefault((cluster, namespace, job), place)
+        if first != place:
+            message = f"job '{job}' is described twice in namespace {namespace}; first in {first}"
+            help = "Rename one of the files, or set name: in one."
+            self.result.findings.append(Finding(JOB_NAME_TWICE, place, message, help))
 
 
-def render(request: Request, tree: Path | None = None, check: bool = False) -> Result:
-    """Render into `tree` (default: rendered/). With `check`, nothing is written: `changes` tell the drift."""
-    with _staged(request.root, tree or request.root / RENDERED) as stage:
-        result = _expand(request, stage=stage, keeps_texts=False)
-        if result.has_errors:
-            return result
-        wanted = {change.path for change in result.changes}
-        removed = stage.obsolete(wanted, result.scope.covers)
-        result.changes += [Change(path, Outcome.REMOVED) for path in removed]
-        result.changes.sort(key=lambda change: change.path)
-        if check:
-            _attach_texts(result, stage)
-            result.strangers = foreign(stage.tree)
-        else:
-            stage.commit(removed)
+def run(request: Request, workspace: Workspace, stage: Stage | None) -> Result:
+    """Everything up to the texts, which are kept where there is no stage to put them on."""
+    result = Result(workspace, list(workspace.findings))
+    if workspace.is_refused:
         return result
+    at_versions = with_versions(workspace, request.versions, request.clusters)
+    course = _Course(request, at_versions, stage, result)
+    for step in STAGES if workspace.catalog is not None and workspace.clusters else UNRESOLVED:
+        step(course)
+    return result
 
 
-def preview(request: Request) -> Result:
-    """Render without writing: the runs and the texts stay in memory."""
-    return _expand(request, stage=None, keeps_texts=True)
+def _check_platform(course: _Course) -> None:
+    """Clusters, teams, policies and waivers, before any spec is looked at."""
+    course.result.findings += platform_findings(course.workspace)
 
 
-def strangers(request: Request, result: Result, folder: Path) -> list[Finding]:
-    """What stands in rendered/ and is not gangplan's; `folder` holds what is rendered now."""
-    tree = request.root / RENDERED
-    if result.has_errors:  # then not all is rendered that would be
-        return foreign(tree)
-    workspace = load(request.root)[0]
-    homes = {
-        (name, team): namespace_of(cluster.spec, team, workspace.teams[team].spec)
-        for name, cluster in workspace.clusters.items()
-        for team in cluster.spec.teams
-        if team in workspace.teams
-    }
-    return foreign(tree, Today(folder, homes), result.scope.covers)
+def _read_specs(course: _Course) -> None:
+    """Specs that cannot be read, where nothing can be resolved."""
+    files = course.workspace.spec_files
+    course.result.findings += [one for file in files for one in load_spec(course.workspace.root, file)[1]]
+    course.result.specs = len(files)
 
 
-@contextmanager
-def rendered_aside(request: Request) -> Iterator[tuple[Result, Path]]:
-    """Render into a temporary folder for as long as the caller looks at it."""
-    with tempfile.TemporaryDirectory(prefix="gangplan-") as folder:
-        stage = Stage(Path(folder) / "nothing", Path(folder) / "tree")
-        stage.folder.mkdir()
-        yield _expand(request, stage=stage, keeps_texts=False), stage.folder
+def _choose_scope(course: _Course) -> None:
+    """The clusters, teams and specs that flags and named files mean. Raises UserError."""
+    request, result = course.request, course.result
+    result.scope, course.files = select(
+        course.workspace, request.clusters, request.teams, request.specs, Path.cwd()
+    )
+    result.specs, result.files = len(course.files), tuple(file.file for file in course.files)
 
 
-@contextmanager
-def _staged(root: Path, tree: Path) -> Iterator[Stage]:
-    """The stage of a tree, under its lock; whatever happens, the stage is gone afterwards."""
-    is_default = tree == root / RENDERED
-    state = root / ".gangplan" if is_default else tree.parent / f".{tree.name}.gangplan"
-    with locked(state):
-        stage = Stage.beside(tree, state)
-        try:
-            yield stage
-        finally:
-            stage.discard()
-            if not is_default:
-                (state / "lock").unlink(missing_ok=True)
-                state.rmdir()
+def _start_worker(course: _Course) -> None:
+    """What all tasks work with."""
+    request, result = course.request, course.result
+    options = Options(
+        request.clusters,
+        course.stage,
+        course.stage is None,
+        request.keep_runs,
+        request.versions,
+        request.with_flows,
+        closed_clusters(course.workspace, result.findings),
+        result.scope,
+    )
+    course.worker = worker_of(course.workspace, options)
 
 
-def platform_findings(root: Path, workspace: Workspace) -> list[Finding]:
+def _expand_specs(course: _Course) -> None:
+    """Runs: resolved, planned, generated, built, checked and staged, by as many workers as are asked for."""
+    files = course.files
+    engine = pick(course.request.engine, course.request.jobs, len(files))
+    chunks = [tuple(files[start : start + CHUNK]) for start in range(0, len(files), CHUNK)]
+    for outcome in engine.map(expand_specs, chunks, course.started):
+        course.take(outcome)
+
+
+def _expand_clusters(course: _Course) -> None:
+    """What stands on each cluster before any run: its platform, its tenants."""
+    scope, worker = course.result.scope, course.started
+    standing = {name for name in course.workspace.clusters if scope.tenants(name) is not None}
+    for cluster in sorted(standing - worker.options.closed):
+        course.take(expand_cluster(worker, cluster, scope.tenants(cluster) or ()))
+
+
+def _check_together(course: _Course) -> None:
+    """Runs that stand in each other's way, cluster by cluster."""
+    for cluster, demands in sorted(course.demands.items()):
+        pools = course.workspace.clusters[cluster].spec.node_pools
+        named = {place: name.split("/") for name, (place, _) in demands.items()}
+        for finding in check_together(cluster, pools, demands):
+            team, job = named[finding.where]
+            excused = excuse([finding], course.workspace.waivers, Subject(cluster, team, job))
+            course.result.findings += about(cluster, excused)
+
+
+def _drop_echoes(course: _Course) -> None:
+    """One cause is told once, however many runs suffer from it."""
+    course.result.findings = without_echoes(course.result.findings)
+
+
+def _check_patches(course: _Course) -> None:
+    """A patch that matches nothing is a mistake: kustomize would pass it in silence."""
+    result = course.result
+    if result.has_errors:
+        return
+    for cluster in filter(result.scope.has_whole, course.workspace.clusters):
+        jobs = {job for name, _, job in course.places if name == cluster}
+        for index, patch in enumerate(course.workspace.components[cluster].patches):
+            if index not in course.matched.get(cluster, set()):
+                result.findings.append(no_match(cluster, patch, jobs))
+
+
+def _keep_scope(course: _Course) -> None:
+    """Every error, and of the rest what is about the part that is worked on."""
+    result = course.result
+    result.findings = within(result.findings, result.scope, course.places)
+
+
+def _scan_for_secrets(course: _Course) -> None:
+    """The findings in order, with those about secrets; no other finding repeats a secret."""
+    result = course.result
+    found, values = scan(course.workspace.root, result.scope.reads)
+    result.findings = in_order([*without_repeats(without(result.findings, values), found), *found])
+
+
+# The order, for all commands that render. Each stage adds to the course what it finds.
+STAGES: tuple[Callable[[_Course], None], ...] = (
+    _check_platform,
+    _choose_scope,
+    _start_worker,
+    _expand_specs,
+    _expand_clusters,
+    _check_together,
+    _drop_echoes,
+    _check_patches,
+    _keep_scope,
+    _scan_for_secrets,
+)
+# What is left where there is no catalog or no cluster: a spec that cannot be read is told now too.
+UNRESOLVED = (_check_platform, _read_specs, _scan_for_secrets)
+
+
+def platform_findings(workspace: Workspace) -> list[Finding]:
     """What is wrong with clusters and teams before any spec is looked at."""
     findings: list[Finding] = []
     for name, cluster in workspace.clusters.items():
-        findings += load_component(root, name)[1]
+        findings += workspace.component_findings[name]
         findings += check_versions(cluster, resolve_platform(cluster))
         findings += check_site(workspace, cluster)
-    findings += check_scans(root)
+    findings += check_scans(workspace.root)
     findings = excuse_by_file([*findings, *check_tenants(workspace)], workspace.waivers)
     findings += check_policies(workspace)
     if workspace.waivers:
         findings += check_waivers(workspace)
     return findings
-
-
-def _expand(request: Request, stage: Stage | None, keeps_texts: bool) -> Result:
-    """Everything up to the texts."""
-    loaded, findings = load(request.root)
-    if loaded.is_refused:
-        return Result(findings)
-    workspace = with_versions(loaded, request.versions, request.clusters)
-    findings = [*findings, *platform_findings(request.root, workspace)]
-    if workspace.catalog is None or not workspace.clusters:
-        # Nothing can be resolved without these, but a spec that cannot be read is told now too.
-        specs = [finding for file in workspace.spec_files for finding in load_spec(request.root, file)[1]]
-        result = Result([*findings, *specs], specs=len(workspace.spec_files))
-        return _with_secrets(request.root, result)
-    scope, files = select(workspace, request.clusters, request.teams, request.specs, Path.cwd())
-    result = Result(list(findings), specs=len(files), files=tuple(file.file for file in files), scope=scope)
-    closed = closed_clusters(workspace, findings)
-    collector = _Collector(workspace, result, closed)
-    collector.collect(request, files, stage, keeps_texts)
-    result.findings = within(result.findings, scope, collector.places)
-    return _with_secrets(request.root, result)
 
 
 def closed_clusters(workspace: Workspace, findings: list[Finding]) -> frozenset[str]:
@@ -190,103 +235,3 @@ def closed_clusters(workspace: Workspace, findings: list[Finding]) -> frozenset[
     teams = {part[1] for part in parts if part[0] == SPECS and part[2:] == ["team.yaml"]}
     on_them = {name for name, cluster in workspace.clusters.items() if teams & set(cluster.spec.teams)}
     return frozenset(broken | on_them)
-
-
-def _with_secrets(root: Path, result: Result) -> Result:
-    """The findings in order, with those about secrets; no other finding repeats a secret."""
-    found, values = scan(root, result.scope.reads)
-    result.findings = in_order([*without_repeats(without(result.findings, values), found), *found])
-    return result
-
-
-@dataclass(slots=True)
-class _Collector:
-    """Puts the tasks' outcomes together, and finds what only the whole shows."""
-
-    workspace: Workspace
-    result: Result
-    closed: frozenset[str] = frozenset()
-    matched: dict[str, set[int]] = field(default_factory=dict)
-    places: dict[tuple[str, str, str], Location] = field(default_factory=dict)
-    demands: dict[str, dict[str, tuple[Location, Demand]]] = field(default_factory=dict)
-
-    def collect(
-        self, request: Request, files: list[SpecFile], stage: Stage | None, keeps_texts: bool
-    ) -> None:
-        """Run all tasks and take their outcomes in order."""
-        options = Options(
-            request.root,
-            request.clusters,
-            stage,
-            keeps_texts,
-            request.keep_runs,
-            request.versions,
-            request.with_flows,
-            self.closed,
-            self.result.scope,
-        )
-        engine = pick(request.engine, request.jobs, len(files))
-        chunks = [tuple(files[start : start + CHUNK]) for start in range(0, len(files), CHUNK)]
-        for outcome in engine.map(worker.expand_specs, chunks, worker.set_up, (options,)):
-            self._take(outcome)
-        scope = self.result.scope
-        standing = [name for name in self.workspace.clusters if scope.tenants(name) is not None]
-        if standing:
-            worker.set_up(options)
-        for cluster in sorted(set(standing) - self.closed):
-            self._take(worker.expand_cluster(cluster, scope.tenants(cluster) or ()))
-        self._check_together()
-        self.result.findings = without_echoes(self.result.findings)
-        if not self.result.has_errors:
-            self._check_patches()
-
-    def _take(self, outcome: Expanded) -> None:
-        self.result.findings += outcome.findings
-        self.result.changes += outcome.changes
-        self.result.runs += outcome.runs
-        self.result.texts |= outcome.texts
-        self.result.objects += outcome.objects
-        self.result.active += outcome.active
-        self.result.policies |= outcome.policies
-        for cluster, indexes in outcome.matched.items():
-            self.matched.setdefault(cluster, set()).update(indexes)
-        for cluster, job, place, demand in outcome.demands:
-            self.demands.setdefault(cluster, {})[job] = (place, demand)
-        for cluster, namespace, job, place in outcome.jobs:
-            self._check_unique(cluster, namespace, job, place)
-
-    def _check_unique(self, cluster: str, namespace: str, job: str, place: Location) -> None:
-        """Two files of one namespace must not describe one job."""
-        first = self.places.setdefault((cluster, namespace, job), place)
-        if first != place:
-            message = f"job '{job}' is described twice in namespace {namespace}; first in {first}"
-            self.result.findings.append(
-                Finding(JOB_NAME_TWICE, place, message, "Rename one of the files, or set name: in one.")
-            )
-
-    def _check_together(self) -> None:
-        """Runs that stand in each other's way, cluster by cluster."""
-        for cluster, demands in sorted(self.demands.items()):
-            pools = self.workspace.clusters[cluster].spec.node_pools
-            named = {place: name.split("/") for name, (place, _) in demands.items()}
-            for finding in check_together(cluster, pools, demands):
-                team, job = named[finding.where]
-                subject = Subject(cluster, team, job)
-                excused = excuse([finding], self.workspace.waivers, subject)
-                self.result.findings += about(cluster, excused)
-
-    def _check_patches(self) -> None:
-        """A patch that matches nothing is a mistake: kustomize would pass it in silence."""
-        for cluster in filter(self.result.scope.has_whole, self.workspace.clusters):
-            component, _ = load_component(self.workspace.root, cluster)
-            jobs = {job for name, _, job in self.places if name == cluster}
-            for index, patch in enumerate(component.patches):
-                if index not in self.matched.get(cluster, set()):
-                    self.result.findings.append(no_match(cluster, patch, jobs))
-
-
-def _attach_texts(result: Result, stage: Stage) -> None:
-    """For --check: the new text of each file that differs, so that the difference can be shown."""
-    for change in result.differences:
-        if change.outcome is not Outcome.REMOVED:
-            result.texts[change.path] = (stage.folder / change.path).read_text(encoding="utf-8")

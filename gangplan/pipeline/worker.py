@@ -1,22 +1,21 @@
 """Spec files in, rendered texts and findings out: the part of the pipeline that runs on every worker.
 
-A worker reads the workspace once; its tasks are lists of spec files. Nothing here writes but `Stage.put`.
+A worker has the workspace as a value; its tasks are lists of spec files. Nothing here writes but `Stage.put`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
 from gangplan.emit import Change, EarlierRuns, Stage, header_lines
-from gangplan.errors import InternalError
 from gangplan.findings import Finding, Location, about
 from gangplan.generators import platform_objects, run_objects, tenant_objects
 from gangplan.model.site import Site, Tenant
 from gangplan.objects import Body, dump_all
-from gangplan.overlay import Builder, PatchError, load_component
+from gangplan.overlay import Builder, PatchError
 from gangplan.pipeline.checks import check_objects, check_standing, prove_run
 from gangplan.pipeline.kept import named, path_of
 from gangplan.pipeline.scope import EVERYTHING, Scope
@@ -35,14 +34,13 @@ from gangplan.validate.versions import versions_of
 from gangplan.validate.world import Run as Judged
 from gangplan.validate.world import World, world_of
 from gangplan.waivers import Subject, excuse, excuse_standing, unmarked
-from gangplan.workspace import RENDERED, Spec, SpecFile, Workspace, load, load_spec
+from gangplan.workspace import RENDERED, Spec, SpecFile, Workspace, load_spec, load_workspace
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
     """What a command asks of the workers."""
 
-    root: Path
     clusters: tuple[str, ...] = ()
     stage: Stage | None = None
     keeps_texts: bool = False
@@ -84,7 +82,10 @@ class Expanded:
 
 @dataclass(slots=True)
 class Worker:
-    """The state of one worker: the workspace and, per cluster, the overlay's builder."""
+    """What one worker has: the workspace and, per cluster, the overlay's builder and what stands there.
+
+    Pickled, it is only what it takes to make it anew: a process elsewhere reads the workspace itself, once.
+    """
 
     options: Options
     workspace: Workspace
@@ -94,20 +95,24 @@ class Worker:
     plain: dict[str, World] = field(default_factory=dict)  # the same without any patch
     police: dict[str, Police] = field(default_factory=dict)
 
-
-_worker: list[Worker] = []
-
-
-def set_up(options: Options) -> None:
-    """Read the workspace for this worker. Its findings were reported by the process that started the work."""
-    workspace = with_versions(load(options.root)[0], options.versions, options.clusters)
-    builders = {name: Builder(load_component(options.root, name)[0]) for name in workspace.clusters}
-    _worker[:] = [Worker(options, workspace, builders, EarlierRuns(options.root / RENDERED))]
+    def __reduce__(self) -> tuple[Callable[[Path, Options], Worker], tuple[Path, Options]]:
+        return _worker_elsewhere, (self.workspace.root, self.options)
 
 
-def expand_specs(files: Sequence[SpecFile]) -> Expanded:
+def worker_of(workspace: Workspace, options: Options) -> Worker:
+    """A worker on a workspace, whose findings are reported by whoever read it."""
+    builders = {name: Builder(component) for name, component in workspace.components.items()}
+    return Worker(options, workspace, builders, EarlierRuns(workspace.root / RENDERED))
+
+
+def _worker_elsewhere(root: Path, options: Options) -> Worker:
+    workspace = with_versions(load_workspace(root), options.versions, options.clusters)
+    return worker_of(workspace, options)
+
+
+def expand_specs(worker: Worker, files: Sequence[SpecFile]) -> Expanded:
     """Expand some spec files: load, resolve, plan, generate, build, check, stage."""
-    worker, result = _current(), Expanded()
+    result = Expanded()
     planned: dict[str, list[tuple[Unit, Spec]]] = {}
     for file in files:
         for cluster, unit, spec in _plan(worker, file, result):
@@ -117,12 +122,12 @@ def expand_specs(files: Sequence[SpecFile]) -> Expanded:
     return result
 
 
-def expand_cluster(cluster: str, teams: Sequence[str] = ()) -> Expanded:
+def expand_cluster(worker: Worker, cluster: str, teams: Sequence[str] = ()) -> Expanded:
     """Expand what stands on a cluster before any run: the platform, and its tenants.
 
     With `teams`, only those tenants.
     """
-    worker, result = _current(), Expanded()
+    result = Expanded()
     site = resolve_site(worker.workspace, cluster)
     parts: list[tuple[str, Site | Tenant, list[Body]]] = []
     if not teams:
@@ -191,15 +196,9 @@ def _policies(
     return police_findings(police, bodies, tracer, others) if police else []
 
 
-def _current() -> Worker:
-    if not _worker:
-        raise InternalError("a worker was used before it was set up")
-    return _worker[0]
-
-
 def _plan(worker: Worker, file: SpecFile, result: Expanded) -> Iterable[tuple[str, Unit, Spec]]:
     """The units of one spec file on the clusters asked for."""
-    spec, findings = load_spec(worker.options.root, file)
+    spec, findings = load_spec(worker.workspace.root, file)
     result.findings += findings
     if spec is None:
         return

@@ -5,11 +5,11 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 
+from gangplan.model.job import HASH_LENGTH as HASH_LENGTH
 from gangplan.model.job import PLACEHOLDER as PLACEHOLDER
 from gangplan.objects import Body, dump
 from gangplan.plan.layout import Layout
 
-HASH_LENGTH = 8
 # The kinds whose specs must not change while a run runs.
 HASHED = ("TrainingRuntime", "TrainJob")
 

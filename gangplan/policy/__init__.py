@@ -1,1 +1,1 @@
-"""A workspace's policies: what they say of rendered objects, their cases, and how they reach a cluster."""
+"""The policies of a cluster: which apply, what they say of objects, their cases, their export."""

@@ -8,14 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from gangplan.findings import Finding, Location
-from gangplan.model.crds import NO_CRDS, CrdFiles
 from gangplan.objects import POLICY, Body
 from gangplan.packs.cases import Case, cases_in
-from gangplan.packs.choose import Chosen, text_of
 from gangplan.packs.model import Fact
-from gangplan.packs.objects import TEAM_LABEL, bindings, has_params, params_object
-from gangplan.packs.read import POLICIES, Source, find, names
-from gangplan.policy.checks import own_sources
+from gangplan.packs.read import POLICIES, Source
+from gangplan.policy.choose import Chosen, text_of
+from gangplan.policy.objects import TEAM_LABEL, bindings, has_params, params_object
 from gangplan.rules.model import Severity
 from gangplan.rules.objects import SCHEMA_MISSING
 from gangplan.rules.policy import POLICY_CASE, POLICY_UNTESTED
@@ -27,6 +25,7 @@ from gangplan.validate.apiserver.policy.model import Written
 from gangplan.validate.apiserver.policy.read import Reading, read
 from gangplan.validate.apiserver.schema import SchemaVersions
 from gangplan.validate.apiserver.schema import problems as schema_problems
+from gangplan.workspace import Workspace
 
 # What cases are judged as: the versions that the sample cluster of the newest profile has.
 VERSIONS = SchemaVersions("1.34", "2.3", "0.19", "0.12")
@@ -49,12 +48,12 @@ class Suite:
     versions: SchemaVersions = VERSIONS
 
 
-def suites(root: Path, crds: CrdFiles = NO_CRDS) -> list[Suite]:
+def suites(workspace: Workspace) -> list[Suite]:
     """Every pack that a workspace can name, and its own policies."""
     found: list[Suite] = []
-    versions = replace(VERSIONS, crds=imported(crds))
-    for name in names(root):
-        folder, _ = find(root, name)
+    versions = replace(VERSIONS, crds=imported(workspace.crds))
+    for name in workspace.policies.names:
+        folder, _ = workspace.policies.find(name)
         if folder is None:
             continue
         policies = {
@@ -71,13 +70,15 @@ def suites(root: Path, crds: CrdFiles = NO_CRDS) -> list[Suite]:
             if policy in folder.policies
         }
         found.append(Suite(name, folder.folder / "tests", f"{POLICIES}/{name}/tests", policies, (), versions))
-    own = tuple(own_sources(root)[0])
+    own = workspace.policies.sources
     mine = [
         str((one.body.get("metadata") or {}).get("name")) for one in own if one.body.get("kind") == POLICY
     ]
     if mine:
         empty: Mapping[str, Any] = dict.fromkeys(mine)
-        found.append(Suite("", root / POLICIES / "tests", f"{POLICIES}/tests", empty, own, versions))
+        found.append(
+            Suite("", workspace.root / POLICIES / "tests", f"{POLICIES}/tests", empty, own, versions)
+        )
     return found
 
 

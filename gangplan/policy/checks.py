@@ -4,25 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
-from pathlib import Path
 
 from gangplan.findings import Finding, Location
 from gangplan.model.support import KUBERNETES
 from gangplan.objects import BINDING, POLICY, Body, ref_of
 from gangplan.packs.checks import check_packs
-from gangplan.packs.choose import Chosen, chosen
 from gangplan.packs.files import check_files
-from gangplan.packs.objects import cluster_objects
-from gangplan.packs.read import POLICIES, Source, body_of, own_files
+from gangplan.packs.read import Source
 from gangplan.plan.names import PLACEHOLDER
+from gangplan.policy.choose import Chosen, chosen
+from gangplan.policy.objects import cluster_objects
 from gangplan.policy.places import blamed_place
 from gangplan.resolve.facts import facts
 from gangplan.resolve.platform import resolve_platform
-from gangplan.rulebook import policy_rule
+from gangplan.rulebook import Rulebook
 from gangplan.rules.objects import SCHEMA_MISSING
 from gangplan.rules.policy import PACK_INVALID, POLICY_INERT, POLICY_INVALID, POLICY_UNDECIDED
-from gangplan.source import Document, load_several
+from gangplan.source import Document
 from gangplan.trace import Tracer
 from gangplan.validate.apiserver.policy.judge import Bench, Violation, namespaces_of
 from gangplan.validate.apiserver.policy.kinds import Kinds, kinds_of
@@ -43,6 +41,7 @@ class Police:
     bench: Bench
     pages: Mapping[str, Chosen] = field(default_factory=dict)
     cluster: Document | None = None
+    rulebook: Rulebook = field(default_factory=Rulebook)
 
     def chosen(self, violation: Violation) -> Chosen | None:
         """What of the packs a violation is of, by its binding: a policy can have several."""
@@ -71,68 +70,24 @@ def policy_sources(
 ) -> tuple[list[Source], dict[str, Chosen], list[Finding]]:
     """The objects that judge on a cluster, of packs and the workspace's own, and the pages of the packs."""
     file = workspace.clusters[cluster]
-    own, findings = own_sources(workspace.root)
+    findings = list(workspace.policies.findings)
     taken: list[Chosen] = []
     if file.spec.policies.packs or file.spec.policies.actions or file.spec.policies.params:
-        taken, more = chosen(workspace.root, file, facts(workspace, cluster))
+        taken, more = chosen(workspace.policies, file, facts(workspace, cluster))
         findings = [*findings, *more]
-    sources = [*cluster_objects(taken, file.document.file), *own]
+    sources = [*cluster_objects(taken, file.document.file), *workspace.policies.sources]
     return sources, {one.name: one for one in taken}, findings
 
 
-def own_sources(root: Path) -> tuple[list[Source], list[Finding]]:
-    """The objects in policies/*.yaml, which hold on every cluster."""
-    sources: list[Source] = []
-    findings: list[Finding] = []
-    for path in own_files(root):
-        read, wrong = _own_file(path.read_bytes(), f"{POLICIES}/{path.name}")
-        sources += read
-        findings += wrong
-    return sources, findings
-
-
-@lru_cache(maxsize=256)
-def _own_file(data: bytes, name: str) -> tuple[list[Source], list[Finding]]:
-    """The objects of one file. Every cluster asks, and policies are compiled once for each document."""
-    documents, findings = load_several(data, name)
-    sources: list[Source] = []
-    for document in documents:
-        shapeless = _shapeless(document)
-        findings = [*findings, *shapeless]
-        if not shapeless:
-            sources.append(Source(body_of(document), document, name))
-    return sources, findings
-
-
-def _shapeless(document: Document) -> list[Finding]:
-    """Why a document is no object at all: a finding, or none."""
-    body = body_of(document)
-    metadata = body.get("metadata")
-    path: tuple[str, ...] = ()
-    missing = [name for name in ("apiVersion", "kind") if not isinstance(body.get(name), str)]
-    if missing:
-        path, message = (missing[0],), f"the document is no object of Kubernetes: it has no {missing[0]}"
-    elif not isinstance(metadata, dict) or not isinstance(metadata.get("name"), str):
-        path, message = ("metadata", "name"), f"the {body['kind']} has no metadata.name"
-    elif not isinstance(metadata.get("labels") or {}, dict):
-        path, message = ("metadata", "labels"), "metadata.labels is a mapping"
-    elif not isinstance(metadata.get("namespace") or "", str):
-        path, message = ("metadata", "namespace"), "metadata.namespace is a text"
-    else:
-        return []
-    help = "Write the object as kubectl would apply it, or remove the document."
-    return [Finding(POLICY_INVALID, document.where(path), message, help)]
-
-
-def check_own(root: Path) -> list[Finding]:
+def check_own(workspace: Workspace) -> list[Finding]:
     """What is wrong with the files in policies/, whichever cluster they are for."""
-    own, findings = own_sources(root)
-    return [*check_files(root), *findings, *check_packs(root, own)]
+    own = workspace.policies
+    return [*check_files(workspace.root), *own.findings, *check_packs(own)]
 
 
 def check_policies(workspace: Workspace, clusters: Iterable[str] = ()) -> list[Finding]:
     """What is wrong with the policies of clusters (default: all), before anything is judged by them."""
-    findings = check_own(workspace.root)
+    findings = check_own(workspace)
     is_taken = any(one.rule == PACK_INVALID for one in findings)  # then a repeated name was told
     for cluster in clusters or workspace.clusters:
         sources, _, wrong = policy_sources(workspace, cluster)
@@ -197,7 +152,7 @@ def police_of(
         namespaces,
         kinds or kinds_of(versions),
     )
-    return Police(bench, pages, workspace.clusters[cluster].document)
+    return Police(bench, pages, workspace.clusters[cluster].document, workspace.rulebook)
 
 
 def police_findings(
@@ -213,7 +168,7 @@ def police_findings(
         page = police.chosen(violation)
         if page is not None and told & set(page.page.told_by):
             continue
-        finding = _finding(violation, bodies[violation.index], tracer, page, police.cluster)
+        finding = _finding(violation, bodies[violation.index], tracer, page, police)
         found.setdefault((finding.rule, finding.where, finding.message), finding)
     return list(found.values())
 
@@ -229,10 +184,10 @@ def _once(violations: Sequence[Violation]) -> Iterator[Violation]:
 
 
 def _finding(
-    violation: Violation, body: Body, tracer: Tracer, page: Chosen | None, cluster: Document | None
+    violation: Violation, body: Body, tracer: Tracer, page: Chosen | None, police: Police
 ) -> Finding:
     name = violation.policy.name
-    where, path = blamed_place(violation, tracer, page, cluster)
+    where, path = blamed_place(violation, tracer, page, police.cluster)
     home = _home(violation)
     help = page.page.fix if page else f"Follow the policy in {home}, or change it."
     if violation.is_undecided:
@@ -240,7 +195,7 @@ def _finding(
     elif violation.is_error:
         help = f"The policy could not be evaluated: correct the object, or guard the field in {home}."
     return Finding(
-        POLICY_UNDECIDED if violation.is_undecided else policy_rule(name),
+        POLICY_UNDECIDED if violation.is_undecided else police.rulebook.policy(name),
         where,
         _plain(violation.message),
         help,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gangplan.findings import Location
-from gangplan.packs.choose import Chosen
 from gangplan.packs.model import Fact
+from gangplan.policy.choose import Chosen
 from gangplan.resolve.facts import STATED
 from gangplan.source import Document
 from gangplan.trace import Cause, Trace, Tracer

@@ -7,16 +7,16 @@ from dataclasses import dataclass, replace
 
 from gangplan.findings import Finding
 from gangplan.objects import Body, walk
-from gangplan.overlay import Component, load_component
-from gangplan.pipeline import worker
 from gangplan.pipeline.base import SyncProblem, once
-from gangplan.pipeline.stages import Request, closed_clusters, platform_findings, preview
-from gangplan.pipeline.worker import Options
+from gangplan.pipeline.render import preview
+from gangplan.pipeline.request import Request
+from gangplan.pipeline.stages import closed_clusters, platform_findings
+from gangplan.pipeline.worker import Options, expand_cluster, worker_of
 from gangplan.resolve.upgrade import with_versions
 from gangplan.source import load_objects
 from gangplan.trace import Trace, Tracer, standing_of, standing_tracer, tracer_of
 from gangplan.trace.cause import Path
-from gangplan.workspace import load
+from gangplan.workspace import Workspace
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,31 +44,28 @@ class Rendered:
                 yield index, path, value, self.tracer(index, path)
 
 
-def runs_of(request: Request) -> tuple[list[Rendered], list[Finding]]:
+def runs_of(workspace: Workspace, request: Request) -> tuple[list[Rendered], list[Finding]]:
     """The files of the runs that a request is about, and all findings; specs with errors have no file."""
-    components: dict[str, Component] = {}
     found = []
-    result = preview(replace(request, engine="serial", jobs=1))
+    result = preview(replace(request, engine="serial", jobs=1), workspace)
     for run in result.runs:
-        if run.cluster not in components:
-            components[run.cluster] = load_component(request.root, run.cluster)[0]
         text = result.texts[run.path]
         bodies = tuple(load_objects(text.replace(run.name, run.unit.run_name)))
-        tracer = tracer_of(run.unit, bodies, components[run.cluster])
+        tracer = tracer_of(run.unit, bodies, workspace.components[run.cluster])
         found.append(Rendered(run.path, text, bodies, tracer, (run.unit.run_name, run.name)))
     return found, result.findings
 
 
-def located(request: Request, problems: Sequence[SyncProblem]) -> list[Finding]:
+def located(workspace: Workspace, request: Request, problems: Sequence[SyncProblem]) -> list[Finding]:
     """The findings of a comparison, each at what decides the field that differs."""
     files: dict[str, Rendered] = {}
     for cluster in sorted({one.spot.path.split("/")[0] for one in problems if one.spot}):
         spots = [one.spot for one in problems if one.spot and one.spot.path.startswith(f"{cluster}/")]
         specs = {str(request.root / one.source) for one in spots if _is_run(one.path) and one.source}
         on_it = replace(request, clusters=(cluster,), specs=tuple(sorted(specs)))
-        made = runs_of(on_it)[0] if specs else []
+        made = runs_of(workspace, on_it)[0] if specs else []
         if not all(_is_run(one.path) for one in spots):
-            made = [*made, *standing_on(replace(request, clusters=(cluster,)), cluster)[0]]
+            made = [*made, *standing_on(workspace, replace(request, clusters=(cluster,)), cluster)[0]]
         files |= {one.path: one for one in made}
     return once([_located(one, files.get(one.spot.path) if one.spot else None) for one in problems])
 
@@ -88,16 +85,14 @@ def _located(problem: SyncProblem, file: Rendered | None) -> Finding:
     return replace(problem.finding, where=best.where) if best else problem.finding
 
 
-def standing_on(request: Request, cluster: str) -> tuple[list[Rendered], list[Finding]]:
+def standing_on(workspace: Workspace, request: Request, cluster: str) -> tuple[list[Rendered], list[Finding]]:
     """The files of a cluster's platform and tenants, and what was found on the way."""
-    workspace, findings = load(request.root)
     workspace = with_versions(workspace, request.versions, request.clusters)
-    findings = [*findings, *platform_findings(request.root, workspace)]
+    findings = [*workspace.findings, *platform_findings(workspace)]
     if cluster in closed_clusters(workspace, findings) or workspace.catalog is None:
         return [], findings
-    worker.set_up(Options(request.root, keeps_texts=True, versions=request.versions))
-    expanded = worker.expand_cluster(cluster)
-    component = load_component(request.root, cluster)[0]
+    expanded = expand_cluster(worker_of(workspace, Options(keeps_texts=True)), cluster)
+    component = workspace.components[cluster]
     found = []
     for path, text in sorted(expanded.texts.items()):
         team = path.split("/")[2] if path.split("/")[1] == "tenants" else ""

@@ -12,8 +12,7 @@ from gangplan.emit.header import source_of
 from gangplan.errors import UserError
 from gangplan.findings import Finding, Location
 from gangplan.objects import Body
-from gangplan.overlay import load_component
-from gangplan.pipeline.stages import Request
+from gangplan.pipeline.request import Request
 from gangplan.provenance.lines import Rendered, runs_of, standing_on
 from gangplan.source.lines import lines_of, paths_at
 from gangplan.spec.waiver import WaiverScope
@@ -21,7 +20,7 @@ from gangplan.spec.waiver_files import WAIVERS
 from gangplan.trace import Cause, Trace
 from gangplan.trace.cause import Path
 from gangplan.trace.files import at
-from gangplan.workspace import CATALOG, OVERLAYS, RENDERED, SPECS, Workspace, load, nearest
+from gangplan.workspace import CATALOG, OVERLAYS, RENDERED, SPECS, Workspace, load_workspace, nearest
 
 _PLACE = re.compile(r"(?P<file>.+?):(?P<line>[0-9]+)(?::[0-9]+)?")
 
@@ -72,9 +71,10 @@ def ask(request: Request, file: str, line: int) -> Answer:
     count = len(text.splitlines())
     if not 1 <= line <= count:
         raise UserError(f"there is no line {line} in {name}", f"It has the lines 1 to {count}.")
+    workspace = load_workspace(request.root)
     if name.startswith(f"{RENDERED}/"):
-        return _rendered(request, name, text, line)
-    return _written(request, name, text, line)
+        return _rendered(workspace, request, name, text, line)
+    return _written(workspace, request, name, text, line)
 
 
 def _read(root: FilePath, file: str) -> tuple[str, str]:
@@ -96,7 +96,7 @@ def _read(root: FilePath, file: str) -> tuple[str, str]:
 # Rendered lines
 
 
-def _rendered(request: Request, name: str, text: str, line: int) -> Answer:
+def _rendered(workspace: Workspace, request: Request, name: str, text: str, line: int) -> Answer:
     number, start = _document_at(text, line)
     documents = _documents(text)
     own = text.splitlines()[line - 1]
@@ -105,7 +105,7 @@ def _rendered(request: Request, name: str, text: str, line: int) -> Answer:
     if own.rstrip() == "---":
         return Answer(name, line, remark="the line between two objects")
     fields = paths_at(documents[number], line - start)
-    files, findings = _files_for(request, name)
+    files, findings = _files_for(workspace, request, name)
     if not files and findings:
         return Answer(name, line, findings=tuple(findings))
     found = next((one for one in files if one.path == name.removeprefix(f"{RENDERED}/")), None) or next(
@@ -122,20 +122,20 @@ def _rendered(request: Request, name: str, text: str, line: int) -> Answer:
     return Answer(name, line, tuple(fields), origins, findings=tuple(findings), remark=remark)
 
 
-def _files_for(request: Request, name: str) -> tuple[list[Rendered], list[Finding]]:
+def _files_for(workspace: Workspace, request: Request, name: str) -> tuple[list[Rendered], list[Finding]]:
     """What is rendered today for the file's cluster: its run, or what stands there."""
     parts = name.split("/")
-    clusters = load(request.root)[0].clusters
+    clusters = workspace.clusters
     if len(parts) < 4 or parts[1] not in clusters:
         raise UserError(f"{name} belongs to no cluster", nearest(parts[1], clusters))
     if parts[2] != "runs":
-        return standing_on(request, parts[1])
+        return standing_on(workspace, request, parts[1])
     source = source_of(request.root / name)
     if source is None or not (request.root / source).is_file():
         raise UserError(
             f"{name} is not what gangplan renders from a spec that is there", "Run gangplan render."
         )
-    return runs_of(replace(request, clusters=(parts[1],), specs=(str(request.root / source),)))
+    return runs_of(workspace, replace(request, clusters=(parts[1],), specs=(str(request.root / source),)))
 
 
 def _job_of(path: str) -> str:
@@ -176,13 +176,12 @@ def _kind(document: str) -> str:
 # Written lines
 
 
-def _written(request: Request, name: str, text: str, line: int) -> Answer:
-    workspace, _ = load(request.root)
-    files, findings = _affected(request, workspace, name)
+def _written(workspace: Workspace, request: Request, name: str, text: str, line: int) -> Answer:
+    files, findings = _affected(workspace, request, name)
     is_overlay = name.startswith(f"{OVERLAYS}/") and not name.endswith("/cluster.yaml")
     fields = [] if is_overlay else paths_at(text, line)
     if is_overlay:
-        places = _patch_lines(request, name, line)
+        places = _patch_lines(workspace, name, line)
         outcomes = _outcomes(files, lambda cause: _stands(cause.where, name, places))
     else:
         outcomes = _outcomes(files, lambda cause: cause.file == name and _meets(cause.field, fields))
@@ -200,23 +199,23 @@ def _written(request: Request, name: str, text: str, line: int) -> Answer:
     )
 
 
-def _affected(request: Request, workspace: Workspace, name: str) -> tuple[list[Rendered], list[Finding]]:
+def _affected(workspace: Workspace, request: Request, name: str) -> tuple[list[Rendered], list[Finding]]:
     """What is rendered from a file."""
     parts = name.split("/")
     if parts[0] == SPECS and len(parts) > 2:
         if parts[2:] != ["team.yaml"]:
-            return runs_of(replace(request, specs=(str(request.root / name),)))
+            return runs_of(workspace, replace(request, specs=(str(request.root / name),)))
         on = [one for one, cluster in workspace.clusters.items() if parts[1] in cluster.spec.teams]
-        return _both(request, on, (parts[1],))
+        return _both(workspace, request, on, (parts[1],))
     if parts[0] == OVERLAYS and len(parts) > 2 and parts[1] in workspace.clusters:
-        return _both(request, [parts[1]], ())
+        return _both(workspace, request, [parts[1]], ())
     if name.startswith(f"{WAIVERS}/"):
         scopes = [one.spec.scope for one in workspace.waivers if one.document.file == name]
         scope = scopes[0] if scopes else WaiverScope()
         on = [one for one in workspace.clusters if fnmatch.fnmatchcase(one, scope.cluster or "*")]
-        return _both(request, on, (scope.team,) if scope.team in workspace.teams else ())
+        return _both(workspace, request, on, (scope.team,) if scope.team in workspace.teams else ())
     if name == CATALOG:
-        return runs_of(request)
+        return runs_of(workspace, request)
     raise UserError(
         f"{name} is no file that something is rendered from",
         "Name a line of a spec, team, cluster, catalog or waiver file, of a kustomization, or of rendered/.",
@@ -224,13 +223,13 @@ def _affected(request: Request, workspace: Workspace, name: str) -> tuple[list[R
 
 
 def _both(
-    request: Request, clusters: Sequence[str], teams: tuple[str, ...]
+    workspace: Workspace, request: Request, clusters: Sequence[str], teams: tuple[str, ...]
 ) -> tuple[list[Rendered], list[Finding]]:
     """The runs, and what stands on the clusters (of teams: their tenants)."""
     chosen = tuple(one for one in clusters if not request.clusters or one in request.clusters)
-    files, findings = runs_of(replace(request, clusters=chosen, teams=teams))
+    files, findings = runs_of(workspace, replace(request, clusters=chosen, teams=teams))
     for cluster in chosen:
-        standing, _ = standing_on(request, cluster)
+        standing, _ = standing_on(workspace, request, cluster)
         files += [one for one in standing if not teams or _is_of(one.path, teams[0])]
     return files, findings
 
@@ -281,9 +280,9 @@ def _meets(field: Path, asked: Sequence[Path]) -> bool:
     return bool(field) and any(field[: len(one)] == one or one[: len(field)] == field for one in asked)
 
 
-def _patch_lines(request: Request, name: str, line: int) -> range:
+def _patch_lines(workspace: Workspace, name: str, line: int) -> range:
     """The lines of the operation that a line is part of."""
-    component, _ = load_component(request.root, name.split("/")[1])
+    component = workspace.components[name.split("/")[1]]
     starts = sorted(
         where.line
         for patch in component.patches

@@ -10,7 +10,7 @@ from typing import Any
 
 from gangplan.reference.formats import facts_of
 from gangplan.reference.schemas import models, schema_of
-from gangplan.rulebook import rules
+from gangplan.rulebook import shipped
 from gangplan.rules.model import Rule
 
 # Where the files of a format stand; the names that people may put before a field of it.
@@ -84,7 +84,7 @@ def known_names() -> list[str]:
 
 def rules_about(wanted: Field) -> list[Rule]:
     """The rules whose page speaks of the field: its example changes it, or its title or fix names it."""
-    return [rule for rule in rules().values() if _speaks(rule, wanted)]
+    return [rule for rule in shipped().values() if _speaks(rule, wanted)]
 
 
 def _walk(kind: str, schema: dict[str, Any]) -> Iterator[Field]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from gangplan.errors import UserError
@@ -12,8 +12,8 @@ from gangplan.packs.cases import Case, cases_in
 from gangplan.packs.facts import FACTS
 from gangplan.packs.kinds import example
 from gangplan.packs.model import Fact, Pack, Value
-from gangplan.packs.read import POLICIES, Source, find, name_of
-from gangplan.policy.checks import own_sources
+from gangplan.packs.own import Policies
+from gangplan.packs.read import POLICIES, Source, name_of
 from gangplan.rules.model import Rule
 from gangplan.workspace import find_root
 
@@ -28,10 +28,10 @@ def workspace_of(given: Path | None) -> Path | None:
         return None
 
 
-def policy_lines(rule: Rule, root: Path | None) -> Iterator[str]:
+def policy_lines(rule: Rule, policies: Policies) -> Iterator[str]:
     """A policy of a pack: what its page in docs/policies.md says, and the object of a case that it refuses."""
     name = rule.pack
-    folder, _ = find(root or Path(), name)
+    folder, _ = policies.find(name)
     if folder is None:
         return
     page, home = folder.pack.policies[rule], f"{POLICIES}/{name}"
@@ -69,26 +69,23 @@ def _cases(cases: list[Case], folder: Path) -> Iterator[str]:
         yield from ("", f"Refused, in {file}:", "", textwrap.indent(text.rstrip("\n"), "    "))
 
 
-def own_policy(name: str, root: Path | None) -> list[str]:
+def own_policy(name: str, policies: Policies) -> list[str]:
     """A policy of policies/*.yaml, which has no page: where it stands, what it asks, what binds it."""
-    if root is None:
-        return []
-    sources, _ = own_sources(root)
+    sources = policies.sources
     mine = [one for one in sources if one.body.get("kind") == POLICY and name_of(one.body) == name]
     return [line for source in mine[:1] for line in _own_lines(name, source, sources)]
 
 
-def own_names(root: Path | None) -> list[str]:
+def own_names(policies: Policies) -> list[str]:
     """The policies of policies/*.yaml."""
-    sources = own_sources(root)[0] if root is not None else []
-    return [name_of(one.body) for one in sources if one.body.get("kind") == POLICY]
+    return [name_of(one.body) for one in policies.sources if one.body.get("kind") == POLICY]
 
 
 def _verdict(case: Case) -> str:
     return "refused" if case.denies else "passes"
 
 
-def _own_lines(name: str, source: Source, sources: list[Source]) -> Iterator[str]:
+def _own_lines(name: str, source: Source, sources: Sequence[Source]) -> Iterator[str]:
     where = source.document.where(("metadata", "name")) if source.document else source.file
     yield from (f"{name} (a policy of this workspace)", "", f"Stands in {where} and holds on every cluster.")
     spec = source.body.get("spec")

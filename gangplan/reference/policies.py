@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from gangplan import policies as shipped
-from gangplan.rulebook import PACKS, rules
+from gangplan.rulebook import PACKS
+from gangplan.rulebook import shipped as shipped_rules
 from gangplan.source import load_objects
 
 INTRODUCTION = """\
@@ -99,7 +100,7 @@ def _used(uses: dict[str, Any]) -> Iterator[str]:
 
 
 def _policy(pack: str, name: str, page: dict[str, Any]) -> Iterator[str]:
-    yield from (f"### {name}", "", f"{rules()[name].severity.word.capitalize()}. {page['title']}", "")
+    yield from (f"### {name}", "", f"{shipped_rules()[name].severity.word.capitalize()}. {page['title']}", "")
     yield from (page["why"], "", f"**Fix.** {page['fix']}", "")
     if page.get("params"):
         yield "Parameters: " + ", ".join(f"`{k}` {_value(v)}" for k, v in page["params"].items()) + "."

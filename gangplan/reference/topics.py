@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
-from pathlib import Path
 
 from gangplan.packs.model import Pack
-from gangplan.packs.read import find, names
+from gangplan.packs.own import Policies
 from gangplan.reference.fields import FILES, all_fields
 from gangplan.reference.schemas import models
 from gangplan.reference.words import filled
@@ -18,17 +17,12 @@ def kinds() -> dict[str, str]:
     return {model.__name__: name for name, model in models().items()}
 
 
-def packs(root: Path | None = None) -> list[str]:
-    """The packs that come with gangplan, and those of a workspace."""
-    return names(root or Path("/nonexistent"))
-
-
-def topic_text(name: str, root: Path | None = None) -> str:
+def topic_text(name: str, policies: Policies) -> str:
     """The page of a kind or a pack for a terminal; empty for neither."""
     by_letters = {kind.lower(): kind for kind in kinds()}
     if name.lower() in by_letters:
         return kind_text(by_letters[name.lower()])
-    folder, _ = find(root or Path("/nonexistent"), name) if name in packs(root) else (None, ())
+    folder, _ = policies.find(name)
     return pack_text(name, folder.pack) if folder else ""
 
 

@@ -19,7 +19,7 @@ from gangplan import __version__
 from gangplan.findings import Finding, Fix, Location
 from gangplan.report.escape import markdown, sarif_text, short, uri, visible, whole
 from gangplan.report.model import Entry, Report, is_waived, title, waiver_words, worst_first
-from gangplan.rulebook import rules, topic_of
+from gangplan.rulebook import topic_of
 from gangplan.rules.model import Rule, Severity
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -57,9 +57,9 @@ def _driver(pages: list[dict[str, Any]]) -> dict[str, Any]:
     return {"name": "gangplan", "semanticVersion": __version__, "rules": pages}
 
 
-def _rule(name: str, severity: Severity) -> dict[str, Any]:
+def _rule(name: Rule, severity: Severity) -> dict[str, Any]:
     """The page of a rule; a policy of the workspace's own has none here, and only its name is known."""
-    page = rules().get(name)
+    page = name if name.summary else None
     level = (page.severity if page else severity).word
     tags = ["kubernetes", topic_of(page)] if page else ["kubernetes", "policy"]
     return {

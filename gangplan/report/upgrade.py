@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gangplan.objects import Body, Path, walk
-from gangplan.pipeline.stages import Result
+from gangplan.pipeline.request import Result
 from gangplan.pipeline.worker import Run
 from gangplan.source import load_objects
 from gangplan.validate.problems import dotted

@@ -19,7 +19,6 @@ from gangplan.spec.cluster import Cluster
 from gangplan.spec.job import Regime
 from gangplan.spec.namespaces import namespace_of
 from gangplan.spec.team import Claim
-from gangplan.waivers import policies_of
 from gangplan.workspace import TeamFile, Workspace
 
 # Where the cluster's file states a fact; facts of other files are not in it.
@@ -169,7 +168,7 @@ def _granted(workspace: Workspace, cluster_name: str, teams: Mapping[str, TeamFi
         for name, team in teams.items():
             if scope.team is None or re.fullmatch(_regex(scope.team), name):
                 job = ".*" if scope.job is None else _regex(scope.job)
-                for policy in policies_of(waiver.spec.rule):
+                for policy in waiver.policies:
                     namespace = namespace_of(workspace.clusters[cluster_name].spec, name, team.spec)
                     yield f"^{re.escape(namespace)}/{job}/{policy}$"
 

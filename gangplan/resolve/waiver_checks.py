@@ -13,7 +13,7 @@ from pathlib import Path
 from gangplan.findings import Finding, Location
 from gangplan.objects import BINDING, POLICY, Body, ref_of
 from gangplan.packs.read import own_files, policy_files
-from gangplan.rulebook import rules
+from gangplan.rulebook import Rulebook
 from gangplan.rules.waivers import (
     WAIVER_ENDS_SOON,
     WAIVER_EXPIRED,
@@ -44,7 +44,7 @@ def check_waivers(workspace: Workspace) -> list[Finding]:
         finding
         for waiver in workspace.waivers
         for finding in (
-            *_rule(waiver, policies),
+            *_rule(waiver, policies, workspace.rulebook),
             *_scope(waiver, workspace),
             *(_heeded(waiver, own) if waiver.spec.rule in mine else ()),
         )
@@ -91,11 +91,11 @@ def _is_of(binding: Body, policy: str) -> bool:
     return isinstance(spec, dict) and spec.get("policyName") == policy
 
 
-def _rule(waiver: WaiverFile, policies: Collection[str]) -> Iterator[Finding]:
+def _rule(waiver: WaiverFile, policies: Collection[str], rulebook: Rulebook) -> Iterator[Finding]:
     name = waiver.spec.rule
-    page = rules().get(name)
+    page = rulebook.find(name)
     if page is None and name not in policies:
-        known = {*policies, *(rule for rule, one in rules().items() if one.may_be_waived)}
+        known = {*policies, *(rule for rule, one in rulebook.rules.items() if one.may_be_waived)}
         message = f"there is no rule or policy '{name}'"
         yield Finding(WAIVER_RULE_UNKNOWN, waiver.where, message, nearest(name, known))
     elif page is not None and not page.may_be_waived:

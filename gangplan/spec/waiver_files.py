@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gangplan.findings import Finding, Location
+from gangplan.rulebook import Rulebook
 from gangplan.rules.core import SPEC_FILE_NAME
+from gangplan.rules.model import Rule
 from gangplan.source import Document, load_file
 from gangplan.spec.load import parse
 from gangplan.spec.waiver import Waiver
@@ -17,11 +19,13 @@ WAIVERS = "policies/waivers"
 
 @dataclass(frozen=True, slots=True)
 class WaiverFile:
-    """One policies/waivers/<name>.yaml."""
+    """One policies/waivers/<name>.yaml, the rule that it is of, and the policies that it covers (`Rulebook`)."""
 
     name: str
     spec: Waiver
     document: Document
+    rule: Rule
+    policies: tuple[Rule, ...]
 
     @property
     def where(self) -> Location:
@@ -29,7 +33,7 @@ class WaiverFile:
         return self.document.where(("rule",))
 
 
-def load_waivers(root: Path, findings: list[Finding]) -> tuple[WaiverFile, ...]:
+def load_waivers(root: Path, rulebook: Rulebook, findings: list[Finding]) -> tuple[WaiverFile, ...]:
     """All waivers of a workspace, by file name; what is wrong with a file goes to `findings`.
 
     A file with another ending is refused: a waiver that nobody reads excuses nothing, and its author would not
@@ -54,5 +58,6 @@ def load_waivers(root: Path, findings: list[Finding]) -> tuple[WaiverFile, ...]:
             spec, found = parse(Waiver, document)
             findings += found
             if spec is not None:
-                waivers.append(WaiverFile(stem, spec, document))
+                rule = rulebook.policy(spec.rule)
+                waivers.append(WaiverFile(stem, spec, document, rule, rulebook.policies_of(rule)))
     return tuple(waivers)

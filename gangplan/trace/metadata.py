@@ -73,7 +73,8 @@ def _ours(context: Context, key: str) -> list[Cause]:
 
 def waived(waivers: Waivers, policy: str, subject: Subject) -> list[Cause]:
     """The mark of an object that policies leave alone: the waiver, and whom it is for."""
-    found = covering(waivers, policy, subject)
+    rule = next((one for waiver in waivers for one in waiver.policies if one == policy), None)
+    found = covering(waivers, rule, subject) if rule is not None else None
     if found is None:
         return [own(f"a waiver excuses it from {policy}")]
     document, words = found.document, f"the waiver {found.name} excuses it from {policy}"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from gangplan.component import Component
 from gangplan.objects import Body
-from gangplan.overlay import Component
 from gangplan.trace.cause import Cause, Path
 
 # What tells the entries of a list apart, in the order of preference.

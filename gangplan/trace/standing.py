@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from gangplan.component import Component
 from gangplan.findings import Location
 from gangplan.generators import platform_objects, tenant_objects
 from gangplan.model.site import Site, Tenant
 from gangplan.objects import Body
-from gangplan.overlay import Component
 from gangplan.resolve import resolve_site, resolve_tenants
 from gangplan.trace.cause import Cause, Path, Trace, trace_of
 from gangplan.trace.files import Files

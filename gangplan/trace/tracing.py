@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from gangplan.component import Component
 from gangplan.findings import Location
 from gangplan.generators import run_objects
 from gangplan.objects import Body
-from gangplan.overlay import Component
 from gangplan.plan import Unit
 from gangplan.trace.cause import Cause, Path, Trace, trace_of
 from gangplan.trace.context import IN_SPEC, RunContext

@@ -7,11 +7,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from gangplan.pipeline.stages import Request, preview
+from gangplan.pipeline.render import preview
+from gangplan.pipeline.request import Request
 from gangplan.pipeline.worker import Run
 from gangplan.source import load_objects
 from gangplan.spec.cluster import Cluster
-from gangplan.workspace import Workspace, load
+from gangplan.workspace import Workspace, load_workspace
 from tests.e2e import world
 from tests.lab.client import Answer, TooLateError, condition, poll
 from tests.lab.lab import Lab
@@ -62,7 +63,7 @@ class Chapter:
 
 def cluster_of(profile_trainer: str, profile_kueue: str) -> str | None:
     """The sample cluster with these versions, or None."""
-    workspace, _ = load(ROOT)
+    workspace = load_workspace(ROOT)
     for name, cluster in workspace.clusters.items():
         versions = cluster.spec.versions
         if (versions.trainer, versions.kueue) == (profile_trainer, profile_kueue):
@@ -72,7 +73,8 @@ def cluster_of(profile_trainer: str, profile_kueue: str) -> str | None:
 
 def tell(lab: Lab, name: str) -> Chapter:
     """Set the cluster up as declared, then let each run start, look at it, and let it finish."""
-    workspace, findings = load(ROOT)
+    workspace = load_workspace(ROOT)
+    findings = workspace.findings
     assert not findings
     cluster = workspace.clusters[name].spec
     result = preview(Request(ROOT, (name,)))

@@ -14,9 +14,10 @@ import pytest
 from gangplan.gitops.argocd import Source, argocd_objects
 from gangplan.model.support import TRAINER
 from gangplan.model.version import parse_version
-from gangplan.pipeline.stages import Request, render
+from gangplan.pipeline.render import render
+from gangplan.pipeline.request import Request
 from gangplan.spec.namespaces import namespace_of
-from gangplan.workspace import load
+from gangplan.workspace import load_workspace
 from tests.e2e import story, world
 from tests.lab import build, fixtures, programs
 from tests.lab.argocd import NAMESPACE, ArgoCD
@@ -107,7 +108,7 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]:
 
 
 def _opened(lab: Lab, repository: GitRepository, cluster: str) -> Shop:
-    workspace, _ = load(repository.folder)
+    workspace = load_workspace(repository.folder)
     spec = workspace.clusters[cluster].spec
     lab.add_nodes(world.nodes(spec))
     lab.client.apply_all(world.monitoring(spec))

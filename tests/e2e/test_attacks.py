@@ -15,10 +15,11 @@ from typing import Any
 import pytest
 
 from gangplan.objects import BINDING, POLICY
-from gangplan.pipeline.stages import Request, preview
+from gangplan.pipeline.render import preview
+from gangplan.pipeline.request import Request
 from gangplan.policy.export import exported
 from gangplan.source import load_objects
-from gangplan.workspace import load
+from gangplan.workspace import load_workspace
 from tests import workspaces
 from tests.e2e.policies.server import Server
 from tests.lab import fixtures
@@ -94,7 +95,7 @@ def scene(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]
     run = {body["kind"]: body for body in load_objects(text) if body["kind"] != "NetworkPolicy"}
     lab.client.apply_all(standing)
     server = Server(lab.client)
-    server.install(exported(load(root)[0], "lab"))
+    server.install(exported(load_workspace(root), "lab"))
     yield Scene(lab, run, pod_of(run["TrainingRuntime"]))
     for body in server.installed:
         if body["kind"] in (POLICY, BINDING):

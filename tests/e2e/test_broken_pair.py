@@ -8,11 +8,12 @@ from dataclasses import replace
 import pytest
 
 from gangplan.model.version import parse_version
-from gangplan.pipeline.stages import Request, preview
+from gangplan.pipeline.render import preview
+from gangplan.pipeline.request import Request
 from gangplan.resolve.compat import check_versions
 from gangplan.resolve.platform import resolve_platform
 from gangplan.source import load_objects
-from gangplan.workspace import load
+from gangplan.workspace import load_workspace
 from tests.e2e import story, world
 from tests.lab import fixtures
 from tests.lab.client import condition
@@ -27,7 +28,7 @@ def test_the_pair_is_refused_and_would_never_start(lab: Lab) -> None:
     profile = fixtures.chosen()
     if profile.name != "broken":
         pytest.skip("this is about profile broken")
-    workspace, _ = load(story.ROOT)
+    workspace = load_workspace(story.ROOT)
     cluster = workspace.clusters[CLUSTER]
     platform = replace(
         resolve_platform(cluster), trainer=parse_version(profile.trainer), kueue=parse_version(profile.kueue)

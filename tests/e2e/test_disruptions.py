@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 
 from gangplan.model.exits import FINAL_CODES, LAUNCH_EXITS
-from gangplan.pipeline.stages import Request, preview
+from gangplan.pipeline.render import preview
+from gangplan.pipeline.request import Request
 from gangplan.source import load_objects
-from gangplan.workspace import load
+from gangplan.workspace import load_workspace
 from tests import workspaces
 from tests.e2e import world
 from tests.e2e.drift import drift
@@ -144,7 +145,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     cluster = [f"versions: {stated}" if line.startswith("versions:") else line for line in lines]
     workspaces.write(root, {"overlays/lab/cluster.yaml": "\n".join(cluster) + "\n"})
     with Lab(profile) as running:
-        workspace, _ = load(root)
+        workspace = load_workspace(root)
         running.add_nodes(world.nodes(workspace.clusters["lab"].spec))
         texts = preview(Request(root)).texts
         paths = [path for path in texts if "/runs/" not in path]

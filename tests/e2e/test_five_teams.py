@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from gangplan.source import load_objects
-from gangplan.workspace import load
+from gangplan.workspace import load_workspace
 from tests import plain
 from tests.e2e import story, world
 from tests.e2e.drift import drift
@@ -96,7 +96,7 @@ def company() -> Iterator[Company]:
         pytest.skip("runs cannot start in this profile")
     cluster = CLUSTERS[line]
     root = EXAMPLE / "input"
-    spec = load(root)[0].clusters[cluster].spec
+    spec = load_workspace(root).clusters[cluster].spec
     printed = gangplan("cluster", "kueue-config", "-C", root, "--cluster", cluster).out
     settings = plain.load(printed)
     wanted = {name: settings[name] for name in ("fairSharing",)}

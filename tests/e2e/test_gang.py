@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from gangplan.pipeline.stages import Request, preview
+from gangplan.pipeline.render import preview
+from gangplan.pipeline.request import Request
 from gangplan.pipeline.worker import Run
 from gangplan.source import load_objects
 from tests import workspaces

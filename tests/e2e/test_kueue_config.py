@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from gangplan.workspace import load
+from gangplan.workspace import load_workspace
 from tests import plain
 from tests.e2e import story
 from tests.lab import build, fixtures, samples
@@ -46,7 +46,7 @@ def manager_says(text: str, folder: Path) -> str:
     return done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("cluster", sorted(load(story.ROOT)[0].clusters))
+@pytest.mark.parametrize("cluster", sorted(load_workspace(story.ROOT).clusters))
 def test_every_key_is_known(cluster: str, tmp_path: Path) -> None:
     text = printed(cluster)
     said = manager_says(text, tmp_path)
@@ -67,7 +67,9 @@ def subset(wanted: Any, found: Any) -> bool:
 
 
 def test_a_key_that_it_does_not_know_would_end_it(tmp_path: Path) -> None:
-    text = printed(sorted(load(story.ROOT)[0].clusters)[0]).replace("blockAdmission", "blocksAdmission")
+    text = printed(sorted(load_workspace(story.ROOT).clusters)[0]).replace(
+        "blockAdmission", "blocksAdmission"
+    )
     assert "unknown field" in manager_says(text, tmp_path)
 
 

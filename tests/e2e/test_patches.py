@@ -13,10 +13,11 @@ from typing import Any
 
 import pytest
 
-from gangplan.pipeline.stages import Request, Result, preview
+from gangplan.pipeline.render import preview
+from gangplan.pipeline.request import Request, Result
 from gangplan.pipeline.worker import Run
 from gangplan.source import load_objects
-from gangplan.workspace import load
+from gangplan.workspace import load_workspace
 from tests import plain, workspaces
 from tests.e2e import world
 from tests.e2e.story import JOBSET, ROLE
@@ -139,7 +140,7 @@ def site(found: tuple[Path, Result]) -> Iterator[Lab]:
     if profile.name != "new":
         pytest.skip("the patches are for the newest versions")
     fixtures.require(profile)
-    loaded, _ = load(root)
+    loaded = load_workspace(root)
     cluster = loaded.clusters["lab"].spec
     with Lab(profile) as lab:
         lab.add_nodes(world.nodes(cluster))

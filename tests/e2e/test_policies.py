@@ -15,7 +15,7 @@ from gangplan.policy.export import exported
 from gangplan.resolve.platform import resolve_platform
 from gangplan.validate.apiserver.schema import SchemaVersions
 from gangplan.validate.versions import versions_of
-from gangplan.workspace import load
+from gangplan.workspace import load_workspace
 from tests import plain
 from tests.e2e import story
 from tests.e2e.policies import ask, broken, case_check, crd_rules
@@ -47,7 +47,7 @@ def sample() -> Iterator[Sample]:
         pytest.skip(f"no sample cluster has the versions of profile {profile.name} ({profile.versions()})")
     with tempfile.TemporaryDirectory(prefix="gangplan-policies-") as folder:
         root = ask.workspace(Path(folder), name)
-        loaded, _ = load(root)
+        loaded = load_workspace(root)
         versions = versions_of(resolve_platform(loaded.clusters[name]))
         yield Sample(name, versions, exported(loaded, name), ask.random_objects(root, name))
 

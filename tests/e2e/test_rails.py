@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from gangplan.source import load_objects
-from gangplan.workspace import load
+from gangplan.workspace import load_workspace
 from tests.e2e import story, world
 from tests.e2e.drift import drift
 from tests.lab import fixtures
@@ -27,7 +27,7 @@ def test_a_run_with_four_rails_is_admitted_and_placed() -> None:
     fixtures.require(profile)
     if profile.name != "new":
         pytest.skip("the example is for the versions of profile new")
-    spec = load(EXAMPLE / "input")[0].clusters["lab"].spec
+    spec = load_workspace(EXAMPLE / "input").clusters["lab"].spec
     tree = EXAMPLE / "expected/lab"
     with Lab(profile) as lab:
         lab.add_nodes(world.nodes(spec))

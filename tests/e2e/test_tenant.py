@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from gangplan.pipeline.stages import Request, preview
+from gangplan.pipeline.render import preview
+from gangplan.pipeline.request import Request
 from gangplan.source import load_objects
 from tests.e2e.drift import drift
 from tests.lab.client import Answer, ApiError, poll

@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
-from gangplan.pipeline.stages import Request, preview
+from gangplan.pipeline.render import preview
+from gangplan.pipeline.request import Request
 from gangplan.policy.export import exported
 from gangplan.source import load_objects
-from gangplan.workspace import load
+from gangplan.workspace import load_workspace
 from tests import workspaces
 from tests.e2e.policies.server import Server
 from tests.lab.lab import Lab
@@ -70,7 +71,7 @@ def world(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]
         }
     )
     server = Server(lab.client)
-    server.install(exported(load(root)[0], "lab"))
+    server.install(exported(load_workspace(root), "lab"))
     try:
         yield World(server, [body for body in load_objects(text) if body["kind"] != "NetworkPolicy"], root)
     finally:

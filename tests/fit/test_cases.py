@@ -9,7 +9,8 @@ import pytest
 import yaml
 
 from gangplan.findings import Finding
-from gangplan.pipeline.stages import Request, Result, preview
+from gangplan.pipeline.render import preview
+from gangplan.pipeline.request import Request, Result
 from gangplan.report.plan import plan_document, plan_text
 from tests import plain, workspaces
 

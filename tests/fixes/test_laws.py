@@ -20,8 +20,9 @@ from gangplan.fixes import mend
 from gangplan.fixes.edits import apart, apply
 from gangplan.fixes.images import names
 from gangplan.objects import scalar
-from gangplan.pipeline.stages import Request, preview
-from gangplan.rulebook import policy_rule
+from gangplan.pipeline.render import preview
+from gangplan.pipeline.request import Request
+from gangplan.rulebook import Rulebook
 from gangplan.rules.model import Severity
 from gangplan.source import load
 from gangplan.spec.catalog import ImageCatalog
@@ -308,7 +309,7 @@ def test_a_fix_that_does_harm_is_refused_and_the_others_are_made() -> None:
 
 def test_the_fix_of_a_finding_does_not_tell_findings_apart() -> None:
     where = Fix(FILE, 1, 1, 1, 2, "x", "why")
-    plain = Finding(policy_rule("spec-value"), location(), "no")
+    plain = Finding(Rulebook().policy("spec-value"), location(), "no")
     fixable = replace(plain, fix=where)
     assert plain == fixable
     assert hash(plain) == hash(fixable)

@@ -17,7 +17,7 @@ from gangplan.model.site import ContainerBounds, Store, StoredSecret, Tenant
 from gangplan.model.version import parse_version
 from gangplan.objects import Body
 from gangplan.resolve import resolve_tenants
-from gangplan.workspace import load
+from gangplan.workspace import load_workspace
 from tests import plain, workspaces
 
 OPENSHIFT = 'kueue: "0.19.2", openshift: "4.21"'
@@ -32,7 +32,9 @@ def tenant(root: Path, **changes: Any) -> Tenant:
     """The tenant of the small workspace, with some of its values changed."""
     from dataclasses import replace
 
-    workspace, findings = load(root)
+    workspace = load_workspace(root)
+
+    findings = workspace.findings
     assert not findings
     (found,) = resolve_tenants(workspace, "lab")
     return replace(found, **changes)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from unittest import mock
 
-from gangplan.pipeline.stages import Request, preview
+from gangplan.pipeline.render import preview
+from gangplan.pipeline.request import Request
 from gangplan.validate import proofs
 from gangplan.validate.world import Run, World
 from tests.workspaces import CATALOG, CLUSTER, write

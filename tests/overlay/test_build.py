@@ -11,10 +11,12 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
+from gangplan.component import Component, load_component
 from gangplan.errors import UserError
 from gangplan.objects import Body, dump, dump_all
-from gangplan.overlay import Builder, Component, PatchError, load_component
-from gangplan.pipeline.stages import Request, preview
+from gangplan.overlay import Builder, PatchError
+from gangplan.pipeline.render import preview
+from gangplan.pipeline.request import Request
 from gangplan.rules.model import Severity
 from gangplan.tools.kustomize import require_engine
 from tests import plain, workspaces

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from gangplan.component.target import TargetError, parse_target
 from gangplan.objects import Body, dump_all
-from gangplan.overlay.target import TargetError, parse_target
 from gangplan.plan.names import PLACEHOLDER
 from gangplan.tools.kustomize import KustomizeEngine
 from tests import plain

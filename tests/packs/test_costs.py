@@ -9,14 +9,15 @@ import pytest
 
 from gangplan.cel.program import Program
 from gangplan.packs.cases import cases_in
-from gangplan.pipeline.stages import Request, preview
+from gangplan.pipeline.render import preview
+from gangplan.pipeline.request import Request
 from gangplan.policy.cases import bench_of, suites
 from gangplan.policy.checks import police_of
 from gangplan.source import load_objects
 from gangplan.validate.apiserver.policy import compiled
 from gangplan.validate.apiserver.policy.compiled import Compiled
 from gangplan.validate.apiserver.policy.evaluate import PER_CALL
-from gangplan.workspace import load
+from gangplan.workspace import Workspace, load_workspace
 from tests.packs.test_packs import NOWHERE, PACKS, workspace
 from tests.workspaces import SPEC, STOCK, TEAM, WIDE_CLUSTER, write
 
@@ -41,7 +42,7 @@ def test_costs_stay_far_below_the_budget(tmp_path: Path, monkeypatch: pytest.Mon
     result = preview(Request(root, engine="serial"))
     assert result.runs, result.findings
     bodies = [body for text in result.texts.values() for body in load_objects(text)]
-    workspace, _ = load(root)
+    workspace = load_workspace(root)
     bench = police_of(workspace, "lab", bodies).bench
     counted = [
         Compiled(replace(one.policy, written=replace(one.policy.written, is_shipped=False)), one.minor)
@@ -72,7 +73,7 @@ def test_costs_count_in_cases_and_nowhere_else(cases_first: bool) -> None:
     """Whoever asks first, in one process: what comes with gangplan is counted by its cases alone."""
 
     def cases() -> set[bool]:
-        suite = next(suite for suite in suites(NOWHERE) if suite.pack == "baseline")
+        suite = next(suite for suite in suites(Workspace(NOWHERE)) if suite.pack == "baseline")
         bench, _ = bench_of(suite, cases_in(suite.folder, suite.shown)[0][0])
         return {one.policy.written.is_shipped for one in bench.policies}
 

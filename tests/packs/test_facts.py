@@ -12,7 +12,7 @@ import pytest
 from gangplan.errors import Exit
 from gangplan.resolve.facts import facts
 from gangplan.resolve.scans import Scan, scan_results
-from gangplan.workspace import load
+from gangplan.workspace import load_workspace
 from tests.workspaces import CATALOG, CLUSTER, STOCK, TEAM, gangplan, write
 
 DIGEST = "sha256:" + "ab" * 32
@@ -31,7 +31,8 @@ expires: 2027-01-31
 
 def of(root: Path, **files: str) -> dict[str, str]:
     """The facts of the small workspace, with files replaced."""
-    workspace, findings = load(write(root, {**STOCK, **files}))
+    workspace = load_workspace(write(root, {**STOCK, **files}))
+    findings = workspace.findings
     assert not findings
     return facts(workspace, "lab")
 

@@ -15,9 +15,9 @@ from gangplan.packs.kinds import kind_of
 from gangplan.packs.model import Fact
 from gangplan.packs.read import shipped_folder, shipped_packs
 from gangplan.resolve.facts import facts
-from gangplan.rulebook import PACKS, rules
-from gangplan.waivers import policies_of
-from gangplan.workspace import load
+from gangplan.rulebook import PACKS, shipped
+from gangplan.rules.specs import WORKERS_OVER_LIMIT
+from gangplan.workspace import load_workspace
 from tests.workspaces import CLUSTER, REPOSITORY, STOCK, Outcome, gangplan, write
 
 API = "apiVersion: admissionregistration.k8s.io/v1\n"
@@ -191,9 +191,9 @@ def test_pages_of_own_packs_are_known(tmp_path: Path) -> None:
     root = workspace(tmp_path, "[ours]", files)
     outcome = gangplan("validate", "-C", root, "--today", "2026-07-01")
     assert ("policies/waivers/w.yaml:3:7", "waiver-not-allowed") in outcome.errors()
-    assert rules()["few"].is_own
-    assert not load(write(tmp_path / "other", STOCK))[1]
-    assert "few" not in rules(), "what is known is what was read last"
+    assert load_workspace(root).rulebook.rules["few"].is_own
+    assert "few" not in load_workspace(write(tmp_path / "other", STOCK)).rulebook.rules
+    assert "few" not in shipped()
 
 
 def test_a_waiver_of_a_rule_covers_own_policies_that_tell_the_same(tmp_path: Path) -> None:
@@ -201,8 +201,8 @@ def test_a_waiver_of_a_rule_covers_own_policies_that_tell_the_same(tmp_path: Pat
         "policies/ours/pack.yaml": pack("few", tail=", told_by: [workers-over-limit]"),
         "policies/ours/few.yaml": policy("few"),
     }
-    load(workspace(tmp_path, "[ours]", files))
-    assert "few" in policies_of("workers-over-limit")
+    rulebook = load_workspace(workspace(tmp_path, "[ours]", files)).rulebook
+    assert "few" in rulebook.policies_of(WORKERS_OVER_LIMIT)
 
 
 # Files that nobody reads
@@ -294,7 +294,7 @@ def test_kinds_of_shipped_parameters() -> None:
 
 
 def test_every_fact_is_listed(tmp_path: Path) -> None:
-    found = facts(load(write(tmp_path, STOCK))[0], "lab")
+    found = facts(load_workspace(write(tmp_path, STOCK)), "lab")
     assert set(found) == set(FACTS)
     for name, page in FACTS.items():
         assert page.kind != "truth" or found[name] in ("true", "false"), name

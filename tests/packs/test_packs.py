@@ -14,24 +14,25 @@ from typing import Any
 import pytest
 
 from gangplan.objects import dump_all
-from gangplan.packs.choose import chosen
-from gangplan.packs.objects import cluster_objects
-from gangplan.packs.read import PackFolder, find, names
+from gangplan.packs.own import Policies
+from gangplan.packs.read import PackFolder
 from gangplan.policy.cases import judge_cases, suites
 from gangplan.policy.checks import check_policies, police_of, policy_sources
+from gangplan.policy.choose import chosen
+from gangplan.policy.objects import cluster_objects
 from gangplan.resolve.facts import ENCRYPTING, REGIMES, facts
 from gangplan.rulebook import PACKS as FOLDER
-from gangplan.rulebook import built_in, rules
+from gangplan.rulebook import built_in, shipped
 from gangplan.source import load_objects
 from gangplan.validate.apiserver.policy.model import Written
 from gangplan.validate.apiserver.policy.read import read
 from gangplan.validate.apiserver.schema import SchemaVersions
 from gangplan.validate.podsecurity import _pod
-from gangplan.workspace import Workspace, load
+from gangplan.workspace import Workspace, load_workspace
 from tests.workspaces import CLUSTER, STOCK, gangplan, rendered, write
 
 NOWHERE = Path("/nonexistent")
-PACKS = names(NOWHERE)
+PACKS = Policies().names
 REQUIRED = {
     *("baseline", "restricted", "images", "labels", "lifecycle", "priorities", "network", "data"),
     *("residency", *REGIMES),
@@ -40,7 +41,7 @@ REQUIRED = {
 
 def pack(name: str) -> PackFolder:
     """A pack that comes with gangplan and has nothing wrong with it."""
-    folder, findings = find(NOWHERE, name)
+    folder, findings = Policies().find(name)
     assert not findings
     assert folder is not None
     return folder
@@ -95,10 +96,10 @@ def test_a_policy_fails_closed_and_says_what_it_saw(name: str, policy: str) -> N
 def test_a_page_names_rules_that_exist(name: str, policy: str) -> None:
     page = pack(name).pack.policies[policy]
     assert set(page.told_by) <= set(built_in())
-    assert rules()[policy].summary == page.title
+    assert shipped()[policy].summary == page.title
 
 
-@pytest.mark.parametrize("suite", suites(NOWHERE), ids=lambda suite: suite.pack)
+@pytest.mark.parametrize("suite", suites(Workspace(NOWHERE)), ids=lambda suite: suite.pack)
 def test_every_case_is_decided_as_it_says(suite: Any) -> None:
     """Verdict and message; the same cases go to a real API server in tests/e2e/test_policies.py."""
     count, wrong = judge_cases(suite, set(suite.policies))
@@ -117,7 +118,8 @@ def workspace(kubernetes: str = "1.34.4") -> Workspace:
     packs = f"policies: {{packs: [{', '.join(PACKS)}]}}\n"
     root = Path(_STOCK.name) / kubernetes
     text = CLUSTER.replace('"1.34.4"', f'"{kubernetes}"').replace("region:", f"{packs}region:")
-    loaded, findings = load(write(root, {**STOCK, "overlays/lab/cluster.yaml": text}))
+    loaded = load_workspace(write(root, {**STOCK, "overlays/lab/cluster.yaml": text}))
+    findings = loaded.findings
     assert not findings
     return loaded
 
@@ -175,7 +177,7 @@ def test_a_mark_of_a_waiver_is_guarded_wherever_bindings_heed_it(name: str) -> N
     folder = pack(name)
     assert {"waiver-granted"} <= {*folder.pack.policies, *folder.pack.uses} or "baseline" in folder.pack.needs
     file = workspace().clusters["lab"]
-    taken, _ = chosen(workspace().root, file, facts(workspace(), "lab"))
+    taken, _ = chosen(workspace().policies, file, facts(workspace(), "lab"))
     for source in cluster_objects(taken, "x"):
         if source.body["kind"] == "ValidatingAdmissionPolicyBinding":
             policy = source.body["spec"]["policyName"]
@@ -193,7 +195,7 @@ def test_regimes_that_ask_for_encryption() -> None:
 def test_a_regime_tightens_what_holds_for_all() -> None:
     """With other parameters a policy is bound a second time, for what bears the label alone."""
     file = workspace().clusters["lab"]
-    taken, _ = chosen(workspace().root, file, facts(workspace(), "lab"))
+    taken, _ = chosen(workspace().policies, file, facts(workspace(), "lab"))
     by_name = {one.name: one for one in taken}
     assert by_name["network-posture"].params["floor"] == "default"
     assert by_name["network-posture-hipaa"].params["floor"] == "restricted"
@@ -206,7 +208,7 @@ def test_a_regime_tightens_what_holds_for_all() -> None:
 def test_what_holds_for_all_is_not_bound_twice() -> None:
     """A regime that asks for what baseline asks already, with the same parameters, adds nothing."""
     file = workspace().clusters["lab"]
-    taken, _ = chosen(workspace().root, file, facts(workspace(), "lab"))
+    taken, _ = chosen(workspace().policies, file, facts(workspace(), "lab"))
     by_name = {one.name: one for one in taken}
     assert "host-path" in pack("hipaa").pack.uses
     assert "host-path" in by_name
@@ -251,7 +253,7 @@ def run_and_police() -> tuple[dict[str, Any], Any]:
     assert gangplan("render", "-C", home).code == 0
     bodies = [body for text in rendered(home).values() for body in load_objects(text)]
     (runtime,) = [body for body in bodies if body["kind"] == "TrainingRuntime"]
-    return runtime, police_of(load(home)[0], "lab", bodies)
+    return runtime, police_of(load_workspace(home), "lab", bodies)
 
 
 @pytest.mark.parametrize(("where", "what"), escapes(), ids=str)

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from gangplan.model.job import Job
-from gangplan.pipeline.stages import Request, preview
+from gangplan.pipeline.render import preview
+from gangplan.pipeline.request import Request
 from gangplan.plan.command import Final, final_command
 from gangplan.plan.problems import CommandProblem
 from tests import workspaces

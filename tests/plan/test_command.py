@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from gangplan.pipeline.stages import Request, Result, preview
+from gangplan.pipeline.render import preview
+from gangplan.pipeline.request import Request, Result
 from gangplan.rules.model import Severity
 from tests import workspaces
 

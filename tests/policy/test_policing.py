@@ -10,10 +10,10 @@ import pytest
 from gangplan.findings import Finding, Location
 from gangplan.policy.checks import Police, police_findings, police_of
 from gangplan.policy.export import settled
-from gangplan.rulebook import PACKS, policy_rule
+from gangplan.rulebook import PACKS, Rulebook
 from gangplan.rules.model import Severity
 from gangplan.trace import Trace
-from gangplan.workspace import load
+from gangplan.workspace import load_workspace
 from tests import plain
 from tests.workspaces import CLUSTER, STOCK, write
 
@@ -43,7 +43,8 @@ def pod(name: str = "p") -> dict[str, Any]:
 
 def police(root: Path, files: dict[str, str]) -> Police:
     """The policies of the small workspace with some files more."""
-    workspace, findings = load(write(root, {**STOCK, **files}))
+    workspace = load_workspace(write(root, {**STOCK, **files}))
+    findings = workspace.findings
     assert not findings
     labels = {"gangplan.dev/team": "nlp", "app.kubernetes.io/managed-by": "gangplan"}
     spaces = [{"name": name, "labels": labels} for name in ("nlp", "test")]
@@ -65,7 +66,7 @@ def test_a_policy_is_quiet_where_a_rule_told_the_cause(tmp_path: Path) -> None:
     body = plain.load(case)["object"]
 
     def told(*before: str) -> list[str]:
-        others = [Finding(policy_rule(rule), SPEC, "", "") for rule in before]
+        others = [Finding(Rulebook().policy(rule), SPEC, "", "") for rule in before]
         return [one.rule for one in police_findings(baseline, [body], tracer, others)]
 
     assert "host-namespaces" in told()

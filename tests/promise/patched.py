@@ -14,7 +14,8 @@ from typing import Any
 import yaml
 
 from gangplan.findings import Finding
-from gangplan.pipeline.stages import Request, preview
+from gangplan.pipeline.render import preview
+from gangplan.pipeline.request import Request
 from gangplan.source import load_objects
 from tests import workspaces
 

@@ -10,7 +10,8 @@ from unittest import mock
 import pytest
 
 from gangplan.pipeline import checks
-from gangplan.pipeline.stages import Request, preview
+from gangplan.pipeline.render import preview
+from gangplan.pipeline.request import Request
 from gangplan.validate.promise import kept
 from gangplan.validate.world import Run, World
 from tests import workspaces

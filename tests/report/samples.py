@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from gangplan.findings import Finding, Fix, Location, Waived
 from gangplan.report.model import Report
-from gangplan.rulebook import policy_rule
+from gangplan.rulebook import Rulebook
 from gangplan.rules.model import Severity
 
 WAIVER = Waived(Location("policies/waivers/legacy.yaml", 3, 1), "2027-01-31", "moves in spring", "platform")
@@ -37,7 +37,9 @@ def finding(
     help: str = "Write 32Gi.",
 ) -> Finding:
     """A finding."""
-    return Finding(policy_rule(rule), Location(file, line, 9 if line else 0), message, help, level=severity)
+    return Finding(
+        Rulebook().policy(rule), Location(file, line, 9 if line else 0), message, help, level=severity
+    )
 
 
 _PATCH = Location("overlays/lab/kustomization.yaml", 5, 3)
@@ -48,22 +50,22 @@ def all_kinds() -> tuple[Finding, ...]:
     """One of every kind: severities, an object, a whole file, waived, over, fixable."""
     where = Location("specs/nlp/filings.yaml", 8, 9)
     return (
-        Finding(policy_rule("spec-value"), where, "memory: '32GB' is not a quantity", "Write 32Gi.",
+        Finding(Rulebook().policy("spec-value"), where, "memory: '32GB' is not a quantity", "Write 32Gi.",
             fix=Fix(where.file, 8, 9, 8, 13, "32Gi", "GB is not a unit of Kubernetes"),
         ),
-        Finding(policy_rule("schema"), _PATCH, "unknown field 'sped'",
+        Finding(Rulebook().policy("schema"), _PATCH, "unknown field 'sped'",
             "Correct the patch.", "TrainJob/nlp/filings", "spec.sped",
         ),
-        Finding(policy_rule("schema"), _PATCH, "unknown field 'sped'",
+        Finding(Rulebook().policy("schema"), _PATCH, "unknown field 'sped'",
             "Correct the patch.", "TrainJob/nlp/notes", "spec.sped",
         ),
         finding("4 ranks share 2 GPUs on each worker", Severity.WARNING, "slots-not-gpus", line=9),
         finding("the run is kept as it was rendered", Severity.NOTE, "run-kept", line=1, help=""),
         finding("there is no image catalog", Severity.ERROR, "catalog-missing", "images/catalog.yaml", 0),
-        Finding(policy_rule("image-digest"), _NOTES, "the image has no digest",
+        Finding(Rulebook().policy("image-digest"), _NOTES, "the image has no digest",
             "Add one.", "TrainingRuntime/nlp/notes", "spec.template", WAIVER,
         ),
-        Finding(policy_rule("image-latest"), _NOTES, "the image is latest",
+        Finding(Rulebook().policy("image-latest"), _NOTES, "the image is latest",
             "Name one.", level=Severity.WARNING,
             waiver=Waived(WAIVER.where, "2026-01-31", "was short", "platform", is_over=True),
         ),
@@ -99,7 +101,7 @@ _WAIVERS = st.one_of(
 FINDINGS = st.lists(
     st.builds(
         Finding,
-        st.sampled_from(["spec-value", "schema", "image-digest", "quota-over-pool"]).map(policy_rule),
+        st.sampled_from(["spec-value", "schema", "image-digest", "quota-over-pool"]).map(Rulebook().policy),
         st.builds(Location, _FILES, st.integers(1, 99), st.integers(1, 99)),
         _TEXTS,
         _TEXTS,

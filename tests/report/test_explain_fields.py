@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from gangplan.errors import Exit
+from gangplan.policies import PACKS
 from gangplan.reference.fields import all_fields, lookup, rules_about
-from gangplan.reference.topics import kinds, packs
+from gangplan.reference.topics import kinds
 from gangplan.workspace import nearest
 from tests.workspaces import gangplan
 
@@ -109,8 +110,8 @@ def test_a_kind_or_a_pack(name: str, says: tuple[str, ...]) -> None:
 
 def test_every_kind_and_pack_is_known() -> None:
     assert set(kinds().values()) == {field.kind for field in FIELDS}
-    assert {"baseline", "hipaa", "sox"} < set(packs())
-    for name in [*kinds(), *packs()]:
+    assert {"baseline", "hipaa", "sox"} < set(PACKS)
+    for name in [*kinds(), *PACKS]:
         assert gangplan("explain", name).code == Exit.CLEAN
 
 

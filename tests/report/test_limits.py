@@ -20,7 +20,7 @@ from gangplan.report.json import findings_part
 from gangplan.report.junit import junit_report
 from gangplan.report.markdown import MOST_BYTES, markdown_report
 from gangplan.report.sarif import sarif_report
-from gangplan.rulebook import policy_rule
+from gangplan.rulebook import Rulebook
 from tests import workspaces
 from tests.report import readers
 from tests.report.samples import all_kinds, finding, report
@@ -118,9 +118,9 @@ def test_a_region_has_both_ends() -> None:
     cases = {
         (8, 9, 8, 10): finding("a"),
         (1, 1, 1, 1): finding("b", line=0),
-        (8, 9, 8, 13): Finding(policy_rule("spec-value"), where, "c", fix=fix),
-        (8, 9, 8, 10, 0): Finding(policy_rule("spec-value"), where, "d", fix=elsewhere),
-        (7, 1, 7, 1): Finding(policy_rule("spec-value"), Location(where.file, 7, 0), "e"),
+        (8, 9, 8, 13): Finding(Rulebook().policy("spec-value"), where, "c", fix=fix),
+        (8, 9, 8, 10, 0): Finding(Rulebook().policy("spec-value"), where, "d", fix=elsewhere),
+        (7, 1, 7, 1): Finding(Rulebook().policy("spec-value"), Location(where.file, 7, 0), "e"),
     }
     for ends, one in cases.items():
         (result,) = readers.sarif(sarif_report(report(one)))["results"]

@@ -11,7 +11,7 @@ from gangplan.findings import Finding, Location
 from gangplan.report.changes import changes
 from gangplan.report.model import checked_words, entries
 from gangplan.report.text import text_report
-from gangplan.rulebook import policy_rule
+from gangplan.rulebook import Rulebook
 from gangplan.rules.model import Severity
 from tests.report.samples import FINDINGS, WAIVER, all_kinds, finding, report
 
@@ -33,7 +33,7 @@ def test_a_fingerprint_stays_when_numbers_change() -> None:
     new = finding("run filings-9f8e7d6c wants 16 GPUs, the pool has 8")
     assert prints(old) == prints(new)
     assert prints(old) != prints(finding("run notes-1a2b3c4d wants 12 GPUs, the pool has 8"))
-    assert prints(old) != prints(replace(old, rule=policy_rule("schema")))
+    assert prints(old) != prints(replace(old, rule=Rulebook().policy("schema")))
     assert prints(old) != prints(replace(old, where=Location("specs/nlp/other.yaml", 8, 9)))
 
 
@@ -47,14 +47,18 @@ def test_one_change_may_resolve_many() -> None:
     at = Location("overlays/lab/kustomization.yaml", 5, 3)
     broken = [
         Finding(
-            policy_rule("schema"), at, "unknown field 'sped'", "Correct the patch.", f"TrainJob/nlp/{name}"
+            Rulebook().policy("schema"),
+            at,
+            "unknown field 'sped'",
+            "Correct the patch.",
+            f"TrainJob/nlp/{name}",
         )
         for name in "abcdefghijklmn"
     ]
     alike = [
         finding("too many", Severity.WARNING, "slots-not-gpus", f"specs/nlp/{name}.yaml") for name in "abc"
     ]
-    waived = [replace(one, waiver=WAIVER, rule=policy_rule("image-digest")) for one in alike]
+    waived = [replace(one, waiver=WAIVER, rule=Rulebook().policy("image-digest")) for one in alike]
     first, second = changes([*alike, *broken, *waived, finding("alone")])
     assert (first.words, first.places) == ("1 change resolves 14 findings", (at,))
     assert second.words == "the same change in 3 places resolves 3 findings"

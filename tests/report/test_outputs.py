@@ -98,7 +98,7 @@ def test_a_bad_output_ends_before_the_work(
     (root / "to-a").symlink_to("a")
     (root / "loop").symlink_to("loop")
     monkeypatch.chdir(root)
-    monkeypatch.setattr("gangplan.pipeline.stages.load", lambda root: 1 / 0)  # nothing may be read
+    monkeypatch.setattr("gangplan.pipeline.render.load_workspace", lambda root: 1 / 0)  # nothing may be read
     before = workspaces.tree(root)
     outcome = gangplan("validate", *(word for one in formats for word in ("--format", one)))
     assert outcome.code == Exit.INPUT

@@ -11,7 +11,7 @@ from gangplan.model import support
 from gangplan.resolve.compat import check_versions, either
 from gangplan.resolve.platform import resolve_platform
 from gangplan.validate.apiserver.schema import SchemaVersions, schema_for
-from gangplan.workspace import load
+from gangplan.workspace import load_workspace
 from tests import workspaces
 
 HEAD = """\
@@ -36,8 +36,9 @@ MIG_POOLS = GPU_POOLS.replace("count: 8}", "count: 7, resource: nvidia.com/mig-1
 def findings(root: Path, versions: str, rest: str = "", pools: str = POOLS) -> list[Finding]:
     """What is found in a cluster file with these versions."""
     workspaces.write(root, {"overlays/lab/cluster.yaml": HEAD % versions + pools + rest})
-    workspace, wrong = load(root)
-    assert wrong == []
+    workspace = load_workspace(root)
+    wrong = workspace.findings
+    assert not wrong
     cluster = workspace.clusters["lab"]
     return check_versions(cluster, resolve_platform(cluster))
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from gangplan.pipeline.stages import Request, Result, preview
+from gangplan.pipeline.render import preview
+from gangplan.pipeline.request import Request, Result
 from gangplan.rules.model import Severity
 from tests import workspaces
 

@@ -10,7 +10,8 @@ import pytest
 
 from gangplan.model.job import Job
 from gangplan.model.profiles import Profile
-from gangplan.pipeline.stages import Request, preview
+from gangplan.pipeline.render import preview
+from gangplan.pipeline.request import Request
 from gangplan.resolve.image import mirrored
 from gangplan.rules.model import Severity
 from gangplan.spec.cluster import Mirror

@@ -8,7 +8,7 @@ import pytest
 
 from gangplan import policies
 from gangplan.resolve.image import FIPS_PACK
-from gangplan.rulebook import rules
+from gangplan.rulebook import shipped
 from tests import plain, workspaces
 from tests.workspaces import gangplan
 
@@ -183,7 +183,7 @@ def test_a_capability_that_the_namespace_refuses_stays_refused(files: dict[str, 
     assert {one.rule for one in outcome.findings if one.severity == "error"} == {"pod-security"}
     helps = {one.help for one in outcome.findings if one.rule == "pod-security"}
     assert all("no waiver changes what a namespace enforces" in (help or "") for help in helps)
-    page = rules()["capabilities-added"]
+    page = shipped()["capabilities-added"]
     assert "given by waiver" not in page.why
     assert "whatever is waived" in " ".join(page.why.split())
 

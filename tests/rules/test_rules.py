@@ -13,12 +13,12 @@ import pytest
 from gangplan.commands.explain import explain
 from gangplan.errors import Exit
 from gangplan.reference.pages import pages
-from gangplan.rulebook import built_in, rules, topics
+from gangplan.rulebook import built_in, shipped, topics
 from gangplan.rules.model import ERROR, Rule
 from tests.rules.worlds import build
 from tests.workspaces import REPOSITORY, Outcome, gangplan
 
-RULES = rules()
+RULES = shipped()
 EXAMPLES = [rule for rule in RULES.values() if rule.example]
 
 

@@ -10,14 +10,15 @@ from typing import Any
 import pytest
 
 from gangplan.errors import Exit
-from gangplan.pipeline.stages import Request, preview
+from gangplan.pipeline.render import preview
+from gangplan.pipeline.request import Request
 from gangplan.resolve import resolve_site
 from gangplan.resolve.shares import capacity
 from gangplan.source import load_objects
 from gangplan.validate.agreement import judge_standing
 from gangplan.validate.apiserver.schema import SchemaVersions
 from gangplan.validate.gate import judge
-from gangplan.workspace import load
+from gangplan.workspace import load_workspace
 from tests import plain
 from tests.standing.base import workspace
 from tests.workspaces import gangplan, write
@@ -36,7 +37,7 @@ def standing(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[Body], Any]
     result = preview(Request(root))
     assert not result.has_errors
     texts = [text for path, text in sorted(result.texts.items()) if "/runs/" not in path]
-    loaded, _ = load(root)
+    loaded = load_workspace(root)
     pools = loaded.clusters["lab"].spec.node_pools
     offered = {flavor.name: capacity(pools[flavor.pool]) for flavor in resolve_site(loaded, "lab").flavors}
     return [body for text in texts for body in load_objects(text)], offered

@@ -18,9 +18,10 @@ from typing import Any, Union, get_args, get_origin
 import yaml
 from pydantic import BaseModel
 
-from gangplan.pipeline.stages import Request
+from gangplan.pipeline.request import Request
 from gangplan.provenance.lines import Rendered, runs_of, standing_on
 from gangplan.trace import Trace
+from gangplan.workspace import load_workspace
 
 Path = tuple[str | int, ...]
 NAMES = ("name", "mountPath", "key", "nodeLabel")
@@ -185,15 +186,17 @@ def rendered(
     request = Request(root, clusters=clusters)
     file = change.file if change else ""
     if file.startswith("specs/") and not file.endswith("/team.yaml"):
-        runs, findings = runs_of(Request(root, specs=(str(root / file),)))
+        runs, findings = runs_of(load_workspace(root), Request(root, specs=(str(root / file),)))
         return None if _has_errors(findings) else runs
-    runs, findings = runs_of(Request(root, clusters=clusters, teams=(team,) if team else ()))
+    runs, findings = runs_of(
+        load_workspace(root), Request(root, clusters=clusters, teams=(team,) if team else ())
+    )
     if _has_errors(findings):
         return None
     found += runs
     if not file.startswith("images/"):
         for cluster in clusters:
-            standing, findings = standing_on(request, cluster)
+            standing, findings = standing_on(load_workspace(root), request, cluster)
             if _has_errors(findings):
                 return None
             found += standing

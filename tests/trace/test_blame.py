@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from gangplan.pipeline.stages import Request, preview
+from gangplan.pipeline.render import preview
+from gangplan.pipeline.request import Request
 from tests.standing import base
 from tests.workspaces import write
 

@@ -11,7 +11,8 @@ import pytest
 import yaml
 
 from gangplan.findings import Finding
-from gangplan.pipeline.stages import Request, preview
+from gangplan.pipeline.render import preview
+from gangplan.pipeline.request import Request
 from gangplan.rules.model import Severity
 from tests import plain
 from tests.trace import mutations, worlds

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from gangplan.findings import Finding
-from gangplan.pipeline.stages import Request, preview
+from gangplan.pipeline.render import preview
+from gangplan.pipeline.request import Request
 from gangplan.rules.model import Severity
 from tests.workspaces import sample
 

@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 
 from gangplan.errors import Exit
-from gangplan.pipeline.stages import Request
+from gangplan.pipeline.request import Request
 from gangplan.plan.names import PLACEHOLDER
 from gangplan.provenance.lines import Rendered, runs_of, standing_on
 from gangplan.provenance.lookup import Answer, ask, place_in
 from gangplan.source.lines import lines_of, paths_at
 from gangplan.trace.files import at
-from gangplan.workspace import RENDERED
+from gangplan.workspace import RENDERED, load_workspace
 from tests import plain
 from tests.trace.worlds import everything
 from tests.workspaces import gangplan, render
@@ -34,8 +34,8 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def files(root: Path) -> list[Rendered]:
     """All of its rendered files with their traces."""
-    runs, found = runs_of(Request(root))
-    standing, more = standing_on(Request(root), "lab")
+    runs, found = runs_of(load_workspace(root), Request(root))
+    standing, more = standing_on(load_workspace(root), Request(root), "lab")
     assert not any(one.is_error for one in (*found, *more))
     return [*runs, *standing]
 

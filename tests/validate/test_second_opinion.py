@@ -11,13 +11,14 @@ from pathlib import Path
 import pytest
 
 from gangplan.errors import Exit
+from gangplan.pipeline.render import rendered_aside
+from gangplan.pipeline.request import Request
 from gangplan.pipeline.second_opinion import second_opinion
-from gangplan.pipeline.stages import Request, rendered_aside
 from gangplan.resolve.platform import resolve_platform
 from gangplan.tools.kubeconform import Kubeconform
 from gangplan.validate.apiserver.schema import SchemaVersions, materialise
 from gangplan.validate.versions import versions_of
-from gangplan.workspace import load
+from gangplan.workspace import load_workspace
 from tests.rules.test_rules import EXAMPLES as RULES
 from tests.rules.worlds import put
 from tests.test_examples import EXAMPLES
@@ -29,7 +30,7 @@ Files = dict[SchemaVersions, dict[bytes, str]]
 
 def _take(found: Files, root: Path, tree: Path, name: str) -> None:
     """Sort the files of a rendered tree by the versions of their cluster, each text once."""
-    clusters = load(root)[0].clusters
+    clusters = load_workspace(root).clusters
     for folder in (path for path in tree.iterdir() if path.is_dir()):
         texts = found.setdefault(versions_of(resolve_platform(clusters[folder.name])), {})
         for path in sorted(folder.rglob("*.yaml")):
@@ -79,7 +80,7 @@ def test_what_it_finds_is_told_at_the_spec(root: Path, real_kubeconform: Kubecon
     text = run.read_text()
     assert "  activeDeadlineSeconds: 86400\n" in text
     run.write_text(text.replace("Seconds: 86400\n", "Seconds: soon\n"))
-    label, (finding,) = second_opinion(root, root / "rendered")
+    label, (finding,) = second_opinion(load_workspace(root), root / "rendered")
     assert label == real_kubeconform.label
     assert (finding.rule, finding.where.file, finding.path) == (
         "kubeconform",

@@ -13,10 +13,10 @@ from gangplan.errors import Exit
 from gangplan.findings import Finding, Location, Waived, in_order, worst
 from gangplan.model.quantity import parse_memory
 from gangplan.resolve.waiver_checks import known_policies
-from gangplan.rulebook import policy_rule, rules, topic_of
+from gangplan.rulebook import Rulebook, shipped, topic_of
 from gangplan.rules.model import Severity
 from gangplan.spec.waiver_files import load_waivers
-from gangplan.waivers import Subject, excuse, is_policy, marks, unmarked
+from gangplan.waivers import Subject, excuse, marks, unmarked
 from tests import plain, workspaces
 from tests.workspaces import Outcome, gangplan, write
 
@@ -181,14 +181,14 @@ def test_a_platform_file(root: Path) -> None:
 
 def test_only_few_rules_can_be_waived() -> None:
     """A waiver must not hide a run that cannot work: nothing of these topics, and no schema."""
-    waivable = {name for name, page in rules().items() if page.may_be_waived}
+    waivable = {page for page in shipped().values() if page.may_be_waived}
     assert "schema" not in waivable
     assert "never-admitted" not in waivable
     assert not {
-        name for name in waivable if topic_of(rules()[name]) in ("core", "nodes", "admission", "objects")
+        name for name in waivable if topic_of(shipped()[name]) in ("core", "nodes", "admission", "objects")
     }
-    assert 10 <= len([name for name in waivable if not is_policy(name)]) <= 40
-    assert not rules()["waiver-granted"].may_be_waived, "or a label by hand would waive the guard of labels"
+    assert 10 <= len([name for name in waivable if not name.is_policy]) <= 40
+    assert not shipped()["waiver-granted"].may_be_waived, "or a label by hand would waive the guard of labels"
 
 
 @pytest.mark.parametrize(
@@ -387,9 +387,9 @@ def test_policies_are_judged_without_the_marks() -> None:
 def test_a_policy_finding_is_excused_by_its_name(tmp_path: Path) -> None:
     waived(tmp_path, waiver("own-policy", scope={"team": "nlp"}, limit={"memory": "64Gi"}))
     findings: list[Finding] = []
-    waivers = load_waivers(tmp_path, findings)
+    waivers = load_waivers(tmp_path, Rulebook(), findings)
     assert not findings
-    found = Finding(policy_rule("own-policy"), Location("specs/nlp/a.yaml", 1, 1), "no")
+    found = Finding(Rulebook().policy("own-policy"), Location("specs/nlp/a.yaml", 1, 1), "no")
     small = Subject("lab", "nlp", "a", {"memory": parse_memory("64Gi")})
     large = Subject("lab", "nlp", "a", {"memory": parse_memory("65Gi")})
     assert [one.counts for one in excuse([found], waivers, small)] == [False]
@@ -400,9 +400,11 @@ def test_a_policy_finding_is_excused_by_its_name(tmp_path: Path) -> None:
 
 def test_order_and_worst() -> None:
     where = Location("specs/nlp/a.yaml", 1, 1)
-    live = Finding(policy_rule("schema"), where, "no")
-    quiet = Finding(policy_rule("schema"), where, "no", waiver=Waived(where, "2027-01-31", "r", "a"))
-    over = Finding(policy_rule("schema"), where, "no", waiver=Waived(where, "2020-01-31", "r", "a", True))
+    live = Finding(Rulebook().policy("schema"), where, "no")
+    quiet = Finding(Rulebook().policy("schema"), where, "no", waiver=Waived(where, "2027-01-31", "r", "a"))
+    over = Finding(
+        Rulebook().policy("schema"), where, "no", waiver=Waived(where, "2020-01-31", "r", "a", True)
+    )
     assert in_order([quiet, live, quiet]) == [live, quiet]
     assert [worst([one]) for one in (live, quiet, over)] == [Severity.ERROR, None, Severity.ERROR]
 
@@ -468,16 +470,15 @@ patches:
 
 def test_every_binding_leaves_waived_objects_alone(root: Path) -> None:
     """But for policies that nobody can waive."""
-    from gangplan.packs.choose import chosen
-    from gangplan.packs.objects import cluster_objects
-    from gangplan.packs.read import names
+    from gangplan.policy.choose import chosen
+    from gangplan.policy.objects import cluster_objects
     from gangplan.resolve.facts import facts
-    from gangplan.workspace import load
+    from gangplan.workspace import load_workspace
 
-    packs = ", ".join(sorted(names(root)))
+    packs = ", ".join(load_workspace(root).policies.names)
     write(root, {"overlays/lab/cluster.yaml": workspaces.CLUSTER + f"policies: {{packs: [{packs}]}}\n"})
-    workspace, _ = load(root)
-    taken, wrong = chosen(root, workspace.clusters["lab"], facts(workspace, "lab"))
+    workspace = load_workspace(root)
+    taken, wrong = chosen(workspace.policies, workspace.clusters["lab"], facts(workspace, "lab"))
     assert not wrong
     found = [source.body for source in cluster_objects(taken, "cluster.yaml")]
     bindings = [body for body in found if body["kind"] == "ValidatingAdmissionPolicyBinding"]
@@ -486,4 +487,4 @@ def test_every_binding_leaves_waived_objects_alone(root: Path) -> None:
         policy = body["spec"]["policyName"]
         asked = body["spec"]["matchResources"].get("objectSelector", {}).get("matchExpressions", [])
         mark = {"key": f"gangplan.dev/waived-{policy}", "operator": "DoesNotExist"}
-        assert (mark in asked) == rules()[policy].may_be_waived
+        assert (mark in asked) == shipped()[policy].may_be_waived

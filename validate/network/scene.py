@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 from gangplan.validate.apiserver.forms import range_of
 from gangplan.validate.network.labels import ANYTHING, Labels, one_of
@@ -149,15 +150,9 @@ class Scene:
             yield Need(one, self.dns, self.dns_ports, "DNS")
 
 
-_standing: list[Standing] = []
-_KEPT = 8
-
-
+@lru_cache(maxsize=8)
 def standing_of(world: World) -> Standing:
     """The policies and namespaces of a world, read once per world."""
-    for known in _standing:
-        if known.world is world:
-            return known
     policies: dict[str, tuple[Policy, ...]] = {}
     for body in world.of_kind("NetworkPolicy"):
         one = policy(body)
@@ -165,9 +160,7 @@ def standing_of(world: World) -> Standing:
     homes = {
         body["metadata"]["name"]: body["metadata"].get("labels") or {} for body in world.of_kind("Namespace")
     }
-    found = Standing(world, policies, homes)
-    _standing[:] = [found, *_standing[: _KEPT - 1]]
-    return found
+    return Standing(world, policies, homes)
 
 
 def scene_of(world: World, run: Run) -> Scene | None:

@@ -10,10 +10,11 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from gangplan.pipeline.stages import Request, preview
+from gangplan.pipeline.render import preview
+from gangplan.pipeline.request import Request
 from gangplan.source import load_objects
 from gangplan.validate.world import world_of
-from gangplan.workspace import load
+from gangplan.workspace import load_workspace
 from tests import workspaces
 from tests.e2e.admission import mistakes
 from tests.e2e.admission.changes import EDIT_WITH, EDITS
@@ -151,7 +152,7 @@ def _rendered(
             result = preview(Request(root, engine="serial"))
         if not result.texts:
             return None
-        spec = load(root)[0].clusters[name].spec
+        spec = load_workspace(root).clusters[name].spec
     bodies = {path: _own(name, text) for path, text in sorted(result.texts.items())}
     runs = {run.path: run for run in result.runs}
     standing = [body for path, some in bodies.items() if path not in runs for body in some]

@@ -14,7 +14,8 @@ from typing import Any
 
 import yaml
 
-from gangplan.pipeline.stages import Request, Result, preview
+from gangplan.pipeline.render import preview
+from gangplan.pipeline.request import Request, Result
 from gangplan.source import load_objects
 from tests import plain
 from tests.e2e.story import ROOT, cluster_of

@@ -12,7 +12,8 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from gangplan.pipeline.stages import Request, preview
+from gangplan.pipeline.render import preview
+from gangplan.pipeline.request import Request
 from gangplan.policy.export import exported
 from gangplan.resolve.platform import resolve_platform
 from gangplan.source import load_objects
@@ -21,7 +22,7 @@ from gangplan.validate.apiserver.policy.judge import Bench, namespaces_of
 from gangplan.validate.apiserver.policy.model import Written
 from gangplan.validate.apiserver.policy.read import read
 from gangplan.validate.versions import versions_of
-from gangplan.workspace import load
+from gangplan.workspace import load_workspace
 from tests.e2e.policies.mutations import mutated
 from tests.e2e.policies.server import Server, same, softened
 from tests.lab.client import ApiError, Client
@@ -73,7 +74,7 @@ def ask(
     result, random, server = Result(), Random(seed), Server(client)
     with tempfile.TemporaryDirectory(prefix="gangplan-policies-") as folder:
         root = workspace(Path(folder), cluster)
-        loaded, _ = load(root)
+        loaded = load_workspace(root)
         versions = versions_of(resolve_platform(loaded.clusters[cluster]))
         judges = [softened(body) for body in exported(loaded, cluster)]
         objects = random_objects(root, cluster)

@@ -10,7 +10,7 @@ from gangplan.policy.cases import VERSIONS
 from gangplan.policy.export import exported
 from gangplan.resolve.platform import resolve_platform
 from gangplan.validate.versions import versions_of
-from gangplan.workspace import load
+from gangplan.workspace import load_workspace
 from tests.e2e import story
 from tests.e2e.policies import ask, broken, case_check, crd_rules
 from tests.lab.client import Client
@@ -36,7 +36,7 @@ def run(
     objects = ask.ask(client, cluster, seed, count, say)
     with tempfile.TemporaryDirectory(prefix="gangplan-policies-") as folder:
         root = ask.workspace(Path(folder), cluster)
-        loaded, _ = load(root)
+        loaded = load_workspace(root)
         versions = versions_of(resolve_platform(loaded.clusters[cluster]))
         judges, bodies = exported(loaded, cluster), ask.random_objects(root, cluster)
     admission = [body for body in judges if body["apiVersion"].startswith("admissionregistration")]

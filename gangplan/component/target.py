@@ -14,8 +14,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from gangplan.model.job import HASH_LENGTH, PLACEHOLDER
 from gangplan.objects import Body
-from gangplan.plan.names import HASH_LENGTH, PLACEHOLDER
 from gangplan.re2 import PatternError, Search, UnknownScriptError, compiled
 
 # What stands for the hash of a run while targets are compared.

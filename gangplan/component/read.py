@@ -11,14 +11,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path as FilePath
 
+from gangplan.component.operations import Operation, Text, place_in, problem_of
+from gangplan.component.target import Target, TargetError, parse_target
 from gangplan.findings import Finding, Location
 from gangplan.objects import Body
-from gangplan.overlay.operations import Operation, Text, place_in, problem_of
-from gangplan.overlay.target import Target, TargetError, parse_target
 from gangplan.rules.objects import OVERLAY_KIND, OVERLAY_NO_MATCH, OVERLAY_PATCH, OVERLAY_TRANSFORMER
 from gangplan.source import Document, Path, load, load_file
-from gangplan.workspace import OVERLAYS
 
+OVERLAYS = "overlays"
 API_VERSION, KIND = "kustomize.config.k8s.io/v1alpha1", "Component"
 _KNOWN = {"apiVersion", "kind", "patches"}
 # Operations whose outcome hangs on what stands in the object, beyond the keys on their own path.

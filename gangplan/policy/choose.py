@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from gangplan.findings import Finding
@@ -12,7 +11,8 @@ from gangplan.packs.checks import wrong_kind
 from gangplan.packs.facts import FACTS
 from gangplan.packs.kinds import misfit
 from gangplan.packs.model import Fact, PackPolicy, Params
-from gangplan.packs.read import PackFolder, Source, find, names
+from gangplan.packs.own import Policies
+from gangplan.packs.read import PackFolder, Source
 from gangplan.policies import PACKS
 from gangplan.rules.policy import POLICY_UNKNOWN
 from gangplan.workspace import ClusterFile, nearest
@@ -36,10 +36,12 @@ class Chosen:
     origins: Mapping[str, Fact | tuple[str, ...]] = field(default_factory=dict)
 
 
-def chosen(root: Path, cluster: ClusterFile, facts: Mapping[str, str]) -> tuple[list[Chosen], list[Finding]]:
+def chosen(
+    policies: Policies, cluster: ClusterFile, facts: Mapping[str, str]
+) -> tuple[list[Chosen], list[Finding]]:
     """The policies of a cluster in the order of their names, and what its file says that no pack has."""
-    folders, findings = _folders(root, cluster)
-    choice = _Choice(root, cluster, facts, {folder.name: folder for folder in folders})
+    folders, findings = _folders(policies, cluster)
+    choice = _Choice(policies, cluster, facts, {folder.name: folder for folder in folders})
     found: dict[str, Chosen] = {}
     # Packs of all teams first; of these gangplan's own, so that no other takes their place.
     for folder in sorted(folders, key=lambda one: (bool(one.pack.label), one.name not in PACKS)):
@@ -49,7 +51,7 @@ def chosen(root: Path, cluster: ClusterFile, facts: Mapping[str, str]) -> tuple[
     return [found[name] for name in sorted(found)], [*findings, *_unknown(cluster, on, found)]
 
 
-def _folders(root: Path, cluster: ClusterFile) -> tuple[list[PackFolder], list[Finding]]:
+def _folders(policies: Policies, cluster: ClusterFile) -> tuple[list[PackFolder], list[Finding]]:
     """The packs that a cluster names, and those they need."""
     found: dict[str, PackFolder] = {}
     findings: list[Finding] = []
@@ -60,14 +62,17 @@ def _folders(root: Path, cluster: ClusterFile) -> tuple[list[PackFolder], list[F
         name, path = todo.pop(0)
         if name in found:
             continue
-        folder, wrong = find(root, name)
+        folder, wrong = policies.find(name)
         findings += wrong
         if folder is None:
             if path and not wrong:
                 where = cluster.document.where(path)
                 findings.append(
                     Finding(
-                        POLICY_UNKNOWN, where, f"there is no policy pack '{name}'", nearest(name, names(root))
+                        POLICY_UNKNOWN,
+                        where,
+                        f"there is no policy pack '{name}'",
+                        nearest(name, policies.names),
                     )
                 )
             continue
@@ -80,7 +85,7 @@ def _folders(root: Path, cluster: ClusterFile) -> tuple[list[PackFolder], list[F
 class _Choice:
     """What one cluster chooses from."""
 
-    root: Path
+    policies: Policies
     cluster: ClusterFile
     facts: Mapping[str, str]
     folders: Mapping[str, PackFolder]
@@ -124,8 +129,8 @@ class _Choice:
         for folder in self.folders.values():
             if name in folder.policies:
                 return folder
-        for pack in names(self.root):
-            other, _ = find(self.root, pack)
+        for pack in self.policies.names:
+            other, _ = self.policies.find(pack)
             if other is not None and name in other.policies:
                 return other
         return None

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from gangplan.objects import ADMISSION, BINDING
-from gangplan.packs.choose import Chosen
 from gangplan.packs.read import Source
+from gangplan.policy.choose import Chosen
 from gangplan.waivers import MARK
 
 Body = dict[str, Any]

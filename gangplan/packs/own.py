@@ -1,0 +1,88 @@
+"""What stands in a workspace's policies/: packs of its own, and objects that hold on every cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from gangplan import policies as shipped
+from gangplan.findings import Finding
+from gangplan.packs.read import (
+    POLICIES,
+    PackFolder,
+    Source,
+    body_of,
+    own_files,
+    own_names,
+    read_pack,
+    shipped_pack,
+)
+from gangplan.rules.policy import POLICY_INVALID
+from gangplan.source import Document, load_several
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Policies:
+    """A workspace's policies: its packs with what is wrong with each, and its objects outside packs.
+
+    The packs that come with gangplan are always there; a folder of the workspace never takes the place of one
+    (checks.py tells it).
+    """
+
+    own: Mapping[str, tuple[PackFolder | None, Sequence[Finding]]] = field(default_factory=dict)
+    sources: tuple[Source, ...] = ()
+    findings: tuple[Finding, ...] = ()  # about the files of `sources`
+
+    @property
+    def names(self) -> list[str]:
+        """The packs that the workspace can name, sorted."""
+        return sorted({*shipped.PACKS, *self.own})
+
+    def find(self, name: str) -> tuple[PackFolder | None, Sequence[Finding]]:
+        """A pack by name, or what is wrong with it; neither when there is none."""
+        return shipped_pack(name) if name in shipped.PACKS else self.own.get(name, (None, ()))
+
+
+def load_policies(root: Path) -> Policies:
+    """Everything in policies/ but the waivers."""
+    own = {name: read_pack(root / POLICIES / name) for name in own_names(root)}
+    sources: list[Source] = []
+    findings: list[Finding] = []
+    for path in own_files(root):
+        read, wrong = _objects(path.read_bytes(), f"{POLICIES}/{path.name}")
+        sources += read
+        findings += wrong
+    return Policies(own, tuple(sources), tuple(findings))
+
+
+def _objects(data: bytes, name: str) -> tuple[list[Source], list[Finding]]:
+    """The objects of one file."""
+    documents, findings = load_several(data, name)
+    sources: list[Source] = []
+    for document in documents:
+        shapeless = _shapeless(document)
+        findings = [*findings, *shapeless]
+        if not shapeless:
+            sources.append(Source(body_of(document), document, name))
+    return sources, findings
+
+
+def _shapeless(document: Document) -> list[Finding]:
+    """Why a document is no object at all: a finding, or none."""
+    body = body_of(document)
+    metadata = body.get("metadata")
+    path: tuple[str, ...] = ()
+    missing = [name for name in ("apiVersion", "kind") if not isinstance(body.get(name), str)]
+    if missing:
+        path, message = (missing[0],), f"the document is no object of Kubernetes: it has no {missing[0]}"
+    elif not isinstance(metadata, dict) or not isinstance(metadata.get("name"), str):
+        path, message = ("metadata", "name"), f"the {body['kind']} has no metadata.name"
+    elif not isinstance(metadata.get("labels") or {}, dict):
+        path, message = ("metadata", "labels"), "metadata.labels is a mapping"
+    elif not isinstance(metadata.get("namespace") or "", str):
+        path, message = ("metadata", "namespace"), "metadata.namespace is a text"
+    else:
+        return []
+    help = "Write the object as kubectl would apply it, or remove the document."
+    return [Finding(POLICY_INVALID, document.where(path), message, help)]
