@@ -7,10 +7,10 @@ import sys
 from pathlib import Path
 
 from gangplan.commands.common import exit_code, print_findings
-from gangplan.commands.now import against
 from gangplan.commands.reports import repository_folder
 from gangplan.errors import Exit, UserError
 from gangplan.findings import in_order
+from gangplan.pipeline.now import against
 from gangplan.pipeline.render import preview
 from gangplan.pipeline.request import Request
 from gangplan.report.json import findings_part

@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from gangplan.commands.common import exit_code, print_findings
-from gangplan.commands.standing import built_world
 from gangplan.errors import Exit, UserError
 from gangplan.kueue.model import Run
 from gangplan.pipeline import worker
 from gangplan.pipeline.render import preview
 from gangplan.pipeline.request import Request, Result
+from gangplan.pipeline.standing import built_world
 from gangplan.report.simulate import simulate_document, simulate_text
 from gangplan.resolve.platform import resolve_platform
 from gangplan.simulate import run_of, simulate

@@ -7,12 +7,13 @@ import sys
 from collections.abc import Sequence
 
 from gangplan.commands.common import exit_code, plural
-from gangplan.commands.fix import Fixing, fix_files, with_image_fixes
+from gangplan.commands.fix import Fixing, fix_files
 from gangplan.commands.reports import outputs, publish, repository_folder
 from gangplan.commands.since import add_since, check_base
 from gangplan.errors import Exit, UserError
 from gangplan.findings import in_order
 from gangplan.pipeline.base import tree_of
+from gangplan.pipeline.mending import with_image_fixes
 from gangplan.pipeline.render import rendered_aside, strangers
 from gangplan.pipeline.request import Request, Result
 from gangplan.pipeline.second_opinion import second_opinion

@@ -3,29 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any
 
 from gangplan.model.amounts import bare, say
 from gangplan.model.quantity import Quantity, parse
-from gangplan.validate.kueue import Verdict
+from gangplan.pipeline.now import Now
 
 # Kueue's own sentence (flavorassigner.go, v0.15.2 to v0.19.2).
 MORE = re.compile(r"insufficient unused quota for (\S+) in flavor (\S+), (\S+) more needed")
 WORDS = {"admit": "admitted now", "queue": "waits", "never": "never admitted"}
-
-
-@dataclass(frozen=True, slots=True)
-class Now:
-    """One run now. `givers` are queues that would have to give back what is its own; `left` is what its queue
-    has left of its own quota, by flavor and resource."""
-
-    name: str
-    run: str
-    verdict: Verdict
-    givers: tuple[str, ...]
-    left: Mapping[tuple[str, str], Quantity]
 
 
 def now_text(snapshot: str, runs: Sequence[Now]) -> str:

@@ -3,40 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from gangplan.model.amounts import bare
-from gangplan.model.quantity import ZERO, Quantity
+from gangplan.model.quantity import ZERO
+from gangplan.pipeline.quota import Holding, Row, percent
 
 SHAPE = 1
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One team in one pool, in the pool's measure (GPUs, else CPU). `used` is None without a snapshot."""
-
-    team: str
-    pool: str
-    resource: str
-    quota: Quantity
-    most: Quantity
-    used: Quantity | None
-
-
-@dataclass(frozen=True, slots=True)
-class Holding:
-    """One cluster: its rows by team, the capacity of each pool, what cohorts keep by resource."""
-
-    cluster: str
-    rows: Sequence[Row]
-    pools: dict[str, tuple[str, Quantity]]
-    reserves: dict[str, Quantity] = field(default_factory=dict)
-
-
-def percent(used: Quantity, whole: Quantity) -> int:
-    """Used of the whole in percent, rounded to the nearest."""
-    return round(100 * used.nano / whole.nano) if whole else 0
 
 
 def quota_text(holding: Holding) -> str:

@@ -1,26 +1,39 @@
-"""Runs against a snapshot of what is in use: admitted now, or waiting, and for what (`gangplan plan --usage`)."""
+"""Runs against a snapshot of what is in use (`plan --usage`): admitted now, or waiting, and for what."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 
-from gangplan.commands.quota import holding_of, nearly_used
-from gangplan.commands.standing import built_world
 from gangplan.errors import UserError
 from gangplan.findings import Finding
 from gangplan.kueue.model import NEVER, Key, Queue
 from gangplan.kueue.units import NANO
 from gangplan.model.quantity import Quantity
 from gangplan.model.usage import read_usage
+from gangplan.pipeline.quota import holding_of, nearly_used
 from gangplan.pipeline.request import Request, Result
-from gangplan.report.now import Now
+from gangplan.pipeline.standing import built_world
 from gangplan.resolve import resolve_site
 from gangplan.source import load_objects
 from gangplan.validate.kueue import Usage, Verdict, judge
 from gangplan.validate.kueue.members import members
 from gangplan.validate.kueue.standing import read
 from gangplan.validate.world import World
+
+
+@dataclass(frozen=True, slots=True)
+class Now:
+    """One run now. `givers` are queues that would have to give back what is its own; `left` is what its queue
+    has left of its own quota, by flavor and resource."""
+
+    name: str
+    run: str
+    verdict: Verdict
+    givers: tuple[str, ...]
+    left: Mapping[tuple[str, str], Quantity]
 
 
 def against(request: Request, result: Result, snapshot: Path) -> tuple[list[Now], list[Finding]]:

@@ -15,7 +15,7 @@ from gangplan.validate.world import World, world_of
 def built_world(request: Request, cluster: str, result: Result) -> World:
     """The platform and all tenants of a cluster as built, and its nodes.
 
-    `result` is the preview of the request; where that was of some specs or teams, everything is rendered again.
+    `result` is the preview of the request; where that was of some specs or teams, all is rendered again.
     """
     is_part = bool(request.specs or request.teams)
     whole = (

@@ -1,0 +1,113 @@
+"""CRDs as a cluster or a chart has them in; what `schema import` puts into a workspace out."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from gangplan.cel.errors import CompileError
+from gangplan.errors import ToolError, UserError
+from gangplan.findings import Location
+from gangplan.source import Limits, ManifestError, load_objects, load_several
+from gangplan.source import Path as Steps
+from gangplan.validate.apiserver.crdrules.imported import schema_rules
+from gangplan.validate.apiserver.crdrules.manifest import problem
+from gangplan.validate.apiserver.crdrules.registry import stored
+
+# CRDs are larger and deeper than what people write.
+_LIMITS = Limits(1 << 26, 180, 1 << 24)
+
+
+def put_crd(root: Path, path: Path, crd: dict[str, Any]) -> str:
+    """Put a CRD in its place, and return that. UserError: a link leads out of the workspace; ToolError: the
+    machine refuses."""
+    file = path.relative_to(root).as_posix()
+    if not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(root)):
+        raise UserError(f"{file} would be written outside of the workspace", "Replace the link by a folder.")
+    text = json.dumps(crd, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
+    fresh = path.with_name(f".gangplan.{os.getpid()}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            fresh.write_text(text, encoding="utf-8")
+            fresh.replace(path)
+        finally:
+            fresh.unlink(missing_ok=True)
+    except OSError as bad:
+        help = "Its folder must be a folder that may be written, with room in it."
+        raise ToolError(f"{file} was not written: {bad.strerror}", help) from None
+    return file
+
+
+def crds_in(file: Path) -> list[dict[str, Any]]:
+    """The CRDs of a file; other objects in it are left alone. UserError: it holds none, or a bad one."""
+    try:
+        data = file.read_bytes()
+        bodies = load_objects(data)
+    except OSError as bad:
+        raise UserError(f"{file} cannot be read: {bad.strerror}", "Name a file with CRDs.") from None
+    except ManifestError as bad:
+        raise UserError(
+            f"{file} is not YAML of Kubernetes objects: {bad}", "Name a file with CRDs."
+        ) from None
+    found = [
+        (number, path, item)
+        for number, body in enumerate(bodies)
+        for path, item in _items(body)
+        if item.get("kind") == "CustomResourceDefinition"
+    ]
+    if not found:
+        help = "Get them with: kubectl get crd NAME... -o yaml."
+        raise UserError(f"{file} holds no CustomResourceDefinition", help)
+    for number, path, item in found:
+        wrong = problem(item)
+        if wrong is not None:
+            place = _place(data, str(file), number, (*path, *wrong.path))
+            help = "An API server would refuse the CRD; get it as it is there: kubectl get crd NAME -o yaml."
+            raise UserError(f"{place}: {wrong.message}", help)
+    return [stored(item) for _, _, item in found]
+
+
+def _items(body: dict[str, Any]) -> list[tuple[Steps, dict[str, Any]]]:
+    """An object, or those of a List, with their paths in the document."""
+    items = body.get("items")
+    if not isinstance(items, list):
+        return [((), body)]
+    return [(("items", index), item) for index, item in enumerate(items) if isinstance(item, dict)]
+
+
+def _place(data: bytes, file: str, number: int, path: Steps) -> str:
+    """`file:line:column` of a part of the document with this number; else the file alone."""
+    documents, findings = load_several(data, file, _LIMITS)
+    if findings or number >= len(documents):
+        return file
+    return str(documents[number].where(path))
+
+
+def check_rules(file: Path, crd: dict[str, Any], minor: int) -> None:
+    """Raise UserError where a rule of a CRD does not compile, as in an API server of Kubernetes 1.`minor`."""
+    for version, schema in crd["versions"].items():
+        try:
+            schema_rules(schema, minor)
+        except CompileError as wrong:
+            name = f"{crd['kind']} {crd['group']}/{version}"
+            help = f"Kubernetes 1.{minor} would refuse the CRD: correct the rule."
+            where = _where(file, crd, version, wrong)
+            raise UserError(f"{where}: a rule of {name} does not compile: {wrong}", help) from None
+
+
+def _where(file: Path, crd: dict[str, Any], version: str, wrong: CompileError) -> Location:
+    """The place of the mistake in the file that was taken in."""
+    documents, _ = load_several(file.read_bytes(), str(file), _LIMITS)
+    for document in documents:
+        body = document.value if isinstance(document.value, dict) else {}
+        for prefix, item in _items(body):
+            spec = item.get("spec") if item.get("kind") == "CustomResourceDefinition" else None
+            if not spec or (spec["group"], spec["names"]["plural"]) != (crd["group"], crd["plural"]):
+                continue
+            at = [one["name"] for one in spec["versions"]].index(version)
+            place = (*prefix, "spec", "versions", at, "schema", "openAPIV3Schema", *wrong.place)
+            return document.inside(place, wrong.issues[0].offset)
+    return Location(str(file))

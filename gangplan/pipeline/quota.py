@@ -1,0 +1,115 @@
+"""Quotas of a cluster's teams against a snapshot of what is in use: who holds what, and who nears its end."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from gangplan.errors import UserError
+from gangplan.findings import Finding
+from gangplan.model.amounts import bare, say
+from gangplan.model.quantity import ZERO, Quantity
+from gangplan.model.site import Site
+from gangplan.model.usage import Usage
+from gangplan.resolve.shares import capacity, measure
+from gangplan.resolve.tree import most_by_queue
+from gangplan.rules.quotas import QUOTA_NEARLY_USED
+from gangplan.workspace import ClusterFile
+
+# Founding requirements, appendix A: warn from 90 % of a quota (S0's example is 30/32 = 94 %).
+NEARLY = 90
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One team in one pool, in the pool's measure (GPUs, else CPU). `used` is None without a snapshot."""
+
+    team: str
+    pool: str
+    resource: str
+    quota: Quantity
+    most: Quantity
+    used: Quantity | None
+
+
+@dataclass(frozen=True, slots=True)
+class Holding:
+    """One cluster: its rows by team, the capacity of each pool, what cohorts keep by resource."""
+
+    cluster: str
+    rows: Sequence[Row]
+    pools: dict[str, tuple[str, Quantity]]
+    reserves: dict[str, Quantity] = field(default_factory=dict)
+
+
+def percent(used: Quantity, whole: Quantity) -> int:
+    """Used of the whole in percent, rounded to the nearest."""
+    return round(100 * used.nano / whole.nano) if whole else 0
+
+
+def check_known(usage: Usage, site: Site, file: Path | None) -> None:
+    """Raise UserError for a snapshot of another cluster, or from before flavors were renamed.
+
+    It would read as if nothing were used.
+    """
+    queues = {queue.name for queue in site.queues}
+    if not queues & {*usage}:
+        raise UserError(
+            f"{file} is a snapshot of another cluster: it has none of the queues {', '.join(sorted(queues))}",
+            "Take it from the cluster that --cluster names.",
+        )
+    flavors = {flavor.name for flavor in site.flavors}
+    for name in sorted(queues & {*usage}):
+        for flavor, amounts in usage[name].items():
+            if flavor not in flavors and any(amounts.values()):
+                raise UserError(
+                    f"{file}: queue '{name}' uses flavor '{flavor}', which the cluster file no longer has",
+                    f"It has {', '.join(sorted(flavors))}; wait until its runs have ended.",
+                )
+
+
+def holding_of(cluster: ClusterFile, site: Site, usage: Usage | None) -> Holding:
+    """The quotas of a cluster's teams, and what a snapshot says is used of them."""
+    pools = cluster.spec.node_pools
+    most = most_by_queue(site)
+    names = {flavor.name: flavor.pool for flavor in site.flavors}
+    rows = []
+    for queue in site.queues:
+        for quota in queue.quotas:
+            pool = names[quota.flavor]
+            resource = measure(pools[pool])
+            (own,) = (amount.nominal for amount in quota.amounts if amount.resource == resource)
+            used = None
+            if usage is not None:
+                used = usage.get(queue.name, {}).get(quota.flavor, {}).get(resource, ZERO)
+            rows.append(Row(queue.team, pool, resource, own, most[queue.name][quota.flavor][resource], used))
+    offered = {name: (measure(pool), capacity(pool)[measure(pool)]) for name, pool in pools.items()}
+    reserves: dict[str, Quantity] = {}
+    for cohort in site.cohorts:
+        for quota in cohort.quotas:
+            resource = measure(pools[names[quota.flavor]])
+            kept = sum((amount.nominal for amount in quota.amounts if amount.resource == resource), ZERO)
+            reserves[resource] = reserves.get(resource, ZERO) + kept
+    return Holding(cluster.name, rows, offered, reserves)
+
+
+def nearly_used(cluster: ClusterFile, holding: Holding) -> list[Finding]:
+    """Teams that use nine tenths of what is theirs, all pools of one resource together (QUO-08)."""
+    found = []
+    for team in dict.fromkeys(row.team for row in holding.rows):
+        for resource in dict.fromkeys(row.resource for row in holding.rows):
+            rows = [row for row in holding.rows if (row.team, row.resource) == (team, resource)]
+            own = sum((row.quota for row in rows), ZERO)
+            used = sum((row.used for row in rows if row.used is not None), Quantity(0))
+            if own and used and percent(used, own) >= NEARLY:
+                shares = f"{bare(resource, used)}/{say(resource, own)}"
+                beyond = " and borrows" if used > own else ""
+                message = f"team {team} is approaching its quota limit ({shares} used)"
+                if beyond:
+                    message = f"team {team} uses more than its quota ({shares}): the rest is borrowed"
+                where = cluster.document.where(("teams", team), key=True)
+                found.append(
+                    Finding(QUOTA_NEARLY_USED, where, message, "Raise its quota, or expect its runs to wait.")
+                )
+    return found
