@@ -126,7 +126,7 @@ def _choose(
         if not goes_on(suits, rules):
             best, best_suits = choice, suits
             break
-        if is_preferred(suits, best_suits, rules):
+        if is_preferred(suits, best_suits, rules, state.setup.kueue):
             best, best_suits = choice, suits
     if best is None or best_suits[0] is Mode.NO_FIT:
         return None
@@ -149,7 +149,7 @@ def _try(
         mode, height = fits_quota(state.tree, queue, key, so_far.usage.get(key, 0) + amount, is_fair)
         if mode is Mode.NO_CANDIDATES:
             mode, height = _after_preemption(state, asking, key, so_far.usage.get(key, 0) + amount)
-        if is_preferred(worst, (mode, height), queue.fungibility):
+        if is_preferred(worst, (mode, height), queue.fungibility, state.setup.kueue):
             worst = (mode, height)
         if worst[0] is Mode.NO_FIT:
             break

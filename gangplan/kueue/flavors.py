@@ -1,9 +1,7 @@
 """How well a flavor suits, and whether the search for one goes on: what every choice of flavors asks.
 
 Source: pkg/scheduler/flavorassigner/flavorassigner.go of Kueue v0.19.2 (fitsResourceQuota,
-canPreemptWhileBorrowing, shouldTryNextFlavor, isPreferred). In v0.15.2 and v0.18.2 isPreferred ranks a flavor
-without candidates by the preference as well, and v0.15.2 takes the two preferences for each other: neither is
-told apart here.
+canPreemptWhileBorrowing, shouldTryNextFlavor, isPreferred), beside v0.15.2 and v0.18.2.
 """
 
 from __future__ import annotations
@@ -38,7 +36,7 @@ def fits_quota(tree: Tree, queue: Queue, key: int, amount: int, is_fair: bool) -
     if amount > tree.potential[number][key]:
         return Mode.NO_FIT, 0
     height, may_reclaim = tree.reach(number, key, amount)
-    if amount <= tree.balance(number, key):
+    if amount <= tree.available(number, key):
         return Mode.FIT, height
     if tree.nominal[number][key] >= amount or may_reclaim or _preempts_borrowing(queue, is_fair):
         return Mode.NO_CANDIDATES, height
@@ -60,15 +58,19 @@ def goes_on(suits: Suits, rules: Fungibility) -> bool:
     return height > 0 and rules.when_borrow == "TryNextFlavor"
 
 
-def is_preferred(one: Suits, other: Suits, rules: Fungibility) -> bool:
-    """Whether one flavor suits better than another (`isPreferred`)."""
+def is_preferred(one: Suits, other: Suits, rules: Fungibility, kueue: tuple[int, int]) -> bool:
+    """Whether one flavor suits better than another (`isPreferred`).
+
+    v0.18.2 does not yet put flavors without candidates last, and v0.15.2 takes the two preferences for each
+    other; `kueue` is the minor.
+    """
     if one[0] is Mode.NO_FIT:
         return False
     if other[0] is Mode.NO_FIT:
         return True
     hopeless = one[0] is Mode.NO_CANDIDATES, other[0] is Mode.NO_CANDIDATES
-    if hopeless[0] != hopeless[1]:
+    if kueue >= (0, 19) and hopeless[0] != hopeless[1]:
         return not hopeless[0]
-    if rules.preference == "PreemptionOverBorrowing":
+    if rules.preference == ("PreemptionOverBorrowing" if kueue >= (0, 16) else "BorrowingOverPreemption"):
         return (-one[1], one[0]) > (-other[1], other[0])
     return (one[0], -one[1]) > (other[0], -other[1])

@@ -141,7 +141,7 @@ class Assigner:
             if not goes_on(suits, rules):
                 best, best_suits = modes, suits
                 break
-            if is_preferred(suits, best_suits, rules):
+            if is_preferred(suits, best_suits, rules, self.kueue):
                 best, best_suits = modes, suits
         stopped = -1 if last == len(group.flavors) - 1 else last
         found.tried.update(dict.fromkeys(best, stopped))
@@ -230,7 +230,7 @@ class Assigner:
                 worst, why = NO_FIT, worse(why, EXCEEDS)
                 continue
             if mode is not FIT:
-                more = shown(name, before + asked - tree.balance(tree.numbers[quotas.name], at))
+                more = shown(name, before + asked - tree.available(tree.numbers[quotas.name], at))
                 said.append(f"insufficient unused quota for {name} in flavor {flavor}, {more} more needed")
                 why = worse(why, WAITING)
             worst, borrowed = min(worst, mode), max(borrowed, height)
