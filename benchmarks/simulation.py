@@ -9,7 +9,7 @@ import random
 import sys
 import time
 
-from gangplan.kueue.model import Group, Podset, Preemption, Queue, Run, Setup
+from gangplan.kueue.model import ClusterQueue, Podset, PreemptionRules, ResourceGroup, Setup, Workload
 from gangplan.simulate.engine import simulate
 
 TEAMS, FLAVORS = 5, ("first", "second")
@@ -22,16 +22,16 @@ def setup(is_fair: bool) -> Setup:
     """Queues that may borrow half of what they own, and take back all of it."""
     nominal = {(flavor, resource): amount for flavor in FLAVORS for resource, amount in OWN.items()}
     limits = {key: amount // 2 for key, amount in nominal.items()}
-    groups = (Group(tuple(OWN), FLAVORS),)
-    rules = Preemption("LowerPriority", "Any")
+    groups = (ResourceGroup(tuple(OWN), FLAVORS),)
+    rules = PreemptionRules("LowerPriority", "Any")
     queues = tuple(
-        Queue(f"team{number}", "all", nominal, limits, {}, float(number + 1), groups, False, rules)
+        ClusterQueue(f"team{number}", "all", nominal, limits, {}, float(number + 1), groups, False, rules)
         for number in range(TEAMS)
     )
     return Setup(queues, (), is_fair)
 
 
-def runs(count: int, gap: float, seed: int = 1) -> list[Run]:
+def runs(count: int, gap: float, seed: int = 1) -> list[Workload]:
     """Runs of workers and a launcher, one to ten hours long."""
     chance, now = random.Random(seed), 0.0
     found = []
@@ -41,7 +41,7 @@ def runs(count: int, gap: float, seed: int = 1) -> list[Run]:
         workers = Podset("node", gpus, {"cpu": gpus * 12_000, "memory": gpus * 100, "gpu": gpus})
         podsets = (workers, Podset("launcher", 1, {"cpu": 1000, "memory": 2}))
         queue, priority = f"team{chance.randrange(TEAMS)}", chance.choice((100, 500, 500, 1000))
-        found.append(Run(f"run{number}", queue, podsets, priority, chance.uniform(3600, 36_000), now))
+        found.append(Workload(f"run{number}", queue, podsets, priority, chance.uniform(3600, 36_000), now))
     return found
 
 

@@ -198,11 +198,13 @@ def gitops_argocd(
     """Print projects and applications for Argo CD: platform, tenants and runs of each cluster."""
     from gangplan.commands.common import request
     from gangplan.commands.gitops import argocd
-    from gangplan.gitops.argocd import Source
+    from gangplan.gitops.argocd import RepositorySource
 
     raise typer.Exit(
         argocd(
-            request(workspace, cluster, None, None, "serial", 1), Source(repo, revision, namespace), output
+            request(workspace, cluster, None, None, "serial", 1),
+            RepositorySource(repo, revision, namespace),
+            output,
         )
     )
 

@@ -12,7 +12,7 @@ from gangplan.component import Component, load_component
 from gangplan.errors import UserError
 from gangplan.findings import Finding, Location
 from gangplan.model.crds import NO_CRDS, CrdFiles
-from gangplan.packs.own import Policies, load_policies
+from gangplan.packs.own import OwnPolicies, load_policies
 from gangplan.rulebook import Rulebook, load_rulebook
 from gangplan.rules.core import (
     CATALOG_MISSING,
@@ -102,7 +102,7 @@ class Workspace:
     crds: CrdFiles = NO_CRDS  # those for all clusters
     components: Mapping[str, Component] = field(default_factory=dict)  # by cluster
     component_findings: Mapping[str, Sequence[Finding]] = field(default_factory=dict)
-    policies: Policies = field(default_factory=Policies)
+    policies: OwnPolicies = field(default_factory=OwnPolicies)
     rulebook: Rulebook = field(default_factory=Rulebook)
     findings: tuple[Finding, ...] = ()
     is_refused: bool = False  # there is a link or worse in the folders that are read: nothing of them was

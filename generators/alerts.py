@@ -19,7 +19,7 @@ from typing import Any
 from gangplan.generators.common import PREFIX, objects_of
 from gangplan.generators.runtime import job_grace_s
 from gangplan.model.duration import format_duration
-from gangplan.model.site import Monitor, Queue, Site
+from gangplan.model.site import Monitor, Site, SiteQueue
 from gangplan.objects import Body
 
 WAVE = -10
@@ -139,7 +139,7 @@ def object_annotations(site: Site) -> tuple[tuple[str, str], ...]:
     )
 
 
-def _team(queue: Queue) -> Body:
+def _team(queue: SiteQueue) -> Body:
     """A team as a series, so that every other one can be joined with it. Git says it, no exporter does."""
     labels = {"team": queue.team, "namespace": queue.namespace, "cluster_queue": queue.name}
     return {"record": "gangplan_team_info", "expr": "vector(1)", "labels": labels}

@@ -34,7 +34,7 @@ class Port:
 
 
 @dataclass(frozen=True, slots=True)
-class Peer:
+class RulePeer:
     """Pods by label (in another namespace when named), or an address range."""
 
     pods: Pairs = ()
@@ -44,21 +44,21 @@ class Peer:
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class PolicyRule:
     """Any of the peers on any of the ports; no ports means every port."""
 
-    peers: tuple[Peer, ...]
+    peers: tuple[RulePeer, ...]
     ports: tuple[Port, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Policy:
+class PolicyShape:
     """One NetworkPolicy. None leaves a direction alone; an empty tuple closes it."""
 
     name: str
     pods: Pairs
-    ingress: tuple[Rule, ...] | None
-    egress: tuple[Rule, ...] | None
+    ingress: tuple[PolicyRule, ...] | None
+    egress: tuple[PolicyRule, ...] | None
 
 
 def network_policies(unit: Unit) -> list[Body]:
@@ -71,16 +71,16 @@ def network_policies(unit: Unit) -> list[Body]:
     ]
 
 
-def policies_of(unit: Unit) -> list[Policy]:
+def policies_of(unit: Unit) -> list[PolicyShape]:
     """The policies as values."""
     job, run = unit.job, unit.run_name
-    same_run = Peer(pods=((JOBSET, run),))
+    same_run = RulePeer(pods=((JOBSET, run),))
     outside = (*_dns(job), *_endpoints(job))
     if job.posture == "default":
-        inside = Rule((same_run,))
-        return [Policy(run, same_run.pods, (inside,), (inside, *outside))]
-    inside = Rule((same_run,), _open_ports(job))
-    policies = [Policy(run, same_run.pods, (inside,), (inside, *outside))]
+        inside = PolicyRule((same_run,))
+        return [PolicyShape(run, same_run.pods, (inside,), (inside, *outside))]
+    inside = PolicyRule((same_run,), _open_ports(job))
+    policies = [PolicyShape(run, same_run.pods, (inside,), (inside, *outside))]
     if job.uses_mpi:
         policies += _ssh_policies(job, run)
     return policies
@@ -95,22 +95,22 @@ def _open_ports(job: Job) -> tuple[Port, ...]:
     return tuple(Port("TCP", first, last) for first, last in ranges if first <= last)
 
 
-def _ssh_policies(job: Job, run: str) -> list[Policy]:
+def _ssh_policies(job: Job, run: str) -> list[PolicyShape]:
     """SSH from the launcher to the workers, and nowhere else."""
     launcher, workers = (((JOBSET, run), (ROLE, role)) for role in ("launcher", "node"))
     port = (Port("TCP", job.image.ssh.port, job.image.ssh.port),)
     return [
-        Policy(f"{run}-launcher-ssh", launcher, None, (Rule((Peer(pods=workers),), port),)),
-        Policy(f"{run}-node-ssh", workers, (Rule((Peer(pods=launcher),), port),), None),
+        PolicyShape(f"{run}-launcher-ssh", launcher, None, (PolicyRule((RulePeer(pods=workers),), port),)),
+        PolicyShape(f"{run}-node-ssh", workers, (PolicyRule((RulePeer(pods=launcher),), port),), None),
     ]
 
 
-def _dns(job: Job) -> list[Rule]:
+def _dns(job: Job) -> list[PolicyRule]:
     """The DNS pods, and in a rule of its own what answers without being a pod (NodeLocal DNSCache)."""
     dns = job.platform.dns
-    rules = [Rule((Peer(pods=dns.labels, namespace=dns.namespace),), _both(dns.ports))]
+    rules = [PolicyRule((RulePeer(pods=dns.labels, namespace=dns.namespace),), _both(dns.ports))]
     if dns.addresses:
-        rules.append(Rule(tuple(Peer(cidr=cidr) for cidr in dns.addresses), _both((DNS_PORT,))))
+        rules.append(PolicyRule(tuple(RulePeer(cidr=cidr) for cidr in dns.addresses), _both((DNS_PORT,))))
     return rules
 
 
@@ -118,10 +118,10 @@ def _both(ports: tuple[int, ...]) -> tuple[Port, ...]:
     return tuple(Port(protocol, port, port) for port in ports for protocol in ("UDP", "TCP"))
 
 
-def _endpoints(job: Job) -> list[Rule]:
+def _endpoints(job: Job) -> list[PolicyRule]:
     return [
-        Rule(
-            (Peer(cidr=target.cidr, excluding=target.excluding),),
+        PolicyRule(
+            (RulePeer(cidr=target.cidr, excluding=target.excluding),),
             tuple(Port("TCP", port, port) for port in target.ports),
         )
         for target in job.egress

@@ -22,7 +22,7 @@ WRITE = ("create", "delete", "get", "list", "patch", "update", "watch")
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class Permission:
     """Verbs on resources of one API group."""
 
     group: str
@@ -31,12 +31,12 @@ class Rule:
 
 
 @dataclass(frozen=True, slots=True)
-class Role:
+class RoleShape:
     """A ClusterRole; `joins` is the built-in role that it is aggregated into."""
 
     name: str
     meaning: str
-    rules: tuple[Rule, ...]
+    rules: tuple[Permission, ...]
     joins: str = ""
 
 
@@ -45,7 +45,7 @@ def roles(site: Site) -> list[Body]:
     return [body for role in roles_of(site.platform, site.is_gitops_only) for body in _objects(site, role)]
 
 
-def roles_of(platform: Platform, is_gitops_only: bool = False) -> list[Role]:
+def roles_of(platform: Platform, is_gitops_only: bool = False) -> list[RoleShape]:
     """The roles as values. Each but the debugger's holds the one before it.
 
     Where runs come from Git alone, no role writes runs: one that joins the built-in edit or admin would let
@@ -54,56 +54,56 @@ def roles_of(platform: Platform, is_gitops_only: bool = False) -> list[Role]:
     viewer = (*_jobs(platform, READ), *_watching(platform))
     creator = (*_jobs(platform, ("create", *READ)), *_watching(platform))
     editor = (*_jobs(platform, WRITE), *_watching(platform))
-    mlops = (*editor, Rule("metrics.k8s.io", ("pods",), ("get", "list")))
+    mlops = (*editor, Permission("metrics.k8s.io", ("pods",), ("get", "list")))
     admin = (*mlops, *_GUARDRAILS)
-    look = Role("mpijob-viewer", "Sees runs, their pods and logs", viewer, "view")
-    debug = Role("mpijob-debugger", "Opens a shell in pods", _DEBUGGING)
+    look = RoleShape("mpijob-viewer", "Sees runs, their pods and logs", viewer, "view")
+    debug = RoleShape("mpijob-debugger", "Opens a shell in pods", _DEBUGGING)
     if is_gitops_only:
         return [look, debug]
     return [
         look,
-        Role("mpijob-creator", "Starts runs, and sees them", creator),
-        Role("mpijob-editor", "Makes, changes and removes runs", editor, "edit"),
-        Role("mpijob-mlops", "Maintains runs and reads what their pods use", mlops),
-        Role("mpijob-admin", "Also sees quota, policies, claims and who has access", admin, "admin"),
+        RoleShape("mpijob-creator", "Starts runs, and sees them", creator),
+        RoleShape("mpijob-editor", "Makes, changes and removes runs", editor, "edit"),
+        RoleShape("mpijob-mlops", "Maintains runs and reads what their pods use", mlops),
+        RoleShape("mpijob-admin", "Also sees quota, policies, claims and who has access", admin, "admin"),
         debug,
     ]
 
 
-def _jobs(platform: Platform, verbs: tuple[str, ...]) -> tuple[Rule, ...]:
+def _jobs(platform: Platform, verbs: tuple[str, ...]) -> tuple[Permission, ...]:
     """What people write: runs and their runtimes; MPIJobs where their operator is."""
-    rules = (Rule("trainer.kubeflow.org", ("trainingruntimes", "trainjobs"), verbs),)
+    rules = (Permission("trainer.kubeflow.org", ("trainingruntimes", "trainjobs"), verbs),)
     if platform.mpi_operator is None:
         return rules
-    return (*rules, Rule("kubeflow.org", ("mpijobs",), verbs))
+    return (*rules, Permission("kubeflow.org", ("mpijobs",), verbs))
 
 
-def _watching(platform: Platform) -> tuple[Rule, ...]:
+def _watching(platform: Platform) -> tuple[Permission, ...]:
     """What controllers write: status, JobSets, workloads in the queue, pods, logs and events."""
-    rules = [Rule("trainer.kubeflow.org", ("trainjobs/status",), READ)]
+    rules = [Permission("trainer.kubeflow.org", ("trainjobs/status",), READ)]
     if platform.mpi_operator is not None:
-        rules.append(Rule("kubeflow.org", ("mpijobs/status",), READ))
-    rules.append(Rule("jobset.x-k8s.io", ("jobsets",), READ))
+        rules.append(Permission("kubeflow.org", ("mpijobs/status",), READ))
+    rules.append(Permission("jobset.x-k8s.io", ("jobsets",), READ))
     if platform.kueue is not None:
-        rules.append(Rule("kueue.x-k8s.io", ("localqueues", "workloads"), READ))
-    return (*rules, Rule("", ("events", "pods"), READ), Rule("", ("pods/log",), ("get",)))
+        rules.append(Permission("kueue.x-k8s.io", ("localqueues", "workloads"), READ))
+    return (*rules, Permission("", ("events", "pods"), READ), Permission("", ("pods/log",), ("get",)))
 
 
 _GUARDRAILS = (
-    Rule("", ("limitranges", "persistentvolumeclaims", "resourcequotas", "serviceaccounts"), READ),
-    Rule("networking.k8s.io", ("networkpolicies",), READ),
-    Rule("rbac.authorization.k8s.io", ("rolebindings",), READ),
+    Permission("", ("limitranges", "persistentvolumeclaims", "resourcequotas", "serviceaccounts"), READ),
+    Permission("networking.k8s.io", ("networkpolicies",), READ),
+    Permission("rbac.authorization.k8s.io", ("rolebindings",), READ),
 )
 # A shell is `create` over SPDY. Over a WebSocket it is `get`, and from Kubernetes 1.35 on `create` as well
 # (feature AuthorizePodWebsocketUpgradeCreatePermission): kubectl tries the WebSocket first.
 _DEBUGGING = (
-    Rule("", ("pods",), ("get", "list")),
-    Rule("", ("pods/exec",), ("create", "get")),
-    Rule("", ("pods/log",), ("get",)),
+    Permission("", ("pods",), ("get", "list")),
+    Permission("", ("pods/exec",), ("create", "get")),
+    Permission("", ("pods/log",), ("get",)),
 )
 
 
-def _objects(site: Site, role: Role) -> list[Body]:
+def _objects(site: Site, role: RoleShape) -> list[Body]:
     annotations = {
         "argocd.argoproj.io/sync-wave": str(WAVE),
         f"{PREFIX}description": role.meaning,

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from gangplan.component import load_component
 from gangplan.objects import dump_all, ref_of
-from gangplan.overlay import Builder
+from gangplan.overlay import OverlayBuilder
 from gangplan.pipeline.render import preview
 from gangplan.pipeline.request import Request
 from gangplan.source import ManifestError, load_blocks, load_objects
@@ -194,6 +194,6 @@ def assert_patched_alike(kind: str, operations: str, tmp_path: Path, monkeypatch
     assert not findings
     bodies = rendered(kind)
     assert bodies
-    by_shape = Builder(component).build(bodies)
-    monkeypatch.setattr(Builder, "_needs_values", lambda self, body: True)
-    assert dump_all(by_shape) == dump_all(Builder(component).build(bodies))
+    by_shape = OverlayBuilder(component).build(bodies)
+    monkeypatch.setattr(OverlayBuilder, "_needs_values", lambda self, body: True)
+    assert dump_all(by_shape) == dump_all(OverlayBuilder(component).build(bodies))

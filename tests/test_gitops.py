@@ -11,7 +11,7 @@ from gangplan.gitops.argocd import (
     PLATFORM_KINDS,
     RUN_KINDS,
     TENANT_KINDS,
-    Source,
+    RepositorySource,
     argocd_objects,
 )
 from gangplan.pipeline.render import preview
@@ -20,7 +20,7 @@ from gangplan.source import load_objects
 from tests.e2e.story import ROOT
 from tests.workspaces import gangplan
 
-SOURCE = Source("https://git.example.com/ml/jobs.git", "main", "argocd")
+SOURCE = RepositorySource("https://git.example.com/ml/jobs.git", "main", "argocd")
 
 
 @pytest.fixture(scope="module")

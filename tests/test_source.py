@@ -13,7 +13,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from gangplan.findings import sentence
-from gangplan.source import Document, Limits, ManifestError, load, load_file, load_objects, parser
+from gangplan.source import Document, FileLimits, ManifestError, load, load_file, load_objects, parser
 
 SPEC = """\
 # a comment
@@ -35,14 +35,14 @@ memory: 320Gi
 """
 
 
-def read(text: str | bytes, limits: Limits | None = None) -> Document:
+def read(text: str | bytes, limits: FileLimits | None = None) -> Document:
     document, findings = load(text.encode() if isinstance(text, str) else text, "specs/nlp/job.yaml", limits)
     assert findings == []
     assert document is not None
     return document
 
 
-def refused(text: str | bytes, limits: Limits | None = None) -> list[str]:
+def refused(text: str | bytes, limits: FileLimits | None = None) -> list[str]:
     """`rule line:column message` of each finding."""
     document, findings = load(text.encode() if isinstance(text, str) else text, "specs/nlp/job.yaml", limits)
     assert document is None
@@ -299,11 +299,11 @@ def test_size_depth_and_expansion_are_limited() -> None:
     assert refused("a: &a [[1], *a]\n")[0].startswith("yaml-alias-bomb ")
     assert read("[" * 32 + "]" * 32).value
     assert refused("[" * 33 + "]" * 33)[0] == "yaml-too-deep 1:33 values are nested more than 32 deep"
-    assert refused("a: 1\n", Limits(max_bytes=4))[0].startswith(
+    assert refused("a: 1\n", FileLimits(max_bytes=4))[0].startswith(
         "yaml-too-large 0:0 the file has 5 bytes; at most 4"
     )
-    assert refused("- a\n" * 11, Limits(max_entries=10))[0].startswith("yaml-too-large 1:1 ")
-    assert read("- a\n" * 10, Limits(max_entries=10)).value == ["a"] * 10
+    assert refused("- a\n" * 11, FileLimits(max_entries=10))[0].startswith("yaml-too-large 1:1 ")
+    assert read("- a\n" * 10, FileLimits(max_entries=10)).value == ["a"] * 10
 
 
 @pytest.mark.parametrize("unit", ["[", "{a: ", "- ", "? ", "[{"])
@@ -382,7 +382,7 @@ def test_a_file(tmp_path: Path) -> None:
         assert findings == []
         assert document is not None
         assert document.value == read(SPEC).value
-    _, [finding] = load_file(tmp_path / "job.yaml", "job.yaml", Limits(max_bytes=10))
+    _, [finding] = load_file(tmp_path / "job.yaml", "job.yaml", FileLimits(max_bytes=10))
     assert finding.rule == "yaml-too-large"
 
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from gangplan.kueue.hierarchy import circle
-from gangplan.kueue.model import Key, Member, Queue
-from gangplan.kueue.tree import Tree
+from gangplan.kueue.model import ClusterQueue, Key, Member
+from gangplan.kueue.tree import QuotaTree
 from gangplan.kueue.units import MOST_INT64, NANO
 from gangplan.model.amounts import bare
 from gangplan.model.quantity import ZERO, Quantity
@@ -47,14 +47,14 @@ class _Books:
     """What is promised of each flavor and resource, and what a queue can get, in billionths."""
 
     def __init__(self, members: Sequence[Member]) -> None:
-        self.tree = Tree(*apart(members), MOST_INT64 * NANO)
+        self.tree = QuotaTree(*apart(members), MOST_INT64 * NANO)
         self.promised: dict[Key, int] = {}
         self.last: dict[Key, tuple[str, str]] = {}
         for one in members:
             for key, nominal in one.nominal.items():
                 self.promised[key] = self.promised.get(key, 0) + nominal
                 if nominal:
-                    kind = "ClusterQueue" if isinstance(one, Queue) else "Cohort"
+                    kind = "ClusterQueue" if isinstance(one, ClusterQueue) else "Cohort"
                     self.last[key] = (kind, one.name)
 
 

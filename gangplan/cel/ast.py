@@ -59,7 +59,7 @@ class ListNode(Node):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Entry:
+class MapEntry:
     """One `key: value` of a map, `?key: value` when `optional`."""
 
     id: int
@@ -72,7 +72,7 @@ class Entry:
 class MapNode(Node):
     """`{key: value}`."""
 
-    entries: tuple[Entry, ...]
+    entries: tuple[MapEntry, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -9,7 +9,7 @@ from gangplan.cel.closures import Build, Closure, measured
 from gangplan.cel.cost import can_crash
 from gangplan.cel.frame import FAILED, Frame
 from gangplan.cel.operators import equal, greater, greater_equal, less, less_equal
-from gangplan.cel.plan import Call, Constant
+from gangplan.cel.plan import CallPlan, Constant
 
 _ORDER: dict[str, tuple[Callable[[Any, Any], bool], Callable[[object, object], bool]]] = {
     "_<_": (lambda one, other: one < other, less),
@@ -19,7 +19,7 @@ _ORDER: dict[str, tuple[Callable[[Any, Any], bool], Callable[[object, object], b
 }
 
 
-def build_call(plan: Call, build: Build) -> Closure:
+def build_call(plan: CallPlan, build: Build) -> Closure:
     """A function applied to values."""
     arguments = [build(argument) for argument in plan.arguments]
     if can_crash(plan.overload):
@@ -40,7 +40,7 @@ def build_call(plan: Call, build: Build) -> Closure:
     return lambda frame: call(*[argument(frame) for argument in arguments])
 
 
-def _equality(plan: Call, left: Closure, right: Closure) -> Closure:
+def _equality(plan: CallPlan, left: Closure, right: Closure) -> Closure:
     wanted = plan.function == "_==_"
     constant = plan.arguments[1]
     if isinstance(constant, Constant) and type(constant.value) is str:
@@ -66,7 +66,7 @@ def _comparison(function: str, left: Closure, right: Closure) -> Closure:
     return run
 
 
-def _crashing(plan: Call, build: Build) -> Closure:
+def _crashing(plan: CallPlan, build: Build) -> Closure:
     """A call whose failed argument ends everything: the slow way says whether and how."""
     arguments = [build(argument) for argument in plan.arguments]
     call, slow = plan.call, measured(plan)

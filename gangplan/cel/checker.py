@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from gangplan.cel.ast import (
     Call,
     Comprehension,
-    Entry,
     Ident,
     ListNode,
     Literal,
+    MapEntry,
     MapNode,
     Node,
     Select,
@@ -207,7 +207,7 @@ class _Checker(Resolution):
             value = self.check(entry.value)
             type_ = self.entry_type(entry.value, is_optional=entry.optional)
             values = self.join(values, type_)
-            entries.append(Entry(entry.id, key, value, entry.optional))
+            entries.append(MapEntry(entry.id, key, value, entry.optional))
         if keys is None or values is None:
             keys, values = self.bindings.fresh(), self.bindings.fresh()
         self.types[node.id] = map_of(keys, values)

@@ -17,8 +17,8 @@ from gangplan.cel.operators import NO_OVERLOAD
 from gangplan.cel.plan import (
     Computed,
     Conditional,
+    ConstantQualifier,
     Fallback,
-    Field,
     Logic,
     Membership,
     NewList,
@@ -55,14 +55,14 @@ def build_attribute(plan: Variable | Relative, build: Build) -> Closure:
         base = build(plan.operand)
         if not plan.qualifiers:
             return base
-    keys = [qualifier.key for qualifier in plan.qualifiers if isinstance(qualifier, Field)]
+    keys = [qualifier.key for qualifier in plan.qualifiers if isinstance(qualifier, ConstantQualifier)]
     if any(qualifier.optional for qualifier in plan.qualifiers) or len(keys) < len(plan.qualifiers):
         return _general(base, plan, build)
     if not all(type(key) is str for key in keys):
         return _general(base, plan, build)
     texts = tuple(key for key in keys if isinstance(key, str))
     last = plan.qualifiers[-1]
-    if isinstance(last, Field) and last.test:
+    if isinstance(last, ConstantQualifier) and last.test:
         return _present(base, texts[:-1], texts[-1])
     return _path(base, texts) if isinstance(plan, Relative) else _path_from_slot(plan.slot, texts)
 

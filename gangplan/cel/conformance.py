@@ -38,7 +38,7 @@ _LOST = "cel-go loses what an optional holds when a choice gives it"
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class RecordedOutcome:
     """What an engine says about an expression; `value` only where the outcome is one."""
 
     outcome: str
@@ -67,12 +67,12 @@ class Runner:
             minor=int(str(data["kubernetes"]).split(".")[1]), variables=_declared(data, self.variables)
         )
 
-    def answer(self, expression: str) -> Answer:
+    def answer(self, expression: str) -> RecordedOutcome:
         """Our answer."""
         try:
             program = self.environment.compile(expression)
         except CompileError as error:
-            return Answer("compile-error", error=str(error))
+            return RecordedOutcome("compile-error", error=str(error))
         return _evaluated(program, self.variables)
 
     def difference(self, case: Mapping[str, Any]) -> Difference | None:
@@ -85,7 +85,7 @@ class Runner:
         reason = self.reason(case, answer)
         return Difference(str(case.get("name", "")), expression, text, reason)
 
-    def reason(self, case: Mapping[str, Any], answer: Answer) -> str:
+    def reason(self, case: Mapping[str, Any], answer: RecordedOutcome) -> str:
         """Why the answers differ, where that is known and no mistake of ours."""
         if answer.outcome == "unknown":
             return _OFFLINE
@@ -108,18 +108,18 @@ def _declared(data: Mapping[str, Any], variables: Mapping[str, Any]) -> dict[str
     return dict.fromkeys(variables, DYN) | admission.variables(has_params=True)
 
 
-def _evaluated(program: Program, variables: Mapping[str, Any]) -> Answer:
+def _evaluated(program: Program, variables: Mapping[str, Any]) -> RecordedOutcome:
     type_ = str(program.type)
     try:
         value, cost = program.measure(variables)
     except UnknownError as error:
-        return Answer("unknown", type_, error=str(error))
+        return RecordedOutcome("unknown", type_, error=str(error))
     except EvalError as error:
-        return Answer("runtime-error", type_, cost=getattr(error, "cost", None), error=str(error))
-    return Answer("value", type_, value, cost)
+        return RecordedOutcome("runtime-error", type_, cost=getattr(error, "cost", None), error=str(error))
+    return RecordedOutcome("value", type_, value, cost)
 
 
-def _differs(case: Mapping[str, Any], answer: Answer) -> str:
+def _differs(case: Mapping[str, Any], answer: RecordedOutcome) -> str:
     """What differs first, as `wanted X, got Y`; empty: nothing does."""
     wanted = "compile-error" if case["outcome"] in _REFUSED else case["outcome"]
     if wanted != answer.outcome:

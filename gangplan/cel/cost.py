@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from math import ceil
 
-from gangplan.cel.values import Address, NamedFormat, Network, Opaque, Optional
+from gangplan.cel.values import Address, CidrValue, NamedFormat, Opaque, Optional
 
 SELECT, NEW_LIST, NEW_MAP = 1, 10, 30
 _PER_CHARACTER = 0.1
@@ -32,7 +32,7 @@ def size(value: object) -> int:
     """Characters, bytes, elements or entries; 1 for what has no size."""
     if isinstance(value, str | bytes | list | tuple | Mapping):
         return len(value)
-    if isinstance(value, Network):
+    if isinstance(value, CidrValue):
         return ceil(value.prefix / 8)
     if isinstance(value, Address):
         return value.ip.max_prefixlen // 8

@@ -13,13 +13,13 @@ Frame = list[Any]
 FAILED = (EvalError, UnknownError)
 
 
-class Missing:
+class MissingVariable:
     """The value of a variable that the activation does not have."""
 
     __slots__ = ()
 
 
-MISSING = Missing()
+MISSING = MissingVariable()
 
 
 def entries(values: Any, *, two: bool) -> Iterator[tuple[Any, Any]]:

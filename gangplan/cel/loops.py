@@ -11,7 +11,7 @@ from typing import Any
 from gangplan.cel.closures import Build, Closure, measured
 from gangplan.cel.frame import FAILED, Frame, entries
 from gangplan.cel.plan import (
-    Call,
+    CallPlan,
     Conditional,
     Constant,
     Fold,
@@ -60,7 +60,7 @@ def _quantifier(plan: Fold, build: Build) -> Closure | None:
         return None
     if not _reads(plan, plan.result) or not _is_constant(plan.initial, not step.absorbing):
         return None
-    if not isinstance(plan.condition, Call) or plan.condition.function != "@not_strictly_false":
+    if not isinstance(plan.condition, CallPlan) or plan.condition.function != "@not_strictly_false":
         return None
     source, predicate, absorbing = build(plan.range), build(step.terms[1]), step.absorbing
     slow, slot, slot2 = measured(plan), plan.slot, plan.slot2
@@ -162,10 +162,10 @@ def _reads(plan: Fold, step: Plan) -> bool:
 
 def _adds(plan: Fold, step: Plan) -> bool:
     """Whether a step is the accumulator plus 1, and the result whether it is 1 in the end."""
-    if not isinstance(step, Relative) or step.qualifiers or not isinstance(step.operand, Call):
+    if not isinstance(step, Relative) or step.qualifiers or not isinstance(step.operand, CallPlan):
         return False
     for call, function in ((step.operand, "_+_"), (plan.result, "_==_")):
-        if not isinstance(call, Call) or call.function != function:
+        if not isinstance(call, CallPlan) or call.function != function:
             return False
         if not _reads(plan, call.arguments[0]) or not _is_constant(call.arguments[1], 1):
             return False
@@ -174,7 +174,7 @@ def _adds(plan: Fold, step: Plan) -> bool:
 
 def _appended(plan: Fold, step: Plan) -> Plan | None:
     """The element that a step adds to the accumulator."""
-    if not isinstance(step, Call) or step.function != "_+_" or not _reads(plan, step.arguments[0]):
+    if not isinstance(step, CallPlan) or step.function != "_+_" or not _reads(plan, step.arguments[0]):
         return None
     added = step.arguments[1]
     if isinstance(added, NewList) and len(added.elements) == 1 and not added.optional:

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from gangplan.cel.ast import (
     Call,
     Comprehension,
-    Entry,
     Ident,
     ListNode,
     Literal,
+    MapEntry,
     MapNode,
     Node,
     Select,
@@ -127,7 +127,7 @@ def _copy(node: Node, numbers: Numbers) -> Node:
         case ListNode(elements=elements, optional=optional):
             return ListNode(number, offset, tuple(map(again, elements)), optional)
         case MapNode(entries=entries):
-            copies = (Entry(numbers.next(), again(e.key), again(e.value), e.optional) for e in entries)
+            copies = (MapEntry(numbers.next(), again(e.key), again(e.value), e.optional) for e in entries)
             return MapNode(number, offset, tuple(copies))
         case Struct(name=name, fields=fields):
             return Struct(number, offset, name, tuple((f, again(value), opt) for f, value, opt in fields))

@@ -12,15 +12,15 @@ from typing import Any
 from gangplan.cel.attributes import checked_key, select, select_if_present
 from gangplan.cel.cost import NEW_LIST, NEW_MAP, SELECT, cost_of
 from gangplan.cel.errors import BudgetError, EvalError, UnknownError
-from gangplan.cel.frame import FAILED, Frame, Missing, entries, is_member
+from gangplan.cel.frame import FAILED, Frame, MissingVariable, entries, is_member
 from gangplan.cel.operators import NO_OVERLOAD, show
 from gangplan.cel.plan import (
-    Call,
+    CallPlan,
     Computed,
     Conditional,
     Constant,
+    ConstantQualifier,
     Fallback,
-    Field,
     Fold,
     Logic,
     Membership,
@@ -94,7 +94,7 @@ class Meter:
         value = self.frame[plan.slot]
         if isinstance(value, _Pending):
             value = self.frame[plan.slot] = self.run(value.initial)
-        if isinstance(value, Missing):
+        if isinstance(value, MissingVariable):
             return EvalError(f"no such attribute(s): {plan.name}")
         return value
 
@@ -127,8 +127,8 @@ class Meter:
     def _step(self, value: Any, qualifier: Qualifier, optional: bool) -> Any:
         """One qualifier; `_ABSENT` where an optional one finds nothing, which costs nothing."""
         try:
-            key = qualifier.key if isinstance(qualifier, Field) else self._key(qualifier)
-            test = isinstance(qualifier, Field) and qualifier.test
+            key = qualifier.key if isinstance(qualifier, ConstantQualifier) else self._key(qualifier)
+            test = isinstance(qualifier, ConstantQualifier) and qualifier.test
             if not optional and not test:
                 entry = select(value, key)
             else:
@@ -153,7 +153,7 @@ class Meter:
 
     # Calls
 
-    def call(self, plan: Call) -> Any:
+    def call(self, plan: CallPlan) -> Any:
         """A function: its failed arguments are counted too."""
         values: list[Any] = []
         problem: Any = None
@@ -279,7 +279,7 @@ _STEPS: dict[type, Callable[[Meter, Any], Any]] = {
     Variable: Meter.attribute,
     Relative: Meter.attribute,
     Conditional: Meter.attribute,
-    Call: Meter.call,
+    CallPlan: Meter.call,
     Logic: Meter.logic,
     Fallback: Meter.fallback,
     Membership: Meter.membership,

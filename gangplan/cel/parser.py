@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from gangplan.cel import literals
-from gangplan.cel.ast import Call, Entry, Ident, ListNode, Literal, MapNode, Node, Select, Struct
+from gangplan.cel.ast import Call, Ident, ListNode, Literal, MapEntry, MapNode, Node, Select, Struct
 from gangplan.cel.cursor import DEEPEST, Cursor
 from gangplan.cel.errors import CompileError
 from gangplan.cel.lexer import END, RESERVED, Token
@@ -248,7 +248,7 @@ class _Parser(Cursor):
 
     def map(self) -> Node:
         brace = self.need("{")
-        entries: list[Entry] = []
+        entries: list[MapEntry] = []
         height = 0
         while self.token.kind not in ("}", ","):
             is_optional = self.optional_mark()
@@ -257,7 +257,7 @@ class _Parser(Cursor):
             self.need(":")
             value = self.expression()
             height = max(height, self.height)
-            entries.append(Entry(self.numbers.next(), key, value, is_optional))
+            entries.append(MapEntry(self.numbers.next(), key, value, is_optional))
             if not self.take(","):
                 break
         if not entries:

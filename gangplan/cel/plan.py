@@ -30,7 +30,7 @@ class Constant(Plan):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Field:
+class ConstantQualifier:
     """A constant qualifier: `.name`, `['name']`, `[0]`; with `test` the last one of `has()`."""
 
     key: object
@@ -46,7 +46,7 @@ class Computed:
     optional: bool = False
 
 
-Qualifier = Field | Computed
+Qualifier = ConstantQualifier | Computed
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -79,7 +79,7 @@ Attribute = Variable | Relative | Conditional
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Call(Plan):
+class CallPlan(Plan):
     """A function applied to values. `overload` is empty where only the values decide which one it is.
 
     `stops` tells that arguments after one that failed are not evaluated (cel-go does so from three on).
@@ -147,7 +147,7 @@ class Fold(Plan):
 
 
 @dataclass(frozen=True, slots=True)
-class Program:
+class ExpressionPlan:
     """A whole expression: its first step, the frame's size and the variables by slot."""
 
     root: Plan
@@ -157,7 +157,7 @@ class Program:
 
 def _tests(qualifiers: tuple[Qualifier, ...]) -> bool:
     last = qualifiers[-1] if qualifiers else None
-    return isinstance(last, Field) and last.test
+    return isinstance(last, ConstantQualifier) and last.test
 
 
 def is_test(plan: Any) -> bool:

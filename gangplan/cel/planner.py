@@ -11,25 +11,25 @@ from gangplan.cel.checked import Checked
 from gangplan.cel.declarations import LAST_MINOR, type_names
 from gangplan.cel.errors import CompileError, EvalError, Issue
 from gangplan.cel.library.authorizer import AUTHORIZER, is_authorizer
-from gangplan.cel.library.base import Overload, no_overload
+from gangplan.cel.library.base import Implementation, no_overload
 from gangplan.cel.library.constant_patterns import with_pattern
 from gangplan.cel.library.table import FUNCTIONS, OVERLOADS
 from gangplan.cel.numbers import INT_MAX, INT_MIN, UINT_MAX
 from gangplan.cel.plan import (
     Attribute,
-    Call,
+    CallPlan,
     Computed,
     Conditional,
     Constant,
+    ConstantQualifier,
+    ExpressionPlan,
     Fallback,
-    Field,
     Fold,
     Logic,
     Membership,
     NewList,
     NewMap,
     Plan,
-    Program,
     Qualifier,
     Relative,
     Variable,
@@ -46,11 +46,11 @@ _INDEXES = frozenset(("_[_]", "_[?_]", "_?._"))
 _PATTERNS = frozenset(("matches", "find", "findAll"))
 
 
-def plan_program(text: str, checked: Checked) -> Program:
+def plan_program(text: str, checked: Checked) -> ExpressionPlan:
     """The plan. CompileError: the API server makes no program of it, such as for `int('a')`."""
     planner = _Planner(text, checked)
     root = planner.plan(checked.node)
-    return Program(root, planner.size, tuple((slot, name) for name, slot in planner.variables.items()))
+    return ExpressionPlan(root, planner.size, tuple((slot, name) for name, slot in planner.variables.items()))
 
 
 class _Planner:
@@ -109,7 +109,7 @@ class _Planner:
         return self.size - 1
 
     def _select(self, node: ast.Select) -> Plan:
-        return qualified(self.plan(node.operand), node.id, Field(node.field, test=node.test))
+        return qualified(self.plan(node.operand), node.id, ConstantQualifier(node.field, test=node.test))
 
     def _index(self, node: ast.Call, optional: bool) -> Plan:
         operand, index = (self.plan(argument) for argument in node.arguments)
@@ -117,7 +117,7 @@ class _Planner:
             return qualified(operand, node.id, Computed(index, optional))
         if type(index.value) not in (str, int, Uint, bool, float):
             raise self.refuse(node, f"invalid qualifier type: {go_name(index.value)}")
-        return qualified(operand, node.id, Field(index.value, optional))
+        return qualified(operand, node.id, ConstantQualifier(index.value, optional))
 
     # Calls
 
@@ -140,13 +140,13 @@ class _Planner:
             return self._converted(node, call, arguments[0])
         return call
 
-    def _converted(self, node: ast.Call, call: Call, argument: Constant) -> Constant:
+    def _converted(self, node: ast.Call, call: CallPlan, argument: Constant) -> Constant:
         try:
             return Constant(node.id, call.call(argument.value))
         except EvalError as problem:
             raise self.refuse(node, problem) from problem
 
-    def _resolved(self, node: ast.Call, arguments: tuple[Plan, ...]) -> Call:
+    def _resolved(self, node: ast.Call, arguments: tuple[Plan, ...]) -> CallPlan:
         """The call with its implementation."""
         ids = self.checked.overloads.get(node.id, ())
         overload = ids[0] if len(ids) == 1 else ""
@@ -154,15 +154,15 @@ class _Planner:
             len(arguments) > 2 or node.function in _VARIADIC or (not overload and is_chosen(node.function))
         )
         if any(map(is_authorizer, ids)):
-            return Call(node.id, node.function, overload, AUTHORIZER, arguments, stops)
+            return CallPlan(node.id, node.function, overload, AUTHORIZER, arguments, stops)
         if node.function in _PATTERNS and isinstance(arguments[1], Constant):
             try:
                 call = with_pattern(node.function, arguments[1].value)
             except EvalError as problem:
                 raise self.refuse(node, problem) from problem
             if call is not None:
-                return Call(node.id, node.function, overload, call, arguments, stops=True)
-        return Call(
+                return CallPlan(node.id, node.function, overload, call, arguments, stops=True)
+        return CallPlan(
             node.id, node.function, overload, implementation(node.function, overload), arguments, stops
         )
 
@@ -174,7 +174,7 @@ class _Planner:
             return plan
         return Constant(plan.id, [element.value for element in elements if isinstance(element, Constant)])
 
-    def _map(self, id: int, written: tuple[ast.Entry, ...]) -> Plan:
+    def _map(self, id: int, written: tuple[ast.MapEntry, ...]) -> Plan:
         entries = tuple((self.plan(entry.key), self.plan(entry.value), entry.optional) for entry in written)
         values: dict[object, object] = {}
         for key, value, optional in entries:
@@ -224,7 +224,7 @@ def implementation(function: str, overload: str) -> Callable[..., Any]:
     return dispatch
 
 
-def _guarded(overload: Overload) -> Callable[..., Any]:
+def _guarded(overload: Implementation) -> Callable[..., Any]:
     if not overload.guarded or not overload.arguments:
         return overload.call
     call, takes = overload.call, overload.takes
@@ -253,7 +253,7 @@ def qualified(plan: Plan, id: int, qualifier: Qualifier) -> Attribute:
     return Relative(id, plan, (qualifier,))
 
 
-def _membership(call: Call, value: Plan, constant: Constant) -> Plan:
+def _membership(call: CallPlan, value: Plan, constant: Constant) -> Plan:
     """`value in [constants]`, where all of them are simple."""
     elements = constant.value
     if not isinstance(elements, list) or not elements:

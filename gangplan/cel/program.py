@@ -24,7 +24,7 @@ from gangplan.cel.frame import FAILED, MISSING, Frame
 from gangplan.cel.loops import build_fold
 from gangplan.cel.measuring import Meter
 from gangplan.cel.plan import (
-    Call,
+    CallPlan,
     Conditional,
     Constant,
     Fallback,
@@ -43,7 +43,7 @@ _BUILDERS: dict[type, Callable[[Any, Callable[[Plan], Closure]], Closure]] = {
     Variable: build_attribute,
     Relative: build_attribute,
     Conditional: build_conditional,
-    Call: build_call,
+    CallPlan: build_call,
     Logic: build_logic,
     Fallback: build_fallback,
     Membership: build_membership,

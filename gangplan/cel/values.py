@@ -76,7 +76,7 @@ class Address(Opaque):
 
 
 @dataclass(frozen=True, slots=True)
-class Network(Opaque):
+class CidrValue(Opaque):
     """`net.CIDR`: the address as written, host bits included, and how many bits are the network's."""
 
     cel_type: ClassVar[Type] = types.CIDR

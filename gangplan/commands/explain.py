@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from gangplan.errors import Exit, UserError
-from gangplan.packs.own import Policies, load_policies
+from gangplan.packs.own import OwnPolicies, load_policies
 from gangplan.reference.field_pages import fields_text
 from gangplan.reference.fields import known_names, lookup
 from gangplan.reference.one_policy import own_names, own_policy, policy_lines, workspace_of
@@ -23,7 +23,7 @@ def explain(name: str | None, workspace: Path | None = None) -> Exit:
     A workspace, where there is one, adds its own policies.
     """
     root = workspace_of(workspace)
-    policies = load_policies(root) if root is not None else Policies()
+    policies = load_policies(root) if root is not None else OwnPolicies()
     known = (load_rulebook(root) if root is not None else Rulebook()).rules
     if name is None:
         width = max(map(len, known))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from gangplan.commands.common import print_findings
 from gangplan.errors import Exit, UserError
-from gangplan.gitops.argocd import Source, argocd_objects
+from gangplan.gitops.argocd import RepositorySource, argocd_objects
 from gangplan.model.support import TRAINER
 from gangplan.model.version import parse_version
 from gangplan.objects import dump_all
@@ -20,7 +20,7 @@ PARTS = ("platform", "tenants", "runs")
 _HEADER = ("Made by `gangplan gitops argocd`; see docs/gitops.md.",)
 
 
-def argocd(request: Request, source: Source, output: str | None) -> Exit:
+def argocd(request: Request, source: RepositorySource, output: str | None) -> Exit:
     """Print, or write to a folder, one file per cluster."""
     workspace = load_workspace(request.root)
     findings = workspace.findings
@@ -42,7 +42,7 @@ def argocd(request: Request, source: Source, output: str | None) -> Exit:
     return Exit.CLEAN
 
 
-def _text(workspace: Workspace, cluster: str, source: Source) -> str:
+def _text(workspace: Workspace, cluster: str, source: RepositorySource) -> str:
     rendered = workspace.root / RENDERED / cluster
     parts = [part for part in PARTS if (rendered / part).is_dir()]
     if not parts:

@@ -10,7 +10,7 @@ from typing import TextIO
 from gangplan.commands.common import exit_code, plural
 from gangplan.commands.reports import Outputs, outputs, publish, repository_folder
 from gangplan.commands.since import add_since, check_base, checked_tree
-from gangplan.emit import Outcome
+from gangplan.emit import FileOutcome
 from gangplan.errors import Exit, UserError
 from gangplan.findings import in_order
 from gangplan.pipeline.render import preview
@@ -73,7 +73,7 @@ def _publish(request: Request, result: Result, wanted: Outputs) -> None:
     """The findings in every format that is wanted; what became of the files is in the JSON document."""
     files = {
         outcome.value: [change.path for change in result.changes if change.outcome is outcome]
-        for outcome in Outcome
+        for outcome in FileOutcome
         if result.strangers or not result.has_errors  # else nothing was written
     }
     checked = {"specs": result.specs, "objects": result.objects}
@@ -91,11 +91,13 @@ def _publish(request: Request, result: Result, wanted: Outputs) -> None:
 
 def _report(result: Result, folder: str, words: TextIO) -> Exit:
     counts = {
-        outcome: sum(1 for change in result.changes if change.outcome is outcome) for outcome in Outcome
+        outcome: sum(1 for change in result.changes if change.outcome is outcome) for outcome in FileOutcome
     }
     parts = [f"{count} {outcome.value}" for outcome, count in counts.items() if count]
     runs = sum(
-        1 for change in result.changes if "/runs/" in change.path and change.outcome is not Outcome.REMOVED
+        1
+        for change in result.changes
+        if "/runs/" in change.path and change.outcome is not FileOutcome.REMOVED
     )
     builder = engine()
     words.write(

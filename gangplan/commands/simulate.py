@@ -9,7 +9,7 @@ from pathlib import Path
 
 from gangplan.commands.common import exit_code, print_findings
 from gangplan.errors import Exit, UserError
-from gangplan.kueue.model import Run
+from gangplan.kueue.model import Workload
 from gangplan.pipeline import worker
 from gangplan.pipeline.render import preview
 from gangplan.pipeline.request import Request, Result
@@ -25,7 +25,7 @@ from gangplan.simulate.day import (
     duration_of,
     read_lines,
 )
-from gangplan.simulate.outcome import Outcome, outcome_of
+from gangplan.simulate.outcome import SimulationOutcome, outcome_of
 from gangplan.source import load_objects
 from gangplan.validate.kueue.members import setup_of
 from gangplan.validate.world import World
@@ -33,7 +33,7 @@ from gangplan.workspace import Workspace, load_workspace, nearest
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class SimulateOptions:
     """Files and the seed of `gangplan simulate`."""
 
     durations: Path | None
@@ -42,7 +42,7 @@ class Options:
     format: str
 
 
-def run_simulation(request: Request, options: Options) -> Exit:
+def run_simulation(request: Request, options: SimulateOptions) -> Exit:
     """Print what would come of the runs of a cluster."""
     if options.format not in ("text", "json"):
         raise UserError(f"there is no format '{options.format}'", "Formats: text, json.")
@@ -68,7 +68,7 @@ def run_simulation(request: Request, options: Options) -> Exit:
     return Exit.CLEAN
 
 
-def _without_borrowing(world: World, runs: list[Run]) -> Outcome | None:
+def _without_borrowing(world: World, runs: list[Workload]) -> SimulationOutcome | None:
     """The same runs where no team uses what another one leaves idle."""
     setup = setup_of(world)
     if not any(queue.parent for queue in setup.queues):
@@ -92,7 +92,7 @@ def _cluster(workspace: Workspace, request: Request) -> str:
     return name
 
 
-def _runs(world: World, result: Result, options: Options) -> tuple[list[Run], list[str]]:
+def _runs(world: World, result: Result, options: SimulateOptions) -> tuple[list[Workload], list[str]]:
     """The runs as often as they arrive, and the jobs that can never be admitted."""
     planned = {f"{run.unit.job.team}/{run.unit.job.name}": run for run in _active(result)}
     durations = read_lines(options.durations, DURATIONS_HELP) if options.durations else {}
@@ -115,5 +115,5 @@ def _runs(world: World, result: Result, options: Options) -> tuple[list[Run], li
     return sorted(runs, key=lambda run: (run.arrival, run.name)), never
 
 
-def _active(result: Result) -> list[worker.Run]:
+def _active(result: Result) -> list[worker.PlannedRun]:
     return [run for run in result.runs if not run.unit.job.is_archived]

@@ -32,10 +32,11 @@ def simulate(
 ) -> None:
     """Play the queue of a cluster through: waits, preemptions, utilisation over time, per team."""
     from gangplan.commands.common import request
-    from gangplan.commands.simulate import Options, run_simulation
+    from gangplan.commands.simulate import SimulateOptions, run_simulation
 
     raise typer.Exit(
         run_simulation(
-            request(workspace, cluster, team, specs, engine, jobs), Options(durations, arrivals, seed, format)
+            request(workspace, cluster, team, specs, engine, jobs),
+            SimulateOptions(durations, arrivals, seed, format),
         )
     )

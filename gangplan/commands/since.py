@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gangplan.emit import Outcome
+from gangplan.emit import FileOutcome
 from gangplan.errors import UserError
 from gangplan.findings import in_order
 from gangplan.pipeline.base import Tree, findings_since, tree_of
@@ -30,5 +30,5 @@ def add_since(request: Request, result: Result, base: str, today: Tree) -> None:
 def checked_tree(request: Request, result: Result) -> Tree:
     """The tree as a render would leave it, after `render --check`: what stands there, and what would change."""
     tree = tree_of(request.root / RENDERED) | result.texts
-    gone = {change.path for change in result.changes if change.outcome is Outcome.REMOVED}
+    gone = {change.path for change in result.changes if change.outcome is FileOutcome.REMOVED}
     return {path: text for path, text in tree.items() if path not in gone}

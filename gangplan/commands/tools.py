@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from gangplan.tools.find import Search
+    from gangplan.tools.find import ToolSearch
 
 app = typer.Typer(
     rich_markup_mode=None,
@@ -73,7 +73,7 @@ def install_tools(
         raise ToolError("; ".join(error.message for error in failures), failures[0].help)
 
 
-def _row(outcome: Search) -> tuple[str, str, str, str]:
+def _row(outcome: ToolSearch) -> tuple[str, str, str, str]:
     found = outcome.found
     if found is None:
         embedded = "missing" if outcome.tool.name == "kustomize" else "embedded"

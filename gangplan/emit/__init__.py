@@ -2,14 +2,14 @@
 
 from gangplan.emit.earlier import EarlierRun, EarlierRuns, renamed
 from gangplan.emit.header import MARK, header_lines, source_of
-from gangplan.emit.tree import Change, Outcome, Stage
+from gangplan.emit.tree import Change, FileOutcome, Stage
 
 __all__ = [
     "MARK",
     "Change",
     "EarlierRun",
     "EarlierRuns",
-    "Outcome",
+    "FileOutcome",
     "Stage",
     "header_lines",
     "renamed",

@@ -20,7 +20,7 @@ from gangplan.errors import ToolError, UserError
 STATE = ".gangplan"
 
 
-class Outcome(StrEnum):
+class FileOutcome(StrEnum):
     """What a render does to one file."""
 
     NEW = "new"
@@ -34,7 +34,7 @@ class Change:
     """One file of the tree, by its path inside it, and what happens to it."""
 
     path: str
-    outcome: Outcome
+    outcome: FileOutcome
 
 
 @dataclass(slots=True)
@@ -73,7 +73,7 @@ class Stage:
                 f"{existing}: {failed.strerror}", "A rendered file belongs here; move what stands in its way."
             ) from None
         if old == data:
-            return Change(path, Outcome.SAME)
+            return Change(path, FileOutcome.SAME)
         if old is not None and source_of(existing) is None:
             raise UserError(
                 f"{existing} would be overwritten, but gangplan did not write it", "Move it away."
@@ -84,7 +84,7 @@ class Stage:
             target.write_bytes(data)
         except OSError as failed:
             raise _refused(self.folder, failed) from None
-        return Change(path, Outcome.NEW if old is None else Outcome.CHANGED)
+        return Change(path, FileOutcome.NEW if old is None else FileOutcome.CHANGED)
 
     def obsolete(self, wanted: set[str], in_scope: Callable[[str, str], bool]) -> list[str]:
         """Files of ours that nothing renders any more. `in_scope(path, source)` limits what may go."""

@@ -57,7 +57,7 @@ CHILD_KINDS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class RepositorySource:
     """Where Argo CD finds the rendered tree, and where it stands itself."""
 
     repository: str
@@ -68,7 +68,7 @@ class Source:
 def argocd_objects(
     cluster: str,
     namespaces: list[str],
-    source: Source,
+    source: RepositorySource,
     paths: list[str],
     override_field: str,
     others: Sequence[str] = (),

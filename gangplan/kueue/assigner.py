@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from gangplan.kueue.flavors import WORST, Mode, Suits, fits_quota, goes_on, is_preferred
-from gangplan.kueue.model import Group, Podset
+from gangplan.kueue.model import Podset, ResourceGroup
 from gangplan.kueue.preemption import targets
 from gangplan.kueue.state import Asking, State, Tried
 from gangplan.kueue.units import PODS
@@ -109,7 +109,7 @@ def _choose(
     state: State,
     asking: Asking,
     podset: Podset,
-    group: Group,
+    group: ResourceGroup,
     wanted: dict[str, int],
     so_far: Assignment,
     first: int,

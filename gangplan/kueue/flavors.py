@@ -9,8 +9,8 @@ from __future__ import annotations
 from enum import IntEnum
 from math import inf
 
-from gangplan.kueue.model import NEVER, Fungibility, Queue
-from gangplan.kueue.tree import Tree
+from gangplan.kueue.model import NEVER, ClusterQueue, Fungibility
+from gangplan.kueue.tree import QuotaTree
 
 
 class Mode(IntEnum):
@@ -27,7 +27,9 @@ Suits = tuple[Mode, float]  # and how far up the tree must be borrowed
 WORST: Suits = (Mode.NO_FIT, inf)
 
 
-def fits_quota(tree: Tree, queue: Queue, key: int, amount: int, is_fair: bool) -> tuple[Mode, int]:
+def fits_quota(
+    tree: QuotaTree, queue: ClusterQueue, key: int, amount: int, is_fair: bool
+) -> tuple[Mode, int]:
     """The mode of one flavor and resource, and the height of borrowing (`fitsResourceQuota`).
 
     What only preemption can give is `NO_CANDIDATES`: whoever knows the other runs asks what that would do.
@@ -43,7 +45,7 @@ def fits_quota(tree: Tree, queue: Queue, key: int, amount: int, is_fair: bool) -
     return Mode.NO_FIT, height
 
 
-def _preempts_borrowing(queue: Queue, is_fair: bool) -> bool:
+def _preempts_borrowing(queue: ClusterQueue, is_fair: bool) -> bool:
     """Whether a queue may preempt for what it borrows (`canPreemptWhileBorrowing`)."""
     return queue.preemption.borrow != NEVER or (is_fair and queue.preemption.reclaim != NEVER)
 

@@ -14,7 +14,7 @@ NEVER = "Never"
 
 
 @dataclass(frozen=True, slots=True)
-class Preemption:
+class PreemptionRules:
     """Preemption of a queue, in Kueue's words (`ClusterQueuePreemption`). `threshold` is the
     maxPriorityThreshold of borrowWithinCohort.
     """
@@ -35,7 +35,7 @@ class Fungibility:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class ResourceGroup:
     """A resource group: resources that always come from one flavor, and the flavors in order."""
 
     resources: tuple[str, ...]
@@ -55,15 +55,15 @@ class Member:
 
 
 @dataclass(frozen=True, slots=True)
-class Queue(Member):
+class ClusterQueue(Member):
     """A ClusterQueue."""
 
-    groups: tuple[Group, ...] = ()
+    groups: tuple[ResourceGroup, ...] = ()
     is_strict: bool = False
-    preemption: Preemption = Preemption()
+    preemption: PreemptionRules = PreemptionRules()
     fungibility: Fungibility = Fungibility()
 
-    def group_of(self, resource: str) -> Group | None:
+    def group_of(self, resource: str) -> ResourceGroup | None:
         """The group that covers a resource (`RGByResource`, pkg/cache/scheduler/clusterqueue_snapshot.go)."""
         return next((group for group in self.groups if resource in group.resources), None)
 
@@ -72,7 +72,7 @@ class Queue(Member):
 class Setup:
     """All of a cluster's queues. `strategies` are those of fair sharing; `kueue` is the minor (0, 19)."""
 
-    queues: tuple[Queue, ...]
+    queues: tuple[ClusterQueue, ...]
     cohorts: tuple[Member, ...]
     fair_sharing: bool = True
     strategies: tuple[str, ...] = ("LessThanOrEqualToFinalShare", "LessThanInitialShare")
@@ -84,7 +84,11 @@ class Setup:
         """
         alone = tuple(
             replace(
-                queue, parent="", borrowing={}, lending={}, preemption=Preemption(queue.preemption.within)
+                queue,
+                parent="",
+                borrowing={},
+                lending={},
+                preemption=PreemptionRules(queue.preemption.within),
             )
             for queue in self.queues
         )
@@ -106,7 +110,7 @@ class Podset:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class Workload:
     """A run that asks for quota at `arrival` and holds it for `duration`.
 
     A preempted run starts again from its last checkpoint: `checkpoint` is the time between two of them, 0

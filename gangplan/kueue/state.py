@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from math import inf
 
-from gangplan.kueue.model import NEVER, Podset, Queue, Run, Setup
-from gangplan.kueue.tree import Tree
+from gangplan.kueue.model import NEVER, ClusterQueue, Podset, Setup, Workload
+from gangplan.kueue.tree import QuotaTree
 
 # podset, group, flavor -> what is asked of it: (flavor and resource, amount)
 Plan = tuple[tuple[tuple[tuple[tuple[int, int], ...], ...], ...], ...]
@@ -25,7 +25,7 @@ class Asking:
     `tried` is how far the search for flavors came, in cycle `tried_in` at generation `tried_at` of its queue.
     """
 
-    run: Run
+    run: Workload
     queue: int
     number: int
     rest: float
@@ -53,7 +53,7 @@ class Holding:
     number: int
 
     @property
-    def run(self) -> Run:
+    def run(self) -> Workload:
         """The run."""
         return self.asking.run
 
@@ -70,7 +70,7 @@ class State:
     """
 
     setup: Setup
-    tree: Tree = field(init=False)
+    tree: QuotaTree = field(init=False)
     holdings: list[dict[int, Holding]] = field(init=False)  # by queue, then by the run's number
     generation: list[int] = field(init=False)
     cycle: int = 0
@@ -79,11 +79,11 @@ class State:
 
     def __post_init__(self) -> None:
         """Nothing is used yet."""
-        self.tree = Tree(self.setup.queues, self.setup.cohorts)
+        self.tree = QuotaTree(self.setup.queues, self.setup.cohorts)
         self.holdings = [{} for _ in self.setup.queues]
         self.generation = [0 for _ in self.setup.queues]
 
-    def queue(self, number: int) -> Queue:
+    def queue(self, number: int) -> ClusterQueue:
         """A queue by its number."""
         return self.setup.queues[number]
 
@@ -136,7 +136,7 @@ class State:
         return self._borrowers[root]
 
 
-def shape_of(run: Run) -> tuple[object, ...]:
+def shape_of(run: Workload) -> tuple[object, ...]:
     """What makes runs equal to the scheduler (`computeSchedulingHash`, v0.18.2 and later): pods and
     priority.
     """
@@ -147,7 +147,7 @@ def _shape(podset: Podset) -> tuple[object, ...]:
     return podset.name, podset.count, tuple(sorted(podset.amounts.items())), podset.flavors
 
 
-def plan_of(tree: Tree, queue: Queue, run: Run) -> Plan:
+def plan_of(tree: QuotaTree, queue: ClusterQueue, run: Workload) -> Plan:
     """What each podset would ask of each flavor that its pods fit, group by group; devices come first.
 
     Worked out once, for the short cut of `cycle`; Kueue has no such thing.
@@ -171,7 +171,7 @@ def _suits(podset: Podset, flavor: str) -> bool:
 
 
 def _asked(
-    tree: Tree, podset: Podset, flavor: str, resources: tuple[str, ...]
+    tree: QuotaTree, podset: Podset, flavor: str, resources: tuple[str, ...]
 ) -> tuple[tuple[int, int], ...]:
     wanted = sorted((name in ("cpu", "memory"), name) for name in resources if podset.amounts.get(name))
     return tuple((tree.index[flavor, name], podset.amounts[name]) for _, name in wanted)

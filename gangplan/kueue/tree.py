@@ -12,7 +12,7 @@ from copy import copy
 from dataclasses import dataclass
 
 from gangplan.kueue.hierarchy import in_circle
-from gangplan.kueue.model import Key, Member, Queue
+from gangplan.kueue.model import ClusterQueue, Key, Member
 from gangplan.kueue.units import MOST_INT64
 
 # A share of what can be lent: (1, ratio) for a borrower of weight zero, else (0, ratio / weight). Larger
@@ -23,7 +23,7 @@ Usage = Mapping[int, int]  # index of a flavor and resource -> amount
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class DominantShare:
     """The dominant resource share of a node, and the flavors and resources that it borrows
     (fair_sharing.go).
     """
@@ -40,12 +40,12 @@ class Share:
 def _keys(one: Member) -> Iterator[Key]:
     """Every flavor and resource that a member names."""
     yield from (*one.nominal, *one.borrowing, *one.lending)
-    if isinstance(one, Queue):
+    if isinstance(one, ClusterQueue):
         for group in one.groups:
             yield from ((flavor, resource) for flavor in group.flavors for resource in group.resources)
 
 
-class Tree:
+class QuotaTree:
     """All of `resourceNode` (resource_node.go) for all queues of a cluster.
 
     Nodes are numbers: queues first, in their order (`numbers`); then cohorts. The parent of a root is -1.
@@ -153,7 +153,7 @@ class Tree:
 
     # --- what is used -----------------------------------------------------------------------------------
 
-    def loaded(self, usage: Mapping[str, Mapping[Key, int]]) -> Tree:
+    def loaded(self, usage: Mapping[str, Mapping[Key, int]]) -> QuotaTree:
         """The same quotas with this in use by queue, and nothing else; what is not in the tree is left
         out.
         """
@@ -253,15 +253,15 @@ class Tree:
 
     # --- fair sharing -----------------------------------------------------------------------------------
 
-    def share(self, node: int) -> Share:
+    def share(self, node: int) -> DominantShare:
         """What is borrowed, of what its parent can lend, by weight (`dominantResourceShare`)."""
         above = self.parent[node]
         if above < 0:
-            return Share((0, 0.0), ())
+            return DominantShare((0, 0.0), ())
         own, used = self.subtree[node], self.usage[node]
         borrowed = tuple(key for key in range(len(own)) if used[key] > own[key])
         if not borrowed:
-            return Share((0, 0.0), ())
+            return DominantShare((0, 0.0), ())
         total: dict[str, int] = {}
         for key in borrowed:
             resource = self.keys[key][1]
@@ -272,5 +272,5 @@ class Tree:
                 ratio = max(ratio, float(amount) * 1000.0 / float(lendable[resource]))
         weight = self.weight[node]
         if ratio and not weight:
-            return Share((1, ratio), borrowed)
-        return Share((0, ratio / weight if ratio else 0.0), borrowed)
+            return DominantShare((1, ratio), borrowed)
+        return DominantShare((0, ratio / weight if ratio else 0.0), borrowed)

@@ -31,7 +31,7 @@ class Origin:
 
 
 @dataclass(frozen=True, slots=True)
-class Dns:
+class DnsService:
     """The DNS pods of a cluster, selected as NetworkPolicy selects: namespace, pod labels, pod ports.
 
     `addresses` are ranges that answer on port 53 without being pods that a policy could select.
@@ -61,7 +61,7 @@ class Platform:
     kueue: Version | None
     openshift: Version | None
     domain: str
-    dns: Dns
+    dns: DnsService
     gang: Gang = "kueue"
     mpi_operator: Version | None = None
     start_wait_s: int = 1800
@@ -87,7 +87,7 @@ class Ssh:
 
 
 @dataclass(frozen=True, slots=True)
-class Mpi:
+class ImageMpi:
     """The MPI of an image. `major` decides the environment names (Open MPI 4 and 5 differ)."""
 
     family: Family
@@ -97,13 +97,13 @@ class Mpi:
 
 
 @dataclass(frozen=True, slots=True)
-class Image:
+class PulledImage:
     """An image as this cluster pulls it."""
 
     name: str
     reference: str
     framework: Framework
-    mpi: Mpi | None
+    mpi: ImageMpi | None
     ssh: Ssh
     uid: int
     gid: int
@@ -153,7 +153,7 @@ class Toleration:
 
 
 @dataclass(frozen=True, slots=True)
-class Pool:
+class TargetPool:
     """Where pods go: node selector and tolerations, and what a node there offers.
 
     Prices are of one GPU and one CPU core for an hour, in the currency of the platform; None is not stated.
@@ -194,7 +194,7 @@ class Egress:
 
 
 @dataclass(frozen=True, slots=True)
-class Checkpoint:
+class CheckpointTarget:
     """The folder or address given to the program as CHECKPOINT_DIR."""
 
     directory: str
@@ -212,7 +212,7 @@ class Job:
     source: str
     description: str
     platform: Platform
-    image: Image
+    image: PulledImage
     command: tuple[str, ...]
     workers: int
     slots: int
@@ -220,8 +220,8 @@ class Job:
     resources: Resources
     launcher: Resources
     launcher_runs_ranks: bool
-    worker_pool: Pool
-    launcher_pool: Pool
+    worker_pool: TargetPool
+    launcher_pool: TargetPool
     env: tuple[EnvVar, ...]
     mounts: tuple[Mount, ...]
     posture: Posture

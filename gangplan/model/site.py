@@ -39,7 +39,7 @@ class NodeTaint:
 
 
 @dataclass(frozen=True, slots=True)
-class Flavor:
+class SiteFlavor:
     """A node pool as Kueue sees it; `name` is not the pool's where the flavor cannot change in place."""
 
     name: str
@@ -50,7 +50,7 @@ class Flavor:
 
 
 @dataclass(frozen=True, slots=True)
-class Topology:
+class SiteTopology:
     """The cluster's layout: node labels, widest level first."""
 
     name: str
@@ -58,7 +58,7 @@ class Topology:
 
 
 @dataclass(frozen=True, slots=True)
-class Cohort:
+class SiteCohort:
     """Queues and cohorts that lend each other. `parent` is empty for a root."""
 
     name: str
@@ -77,7 +77,7 @@ class Preempt:
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class AdmissionCheck:
     """An admission check of a queue; no flavors means all of them."""
 
     name: str
@@ -85,7 +85,7 @@ class Check:
 
 
 @dataclass(frozen=True, slots=True)
-class Queue:
+class SiteQueue:
     """The ClusterQueue of one team."""
 
     name: str
@@ -96,7 +96,7 @@ class Queue:
     weight: Quantity
     quotas: tuple[FlavorQuota, ...]
     preempt: Preempt
-    checks: tuple[Check, ...] = ()
+    checks: tuple[AdmissionCheck, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +110,7 @@ class Provisioning:
 
 
 @dataclass(frozen=True, slots=True)
-class Worker:
+class WorkerCluster:
     """A worker cluster of MultiKueue."""
 
     name: str
@@ -135,13 +135,13 @@ class Site:
     platform: Platform
     priorities: tuple[str, ...]
     covered: tuple[str, ...] = ()
-    topology: Topology | None = None
-    flavors: tuple[Flavor, ...] = ()
-    cohorts: tuple[Cohort, ...] = ()
-    queues: tuple[Queue, ...] = ()
+    topology: SiteTopology | None = None
+    flavors: tuple[SiteFlavor, ...] = ()
+    cohorts: tuple[SiteCohort, ...] = ()
+    queues: tuple[SiteQueue, ...] = ()
     fair_sharing: bool = True
     provisioning: tuple[Provisioning, ...] = ()
-    workers: tuple[Worker, ...] = ()
+    workers: tuple[WorkerCluster, ...] = ()
     monitor: Monitor | None = None
     is_gitops_only: bool = False
 
@@ -179,7 +179,7 @@ class Store:
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class GroupMember:
     """A group of the identity provider and its persona: viewer, data-scientist, mlops or admin."""
 
     group: str
@@ -223,7 +223,7 @@ class Tenant:
     hard: tuple[tuple[str, Quantity], ...] = ()
     forbidden_priorities: tuple[str, ...] = ()
     bounds: ContainerBounds | None = None
-    members: tuple[Member, ...] = ()
+    members: tuple[GroupMember, ...] = ()
     debuggers: tuple[DebugGrant, ...] = ()
     claims: tuple[ClaimToMake, ...] = ()
     store: Store | None = None

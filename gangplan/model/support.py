@@ -40,7 +40,7 @@ class KueueLine:
 
 
 @dataclass(frozen=True, slots=True)
-class Tool:
+class SupportedTool:
     """A component whose version decides nothing that is rendered: the lines that gangplan was made for."""
 
     name: str
@@ -92,9 +92,9 @@ NO_OPENSHIFT_SDN = "4.17"  # the release that removed the network plugin openshi
 # By the name in a cluster file. MPI operator: v2beta1 of 0.8. Argo CD: server-side diff is stable from
 # 3.1 on, 3.5.1 is what the lab runs. Flux: health checks by expression came with 2.5.
 TOOLS = {
-    "mpiOperator": Tool("MPI operator", "0.8", "0.8"),
-    "argocd": Tool("Argo CD", "3.1", "3.5"),
-    "flux": Tool("Flux", "2.5", "2.9"),
+    "mpiOperator": SupportedTool("MPI operator", "0.8", "0.8"),
+    "argocd": SupportedTool("Argo CD", "3.1", "3.5"),
+    "flux": SupportedTool("Flux", "2.5", "2.9"),
 }
 
 # The resource that NVIDIA's operator offers; devices under another name have an owner of their own.

@@ -1,5 +1,5 @@
 """Built objects: kustomize applies a cluster's last-mile patches to what was generated."""
 
-from gangplan.overlay.build import Builder, PatchError
+from gangplan.overlay.build import OverlayBuilder, PatchError
 
-__all__ = ["Builder", "PatchError"]
+__all__ = ["OverlayBuilder", "PatchError"]

@@ -42,7 +42,7 @@ class PatchError(UserError):
 
 
 @dataclass(slots=True)
-class Builder:
+class OverlayBuilder:
     """Builds the objects of one cluster. It remembers outcomes by shape and which patches matched."""
 
     component: Component

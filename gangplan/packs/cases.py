@@ -39,7 +39,7 @@ class CaseFile(Strict):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Case:
+class PolicyCase:
     """A case: which policy, whether it must refuse, and what is sent."""
 
     policy: str
@@ -55,9 +55,9 @@ class Case:
         return Location(self.document.file, 1, 1)
 
 
-def cases_in(folder: Path, shown: str) -> tuple[list[Case], list[Finding]]:
+def cases_in(folder: Path, shown: str) -> tuple[list[PolicyCase], list[Finding]]:
     """The cases of a folder in the order of their names; `shown` is the folder's name in findings."""
-    found: list[Case] = []
+    found: list[PolicyCase] = []
     findings: list[Finding] = []
     for path in sorted(folder.glob("*.yaml")):
         name = NAME.fullmatch(path.name)
@@ -83,5 +83,5 @@ def cases_in(folder: Path, shown: str) -> tuple[list[Case], list[Finding]]:
                 Finding(POLICY_CASE, document.where(()), "a refusal without a message is not checked", help)
             )
             continue
-        found.append(Case(name["policy"], name["case"], denies, file, document, file.params))
+        found.append(PolicyCase(name["policy"], name["case"], denies, file, document, file.params))
     return found, findings

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator
 from gangplan.findings import Finding
 from gangplan.packs.facts import FACTS
 from gangplan.packs.kinds import example, misfit
-from gangplan.packs.model import Fact, Params, Value
-from gangplan.packs.own import Policies
-from gangplan.packs.read import POLICIES, PackFolder, Source, name_of, shipped_packs
+from gangplan.packs.model import FactParam, Params, Value
+from gangplan.packs.own import OwnPolicies
+from gangplan.packs.read import POLICIES, PackFolder, PolicySource, name_of, shipped_packs
 from gangplan.rulebook import built_in, shipped
 from gangplan.rules.policy import PACK_INVALID, POLICY_PARAM
 from gangplan.source import Document
@@ -19,7 +19,7 @@ from gangplan.spec.near import nearest
 _POLICY = "ValidatingAdmissionPolicy"
 
 
-def check_packs(policies: Policies) -> list[Finding]:
+def check_packs(policies: OwnPolicies) -> list[Finding]:
     """Findings of the workspace's own packs, and of its policies outside packs."""
     if not policies.sources and not policies.own:
         return []
@@ -34,7 +34,7 @@ def check_packs(policies: Policies) -> list[Finding]:
     return findings
 
 
-def _names(folders: Iterable[PackFolder], own: Iterable[Source]) -> Iterator[Finding]:
+def _names(folders: Iterable[PackFolder], own: Iterable[PolicySource]) -> Iterator[Finding]:
     """A name means one policy: none may take the place of a rule, a policy, or a binding of gangplan."""
     taken = dict(_taken())
     for folder in folders:
@@ -76,7 +76,9 @@ def _bound(pack: str, uses: Iterable[str]) -> Iterator[tuple[str, str]]:
         yield f"{policy}-{pack}", f"what pack '{pack}' binds policy '{policy}' as"
 
 
-def _references(policies: Policies, folder: PackFolder, folders: Iterable[PackFolder]) -> Iterator[Finding]:
+def _references(
+    policies: OwnPolicies, folder: PackFolder, folders: Iterable[PackFolder]
+) -> Iterator[Finding]:
     """What a pack names must be there: packs, policies, rules, parameters."""
     document, pack = folder.document, folder.pack
     for index, name in enumerate(pack.needs):
@@ -119,7 +121,7 @@ def _params(
         if name not in defaults:
             message = f"policy '{policy}' has no parameter '{name}'"
             yield Finding(PACK_INVALID, where, message, nearest(name, defaults))
-        elif isinstance(value, Fact) and value.fact not in FACTS:
+        elif isinstance(value, FactParam) and value.fact not in FACTS:
             yield Finding(PACK_INVALID, where, f"there is no fact '{value.fact}'", nearest(value.fact, FACTS))
         else:
             yield from wrong_kind(folder.document, (*at, name), policy, value, defaults[name])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gangplan.packs.facts import FACTS, Kind
-from gangplan.packs.model import Fact, Value
+from gangplan.packs.model import FactParam, Value
 
 WORDS: dict[Kind, str] = {
     "text": "a text",
@@ -19,7 +19,7 @@ MOST = 2**63 - 1
 
 def kind_of(default: Value) -> Kind:
     """The kind of a parameter with this default; a fact that nobody knows is a text."""
-    if isinstance(default, Fact):
+    if isinstance(default, FactParam):
         return FACTS[default.fact].kind if default.fact in FACTS else "text"
     if isinstance(default, bool):
         return "truth"
@@ -31,7 +31,7 @@ def kind_of(default: Value) -> Kind:
 def misfit(value: Any, default: Value) -> str:
     """What a value should be instead, in words; empty when it fits."""
     kind = kind_of(default)
-    if isinstance(value, Fact):
+    if isinstance(value, FactParam):
         fits = value.fact not in FACTS or FACTS[value.fact].kind == kind
         return "" if fits else f"{WORDS[kind]}, as the fact '{value.fact}' is not"
     if kind_of(value) != kind:
@@ -43,7 +43,7 @@ def misfit(value: Any, default: Value) -> str:
 
 def example(default: Value) -> str:
     """A value that would fit, as it is written in YAML."""
-    if isinstance(default, Fact):
+    if isinstance(default, FactParam):
         return {"text": "prod", "number": "90", "truth": "true", "list": "[a, b]"}[kind_of(default)]
     if isinstance(default, bool):
         return "true" if default else "false"

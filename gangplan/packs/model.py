@@ -12,7 +12,7 @@ from gangplan.spec.params import SCHEMA, param
 Action = Literal["Deny", "Warn", "Audit"]
 
 
-class Fact(Strict):
+class FactParam(Strict):
     """A parameter whose value is a fact of the cluster."""
 
     fact: str = Field(description="Name of the fact (docs/own-policies.md lists them).", examples=["region"])
@@ -29,12 +29,12 @@ def _value(value: Any) -> Any:
         name = value.get("fact")
         if set(value) != {"fact"} or not isinstance(name, str):
             raise helpful("param", "a fact is written as {fact: NAME}", "For example {fact: region}.")
-        return Fact(fact=name)
+        return FactParam(fact=name)
     return param(value)
 
 
 Value = Annotated[
-    str | int | float | bool | tuple[str, ...] | Fact,
+    str | int | float | bool | tuple[str, ...] | FactParam,
     PlainValidator(_value),
     WithJsonSchema(
         {"anyOf": [*SCHEMA["anyOf"], {"type": "object", "properties": {"fact": {"type": "string"}}}]}

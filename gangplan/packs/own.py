@@ -11,7 +11,7 @@ from gangplan.findings import Finding
 from gangplan.packs.read import (
     POLICIES,
     PackFolder,
-    Source,
+    PolicySource,
     body_of,
     own_files,
     own_names,
@@ -23,7 +23,7 @@ from gangplan.source import Document, load_several
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Policies:
+class OwnPolicies:
     """A workspace's policies: its packs with what is wrong with each, and its objects outside packs.
 
     The packs that come with gangplan are always there; a folder of the workspace never takes the place of one
@@ -31,7 +31,7 @@ class Policies:
     """
 
     own: Mapping[str, tuple[PackFolder | None, Sequence[Finding]]] = field(default_factory=dict)
-    sources: tuple[Source, ...] = ()
+    sources: tuple[PolicySource, ...] = ()
     findings: tuple[Finding, ...] = ()  # about the files of `sources`
 
     @property
@@ -44,27 +44,27 @@ class Policies:
         return shipped_pack(name) if name in shipped.PACKS else self.own.get(name, (None, ()))
 
 
-def load_policies(root: Path) -> Policies:
+def load_policies(root: Path) -> OwnPolicies:
     """Everything in policies/ but the waivers."""
     own = {name: read_pack(root / POLICIES / name) for name in own_names(root)}
-    sources: list[Source] = []
+    sources: list[PolicySource] = []
     findings: list[Finding] = []
     for path in own_files(root):
         read, wrong = _objects(path.read_bytes(), f"{POLICIES}/{path.name}")
         sources += read
         findings += wrong
-    return Policies(own, tuple(sources), tuple(findings))
+    return OwnPolicies(own, tuple(sources), tuple(findings))
 
 
-def _objects(data: bytes, name: str) -> tuple[list[Source], list[Finding]]:
+def _objects(data: bytes, name: str) -> tuple[list[PolicySource], list[Finding]]:
     """The objects of one file."""
     documents, findings = load_several(data, name)
-    sources: list[Source] = []
+    sources: list[PolicySource] = []
     for document in documents:
         shapeless = _shapeless(document)
         findings = [*findings, *shapeless]
         if not shapeless:
-            sources.append(Source(body_of(document), document, name))
+            sources.append(PolicySource(body_of(document), document, name))
     return sources, findings
 
 

@@ -22,7 +22,7 @@ NOT_PACKS = ("waivers", "tests")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Source:
+class PolicySource:
     """An object, the document it was read from (None: gangplan made it), and the file to blame."""
 
     body: dict[str, Any]
@@ -39,7 +39,7 @@ class PackFolder:
     pack: Pack
     document: Document
     folder: Path
-    policies: Mapping[str, Source] = field(default_factory=dict)
+    policies: Mapping[str, PolicySource] = field(default_factory=dict)
 
 
 def names(root: Path) -> list[str]:
@@ -111,7 +111,7 @@ def read_pack(folder: Path) -> tuple[PackFolder | None, list[Finding]]:
     pack, more = parse(Pack, document)
     if pack is None or more:
         return None, [*findings, *more]
-    sources: dict[str, Source] = {}
+    sources: dict[str, PolicySource] = {}
     for policy in pack.policies:
         file = f"{name}/{policy}.yaml"
         where = document.where((POLICIES, policy), key=True)
@@ -127,7 +127,7 @@ def read_pack(folder: Path) -> tuple[PackFolder | None, list[Finding]]:
         if read is not None:
             findings = [*findings, *_named(read, policy)]
             is_shipped = folder.parent == shipped_folder() and folder.name in shipped.PACKS
-            sources[policy] = Source(body_of(read), read, file, is_shipped)
+            sources[policy] = PolicySource(body_of(read), read, file, is_shipped)
     for file in sorted(path.stem for path in folder.glob("*.yaml")):
         if file != "pack" and file not in pack.policies:
             where = Location(f"{name}/{file}.yaml", 1, 1)

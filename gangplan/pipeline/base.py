@@ -24,7 +24,7 @@ Tree = Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Spot:
+class ObjectPlace:
     """An object of a tree: its file, its number there, and the file that it was made from.
 
     `source` is empty where that is gone. `changed` are the fields that a finding is about, in the object.
@@ -42,7 +42,7 @@ class Spot:
 
 
 # Objects by kind, namespace and name, each with its place.
-Objects = dict[Key, tuple[Body, Spot]]
+Objects = dict[Key, tuple[Body, ObjectPlace]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class SyncProblem:
     """A finding, at its file as a whole, and the object that it is about; None where that is gone."""
 
     finding: Finding
-    spot: Spot | None = None
+    spot: ObjectPlace | None = None
 
 
 def findings_since(
@@ -127,7 +127,7 @@ def _cluster(workspace: Workspace, name: str, revision: str, before: Tree, after
     return problems
 
 
-def _spot(key: Key, path: Path, old: Objects, new: Objects) -> Spot | None:
+def _spot(key: Key, path: Path, old: Objects, new: Objects) -> ObjectPlace | None:
     """The fields of today that a finding is about: those that differ, or the name of what took a place."""
     if key in new:
         changed = _changed(old[key][0], new[key][0], path) if key in old else (path,)
@@ -165,5 +165,5 @@ def _objects(tree: Tree, workspace: Workspace, problems: list[SyncProblem]) -> O
         for index, body in enumerate(bodies):
             metadata = body.get("metadata") or {}
             key = body.get("kind", ""), metadata.get("namespace") or "", metadata.get("name") or ""
-            found[key] = body, Spot(path, index, source if is_there else "")
+            found[key] = body, ObjectPlace(path, index, source if is_there else "")
     return found

@@ -10,7 +10,7 @@ from gangplan.model.amounts import bare, say
 from gangplan.model.job import Platform
 from gangplan.model.site import Site
 from gangplan.objects import Body, Path, ref_of
-from gangplan.overlay import Builder
+from gangplan.overlay import OverlayBuilder
 from gangplan.pipeline.blame import culprit, key_of, keys, patched_place
 from gangplan.plan import Unit
 from gangplan.plan.names import PLACEHOLDER
@@ -123,7 +123,11 @@ def check_together(
 
 
 def check_objects(
-    bodies: Sequence[Body], before: Sequence[Body], platform: Platform, tracer: Tracer, builder: Builder
+    bodies: Sequence[Body],
+    before: Sequence[Body],
+    platform: Platform,
+    tracer: Tracer,
+    builder: OverlayBuilder,
 ) -> list[Finding]:
     """The gate: each built object against the schema of its kind and the rules, at the cluster's versions.
 

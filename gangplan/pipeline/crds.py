@@ -10,14 +10,14 @@ from typing import Any
 from gangplan.cel.errors import CompileError
 from gangplan.errors import ToolError, UserError
 from gangplan.findings import Location
-from gangplan.source import Limits, ManifestError, load_objects, load_several
+from gangplan.source import FileLimits, ManifestError, load_objects, load_several
 from gangplan.source import Path as Steps
 from gangplan.validate.apiserver.crdrules.imported import schema_rules
 from gangplan.validate.apiserver.crdrules.manifest import problem
 from gangplan.validate.apiserver.crdrules.registry import stored
 
 # CRDs are larger and deeper than what people write.
-_LIMITS = Limits(1 << 26, 180, 1 << 24)
+_LIMITS = FileLimits(1 << 26, 180, 1 << 24)
 
 
 def put_crd(root: Path, path: Path, crd: dict[str, Any]) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from gangplan.errors import UserError
 from gangplan.findings import Finding
-from gangplan.kueue.model import NEVER, Key, Queue
+from gangplan.kueue.model import NEVER, ClusterQueue, Key
 from gangplan.kueue.units import NANO
 from gangplan.model.quantity import Quantity
 from gangplan.model.usage import read_usage
@@ -79,7 +79,7 @@ def _givers(
     if now.outcome != "queue":
         return (), {}
     standing = read(world)
-    written = {one.name: one.nominal for one in members(world.standing) if isinstance(one, Queue)}
+    written = {one.name: one.nominal for one in members(world.standing) if isinstance(one, ClusterQueue)}
     wanted = idle.usage
 
     def used(queue: str, key: Key) -> Fraction:

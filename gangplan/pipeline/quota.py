@@ -34,7 +34,7 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Holding:
+class ClusterHoldings:
     """One cluster: its rows by team, the capacity of each pool, what cohorts keep by resource."""
 
     cluster: str
@@ -69,7 +69,7 @@ def check_known(usage: Usage, site: Site, file: Path | None) -> None:
                 )
 
 
-def holding_of(cluster: ClusterFile, site: Site, usage: Usage | None) -> Holding:
+def holding_of(cluster: ClusterFile, site: Site, usage: Usage | None) -> ClusterHoldings:
     """The quotas of a cluster's teams, and what a snapshot says is used of them."""
     pools = cluster.spec.node_pools
     most = most_by_queue(site)
@@ -91,10 +91,10 @@ def holding_of(cluster: ClusterFile, site: Site, usage: Usage | None) -> Holding
             resource = measure(pools[names[quota.flavor]])
             kept = sum((amount.nominal for amount in quota.amounts if amount.resource == resource), ZERO)
             reserves[resource] = reserves.get(resource, ZERO) + kept
-    return Holding(cluster.name, rows, offered, reserves)
+    return ClusterHoldings(cluster.name, rows, offered, reserves)
 
 
-def nearly_used(cluster: ClusterFile, holding: Holding) -> list[Finding]:
+def nearly_used(cluster: ClusterFile, holding: ClusterHoldings) -> list[Finding]:
     """Teams that use nine tenths of what is theirs, all pools of one resource together (QUO-08)."""
     found = []
     for team in dict.fromkeys(row.team for row in holding.rows):

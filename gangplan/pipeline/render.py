@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from gangplan.emit import Change, Outcome, Stage
+from gangplan.emit import Change, FileOutcome, Stage
 from gangplan.emit.lock import locked
 from gangplan.findings import Finding
 from gangplan.pipeline.foreign import Today, foreign
@@ -25,7 +25,7 @@ def render(request: Request, tree: Path | None = None, check: bool = False) -> R
             return result
         wanted = {change.path for change in result.changes}
         removed = stage.obsolete(wanted, result.scope.covers)
-        result.changes += [Change(path, Outcome.REMOVED) for path in removed]
+        result.changes += [Change(path, FileOutcome.REMOVED) for path in removed]
         result.changes.sort(key=lambda change: change.path)
         if check:
             _attach_texts(result, stage)
@@ -83,5 +83,5 @@ def _staged(root: Path, tree: Path) -> Iterator[Stage]:
 def _attach_texts(result: Result, stage: Stage) -> None:
     """For --check: the new text of each file that differs, so that the difference can be shown."""
     for change in result.differences:
-        if change.outcome is not Outcome.REMOVED:
+        if change.outcome is not FileOutcome.REMOVED:
             result.texts[change.path] = (stage.folder / change.path).read_text(encoding="utf-8")

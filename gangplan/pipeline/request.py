@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from gangplan.emit import Change, Outcome
+from gangplan.emit import Change, FileOutcome
 from gangplan.findings import Finding
 from gangplan.pipeline.scope import EVERYTHING, Scope
-from gangplan.pipeline.worker import Run
+from gangplan.pipeline.worker import PlannedRun
 from gangplan.resolve.upgrade import Pairs
 from gangplan.workspace import Workspace
 
@@ -35,7 +35,7 @@ class Result:
     workspace: Workspace
     findings: list[Finding] = field(default_factory=list)
     changes: list[Change] = field(default_factory=list)
-    runs: list[Run] = field(default_factory=list)
+    runs: list[PlannedRun] = field(default_factory=list)
     texts: dict[str, str] = field(default_factory=dict)
     specs: int = 0
     objects: int = 0
@@ -53,4 +53,4 @@ class Result:
     @property
     def differences(self) -> list[Change]:
         """The changes that are not 'same'."""
-        return [change for change in self.changes if change.outcome is not Outcome.SAME]
+        return [change for change in self.changes if change.outcome is not FileOutcome.SAME]

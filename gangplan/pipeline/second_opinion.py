@@ -10,7 +10,7 @@ from gangplan.emit import source_of
 from gangplan.findings import Finding, Location, about
 from gangplan.resolve.platform import resolve_platform
 from gangplan.rules.objects import KUBECONFORM
-from gangplan.tools.kubeconform import Kubeconform, Verdict, pick
+from gangplan.tools.kubeconform import Kubeconform, KubeconformVerdict, pick
 from gangplan.validate.apiserver.schema import materialise
 from gangplan.validate.versions import versions_of
 from gangplan.workspace import Workspace
@@ -45,7 +45,7 @@ def _judge_cluster(judge: Kubeconform, workspace: Workspace, folder: Path) -> li
     return about(folder.name, (_finding(verdict) for verdict in verdicts if verdict.status != "valid"))
 
 
-def _finding(verdict: Verdict) -> Finding:
+def _finding(verdict: KubeconformVerdict) -> Finding:
     source = source_of(verdict.file) or verdict.file.name
     message = f"kubeconform: {verdict.message}"
     return Finding(

@@ -16,7 +16,14 @@ from gangplan.pipeline.checks import check_together
 from gangplan.pipeline.request import Request, Result
 from gangplan.pipeline.scan import scan, without, without_repeats
 from gangplan.pipeline.scope import select, within
-from gangplan.pipeline.worker import Expanded, Options, Worker, expand_cluster, expand_specs, worker_of
+from gangplan.pipeline.worker import (
+    Expanded,
+    WorkerOptions,
+    WorkerState,
+    expand_cluster,
+    expand_specs,
+    worker_of,
+)
 from gangplan.policy.checks import check_policies
 from gangplan.resolve.checks import check_site
 from gangplan.resolve.compat import check_versions
@@ -47,13 +54,13 @@ class _Course:
     stage: Stage | None
     result: Result
     files: list[SpecFile] = field(default_factory=list)
-    worker: Worker | None = None
+    worker: WorkerState | None = None
     matched: dict[str, set[int]] = field(default_factory=dict)
     places: dict[tuple[str, str, str], Location] = field(default_factory=dict)
     demands: dict[str, dict[str, tuple[Location, Demand]]] = field(default_factory=dict)
 
     @property
-    def started(self) -> Worker:
+    def started(self) -> WorkerState:
         """The worker. Raises InternalError before it is started."""
         if self.worker is None:
             raise InternalError("a worker was used before it was started")
@@ -121,7 +128,7 @@ def _choose_scope(course: _Course) -> None:
 def _start_worker(course: _Course) -> None:
     """What all tasks work with."""
     request, result = course.request, course.result
-    options = Options(
+    options = WorkerOptions(
         request.clusters,
         course.stage,
         course.stage is None,

@@ -15,7 +15,7 @@ from gangplan.findings import Finding, Location, about
 from gangplan.generators import platform_objects, run_objects, tenant_objects
 from gangplan.model.site import Site, Tenant
 from gangplan.objects import Body, dump_all
-from gangplan.overlay import Builder, PatchError
+from gangplan.overlay import OverlayBuilder, PatchError
 from gangplan.pipeline.checks import check_objects, check_standing, prove_run
 from gangplan.pipeline.kept import named, path_of
 from gangplan.pipeline.scope import EVERYTHING, Scope
@@ -25,7 +25,7 @@ from gangplan.policy.checks import Police, police_findings, police_of
 from gangplan.resolve import resolve, resolve_site, resolve_tenants, target_clusters
 from gangplan.resolve.upgrade import Pairs, with_versions
 from gangplan.rules.objects import OVERLAY_PATCH
-from gangplan.trace import Standing, Tracer, joined, standing_tracer, tracer_of
+from gangplan.trace import StandingObjects, Tracer, joined, standing_tracer, tracer_of
 from gangplan.validate.kueue import Verdict, judge
 from gangplan.validate.kueue.contention import Demand, demand_of
 from gangplan.validate.network.flows import Flow, flows
@@ -38,7 +38,7 @@ from gangplan.workspace import RENDERED, Spec, SpecFile, Workspace, load_spec, l
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class WorkerOptions:
     """What a command asks of the workers."""
 
     clusters: tuple[str, ...] = ()
@@ -52,7 +52,7 @@ class Options:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class PlannedRun:
     """One run as planned and named."""
 
     cluster: str
@@ -72,7 +72,7 @@ class Expanded:
     changes: list[Change] = field(default_factory=list)
     jobs: list[tuple[str, str, str, Location]] = field(default_factory=list)  # cluster, namespace, job, place
     matched: dict[str, set[int]] = field(default_factory=dict)
-    runs: list[Run] = field(default_factory=list)
+    runs: list[PlannedRun] = field(default_factory=list)
     demands: list[tuple[str, str, Location, Demand]] = field(default_factory=list)  # cluster, job, place
     texts: dict[str, str] = field(default_factory=dict)
     objects: int = 0
@@ -81,36 +81,36 @@ class Expanded:
 
 
 @dataclass(slots=True)
-class Worker:
+class WorkerState:
     """What one worker has: the workspace and, per cluster, the overlay's builder and what stands there.
 
     Pickled, it is only what it takes to make it anew: a process elsewhere reads the workspace itself, once.
     """
 
-    options: Options
+    options: WorkerOptions
     workspace: Workspace
-    builders: dict[str, Builder]
+    builders: dict[str, OverlayBuilder]
     earlier: EarlierRuns
     worlds: dict[str, World] = field(default_factory=dict)
     plain: dict[str, World] = field(default_factory=dict)  # the same without any patch
     police: dict[str, Police] = field(default_factory=dict)
 
-    def __reduce__(self) -> tuple[Callable[[Path, Options], Worker], tuple[Path, Options]]:
+    def __reduce__(self) -> tuple[Callable[[Path, WorkerOptions], WorkerState], tuple[Path, WorkerOptions]]:
         return _worker_elsewhere, (self.workspace.root, self.options)
 
 
-def worker_of(workspace: Workspace, options: Options) -> Worker:
+def worker_of(workspace: Workspace, options: WorkerOptions) -> WorkerState:
     """A worker on a workspace, whose findings are reported by whoever read it."""
-    builders = {name: Builder(component) for name, component in workspace.components.items()}
-    return Worker(options, workspace, builders, EarlierRuns(workspace.root / RENDERED))
+    builders = {name: OverlayBuilder(component) for name, component in workspace.components.items()}
+    return WorkerState(options, workspace, builders, EarlierRuns(workspace.root / RENDERED))
 
 
-def _worker_elsewhere(root: Path, options: Options) -> Worker:
+def _worker_elsewhere(root: Path, options: WorkerOptions) -> WorkerState:
     workspace = with_versions(load_workspace(root), options.versions, options.clusters)
     return worker_of(workspace, options)
 
 
-def expand_specs(worker: Worker, files: Sequence[SpecFile]) -> Expanded:
+def expand_specs(worker: WorkerState, files: Sequence[SpecFile]) -> Expanded:
     """Expand some spec files: load, resolve, plan, generate, build, check, stage."""
     result = Expanded()
     planned: dict[str, list[tuple[Unit, Spec]]] = {}
@@ -122,7 +122,7 @@ def expand_specs(worker: Worker, files: Sequence[SpecFile]) -> Expanded:
     return result
 
 
-def expand_cluster(worker: Worker, cluster: str, teams: Sequence[str] = ()) -> Expanded:
+def expand_cluster(worker: WorkerState, cluster: str, teams: Sequence[str] = ()) -> Expanded:
     """Expand what stands on a cluster before any run: the platform, and its tenants.
 
     With `teams`, only those tenants.
@@ -141,7 +141,7 @@ def expand_cluster(worker: Worker, cluster: str, teams: Sequence[str] = ()) -> E
     wrong: list[Finding] = []
     builder, tracers = worker.builders[cluster], []
     for (path, owner, before), bodies in zip(parts, built, strict=True):
-        standing = Standing(worker.workspace, cluster, site, owner, tuple(before))
+        standing = StandingObjects(worker.workspace, cluster, site, owner, tuple(before))
         tracers.append((standing_tracer(standing, bodies, builder.component), len(bodies)))
         wrong += check_objects(bodies, before, site.platform, tracers[-1][0], builder)
         if bodies:
@@ -165,7 +165,7 @@ def expand_cluster(worker: Worker, cluster: str, teams: Sequence[str] = ()) -> E
     return result
 
 
-def _world(worker: Worker, cluster: str) -> World:
+def _world(worker: WorkerState, cluster: str) -> World:
     """What stands on a cluster before any run, built once per worker."""
     if cluster not in worker.worlds:
         site = resolve_site(worker.workspace, cluster)
@@ -180,7 +180,7 @@ def _world(worker: Worker, cluster: str) -> World:
 
 
 def _policies(
-    worker: Worker,
+    worker: WorkerState,
     cluster: str,
     bodies: Sequence[Body],
     tracer: Tracer,
@@ -196,7 +196,7 @@ def _policies(
     return police_findings(police, bodies, tracer, others) if police else []
 
 
-def _plan(worker: Worker, file: SpecFile, result: Expanded) -> Iterable[tuple[str, Unit, Spec]]:
+def _plan(worker: WorkerState, file: SpecFile, result: Expanded) -> Iterable[tuple[str, Unit, Spec]]:
     """The units of one spec file on the clusters asked for."""
     spec, findings = load_spec(worker.workspace.root, file)
     result.findings += findings
@@ -219,7 +219,7 @@ def _plan(worker: Worker, file: SpecFile, result: Expanded) -> Iterable[tuple[st
             yield cluster, unit, spec
 
 
-def _render_runs(worker: Worker, cluster: str, units: list[tuple[Unit, Spec]], result: Expanded) -> None:
+def _render_runs(worker: WorkerState, cluster: str, units: list[tuple[Unit, Spec]], result: Expanded) -> None:
     """Objects of the units of one cluster: generated, built together, checked, named, staged."""
     groups = [run_objects(unit) for unit, _ in units]
     for (unit, _), before, bodies in zip(units, groups, _build(worker, cluster, groups, result), strict=True):
@@ -257,17 +257,17 @@ def _render_runs(worker: Worker, cluster: str, units: list[tuple[Unit, Spec]], r
             verdict = judge(_world(worker, cluster), bodies) if is_sound else None
             between = _flows(worker, cluster, unit, bodies) if is_sound else ()
             fit = admitted_fit(_world(worker, cluster), bodies, verdict) if verdict else None
-            result.runs.append(Run(cluster, name, path, unit, verdict, between, fit))
+            result.runs.append(PlannedRun(cluster, name, path, unit, verdict, between, fit))
 
 
-def _flows(worker: Worker, cluster: str, unit: Unit, bodies: list[Body]) -> tuple[Flow, ...]:
+def _flows(worker: WorkerState, cluster: str, unit: Unit, bodies: list[Body]) -> tuple[Flow, ...]:
     """Who may talk to whom, when it is asked for."""
     if not worker.options.with_flows:
         return ()
     return flows(_world(worker, cluster), Judged(unit, tuple(bodies)))
 
 
-def _build(worker: Worker, cluster: str, groups: list[list[Body]], result: Expanded) -> list[list[Body]]:
+def _build(worker: WorkerState, cluster: str, groups: list[list[Body]], result: Expanded) -> list[list[Body]]:
     """All groups through the overlay in one go."""
     builder = worker.builders[cluster]
     try:
@@ -279,7 +279,7 @@ def _build(worker: Worker, cluster: str, groups: list[list[Body]], result: Expan
     return [[next(built) for _ in group] for group in groups]
 
 
-def _put(worker: Worker, result: Expanded, path: str, text: str) -> None:
+def _put(worker: WorkerState, result: Expanded, path: str, text: str) -> None:
     if worker.options.stage is not None:
         result.changes.append(worker.options.stage.put(path, text))
     if worker.options.keeps_texts:

@@ -9,10 +9,10 @@ from typing import Any
 
 from gangplan.findings import Finding, Location
 from gangplan.objects import POLICY, Body
-from gangplan.packs.cases import Case, cases_in
-from gangplan.packs.model import Fact
-from gangplan.packs.read import POLICIES, Source
-from gangplan.policy.choose import Chosen, text_of
+from gangplan.packs.cases import PolicyCase, cases_in
+from gangplan.packs.model import FactParam
+from gangplan.packs.read import POLICIES, PolicySource
+from gangplan.policy.choose import ChosenPolicy, text_of
 from gangplan.policy.objects import TEAM_LABEL, bindings, has_params, params_object
 from gangplan.rules.model import Severity
 from gangplan.rules.objects import SCHEMA_MISSING
@@ -43,8 +43,8 @@ class Suite:
     pack: str
     folder: Path
     shown: str
-    policies: Mapping[str, Chosen] = field(default_factory=dict)
-    own: tuple[Source, ...] = ()
+    policies: Mapping[str, ChosenPolicy] = field(default_factory=dict)
+    own: tuple[PolicySource, ...] = ()
     versions: SchemaVersions = VERSIONS
 
 
@@ -57,7 +57,7 @@ def suites(workspace: Workspace) -> list[Suite]:
         if folder is None:
             continue
         policies = {
-            policy: Chosen(
+            policy: ChosenPolicy(
                 policy,
                 policy,
                 page,
@@ -85,7 +85,7 @@ def suites(workspace: Workspace) -> list[Suite]:
 def _defaults(params: Mapping[str, Any]) -> dict[str, str]:
     """Default parameters as texts."""
     return {
-        key: FACTS.get(value.fact, "") if isinstance(value, Fact) else text_of(value)
+        key: FACTS.get(value.fact, "") if isinstance(value, FactParam) else text_of(value)
         for key, value in params.items()
     }
 
@@ -120,17 +120,20 @@ def _home(suite: Suite, policy: str) -> Location:
     return Location(suite.shown, 1, 1)
 
 
-def bench_of(suite: Suite, case: Case) -> tuple[Bench, Reading]:
+def bench_of(suite: Suite, case: PolicyCase) -> tuple[Bench, Reading]:
     """What a case is judged by: its policy alone, with the case's parameters and namespace."""
     chosen = suite.policies.get(case.policy)
     sources = list(suite.own)
     if chosen is not None:
         params = {**chosen.params, **_defaults(case.params)}
-        one = Chosen(
+        one = ChosenPolicy(
             chosen.policy, chosen.name, chosen.page, chosen.source, chosen.action, chosen.label, params
         )
         made: list[Body] = [params_object(one)] if has_params(one.source.body) else []
-        sources = [one.source, *(Source(body, None, one.source.file) for body in (*made, *bindings(one)))]
+        sources = [
+            one.source,
+            *(PolicySource(body, None, one.source.file) for body in (*made, *bindings(one))),
+        ]
     # Cases are what shows that a shipped policy is sound: here it is checked, and its costs count.
     versions = suite.versions
     reading = read([Written(one.body, one.document, one.file) for one in sources], versions)
@@ -141,7 +144,7 @@ def bench_of(suite: Suite, case: Case) -> tuple[Bench, Reading]:
     return bench, reading
 
 
-def _namespace(case: Case, label: str) -> Body:
+def _namespace(case: PolicyCase, label: str) -> Body:
     """The namespace of a case's object."""
     name = (case.file.object.get("metadata") or {}).get("namespace") or "default"
     labels = {TEAM_LABEL: "test", **({f"gangplan.dev/{label}": "true"} if label else {})}
@@ -150,7 +153,7 @@ def _namespace(case: Case, label: str) -> Body:
     return {**given, "apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
 
 
-def judged(suite: Suite, case: Case) -> list[Finding]:
+def judged(suite: Suite, case: PolicyCase) -> list[Finding]:
     """What is wrong with one case: nothing, or one finding."""
     unsound = _unsound(suite, case)
     if unsound:
@@ -181,7 +184,7 @@ def judged(suite: Suite, case: Case) -> list[Finding]:
     return []
 
 
-def _unsound(suite: Suite, case: Case) -> Finding | None:
+def _unsound(suite: Suite, case: PolicyCase) -> Finding | None:
     """An object that breaks its schema never reaches a policy: such a case shows nothing."""
     parts = {"object": case.file.object, "oldObject": case.file.old_object}
     for name, body in parts.items():
@@ -201,7 +204,7 @@ def _unsound(suite: Suite, case: Case) -> Finding | None:
     return None
 
 
-def _refused(case: Case, said: list[str]) -> list[Finding]:
+def _refused(case: PolicyCase, said: list[str]) -> list[Finding]:
     where = case.document.where(("message",))
     if not said:
         message = f"policy '{case.policy}' must refuse this, but lets it through"

@@ -10,9 +10,9 @@ from gangplan.model.support import KUBERNETES
 from gangplan.objects import BINDING, POLICY, Body, ref_of
 from gangplan.packs.checks import check_packs
 from gangplan.packs.files import check_files
-from gangplan.packs.read import Source
+from gangplan.packs.read import PolicySource
 from gangplan.plan.names import PLACEHOLDER
-from gangplan.policy.choose import Chosen, chosen
+from gangplan.policy.choose import ChosenPolicy, chosen
 from gangplan.policy.objects import cluster_objects
 from gangplan.policy.places import blamed_place
 from gangplan.resolve.facts import facts
@@ -39,11 +39,11 @@ class Police:
     """What judges the objects of a cluster, with its file; `pages` are what packs chose, by name."""
 
     bench: Bench
-    pages: Mapping[str, Chosen] = field(default_factory=dict)
+    pages: Mapping[str, ChosenPolicy] = field(default_factory=dict)
     cluster: Document | None = None
     rulebook: Rulebook = field(default_factory=Rulebook)
 
-    def chosen(self, violation: Violation) -> Chosen | None:
+    def chosen(self, violation: Violation) -> ChosenPolicy | None:
         """What of the packs a violation is of, by its binding: a policy can have several."""
         name = violation.binding.name
         return (
@@ -52,7 +52,7 @@ class Police:
             or self._named(violation.policy.name)
         )
 
-    def _named(self, policy: str) -> Chosen | None:
+    def _named(self, policy: str) -> ChosenPolicy | None:
         return next((one for one in self.pages.values() if one.policy == policy), None)
 
     def __bool__(self) -> bool:
@@ -67,11 +67,11 @@ class Police:
 
 def policy_sources(
     workspace: Workspace, cluster: str
-) -> tuple[list[Source], dict[str, Chosen], list[Finding]]:
+) -> tuple[list[PolicySource], dict[str, ChosenPolicy], list[Finding]]:
     """The objects that judge on a cluster, of packs and the workspace's own, and the pages of the packs."""
     file = workspace.clusters[cluster]
     findings = list(workspace.policies.findings)
-    taken: list[Chosen] = []
+    taken: list[ChosenPolicy] = []
     if file.spec.policies.packs or file.spec.policies.actions or file.spec.policies.params:
         taken, more = chosen(workspace.policies, file, facts(workspace, cluster))
         findings = [*findings, *more]
@@ -100,7 +100,7 @@ def check_policies(workspace: Workspace, clusters: Iterable[str] = ()) -> list[F
     return findings
 
 
-def _own_problems(own: Sequence[Source], versions: SchemaVersions) -> Iterator[Finding]:
+def _own_problems(own: Sequence[PolicySource], versions: SchemaVersions) -> Iterator[Finding]:
     """Of a workspace's own objects: parameters that break their schema, policies about what nobody serves."""
     if not own:
         return
@@ -123,7 +123,7 @@ def _versions(workspace: Workspace, cluster: str) -> SchemaVersions:
     return versions_of(resolve_platform(workspace.clusters[cluster]))
 
 
-def _read(sources: Iterable[Source], versions: SchemaVersions) -> Reading:
+def _read(sources: Iterable[PolicySource], versions: SchemaVersions) -> Reading:
     return read([Written(one.body, one.document, one.file, one.is_shipped) for one in sources], versions)
 
 
@@ -184,7 +184,7 @@ def _once(violations: Sequence[Violation]) -> Iterator[Violation]:
 
 
 def _finding(
-    violation: Violation, body: Body, tracer: Tracer, page: Chosen | None, police: Police
+    violation: Violation, body: Body, tracer: Tracer, page: ChosenPolicy | None, police: Police
 ) -> Finding:
     name = violation.policy.name
     where, path = blamed_place(violation, tracer, page, police.cluster)

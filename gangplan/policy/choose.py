@@ -10,16 +10,16 @@ from gangplan.findings import Finding
 from gangplan.packs.checks import wrong_kind
 from gangplan.packs.facts import FACTS
 from gangplan.packs.kinds import misfit
-from gangplan.packs.model import Fact, PackPolicy, Params
-from gangplan.packs.own import Policies
-from gangplan.packs.read import PackFolder, Source
+from gangplan.packs.model import FactParam, PackPolicy, Params
+from gangplan.packs.own import OwnPolicies
+from gangplan.packs.read import PackFolder, PolicySource
 from gangplan.policies import PACKS
 from gangplan.rules.policy import POLICY_UNKNOWN
 from gangplan.workspace import ClusterFile, nearest
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Chosen:
+class ChosenPolicy:
     """A policy that applies. `name` is that of its bindings and parameters: <policy>, or <policy>-<pack>.
 
     `label` is the label that it asks for, empty for all teams; `params` are texts, as a ConfigMap holds them.
@@ -29,20 +29,20 @@ class Chosen:
     policy: str
     name: str
     page: PackPolicy
-    source: Source
+    source: PolicySource
     action: str
     label: str = ""
     params: Mapping[str, str] = field(default_factory=dict)
-    origins: Mapping[str, Fact | tuple[str, ...]] = field(default_factory=dict)
+    origins: Mapping[str, FactParam | tuple[str, ...]] = field(default_factory=dict)
 
 
 def chosen(
-    policies: Policies, cluster: ClusterFile, facts: Mapping[str, str]
-) -> tuple[list[Chosen], list[Finding]]:
+    policies: OwnPolicies, cluster: ClusterFile, facts: Mapping[str, str]
+) -> tuple[list[ChosenPolicy], list[Finding]]:
     """The policies of a cluster in the order of their names, and what its file says that no pack has."""
     folders, findings = _folders(policies, cluster)
     choice = _Choice(policies, cluster, facts, {folder.name: folder for folder in folders})
-    found: dict[str, Chosen] = {}
+    found: dict[str, ChosenPolicy] = {}
     # Packs of all teams first; of these gangplan's own, so that no other takes their place.
     for folder in sorted(folders, key=lambda one: (bool(one.pack.label), one.name not in PACKS)):
         for one in choice.of(folder, found):
@@ -51,7 +51,7 @@ def chosen(
     return [found[name] for name in sorted(found)], [*findings, *_unknown(cluster, on, found)]
 
 
-def _folders(policies: Policies, cluster: ClusterFile) -> tuple[list[PackFolder], list[Finding]]:
+def _folders(policies: OwnPolicies, cluster: ClusterFile) -> tuple[list[PackFolder], list[Finding]]:
     """The packs that a cluster names, and those they need."""
     found: dict[str, PackFolder] = {}
     findings: list[Finding] = []
@@ -85,12 +85,12 @@ def _folders(policies: Policies, cluster: ClusterFile) -> tuple[list[PackFolder]
 class _Choice:
     """What one cluster chooses from."""
 
-    policies: Policies
+    policies: OwnPolicies
     cluster: ClusterFile
     facts: Mapping[str, str]
     folders: Mapping[str, PackFolder]
 
-    def of(self, folder: PackFolder, before: Mapping[str, Chosen]) -> Iterator[Chosen]:
+    def of(self, folder: PackFolder, before: Mapping[str, ChosenPolicy]) -> Iterator[ChosenPolicy]:
         """What a pack adds to those chosen before."""
         label = folder.pack.label
         for name, page in folder.pack.policies.items():
@@ -102,8 +102,8 @@ class _Choice:
             yield from self._used(folder, name, params, before)
 
     def _used(
-        self, folder: PackFolder, name: str, params: Params, before: Mapping[str, Chosen]
-    ) -> Iterator[Chosen]:
+        self, folder: PackFolder, name: str, params: Params, before: Mapping[str, ChosenPolicy]
+    ) -> Iterator[ChosenPolicy]:
         """A policy of another pack that this one switches on."""
         home = self._home(name)
         if home is None or name not in home.policies:
@@ -136,18 +136,24 @@ class _Choice:
         return None
 
     def _chosen(
-        self, policy: str, name: str, page: PackPolicy, source: Source, params: Mapping[str, Any], label: str
-    ) -> Chosen:
+        self,
+        policy: str,
+        name: str,
+        page: PackPolicy,
+        source: PolicySource,
+        params: Mapping[str, Any],
+        label: str,
+    ) -> ChosenPolicy:
         action = self.cluster.spec.policies.actions.get(policy, page.action)
         texts = {key: self._text(value) for key, value in params.items()}
-        return Chosen(policy, name, page, source, action, label, texts, self._origins(policy, params))
+        return ChosenPolicy(policy, name, page, source, action, label, texts, self._origins(policy, params))
 
-    def _origins(self, policy: str, params: Mapping[str, Any]) -> dict[str, Fact | tuple[str, ...]]:
+    def _origins(self, policy: str, params: Mapping[str, Any]) -> dict[str, FactParam | tuple[str, ...]]:
         """Parameters that are facts, and those that the cluster's file sets."""
-        found: dict[str, Fact | tuple[str, ...]] = {}
+        found: dict[str, FactParam | tuple[str, ...]] = {}
         own = self._own(policy)
         for key, value in params.items():
-            if isinstance(value, Fact):
+            if isinstance(value, FactParam):
                 found[key] = value
             elif key in own and own[key] == value:
                 found[key] = ("policies", "params", policy, key)
@@ -160,14 +166,14 @@ class _Choice:
 
     def _text(self, value: Any) -> str:
         """A parameter as a ConfigMap holds it."""
-        if isinstance(value, Fact):
+        if isinstance(value, FactParam):
             return self.facts.get(value.fact, "")  # checks.py tells of those that nobody provides
         return text_of(value)
 
 
 def _is_known(value: Any) -> bool:
     """Whether a value can be filled in: not a fact that nobody provides."""
-    return not isinstance(value, Fact) or value.fact in FACTS
+    return not isinstance(value, FactParam) or value.fact in FACTS
 
 
 def _fits(key: str, value: Any, page: PackPolicy) -> bool:
@@ -184,7 +190,7 @@ def text_of(value: Any) -> str:
     return str(value)
 
 
-def _unknown(cluster: ClusterFile, on: set[str], found: Mapping[str, Chosen]) -> Iterator[Finding]:
+def _unknown(cluster: ClusterFile, on: set[str], found: Mapping[str, ChosenPolicy]) -> Iterator[Finding]:
     """Policies and parameters of a cluster's file that no policy of its packs has."""
     settings = cluster.spec.policies
     for part, keys in (("actions", settings.actions), ("params", settings.params)):

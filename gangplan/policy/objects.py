@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from gangplan.objects import ADMISSION, BINDING
-from gangplan.packs.read import Source
-from gangplan.policy.choose import Chosen
+from gangplan.packs.read import PolicySource
+from gangplan.policy.choose import ChosenPolicy
 from gangplan.waivers import MARK
 
 Body = dict[str, Any]
@@ -18,12 +18,12 @@ TEAM_LABEL = "gangplan.dev/team"
 LABELS = {"app.kubernetes.io/managed-by": "gangplan"}
 
 
-def cluster_objects(chosen: Iterable[Chosen], file: str) -> list[Source]:
+def cluster_objects(chosen: Iterable[ChosenPolicy], file: str) -> list[PolicySource]:
     """Policies, their bindings and parameters, and the namespace of the parameters, in the order to apply.
 
     `file` is blamed for what gangplan makes: the cluster's file.
     """
-    policies: dict[str, Source] = {}
+    policies: dict[str, PolicySource] = {}
     made: list[Body] = []
     for one in chosen:
         policies.setdefault(one.policy, one.source)
@@ -35,9 +35,9 @@ def cluster_objects(chosen: Iterable[Chosen], file: str) -> list[Source]:
     first = [body for body in made if body["kind"] in ("Namespace", "ConfigMap")]
     last = [body for body in made if body["kind"] not in ("Namespace", "ConfigMap")]
     return [
-        *(Source(body, None, file) for body in first),
+        *(PolicySource(body, None, file) for body in first),
         *(policies[name] for name in sorted(policies)),
-        *(Source(body, None, file) for body in last),
+        *(PolicySource(body, None, file) for body in last),
     ]
 
 
@@ -51,7 +51,7 @@ def namespace_object() -> Body:
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE, "labels": dict(LABELS)}}
 
 
-def params_object(one: Chosen) -> Body:
+def params_object(one: ChosenPolicy) -> Body:
     """The ConfigMap of a policy's parameters."""
     metadata = {"name": f"{PREFIX}{one.name}", "namespace": NAMESPACE, "labels": dict(LABELS)}
     return {
@@ -62,7 +62,7 @@ def params_object(one: Chosen) -> Body:
     }
 
 
-def bindings(one: Chosen) -> Iterator[Body]:
+def bindings(one: ChosenPolicy) -> Iterator[Body]:
     """The bindings of a policy: to the namespaces of all teams, or to what bears the pack's label.
 
     A label can stand on a namespace, or on single objects in a namespace without it.
@@ -79,7 +79,7 @@ def bindings(one: Chosen) -> Iterator[Body]:
     yield _binding(one, f"{one.name}-object", [absent], [here, *unwaived])
 
 
-def _binding(one: Chosen, name: str, namespaces: list[Body], objects: list[Body]) -> Body:
+def _binding(one: ChosenPolicy, name: str, namespaces: list[Body], objects: list[Body]) -> Body:
     spec: Body = {"policyName": one.policy, "validationActions": [one.action]}
     if has_params(one.source.body):
         spec["paramRef"] = {

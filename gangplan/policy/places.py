@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gangplan.findings import Location
-from gangplan.packs.model import Fact
-from gangplan.policy.choose import Chosen
+from gangplan.packs.model import FactParam
+from gangplan.policy.choose import ChosenPolicy
 from gangplan.resolve.facts import STATED
 from gangplan.source import Document
 from gangplan.trace import Cause, Trace, Tracer
@@ -23,7 +23,7 @@ _IDENTITY: tuple[Path, ...] = (
 
 
 def blamed_place(
-    violation: Violation, tracer: Tracer, page: Chosen | None, cluster: Document | None
+    violation: Violation, tracer: Tracer, page: ChosenPolicy | None, cluster: Document | None
 ) -> tuple[Location, Path]:
     """The place to blame, and the field of the object that it is about.
 
@@ -75,11 +75,11 @@ def _decider(traces: Sequence[tuple[Path, Trace]], message: str) -> tuple[Locati
     return next(((trace.where, path) for path, trace in traces if not trace.is_own), None)
 
 
-def _stated(violation: Violation, page: Chosen | None, cluster: Document | None) -> Location | None:
+def _stated(violation: Violation, page: ChosenPolicy | None, cluster: Document | None) -> Location | None:
     """Where the cluster's file says, or could say, what the expression was given as parameters."""
     for path in violation.params:
         origin = page.origins.get(str(path[-1])) if page else None
-        field = STATED.get(origin.fact) if isinstance(origin, Fact) else origin
+        field = STATED.get(origin.fact) if isinstance(origin, FactParam) else origin
         if field and cluster:
             return cluster.where(field)
     return None

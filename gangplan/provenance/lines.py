@@ -11,7 +11,7 @@ from gangplan.pipeline.base import SyncProblem, once
 from gangplan.pipeline.render import preview
 from gangplan.pipeline.request import Request
 from gangplan.pipeline.stages import closed_clusters, platform_findings
-from gangplan.pipeline.worker import Options, expand_cluster, worker_of
+from gangplan.pipeline.worker import WorkerOptions, expand_cluster, worker_of
 from gangplan.resolve.upgrade import with_versions
 from gangplan.source import load_objects
 from gangplan.trace import Trace, Tracer, standing_of, standing_tracer, tracer_of
@@ -91,7 +91,7 @@ def standing_on(workspace: Workspace, request: Request, cluster: str) -> tuple[l
     findings = [*workspace.findings, *platform_findings(workspace)]
     if cluster in closed_clusters(workspace, findings) or workspace.catalog is None:
         return [], findings
-    expanded = expand_cluster(worker_of(workspace, Options(keeps_texts=True)), cluster)
+    expanded = expand_cluster(worker_of(workspace, WorkerOptions(keeps_texts=True)), cluster)
     component = workspace.components[cluster]
     found = []
     for path, text in sorted(expanded.texts.items()):

@@ -26,7 +26,7 @@ _PLACE = re.compile(r"(?P<file>.+?):(?P<line>[0-9]+)(?::[0-9]+)?")
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
+class LineOrigin:
     """A field of a rendered object: the object, the path, the value, and where it comes from."""
 
     body: Body
@@ -36,12 +36,12 @@ class Origin:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class LineOutcome:
     """A rendered field that a line decides: file and line below rendered/, and how it does."""
 
     file: str
     line: int
-    origin: Origin
+    origin: LineOrigin
     is_direct: bool
 
 
@@ -53,8 +53,8 @@ class Answer:
     file: str
     line: int
     fields: tuple[Path, ...] = ()
-    origins: tuple[Origin, ...] = ()
-    outcomes: tuple[Outcome, ...] = ()
+    origins: tuple[LineOrigin, ...] = ()
+    outcomes: tuple[LineOutcome, ...] = ()
     findings: tuple[Finding, ...] = ()
     remark: str = ""
 
@@ -116,7 +116,7 @@ def _rendered(workspace: Workspace, request: Request, name: str, text: str, line
         raise UserError(f"{name} is stale: nothing like it is rendered now", "Run gangplan render.")
     body = found.bodies[index]
     origins = tuple(
-        Origin(body, path, found.shown(at(body, path)), found.tracer(index, path)) for path in fields
+        LineOrigin(body, path, found.shown(at(body, path)), found.tracer(index, path)) for path in fields
     )
     remark = "" if found.text == text else "rendered/ is stale: this tells what is rendered now"
     return Answer(name, line, tuple(fields), origins, findings=tuple(findings), remark=remark)
@@ -245,7 +245,7 @@ def _is_of(path: str, team: str) -> bool:
     return parts[1] == "platform" or parts[2] == team
 
 
-def _outcomes(files: Sequence[Rendered], is_meant: Callable[[Cause], bool]) -> list[Outcome]:
+def _outcomes(files: Sequence[Rendered], is_meant: Callable[[Cause], bool]) -> list[LineOutcome]:
     """Every rendered field with a cause that is meant."""
     found = []
     for file in files:
@@ -256,8 +256,8 @@ def _outcomes(files: Sequence[Rendered], is_meant: Callable[[Cause], bool]) -> l
                 continue
             places = places or _places(file.text)
             line = places[index].get(path, 0)
-            origin = Origin(file.bodies[index], path, file.shown(value), trace)
-            found.append(Outcome(f"{RENDERED}/{file.path}", line, origin, _decides(meant, trace)))
+            origin = LineOrigin(file.bodies[index], path, file.shown(value), trace)
+            found.append(LineOutcome(f"{RENDERED}/{file.path}", line, origin, _decides(meant, trace)))
     return found
 
 

@@ -6,6 +6,6 @@
 from __future__ import annotations
 
 from gangplan.re2.escapes import PatternError
-from gangplan.re2.search import Found, Search, UnknownScriptError, compiled
+from gangplan.re2.search import Search, Span, UnknownScriptError, compiled
 
-__all__ = ["Found", "PatternError", "Search", "UnknownScriptError", "compiled"]
+__all__ = ["PatternError", "Search", "Span", "UnknownScriptError", "compiled"]

@@ -16,7 +16,7 @@ class Flags:
 
 
 @dataclass(slots=True)
-class Group:
+class OpenGroup:
     """A group that is still open: its alternatives, each a list of (element, count of repetitions in it)."""
 
     flags: Flags

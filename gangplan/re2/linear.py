@@ -15,7 +15,7 @@ from gangplan.re2.tree import Anchor, Choice, Letter, Node, Repeat, Series
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class Span:
     """A match: the text between two places."""
 
     text: str
@@ -119,9 +119,9 @@ class Machine:
 
     # The walk
 
-    def search(self, text: str, start: int = 0) -> Found | None:
+    def search(self, text: str, start: int = 0) -> Span | None:
         """The first match at `start` or behind it."""
-        found: Found | None = None
+        found: Span | None = None
         threads: dict[int, int] = {}
         for at in range(start, len(text) + 1):
             if found is None:
@@ -133,7 +133,7 @@ class Machine:
             for step, began in threads.items():
                 if step == self.final:
                     # Those behind it are less preferred.
-                    found = Found(text, began, at)
+                    found = Span(text, began, at)
                     break
                 if character and step in self.accepts and self.accepts[step][character]:
                     self._enter(ahead, self.leads[step][0], began, text, at + 1)

@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Protocol
 
 from gangplan.re2.escapes import fail
-from gangplan.re2.linear import Found, Machine
+from gangplan.re2.linear import Machine, Span
 from gangplan.re2.syntax import read
 from gangplan.re2.tree import Node, work, written
 
@@ -15,7 +15,7 @@ from gangplan.re2.tree import Node, work, written
 _WAYS = 1_000_000
 
 
-class Match(Protocol):
+class TextMatch(Protocol):
     """What was found."""
 
     def span(self) -> tuple[int, int]: ...
@@ -26,7 +26,7 @@ class Match(Protocol):
 class Search(Protocol):
     """The first match in the text, at `start` or behind it."""
 
-    def __call__(self, text: str, start: int = 0, /) -> Match | None: ...
+    def __call__(self, text: str, start: int = 0, /) -> TextMatch | None: ...
 
 
 class UnknownScriptError(Exception):
@@ -56,7 +56,7 @@ def _search(node: Node) -> Search:
     longest = (_WAYS / ways.branches) ** (1 / (ways.degree + 1)) if ways.branches < _WAYS else -1
     machine: list[Machine] = []
 
-    def search(text: str, start: int = 0, /) -> Match | None:
+    def search(text: str, start: int = 0, /) -> TextMatch | None:
         if len(text) <= longest:
             return quick(text, start)
         if not machine:
@@ -66,4 +66,4 @@ def _search(node: Node) -> Search:
     return search
 
 
-__all__ = ["Found", "Match", "Search", "UnknownScriptError", "compiled"]
+__all__ = ["Search", "Span", "TextMatch", "UnknownScriptError", "compiled"]

@@ -19,7 +19,7 @@ from gangplan.re2.classes import (
     is_script,
 )
 from gangplan.re2.escapes import ALNUM, fail, read_counts, read_escape
-from gangplan.re2.groups import Flags, Group
+from gangplan.re2.groups import Flags, OpenGroup
 from gangplan.re2.tree import Anchor, Letter, Node, Repeat
 
 # Go's limits on the count of a repetition, nested ones multiplied, and on nesting.
@@ -38,7 +38,7 @@ class _Reader:
         self.at = 0
         self.script = ""
         self.flags = Flags()
-        self.groups = [Group(self.flags)]
+        self.groups = [OpenGroup(self.flags)]
 
     def read(self) -> Node:
         last_repeat = -1
@@ -104,7 +104,7 @@ class _Reader:
     def _push(self, at: int) -> None:
         if len(self.groups) > _MOST:
             raise fail("expression nests too deeply", self.pattern)
-        self.groups.append(Group(self.flags))
+        self.groups.append(OpenGroup(self.flags))
         self.at = at
 
     def _close(self) -> None:

@@ -8,12 +8,12 @@ from pathlib import Path
 
 from gangplan.errors import UserError
 from gangplan.objects import BINDING, POLICY
-from gangplan.packs.cases import Case, cases_in
+from gangplan.packs.cases import PolicyCase, cases_in
 from gangplan.packs.facts import FACTS
 from gangplan.packs.kinds import example
-from gangplan.packs.model import Fact, Pack, Value
-from gangplan.packs.own import Policies
-from gangplan.packs.read import POLICIES, Source, name_of
+from gangplan.packs.model import FactParam, Pack, Value
+from gangplan.packs.own import OwnPolicies
+from gangplan.packs.read import POLICIES, PolicySource, name_of
 from gangplan.rules.model import Rule
 from gangplan.workspace import find_root
 
@@ -28,7 +28,7 @@ def workspace_of(given: Path | None) -> Path | None:
         return None
 
 
-def policy_lines(rule: Rule, policies: Policies) -> Iterator[str]:
+def policy_lines(rule: Rule, policies: OwnPolicies) -> Iterator[str]:
     """A policy of a pack: what its page in docs/policies.md says, and the object of a case that it refuses."""
     name = rule.pack
     folder, _ = policies.find(name)
@@ -51,13 +51,13 @@ def _scope(pack: Pack) -> str:
 
 def shown(value: Value) -> str:
     """A parameter's default for readers."""
-    if isinstance(value, Fact):
+    if isinstance(value, FactParam):
         meaning = FACTS[value.fact].meaning if value.fact in FACTS else ""
         return f"filled in from the cluster. {meaning}".replace("`", "").strip()
     return example(value)
 
 
-def _cases(cases: list[Case], folder: Path) -> Iterator[str]:
+def _cases(cases: list[PolicyCase], folder: Path) -> Iterator[str]:
     if not cases:
         yield "Cases: none."
         return
@@ -69,23 +69,23 @@ def _cases(cases: list[Case], folder: Path) -> Iterator[str]:
         yield from ("", f"Refused, in {file}:", "", textwrap.indent(text.rstrip("\n"), "    "))
 
 
-def own_policy(name: str, policies: Policies) -> list[str]:
+def own_policy(name: str, policies: OwnPolicies) -> list[str]:
     """A policy of policies/*.yaml, which has no page: where it stands, what it asks, what binds it."""
     sources = policies.sources
     mine = [one for one in sources if one.body.get("kind") == POLICY and name_of(one.body) == name]
     return [line for source in mine[:1] for line in _own_lines(name, source, sources)]
 
 
-def own_names(policies: Policies) -> list[str]:
+def own_names(policies: OwnPolicies) -> list[str]:
     """The policies of policies/*.yaml."""
     return [name_of(one.body) for one in policies.sources if one.body.get("kind") == POLICY]
 
 
-def _verdict(case: Case) -> str:
+def _verdict(case: PolicyCase) -> str:
     return "refused" if case.denies else "passes"
 
 
-def _own_lines(name: str, source: Source, sources: Sequence[Source]) -> Iterator[str]:
+def _own_lines(name: str, source: PolicySource, sources: Sequence[PolicySource]) -> Iterator[str]:
     where = source.document.where(("metadata", "name")) if source.document else source.file
     yield from (f"{name} (a policy of this workspace)", "", f"Stands in {where} and holds on every cluster.")
     spec = source.body.get("spec")

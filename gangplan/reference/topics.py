@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Mapping
 
 from gangplan.packs.model import Pack
-from gangplan.packs.own import Policies
+from gangplan.packs.own import OwnPolicies
 from gangplan.reference.fields import FILES, all_fields
 from gangplan.reference.schemas import models
 from gangplan.reference.words import filled
@@ -17,7 +17,7 @@ def kinds() -> dict[str, str]:
     return {model.__name__: name for name, model in models().items()}
 
 
-def topic_text(name: str, policies: Policies) -> str:
+def topic_text(name: str, policies: OwnPolicies) -> str:
     """The page of a kind or a pack for a terminal; empty for neither."""
     by_letters = {kind.lower(): kind for kind in kinds()}
     if name.lower() in by_letters:

@@ -24,7 +24,7 @@ _EXAMPLE = re.compile(r"\bfor example\b|\bsuch as\b|\bexample\.(?:com|org)\b", r
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class SuggestedChange:
     """One change, made in one place or the same way in several, and how many findings it resolves."""
 
     rule: str
@@ -44,7 +44,7 @@ class Change:
         return f"{first} resolves {self.findings} findings"
 
 
-def changes(findings: Iterable[Finding], most: int = MOST) -> list[Change]:
+def changes(findings: Iterable[Finding], most: int = MOST) -> list[SuggestedChange]:
     """The changes that resolve two findings or more: those with most errors first, then with most findings.
 
     Findings of one rule at one place with one help are one change, such as a patch that breaks every object of
@@ -81,6 +81,6 @@ def changes(findings: Iterable[Finding], most: int = MOST) -> list[Change]:
     return ranked[:most]
 
 
-def _change(rule: str, help: str, places: Iterable[Location], same: list[Finding]) -> Change:
+def _change(rule: str, help: str, places: Iterable[Location], same: list[Finding]) -> SuggestedChange:
     errors = sum(finding.severity is Severity.ERROR for finding in same)
-    return Change(rule, help, tuple(sorted(places)), len(same), errors)
+    return SuggestedChange(rule, help, tuple(sorted(places)), len(same), errors)

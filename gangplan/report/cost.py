@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from gangplan.model.duration import format_duration
-from gangplan.model.job import Job, Pool, Resources
+from gangplan.model.job import Job, Resources, TargetPool
 from gangplan.model.quantity import Quantity
-from gangplan.pipeline.worker import Run
+from gangplan.pipeline.worker import PlannedRun
 
 SECONDS = 3600
 NANO = 10**9
@@ -50,7 +50,7 @@ def parts_of(job: Job) -> tuple[Part, ...] | None:
     return (workers, launcher) if launcher and launcher.amount else (workers,)
 
 
-def _part(resources: Resources, pool: Pool, pods: int) -> Part | None:
+def _part(resources: Resources, pool: TargetPool, pods: int) -> Part | None:
     if pool.gpu:
         count = dict(resources.devices).get(pool.gpu, 0)
         return (
@@ -73,7 +73,7 @@ def most_cost(job: Job) -> Decimal | None:
     return (sum((part.per_hour for part in parts), Decimal(0)) * most_seconds(job) / SECONDS).quantize(CENT)
 
 
-def cost_words(run: Run) -> str:
+def cost_words(run: PlannedRun) -> str:
     """`at most 1200.00 EUR (32 GPUs x 1.5625 x 24h)`; empty without a price."""
     job = run.unit.job
     parts, cost = parts_of(job), most_cost(job)
@@ -84,7 +84,7 @@ def cost_words(run: Run) -> str:
     return f"at most {cost} {job.platform.currency} ({priced} x {format_duration(most_seconds(job))})"
 
 
-def cost_document(run: Run) -> dict[str, str] | None:
+def cost_document(run: PlannedRun) -> dict[str, str] | None:
     """The same as data; None without a price."""
     cost = most_cost(run.unit.job)
     return None if cost is None else {"most": str(cost), "currency": run.unit.job.platform.currency}

@@ -5,14 +5,14 @@ from __future__ import annotations
 import difflib
 from pathlib import Path
 
-from gangplan.emit import Change, Outcome
+from gangplan.emit import Change, FileOutcome
 from gangplan.workspace import RENDERED
 
 
 def difference(tree: Path, change: Change, text: str) -> str:
     """The difference of one file. New and removed files are told by name: their whole text says little."""
     path = f"{RENDERED}/{change.path}"
-    if change.outcome is not Outcome.CHANGED:
+    if change.outcome is not FileOutcome.CHANGED:
         return f"{change.outcome.value}: {path}\n"
     old = (tree / change.path).read_text(encoding="utf-8", errors="replace").splitlines(keepends=True)
     lines = difflib.unified_diff(

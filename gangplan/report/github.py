@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from gangplan.report.escape import command_data, command_property, log_line, short
 from gangplan.report.markdown import markdown_report
-from gangplan.report.model import Entry, Report, checked_words, is_waived, title, worst_first
+from gangplan.report.model import Report, ReportEntry, checked_words, is_waived, title, worst_first
 from gangplan.rules.model import Severity
 
 MOST_OF_A_LEVEL = 10
@@ -28,7 +28,7 @@ def github_report(report: Report) -> str:
     Waived findings are not annotated; the summary counts them.
     """
     found = [entry for entry in worst_first(report.entries) if not is_waived(entry.finding)]
-    shown: list[Entry] = []
+    shown: list[ReportEntry] = []
     for severity in reversed(Severity):
         level = [entry for entry in found if entry.finding.severity is severity]
         # One notice is kept for the line that counts.
@@ -48,7 +48,7 @@ def step_summary(report: Report, room: int = MOST_SUMMARY_BYTES) -> str:
     return markdown_report(report, room)
 
 
-def _annotation(report: Report, entry: Entry) -> str:
+def _annotation(report: Report, entry: ReportEntry) -> str:
     finding = entry.finding
     where = finding.where
     line = max(where.line, 1)

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from gangplan.report.escape import visible, whole
-from gangplan.report.model import Entry, Report, is_waived, title, waiver_words, worst_first
+from gangplan.report.model import Report, ReportEntry, is_waived, title, waiver_words, worst_first
 from gangplan.rules.model import Severity
 
 # GitLab knows info, minor, major, critical and blocker.
@@ -19,7 +19,7 @@ def gitlab_report(report: Report) -> str:
     return json.dumps(found, indent=2, ensure_ascii=False) + "\n"
 
 
-def _quality(report: Report, entry: Entry) -> dict[str, Any]:
+def _quality(report: Report, entry: ReportEntry) -> dict[str, Any]:
     finding = entry.finding
     waived = f" ({waiver_words(finding)})" if is_waived(finding) else ""
     help = f". {finding.help}" if finding.help else ""

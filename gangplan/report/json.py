@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gangplan.findings import Finding, Fix, Location, Waived
-from gangplan.report.changes import Change, changes
+from gangplan.report.changes import SuggestedChange, changes
 from gangplan.report.escape import whole
-from gangplan.report.model import Entry, Report, entries, is_waived, worst_first
+from gangplan.report.model import Report, ReportEntry, entries, is_waived, worst_first
 from gangplan.rules.model import Severity
 
 # Raised when a field changes its meaning or goes; new fields may come without notice.
@@ -55,7 +55,7 @@ def findings_part(findings: Sequence[Finding], folder: str = "") -> dict[str, An
     }
 
 
-def _as_dict(entry: Entry) -> dict[str, Any]:
+def _as_dict(entry: ReportEntry) -> dict[str, Any]:
     finding = entry.finding
     return {
         "rule": whole(finding.rule),
@@ -98,7 +98,7 @@ def _place(where: Location) -> dict[str, Any]:
     return {"file": whole(where.file), "line": where.line, "column": where.column}
 
 
-def _change(change: Change) -> dict[str, Any]:
+def _change(change: SuggestedChange) -> dict[str, Any]:
     return {
         "rule": whole(change.rule),
         "help": whole(change.help),

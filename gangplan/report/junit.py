@@ -10,7 +10,7 @@ from collections import Counter
 from xml.etree import ElementTree
 
 from gangplan.report.escape import xml
-from gangplan.report.model import Entry, Report, checked_words, is_waived, title, waiver_words
+from gangplan.report.model import Report, ReportEntry, checked_words, is_waived, title, waiver_words
 
 # Jenkins shows names in a column; the whole text stands inside the case.
 _LONGEST_NAME = 200
@@ -19,7 +19,7 @@ _LONGEST_NAME = 200
 def junit_report(report: Report) -> str:
     """The report as `testsuites`. Findings at or above `fail_on` fail, waived ones are skipped, the others pass
     and say in their output what was found. Times are 0: a report has no clock."""
-    files: dict[str, list[Entry]] = {file: [] for file in report.files}
+    files: dict[str, list[ReportEntry]] = {file: [] for file in report.files}
     for entry in report.entries:
         files.setdefault(entry.finding.where.file, []).append(entry)
     root = ElementTree.Element("testsuites", name="gangplan")
@@ -34,7 +34,7 @@ def junit_report(report: Report) -> str:
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(root, encoding="unicode") + "\n"
 
 
-def _suite(report: Report, file: str, found: list[Entry]) -> ElementTree.Element:
+def _suite(report: Report, file: str, found: list[ReportEntry]) -> ElementTree.Element:
     suite = ElementTree.Element("testsuite", name=xml(report.path(file)))
     seen: Counter[str] = Counter()
     for entry in found:
@@ -52,7 +52,7 @@ def _suite(report: Report, file: str, found: list[Entry]) -> ElementTree.Element
     return suite
 
 
-def _case(report: Report, entry: Entry, seen: Counter[str]) -> ElementTree.Element:
+def _case(report: Report, entry: ReportEntry, seen: Counter[str]) -> ElementTree.Element:
     finding = entry.finding
     name = f"{finding.rule}: {title(finding)}"
     name = xml(name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 3]}...")

@@ -10,7 +10,15 @@ from collections.abc import Iterator
 
 from gangplan.report.changes import changes
 from gangplan.report.escape import markdown, short
-from gangplan.report.model import Entry, Report, checked_words, is_waived, title, waiver_words, worst_first
+from gangplan.report.model import (
+    Report,
+    ReportEntry,
+    checked_words,
+    is_waived,
+    title,
+    waiver_words,
+    worst_first,
+)
 from gangplan.rules.model import Severity
 
 MOST_BYTES = 65_536
@@ -75,7 +83,7 @@ def _first_steps(report: Report) -> list[str]:
     return ["**First**", "", *lines, ""] if lines else []
 
 
-def _sections(found: list[Entry]) -> Iterator[list[Entry]]:
+def _sections(found: list[ReportEntry]) -> Iterator[list[ReportEntry]]:
     """The findings of each severity, and at the end those that are waived."""
     for severity in reversed(Severity):
         of_it = [one for one in found if one.finding.severity is severity and not is_waived(one.finding)]
@@ -86,7 +94,7 @@ def _sections(found: list[Entry]) -> Iterator[list[Entry]]:
         yield waived
 
 
-def _section(report: Report, section: list[Entry]) -> tuple[list[str], list[list[str]], list[str]]:
+def _section(report: Report, section: list[ReportEntry]) -> tuple[list[str], list[list[str]], list[str]]:
     """Head, a block of lines per finding, tail. The first finding of a file brings the file's line."""
     first = section[0].finding
     word = (
@@ -116,7 +124,7 @@ def _section(report: Report, section: list[Entry]) -> tuple[list[str], list[list
     return head, blocks, ["", "</details>", ""]
 
 
-def _row(entry: Entry) -> list[str]:
+def _row(entry: ReportEntry) -> list[str]:
     finding = entry.finding
     where = finding.where
     place = f"{where.line}:{where.column} " if where.line else ""

@@ -25,7 +25,7 @@ _FIXED_BY = {
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ReportEntry:
     """A finding and its fingerprint: 32 hexadecimal digits, no two alike in one report."""
 
     finding: Finding
@@ -56,12 +56,12 @@ class Report:
         return f"{self.folder}/{file}" if self.folder else file
 
     @property
-    def entries(self) -> list[Entry]:
+    def entries(self) -> list[ReportEntry]:
         """The findings in order (file, line, rule), each with its fingerprint."""
         return entries(self.findings, self.folder)
 
 
-def entries(findings: Iterable[Finding], folder: str = "") -> list[Entry]:
+def entries(findings: Iterable[Finding], folder: str = "") -> list[ReportEntry]:
     """The findings in their order, without repeats, each with its fingerprint.
 
     A fingerprint is made of the rule, the file and either the object with its field or the message without its
@@ -78,7 +78,7 @@ def entries(findings: Iterable[Finding], folder: str = "") -> list[Entry]:
         seen[key] += 1
         text = key if seen[key] == 1 else f"{key}\0{seen[key]}"
         digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-        found.append(Entry(finding, digest[:32]))
+        found.append(ReportEntry(finding, digest[:32]))
     return found
 
 
@@ -87,7 +87,7 @@ def _skeleton(finding: Finding) -> str:
     return _NUMBER.sub("0", _HASH.sub("#", text))
 
 
-def worst_first(found: Sequence[Entry]) -> list[Entry]:
+def worst_first(found: Sequence[ReportEntry]) -> list[ReportEntry]:
     """Errors, then warnings, then notes, waived ones at the end; each in the order of the report."""
     return sorted(found, key=lambda entry: (is_waived(entry.finding), -entry.finding.severity))
 

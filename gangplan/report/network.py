@@ -5,24 +5,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from gangplan.pipeline.worker import Run
+from gangplan.pipeline.worker import PlannedRun
 from gangplan.validate.network.flows import Flow
 
 SHAPE = 1
 _HEAD = ("from", "to", "ports", "verdict", "by")
 
 
-def network_text(runs: Sequence[Run]) -> str:
+def network_text(runs: Sequence[PlannedRun]) -> str:
     """A block per run: every pair that matters, open or closed, and the policies that say so."""
     return "\n".join(_block(run) for run in runs)
 
 
-def network_document(runs: Sequence[Run]) -> dict[str, Any]:
+def network_document(runs: Sequence[PlannedRun]) -> dict[str, Any]:
     """The same as data."""
     return {"version": SHAPE, "runs": [_facts(run) for run in runs]}
 
 
-def _block(run: Run) -> str:
+def _block(run: PlannedRun) -> str:
     job = run.unit.job
     rows = [_HEAD, *(_row(run, flow) for flow in run.flows)]
     widths = [max(len(row[column]) for row in rows) for column in range(len(_HEAD) - 1)]
@@ -36,7 +36,7 @@ def _block(run: Run) -> str:
     return "".join(f"{line}\n" for line in [head, *lines])
 
 
-def _row(run: Run, flow: Flow) -> tuple[str, ...]:
+def _row(run: PlannedRun, flow: Flow) -> tuple[str, ...]:
     sent, taken = (
         ", ".join(name.replace(run.unit.run_name, "*") for name in names)
         for names in (flow.sent_by, flow.taken_by)
@@ -46,7 +46,7 @@ def _row(run: Run, flow: Flow) -> tuple[str, ...]:
     return tuple(text.replace(run.unit.run_name, run.name) for text in row)
 
 
-def _facts(run: Run) -> dict[str, Any]:
+def _facts(run: PlannedRun) -> dict[str, Any]:
     def named(texts: Sequence[str]) -> list[str]:
         return [text.replace(run.unit.run_name, run.name) for text in texts]
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from gangplan.model.duration import format_duration
-from gangplan.pipeline.worker import Run
+from gangplan.pipeline.worker import PlannedRun
 from gangplan.report.escape import own_line
 
 
-def origins_text(run: Run) -> str:
+def origins_text(run: PlannedRun) -> str:
     """One line per value: name, value, layer, place."""
     job = run.unit.job
     values = {

@@ -10,7 +10,7 @@ from gangplan.model.amounts import say
 from gangplan.model.duration import format_duration
 from gangplan.model.job import Resources
 from gangplan.model.quantity import Quantity
-from gangplan.pipeline.worker import Run
+from gangplan.pipeline.worker import PlannedRun
 from gangplan.report.admission import admission_document, admission_words
 from gangplan.report.cost import cost_document, cost_words
 from gangplan.report.fabric import fabric_document, fabric_words
@@ -19,14 +19,14 @@ from gangplan.report.nodes import node_document, node_words
 SHAPE = 1
 
 
-def plan_text(runs: Sequence[Run]) -> str:
+def plan_text(runs: Sequence[PlannedRun]) -> str:
     """A block per run, then totals per cluster."""
     blocks = [_block(run) for run in runs]
     totals = [f"{cluster}: {_sentence(total)}" for cluster, total in _totals(runs).items()]
     return "\n".join([*blocks, "totals", *(f"  {line}" for line in totals), ""]) if runs else ""
 
 
-def plan_document(runs: Sequence[Run]) -> dict[str, Any]:
+def plan_document(runs: Sequence[PlannedRun]) -> dict[str, Any]:
     """The same as data. Quantities are canonical texts, times are seconds."""
     return {
         "version": SHAPE,
@@ -35,7 +35,7 @@ def plan_document(runs: Sequence[Run]) -> dict[str, Any]:
     }
 
 
-def _block(run: Run) -> str:
+def _block(run: PlannedRun) -> str:
     job, layout, launch = run.unit.job, run.unit.layout, run.unit.launch
     launcher = ""
     if layout.launcher_pods:
@@ -73,7 +73,7 @@ def _shape(resources: Resources) -> str:
     return _sentence({"cpu": resources.cpu, "memory": resources.memory, **devices})
 
 
-def run_totals(run: Run) -> dict[str, Quantity]:
+def run_totals(run: PlannedRun) -> dict[str, Quantity]:
     """Requests of all pods of a run, by resource name."""
     job, layout = run.unit.job, run.unit.layout
     workers = layout.workers if not job.launcher_runs_ranks else layout.pods
@@ -86,7 +86,7 @@ def run_totals(run: Run) -> dict[str, Quantity]:
     return total
 
 
-def _totals(runs: Sequence[Run]) -> dict[str, dict[str, Quantity]]:
+def _totals(runs: Sequence[PlannedRun]) -> dict[str, dict[str, Quantity]]:
     totals: dict[str, dict[str, Quantity]] = {}
     for run in runs:
         total = totals.setdefault(run.cluster, {})
@@ -105,7 +105,7 @@ def _as_text(total: dict[str, Quantity]) -> dict[str, str]:
     return {name: amount.canonical() for name, amount in sorted(total.items())}
 
 
-def _run(run: Run) -> dict[str, Any]:
+def _run(run: PlannedRun) -> dict[str, Any]:
     job, layout, launch = run.unit.job, run.unit.layout, run.unit.launch
     return {
         "spec": job.source,

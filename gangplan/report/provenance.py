@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from gangplan.objects import ref_of
 from gangplan.plan.names import PLACEHOLDER
-from gangplan.provenance.lookup import Answer, Origin, Outcome
+from gangplan.provenance.lookup import Answer, LineOrigin, LineOutcome
 from gangplan.report.escape import own_line
 from gangplan.trace import Cause
 from gangplan.validate.problems import dotted
@@ -36,7 +36,7 @@ def answer_text(answer: Answer) -> str:
     return "".join(f"{own_line(line)}\n" for line in lines)
 
 
-def _origin(origin: Origin) -> list[str]:
+def _origin(origin: LineOrigin) -> list[str]:
     subject = str(ref_of(origin.body)).replace(f"-{PLACEHOLDER}", "")
     lines = [f"  {subject}", f"  {dotted(origin.path)}{_value(origin)}"]
     trace = origin.trace
@@ -69,7 +69,7 @@ def _places(causes: list[Cause]) -> list[str]:
     return [*(f"    {cause.where}: {cause.because}" for cause in causes[:MOST]), *more]
 
 
-def _value(origin: Origin) -> str:
+def _value(origin: LineOrigin) -> str:
     value = origin.value
     if isinstance(value, dict | list) and value:
         return f": {len(value)} {'entr' + ('y' if len(value) == 1 else 'ies')}"
@@ -80,7 +80,7 @@ def _value(origin: Origin) -> str:
     return f" = {text if len(text) <= MOST_LETTERS else text[: MOST_LETTERS - 3] + '...'}"
 
 
-def _outcomes(outcomes: list[Outcome], most: int = MOST * 2) -> list[str]:
+def _outcomes(outcomes: list[LineOutcome], most: int = MOST * 2) -> list[str]:
     """Rendered fields, file by file."""
     lines, file = [], ""
     for one in outcomes[:most]:

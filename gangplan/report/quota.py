@@ -7,12 +7,12 @@ from typing import Any
 
 from gangplan.model.amounts import bare
 from gangplan.model.quantity import ZERO
-from gangplan.pipeline.quota import Holding, Row, percent
+from gangplan.pipeline.quota import ClusterHoldings, Row, percent
 
 SHAPE = 1
 
 
-def quota_text(holding: Holding) -> str:
+def quota_text(holding: ClusterHoldings) -> str:
     """A table per cluster, and the sums of its pools."""
     lines = [f"{holding.cluster}\n"]
     header = ("team", "pool", "resource", "quota", "most", "used", "of quota")
@@ -42,7 +42,7 @@ def _cells(row: Row) -> tuple[str, ...]:
     )
 
 
-def _sums(holding: Holding) -> list[str]:
+def _sums(holding: ClusterHoldings) -> list[str]:
     """Per resource that pools are measured in: promised, used, and what there is."""
     lines = []
     for resource in dict.fromkeys(resource for resource, _ in holding.pools.values()):
@@ -61,7 +61,7 @@ def _sums(holding: Holding) -> list[str]:
     return lines
 
 
-def quota_document(holdings: Sequence[Holding]) -> dict[str, Any]:
+def quota_document(holdings: Sequence[ClusterHoldings]) -> dict[str, Any]:
     """The same as data: canonical quantities as texts, null where nothing is known."""
     return {
         "version": SHAPE,

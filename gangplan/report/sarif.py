@@ -18,7 +18,7 @@ from typing import Any
 from gangplan import __version__
 from gangplan.findings import Finding, Fix, Location
 from gangplan.report.escape import markdown, sarif_text, short, uri, visible, whole
-from gangplan.report.model import Entry, Report, is_waived, title, waiver_words, worst_first
+from gangplan.report.model import Report, ReportEntry, is_waived, title, waiver_words, worst_first
 from gangplan.rulebook import topic_of
 from gangplan.rules.model import Rule, Severity
 
@@ -103,7 +103,7 @@ def _invocation(report: Report, left: int) -> dict[str, Any]:
     return invocation
 
 
-def _result(report: Report, entry: Entry, index: dict[Rule, int]) -> dict[str, Any]:
+def _result(report: Report, entry: ReportEntry, index: dict[Rule, int]) -> dict[str, Any]:
     finding = entry.finding
     waived = waiver_words(finding) if is_waived(finding) else ""
     said = f"{title(finding)} ({waived})" if waived else title(finding)

@@ -6,13 +6,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from gangplan.simulate.engine import Event
-from gangplan.simulate.outcome import Outcome, Tally
+from gangplan.simulate.outcome import SimulationOutcome, Tally
 
 SHAPE = 1
 BARS = " ▁▂▃▄▅▆▇█"
 
 
-def simulate_text(cluster: str, outcome: Outcome, walls: Outcome | None, never: Sequence[str]) -> str:
+def simulate_text(
+    cluster: str, outcome: SimulationOutcome, walls: SimulationOutcome | None, never: Sequence[str]
+) -> str:
     """A table of teams, utilisation over time, and what else should be known."""
     total = outcome.total
     header = ("team", "runs", "admitted", "preempted", "mean wait", "longest", "lost work", "makespan")
@@ -43,18 +45,18 @@ def simulate_text(cluster: str, outcome: Outcome, walls: Outcome | None, never: 
     return "\n".join(lines) + "\n"
 
 
-def _while_waiting(name: str, outcome: Outcome) -> str:
+def _while_waiting(name: str, outcome: SimulationOutcome) -> str:
     """What becomes of a run that is never admitted: in a strict queue it is in everybody's way."""
     is_head = name in outcome.waiting
     return "keeps all runs behind it in its StrictFIFO queue waiting" if is_head else "is left out"
 
 
-def _stuck(outcome: Outcome) -> str:
+def _stuck(outcome: SimulationOutcome) -> str:
     count = len(outcome.waiting)
     return f"; {count} {'run' if count == 1 else 'runs'} would never start" if count else ""
 
 
-def _amount(outcome: Outcome) -> str:
+def _amount(outcome: SimulationOutcome) -> str:
     return str(outcome.capacity // 1000 if outcome.resource == "cpu" else outcome.capacity)
 
 
@@ -87,7 +89,11 @@ def _bar(part: float) -> str:
 
 
 def simulate_document(
-    cluster: str, outcome: Outcome, walls: Outcome | None, never: Sequence[str], events: Sequence[Event]
+    cluster: str,
+    outcome: SimulationOutcome,
+    walls: SimulationOutcome | None,
+    never: Sequence[str],
+    events: Sequence[Event],
 ) -> dict[str, Any]:
     """The same as data. Times are seconds, parts are between 0 and 1."""
     return {

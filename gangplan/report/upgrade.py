@@ -11,7 +11,7 @@ from typing import Any
 
 from gangplan.objects import Body, Path, walk
 from gangplan.pipeline.request import Result
-from gangplan.pipeline.worker import Run
+from gangplan.pipeline.worker import PlannedRun
 from gangplan.source import load_objects
 from gangplan.validate.problems import dotted
 
@@ -112,7 +112,7 @@ def _files(result: Result, cluster: str) -> dict[str, str]:
     return texts
 
 
-def _label(run: Run) -> str:
+def _label(run: PlannedRun) -> str:
     return f"{run.unit.job.team}/{run.unit.job.name}"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from gangplan.findings import Location
-from gangplan.model.job import EnvVar, Image, Mount, Origin
+from gangplan.model.job import EnvVar, Mount, Origin, PulledImage
 from gangplan.resolve.claims import writable
 from gangplan.resolve.context import Context
 from gangplan.resolve.mounts import check_mounts
@@ -62,7 +62,7 @@ class DataPlan:
     connection: str = ""
 
 
-def resolve_data(context: Context, image: Image | None, workers: int) -> DataPlan:
+def resolve_data(context: Context, image: PulledImage | None, workers: int) -> DataPlan:
     """Mounts, environment and endpoint names of the job."""
     plan = DataPlan()
     _plain_env(context, plan)

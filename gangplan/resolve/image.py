@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gangplan.model.job import Image, Mpi, Origin, Ssh
+from gangplan.model.job import ImageMpi, Origin, PulledImage, Ssh
 from gangplan.resolve.context import Context
 from gangplan.rules.platform import IMAGE_NOT_FIPS
 from gangplan.rules.specs import (
@@ -28,7 +28,7 @@ KNOWN_MAJORS = {"OpenMPI": {4, 5}, "IntelMPI": {2019, 2021}, "MPICH": {3, 4, 5}}
 FIPS_PACK = "images"
 
 
-def resolve_image(context: Context) -> Image | None:
+def resolve_image(context: Context) -> PulledImage | None:
     """The image of the job, or None with findings."""
     name = context.choose("image", None)
     if name is None:
@@ -63,7 +63,7 @@ def resolve_image(context: Context) -> Image | None:
             f"Mirror it to {' or '.join(context.cluster.spec.registries)}, or choose another image.",
         )
         return None
-    return Image(
+    return PulledImage(
         name=name,
         reference=pulled,
         framework=framework,
@@ -144,7 +144,7 @@ def _origin_of_framework(context: Context) -> Origin:
     return Origin("image catalog", None)
 
 
-def _mpi(context: Context, name: str, entry: ImageSpec, framework: str) -> Mpi | None:
+def _mpi(context: Context, name: str, entry: ImageSpec, framework: str) -> ImageMpi | None:
     asked = context.spec.spec.mpi
     if entry.mpi is None:
         if framework != "torch":
@@ -180,4 +180,4 @@ def _mpi(context: Context, name: str, entry: ImageSpec, framework: str) -> Mpi |
             f"image '{name}' holds {entry.mpi.implementation} {entry.mpi.version}, which gangplan cannot start",
             f"Known: {', '.join(map(str, sorted(KNOWN_MAJORS[entry.mpi.implementation])))}.",
         )
-    return Mpi(entry.mpi.implementation, major, entry.mpi.version, entry.mpi.setup)
+    return ImageMpi(entry.mpi.implementation, major, entry.mpi.version, entry.mpi.setup)

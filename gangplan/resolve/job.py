@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from gangplan.findings import Finding
-from gangplan.model.job import Image, Job, Origin, Resources
+from gangplan.model.job import Job, Origin, PulledImage, Resources
 from gangplan.model.profiles import (
     DEFAULT_CPU,
     DEFAULT_GPUS,
@@ -156,7 +156,7 @@ def _resolve(context: Context) -> Job | None:
     return job
 
 
-def _shape(context: Context, gpus: int, image: Image | None) -> Shape:
+def _shape(context: Context, gpus: int, image: PulledImage | None) -> Shape:
     """What a worker asks of its node."""
     spec = context.spec.spec
     return Shape(
@@ -170,7 +170,7 @@ def _shape(context: Context, gpus: int, image: Image | None) -> Shape:
     )
 
 
-def _built_for(context: Context, image: Image | None) -> tuple[str, ...]:
+def _built_for(context: Context, image: PulledImage | None) -> tuple[str, ...]:
     """What of CUDA and ROCm the catalog says is in the image."""
     entry = context.catalog.images.get(image.name) if image else None
     if entry is None:

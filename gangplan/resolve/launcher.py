@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gangplan.model.job import EnvVar, Image, Pool, Resources
+from gangplan.model.job import EnvVar, PulledImage, Resources, TargetPool
 from gangplan.model.quantity import Quantity
 from gangplan.resolve.context import Context
 from gangplan.resolve.data import DataPlan
@@ -15,7 +15,7 @@ from gangplan.rules.specs import LAUNCHER_ONE_WORKER, LAUNCHER_RESOURCES, LAUNCH
 THREADS = "OMP_NUM_THREADS"
 
 
-def _runs_ranks(context: Context, image: Image, workers: int) -> bool:
+def _runs_ranks(context: Context, image: PulledImage, workers: int) -> bool:
     launcher = context.spec.spec.launcher
     if launcher is None or not launcher.runs_ranks:
         return False
@@ -45,12 +45,12 @@ class LauncherPod:
     """What the launcher's pod asks for, where it goes, and whether it is one of the workers."""
 
     resources: Resources
-    pool: Pool
+    pool: TargetPool
     runs_ranks: bool
 
 
 def resolve_launcher(
-    context: Context, image: Image, worker: Resources, placement: Placement, workers: int
+    context: Context, image: PulledImage, worker: Resources, placement: Placement, workers: int
 ) -> LauncherPod:
     """Resources and pool of the launcher: a worker's own when it runs ranks, else the ladder without GPU."""
     if _runs_ranks(context, image, workers):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from gangplan.findings import Location
 from gangplan.model.folders import KERNEL, PROGRAMS, ROOT, SCRATCH, STATE, is_in
-from gangplan.model.job import Image, Mount
+from gangplan.model.job import Mount, PulledImage
 from gangplan.resolve.context import Context
 from gangplan.rules.specs import MOUNT_COLLISION, MOUNT_HIDES
 
@@ -20,7 +20,7 @@ TAKEN = {
 SYSTEM = {**PROGRAMS, **STATE}
 
 
-def check_mounts(context: Context, mounts: Sequence[Mount], image: Image | None) -> None:
+def check_mounts(context: Context, mounts: Sequence[Mount], image: PulledImage | None) -> None:
     """Two mounts on one path, and mounts that hide what the run needs."""
     seen: dict[str, str] = {}
     for mount in mounts:
@@ -37,7 +37,7 @@ def check_mounts(context: Context, mounts: Sequence[Mount], image: Image | None)
         seen.setdefault(mount.path, name)
 
 
-def _taken(path: str, image: Image | None) -> str:
+def _taken(path: str, image: PulledImage | None) -> str:
     """Why nothing may be mounted at or below a path; empty when it may."""
     taken = dict(TAKEN)
     if image is not None and image.mpi is not None:
@@ -45,7 +45,7 @@ def _taken(path: str, image: Image | None) -> str:
     return next((why for folder, why in taken.items() if is_in(path, folder)), "")
 
 
-def _hidden(path: str, image: Image | None) -> str:
+def _hidden(path: str, image: PulledImage | None) -> str:
     """What a mount at exactly this path would hide; empty for a folder that holds nothing of the kind."""
     if is_in(path, ROOT):
         user = f"user {image.uid}" if image else "not root"
@@ -58,7 +58,7 @@ def _hidden(path: str, image: Image | None) -> str:
     return f"it hides the image's {SYSTEM[path]}" if path in SYSTEM else ""
 
 
-def _needs(image: Image | None) -> list[tuple[str, str]]:
+def _needs(image: PulledImage | None) -> list[tuple[str, str]]:
     """Files of the image that the run reads, as the catalog states them."""
     if image is None:
         return []

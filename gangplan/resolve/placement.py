@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gangplan.model.amounts import bare, say
-from gangplan.model.job import Fabric, Origin, Pool, Toleration
+from gangplan.model.job import Fabric, Origin, TargetPool, Toleration
 from gangplan.model.quantity import Quantity
 from gangplan.resolve.context import Context
 from gangplan.resolve.quota import team_pools
@@ -50,8 +50,8 @@ class Placement:
 
     name: str
     node_pool: NodePool
-    worker: Pool
-    launcher: Pool
+    worker: TargetPool
+    launcher: TargetPool
     devices: tuple[tuple[str, int], ...]
     topology: tuple[str, str] | None
     fabric: Fabric
@@ -237,11 +237,11 @@ def _launcher_pool(pools: dict[str, NodePool], worker_pool: str) -> str:
     )
 
 
-def _pool(name: str, pool: NodePool) -> Pool:
+def _pool(name: str, pool: NodePool) -> TargetPool:
     selector = tuple(sorted({**pool.labels, LINUX[0]: LINUX[1]}.items()))
     tolerations = tuple(Toleration(taint.key, taint.effect, taint.value or "") for taint in pool.taints)
     price = pool.price or PoolPrice()
-    return Pool(
+    return TargetPool(
         name,
         selector,
         tolerations,

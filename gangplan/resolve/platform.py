@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gangplan.model.job import Dns, Platform
+from gangplan.model.job import DnsService, Platform
 from gangplan.model.support import TRAINER
 from gangplan.model.version import Version, parse_version
 from gangplan.spec.cluster import Cluster
@@ -10,8 +10,10 @@ from gangplan.workspace import ClusterFile
 
 # Where DNS pods stand. NetworkPolicy matches the pod's own port: CoreDNS listens on 53, OpenShift's
 # DNS operator on 5353 behind a Service on 53.
-KUBE_DNS = Dns("kube-system", (("k8s-app", "kube-dns"),), (53,))
-OPENSHIFT_DNS = Dns("openshift-dns", (("dns.operator.openshift.io/daemonset-dns", "default"),), (5353,))
+KUBE_DNS = DnsService("kube-system", (("k8s-app", "kube-dns"),), (53,))
+OPENSHIFT_DNS = DnsService(
+    "openshift-dns", (("dns.operator.openshift.io/daemonset-dns", "default"),), (5353,)
+)
 
 
 def resolve_platform(cluster: ClusterFile) -> Platform:
@@ -46,8 +48,8 @@ def _pinned_jobset(trainer: Version) -> Version:
     return line.jobset
 
 
-def _dns(spec: Cluster) -> Dns:
+def _dns(spec: Cluster) -> DnsService:
     if spec.dns is not None:
         labels = tuple(sorted(spec.dns.labels.items()))
-        return Dns(spec.dns.namespace, labels, spec.dns.ports, spec.dns.addresses)
+        return DnsService(spec.dns.namespace, labels, spec.dns.ports, spec.dns.addresses)
     return OPENSHIFT_DNS if spec.versions.openshift else KUBE_DNS

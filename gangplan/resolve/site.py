@@ -7,17 +7,17 @@ from collections.abc import Mapping
 
 from gangplan.model.job import Platform
 from gangplan.model.site import (
-    Check,
-    Cohort,
-    Flavor,
+    AdmissionCheck,
     Monitor,
     NodeTaint,
     Preempt,
     Provisioning,
-    Queue,
     Site,
-    Topology,
-    Worker,
+    SiteCohort,
+    SiteFlavor,
+    SiteQueue,
+    SiteTopology,
+    WorkerCluster,
 )
 from gangplan.objects import dump
 from gangplan.resolve.platform import resolve_platform
@@ -83,15 +83,15 @@ def _monitor(spec: Cluster) -> Monitor | None:
     return Monitor(wanted.namespace, labels, tuple(sorted(wanted.dashboard_labels.items())), wanted.pending)
 
 
-def _topology(spec: Cluster) -> Topology | None:
+def _topology(spec: Cluster) -> SiteTopology | None:
     """The topology, where some pool is placed by it. Its levels can never change, so its name tells them."""
     levels = tuple(level.label for level in spec.topology)
     if not any(pool.topology for pool in spec.node_pools.values()):
         return None
-    return Topology(f"levels-{_short_hash(list(levels))}", levels)
+    return SiteTopology(f"levels-{_short_hash(list(levels))}", levels)
 
 
-def _flavors(spec: Cluster, platform: Platform) -> tuple[Flavor, ...]:
+def _flavors(spec: Cluster, platform: Platform) -> tuple[SiteFlavor, ...]:
     topology = _topology(spec)
     return tuple(
         _flavor(name, pool, topology.name if pool.topology and topology else "", platform)
@@ -99,7 +99,7 @@ def _flavors(spec: Cluster, platform: Platform) -> tuple[Flavor, ...]:
     )
 
 
-def _flavor(name: str, pool: NodePool, topology: str, platform: Platform) -> Flavor:
+def _flavor(name: str, pool: NodePool, topology: str, platform: Platform) -> SiteFlavor:
     """A pool's flavor. Once it has a topology it cannot be changed, so its name tells what it holds.
 
     Kueue fixes nodeLabels, tolerations and topologyName, up to 0.16 nodeTaints too (ResourceFlavor CRD).
@@ -107,22 +107,22 @@ def _flavor(name: str, pool: NodePool, topology: str, platform: Platform) -> Fla
     labels = tuple(sorted(pool.labels.items()))
     taints = tuple(NodeTaint(taint.key, taint.value or "", taint.effect) for taint in pool.taints)
     if not topology:
-        return Flavor(name, name, labels, taints)
+        return SiteFlavor(name, name, labels, taints)
     fixed: list[object] = [dict(labels), topology]
     if platform.kueue is not None and not platform.kueue.at_least(0, 17):
         fixed.append([f"{taint.key}={taint.value}:{taint.effect}" for taint in taints])
-    return Flavor(f"{name}-{_short_hash(fixed)}", name, labels, taints, topology)
+    return SiteFlavor(f"{name}-{_short_hash(fixed)}", name, labels, taints, topology)
 
 
 def _short_hash(content: object) -> str:
     return hashlib.sha256(dump({"content": content}).encode()).hexdigest()[:6]
 
 
-def _cohorts(spec: Cluster, flavors: Mapping[str, str]) -> tuple[Cohort, ...]:
+def _cohorts(spec: Cluster, flavors: Mapping[str, str]) -> tuple[SiteCohort, ...]:
     if not spec.cohorts:
-        return (Cohort(COHORT, "", ONE, ()),)
+        return (SiteCohort(COHORT, "", ONE, ()),)
     return tuple(
-        Cohort(
+        SiteCohort(
             name,
             cohort.parent or "",
             ONE if cohort.weight is None else cohort.weight,
@@ -132,7 +132,9 @@ def _cohorts(spec: Cluster, flavors: Mapping[str, str]) -> tuple[Cohort, ...]:
     )
 
 
-def _queues(spec: Cluster, flavors: Mapping[str, str], namespaces: Mapping[str, str]) -> tuple[Queue, ...]:
+def _queues(
+    spec: Cluster, flavors: Mapping[str, str], namespaces: Mapping[str, str]
+) -> tuple[SiteQueue, ...]:
     """One queue per team whose file could be read, by team."""
     shares = all_shares(spec)
     queues = []
@@ -140,7 +142,7 @@ def _queues(spec: Cluster, flavors: Mapping[str, str], namespaces: Mapping[str, 
         if team not in namespaces:
             continue
         queues.append(
-            Queue(
+            SiteQueue(
                 name=queue.cluster_queue or team,
                 team=team,
                 namespace=namespaces[team],
@@ -159,13 +161,15 @@ def _preempt(rule: Preemption) -> Preempt:
     return Preempt(rule.within_cluster_queue, rule.reclaim_within_cohort, rule.borrow_within_cohort)
 
 
-def _checks(spec: Cluster, flavors: Mapping[str, str], pools: Mapping[str, object]) -> tuple[Check, ...]:
+def _checks(
+    spec: Cluster, flavors: Mapping[str, str], pools: Mapping[str, object]
+) -> tuple[AdmissionCheck, ...]:
     """The admission checks of a queue that has these pools."""
     if spec.multi_kueue is not None:
         # For all flavors: Kueue refuses MultiKueue for some of them.
-        return (Check(MULTIKUEUE),)
+        return (AdmissionCheck(MULTIKUEUE),)
     growing = [name for name, pool in spec.node_pools.items() if pool.autoscale and name in pools]
-    return tuple(Check(f"provision-{name}", (flavors[name],)) for name in growing)
+    return tuple(AdmissionCheck(f"provision-{name}", (flavors[name],)) for name in growing)
 
 
 def _provisioning(spec: Cluster) -> tuple[Provisioning, ...]:
@@ -183,11 +187,12 @@ def _provisioning(spec: Cluster) -> tuple[Provisioning, ...]:
     return tuple(found)
 
 
-def _workers(spec: Cluster) -> tuple[Worker, ...]:
+def _workers(spec: Cluster) -> tuple[WorkerCluster, ...]:
     if spec.multi_kueue is None:
         return ()
     return tuple(
-        Worker(name, worker.kubeconfig_secret) for name, worker in sorted(spec.multi_kueue.clusters.items())
+        WorkerCluster(name, worker.kubeconfig_secret)
+        for name, worker in sorted(spec.multi_kueue.clusters.items())
     )
 
 

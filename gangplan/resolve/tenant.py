@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gangplan.model.site import ClaimToMake, DebugGrant, Member, Store, StoredSecret, Tenant
+from gangplan.model.site import ClaimToMake, DebugGrant, GroupMember, Store, StoredSecret, Tenant
 from gangplan.model.version import parse_version
 from gangplan.resolve.backstop import backstop
 from gangplan.resolve.platform import resolve_platform
@@ -56,7 +56,7 @@ def resolve_tenants(workspace: Workspace, cluster_name: str) -> list[Tenant]:
     return tenants
 
 
-def _members(team: Team) -> tuple[Member, ...]:
+def _members(team: Team) -> tuple[GroupMember, ...]:
     groups = team.groups
     personas = (
         ("viewer", groups.viewers),
@@ -64,7 +64,7 @@ def _members(team: Team) -> tuple[Member, ...]:
         ("mlops", groups.mlops),
         ("admin", groups.admins),
     )
-    return tuple(Member(group, persona) for persona, names in personas for group in names)
+    return tuple(GroupMember(group, persona) for persona, names in personas for group in names)
 
 
 def _debuggers(team: Team) -> tuple[DebugGrant, ...]:

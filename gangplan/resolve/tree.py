@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from gangplan.kueue.model import Key, Member
-from gangplan.kueue.tree import Tree
+from gangplan.kueue.tree import QuotaTree
 from gangplan.kueue.units import MOST_INT64, NANO
 from gangplan.model.quantity import ZERO, Format, Quantity
-from gangplan.model.site import Cohort, Queue, Site
+from gangplan.model.site import Site, SiteCohort, SiteQueue
 
 
 def most_by_queue(site: Site) -> dict[str, dict[str, dict[str, Quantity]]]:
@@ -37,15 +37,15 @@ def _amount(resource: str, nano: int) -> Quantity:
     return Quantity(nano, Format.BINARY_SI if resource == "memory" else Format.DECIMAL_SI)
 
 
-def _tree(site: Site) -> Tree:
+def _tree(site: Site) -> QuotaTree:
     """The tree of a site in billionths; a parent that is no cohort of the site is none."""
     known = {cohort.name for cohort in site.cohorts}
     queues = [_member(one, one.cohort if one.cohort in known else "") for one in site.queues]
     cohorts = [_member(one, one.parent if one.parent in known else "") for one in site.cohorts]
-    return Tree(queues, cohorts, MOST_INT64 * NANO)
+    return QuotaTree(queues, cohorts, MOST_INT64 * NANO)
 
 
-def _member(one: Queue | Cohort, parent: str) -> Member:
+def _member(one: SiteQueue | SiteCohort, parent: str) -> Member:
     nominal: dict[Key, int] = {}
     borrowing: dict[Key, int] = {}
     lending: dict[Key, int] = {}

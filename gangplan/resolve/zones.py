@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gangplan.model.job import Job, Pool
+from gangplan.model.job import Job, TargetPool
 from gangplan.resolve.context import Context
 from gangplan.resolve.mounts import place_of
 from gangplan.resolve.tenant import default_class
@@ -44,7 +44,7 @@ def _zone(context: Context, claim: Claim) -> tuple[str, str]:
     return (found.zone or "" if found else "", chosen or "")
 
 
-def _help(context: Context, zone: str, pool: Pool) -> str:
+def _help(context: Context, zone: str, pool: TargetPool) -> str:
     pools = context.cluster.spec.node_pools
     near = [name for name, one in pools.items() if one.labels.get(ZONE) == zone and name != pool.name]
     there = f"Run it in zone {zone} (placement: {{nodePool: {near[0]}}}), or use" if near else "Use"

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from gangplan.kueue.model import Run
-from gangplan.simulate.engine import Engine, Event, simulate
+from gangplan.kueue.model import Workload
+from gangplan.simulate.engine import Event, Simulation, simulate
 from gangplan.simulate.read import run_of
 from gangplan.validate.kueue.members import setup_of
 from gangplan.validate.world import World
 
-__all__ = ["Engine", "Event", "order", "run_of", "simulate"]
+__all__ = ["Event", "Simulation", "order", "run_of", "simulate"]
 
 
-def order(world: World, runs: Iterable[Run]) -> list[Event]:
+def order(world: World, runs: Iterable[Workload]) -> list[Event]:
     """Everything that happens to runs on a cluster, in order: admitted, preempted, finished."""
     return simulate(setup_of(world), runs).events

@@ -16,7 +16,7 @@ from math import floor
 from typing import Literal
 
 from gangplan.kueue.cycle import run_cycle
-from gangplan.kueue.model import Run, Setup
+from gangplan.kueue.model import Setup, Workload
 from gangplan.kueue.pending import Pending
 from gangplan.kueue.state import Asking, Holding, Plan, State, plan_of, shape_of
 
@@ -35,10 +35,10 @@ class Event:
     run: str
 
 
-class Engine:
+class Simulation:
     """A simulation in progress."""
 
-    def __init__(self, setup: Setup, runs: Iterable[Run]) -> None:
+    def __init__(self, setup: Setup, runs: Iterable[Workload]) -> None:
         """Nothing has happened yet. Every run must name a queue of the setup."""
         self.state = State(setup)
         self.pending = [Pending(queue.is_strict) for queue in setup.queues]
@@ -58,13 +58,13 @@ class Engine:
             self._future.append((run.arrival, ARRIVE, number, self._asking(run, number)))
         heapify(self._future)
 
-    def _asking(self, run: Run, number: int) -> Asking:
+    def _asking(self, run: Workload, number: int) -> Asking:
         queue, shape = self._numbers[run.queue], shape_of(run)
         if (queue, shape) not in self._plans:
             self._plans[queue, shape] = plan_of(self.state.tree, self.state.queue(queue), run)
         return Asking(run, queue, number, run.duration, shape, self._plans[queue, shape])
 
-    def submit(self, run: Run, number: int) -> None:
+    def submit(self, run: Workload, number: int) -> None:
         """A run comes now; `settle` lets the scheduler look at it."""
         asking = self._asking(run, number)
         self.pending[asking.queue].push(asking)
@@ -140,13 +140,13 @@ class Engine:
         for other in tree.queues_below(tree.root(queue)):
             self.pending[other].retry()
 
-    def waiting(self) -> list[Run]:
+    def waiting(self) -> list[Workload]:
         """The runs that still wait, queue by queue."""
         return [asking.run for pending in self.pending for asking in pending.all()]
 
 
-def simulate(setup: Setup, runs: Iterable[Run]) -> Engine:
+def simulate(setup: Setup, runs: Iterable[Workload]) -> Simulation:
     """Run a simulation to its end. The same input gives the same events."""
-    engine = Engine(setup, runs)
+    engine = Simulation(setup, runs)
     engine.run()
     return engine

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from gangplan.kueue.model import Run, Setup
-from gangplan.simulate.engine import Engine
+from gangplan.kueue.model import Setup, Workload
+from gangplan.simulate.engine import Simulation
 
 BUCKETS = 60
 
@@ -36,7 +36,7 @@ class Tally:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class SimulationOutcome:
     """A whole simulation. `used` is the mean utilisation of each part of the time, 0 to 1, `mean` of all of
     it.
     """
@@ -68,7 +68,7 @@ def measured_in(setup: Setup) -> tuple[str, int]:
     return chosen, amounts.get(chosen, 0)
 
 
-def outcome_of(engine: Engine, runs: Sequence[Run], resource: str = "") -> Outcome:
+def outcome_of(engine: Simulation, runs: Sequence[Workload], resource: str = "") -> SimulationOutcome:
     """Read a finished simulation."""
     chosen, capacity = measured_in(engine.state.setup)
     if resource:
@@ -101,7 +101,7 @@ def outcome_of(engine: Engine, runs: Sequence[Run], resource: str = "") -> Outco
     total = _sum(list(tallies.values()))
     used, mean, peak = _utilisation(steps, total, capacity)
     endless = tuple(sorted(engine.endless))
-    return Outcome(
+    return SimulationOutcome(
         total, dict(sorted(tallies.items())), waits, chosen, capacity, used, mean, peak, endless, waiting
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
-from gangplan.kueue.model import Podset, Run
+from gangplan.kueue.model import Podset, Workload
 from gangplan.kueue.units import counted
 from gangplan.validate.apiserver.forms import Body
 from gangplan.validate.kueue import Verdict, judge
@@ -25,7 +25,7 @@ def run_of(
     duration: float = 0.0,
     arrival: float = 0.0,
     team: str = "",
-) -> Run | None:
+) -> Workload | None:
     """A run as its built objects ask for quota; None where Kueue does not queue it or can never admit it.
 
     A strict queue keeps everything behind a run that can never be admitted waiting: that run comes too, and
@@ -46,7 +46,9 @@ def run_of(
         for one in pod_sets(bodies, world.standing)
     )
     checkpoint = 0.0 if can_resume(bodies) else None
-    return Run(name, verdict.queue, podsets, priority_of(world, bodies), duration, arrival, checkpoint, team)
+    return Workload(
+        name, verdict.queue, podsets, priority_of(world, bodies), duration, arrival, checkpoint, team
+    )
 
 
 def _blocks(world: World, verdict: Verdict) -> bool:

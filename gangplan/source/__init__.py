@@ -5,7 +5,7 @@ Scalars are read as Kubernetes reads them. `load` is for what people write (stri
 """
 
 from gangplan.source.blocks import load_blocks
-from gangplan.source.document import MOST_BYTES, Document, Limits, Path, load
+from gangplan.source.document import MOST_BYTES, Document, FileLimits, Path, load
 from gangplan.source.files import load_file
 from gangplan.source.manifests import ManifestError, load_objects
 from gangplan.source.plain import unplain
@@ -14,7 +14,7 @@ from gangplan.source.several import load_several
 __all__ = [
     "MOST_BYTES",
     "Document",
-    "Limits",
+    "FileLimits",
     "ManifestError",
     "Path",
     "load",

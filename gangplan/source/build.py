@@ -34,7 +34,7 @@ class _StopError(Exception):
     """The limits are reached."""
 
 
-class Builder:
+class ValueBuilder:
     """Builds the value of one document; `findings` says what was wrong with it."""
 
     def __init__(self, file: str, text: str, max_depth: int, max_entries: int) -> None:

@@ -12,33 +12,33 @@ from gangplan.rules.model import Rule
 INDENT = re.compile(r"[ \t]*(?:-[ \t]+)*")
 
 
-class Spot(NamedTuple):
+class TextPlace(NamedTuple):
     """A place; both start at 0."""
 
     line: int
     column: int
 
 
-class Answer(NamedTuple):
-    spot: Spot
+class Explanation(NamedTuple):
+    spot: TextPlace
     message: str
     help: str
     rule: Rule = YAML_SYNTAX
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class Complaint:
     """A complaint, and the lines around it. `begin` is where the thing began that went wrong at `at`."""
 
     problem: str
     lines: list[str]
-    at: Spot
-    begin: Spot
+    at: TextPlace
+    begin: TextPlace
 
-    def line(self, spot: Spot) -> str:
+    def line(self, spot: TextPlace) -> str:
         return self.lines[spot.line] if spot.line < len(self.lines) else ""
 
-    def rest(self, spot: Spot) -> str:
+    def rest(self, spot: TextPlace) -> str:
         """The text from the spot to the end of its line, without a comment."""
         return re.split(r"\s#", self.line(spot)[spot.column :], maxsplit=1)[0].strip()
 

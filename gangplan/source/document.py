@@ -13,7 +13,7 @@ import yaml
 
 from gangplan.findings import Finding, Fix, Location
 from gangplan.rules.core import YAML_CONTROL_CHARACTER, YAML_EMPTY, YAML_NOT_UTF8, YAML_TOO_LARGE
-from gangplan.source.build import Builder, too_deep
+from gangplan.source.build import ValueBuilder, too_deep
 from gangplan.source.inside import place_inside
 from gangplan.source.marks import location
 from gangplan.source.mend import as_before, mend
@@ -35,7 +35,7 @@ MOST_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class FileLimits:
     """What a file may cost. A spec of 20 lines has about 1 kB, 4 levels and 40 entries.
 
     `max_entries` counts those of all mappings and lists, after aliases are expanded; `max_depth` counts the
@@ -119,9 +119,9 @@ class Document:
         return f"Document({self.file!r})"
 
 
-def load(data: bytes, file: str, limits: Limits | None = None) -> tuple[Document | None, list[Finding]]:
+def load(data: bytes, file: str, limits: FileLimits | None = None) -> tuple[Document | None, list[Finding]]:
     """The document in `data`, or the findings that say why there is none: one of the two. Never raises."""
-    limits = limits or Limits()
+    limits = limits or FileLimits()
     if len(data) > limits.max_bytes:
         return None, [_too_large(file, limits, len(data))]
     text = _decode(data, file)
@@ -137,7 +137,7 @@ def load(data: bytes, file: str, limits: Limits | None = None) -> tuple[Document
         return None, [too_deep(where, limits.max_depth)]
     except yaml.YAMLError as problem:
         return None, [reword(problem, text, file)]
-    builder = Builder(file, text, limits.max_depth, limits.max_entries)
+    builder = ValueBuilder(file, text, limits.max_depth, limits.max_entries)
     value = builder.document(root)
     if builder.findings:
         return None, builder.findings
@@ -190,7 +190,7 @@ def _forbidden(text: str, index: int, file: str) -> Finding:
     )
 
 
-def _too_large(file: str, limits: Limits, size: int) -> Finding:
+def _too_large(file: str, limits: FileLimits, size: int) -> Finding:
     return Finding(
         YAML_TOO_LARGE,
         Location(file),

@@ -9,7 +9,7 @@ import stat
 
 from gangplan.findings import Finding, Location
 from gangplan.rules.core import FILE_UNREADABLE
-from gangplan.source.document import Document, Limits, load
+from gangplan.source.document import Document, FileLimits, load
 
 # Opening a FIFO or a terminal must return at once; neither flag exists on every system.
 _OPEN_FLAGS = os.O_RDONLY
@@ -28,10 +28,10 @@ _REASONS = {
 
 
 def load_file(
-    path: pathlib.Path, file: str, limits: Limits | None = None
+    path: pathlib.Path, file: str, limits: FileLimits | None = None
 ) -> tuple[Document | None, list[Finding]]:
     """As `load`, for the file at `path`; `file` is its name in reports."""
-    limits = limits or Limits()
+    limits = limits or FileLimits()
     try:
         data = _read(path, limits.max_bytes + 1)
     except OSError as problem:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import yaml
 
 from gangplan.findings import Finding
-from gangplan.source.document import Document, Limits, load
+from gangplan.source.document import Document, FileLimits, load
 
 
 def load_several(
-    data: bytes, file: str, limits: Limits | None = None
+    data: bytes, file: str, limits: FileLimits | None = None
 ) -> tuple[list[Document], list[Finding]]:
     """The documents of a file in their order, empty ones left out, or the findings of those that do not load.
 

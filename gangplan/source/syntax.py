@@ -14,7 +14,7 @@ import yaml
 
 from gangplan.findings import Finding, Location
 from gangplan.rules.core import YAML_MANY_DOCUMENTS, YAML_SYNTAX
-from gangplan.source.complaint import INDENT, Answer, Case, Spot
+from gangplan.source.complaint import INDENT, Complaint, Explanation, TextPlace
 
 _CONFLICT = re.compile(r"(<{7}|>{7}|\|{7}) ")
 _LINE_BREAK = re.compile(r"\r\n|\n|\r")
@@ -30,8 +30,11 @@ def reword(problem: yaml.YAMLError, text: str, file: str) -> Finding:
         return Finding(YAML_SYNTAX, Location(file), str(problem), "check the characters in the file")
     begin = getattr(problem, "context_mark", None) or mark
     wording = f"{getattr(problem, 'context', None) or ''}: {getattr(problem, 'problem', None) or ''}"
-    case = Case(
-        wording, _LINE_BREAK.split(text), Spot(mark.line, mark.column), Spot(begin.line, begin.column)
+    case = Complaint(
+        wording,
+        _LINE_BREAK.split(text),
+        TextPlace(mark.line, mark.column),
+        TextPlace(begin.line, begin.column),
     )
     answer = (
         _conflict(case)
@@ -54,202 +57,212 @@ def _quote(text: str) -> str:
     return f"'{bare}'" if "'" not in bare else '"' + bare.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
-def _conflict(case: Case) -> Answer | None:
+def _conflict(case: Complaint) -> Explanation | None:
     """What Git writes into a file where two changes of it meet."""
     numbers = (number for number, line in enumerate(case.lines) if _CONFLICT.match(line))
     rest = (spot.line for spot in (case.begin, case.at) if case.line(spot).rstrip() == "=" * 7)
     found = next(chain(numbers, rest), None)
     if found is None:
         return None
-    return Answer(
-        Spot(found, 0),
+    return Explanation(
+        TextPlace(found, 0),
         "an unresolved merge conflict",
         "Keep one side, or both joined, and delete the lines that begin with <<<<<<<, ======= and >>>>>>>.",
     )
 
 
-def _invisible(case: Case) -> Answer | None:
+def _invisible(case: Complaint) -> Explanation | None:
     """A tab or an odd space is to blame, whatever the parser made of it."""
     line = case.line(case.at)
     indent = INDENT.match(line)
     if indent and "\t" in indent[0] and "quoted scalar" not in case.problem:
-        spot = Spot(case.at.line, line.index("\t"))
-        return Answer(spot, "a tab indents this line; YAML allows only spaces", "replace the tab by spaces")
+        spot = TextPlace(case.at.line, line.index("\t"))
+        return Explanation(
+            spot, "a tab indents this line; YAML allows only spaces", "replace the tab by spaces"
+        )
     for number in sorted({case.at.line, case.begin.line, case.above() or 0}):
         if odd := _ODD_SPACE.search(case.lines[number] if number < len(case.lines) else ""):
             message = f"the line holds an odd, invisible space (U+{ord(odd[0]):04X})"
-            return Answer(Spot(number, odd.start()), message, "delete it and type an ordinary space")
+            return Explanation(
+                TextPlace(number, odd.start()), message, "delete it and type an ordinary space"
+            )
     return None
 
 
-def _template(case: Case) -> Answer | None:
+def _template(case: Complaint) -> Explanation | None:
     line = case.line(case.at)
     if "{%" in line or "{{" in line:
-        spot = Spot(case.at.line, line.index("{"))
-        return Answer(spot, "specs are not templates; '{' begins a mapping", "quote text that holds braces")
+        spot = TextPlace(case.at.line, line.index("{"))
+        return Explanation(
+            spot, "specs are not templates; '{' begins a mapping", "quote text that holds braces"
+        )
     return None
 
 
-def _cannot_begin(case: Case) -> Answer:
+def _cannot_begin(case: Complaint) -> Explanation:
     character = case.line(case.at)[case.at.column : case.at.column + 1]
     help = f"quote it: {_quote(case.rest(case.at))}"
-    return Answer(case.at, f"a value cannot begin with {character!r}", help)
+    return Explanation(case.at, f"a value cannot begin with {character!r}", help)
 
 
-def _open_quote(case: Case) -> Answer:
+def _open_quote(case: Complaint) -> Explanation:
     quote = case.line(case.begin)[case.begin.column : case.begin.column + 1]
     help = "Close it. A quote inside is written '' between single quotes, and \\\" between double quotes."
-    return Answer(case.begin, f"the quote {quote} that opens here is never closed", help)
+    return Explanation(case.begin, f"the quote {quote} that opens here is never closed", help)
 
 
-def _escape(case: Case) -> Answer:
+def _escape(case: Complaint) -> Explanation:
     if "Unicode character" in case.problem:
-        return Answer(case.at, "this escape names no character", "write the character itself")
+        return Explanation(case.at, "this escape names no character", "write the character itself")
     escape = case.line(case.at)[case.at.column :][:2]
     help = "put the value in single quotes, where a backslash is only a backslash"
-    return Answer(case.at, f"'{escape}' is not an escape in double quotes", help)
+    return Explanation(case.at, f"'{escape}' is not an escape in double quotes", help)
 
 
-def _colon(case: Case) -> Answer:
+def _colon(case: Complaint) -> Explanation:
     """`: ` where none may stand: twice on a line, or below a value that is already complete."""
     line = case.line(case.at)
     before = line[: case.at.column]
     if first := re.match(r"[^:]*?:\s+", _QUOTED.sub(lambda quoted: "_" * len(quoted[0]), before)):
         value = line[first.end() :].strip()
-        spot = Spot(case.at.line, case.at.column)
-        return Answer(spot, "a second ': ' stands on this line", f"quote the value: {_quote(value)}")
+        spot = TextPlace(case.at.line, case.at.column)
+        return Explanation(spot, "a second ': ' stands on this line", f"quote the value: {_quote(value)}")
     above = case.above()
     if above is None:
-        return Answer(case.at, "this ':' follows no key", "write the key before the ':'")
+        return Explanation(case.at, "this ':' follows no key", "write the key before the ':'")
     if re.search(r":(\s|$)|^\s*- ", case.lines[above]):
-        spot = Spot(case.at.line, case.depth(case.at.line))
+        spot = TextPlace(case.at.line, case.depth(case.at.line))
         message = f"this line is indented deeper than line {above + 1}, whose value is already complete"
-        return Answer(spot, message, f"align it with line {above + 1}, or empty the value there")
-    return _missing_colon(case, Spot(above, case.depth(above)))
+        return Explanation(spot, message, f"align it with line {above + 1}, or empty the value there")
+    return _missing_colon(case, TextPlace(above, case.depth(above)))
 
 
-def _missing_colon(case: Case, spot: Spot) -> Answer:
+def _missing_colon(case: Complaint, spot: TextPlace) -> Explanation:
     written = case.rest(spot)
     if glued := re.match(r"([\w.-]+):(\S.*)", written):
         message = f"a space is missing after '{glued[1]}:'"
-        return Answer(spot, message, f"write {glued[1]}: {glued[2]}")
+        return Explanation(spot, message, f"write {glued[1]}: {glued[2]}")
     if pair := re.fullmatch(r"([A-Za-z][\w-]*)(?:\s*=\s*|\s+)(\S+)", written):
-        return Answer(spot, f"{written!r} has no ': ' behind its key", f"Write {pair[1]}: {pair[2]}.")
+        return Explanation(spot, f"{written!r} has no ': ' behind its key", f"Write {pair[1]}: {pair[2]}.")
     message = f"{written!r} is neither 'key: value' nor a list entry '- value'"
-    return Answer(spot, message, "write ': ' after the key, or join it to the line it belongs to")
+    return Explanation(spot, message, "write ': ' after the key, or join it to the line it belongs to")
 
 
-def _not_a_key(case: Case) -> Answer:
+def _not_a_key(case: Complaint) -> Explanation:
     """A block mapping goes on with something that is no key of it."""
     line = case.line(case.at)
     before = line[: case.at.column].rstrip()
     if before.endswith(("'", '"')):
         message = "text follows the closing quote"
-        return Answer(
+        return Explanation(
             case.at, message, "put the whole value into one pair of quotes, of the kind it does not hold"
         )
     if before.strip(" -"):
         message = f"{case.rest(case.at)!r} does not belong to the value before it"
-        return Answer(case.at, message, "remove it, or quote the whole value")
+        return Explanation(case.at, message, "remove it, or quote the whole value")
     if line.lstrip().startswith("- ") and case.at.column == case.begin.column:
         message = "a list entry stands where a key is expected"
-        return Answer(
+        return Explanation(
             case.at, message, "give the list a key of its own on the line above, or remove the '- '"
         )
     if case.at.column == case.begin.column:
-        return Answer(case.at, f"{case.rest(case.at)!r} is not 'key: value'", "remove it, or quote it")
+        return Explanation(case.at, f"{case.rest(case.at)!r} is not 'key: value'", "remove it, or quote it")
     return _indentation(case)
 
 
-def _not_an_entry(case: Case) -> Answer:
+def _not_an_entry(case: Complaint) -> Explanation:
     if case.at.column == case.begin.column:
         message = f"the list that begins at line {case.begin.line + 1} goes on with something else"
-        return Answer(case.at, message, "begin the line with '- ', or indent it into the entry above")
+        return Explanation(case.at, message, "begin the line with '- ', or indent it into the entry above")
     return _indentation(case)
 
 
-def _indentation(case: Case) -> Answer:
+def _indentation(case: Complaint) -> Explanation:
     column, above = case.at.column, case.above()
     message = f"this line is indented by {column} space{'s' * (column != 1)}, which fits no line above"
     help = f"align it with line {case.begin.line + 1}"
     if above is not None and case.depth(above) != case.depth(case.begin.line):
         help += f", or with line {above + 1}"
-    return Answer(case.at, message, help)
+    return Explanation(case.at, message, help)
 
 
-def _open_bracket(case: Case) -> Answer:
+def _open_bracket(case: Complaint) -> Explanation:
     opened = case.line(case.begin)[case.begin.column : case.begin.column + 1]
     close = {"[": "]", "{": "}"}.get(opened, "]")
     if case.at.line == case.begin.line and case.rest(case.at):
         message = f"expected ',' or '{close}' before {case.rest(case.at)!r}"
-        return Answer(
+        return Explanation(
             case.at, message, f"separate the entries by ', ', close with '{close}', or quote the text"
         )
     message = f"the '{opened}' that opens here is not closed"
-    return Answer(case.begin, message, f"close it with '{close}'")
+    return Explanation(case.begin, message, f"close it with '{close}'")
 
 
-def _indicator(what: str) -> Callable[[Case], Answer]:
-    def explain(case: Case) -> Answer:
+def _indicator(what: str) -> Callable[[Complaint], Explanation]:
+    def explain(case: Complaint) -> Explanation:
         help = f"quote it: {_quote(case.rest(case.begin))}"
-        return Answer(case.begin, f"an unquoted {what}", help)
+        return Explanation(case.begin, f"an unquoted {what}", help)
 
     return explain
 
 
-def _no_value(case: Case) -> Answer:
+def _no_value(case: Complaint) -> Explanation:
     found = case.rest(case.at)[:1]
     if not found:
-        return Answer(case.at, "a value is missing here", "write it")
-    return Answer(case.at, f"a value is missing before {found!r}", f"write it, or quote {_quote(found)}")
+        return Explanation(case.at, "a value is missing here", "write it")
+    return Explanation(case.at, f"a value is missing before {found!r}", f"write it, or quote {_quote(found)}")
 
 
-def _list_on_key_line(case: Case) -> Answer:
-    return Answer(
+def _list_on_key_line(case: Complaint) -> Explanation:
+    return Explanation(
         case.at,
         "a list cannot begin on the line of its key",
         f"write it below the key, or as [..]; quote a text: {_quote(case.rest(case.at))}",
     )
 
 
-def _after_block_sign(case: Case) -> Answer:
+def _after_block_sign(case: Complaint) -> Explanation:
     sign = case.line(case.begin)[case.begin.column : case.begin.column + 1]
     help = f"begin the text on the next line, or quote it: {_quote(case.rest(case.begin))}"
-    return Answer(case.at, f"text follows '{sign}' on its line", help)
+    return Explanation(case.at, f"text follows '{sign}' on its line", help)
 
 
-def _after_end(case: Case) -> Answer:
+def _after_end(case: Complaint) -> Explanation:
     first = next((line for line in case.lines if line.strip() and not line.lstrip().startswith("#")), "")
     depth = len(first) - len(first.lstrip())
     if depth > case.at.column:
         message = f"this line is indented less than the first one ({depth} spaces)"
-        return Answer(case.at, message, "begin every top-level key in the first column")
+        return Explanation(case.at, message, "begin every top-level key in the first column")
     if any(line.startswith("...") for line in case.lines[: case.at.line]):
-        return Answer(case.at, "the document has ended above this line", "remove '...', or what follows it")
-    return Answer(case.at, "this does not belong to the text before it", "write 'key: value' on every line")
+        return Explanation(
+            case.at, "the document has ended above this line", "remove '...', or what follows it"
+        )
+    return Explanation(
+        case.at, "this does not belong to the text before it", "write 'key: value' on every line"
+    )
 
 
-def _second_document(case: Case) -> Answer:
+def _second_document(case: Complaint) -> Explanation:
     following = case.lines[case.at.line + 1 :]
     if all(not line.strip() or line.lstrip().startswith("#") for line in following):
         help = "remove the '---'"
     else:
         help = "give it a file of its own"
     message = "a second document begins here; a file holds one"
-    return Answer(case.at, message, help, YAML_MANY_DOCUMENTS)
+    return Explanation(case.at, message, help, YAML_MANY_DOCUMENTS)
 
 
-def _twice_anchored(case: Case) -> Answer:
+def _twice_anchored(case: Complaint) -> Explanation:
     message = f"this anchor is defined twice; first at line {case.begin.line + 1}"
-    return Answer(case.at, message, "rename one of them")
+    return Explanation(case.at, message, "rename one of them")
 
 
-def _general(case: Case) -> Answer:
+def _general(case: Complaint) -> Explanation:
     message = f"this is not YAML ({case.problem.strip(': ')})"
-    return Answer(case.at, message, "check the quotes, brackets and indentation here and above")
+    return Explanation(case.at, message, "check the quotes, brackets and indentation here and above")
 
 
-_ENTRIES: tuple[tuple[str, Callable[[Case], Answer | None]], ...] = (
+_ENTRIES: tuple[tuple[str, Callable[[Complaint], Explanation | None]], ...] = (
     ("another document", _second_document),
     ("duplicate anchor", _twice_anchored),
     ("directive|incompatible YAML", _indicator("'%' begins a YAML directive")),

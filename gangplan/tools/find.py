@@ -19,7 +19,7 @@ Origin = Literal["override", "PATH", "cache"]
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundTool:
     """A program that may be used."""
 
     tool: Tool
@@ -34,7 +34,7 @@ class Found:
 
 
 @dataclass(frozen=True)
-class Refused:
+class RefusedTool:
     """A program of the right name that may not be used; `reason` ends a sentence that begins with `path`."""
 
     path: Path
@@ -46,12 +46,12 @@ class Refused:
 
 
 @dataclass(frozen=True)
-class Search:
+class ToolSearch:
     """The outcome of a look-up: the program to use, if any, and those passed over on the way."""
 
     tool: Tool
-    found: Found | None
-    refused: tuple[Refused, ...]
+    found: FoundTool | None
+    refused: tuple[RefusedTool, ...]
 
     def error(self) -> ToolError:
         """Return the error to raise where the program is needed and was not found."""
@@ -63,25 +63,25 @@ class Search:
         )
 
 
-def search(tool: Tool) -> Search:
+def search(tool: Tool) -> ToolSearch:
     """Look for a program everywhere; ToolError only when the override variable names an unusable one."""
     if chosen := os.environ.get(tool.variable):
-        return Search(tool, _overriding(tool, Path(chosen).expanduser()), ())
-    refused: list[Refused] = []
+        return ToolSearch(tool, _overriding(tool, Path(chosen).expanduser()), ())
+    refused: list[RefusedTool] = []
     for path, origin in _candidates(tool):
         judged = _judge(tool, path, origin)
-        if isinstance(judged, Found):
-            return Search(tool, judged, tuple(refused))
+        if isinstance(judged, FoundTool):
+            return ToolSearch(tool, judged, tuple(refused))
         refused.append(judged)
-    return Search(tool, None, tuple(refused))
+    return ToolSearch(tool, None, tuple(refused))
 
 
-def find(tool: Tool) -> Found | None:
+def find(tool: Tool) -> FoundTool | None:
     """Return the program to use, or None; ToolError when the override variable names an unusable one."""
     return search(tool).found
 
 
-def require(tool: Tool) -> Found:
+def require(tool: Tool) -> FoundTool:
     """Return the program to use; ToolError says what was looked at and how to get one."""
     outcome = search(tool)
     if outcome.found is None:
@@ -115,24 +115,24 @@ def _candidates(tool: Tool) -> Iterator[tuple[Path, Origin]]:
         yield cached, "cache"
 
 
-def _judge(tool: Tool, path: Path, origin: Origin) -> Found | Refused:
+def _judge(tool: Tool, path: Path, origin: Origin) -> FoundTool | RefusedTool:
     try:
         version = version_of(tool, path)
     except ToolError as error:
-        return Refused(path, None, f"does not say its version ({error.message})")
+        return RefusedTool(path, None, f"does not say its version ({error.message})")
     if version is None:
-        return Refused(path, None, "does not say its version")
+        return RefusedTool(path, None, "does not say its version")
     if not tool.accepts(version):
-        return Refused(path, version, f"is version {version}, not {tool.line}")
-    return Found(tool, path, version, origin)
+        return RefusedTool(path, version, f"is version {version}, not {tool.line}")
+    return FoundTool(tool, path, version, origin)
 
 
-def _overriding(tool: Tool, path: Path) -> Found:
+def _overriding(tool: Tool, path: Path) -> FoundTool:
     """Return the program that the user chose; falling back to another one would hide a mistake."""
     if not path.is_file():
         raise ToolError(f"{tool.variable}={path}: no such file", f"unset {tool.variable}, or name a program")
     judged = _judge(tool, path.absolute(), "override")
-    if isinstance(judged, Refused):
+    if isinstance(judged, RefusedTool):
         raise ToolError(
             f"{tool.variable}={path} {judged.reason}",
             f"unset {tool.variable}, or name a {tool.name} {tool.line}",

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from gangplan.errors import ToolError
-from gangplan.tools.find import Found, search
+from gangplan.tools.find import FoundTool, search
 from gangplan.tools.pins import KUBECONFORM
 from gangplan.tools.run import NO_NETWORK, first_lines, run
 
@@ -48,7 +48,7 @@ class SchemaProblem:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class KubeconformVerdict:
     """What kubeconform says of one resource; `error` means that it could not be judged.
 
     `file` is `-` for bytes. `document` counts the resources of one file from 0, in their order: kubeconform
@@ -75,7 +75,7 @@ class Verdict:
 class Kubeconform:
     """The program at a known version. It never uses the network: its only schema location is a folder."""
 
-    found: Found
+    found: FoundTool
 
     @property
     def label(self) -> str:
@@ -90,7 +90,7 @@ class Kubeconform:
         strict: bool = True,
         expected: int | None = None,
         timeout_s: float = 60.0,
-    ) -> list[Verdict]:
+    ) -> list[KubeconformVerdict]:
         """Judge every resource of some YAML text or files, in their order.
 
         `strict` refuses duplicate keys (unknown fields are the schemas' business). `expected` is the number
@@ -115,13 +115,13 @@ class Kubeconform:
 
     def _check_files(
         self, files: Sequence[Path], schemas: Path, strict: bool, timeout_s: float
-    ) -> list[Verdict]:
+    ) -> list[KubeconformVerdict]:
         if not files:
             raise ToolError("nothing was checked: no manifest was given")
         for file in files:
             if file.suffix.lower() not in _ENDINGS or not file.is_file():
                 raise ToolError(f"nothing was checked in {file}: it is not a YAML or JSON file")
-        verdicts: list[Verdict] = []
+        verdicts: list[KubeconformVerdict] = []
         for batch in _batches(files):
             verdicts += self._check_batch(batch, schemas.resolve(), strict, timeout_s)
         judged = {verdict.file for verdict in verdicts}
@@ -130,7 +130,9 @@ class Kubeconform:
                 raise ToolError(f"nothing was checked in {file}: it holds no resource")
         return verdicts
 
-    def _check_batch(self, files: list[Path], schemas: Path, strict: bool, timeout_s: float) -> list[Verdict]:
+    def _check_batch(
+        self, files: list[Path], schemas: Path, strict: bool, timeout_s: float
+    ) -> list[KubeconformVerdict]:
         by_name = {str(file.absolute()): file for file in files}
         done = run(
             [
@@ -146,7 +148,7 @@ class Kubeconform:
             ok=(0, 1),
         )
         counts: Counter[Path] = Counter()
-        verdicts: list[Verdict] = []
+        verdicts: list[KubeconformVerdict] = []
         for result in _results(done.stdout, done.stderr):
             # Without a status: an empty document, such as the one before a leading `---`.
             if result.get("status"):
@@ -209,7 +211,7 @@ def _results(stdout: bytes, stderr: str) -> list[dict[str, Any]]:
     raise ToolError(f"kubeconform did not print its JSON output: {first_lines(stderr)}")
 
 
-def _verdict(result: dict[str, Any], file: Path, document: int, schemas: Path) -> Verdict:
+def _verdict(result: dict[str, Any], file: Path, document: int, schemas: Path) -> KubeconformVerdict:
     api_version, kind = str(result.get("version", "")), str(result.get("kind", ""))
     raw = " ".join(str(result.get("msg", "")).split())
     problems: tuple[SchemaProblem, ...] = ()
@@ -225,7 +227,9 @@ def _verdict(result: dict[str, Any], file: Path, document: int, schemas: Path) -
         message = f"{api_version} {kind} was not checked: {cause}"
     else:
         message = raw or f"it was not checked ({result['status']})"
-    return Verdict(file, document, api_version, kind, str(result.get("name", "")), status, message, problems)
+    return KubeconformVerdict(
+        file, document, api_version, kind, str(result.get("name", "")), status, message, problems
+    )
 
 
 def _problems(message: str) -> tuple[SchemaProblem, ...]:

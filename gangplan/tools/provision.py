@@ -17,7 +17,7 @@ from pathlib import Path
 
 from gangplan.errors import ToolError
 from gangplan.tools import download
-from gangplan.tools.find import Found, cached_path, find, on_path
+from gangplan.tools.find import FoundTool, cached_path, find, on_path
 from gangplan.tools.pins import Tool, platform
 from gangplan.tools.run import run
 from gangplan.tools.versions import asked_version, cache_root, version_of
@@ -48,12 +48,12 @@ def is_offline() -> bool:
     return os.environ.get("GANGPLAN_OFFLINE", "") not in ("", "0")
 
 
-def ensure(tool: Tool, report: Report = _silent) -> Found:
+def ensure(tool: Tool, report: Report = _silent) -> FoundTool:
     """Return the program to use, installing it where none is found; ToolError as `install`."""
     return find(tool) or install(tool, report)
 
 
-def install(tool: Tool, report: Report = _silent) -> Found:
+def install(tool: Tool, report: Report = _silent) -> FoundTool:
     """Install the pinned version into the tool cache unless it is there; `report` gets a line for each step.
 
     Raises ToolError that lists what was tried and why each failed.
@@ -63,7 +63,7 @@ def install(tool: Tool, report: Report = _silent) -> Found:
         with _lock(tool, report):
             # Whoever held the lock before us may have installed it.
             if target.is_file() and version_of(tool, target) == tool.version:
-                return Found(tool, target, tool.version, "cache")
+                return FoundTool(tool, target, tool.version, "cache")
             return _install(tool, target, report)
     except OSError as error:
         raise ToolError(
@@ -72,7 +72,7 @@ def install(tool: Tool, report: Report = _silent) -> Found:
         ) from error
 
 
-def _install(tool: Tool, target: Path, report: Report) -> Found:
+def _install(tool: Tool, target: Path, report: Report) -> FoundTool:
     """Try each way in turn, in a work folder beside the target, under the lock."""
     if is_offline():
         raise _failure(tool, ["GANGPLAN_OFFLINE is set: nothing was tried"])
@@ -87,7 +87,7 @@ def _install(tool: Tool, target: Path, report: Report) -> Found:
                 report(f"{tool.name}: {error.message}")
                 continue
             _publish(program, target)
-            return Found(tool, target, tool.version, "cache")
+            return FoundTool(tool, target, tool.version, "cache")
     raise _failure(tool, failures)
 
 

@@ -6,12 +6,12 @@ of a file changes the rendered fields that name it, and no others.
 """
 
 from gangplan.trace.cause import Cause, Trace
-from gangplan.trace.standing import Standing, joined, standing_of, standing_tracer, trace_standing
+from gangplan.trace.standing import StandingObjects, joined, standing_of, standing_tracer, trace_standing
 from gangplan.trace.tracing import Tracer, trace, trace_field, tracer_of
 
 __all__ = [
     "Cause",
-    "Standing",
+    "StandingObjects",
     "Trace",
     "Tracer",
     "joined",

@@ -7,21 +7,21 @@ from gangplan.model.site import DebugGrant, Tenant
 from gangplan.trace.cause import Cause, Path, asides
 from gangplan.trace.context import namespace_causes
 from gangplan.trace.files import own
-from gangplan.trace.place import Place
+from gangplan.trace.place import StandingPlace
 
 GROUPS = {"viewer": "viewers", "data-scientist": "dataScientists", "mlops": "mlops", "admin": "admins"}
 
 
-def tenant_of(place: Place) -> Tenant:
+def tenant_of(place: StandingPlace) -> Tenant:
     assert place.tenant is not None
     return place.tenant
 
 
-def namespace(place: Place, stars: Path) -> list[Cause]:
+def namespace(place: StandingPlace, stars: Path) -> list[Cause]:
     return namespace_causes(place.files, tenant_of(place).team)
 
 
-def _grants(place: Place) -> list[tuple[int, str]]:
+def _grants(place: StandingPlace) -> list[tuple[int, str]]:
     """The debug grants whose binding this is: by its name, which holds the last day and a hash."""
     listed = place.value("team", "debuggers") or []
     found = []
@@ -32,22 +32,22 @@ def _grants(place: Place) -> list[tuple[int, str]]:
     return found
 
 
-def grant(place: Place, field: str) -> list[Cause]:
+def grant(place: StandingPlace, field: str) -> list[Cause]:
     return [place.team("debuggers", index, field) for index, _ in _grants(place)]
 
 
-def binding_name(place: Place, stars: Path) -> list[Cause]:
+def binding_name(place: StandingPlace, stars: Path) -> list[Cause]:
     grants = _grants(place)
     if grants:
         return [cause for index, _ in grants for cause in _named_grant(place, index)]
     return role(place, stars)
 
 
-def _named_grant(place: Place, index: int) -> list[Cause]:
+def _named_grant(place: StandingPlace, index: int) -> list[Cause]:
     return [place.team("debuggers", index, field) for field in ("until", "group", "reason")]
 
 
-def role(place: Place, stars: Path) -> list[Cause]:
+def role(place: StandingPlace, stars: Path) -> list[Cause]:
     if place.body["metadata"]["name"].startswith("training-"):
         return [
             own("OpenShift: images run as their own user"),
@@ -59,7 +59,7 @@ def role(place: Place, stars: Path) -> list[Cause]:
     return [own("the role of a persona; where only Git writes, everybody looks"), *around]
 
 
-def _members(place: Place) -> list[Cause]:
+def _members(place: StandingPlace) -> list[Cause]:
     return [
         place.team("groups", field, index)
         for field in GROUPS.values()
@@ -67,7 +67,7 @@ def _members(place: Place) -> list[Cause]:
     ]
 
 
-def _group(place: Place, stars: Path) -> list[Cause]:
+def _group(place: StandingPlace, stars: Path) -> list[Cause]:
     if grants := _grants(place):
         return [place.team("debuggers", index, "group") for index, _ in grants]
     name = place.body["subjects"][stars[0]]["name"]
@@ -76,13 +76,13 @@ def _group(place: Place, stars: Path) -> list[Cause]:
     return [*found, *others, place.cluster("gitopsOnly").aside()]
 
 
-def subject(place: Place, stars: Path) -> list[Cause]:
+def subject(place: StandingPlace, stars: Path) -> list[Cause]:
     """Who is bound: groups of the team's file, or on OpenShift the account of the pods."""
     is_account = place.body["subjects"][stars[0]].get("kind") == "ServiceAccount"
     return role(place, stars) if is_account else _group(place, stars)
 
 
-def subject_kind(place: Place, stars: Path) -> list[Cause]:
+def subject_kind(place: StandingPlace, stars: Path) -> list[Cause]:
     """What kind of subject is bound: the same for every group, there as long as the group is."""
     return [
         own("groups of the identity provider, or on OpenShift the pods' account"),

@@ -26,7 +26,7 @@ FIT: tuple[Path, ...] = (
 
 
 @dataclass(frozen=True, slots=True)
-class Context:
+class TraceContext:
     """A unit and its files."""
 
     unit: Unit
@@ -160,7 +160,7 @@ class Context:
 
 
 @dataclass(frozen=True, slots=True)
-class RunContext(Context):
+class RunContext(TraceContext):
     """A unit, its files, and one of its objects as generated."""
 
     body: Any

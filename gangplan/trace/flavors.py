@@ -4,38 +4,38 @@ from __future__ import annotations
 
 from gangplan.trace.cause import Cause, Path, asides
 from gangplan.trace.files import own
-from gangplan.trace.place import Place
+from gangplan.trace.place import StandingPlace
 
 
-def levels(place: Place) -> list[Cause]:
+def levels(place: StandingPlace) -> list[Cause]:
     count = len(place.value("cluster", "topology") or ())
     return [place.cluster("topology", index, "label") for index in range(count)]
 
 
-def topology_name(place: Place, stars: Path) -> list[Cause]:
+def topology_name(place: StandingPlace, stars: Path) -> list[Cause]:
     return [*levels(place), *placed(place)]
 
 
-def placed(place: Place) -> list[Cause]:
+def placed(place: StandingPlace) -> list[Cause]:
     """The pools that are placed by topology; without any there is none."""
     pools = place.value("cluster", "nodePools") or {}
     return asides([place.cluster("nodePools", pool, "topology") for pool in pools] + [place.gang()])
 
 
-def level(place: Place, stars: Path) -> list[Cause]:
+def level(place: StandingPlace, stars: Path) -> list[Cause]:
     return [place.cluster("topology", stars[0], "label"), *placed(place)]
 
 
-def pool_of(place: Place, flavor: str) -> str:
+def pool_of(place: StandingPlace, flavor: str) -> str:
     """The node pool behind a flavor."""
     return next((one.pool for one in place.site.flavors if one.name == flavor), flavor)
 
 
-def flavor_name(place: Place, stars: Path) -> list[Cause]:
+def flavor_name(place: StandingPlace, stars: Path) -> list[Cause]:
     return flavor_causes(place, place.body["metadata"]["name"])
 
 
-def flavor_causes(place: Place, flavor: str) -> list[Cause]:
+def flavor_causes(place: StandingPlace, flavor: str) -> list[Cause]:
     pool = pool_of(place, flavor)
     named = place.cluster("nodePools", pool, because=f"node pool {pool}", key=True).aside()
     if pool == flavor:
@@ -49,20 +49,20 @@ def flavor_causes(place: Place, flavor: str) -> list[Cause]:
     return [named, hashed, *asides([*parts, *levels(place), place.cluster("versions", "kueue")])]
 
 
-def node_label(place: Place, stars: Path) -> list[Cause]:
+def node_label(place: StandingPlace, stars: Path) -> list[Cause]:
     return [place.cluster("nodePools", pool_of(place, place.body["metadata"]["name"]), "labels", *stars)]
 
 
-def taint(place: Place, stars: Path) -> list[Cause]:
+def taint(place: StandingPlace, stars: Path) -> list[Cause]:
     return [place.cluster("nodePools", pool_of(place, place.body["metadata"]["name"]), "taints", *stars)]
 
 
-def topology_of(place: Place, stars: Path) -> list[Cause]:
+def topology_of(place: StandingPlace, stars: Path) -> list[Cause]:
     pool = pool_of(place, place.body["metadata"]["name"])
     return [place.cluster("nodePools", pool, "topology").aside(), *levels(place), *placed(place)]
 
 
-def anything(place: Place, stars: Path) -> list[Cause]:
+def anything(place: StandingPlace, stars: Path) -> list[Cause]:
     pool = pool_of(place, place.body["metadata"]["name"])
     around = asides([place.cluster("nodePools", pool, field) for field in ("labels", "taints", "topology")])
     return [own("a flavor that says nothing would be refused"), *around]

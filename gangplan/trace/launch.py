@@ -7,7 +7,7 @@ from gangplan.plan.environment import GPUS_SHOWN
 from gangplan.resolve.launcher import THREADS
 from gangplan.trace import rails
 from gangplan.trace.cause import Cause, asides
-from gangplan.trace.context import Context
+from gangplan.trace.context import TraceContext
 from gangplan.trace.files import own
 
 PROXIES = {"HTTP_PROXY": "http", "HTTPS_PROXY": "https", "NO_PROXY": "noProxy"}
@@ -32,7 +32,7 @@ S3 = {
 }
 
 
-def word(context: Context, index: int) -> list[Cause]:
+def word(context: TraceContext, index: int) -> list[Cause]:
     """One word of the final command (plan/command.py)."""
     launch = context.unit.launch
     place = launch.places[index]
@@ -50,12 +50,12 @@ def word(context: Context, index: int) -> list[Cause]:
     return _option(context, launch.argv[index - 1], launch.argv[index], index)
 
 
-def _first(context: Context) -> Cause:
+def _first(context: TraceContext) -> Cause:
     is_list = isinstance(context.value("spec", "command"), list)
     return context.spec(*(("command", 0) if is_list else ("command",))).aside()
 
 
-def _command(context: Context, index: int) -> list[Cause]:
+def _command(context: TraceContext, index: int) -> list[Cause]:
     """A word as the spec has it; counts are filled in."""
     written = context.value("spec", "command")
     path = ("command", index) if isinstance(written, list) else ("command",)
@@ -66,7 +66,7 @@ def _command(context: Context, index: int) -> list[Cause]:
     return causes
 
 
-def _option(context: Context, before: str, here: str, index: int) -> list[Cause]:
+def _option(context: TraceContext, before: str, here: str, index: int) -> list[Cause]:
     """A word that gangplan adds to an MPI launcher."""
     around = [*asides(context.framework()), *asides(context.mpi()), _first(context)]
     if before in ("-np", "-n"):
@@ -88,19 +88,19 @@ def _option(context: Context, before: str, here: str, index: int) -> list[Cause]
     return [own("gangplan adds it, so that every rank starts where it belongs"), *around]
 
 
-def _after(context: Context, index: int) -> list[Cause]:
+def _after(context: TraceContext, index: int) -> list[Cause]:
     """What decides about the variable that an option is followed by."""
     return _forwarded(context, context.unit.launch.argv[index + 1])
 
 
-def _forwarded(context: Context, name: str) -> list[Cause]:
+def _forwarded(context: TraceContext, name: str) -> list[Cause]:
     words = f"Open MPI hands {name} to the workers only when told"
     if name in ("PATH", "LD_LIBRARY_PATH"):
         return [own(words)]
     return [own(words), *asides(variable(context, name, "launcher"))]
 
 
-def variable(context: Context, name: str, role: str) -> list[Cause]:
+def variable(context: TraceContext, name: str, role: str) -> list[Cause]:
     """One environment variable by name (plan/environment.py, then resolve/data.py)."""
     launch = context.unit.launch
     variables = launch.launcher_env if role == "launcher" else launch.worker_env
@@ -110,7 +110,7 @@ def variable(context: Context, name: str, role: str) -> list[Cause]:
     return _of_job(context, name)
 
 
-def _of_launch(context: Context, name: str) -> list[Cause]:
+def _of_launch(context: TraceContext, name: str) -> list[Cause]:
     around = asides([*context.framework(), *context.mpi()])
     if name in TRANSPORT:
         asked = context.spec("network", "transport")
@@ -140,7 +140,7 @@ def _of_launch(context: Context, name: str) -> list[Cause]:
     return [own("what this MPI needs to find its hosts, beyond what Trainer sets"), *around]
 
 
-def _of_fabric(context: Context, name: str) -> list[Cause]:
+def _of_fabric(context: TraceContext, name: str) -> list[Cause]:
     """Cards and interfaces (plan/traffic.py); where a pool names no interface, sockets use the pod's own."""
     networks = asides(rails.stated(context, "network"))
     could = context.spec("env", name, because=f"env in the spec could set {name}").aside()
@@ -158,7 +158,7 @@ def _of_fabric(context: Context, name: str) -> list[Cause]:
     ]
 
 
-def _of_job(context: Context, name: str) -> list[Cause]:
+def _of_job(context: TraceContext, name: str) -> list[Cause]:
     """The nearest to the spec wins, name by name; a missing one could be set in any layer."""
     files = context.files
     if files.has("spec", "secrets", "env", name):
@@ -185,7 +185,7 @@ def _of_job(context: Context, name: str) -> list[Cause]:
     return [context.spec("env", name, because=f"env in the spec could set {name}")]
 
 
-def _nearer(context: Context, role: str, name: str) -> list[Cause]:
+def _nearer(context: TraceContext, role: str, name: str) -> list[Cause]:
     """Places that would win over the one that holds."""
     found = [] if role == "spec" else [context.spec("env", name, because="env in the spec would win")]
     if role == "cluster":
@@ -193,14 +193,14 @@ def _nearer(context: Context, role: str, name: str) -> list[Cause]:
     return asides(found)
 
 
-def _proxy(context: Context, field: str) -> list[Cause]:
+def _proxy(context: TraceContext, field: str) -> list[Cause]:
     found = [context.cluster("proxy", field)]
     if field == "noProxy":
         found.append(context.cluster("domain"))
     return [*found, *asides([context.spec("network", "egress"), context.cluster("egress")])]
 
 
-def _connection(context: Context) -> tuple[str, Cause] | None:
+def _connection(context: TraceContext) -> tuple[str, Cause] | None:
     """The connection whose address and keys the environment holds, and who asked for it."""
     for name, target in (context.value("spec", "data") or {}).items():
         if target == "env" and context.files.has("team", "connections", name):
@@ -211,12 +211,12 @@ def _connection(context: Context) -> tuple[str, Cause] | None:
     return None
 
 
-def _s3(context: Context, found: tuple[str, Cause], fields: tuple[str, ...]) -> list[Cause]:
+def _s3(context: TraceContext, found: tuple[str, Cause], fields: tuple[str, ...]) -> list[Cause]:
     name, asked = found
     return [*(context.team("connections", name, field) for field in fields), asked.aside()]
 
 
-def _checkpoint(context: Context, name: str) -> list[Cause]:
+def _checkpoint(context: TraceContext, name: str) -> list[Cause]:
     if name == "CHECKPOINT_INTERVAL":
         return [context.spec("checkpoint", "everySteps")]
     if name == "CHECKPOINT_RESUME":
@@ -230,7 +230,7 @@ def _checkpoint(context: Context, name: str) -> list[Cause]:
     return [*place, asked.aside(), *context.named()]
 
 
-def argument(context: Context, role: str, index: int) -> list[Cause]:
+def argument(context: TraceContext, role: str, index: int) -> list[Cause]:
     """One word of a container's args: the final command, or for workers of MPI the SSH server's."""
     if role == "launcher" or not context.job.uses_mpi:
         return word(context, index)
@@ -244,7 +244,7 @@ def argument(context: Context, role: str, index: int) -> list[Cause]:
     ]
 
 
-def program(context: Context, role: str, index: int) -> list[Cause]:
+def program(context: TraceContext, role: str, index: int) -> list[Cause]:
     """One word of a container's command."""
     if role == "worker":
         starts = "its SSH server" if context.job.uses_mpi else "the command"
@@ -263,6 +263,6 @@ def program(context: Context, role: str, index: int) -> list[Cause]:
     return [script, *context.workers(), *setup, *wait, *carried, *grace, *around]
 
 
-def _held(context: Context) -> list[Cause]:
+def _held(context: TraceContext) -> list[Cause]:
     """Whether a pod that has failed waits, so that a try that the platform ended is told from it."""
     return asides([*context.chosen("retries"), context.cluster("versions", "trainer")])

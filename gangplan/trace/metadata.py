@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gangplan.trace import rails
 from gangplan.trace.cause import Cause, Path, asides
-from gangplan.trace.context import Context, constant
+from gangplan.trace.context import TraceContext, constant
 from gangplan.trace.files import at, own
 from gangplan.waivers import Subject, Waivers, covering
 
@@ -12,17 +12,17 @@ PREFIX = "gangplan.dev/"
 QUEUE, PRIORITY = "kueue.x-k8s.io/queue-name", "kueue.x-k8s.io/priority-class"
 
 
-def name(context: Context, stars: Path) -> list[Cause]:
+def name(context: TraceContext, stars: Path) -> list[Cause]:
     """metadata.name of a run's object."""
     return context.run_name()
 
 
-def namespace(context: Context, stars: Path) -> list[Cause]:
+def namespace(context: TraceContext, stars: Path) -> list[Cause]:
     """metadata.namespace."""
     return context.namespace()
 
 
-def label(context: Context, stars: Path) -> list[Cause]:
+def label(context: TraceContext, stars: Path) -> list[Cause]:
     """One label of an object, a JobSet, a Job or a pod."""
     key = str(stars[-1])
     if context.files.has("spec", "labels", key):
@@ -52,7 +52,7 @@ _CONSTANT = {
 }
 
 
-def _ours(context: Context, key: str) -> list[Cause]:
+def _ours(context: TraceContext, key: str) -> list[Cause]:
     if key == "job":
         return context.named()
     if key == "run":
@@ -86,7 +86,7 @@ def waived(waivers: Waivers, policy: str, subject: Subject) -> list[Cause]:
     return [*causes, Cause(found.where, "its limit", document.file, ("limit",), False, False)]
 
 
-def _compliance(context: Context, key: str) -> list[Cause]:
+def _compliance(context: TraceContext, key: str) -> list[Cause]:
     """A compliance regime (`gangplan.dev/hipaa: "true"`): listed in the spec or the team's file."""
     for role in ("spec", "team"):
         listed = context.value(role, "compliance")
@@ -98,7 +98,7 @@ def _compliance(context: Context, key: str) -> list[Cause]:
     return [context.spec("compliance", because="compliance in the spec or the team's file sets it")]
 
 
-def annotation(context: Context, stars: Path) -> list[Cause]:
+def annotation(context: TraceContext, stars: Path) -> list[Cause]:
     """One annotation of a run's object."""
     key = str(stars[-1])
     if key == f"{PREFIX}description":
@@ -121,7 +121,7 @@ def annotation(context: Context, stars: Path) -> list[Cause]:
     return constant("runtime.yaml.j2")
 
 
-def _datasets(context: Context) -> list[Cause]:
+def _datasets(context: TraceContext) -> list[Cause]:
     """The data sets of a run that a regime asks for: what it reads, and where its checkpoints go."""
     names = context.value("spec", "data") or {}
     regimes = [context.spec("compliance"), context.team("compliance"), context.spec("residency")]
@@ -129,12 +129,12 @@ def _datasets(context: Context) -> list[Cause]:
     return [*asked, context.spec("checkpoint", "to"), context.spec("data").aside(), *asides(regimes)]
 
 
-def group_annotation(context: Context, stars: Path) -> list[Cause]:
+def group_annotation(context: TraceContext, stars: Path) -> list[Cause]:
     """An annotation of the JobSet: the queue of Volcano."""
     return [context.cluster("teams", context.job.team, "queue"), context.gang().aside()]
 
 
-def pod_annotation(context: Context, stars: Path) -> list[Cause]:
+def pod_annotation(context: TraceContext, stars: Path) -> list[Cause]:
     """One annotation of a pod."""
     key = str(stars[-1])
     if key == "openshift.io/required-scc":
@@ -150,7 +150,7 @@ def pod_annotation(context: Context, stars: Path) -> list[Cause]:
     return [own("moving a pod of a run to save a node would end the run")]
 
 
-def _topology(context: Context, key: str) -> list[Cause]:
+def _topology(context: TraceContext, key: str) -> list[Cause]:
     pool = context.job.worker_pool.name
     around = [
         context.cluster("nodePools", pool, "topology").aside(),

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from gangplan.trace.cause import Cause, Path, asides
 from gangplan.trace.files import own
-from gangplan.trace.place import Place
+from gangplan.trace.place import StandingPlace
 
 
-def monitoring(place: Place, stars: Path) -> list[Cause]:
+def monitoring(place: StandingPlace, stars: Path) -> list[Cause]:
     return [place.cluster("monitoring", "namespace"), place.cluster("monitoring").aside()]
 
 
-def rules(place: Place, stars: Path) -> list[Cause]:
+def rules(place: StandingPlace, stars: Path) -> list[Cause]:
     """Alerts and records: a few numbers and the teams come from files, everything else is gangplan's."""
     queues = [place.gang(), place.cluster("monitoring").aside()]
     if place.body["spec"]["groups"][stars[0]].get("name") == "gangplan.teams":
@@ -25,7 +25,7 @@ def rules(place: Place, stars: Path) -> list[Cause]:
     return [own("what gangplan records and alerts on, on every cluster"), *asides(around), *queues]
 
 
-def _team_rule(place: Place, stars: Path) -> list[Cause]:
+def _team_rule(place: StandingPlace, stars: Path) -> list[Cause]:
     if "labels" not in stars:
         return [own("a series per team, so that others can be joined with it")]
     queue = place.site.queues[int(stars[2])]
@@ -36,6 +36,6 @@ def _team_rule(place: Place, stars: Path) -> list[Cause]:
     return [place.cluster("teams", queue.team, because=f"team {queue.team}", key=True)]
 
 
-def dashboard(place: Place, stars: Path) -> list[Cause]:
+def dashboard(place: StandingPlace, stars: Path) -> list[Cause]:
     around = [place.cluster("monitoring").aside(), place.cluster("versions", "kueue").aside(), place.gang()]
     return [own("a dashboard: the same for every cluster with these components"), *around]

@@ -12,7 +12,7 @@ from gangplan.workspace import Workspace
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class StandingPlace:
     """One object that stands on a cluster, as generated, and the files that it is made from.
 
     `tenant` is None for an object of the platform.

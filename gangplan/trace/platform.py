@@ -17,12 +17,12 @@ from gangplan.trace.flavors import (
     topology_of,
 )
 from gangplan.trace.monitoring import dashboard, monitoring, rules
-from gangplan.trace.place import Place
+from gangplan.trace.place import StandingPlace
 from gangplan.trace.quotas import limit_causes, nominal_causes
 from gangplan.trace.table import Table
 
 
-def _annotation(place: Place, stars: Path) -> list[Cause]:
+def _annotation(place: StandingPlace, stars: Path) -> list[Cause]:
     if str(stars[-1]) == "gangplan.dev/source":
         return [place.cluster(because=f"the cluster's file is {place.site.source}")]
     if str(stars[-1]) == "gangplan.dev/inputs":
@@ -30,7 +30,7 @@ def _annotation(place: Place, stars: Path) -> list[Cause]:
     return [own("the same for every cluster")]
 
 
-def _label(place: Place, stars: Path) -> list[Cause]:
+def _label(place: StandingPlace, stars: Path) -> list[Cause]:
     key, field = str(stars[-1]), {"PrometheusRule": "ruleLabels", "ConfigMap": "dashboardLabels"}
     kind = field.get(place.body["kind"], "")
     if kind and key != "app.kubernetes.io/managed-by":
@@ -38,7 +38,7 @@ def _label(place: Place, stars: Path) -> list[Cause]:
     return [own("gangplan writes it for every cluster")]
 
 
-def _priority(place: Place, stars: Path) -> list[Cause]:
+def _priority(place: StandingPlace, stars: Path) -> list[Cause]:
     name = place.body["metadata"]["name"].removeprefix("training-")
     listed = place.value("cluster", "limits", "priorities") or []
     at = (listed.index(name),) if name in listed else ()
@@ -46,11 +46,11 @@ def _priority(place: Place, stars: Path) -> list[Cause]:
     return [place.cluster("limits", "priorities", *at, because=words), place.gang()]
 
 
-def _preemption(place: Place, stars: Path) -> list[Cause]:
+def _preemption(place: StandingPlace, stars: Path) -> list[Cause]:
     return [own("where Kueue decides, pods never preempt by themselves"), place.gang()]
 
 
-def _rights(place: Place, stars: Path) -> list[Cause]:
+def _rights(place: StandingPlace, stars: Path) -> list[Cause]:
     versions = [place.cluster("versions", one).aside() for one in ("mpiOperator", "kueue")]
     return [
         own("what a persona may do: the same for every cluster with these components"),
@@ -59,7 +59,7 @@ def _rights(place: Place, stars: Path) -> list[Cause]:
     ]
 
 
-def _holder(place: Place) -> Path:
+def _holder(place: StandingPlace) -> Path:
     """The team or cohort behind a queue or a Cohort."""
     name = place.body["metadata"]["name"]
     if place.body["kind"] == "Cohort":
@@ -67,11 +67,11 @@ def _holder(place: Place) -> Path:
     return ("teams", next((one.team for one in place.site.queues if one.name == name), name))
 
 
-def _queue_name(place: Place, stars: Path) -> list[Cause]:
+def _queue_name(place: StandingPlace, stars: Path) -> list[Cause]:
     return [place.cluster(*_holder(place), "clusterQueue"), place.gang()]
 
 
-def _cohort_name(place: Place, stars: Path) -> list[Cause]:
+def _cohort_name(place: StandingPlace, stars: Path) -> list[Cause]:
     name = place.body["metadata"]["name"]
     words = (
         ""
@@ -81,15 +81,15 @@ def _cohort_name(place: Place, stars: Path) -> list[Cause]:
     return [place.cluster("cohorts", name, because=words or f"cohort {name}", key=True), place.gang()]
 
 
-def _parent(place: Place, stars: Path) -> list[Cause]:
+def _parent(place: StandingPlace, stars: Path) -> list[Cause]:
     return [place.cluster(*_holder(place), "parent")]
 
 
-def _cohort(place: Place, stars: Path) -> list[Cause]:
+def _cohort(place: StandingPlace, stars: Path) -> list[Cause]:
     return [place.cluster(*_holder(place), "cohort"), place.cluster("cohorts").aside()]
 
 
-def _home(place: Place, stars: Path) -> list[Cause]:
+def _home(place: StandingPlace, stars: Path) -> list[Cause]:
     team = str(_holder(place)[1])
     stated = place.team_of(team, "namespace")
     return [
@@ -97,7 +97,7 @@ def _home(place: Place, stars: Path) -> list[Cause]:
     ]
 
 
-def _preempt(place: Place, stars: Path) -> list[Cause]:
+def _preempt(place: StandingPlace, stars: Path) -> list[Cause]:
     field = "borrowWithinCohort" if stars[0] == "borrowWithinCohort" else str(stars[0])
     holder = _holder(place)
     if place.files.has("cluster", *holder, "preemption"):
@@ -105,11 +105,11 @@ def _preempt(place: Place, stars: Path) -> list[Cause]:
     return [place.cluster("preemption", field), place.cluster(*holder, "preemption").aside()]
 
 
-def _weight(place: Place, stars: Path) -> list[Cause]:
+def _weight(place: StandingPlace, stars: Path) -> list[Cause]:
     return [place.cluster(*_holder(place), "weight")]
 
 
-def _checks(place: Place, stars: Path) -> list[Cause]:
+def _checks(place: StandingPlace, stars: Path) -> list[Cause]:
     pools = place.value("cluster", "nodePools") or {}
     growing = [place.cluster("nodePools", pool, "autoscale") for pool in pools]
     holder = place.cluster(*_holder(place), "quota")
@@ -118,77 +118,77 @@ def _checks(place: Place, stars: Path) -> list[Cause]:
     return [why, *asides([*growing, place.cluster("multiKueue"), holder, *flavor])]
 
 
-def _flavor_of_check(place: Place, stars: Path) -> list[Cause]:
+def _flavor_of_check(place: StandingPlace, stars: Path) -> list[Cause]:
     if "onFlavors" not in stars:
         return []
     strategy = place.body["spec"]["admissionChecksStrategy"]["admissionChecks"]
     return flavor_causes(place, strategy[stars[0]]["onFlavors"][stars[-1]])
 
 
-def _covered(place: Place, stars: Path) -> list[Cause]:
+def _covered(place: StandingPlace, stars: Path) -> list[Cause]:
     pools = place.value("cluster", "nodePools") or {}
     devices = [cause for one in pools for cause in rails.resources(place.files, one)]
     return [own("every resource that some pool of the cluster offers"), *devices]
 
 
-def _flavors_of(place: Place, stars: Path) -> tuple[str, str]:
+def _flavors_of(place: StandingPlace, stars: Path) -> tuple[str, str]:
     """Flavor and resource of a quota's path."""
     flavor = place.body["spec"]["resourceGroups"][0]["flavors"][stars[0]]
     resource = flavor["resources"][stars[1]]["name"] if len(stars) > 1 else ""
     return flavor["name"], resource
 
 
-def _quota_flavor(place: Place, stars: Path) -> list[Cause]:
+def _quota_flavor(place: StandingPlace, stars: Path) -> list[Cause]:
     name, _ = _flavors_of(place, stars)
     quota = place.cluster(*_holder(place), "quota").aside()
     return [*flavor_causes(place, name), quota]
 
 
-def _nominal(place: Place, stars: Path) -> list[Cause]:
+def _nominal(place: StandingPlace, stars: Path) -> list[Cause]:
     name, resource = _flavors_of(place, stars)
     return nominal_causes(place, _holder(place), pool_of(place, name), resource)
 
 
-def _borrow(place: Place, stars: Path) -> list[Cause]:
+def _borrow(place: StandingPlace, stars: Path) -> list[Cause]:
     name, resource = _flavors_of(place, stars)
     return limit_causes(place, _holder(place), "borrow", pool_of(place, name), resource)
 
 
-def _lend(place: Place, stars: Path) -> list[Cause]:
+def _lend(place: StandingPlace, stars: Path) -> list[Cause]:
     name, resource = _flavors_of(place, stars)
     return limit_causes(place, _holder(place), "lend", pool_of(place, name), resource)
 
 
-def _autoscale(place: Place, *path: str | int) -> Cause:
+def _autoscale(place: StandingPlace, *path: str | int) -> Cause:
     pool = place.body["metadata"]["name"].removeprefix("provision-")
     return place.cluster("nodePools", pool, "autoscale", *path)
 
 
-def _class(place: Place, stars: Path) -> list[Cause]:
+def _class(place: StandingPlace, stars: Path) -> list[Cause]:
     return [_autoscale(place, "provisioningClass")]
 
 
-def _parameter(place: Place, stars: Path) -> list[Cause]:
+def _parameter(place: StandingPlace, stars: Path) -> list[Cause]:
     return [_autoscale(place, "parameters", *stars)]
 
 
-def _managed(place: Place, stars: Path) -> list[Cause]:
+def _managed(place: StandingPlace, stars: Path) -> list[Cause]:
     pool = place.body["metadata"]["name"].removeprefix("provision-")
     return [place.cluster("nodePools", pool, "gpu", "resource")]
 
 
-def _check(place: Place, stars: Path) -> list[Cause]:
+def _check(place: StandingPlace, stars: Path) -> list[Cause]:
     name = place.body["metadata"]["name"]
     if name.startswith("provision-"):
         return [own("a check of this name asks for nodes of a pool that grows"), _autoscale(place).aside()]
     return [own("a check of this name hands runs to worker clusters"), place.cluster("multiKueue").aside()]
 
 
-def _kubeconfig(place: Place, stars: Path) -> list[Cause]:
+def _kubeconfig(place: StandingPlace, stars: Path) -> list[Cause]:
     return [place.cluster("multiKueue", "clusters", place.body["metadata"]["name"], "kubeconfigSecret")]
 
 
-def _worker(place: Place, stars: Path) -> list[Cause]:
+def _worker(place: StandingPlace, stars: Path) -> list[Cause]:
     if place.body["kind"] == "MultiKueueConfig" and stars:
         name = place.body["spec"]["clusters"][stars[0]]
     else:
@@ -196,11 +196,11 @@ def _worker(place: Place, stars: Path) -> list[Cause]:
     return [place.cluster("multiKueue", "clusters", name, because=f"worker cluster {name}", key=True)]
 
 
-def _rest(place: Place, stars: Path) -> list[Cause]:
+def _rest(place: StandingPlace, stars: Path) -> list[Cause]:
     return [own(f"gangplan writes it for every cluster ({place.body['kind']})"), *_made(place)]
 
 
-def _made(place: Place) -> list[Cause]:
+def _made(place: StandingPlace) -> list[Cause]:
     """What makes an object of this kind be there at all."""
     kind = place.body["kind"]
     if kind in ("PrometheusRule", "ConfigMap"):

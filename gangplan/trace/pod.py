@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from gangplan.model.job import Mount, Pool
+from gangplan.model.job import Mount, TargetPool
 from gangplan.trace import rails
 from gangplan.trace.cause import Cause, Path, asides
-from gangplan.trace.context import Context, constant
+from gangplan.trace.context import TraceContext, constant
 from gangplan.trace.files import at, own
 from gangplan.trace.launch import S3, argument, program, variable
 from gangplan.trace.metadata import label, pod_annotation
@@ -17,14 +17,14 @@ from gangplan.trace.table import Table
 class PodContext:
     """A pod of a run: the run's context, the role, and the pod's own body."""
 
-    def __init__(self, context: Context, name: str, body: Any) -> None:
+    def __init__(self, context: TraceContext, name: str, body: Any) -> None:
         """Take the name of the replicated job for the role."""
         self.context = context
         self.role = "launcher" if name == "launcher" else "worker"
         self.body = body
 
     @property
-    def pool(self) -> Pool:
+    def pool(self) -> TargetPool:
         """The node pool of this role."""
         job = self.context.job
         return job.launcher_pool if self.role == "launcher" else job.worker_pool
@@ -176,7 +176,7 @@ def _volume(pod: PodContext, stars: Path) -> list[Cause]:
     return [cause for mount in mounts for cause in mounted(pod.context, mount, field)]
 
 
-def mounted(context: Context, mount: Mount, field: str) -> list[Cause]:
+def mounted(context: TraceContext, mount: Mount, field: str) -> list[Cause]:
     """What decides about a mount: the entry of `data` or `secrets.files`, or the checkpoint; the claim."""
     if mount.secret:
         return _secret(context, mount, field)
@@ -192,11 +192,11 @@ def mounted(context: Context, mount: Mount, field: str) -> list[Cause]:
     return _claim(context, mount, field, str(to), asked)
 
 
-def _is_claim(context: Context, claim: str, mount: Mount) -> bool:
+def _is_claim(context: TraceContext, claim: str, mount: Mount) -> bool:
     return (context.value("team", "claims", claim, "claimName") or claim) == mount.claim
 
 
-def _claim(context: Context, mount: Mount, field: str, claim: str, asked: Cause) -> list[Cause]:
+def _claim(context: TraceContext, mount: Mount, field: str, claim: str, asked: Cause) -> list[Cause]:
     around = [asked.aside()]
     if asked.field[:1] == ("data",) and (
         via := context.value("team", "connections", asked.field[-1], "claim")
@@ -213,7 +213,7 @@ def _claim(context: Context, mount: Mount, field: str, claim: str, asked: Cause)
     return [asked.aside(), own("a volume is named after its claim"), *around[1:]]
 
 
-def _secret(context: Context, mount: Mount, field: str) -> list[Cause]:
+def _secret(context: TraceContext, mount: Mount, field: str) -> list[Cause]:
     if field == "mountPath":
         return [context.spec("secrets", "files", mount.secret)]
     asked = context.spec("secrets", "files", mount.secret, because=f"secret {mount.secret}", key=True)

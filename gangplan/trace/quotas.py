@@ -5,12 +5,12 @@ from __future__ import annotations
 from gangplan.trace import rails
 from gangplan.trace.cause import Cause, Path, asides
 from gangplan.trace.files import own
-from gangplan.trace.place import Place
+from gangplan.trace.place import StandingPlace
 
 MEASURES = ("gpus", "cpu", "memory")
 
 
-def pool_facts(place: Place, pool: str, resource: str) -> list[Cause]:
+def pool_facts(place: StandingPlace, pool: str, resource: str) -> list[Cause]:
     """What decides how much of a resource a pool has: its nodes, and what one of them has."""
     at: Path = ("nodePools", pool)
     autoscaled = place.files.has("cluster", *at, "autoscale")
@@ -27,7 +27,7 @@ def pool_facts(place: Place, pool: str, resource: str) -> list[Cause]:
     return [own(f"pool {pool} has no {resource}"), *asides(found), *devices]
 
 
-def share_causes(place: Place, share: Path, pool: str, resource: str) -> list[Cause]:
+def share_causes(place: StandingPlace, share: Path, pool: str, resource: str) -> list[Cause]:
     """An amount that a share of a pool comes to; `share` is the path of the share in the cluster's file."""
     written = place.value("cluster", *share) or {}
     is_gpu = bool(place.value("cluster", "nodePools", pool, "gpu"))
@@ -48,7 +48,7 @@ def share_causes(place: Place, share: Path, pool: str, resource: str) -> list[Ca
     return [place.cluster(*share, measure, because=words), *facts, *stated]
 
 
-def nominal_causes(place: Place, holder: Path, pool: str, resource: str) -> list[Cause]:
+def nominal_causes(place: StandingPlace, holder: Path, pool: str, resource: str) -> list[Cause]:
     """The nominal quota of a team (`teams`, name) or a cohort (`cohorts`, name) in a pool."""
     stated = place.cluster(*holder, "quota")
     if stated.is_written or holder[0] == "cohorts":
@@ -58,7 +58,7 @@ def nominal_causes(place: Place, holder: Path, pool: str, resource: str) -> list
     return [rest, *asides(facts), *_sharing(place, pool), stated.aside()]
 
 
-def _sharing(place: Place, pool: str) -> list[Cause]:
+def _sharing(place: StandingPlace, pool: str) -> list[Cause]:
     """All who take a part of a pool, as causes that do not show."""
     found = []
     for kind in ("teams", "cohorts"):
@@ -68,13 +68,13 @@ def _sharing(place: Place, pool: str) -> list[Cause]:
     return asides(found)
 
 
-def limit_causes(place: Place, holder: Path, kind: str, pool: str, resource: str) -> list[Cause]:
+def limit_causes(place: StandingPlace, holder: Path, kind: str, pool: str, resource: str) -> list[Cause]:
     """A limit on borrowing or lending."""
     share: Path = (*holder, kind, pool)
     return [*share_causes(place, share, pool, resource), place.cluster(*holder, kind).aside()]
 
 
-def quota_facts(place: Place, team: str, resource: str) -> list[Cause]:
+def quota_facts(place: StandingPlace, team: str, resource: str) -> list[Cause]:
     """The most that a team's queue can ever give: all that is shared in its tree of cohorts."""
     most = own(
         f"the most {resource} that the queue of team {team} can ever give, with all that it may borrow"
@@ -88,7 +88,7 @@ def quota_facts(place: Place, team: str, resource: str) -> list[Cause]:
     return [most, *asides(facts), place.cluster("teams").aside(), place.cluster("cohorts").aside()]
 
 
-def bound_causes(place: Place, kind: str, resource: str) -> list[Cause]:
+def bound_causes(place: StandingPlace, kind: str, resource: str) -> list[Cause]:
     """A bound of the namespace's LimitRange: the largest node, and for a default no more than that."""
     pools = place.value("cluster", "nodePools") or {}
     facts = asides(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gangplan.trace.cause import Cause, Path, asides
-from gangplan.trace.context import Context
+from gangplan.trace.context import TraceContext
 from gangplan.trace.files import Files, own
 
 
@@ -27,7 +27,7 @@ def resources(files: Files, pool: str) -> list[Cause]:
     return asides([*found, *(files.cause("cluster", *one, "resource") for one in rails(files, pool))])
 
 
-def amount(context: Context, at: Path) -> list[Cause]:
+def amount(context: TraceContext, at: Path) -> list[Cause]:
     """How many devices of an entry a worker gets (resolve/rdma.py)."""
     asked, count = context.spec("network", "rdma"), context.cluster(*at, "count")
     shared = context.cluster(*at, "shared")
@@ -42,18 +42,18 @@ def amount(context: Context, at: Path) -> list[Cause]:
     return [*found, *_taken(context)]
 
 
-def stated(context: Context, field: str) -> list[Cause]:
+def stated(context: TraceContext, field: str) -> list[Cause]:
     """A field of every entry, each that is written, and what decides which entries a worker takes."""
     found = [context.cluster(*one, field) for one in _entries(context)]
     written = [one for one in found if one.is_written]
     return [*written, *asides(found), context.spec("network", "rdma").aside(), *_taken(context)]
 
 
-def _entries(context: Context) -> list[Path]:
+def _entries(context: TraceContext) -> list[Path]:
     return rails(context.files, context.job.worker_pool.name)
 
 
-def _taken(context: Context) -> list[Cause]:
+def _taken(context: TraceContext) -> list[Cause]:
     """What decides how the devices of a node are dealt out to its workers, as causes that do not show."""
     pool = context.job.worker_pool.name
     facts = [

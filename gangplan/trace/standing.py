@@ -14,7 +14,7 @@ from gangplan.resolve import resolve_site, resolve_tenants
 from gangplan.trace.cause import Cause, Path, Trace, trace_of
 from gangplan.trace.files import Files
 from gangplan.trace.patched import generated_path, is_touched, patch_causes
-from gangplan.trace.place import Place
+from gangplan.trace.place import StandingPlace
 from gangplan.trace.platform import PLATFORM
 from gangplan.trace.table import looked_up
 from gangplan.trace.tenant import TENANT
@@ -23,7 +23,7 @@ from gangplan.workspace import Workspace
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class StandingObjects:
     """The platform of a cluster, or one of its tenants: what it is made from, and its generated objects."""
 
     workspace: Workspace
@@ -43,20 +43,20 @@ class Standing:
         return Location(self.owner.source, 1, 1)
 
 
-def standing_of(workspace: Workspace, cluster: str, team: str = "") -> Standing | None:
+def standing_of(workspace: Workspace, cluster: str, team: str = "") -> StandingObjects | None:
     """The platform of a cluster, or with `team` that tenant; None for a team that is not on it."""
     site = resolve_site(workspace, cluster)
     if not team:
-        return Standing(workspace, cluster, site, site, tuple(platform_objects(site)))
+        return StandingObjects(workspace, cluster, site, site, tuple(platform_objects(site)))
     tenants = (one for one in resolve_tenants(workspace, cluster) if one.team == team)
     tenant = next(tenants, None)
     if tenant is None:
         return None
-    return Standing(workspace, cluster, site, tenant, tuple(tenant_objects(tenant)))
+    return StandingObjects(workspace, cluster, site, tenant, tuple(tenant_objects(tenant)))
 
 
 def trace_standing(
-    standing: Standing, bodies: Sequence[Body], index: int, path: Path, component: Component
+    standing: StandingObjects, bodies: Sequence[Body], index: int, path: Path, component: Component
 ) -> Trace:
     """Where a field of a built object of the platform or a tenant comes from; as `trace` for runs."""
     before, way = standing.before[index], path
@@ -68,7 +68,7 @@ def trace_standing(
     return trace_of(_causes(standing, before)(way), standing.home)
 
 
-def standing_tracer(standing: Standing, bodies: Sequence[Body], component: Component) -> Tracer:
+def standing_tracer(standing: StandingObjects, bodies: Sequence[Body], component: Component) -> Tracer:
     """`trace_standing` for many fields."""
     return lambda index, path: trace_standing(standing, bodies, index, path, component)
 
@@ -86,7 +86,7 @@ def joined(parts: Sequence[tuple[Tracer, int]]) -> Tracer:
     return tracer
 
 
-def _causes(standing: Standing, before: Body) -> Callable[[Path], list[Cause]]:
+def _causes(standing: StandingObjects, before: Body) -> Callable[[Path], list[Cause]]:
     workspace, tenant = standing.workspace, standing.tenant
     files = Files(
         None,
@@ -94,6 +94,6 @@ def _causes(standing: Standing, before: Body) -> Callable[[Path], list[Cause]]:
         workspace.clusters[standing.name].document,
         workspace.catalog_document,
     )
-    place = Place(workspace, standing.name, standing.site, tenant, files, before)
+    place = StandingPlace(workspace, standing.name, standing.site, tenant, files, before)
     tables = TENANT if tenant else PLATFORM
     return looked_up(tables.get(before["kind"]), place, before)

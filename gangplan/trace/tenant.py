@@ -7,7 +7,7 @@ from gangplan.trace.cause import Cause, Path
 from gangplan.trace.files import own
 from gangplan.trace.metadata import waived
 from gangplan.trace.network import dns_causes
-from gangplan.trace.place import Place
+from gangplan.trace.place import StandingPlace
 from gangplan.trace.quotas import bound_causes, quota_facts
 from gangplan.trace.table import Table
 from gangplan.waivers import Subject
@@ -20,7 +20,7 @@ COUNTS = {
 }
 
 
-def _label(place: Place, stars: Path) -> list[Cause]:
+def _label(place: StandingPlace, stars: Path) -> list[Cause]:
     key = str(stars[-1])
     if key == f"{PREFIX}cost-centre":
         return [place.team("costCentre")]
@@ -43,7 +43,7 @@ def _label(place: Place, stars: Path) -> list[Cause]:
     return [own("gangplan marks all that it renders")]
 
 
-def _compliance(place: Place, key: str) -> list[Cause]:
+def _compliance(place: StandingPlace, key: str) -> list[Cause]:
     listed = place.value("team", "compliance")
     if isinstance(listed, list) and key in listed:
         return [place.team("compliance", listed.index(key))]
@@ -54,12 +54,12 @@ def _compliance(place: Place, key: str) -> list[Cause]:
     return [place.team("compliance", because="compliance in the team's file sets it")]
 
 
-def _on_cluster(place: Place) -> Cause:
+def _on_cluster(place: StandingPlace) -> Cause:
     team = tenant_of(place).team
     return place.cluster("teams", team, because=f"team {team} is on cluster {place.name}", key=True)
 
 
-def _annotation(place: Place, stars: Path) -> list[Cause]:
+def _annotation(place: StandingPlace, stars: Path) -> list[Cause]:
     key = str(stars[-1])
     if key in (f"{PREFIX}contact", f"{PREFIX}description"):
         return [place.team(key.removeprefix(PREFIX))]
@@ -77,7 +77,7 @@ def _annotation(place: Place, stars: Path) -> list[Cause]:
     return [own("what Argo CD may do with a tenant's objects: the same for every team")]
 
 
-def _hard(place: Place, stars: Path) -> list[Cause]:
+def _hard(place: StandingPlace, stars: Path) -> list[Cause]:
     """A bound of the namespace's quota (resolve/backstop.py)."""
     key = str(stars[0])
     if key in COUNTS:
@@ -92,7 +92,7 @@ def _hard(place: Place, stars: Path) -> list[Cause]:
     return [capped] if capped.is_written else [*quota_facts(place, team, resource), capped.aside()]
 
 
-def _priorities(place: Place, stars: Path) -> list[Cause]:
+def _priorities(place: StandingPlace, stars: Path) -> list[Cause]:
     name = place.body["spec"]["scopeSelector"]["matchExpressions"][0]["values"][stars[-1]]
     around = [place.cluster("teams", tenant_of(place).team, "priorities").aside()]
     if str(name).startswith("system-"):
@@ -104,31 +104,31 @@ def _priorities(place: Place, stars: Path) -> list[Cause]:
     ]
 
 
-def _forbidden(place: Place, stars: Path) -> list[Cause]:
+def _forbidden(place: StandingPlace, stars: Path) -> list[Cause]:
     return [own("no pod may have the priorities that are listed below")]
 
 
-def _bounds(place: Place, stars: Path) -> list[Cause]:
+def _bounds(place: StandingPlace, stars: Path) -> list[Cause]:
     return bound_causes(place, str(stars[-2]), str(stars[-1]))
 
 
-def _dns(place: Place, stars: Path) -> list[Cause]:
+def _dns(place: StandingPlace, stars: Path) -> list[Cause]:
     return dns_causes(place, list(stars))
 
 
-def _dns_addresses(place: Place, stars: Path) -> list[Cause]:
+def _dns_addresses(place: StandingPlace, stars: Path) -> list[Cause]:
     return dns_causes(place, list(stars), is_address=True)
 
 
-def _pull(place: Place, stars: Path) -> list[Cause]:
+def _pull(place: StandingPlace, stars: Path) -> list[Cause]:
     return [place.team("pullSecrets", stars[0])]
 
 
-def _secret_name(place: Place, stars: Path) -> list[Cause]:
+def _secret_name(place: StandingPlace, stars: Path) -> list[Cause]:
     return _secret(place, place.body["metadata"]["name"])
 
 
-def _secret(place: Place, name: str) -> list[Cause]:
+def _secret(place: StandingPlace, name: str) -> list[Cause]:
     found = []
     for field in ("secrets", "pullSecrets"):
         listed = place.value("team", field) or []
@@ -139,21 +139,21 @@ def _secret(place: Place, name: str) -> list[Cause]:
     return found
 
 
-def _store(place: Place, stars: Path) -> list[Cause]:
+def _store(place: StandingPlace, stars: Path) -> list[Cause]:
     return [place.cluster("secretStore", str(stars[-1]))]
 
 
-def _refresh(place: Place, stars: Path) -> list[Cause]:
+def _refresh(place: StandingPlace, stars: Path) -> list[Cause]:
     return [place.cluster("secretStore", "refresh")]
 
 
-def _key(place: Place, stars: Path) -> list[Cause]:
+def _key(place: StandingPlace, stars: Path) -> list[Cause]:
     path = str(place.value("cluster", "secretStore", "path") or "")
     home = namespace(place, stars) if "{namespace}" in path else []
     return [place.cluster("secretStore", "path"), *_secret_name(place, stars), *home]
 
 
-def _pull_template(place: Place, stars: Path) -> list[Cause]:
+def _pull_template(place: StandingPlace, stars: Path) -> list[Cause]:
     listed = place.value("team", "pullSecrets") or []
     name = place.body["metadata"]["name"]
     index = listed.index(name) if name in listed else 0
@@ -163,14 +163,14 @@ def _pull_template(place: Place, stars: Path) -> list[Cause]:
     ]
 
 
-def _null_bytes(place: Place, stars: Path) -> list[Cause]:
+def _null_bytes(place: StandingPlace, stars: Path) -> list[Cause]:
     return [
         own("External Secrets 2.3 and later keep it"),
         place.cluster("versions", "externalSecrets").aside(),
     ]
 
 
-def _claim_name(place: Place) -> str:
+def _claim_name(place: StandingPlace) -> str:
     """The entry of `claims` that makes this object."""
     name = place.body["metadata"]["name"]
     for one, claim in (place.value("team", "claims") or {}).items():
@@ -179,19 +179,19 @@ def _claim_name(place: Place) -> str:
     return str(name)
 
 
-def _claim_named(place: Place, stars: Path) -> list[Cause]:
+def _claim_named(place: StandingPlace, stars: Path) -> list[Cause]:
     return [place.team("claims", _claim_name(place), "claimName")]
 
 
-def _mode(place: Place, stars: Path) -> list[Cause]:
+def _mode(place: StandingPlace, stars: Path) -> list[Cause]:
     return [place.team("claims", _claim_name(place), "accessModes", stars[0])]
 
 
-def _size(place: Place, stars: Path) -> list[Cause]:
+def _size(place: StandingPlace, stars: Path) -> list[Cause]:
     return [place.team("claims", _claim_name(place), "size")]
 
 
-def _class(place: Place, stars: Path) -> list[Cause]:
+def _class(place: StandingPlace, stars: Path) -> list[Cause]:
     stated = place.team("claims", _claim_name(place), "storageClass")
     if stated.is_written:
         return [stated]
@@ -201,15 +201,15 @@ def _class(place: Place, stars: Path) -> list[Cause]:
     return [place.cluster("storageClasses", default, because=words, key=True), stated.aside()]
 
 
-def _queue(place: Place, stars: Path) -> list[Cause]:
+def _queue(place: StandingPlace, stars: Path) -> list[Cause]:
     return [place.cluster("teams", tenant_of(place).team, "queue"), place.gang()]
 
 
-def _cluster_queue(place: Place, stars: Path) -> list[Cause]:
+def _cluster_queue(place: StandingPlace, stars: Path) -> list[Cause]:
     return [place.cluster("teams", tenant_of(place).team, "clusterQueue"), place.gang()]
 
 
-def _rest(place: Place, stars: Path) -> list[Cause]:
+def _rest(place: StandingPlace, stars: Path) -> list[Cause]:
     return [own(f"gangplan writes it for every team ({place.body['kind']})")]
 
 

@@ -10,11 +10,11 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gangplan.kueue.tree import Tree as Quotas
+from gangplan.kueue.tree import QuotaTree as Quotas
 from gangplan.validate.kueue import judge
 from gangplan.validate.kueue.counting import Shape, Slices, Taken, with_pod
 from gangplan.validate.kueue.domains import Domain, Flavors
-from gangplan.validate.kueue.domains import Tree as Domains
+from gangplan.validate.kueue.domains import QuotaTree as Domains
 from gangplan.validate.kueue.members import setup_of
 from gangplan.validate.kueue.topology import MissingError, Search, place
 from gangplan.validate.world import HOSTNAME, NodeGroup, World

@@ -223,7 +223,7 @@ def test_a_walk_reaches_every_node_once(text: str) -> None:
         """The ids of all nodes in the fields of a value, whatever kinds of nodes there are."""
         if isinstance(value, tuple):
             return [number for one in value for number in numbers(one)]
-        if not isinstance(value, ast.Node | ast.Entry):
+        if not isinstance(value, ast.Node | ast.MapEntry):
             return []
         below = [number for name in fields(value) for number in numbers(getattr(value, name.name))]
         return [value.id, *below] if isinstance(value, ast.Node) else below

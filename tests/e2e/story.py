@@ -9,7 +9,7 @@ from typing import Any
 
 from gangplan.pipeline.render import preview
 from gangplan.pipeline.request import Request
-from gangplan.pipeline.worker import Run
+from gangplan.pipeline.worker import PlannedRun
 from gangplan.source import load_objects
 from gangplan.spec.cluster import Cluster
 from gangplan.workspace import Workspace, load_workspace
@@ -30,7 +30,7 @@ NUDGE = 5.0
 class Seen:
     """One run while all its pods were running."""
 
-    run: Run
+    run: PlannedRun
     bodies: list[Object]
     pods: list[Object]
     workload: Object
@@ -46,7 +46,7 @@ class Chapter:
     name: str
     cluster: Cluster
     standing: list[Object]
-    runs: list[tuple[Run, list[Object]]]
+    runs: list[tuple[PlannedRun, list[Object]]]
     answers: list[tuple[Object, Answer]] = field(default_factory=list)
     seen: list[Seen] = field(default_factory=list)
     left: list[tuple[Object, Object]] = field(default_factory=list)
@@ -119,7 +119,7 @@ def _prepare(chapter: Chapter, workspace: Workspace) -> None:
         )
 
 
-def _play(chapter: Chapter, run: Run, bodies: list[Object]) -> None:
+def _play(chapter: Chapter, run: PlannedRun, bodies: list[Object]) -> None:
     """Start one run, look while all pods run, then let it complete."""
     lab, namespace = chapter.lab, run.unit.job.namespace
     hold = Story(Plot.RUN, namespace=namespace, run=run.name)
@@ -135,7 +135,7 @@ def _play(chapter: Chapter, run: Run, bodies: list[Object]) -> None:
     _let_finish(lab, run, hold)
 
 
-def _let_finish(lab: Lab, run: Run, hold: Story) -> None:
+def _let_finish(lab: Lab, run: PlannedRun, hold: Story) -> None:
     """Take the hold away. A busy machine may miss the moment, so it is said again until the run completes."""
     for _ in range(int(PATIENCE // NUDGE)):
         lab.forget(hold)
@@ -153,7 +153,7 @@ def _let_finish(lab: Lab, run: Run, hold: Story) -> None:
     raise TooLateError(f"{run.name} did not complete: {_why(lab, run)}")
 
 
-def _running_pods(lab: Lab, run: Run) -> list[Object]:
+def _running_pods(lab: Lab, run: PlannedRun) -> list[Object]:
     """All pods of a run, once as many as planned are Ready."""
     found: list[Object] = []
 
@@ -169,7 +169,7 @@ def _running_pods(lab: Lab, run: Run) -> list[Object]:
     return found
 
 
-def _why(lab: Lab, run: Run) -> str:
+def _why(lab: Lab, run: PlannedRun) -> str:
     workloads = [
         item
         for item in lab.client.list("Workload", run.unit.job.namespace)
@@ -184,7 +184,7 @@ def _why(lab: Lab, run: Run) -> str:
     return "; ".join([*said, *events[-5:]])
 
 
-def _workload(lab: Lab, run: Run) -> Object:
+def _workload(lab: Lab, run: PlannedRun) -> Object:
     return next(
         item
         for item in lab.client.list("Workload", run.unit.job.namespace)

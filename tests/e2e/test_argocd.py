@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from gangplan.gitops.argocd import Source, argocd_objects
+from gangplan.gitops.argocd import RepositorySource, argocd_objects
 from gangplan.model.support import TRAINER
 from gangplan.model.version import parse_version
 from gangplan.pipeline.render import render
@@ -127,7 +127,7 @@ def _opened(lab: Lab, repository: GitRepository, cluster: str) -> Shop:
         argocd_objects(
             cluster,
             namespaces,
-            Source(repository.url, "main", NAMESPACE),
+            RepositorySource(repository.url, "main", NAMESPACE),
             list(PARTS),
             TRAINER[parse_version(spec.versions.trainer).line].override_field,
             [spec.monitoring.namespace] if spec.monitoring else [],

@@ -13,7 +13,7 @@ import pytest
 
 from gangplan.pipeline.render import preview
 from gangplan.pipeline.request import Request
-from gangplan.pipeline.worker import Run
+from gangplan.pipeline.worker import PlannedRun
 from gangplan.source import load_objects
 from tests import workspaces
 from tests.lab import fixtures, install
@@ -78,7 +78,7 @@ def workspace(root: Path, gang: str, lab: Lab) -> Path:
     return workspaces.write(root, {"overlays/lab/cluster.yaml": f"{cluster}\ngang: {gang}\n"})
 
 
-def rendered(root: Path) -> tuple[Run, list[dict[str, Any]]]:
+def rendered(root: Path) -> tuple[PlannedRun, list[dict[str, Any]]]:
     """The only run of a workspace, and all objects in the order to apply them in."""
     result = preview(Request(root))
     assert not result.has_errors, result.findings

@@ -15,7 +15,7 @@ import pytest
 
 from gangplan.pipeline.render import preview
 from gangplan.pipeline.request import Request, Result
-from gangplan.pipeline.worker import Run
+from gangplan.pipeline.worker import PlannedRun
 from gangplan.source import load_objects
 from gangplan.workspace import load_workspace
 from tests import plain, workspaces
@@ -45,7 +45,7 @@ class Played:
     """One patched run on the lab."""
 
     lab: Lab
-    run: Run
+    run: PlannedRun
     bodies: list[Object]
     started: float = field(default_factory=time.monotonic)
 

@@ -8,8 +8,8 @@ import pytest
 
 from gangplan.kueue.flavors import Mode, fits_quota, goes_on, is_preferred
 from gangplan.kueue.hierarchy import circle, in_circle
-from gangplan.kueue.model import Fungibility, Group, Member, Preemption, Queue
-from gangplan.kueue.tree import Tree
+from gangplan.kueue.model import ClusterQueue, Fungibility, Member, PreemptionRules, ResourceGroup
+from gangplan.kueue.tree import QuotaTree
 from gangplan.kueue.units import MOST_INT64, counted, rounded, shown
 
 KEY = ("pool", "gpu")
@@ -23,19 +23,19 @@ def member(name: str, parent: str = "", nominal: int = 0, **limits: int) -> Memb
 
 def test_sums_stop_at_the_largest_number() -> None:
     """v0.18.2 and later: three quotas of 2^62 are together no more than 2^63-1 (v0.15.2 wraps around)."""
-    tree = Tree([member(name, "all", 2**62) for name in "abc"], [])
+    tree = QuotaTree([member(name, "all", 2**62) for name in "abc"], [])
     assert tree.subtree[3] == [MOST_INT64]
     assert tree.most("a", KEY) == tree.balance(0, 0) == MOST_INT64
-    tree = Tree([member("a", "all", 2**62, lend=1), member("b", "all", MOST_INT64)], [])
+    tree = QuotaTree([member("a", "all", 2**62, lend=1), member("b", "all", MOST_INT64)], [])
     assert tree.most("a", KEY) == tree.balance(0, 0) == MOST_INT64
-    assert Tree([member(name, "all", 2**62) for name in "abc"], [], 2**70).most("a", KEY) == 3 * 2**62
+    assert QuotaTree([member(name, "all", 2**62) for name in "abc"], [], 2**70).most("a", KEY) == 3 * 2**62
 
 
 def test_queues_under_a_circle_stand_alone() -> None:
     """cycle.go: a and b are above each other, c leads there; d is a root."""
     cohorts = [member("a", "b", 1), member("b", "a", 1), member("c", "a", 1), member("d", "", 1)]
     queues = [member(f"in-{name}", name, 4) for name in "abcd"]
-    tree = Tree(queues, cohorts)
+    tree = QuotaTree(queues, cohorts)
     assert [tree.most(queue.name, KEY) for queue in queues] == [4, 4, 4, 5]
     assert tree.parent == [-1, -1, -1, 7, -1, -1, -1, -1]
     parents = {one.name: one.parent for one in cohorts}
@@ -47,7 +47,7 @@ def test_queues_under_a_circle_stand_alone() -> None:
 
 def test_a_debt_is_told_by_the_balance_alone() -> None:
     """b holds 5 of the 4 that it and a own together."""
-    idle = Tree([member("a", "all", 2), member("b", "all", 2)], [])
+    idle = QuotaTree([member("a", "all", 2), member("b", "all", 2)], [])
     tree = idle.loaded({"b": {KEY: 5, ("pool", "unknown"): 1}, "unknown": {KEY: 7}})
     assert (tree.balance(0, 0), tree.available(0, 0)) == (-1, 0)
     assert idle.usage == [[0], [0], [0]]
@@ -66,11 +66,11 @@ def test_a_debt_is_told_by_the_balance_alone() -> None:
 )
 def test_how_a_flavor_suits(reclaim: str, amount: int, expected: tuple[Mode, int]) -> None:
     """Two queues own 2 each; the other one holds 3. The cluster shares fairly."""
-    queue = Queue(
-        *("a", "all", {KEY: 2}, {}, {}, 1.0, (Group(("gpu",), ("pool",)),)),
-        preemption=Preemption(reclaim=reclaim),
+    queue = ClusterQueue(
+        *("a", "all", {KEY: 2}, {}, {}, 1.0, (ResourceGroup(("gpu",), ("pool",)),)),
+        preemption=PreemptionRules(reclaim=reclaim),
     )
-    tree = Tree([queue, member("b", "all", 2)], []).loaded({"b": {KEY: 3}})
+    tree = QuotaTree([queue, member("b", "all", 2)], []).loaded({"b": {KEY: 3}})
     assert fits_quota(tree, queue, 0, amount, is_fair=True) == expected
 
 

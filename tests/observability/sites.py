@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from gangplan.model.job import Dns, Platform
+from gangplan.model.job import DnsService, Platform
 from gangplan.model.quantity import parse
-from gangplan.model.site import Amount, FlavorQuota, Monitor, Preempt, Queue, Site
+from gangplan.model.site import Amount, FlavorQuota, Monitor, Preempt, Site, SiteQueue
 from gangplan.model.version import parse_version
 
 RESOURCES = (("cpu", "512"), ("memory", "4096Gi"), ("nvidia.com/gpu", "32"))
-DNS = Dns("kube-system", (("k8s-app", "kube-dns"),), (53,))
+DNS = DnsService("kube-system", (("k8s-app", "kube-dns"),), (53,))
 MONITOR = Monitor("monitoring", (("release", "prometheus"),), (("grafana_dashboard", "1"),), 1800)
 
 
@@ -31,11 +31,11 @@ def platform(kueue: str | None, trainer: str) -> Platform:
     )
 
 
-def queue(team: str) -> Queue:
+def queue(team: str) -> SiteQueue:
     """A team with 32 GPUs."""
     quota = FlavorQuota("a100", tuple(Amount(name, parse(amount)) for name, amount in RESOURCES))
     preempt = Preempt("LowerPriority", "Any", "Never")
-    return Queue(f"{team}-queue", team, f"ns-{team}", "gpu", "training", parse("1"), (quota,), preempt)
+    return SiteQueue(f"{team}-queue", team, f"ns-{team}", "gpu", "training", parse("1"), (quota,), preempt)
 
 
 NEW = Site(

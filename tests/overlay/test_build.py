@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from gangplan.component import Component, load_component
 from gangplan.errors import UserError
 from gangplan.objects import Body, dump, dump_all
-from gangplan.overlay import Builder, PatchError
+from gangplan.overlay import OverlayBuilder, PatchError
 from gangplan.pipeline.render import preview
 from gangplan.pipeline.request import Request
 from gangplan.rules.model import Severity
@@ -148,7 +148,7 @@ def test_equal_to_kustomize(text: str, tmp_path: Path) -> None:
     assert component
     expected = direct(tmp_path / "direct", text)
     try:
-        built = Builder(component).build(bodies())
+        built = OverlayBuilder(component).build(bodies())
     except PatchError as refused:
         # Stricter in one thing: a replace of what is not there.
         if expected is not None:
@@ -166,7 +166,7 @@ def test_equal_to_kustomize(text: str, tmp_path: Path) -> None:
 def test_untouched_objects_are_what_was_generated(tmp_path: Path) -> None:
     component = component_of(tmp_path, workspaces.KUSTOMIZATION)
     assert component
-    built = Builder(component).build(bodies())
+    built = OverlayBuilder(component).build(bodies())
     for before, after in zip(bodies(), built, strict=True):
         if before["kind"] == "Namespace":
             assert after["metadata"]["labels"].pop("site.example.com/monitoring") == "true"
@@ -184,10 +184,10 @@ def test_all_at_once_or_one_by_one(tmp_path: Path) -> None:
     )
     component = component_of(tmp_path, text)
     assert component
-    together = Builder(component).build(bodies())
-    builder = Builder(component)
+    together = OverlayBuilder(component).build(bodies())
+    builder = OverlayBuilder(component)
     one_by_one = [builder.build([body])[0] for body in bodies()]
-    backwards = [Builder(component).build([body])[0] for body in reversed(bodies())][::-1]
+    backwards = [OverlayBuilder(component).build([body])[0] for body in reversed(bodies())][::-1]
     assert [dump(body) for body in together] == [dump(body) for body in one_by_one]
     assert [dump(body) for body in together] == [dump(body) for body in backwards]
     assert sum(body != before for body, before in zip(together, bodies(), strict=True)) == len(IMAGES) + 1
@@ -195,4 +195,4 @@ def test_all_at_once_or_one_by_one(tmp_path: Path) -> None:
 
 def test_no_patch_needs_no_program(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("gangplan.overlay.build.require_engine", lambda: pytest.fail("not needed"))
-    assert Builder(Component(FILE)).build(bodies()) == list(bodies())
+    assert OverlayBuilder(Component(FILE)).build(bodies()) == list(bodies())

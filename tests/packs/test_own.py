@@ -12,7 +12,7 @@ from gangplan import policies
 from gangplan.errors import Exit
 from gangplan.packs.facts import FACTS
 from gangplan.packs.kinds import kind_of
-from gangplan.packs.model import Fact
+from gangplan.packs.model import FactParam
 from gangplan.packs.read import shipped_folder, shipped_packs
 from gangplan.resolve.facts import facts
 from gangplan.rulebook import PACKS, shipped
@@ -288,7 +288,10 @@ def test_kinds_of_shipped_parameters() -> None:
             for key, value in params.items():
                 assert kind_of(value) == kind_of(defaults[name][key]), (name, key)
     asked = {
-        value.fact for params in defaults.values() for value in params.values() if isinstance(value, Fact)
+        value.fact
+        for params in defaults.values()
+        for value in params.values()
+        if isinstance(value, FactParam)
     }
     assert asked <= set(FACTS)
 

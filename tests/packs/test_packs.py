@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from gangplan.objects import dump_all
-from gangplan.packs.own import Policies
+from gangplan.packs.own import OwnPolicies
 from gangplan.packs.read import PackFolder
 from gangplan.policy.cases import judge_cases, suites
 from gangplan.policy.checks import check_policies, police_of, policy_sources
@@ -32,7 +32,7 @@ from gangplan.workspace import Workspace, load_workspace
 from tests.workspaces import CLUSTER, STOCK, gangplan, rendered, write
 
 NOWHERE = Path("/nonexistent")
-PACKS = Policies().names
+PACKS = OwnPolicies().names
 REQUIRED = {
     *("baseline", "restricted", "images", "labels", "lifecycle", "priorities", "network", "data"),
     *("residency", *REGIMES),
@@ -41,7 +41,7 @@ REQUIRED = {
 
 def pack(name: str) -> PackFolder:
     """A pack that comes with gangplan and has nothing wrong with it."""
-    folder, findings = Policies().find(name)
+    folder, findings = OwnPolicies().find(name)
     assert not findings
     assert folder is not None
     return folder

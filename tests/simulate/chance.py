@@ -6,7 +6,7 @@ import random
 from collections.abc import Iterator
 from typing import Any
 
-from gangplan.simulate.engine import Engine
+from gangplan.simulate.engine import Simulation
 from tests.simulate.stories import Story, run_of, setup_of
 
 STEPS = 6
@@ -30,7 +30,7 @@ def _letters(number: int) -> str:
 def _story(chance: random.Random, title: str, is_fair: bool) -> Story | None:
     cohorts, queues = _setup(chance, is_fair)
     story = Story(title, is_fair, cohorts, queues, [])
-    engine = Engine(setup_of(story), [])
+    engine = Simulation(setup_of(story), [])
     together: list[set[str]] = []
     names = iter("abcdefghij")
     for number in range(STEPS):

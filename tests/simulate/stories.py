@@ -8,9 +8,9 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from gangplan.kueue.model import Group, Member, Podset, Preemption, Queue, Run, Setup
+from gangplan.kueue.model import ClusterQueue, Member, Podset, PreemptionRules, ResourceGroup, Setup, Workload
 from gangplan.kueue.units import counted
-from gangplan.simulate.engine import Engine
+from gangplan.simulate.engine import Simulation
 from tests import plain
 
 FILE = Path(__file__).with_name("stories.yaml")
@@ -68,30 +68,30 @@ def _units(cores: int) -> int:
     return counted(CPU, Fraction(cores))
 
 
-def _queue(name: str, one: dict[str, Any]) -> Queue:
+def _queue(name: str, one: dict[str, Any]) -> ClusterQueue:
     flavors = flavors_of(one)
     within, reclaim, borrow = one.get("preempt", ("Never", "Never", "Never"))
 
     def limit(field: str) -> dict[tuple[str, str], int]:
         return {(flavor, CPU): _units(one[field]) for flavor in flavors} if field in one else {}
 
-    return Queue(
+    return ClusterQueue(
         name,
         one.get("cohort", ""),
         {(flavor, CPU): _units(amount) for flavor, amount in flavors.items()},
         limit("borrow"),
         limit("lend"),
         float(one.get("weight", 1)),
-        (Group((CPU,), tuple(flavors)),),
+        (ResourceGroup((CPU,), tuple(flavors)),),
         one.get("strict", False),
-        Preemption(within, reclaim, borrow, one.get("threshold")),
+        PreemptionRules(within, reclaim, borrow, one.get("threshold")),
     )
 
 
-def run_of(name: str, one: dict[str, Any], arrival: float) -> Run:
+def run_of(name: str, one: dict[str, Any], arrival: float) -> Workload:
     """A run of a story."""
     podset = Podset("main", 1, {CPU: _units(one["cpu"])})
-    return Run(name, one["queue"], (podset,), one.get("priority", 0), FOREVER, arrival)
+    return Workload(name, one["queue"], (podset,), one.get("priority", 0), FOREVER, arrival)
 
 
 def tell(story: Story) -> Iterator[list[str]]:
@@ -101,7 +101,7 @@ def tell(story: Story) -> Iterator[list[str]]:
         for number, step in enumerate(story.steps)
         for name, one in step.get("submit", {}).items()
     ]
-    engine = Engine(setup_of(story), runs)
+    engine = Simulation(setup_of(story), runs)
     for number, step in enumerate(story.steps):
         seen = len(engine.events)
         if "submit" in step:

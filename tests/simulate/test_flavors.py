@@ -8,8 +8,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gangplan.kueue.model import Fungibility, Group, Podset, Preemption, Queue, Run, Setup
-from gangplan.simulate.engine import Engine, simulate
+from gangplan.kueue.model import (
+    ClusterQueue,
+    Fungibility,
+    Podset,
+    PreemptionRules,
+    ResourceGroup,
+    Setup,
+    Workload,
+)
+from gangplan.simulate.engine import Simulation, simulate
 
 VERSIONS = ((0, 15), (0, 18), (0, 19))
 POLICIES = ("Never", "LowerPriority", "Any")
@@ -17,26 +25,28 @@ ON = ("MayStopSearch", "TryNextFlavor")
 
 
 @st.composite
-def cases(draw: st.DrawFn) -> tuple[Setup, list[Run]]:
+def cases(draw: st.DrawFn) -> tuple[Setup, list[Workload]]:
     """One to three queues of a cohort with two or three flavors, and a few runs."""
     flavors = ("fast", "slow", "slowest")[: draw(st.integers(2, 3))]
     queues = tuple(
-        Queue(
+        ClusterQueue(
             name,
             "all",
             {(flavor, "cpu"): draw(st.sampled_from((0, 2, 4, 8))) for flavor in flavors},
             {},
             {},
             1.0,
-            (Group(("cpu",), flavors),),
+            (ResourceGroup(("cpu",), flavors),),
             draw(st.booleans()),
-            Preemption(draw(st.sampled_from(("Never", "LowerPriority"))), draw(st.sampled_from(POLICIES))),
+            PreemptionRules(
+                draw(st.sampled_from(("Never", "LowerPriority"))), draw(st.sampled_from(POLICIES))
+            ),
             Fungibility(draw(st.sampled_from(ON)), draw(st.sampled_from(ON))),
         )
         for name in ("one", "two", "three")[: draw(st.integers(1, 3))]
     )
     runs = [
-        Run(
+        Workload(
             f"run{number}",
             draw(st.sampled_from(queues)).name,
             (Podset("node", 1, {"cpu": draw(st.integers(1, 6))}),),
@@ -51,7 +61,7 @@ def cases(draw: st.DrawFn) -> tuple[Setup, list[Run]]:
 
 @settings(max_examples=400, deadline=None)
 @given(cases())
-def test_the_short_cut_tells_what_the_whole_search_tells(case: tuple[Setup, list[Run]]) -> None:
+def test_the_short_cut_tells_what_the_whole_search_tells(case: tuple[Setup, list[Workload]]) -> None:
     """`_is_hopeless` only saves time: with it and without, the same happens."""
     short = simulate(*case)
     with patch("gangplan.kueue.cycle._is_hopeless", lambda state, asking: False):
@@ -61,7 +71,7 @@ def test_the_short_cut_tells_what_the_whole_search_tells(case: tuple[Setup, list
 
 @settings(max_examples=400, deadline=None)
 @given(cases())
-def test_nobody_waits_for_ever_in_an_idle_cluster(case: tuple[Setup, list[Run]]) -> None:
+def test_nobody_waits_for_ever_in_an_idle_cluster(case: tuple[Setup, list[Workload]]) -> None:
     """When all is over, who still waits fits no flavor of the idle cluster, or is behind such a run."""
     setup, runs = case
     engine = simulate(setup, runs)
@@ -73,8 +83,8 @@ def test_nobody_waits_for_ever_in_an_idle_cluster(case: tuple[Setup, list[Run]])
             assert not _is_admitted_alone(setup, asking.run), asking.run
 
 
-def _is_admitted_alone(setup: Setup, run: Run) -> bool:
-    engine = Engine(setup, [run])
+def _is_admitted_alone(setup: Setup, run: Workload) -> bool:
+    engine = Simulation(setup, [run])
     engine.step()
     return bool(engine.events)
 
@@ -87,18 +97,20 @@ def test_a_preempted_run_comes_back_to_the_first_flavor(kueue: tuple[int, int]) 
     recordAssignment, v0.19.2).
     """
     gpu = "nvidia.com/gpu"
-    rules = Preemption("LowerPriority", "Any")
+    rules = PreemptionRules("LowerPriority", "Any")
 
-    def queue(name: str, first: int) -> Queue:
+    def queue(name: str, first: int) -> ClusterQueue:
         nominal = {("h100", gpu): first, ("a100", gpu): 0}
-        return Queue(name, "all", nominal, {}, {}, 1.0, (Group((gpu,), ("h100", "a100")),), False, rules)
+        return ClusterQueue(
+            name, "all", nominal, {}, {}, 1.0, (ResourceGroup((gpu,), ("h100", "a100")),), False, rules
+        )
 
     setup = Setup((queue("owner", 128), queue("guest", 0)), (), False, kueue=kueue)
     pods = (Podset("node", 8, {gpu: 64}),)
     runs = [
-        Run("first", "owner", pods, 20, 1000.0, 0.0),
-        Run("guest", "guest", pods, 10, 100.0, 10.0),
-        Run("second", "owner", pods, 20, 50.0, 20.0),
+        Workload("first", "owner", pods, 20, 1000.0, 0.0),
+        Workload("guest", "guest", pods, 10, 100.0, 10.0),
+        Workload("second", "owner", pods, 20, 50.0, 20.0),
     ]
     told = [(event.time, event.what) for event in simulate(setup, runs).events if event.run == "guest"]
     assert told == [(10, "admitted"), (20, "preempted"), (70, "admitted"), (170, "finished")]

@@ -7,8 +7,8 @@ from collections import Counter
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gangplan.kueue.model import Group, Podset, Preemption, Queue, Run, Setup
-from gangplan.simulate.engine import Engine, simulate
+from gangplan.kueue.model import ClusterQueue, Podset, PreemptionRules, ResourceGroup, Setup, Workload
+from gangplan.simulate.engine import Simulation, simulate
 from gangplan.simulate.outcome import outcome_of
 
 POLICIES = ("Never", "LowerPriority", "Any")
@@ -24,15 +24,17 @@ def setups(draw: st.DrawFn) -> Setup:
             {KEY: draw(st.integers(0, nominal))} if in_cohort and draw(st.booleans()) else {}
             for _ in range(2)
         ]
-        rules = Preemption(draw(st.sampled_from(("Never", "LowerPriority"))), draw(st.sampled_from(POLICIES)))
+        rules = PreemptionRules(
+            draw(st.sampled_from(("Never", "LowerPriority"))), draw(st.sampled_from(POLICIES))
+        )
         queues.append(
-            Queue(
+            ClusterQueue(
                 name,
                 "all" if in_cohort else "",
                 {KEY: nominal},
                 *limits,
                 float(draw(st.integers(0, 3))),
-                (Group(("gpu",), ("default",)),),
+                (ResourceGroup(("gpu",), ("default",)),),
                 draw(st.booleans()),
                 rules,
             )
@@ -41,9 +43,9 @@ def setups(draw: st.DrawFn) -> Setup:
 
 
 @st.composite
-def runs(draw: st.DrawFn, setup: Setup, most: int = 12) -> list[Run]:
+def runs(draw: st.DrawFn, setup: Setup, most: int = 12) -> list[Workload]:
     return [
-        Run(
+        Workload(
             f"run{number}",
             draw(st.sampled_from([queue.name for queue in setup.queues])),
             (Podset("node", 1, {"gpu": draw(st.integers(1, 6))}),),
@@ -57,12 +59,12 @@ def runs(draw: st.DrawFn, setup: Setup, most: int = 12) -> list[Run]:
 
 
 @st.composite
-def cases(draw: st.DrawFn) -> tuple[Setup, list[Run]]:
+def cases(draw: st.DrawFn) -> tuple[Setup, list[Workload]]:
     setup = draw(setups())
     return setup, draw(runs(setup))
 
 
-def check_quota(engine: Engine) -> None:
+def check_quota(engine: Simulation) -> None:
     """Nobody holds more than there is, and the tree counts exactly what is held."""
     tree = engine.state.tree
     held = [Counter[int]() for _ in engine.state.setup.queues]
@@ -80,8 +82,8 @@ def check_quota(engine: Engine) -> None:
 
 @settings(max_examples=300, deadline=None)
 @given(cases())
-def test_quota_holds_at_every_moment(case: tuple[Setup, list[Run]]) -> None:
-    engine = Engine(*case)
+def test_quota_holds_at_every_moment(case: tuple[Setup, list[Workload]]) -> None:
+    engine = Simulation(*case)
     while engine._future:
         engine.step()
         check_quota(engine)
@@ -89,13 +91,13 @@ def test_quota_holds_at_every_moment(case: tuple[Setup, list[Run]]) -> None:
 
 @settings(max_examples=150, deadline=None)
 @given(cases())
-def test_the_same_comes_of_the_same(case: tuple[Setup, list[Run]]) -> None:
+def test_the_same_comes_of_the_same(case: tuple[Setup, list[Workload]]) -> None:
     assert simulate(*case).events == simulate(*case).events
 
 
 @settings(max_examples=300, deadline=None)
 @given(cases())
-def test_every_run_starts_waits_and_ends_as_runs_do(case: tuple[Setup, list[Run]]) -> None:
+def test_every_run_starts_waits_and_ends_as_runs_do(case: tuple[Setup, list[Workload]]) -> None:
     """Admitted and stopped by turns, in order of time; in the end finished, or waiting and held by nobody."""
     setup, all_runs = case
     engine = simulate(setup, all_runs)
@@ -115,9 +117,9 @@ def test_every_run_starts_waits_and_ends_as_runs_do(case: tuple[Setup, list[Run]
 
 @settings(max_examples=200, deadline=None)
 @given(cases())
-def test_nobody_waits_who_would_fit(case: tuple[Setup, list[Run]]) -> None:
+def test_nobody_waits_who_would_fit(case: tuple[Setup, list[Workload]]) -> None:
     """After every moment no waiting run fits that is not behind another one in a strict queue."""
-    engine = Engine(*case)
+    engine = Simulation(*case)
     while engine._future:
         now = engine.step()
         for pending in engine.pending:
@@ -137,9 +139,11 @@ def test_one_run_at_a_time_is_never_slower_with_more(sizes: list[tuple[int, int]
     """A strict queue with more quota starts no run later (without preemption, all there from the start)."""
 
     def starts(quota: int) -> dict[str, float]:
-        queue = Queue("one", "", {KEY: quota}, {}, {}, 1.0, (Group(("gpu",), ("default",)),), is_strict=True)
+        queue = ClusterQueue(
+            "one", "", {KEY: quota}, {}, {}, 1.0, (ResourceGroup(("gpu",), ("default",)),), is_strict=True
+        )
         found = [
-            Run(f"run{number}", "one", (Podset("node", 1, {"gpu": size}),), 0, float(length))
+            Workload(f"run{number}", "one", (Podset("node", 1, {"gpu": size}),), 0, float(length))
             for number, (size, length) in enumerate(sizes)
         ]
         events = simulate(Setup((queue,), (), False), found).events
@@ -157,9 +161,9 @@ def test_more_is_not_always_faster_where_small_runs_pass_big_ones() -> None:
     """
 
     def makespan(quota: int) -> float:
-        queue = Queue("one", "", {KEY: quota}, {}, {}, 1.0, (Group(("gpu",), ("default",)),))
+        queue = ClusterQueue("one", "", {KEY: quota}, {}, {}, 1.0, (ResourceGroup(("gpu",), ("default",)),))
         found = [
-            Run(f"run{number}", "one", (Podset("node", 1, {"gpu": size}),), 0, float(length))
+            Workload(f"run{number}", "one", (Podset("node", 1, {"gpu": size}),), 0, float(length))
             for number, (size, length) in enumerate([(3, 9), (2, 4), (3, 7), (2, 8)])
         ]
         return simulate(Setup((queue,), (), False), found).events[-1].time
@@ -169,7 +173,7 @@ def test_more_is_not_always_faster_where_small_runs_pass_big_ones() -> None:
 
 @settings(max_examples=150, deadline=None)
 @given(cases())
-def test_utilisation_is_the_work_done(case: tuple[Setup, list[Run]]) -> None:
+def test_utilisation_is_the_work_done(case: tuple[Setup, list[Workload]]) -> None:
     setup, all_runs = case
     engine = simulate(setup, all_runs)
     outcome = outcome_of(engine, all_runs)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gangplan.kueue.model import Run
+from gangplan.kueue.model import Workload
 from gangplan.simulate import Event, order, run_of, simulate
 from gangplan.validate.kueue.members import setup_of
 from gangplan.validate.world import World
@@ -28,7 +28,7 @@ REFUSED = {
 }
 
 
-def taken(name: str, arrival: float, *edits: dict[str, Any]) -> tuple[World, Run | None]:
+def taken(name: str, arrival: float, *edits: dict[str, Any]) -> tuple[World, Workload | None]:
     """The base's run after some edits."""
     scene = edited(TABLE["base"], edits)
     world = world_of(scene)

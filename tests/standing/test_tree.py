@@ -8,10 +8,10 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gangplan.kueue.tree import Tree
+from gangplan.kueue.tree import QuotaTree
 from gangplan.kueue.units import NANO
 from gangplan.model.quantity import Quantity
-from gangplan.model.site import Amount, Cohort, Flavor, FlavorQuota, Preempt, Queue, Site
+from gangplan.model.site import Amount, FlavorQuota, Preempt, Site, SiteCohort, SiteFlavor, SiteQueue
 from gangplan.resolve.tree import most_by_queue
 from gangplan.validate.kueue.members import apart, members
 
@@ -44,17 +44,17 @@ def site(tree: list[Any]) -> Site:
         return (FlavorQuota("pool", (Amount("cpu", Quantity.of(nominal), *limits),)),)
 
     cohorts = tuple(
-        Cohort(name, parent, ONE, quota(*amounts))
+        SiteCohort(name, parent, ONE, quota(*amounts))
         for kind, name, parent, *amounts in tree
         if kind == "Cohort"
     )
     preempt = Preempt("Never", "Never", "Never")
     queues = tuple(
-        Queue(name, name, name, "training", parent, ONE, quota(*amounts), preempt)
+        SiteQueue(name, name, name, "training", parent, ONE, quota(*amounts), preempt)
         for kind, name, parent, *amounts in tree
         if kind == "ClusterQueue"
     )
-    return Site("x", None, (), ("cpu",), None, (Flavor("pool", "pool", (), ()),), cohorts, queues)  # type: ignore[arg-type]
+    return Site("x", None, (), ("cpu",), None, (SiteFlavor("pool", "pool", (), ()),), cohorts, queues)  # type: ignore[arg-type]
 
 
 def bodies(tree: list[Any]) -> list[dict[str, Any]]:
@@ -106,7 +106,7 @@ def brute_force(tree: list[Any], queue: str) -> int:
 @given(trees())
 def test_the_most_of_a_queue(tree: list[Any]) -> None:
     planned = most_by_queue(site(tree))
-    judge = Tree(*apart(members(bodies(tree))))
+    judge = QuotaTree(*apart(members(bodies(tree))))
     for kind, name, *_ in tree:
         if kind == "ClusterQueue":
             expected = brute_force(tree, name)
@@ -116,6 +116,6 @@ def test_the_most_of_a_queue(tree: list[Any]) -> None:
 
 def test_a_cohort_that_is_only_named_passes_everything_on() -> None:
     tree = [("ClusterQueue", "a", "x", 3, None, None), ("ClusterQueue", "b", "x", 4, None, 1)]
-    judge = Tree(*apart(members(bodies(tree))))
+    judge = QuotaTree(*apart(members(bodies(tree))))
     assert judge.most("a", KEY) == 4 * NANO
     assert judge.most("b", KEY) == 7 * NANO

@@ -13,7 +13,7 @@ import pytest
 
 from gangplan.errors import ToolError
 from gangplan.tools import provision
-from gangplan.tools.find import Found, on_path
+from gangplan.tools.find import FoundTool, on_path
 from gangplan.tools.kubeconform import Kubeconform
 from gangplan.tools.kustomize import KustomizeEngine
 from gangplan.tools.pins import KUBECONFORM, KUSTOMIZE, TOOLS
@@ -21,7 +21,7 @@ from gangplan.tools.versions import kubectl_kustomize_version
 
 
 @functools.cache
-def provisioned(name: str) -> Found | str:
+def provisioned(name: str) -> FoundTool | str:
     """Return a program by name, or why it cannot be had; asked once, so that no test waits twice."""
     tool = next(tool for tool in TOOLS if tool.name == name)
     try:
@@ -30,7 +30,7 @@ def provisioned(name: str) -> Found | str:
         return error.message
 
 
-def real(name: str) -> Found:
+def real(name: str) -> FoundTool:
     """Return a real program, or skip the test with its name and the reason."""
     found = provisioned(name)
     if isinstance(found, str):

@@ -10,7 +10,7 @@ import pytest
 
 from gangplan.errors import ToolError
 from gangplan.tools import kubeconform
-from gangplan.tools.find import Found
+from gangplan.tools.find import FoundTool
 from gangplan.tools.kubeconform import Kubeconform, SchemaProblem, schema_file
 from gangplan.tools.pins import KUBECONFORM
 from tests.tools.programs import fake
@@ -46,7 +46,7 @@ def config_map(name: str, body: str = "data: {ranks: '8'}") -> bytes:
 def faked(kind: str, folder: Path, **files: str) -> Kubeconform:
     """Return a wrapper around a fake."""
     path = fake(kind, "kubeconform", folder / "fake", **files)
-    return Kubeconform(Found(KUBECONFORM, path, "0.7.0", "PATH"))
+    return Kubeconform(FoundTool(KUBECONFORM, path, "0.7.0", "PATH"))
 
 
 def answer(*statuses: str) -> str:

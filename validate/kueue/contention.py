@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from gangplan.kueue.model import NEVER, Key, Preemption
+from gangplan.kueue.model import NEVER, Key, PreemptionRules
 from gangplan.kueue.units import exact
 from gangplan.model.amounts import say
 from gangplan.rules.contention import PREEMPTIBLE_WITHOUT_CHECKPOINT
@@ -112,7 +112,7 @@ def _outranked(above: str) -> Problem:
     )
 
 
-def _preemption(world: World, queue: str) -> Preemption:
+def _preemption(world: World, queue: str) -> PreemptionRules:
     return read(world).queues[queue].quotas.preemption
 
 

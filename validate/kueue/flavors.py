@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from gangplan.kueue.flavors import WORST, Mode, Suits, fits_quota, goes_on, is_preferred
-from gangplan.kueue.model import Group
-from gangplan.kueue.tree import Tree
+from gangplan.kueue.model import ResourceGroup
+from gangplan.kueue.tree import QuotaTree
 from gangplan.kueue.units import PODS, exact, shown
 from gangplan.validate.kueue.chosen import (
     FIT,
@@ -42,7 +42,7 @@ class Assigner:
 
     standing: Standing
     queue: Queue
-    tree: Tree
+    tree: QuotaTree
     kueue: tuple[int, int]
     start: Sequence[Mapping[str, int]] = ()
 
@@ -113,7 +113,7 @@ class Assigner:
         self,
         members: Sequence[tuple[int, Wanted]],
         requests: Amounts,
-        group: Group,
+        group: ResourceGroup,
         out: Assignment,
         found: Chosen,
         first: str,
@@ -158,7 +158,7 @@ class Assigner:
         known = self.start[at] if at < len(self.start) else {}
         return known[resource] + 1 if resource in known else 0
 
-    def _mismatch(self, name: str, members: Iterable[tuple[int, Wanted]], group: Group) -> str:
+    def _mismatch(self, name: str, members: Iterable[tuple[int, Wanted]], group: ResourceGroup) -> str:
         """Why the pods cannot go to a flavor; "" where they can."""
         if name not in self.standing.flavors:
             return f"flavor {name} not found"
@@ -185,7 +185,7 @@ class Assigner:
                 return f"flavor {name} doesn't match node affinity"
         return ""
 
-    def _topology_mismatch(self, name: str, one: Wanted, group: Group) -> str:
+    def _topology_mismatch(self, name: str, one: Wanted, group: ResourceGroup) -> str:
         has = bool(self.standing.flavors.topology_name(name))
         if one.topology is None or not one.topology.is_explicit:
             if self.queue.is_topology_only or not has:

@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from gangplan.kueue.model import NEVER, Fungibility, Group, Key, Member, Preemption, Queue, Setup
+from gangplan.kueue.model import (
+    NEVER,
+    ClusterQueue,
+    Fungibility,
+    Key,
+    Member,
+    PreemptionRules,
+    ResourceGroup,
+    Setup,
+)
 from gangplan.kueue.units import rounded
 from gangplan.validate.apiserver.forms import Body, amount
 from gangplan.validate.world import World
@@ -38,11 +47,11 @@ def version_of(world: World) -> tuple[int, int] | None:
     return int(major), int(minor)
 
 
-def apart(found: Iterable[Member]) -> tuple[tuple[Queue, ...], tuple[Member, ...]]:
+def apart(found: Iterable[Member]) -> tuple[tuple[ClusterQueue, ...], tuple[Member, ...]]:
     """The queues, and the cohorts."""
     both = list(found)
-    queues = tuple(one for one in both if isinstance(one, Queue))
-    return queues, tuple(one for one in both if not isinstance(one, Queue))
+    queues = tuple(one for one in both if isinstance(one, ClusterQueue))
+    return queues, tuple(one for one in both if not isinstance(one, ClusterQueue))
 
 
 def parents_of(found: Iterable[Member]) -> dict[str, str]:
@@ -81,10 +90,10 @@ def _member(body: Body) -> Member:
     return one if body["kind"] == "Cohort" else _queue(one, spec)
 
 
-def _queue(one: Member, spec: Body) -> Queue:
+def _queue(one: Member, spec: Body) -> ClusterQueue:
     preempt, rules = spec.get("preemption") or {}, spec.get("flavorFungibility") or {}
     while_borrowing = preempt.get("borrowWithinCohort") or {}
-    return Queue(
+    return ClusterQueue(
         one.name,
         one.parent,
         one.nominal,
@@ -92,11 +101,13 @@ def _queue(one: Member, spec: Body) -> Queue:
         one.lending,
         one.weight,
         tuple(
-            Group(tuple(group["coveredResources"]), tuple(flavor["name"] for flavor in group["flavors"]))
+            ResourceGroup(
+                tuple(group["coveredResources"]), tuple(flavor["name"] for flavor in group["flavors"])
+            )
             for group in spec.get("resourceGroups") or ()
         ),
         spec.get("queueingStrategy") == "StrictFIFO",
-        Preemption(
+        PreemptionRules(
             preempt.get("withinClusterQueue") or NEVER,
             preempt.get("reclaimWithinCohort") or NEVER,
             while_borrowing.get("policy") or NEVER,

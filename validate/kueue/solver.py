@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from gangplan.kueue.model import Key
-from gangplan.kueue.tree import Tree
+from gangplan.kueue.tree import QuotaTree
 from gangplan.kueue.units import counted, exact
 from gangplan.validate.apiserver.forms import Body
 from gangplan.validate.kueue import refusals
@@ -108,7 +108,7 @@ class Case:
     kueue: tuple[int, int]
     wanted: Sequence[Wanted]
 
-    def attempts(self, tree: Tree) -> list[Assignment]:
+    def attempts(self, tree: QuotaTree) -> list[Assignment]:
         """The attempts that Kueue makes: while flavors are left, it tries on with the next."""
         start: tuple[Mapping[str, int], ...] = ()
         seen = set()

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from gangplan.kueue import model as kueue
 from gangplan.kueue.hierarchy import in_circle, way_up
-from gangplan.kueue.tree import Tree
+from gangplan.kueue.tree import QuotaTree
 from gangplan.validate.apiserver.forms import Body
 from gangplan.validate.kueue.domains import Flavors
 from gangplan.validate.kueue.members import parents_of, setup_of
@@ -30,7 +30,7 @@ class Queue:
 
     name: str
     body: Body
-    quotas: kueue.Queue
+    quotas: kueue.ClusterQueue
     inactive: str
     is_topology_only: bool
     is_multikueue: bool
@@ -48,7 +48,7 @@ class Standing:
             place = body["metadata"].get("namespace") or "", body["metadata"]["name"]
             self._of.setdefault(body["kind"], {})[place] = body
         self.setup = setup_of(world)
-        self.idle = Tree(self.setup.queues, self.setup.cohorts)
+        self.idle = QuotaTree(self.setup.queues, self.setup.cohorts)
         self._cohorts = parents_of(self.setup.cohorts)
         self.flavors = Flavors(self.all("ResourceFlavor"), self.all("Topology"), world.nodes)
         self.overheads = {
@@ -82,7 +82,7 @@ class Standing:
         found = [self.find(kind, name) for kind, name in names]
         return [body, *(one for one in found if one is not None)]
 
-    def others_of(self, name: str) -> list[kueue.Queue]:
+    def others_of(self, name: str) -> list[kueue.ClusterQueue]:
         """The other queues of a queue's tree of cohorts."""
         tree, number = self.idle, self.idle.numbers[name]
         below = sorted(tree.queues_below(tree.root(number)))
@@ -97,7 +97,7 @@ class Standing:
             self._ranges[namespace] = Ranges(found)
         return self._ranges[namespace]
 
-    def _queue(self, body: Body, quotas: kueue.Queue) -> Queue:
+    def _queue(self, body: Body, quotas: kueue.ClusterQueue) -> Queue:
         spec = body.get("spec") or {}
         names = [flavor for group in quotas.groups for flavor in group.flavors]
         controllers = {

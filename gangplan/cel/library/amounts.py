@@ -30,7 +30,7 @@ _FORMAT_WRONG = "quantities must match the regular expression '^([+-]?[0-9.]+)([
 _SUFFIX_WRONG = "unable to parse quantity's suffix"
 
 
-class Quantity(Opaque):
+class QuantityValue(Opaque):
     """`unscaled` × 10^`exponent`; `decimal` once Go keeps it as an arbitrary-precision decimal."""
 
     __slots__ = ("decimal", "exponent", "unscaled")
@@ -41,7 +41,7 @@ class Quantity(Opaque):
         self.exponent = exponent
         self.decimal = decimal
 
-    def compare(self, other: Quantity) -> int:
+    def compare(self, other: QuantityValue) -> int:
         """-1, 0 or 1.
 
         Go turns the left one into a decimal when the right one is, and that stays: `isInteger` is false then.
@@ -51,9 +51,9 @@ class Quantity(Opaque):
 
     def same(self, other: Opaque) -> bool:
         """Equal amounts; unlike `compare`, Go compares copies here."""
-        return isinstance(other, Quantity) and self._compare(other) == 0
+        return isinstance(other, QuantityValue) and self._compare(other) == 0
 
-    def _compare(self, other: Quantity) -> int:
+    def _compare(self, other: QuantityValue) -> int:
         if not self.unscaled or not other.unscaled or (self.unscaled > 0) != (other.unscaled > 0):
             return (self.unscaled > other.unscaled) - (self.unscaled < other.unscaled)
         apart = self._digits() - other._digits()
@@ -83,7 +83,7 @@ class Quantity(Opaque):
             base = float("inf") if self.unscaled > 0 else float("-inf")
         return base * _power_of_ten(self.exponent) if self.exponent else base
 
-    def plus(self, other: Quantity) -> Quantity:
+    def plus(self, other: QuantityValue) -> QuantityValue:
         """The sum, as a decimal once it leaves int64."""
         if not self.decimal and not other.decimal:
             total = _add_int64(self, other)
@@ -91,20 +91,20 @@ class Quantity(Opaque):
                 return total
         lowest = min(self.exponent, other.exponent)
         left = self.unscaled * _power(self.exponent - lowest)
-        return Quantity(left + other.unscaled * _power(other.exponent - lowest), lowest, decimal=True)
+        return QuantityValue(left + other.unscaled * _power(other.exponent - lowest), lowest, decimal=True)
 
-    def negated(self) -> Quantity:
+    def negated(self) -> QuantityValue:
         """The opposite; Go's int64 wraps around at its lowest."""
         value = -self.unscaled
-        return Quantity(value if self.decimal else _wrapped(value), self.exponent, self.decimal)
+        return QuantityValue(value if self.decimal else _wrapped(value), self.exponent, self.decimal)
 
-    def minus(self, other: Quantity) -> Quantity:
+    def minus(self, other: QuantityValue) -> QuantityValue:
         """The difference."""
         if not self.decimal and not other.decimal:
             total = _add_int64(self, other.negated())
             if total is not None:
                 return total
-        return self.plus(Quantity(-other.unscaled, other.exponent, decimal=True))
+        return self.plus(QuantityValue(-other.unscaled, other.exponent, decimal=True))
 
     def __repr__(self) -> str:
         return f"Quantity({self.unscaled}e{self.exponent}{', decimal' if self.decimal else ''})"
@@ -131,18 +131,18 @@ def _times_power(value: int, exponent: int) -> int | None:
     return None if exponent > _MOST_DIGITS else _in_int64(value * 10**exponent)
 
 
-def _add_int64(left: Quantity, right: Quantity) -> Quantity | None:
+def _add_int64(left: QuantityValue, right: QuantityValue) -> QuantityValue | None:
     if not right.unscaled:
-        return Quantity(left.unscaled, left.exponent)
+        return QuantityValue(left.unscaled, left.exponent)
     if not left.unscaled:
-        return Quantity(right.unscaled, right.exponent)
+        return QuantityValue(right.unscaled, right.exponent)
     lowest = min(left.exponent, right.exponent)
     one = _times_power(left.unscaled, left.exponent - lowest)
     other = _times_power(right.unscaled, right.exponent - lowest)
     if one is None or other is None:
         return None
     total = _in_int64(one + other)
-    return None if total is None else Quantity(total, lowest)
+    return None if total is None else QuantityValue(total, lowest)
 
 
 def _power_of_ten(exponent: int) -> float:
@@ -160,14 +160,14 @@ def _power_of_ten(exponent: int) -> float:
 # Reading
 
 
-def parse(text: str) -> Quantity:
+def parse(text: str) -> QuantityValue:
     """`quantity(text)`. Raises `EvalError`."""
-    return Quantity(*_parts(text))
+    return QuantityValue(*_parts(text))
 
 
 @lru_cache(maxsize=1024)
 def _parts(text: str) -> tuple[int, int, bool]:
-    """The parts of a `Quantity`, which itself may change."""
+    """The parts of a `QuantityValue`, which itself may change."""
     if not text:
         raise EvalError(_FORMAT_WRONG)
     if len(text) > _LONG:
@@ -223,7 +223,7 @@ def _meaning(suffix: str) -> tuple[bool, int]:
     return False, (power + 2**31) % 2**32 - 2**31
 
 
-def _small(positive: bool, whole: str, fraction: str, binary: bool, exponent: int) -> Quantity | None:
+def _small(positive: bool, whole: str, fraction: str, binary: bool, exponent: int) -> QuantityValue | None:
     """The amount where Go reads it straight into an int64."""
     factor = 1
     if binary:
@@ -240,10 +240,10 @@ def _small(positive: bool, whole: str, fraction: str, binary: bool, exponent: in
     value = _in_int64(int(whole + fraction) * factor)
     if value is None:
         return None
-    return Quantity(value if positive else -value, exponent)
+    return QuantityValue(value if positive else -value, exponent)
 
 
-def _large(value: str, binary: bool, exponent: int) -> Quantity:
+def _large(value: str, binary: bool, exponent: int) -> QuantityValue:
     """The amount as a decimal, rounded away from zero to billionths."""
     whole, _, fraction = value.lstrip("+-").partition(".")
     if not whole and not fraction:
@@ -265,4 +265,4 @@ def _large(value: str, binary: bool, exponent: int) -> Quantity:
         power = _NANO
         if binary and unscaled > INT_MAX * 10**9:
             unscaled, power = INT_MAX, 0
-    return Quantity(-unscaled if negative else unscaled, power, decimal=True)
+    return QuantityValue(-unscaled if negative else unscaled, power, decimal=True)

@@ -15,7 +15,7 @@ Function = Callable[..., Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Overload:
+class Implementation:
     """One overload. A `guarded` one checks its arguments' types at run time before `call` sees them."""
 
     id: str
@@ -82,6 +82,6 @@ STRINGS = types.list_of(types.STRING)
 S, I, U, D, B = types.STRING, types.INT, types.UINT, types.DOUBLE, types.BOOL  # noqa: E741
 
 
-def member(id: str, function: str, arguments: tuple[Type, ...], call: Function) -> Overload:
+def member(id: str, function: str, arguments: tuple[Type, ...], call: Function) -> Implementation:
     """A guarded overload."""
-    return Overload(id, function, arguments, call)
+    return Implementation(id, function, arguments, call)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from gangplan.cel.errors import EvalError
-from gangplan.cel.library.base import MAP, Overload
+from gangplan.cel.library.base import MAP, Implementation
 from gangplan.cel.operators import find, show
 from gangplan.cel.types import Parameter
 
@@ -27,6 +27,8 @@ def insert_all(container: Map, update: Map) -> Map:
 
 
 TABLE = (
-    Overload("@mapInsert_map_map", "cel.@mapInsert", (MAP, MAP), insert_all),
-    Overload("@mapInsert_map_key_value", "cel.@mapInsert", (MAP, Parameter("K"), Parameter("V")), insert),
+    Implementation("@mapInsert_map_map", "cel.@mapInsert", (MAP, MAP), insert_all),
+    Implementation(
+        "@mapInsert_map_key_value", "cel.@mapInsert", (MAP, Parameter("K"), Parameter("V")), insert
+    ),
 )

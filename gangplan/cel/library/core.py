@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 
 from gangplan.cel import arithmetic, operators, types
-from gangplan.cel.library.base import Overload
+from gangplan.cel.library.base import Implementation
 from gangplan.cel.types import Type
 
 
@@ -55,24 +55,28 @@ _ORDER = (
 _DYN: tuple[Type, Type] = (types.DYN, types.DYN)
 
 
-def _operators() -> Iterator[Overload]:
+def _operators() -> Iterator[Implementation]:
     for function, (call, name) in _BINARY.items():
         endings = (*_ARITHMETIC, *(_ORDER if name.startswith(("less", "greater")) else _SUMS.get(name, ())))
         for ending in endings:
-            yield Overload(f"{name}_{ending}", function, _DYN, call, guarded=False)
+            yield Implementation(f"{name}_{ending}", function, _DYN, call, guarded=False)
     for container in ("list", "map"):
-        yield Overload(f"in_{container}", "@in", _DYN, operators.contains, guarded=False)
+        yield Implementation(f"in_{container}", "@in", _DYN, operators.contains, guarded=False)
     for kind in ("bytes", "list", "map", "string"):
         for id in (f"size_{kind}", f"{kind}_size"):
-            yield Overload(id, "size", (types.DYN,), size, guarded=False)
+            yield Implementation(id, "size", (types.DYN,), size, guarded=False)
     for id in ("negate_double", "negate_int64"):
-        yield Overload(id, "-_", (types.DYN,), arithmetic.negate, guarded=False)
+        yield Implementation(id, "-_", (types.DYN,), arithmetic.negate, guarded=False)
 
 
 TABLE = (
     *_operators(),
-    Overload("equals", "_==_", _DYN, operators.equal, guarded=False),
-    Overload("not_equals", "_!=_", _DYN, lambda one, other: not operators.equal(one, other), guarded=False),
-    Overload("logical_not", "!_", (types.DYN,), arithmetic.logical_not, guarded=False),
-    Overload("not_strictly_false", "@not_strictly_false", (types.DYN,), not_strictly_false, guarded=False),
+    Implementation("equals", "_==_", _DYN, operators.equal, guarded=False),
+    Implementation(
+        "not_equals", "_!=_", _DYN, lambda one, other: not operators.equal(one, other), guarded=False
+    ),
+    Implementation("logical_not", "!_", (types.DYN,), arithmetic.logical_not, guarded=False),
+    Implementation(
+        "not_strictly_false", "@not_strictly_false", (types.DYN,), not_strictly_false, guarded=False
+    ),
 )

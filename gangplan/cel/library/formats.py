@@ -12,7 +12,7 @@ from functools import partial
 
 from gangplan.cel import types
 from gangplan.cel.clock import is_date
-from gangplan.cel.library.base import Overload, S
+from gangplan.cel.library.base import Implementation, S
 from gangplan.cel.library.url import problem_of
 from gangplan.cel.values import NONE, NamedFormat, Optional
 
@@ -174,7 +174,10 @@ def _constant(form: NamedFormat) -> Callable[[], NamedFormat]:
 
 
 TABLE = (
-    *(Overload(f"format.{name}", f"format.{name}", (), _constant(form)) for name, form in NAMED.items()),
-    Overload("format-named", "format.named", (S,), named),
-    Overload("format-validate", "validate", (types.NAMED_FORMAT, S), validate),
+    *(
+        Implementation(f"format.{name}", f"format.{name}", (), _constant(form))
+        for name, form in NAMED.items()
+    ),
+    Implementation("format-named", "format.named", (S,), named),
+    Implementation("format-validate", "validate", (types.NAMED_FORMAT, S), validate),
 )

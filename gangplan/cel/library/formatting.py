@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from gangplan.cel import types
 from gangplan.cel.clock import write_duration, write_timestamp
 from gangplan.cel.errors import EvalError
-from gangplan.cel.library.base import Overload, S
+from gangplan.cel.library.base import Implementation, S
 from gangplan.cel.numbers import go_quote, go_quote_bytes, shortest
 from gangplan.cel.values import Duration, Timestamp, TypeValue, Uint, kind
 
@@ -236,4 +236,4 @@ def _member(value: object) -> str:
     return _string(value)
 
 
-TABLE = (Overload("string_format", "format", (S, types.list_of(types.DYN)), format_text),)
+TABLE = (Implementation("string_format", "format", (S, types.list_of(types.DYN)), format_text),)

@@ -12,7 +12,7 @@ from typing import Any
 from gangplan.cel import types
 from gangplan.cel.arithmetic import add, check_length
 from gangplan.cel.errors import EvalError
-from gangplan.cel.library.base import LIST, I, Overload, T
+from gangplan.cel.library.base import LIST, I, Implementation, T
 from gangplan.cel.operators import COMPARABLE, NO_OVERLOAD, compare, lacks, same
 from gangplan.cel.types import Type
 from gangplan.cel.values import NONE, Duration, Optional, Uint, kind
@@ -201,14 +201,14 @@ def last(elements: List) -> Optional:
     return Optional(True, elements[-1]) if elements else NONE
 
 
-def _per_type() -> Iterator[Overload]:
+def _per_type() -> Iterator[Implementation]:
     for name, element in _COMPARABLE.items():
         listed = (types.list_of(element),)
-        yield Overload(f"list_{name}_is_sorted_bool", "isSorted", listed, is_sorted)
-        yield Overload(f"list_{name}_max_{name}", "max", listed, _extreme("max", -1))
-        yield Overload(f"list_{name}_min_{name}", "min", listed, _extreme("min", 1))
-        yield Overload(f"list_{element}_sort", "sort", listed, _sort, guarded=False)
-        yield Overload(
+        yield Implementation(f"list_{name}_is_sorted_bool", "isSorted", listed, is_sorted)
+        yield Implementation(f"list_{name}_max_{name}", "max", listed, _extreme("max", -1))
+        yield Implementation(f"list_{name}_min_{name}", "min", listed, _extreme("min", 1))
+        yield Implementation(f"list_{element}_sort", "sort", listed, _sort, guarded=False)
+        yield Implementation(
             f"list_{element}_sortByAssociatedKeys",
             "@sortByAssociatedKeys",
             (LIST, types.list_of(element)),
@@ -216,20 +216,22 @@ def _per_type() -> Iterator[Overload]:
             guarded=False,
         )
     for name, zero in _ZEROS.items():
-        yield Overload(f"list_{name}_sum_{name}", "sum", (types.list_of(_COMPARABLE[name]),), _sum(zero))
+        yield Implementation(
+            f"list_{name}_sum_{name}", "sum", (types.list_of(_COMPARABLE[name]),), _sum(zero)
+        )
 
 
 TABLE = (
     *_per_type(),
-    Overload("list_a_index_of_int", "indexOf", (LIST, T), index_of),
-    Overload("list_a_last_index_of_int", "lastIndexOf", (LIST, T), last_index_of),
-    Overload("list_includes_dyn_dyn", "includes", (types.DYN, types.DYN), includes),
-    Overload("list_slice", "slice", (LIST, I, I), slice_of),
-    Overload("list_flatten", "flatten", (types.list_of(LIST),), _flatten, guarded=False),
-    Overload("list_flatten_int", "flatten", (types.list_of(types.DYN), I), _flatten, guarded=False),
-    Overload("list_distinct", "distinct", (LIST,), distinct),
-    Overload("lists_range", "lists.range", (I,), ascending),
-    Overload("list_reverse", "reverse", (LIST,), reverse),
-    Overload("list_first", "first", (LIST,), first),
-    Overload("list_last", "last", (LIST,), last),
+    Implementation("list_a_index_of_int", "indexOf", (LIST, T), index_of),
+    Implementation("list_a_last_index_of_int", "lastIndexOf", (LIST, T), last_index_of),
+    Implementation("list_includes_dyn_dyn", "includes", (types.DYN, types.DYN), includes),
+    Implementation("list_slice", "slice", (LIST, I, I), slice_of),
+    Implementation("list_flatten", "flatten", (types.list_of(LIST),), _flatten, guarded=False),
+    Implementation("list_flatten_int", "flatten", (types.list_of(types.DYN), I), _flatten, guarded=False),
+    Implementation("list_distinct", "distinct", (LIST,), distinct),
+    Implementation("lists_range", "lists.range", (I,), ascending),
+    Implementation("list_reverse", "reverse", (LIST,), reverse),
+    Implementation("list_first", "first", (LIST,), first),
+    Implementation("list_last", "last", (LIST,), last),
 )

@@ -9,10 +9,10 @@ from ipaddress import IPv4Address, IPv6Address
 from gangplan.cel import types
 from gangplan.cel.errors import EvalError
 from gangplan.cel.library.addresses import AddressError, is_mapped, read_address, write_address
-from gangplan.cel.library.base import Overload, S
+from gangplan.cel.library.base import Implementation, S
 from gangplan.cel.numbers import go_quote
 from gangplan.cel.operators import NO_OVERLOAD
-from gangplan.cel.values import Address, Network
+from gangplan.cel.values import Address, CidrValue
 
 # The longest prefix of each family.
 _BITS = {4: 32, 6: 128}
@@ -36,7 +36,7 @@ def parse_ip(text: str) -> Address:
 
 
 @lru_cache(maxsize=1024)
-def parse_cidr(text: str) -> Network:
+def parse_cidr(text: str) -> CidrValue:
     """`cidr(text)`; bits beyond the prefix stay. Raises `EvalError`."""
     wrong = "network address parse error during conversion from string: "
     try:
@@ -47,7 +47,7 @@ def parse_cidr(text: str) -> Network:
         raise EvalError(f"{wrong}{wrong}netip.ParsePrefix({go_quote(text)}): {problem}") from problem
     if is_mapped(address):
         raise EvalError(f"{wrong}IPv4-mapped IPv6 address {go_quote(text)} is not allowed")
-    return Network(address, length)
+    return CidrValue(address, length)
 
 
 def _prefix(text: str) -> tuple[IPv4Address | IPv6Address, int]:
@@ -123,7 +123,7 @@ def is_global_unicast(address: Address) -> bool:
     )
 
 
-def contains_ip(network: Network, address: Address) -> bool:
+def contains_ip(network: CidrValue, address: Address) -> bool:
     """`cidr.containsIP(ip)`."""
     if network.ip.version != address.ip.version:
         return False
@@ -131,7 +131,7 @@ def contains_ip(network: Network, address: Address) -> bool:
     return int(network.ip) >> shift == int(address.ip) >> shift
 
 
-def contains_ip_text(network: Network, text: str) -> bool:
+def contains_ip_text(network: CidrValue, text: str) -> bool:
     """`cidr.containsIP(text)`; the API server hides what is wrong with the text."""
     try:
         address = parse_ip(text)
@@ -140,48 +140,48 @@ def contains_ip_text(network: Network, text: str) -> bool:
     return contains_ip(network, address)
 
 
-def contains_cidr(network: Network, other: Network) -> bool:
+def contains_cidr(network: CidrValue, other: CidrValue) -> bool:
     """`cidr.containsCIDR(cidr)`."""
     if network.prefix > other.prefix:
         return False
     return contains_ip(network, Address(other.ip))
 
 
-def masked(network: Network) -> Network:
+def masked(network: CidrValue) -> CidrValue:
     """`cidr.masked()`: without the bits beyond the prefix."""
     beyond = _BITS[network.ip.version] - network.prefix
-    return Network(type(network.ip)(int(network.ip) >> beyond << beyond), network.prefix)
+    return CidrValue(type(network.ip)(int(network.ip) >> beyond << beyond), network.prefix)
 
 
-def _write_cidr(network: Network) -> str:
+def _write_cidr(network: CidrValue) -> str:
     return f"{write_address(network.ip)}/{network.prefix}"
 
 
 _IP, _CIDR = types.IP, types.CIDR
 TABLE = (
-    Overload("string_to_ip", "ip", (S,), parse_ip),
-    Overload("cidr_ip", "ip", (_CIDR,), lambda network: Address(network.ip)),
-    Overload("ip_family", "family", (_IP,), lambda address: address.ip.version),
-    Overload("ip_is_canonical", "ip.isCanonical", (S,), is_canonical),
-    Overload("is_ip", "isIP", (S,), is_ip),
-    Overload("ip_is_unspecified", "isUnspecified", (_IP,), is_unspecified),
-    Overload("ip_is_loopback", "isLoopback", (_IP,), is_loopback),
-    Overload("ip_is_link_local_multicast", "isLinkLocalMulticast", (_IP,), is_link_local_multicast),
-    Overload("ip_is_link_local_unicast", "isLinkLocalUnicast", (_IP,), is_link_local_unicast),
-    Overload("ip_is_global_unicast", "isGlobalUnicast", (_IP,), is_global_unicast),
-    Overload("ip_to_string", "string", (_IP,), lambda address: write_address(address.ip)),
-    Overload("string_to_cidr", "cidr", (S,), parse_cidr),
-    Overload("is_cidr", "isCIDR", (S,), is_cidr),
-    Overload("cidr_contains_ip_string", "containsIP", (_CIDR, S), contains_ip_text),
-    Overload("cidr_contains_ip_ip", "containsIP", (_CIDR, _IP), contains_ip),
-    Overload(
+    Implementation("string_to_ip", "ip", (S,), parse_ip),
+    Implementation("cidr_ip", "ip", (_CIDR,), lambda network: Address(network.ip)),
+    Implementation("ip_family", "family", (_IP,), lambda address: address.ip.version),
+    Implementation("ip_is_canonical", "ip.isCanonical", (S,), is_canonical),
+    Implementation("is_ip", "isIP", (S,), is_ip),
+    Implementation("ip_is_unspecified", "isUnspecified", (_IP,), is_unspecified),
+    Implementation("ip_is_loopback", "isLoopback", (_IP,), is_loopback),
+    Implementation("ip_is_link_local_multicast", "isLinkLocalMulticast", (_IP,), is_link_local_multicast),
+    Implementation("ip_is_link_local_unicast", "isLinkLocalUnicast", (_IP,), is_link_local_unicast),
+    Implementation("ip_is_global_unicast", "isGlobalUnicast", (_IP,), is_global_unicast),
+    Implementation("ip_to_string", "string", (_IP,), lambda address: write_address(address.ip)),
+    Implementation("string_to_cidr", "cidr", (S,), parse_cidr),
+    Implementation("is_cidr", "isCIDR", (S,), is_cidr),
+    Implementation("cidr_contains_ip_string", "containsIP", (_CIDR, S), contains_ip_text),
+    Implementation("cidr_contains_ip_ip", "containsIP", (_CIDR, _IP), contains_ip),
+    Implementation(
         "cidr_contains_cidr_string",
         "containsCIDR",
         (_CIDR, S),
         lambda network, text: contains_cidr(network, parse_cidr(text)),
     ),
-    Overload("cidr_contains_cidr", "containsCIDR", (_CIDR, _CIDR), contains_cidr),
-    Overload("cidr_prefix_length", "prefixLength", (_CIDR,), lambda network: network.prefix),
-    Overload("cidr_masked", "masked", (_CIDR,), masked),
-    Overload("cidr_to_string", "string", (_CIDR,), _write_cidr),
+    Implementation("cidr_contains_cidr", "containsCIDR", (_CIDR, _CIDR), contains_cidr),
+    Implementation("cidr_prefix_length", "prefixLength", (_CIDR,), lambda network: network.prefix),
+    Implementation("cidr_masked", "masked", (_CIDR,), masked),
+    Implementation("cidr_to_string", "string", (_CIDR,), _write_cidr),
 )

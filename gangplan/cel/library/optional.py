@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from gangplan.cel import types
 from gangplan.cel.errors import EvalError
-from gangplan.cel.library.base import OPTIONAL, Overload, T
+from gangplan.cel.library.base import OPTIONAL, Implementation, T
 from gangplan.cel.operators import show
 from gangplan.cel.values import NONE, Duration, Opaque, Optional, Timestamp, TypeValue
 
@@ -63,11 +63,11 @@ def unwrap(optionals: list[object]) -> list[object]:
 
 _OPTIONALS = types.list_of(OPTIONAL)
 TABLE = (
-    Overload("optional_none", "optional.none", (), none),
-    Overload("optional_of", "optional.of", (T,), of),
-    Overload("optional_ofNonZeroValue", "optional.ofNonZeroValue", (T,), of_non_zero),
-    Overload("optional_hasValue", "hasValue", (OPTIONAL,), has_value),
-    Overload("optional_value", "value", (OPTIONAL,), value_of),
-    Overload("optional_unwrap", "optional.unwrap", (_OPTIONALS,), unwrap),
-    Overload("optional_unwrapOpt", "unwrapOpt", (_OPTIONALS,), unwrap),
+    Implementation("optional_none", "optional.none", (), none),
+    Implementation("optional_of", "optional.of", (T,), of),
+    Implementation("optional_ofNonZeroValue", "optional.ofNonZeroValue", (T,), of_non_zero),
+    Implementation("optional_hasValue", "hasValue", (OPTIONAL,), has_value),
+    Implementation("optional_value", "value", (OPTIONAL,), value_of),
+    Implementation("optional_unwrap", "optional.unwrap", (_OPTIONALS,), unwrap),
+    Implementation("optional_unwrapOpt", "unwrapOpt", (_OPTIONALS,), unwrap),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NoReturn
 
 from gangplan.cel.errors import EvalError, UnknownError
-from gangplan.cel.library.base import I, Overload, S
+from gangplan.cel.library.base import I, Implementation, S
 from gangplan.cel.operators import NO_OVERLOAD, lacks
 from gangplan.re2 import PatternError, Search, UnknownScriptError
 from gangplan.re2 import compiled as go_compiled
@@ -72,9 +72,9 @@ def _illegal(pattern: str) -> Search:
 
 
 TABLE = (
-    Overload("matches", "matches", (S, S), matches, guarded=False),
-    Overload("matches_string", "matches", (S, S), matches, guarded=False),
-    Overload("string_find_string", "find", (S, S), find),
-    Overload("string_find_all_string", "findAll", (S, S), find_all),
-    Overload("string_find_all_string_int", "findAll", (S, S, I), find_all),
+    Implementation("matches", "matches", (S, S), matches, guarded=False),
+    Implementation("matches_string", "matches", (S, S), matches, guarded=False),
+    Implementation("string_find_string", "find", (S, S), find),
+    Implementation("string_find_all_string", "findAll", (S, S), find_all),
+    Implementation("string_find_all_string_int", "findAll", (S, S, I), find_all),
 )

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from gangplan.cel import types
 from gangplan.cel.errors import EvalError
-from gangplan.cel.library.base import B, Overload, S
+from gangplan.cel.library.base import B, Implementation, S
 from gangplan.cel.numbers import INT_MAX, UINT_MAX, go_quote
 from gangplan.cel.types import Type
 from gangplan.cel.values import Opaque
@@ -19,14 +19,14 @@ _SHORT = "short version cannot contain PreRelease/Build meta data"
 
 
 @dataclass(frozen=True, slots=True)
-class Version(Opaque):
+class SemverValue(Opaque):
     """A version; identifiers of a pre-release are numbers where they look like it. Builds don't count."""
 
     cel_type: ClassVar[Type] = types.SEMVER
     numbers: tuple[int, int, int]
     pre: tuple[int | str, ...]
 
-    def compare(self, other: Version) -> int:
+    def compare(self, other: SemverValue) -> int:
         """-1, 0 or 1 by the precedence of semver.org."""
         if self.numbers != other.numbers:
             return 1 if self.numbers > other.numbers else -1
@@ -37,7 +37,7 @@ class Version(Opaque):
 
     def same(self, other: Opaque) -> bool:
         """Equal precedence."""
-        return isinstance(other, Version) and self.compare(other) == 0
+        return isinstance(other, SemverValue) and self.compare(other) == 0
 
 
 def _rank(identifier: int | str) -> tuple[int, int, bytes]:
@@ -46,7 +46,7 @@ def _rank(identifier: int | str) -> tuple[int, int, bytes]:
     return 1, 0, identifier.encode()
 
 
-def parse(text: str) -> Version:
+def parse(text: str) -> SemverValue:
     """`semver(text)`. Raises `EvalError`."""
     if not text:
         raise EvalError("Version string empty")
@@ -63,7 +63,7 @@ def parse(text: str) -> Version:
             raise EvalError("Build meta data is empty")
         if not set(part) <= _LETTERS:
             raise EvalError(f"Invalid character(s) found in build meta data {go_quote(part)}")
-    return Version(numbers, pre)
+    return SemverValue(numbers, pre)
 
 
 def _number(text: str, name: str) -> int:
@@ -94,7 +94,7 @@ def _identifier(text: str) -> int | str:
     return text
 
 
-def parse_normalized(text: str, normalize: bool) -> Version:
+def parse_normalized(text: str, normalize: bool) -> SemverValue:
     """`semver(text, normalize)`: without a leading v and leading zeros, missing parts are 0."""
     if not normalize:
         return parse(text)
@@ -127,14 +127,16 @@ def is_semver(text: str, normalize: bool = False) -> bool:
 
 _V = types.SEMVER
 TABLE = (
-    Overload("string_to_semver", "semver", (S,), parse),
-    Overload("string_bool_to_semver", "semver", (S, B), parse_normalized),
-    Overload("is_semver_string", "isSemver", (S,), is_semver),
-    Overload("is_semver_string_bool", "isSemver", (S, B), is_semver),
-    Overload("semver_is_greater_than", "isGreaterThan", (_V, _V), lambda one, other: one.compare(other) > 0),
-    Overload("semver_is_less_than", "isLessThan", (_V, _V), lambda one, other: one.compare(other) < 0),
-    Overload("semver_compare_to", "compareTo", (_V, _V), Version.compare),
-    Overload("semver_major", "major", (_V,), lambda version: _signed(version.numbers[0])),
-    Overload("semver_minor", "minor", (_V,), lambda version: _signed(version.numbers[1])),
-    Overload("semver_patch", "patch", (_V,), lambda version: _signed(version.numbers[2])),
+    Implementation("string_to_semver", "semver", (S,), parse),
+    Implementation("string_bool_to_semver", "semver", (S, B), parse_normalized),
+    Implementation("is_semver_string", "isSemver", (S,), is_semver),
+    Implementation("is_semver_string_bool", "isSemver", (S, B), is_semver),
+    Implementation(
+        "semver_is_greater_than", "isGreaterThan", (_V, _V), lambda one, other: one.compare(other) > 0
+    ),
+    Implementation("semver_is_less_than", "isLessThan", (_V, _V), lambda one, other: one.compare(other) < 0),
+    Implementation("semver_compare_to", "compareTo", (_V, _V), SemverValue.compare),
+    Implementation("semver_major", "major", (_V,), lambda version: _signed(version.numbers[0])),
+    Implementation("semver_minor", "minor", (_V,), lambda version: _signed(version.numbers[1])),
+    Implementation("semver_patch", "patch", (_V,), lambda version: _signed(version.numbers[2])),
 )

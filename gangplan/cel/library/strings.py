@@ -6,7 +6,7 @@ Positions count code points. Source: cel-go v0.26 `ext/strings.go`, `common/type
 from __future__ import annotations
 
 from gangplan.cel.errors import EvalError
-from gangplan.cel.library.base import STRINGS, I, Overload, S
+from gangplan.cel.library.base import STRINGS, I, Implementation, S
 from gangplan.cel.operators import NO_OVERLOAD, show
 
 _UPPER = {ord(letter): letter.upper() for letter in "abcdefghijklmnopqrstuvwxyz"}
@@ -140,24 +140,24 @@ def quote(text: str) -> str:
 
 
 TABLE = (
-    Overload("starts_with_string", "startsWith", (S, S), starts_with, guarded=False),
-    Overload("ends_with_string", "endsWith", (S, S), ends_with, guarded=False),
-    Overload("contains_string", "contains", (S, S), contains, guarded=False),
-    Overload("string_char_at_int", "charAt", (S, I), char_at),
-    Overload("string_index_of_string", "indexOf", (S, S), index_of),
-    Overload("string_index_of_string_int", "indexOf", (S, S, I), index_of),
-    Overload("string_last_index_of_string", "lastIndexOf", (S, S), last_index_of),
-    Overload("string_last_index_of_string_int", "lastIndexOf", (S, S, I), last_index_from),
-    Overload("list_join", "join", (STRINGS,), join),
-    Overload("list_join_string", "join", (STRINGS, S), join),
-    Overload("string_lower_ascii", "lowerAscii", (S,), lower_ascii),
-    Overload("string_upper_ascii", "upperAscii", (S,), upper_ascii),
-    Overload("string_replace_string_string", "replace", (S, S, S), replace),
-    Overload("string_replace_string_string_int", "replace", (S, S, S, I), replace),
-    Overload("string_split_string", "split", (S, S), split),
-    Overload("string_split_string_int", "split", (S, S, I), split),
-    Overload("string_substring_int", "substring", (S, I), substring),
-    Overload("string_substring_int_int", "substring", (S, I, I), substring_range),
-    Overload("string_trim", "trim", (S,), trim),
-    Overload("strings_quote", "strings.quote", (S,), quote),
+    Implementation("starts_with_string", "startsWith", (S, S), starts_with, guarded=False),
+    Implementation("ends_with_string", "endsWith", (S, S), ends_with, guarded=False),
+    Implementation("contains_string", "contains", (S, S), contains, guarded=False),
+    Implementation("string_char_at_int", "charAt", (S, I), char_at),
+    Implementation("string_index_of_string", "indexOf", (S, S), index_of),
+    Implementation("string_index_of_string_int", "indexOf", (S, S, I), index_of),
+    Implementation("string_last_index_of_string", "lastIndexOf", (S, S), last_index_of),
+    Implementation("string_last_index_of_string_int", "lastIndexOf", (S, S, I), last_index_from),
+    Implementation("list_join", "join", (STRINGS,), join),
+    Implementation("list_join_string", "join", (STRINGS, S), join),
+    Implementation("string_lower_ascii", "lowerAscii", (S,), lower_ascii),
+    Implementation("string_upper_ascii", "upperAscii", (S,), upper_ascii),
+    Implementation("string_replace_string_string", "replace", (S, S, S), replace),
+    Implementation("string_replace_string_string_int", "replace", (S, S, S, I), replace),
+    Implementation("string_split_string", "split", (S, S), split),
+    Implementation("string_split_string_int", "split", (S, S, I), split),
+    Implementation("string_substring_int", "substring", (S, I), substring),
+    Implementation("string_substring_int_int", "substring", (S, I, I), substring_range),
+    Implementation("string_trim", "trim", (S,), trim),
+    Implementation("strings_quote", "strings.quote", (S,), quote),
 )

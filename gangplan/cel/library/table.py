@@ -19,7 +19,7 @@ from gangplan.cel.library import (
     times,
     url,
 )
-from gangplan.cel.library.base import Overload
+from gangplan.cel.library.base import Implementation
 
 _MODULES = (
     comprehensions,
@@ -40,15 +40,17 @@ _MODULES = (
 )
 
 # By overload id.
-OVERLOADS: dict[str, Overload] = {overload.id: overload for module in _MODULES for overload in module.TABLE}
+OVERLOADS: dict[str, Implementation] = {
+    overload.id: overload for module in _MODULES for overload in module.TABLE
+}
 
 
-def _by_function() -> dict[str, tuple[Overload, ...]]:
-    found: dict[str, list[Overload]] = {}
+def _by_function() -> dict[str, tuple[Implementation, ...]]:
+    found: dict[str, list[Implementation]] = {}
     for overload in OVERLOADS.values():
         found.setdefault(overload.function, []).append(overload)
     return {function: tuple(listed) for function, listed in found.items()}
 
 
 # By function name, in the order in which they are tried.
-FUNCTIONS: dict[str, tuple[Overload, ...]] = _by_function()
+FUNCTIONS: dict[str, tuple[Implementation, ...]] = _by_function()

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 from gangplan.cel import types
 from gangplan.cel.clock import Civil, civil_in, hours_of, minutes_of, seconds_of
-from gangplan.cel.library.base import Overload, S
+from gangplan.cel.library.base import Implementation, S
 from gangplan.cel.values import Duration, Timestamp
 
 _PARTS: dict[str, tuple[str, Callable[[Civil], int]]] = {
@@ -40,21 +40,27 @@ def milliseconds_of_duration(duration: Duration) -> int:
     return int(abs(duration.nanoseconds) // 10**6) * (-1 if duration.nanoseconds < 0 else 1)
 
 
-def _timestamps() -> Iterator[Overload]:
+def _timestamps() -> Iterator[Implementation]:
     for function, (name, part) in _PARTS.items():
         zoned = "timestamp_to_seconds_tz" if name == "seconds" else f"timestamp_to_{name}_with_tz"
-        yield Overload(f"timestamp_to_{name}", function, (types.TIMESTAMP,), _part(part))
-        yield Overload(zoned, function, (types.TIMESTAMP, S), _part(part))
+        yield Implementation(f"timestamp_to_{name}", function, (types.TIMESTAMP,), _part(part))
+        yield Implementation(zoned, function, (types.TIMESTAMP, S), _part(part))
 
 
 _TIMESTAMP, _DURATION = (types.TIMESTAMP,), (types.DURATION,)
 _MILLISECONDS = "getMilliseconds"
 TABLE = (
     *_timestamps(),
-    Overload("timestamp_to_milliseconds", _MILLISECONDS, _TIMESTAMP, milliseconds_of_timestamp),
-    Overload("timestamp_to_milliseconds_with_tz", _MILLISECONDS, (*_TIMESTAMP, S), milliseconds_of_timestamp),
-    Overload("duration_to_hours", "getHours", _DURATION, lambda duration: int(hours_of(duration))),
-    Overload("duration_to_minutes", "getMinutes", _DURATION, lambda duration: int(minutes_of(duration))),
-    Overload("duration_to_seconds", "getSeconds", _DURATION, lambda duration: int(seconds_of(duration))),
-    Overload("duration_to_milliseconds", _MILLISECONDS, _DURATION, milliseconds_of_duration),
+    Implementation("timestamp_to_milliseconds", _MILLISECONDS, _TIMESTAMP, milliseconds_of_timestamp),
+    Implementation(
+        "timestamp_to_milliseconds_with_tz", _MILLISECONDS, (*_TIMESTAMP, S), milliseconds_of_timestamp
+    ),
+    Implementation("duration_to_hours", "getHours", _DURATION, lambda duration: int(hours_of(duration))),
+    Implementation(
+        "duration_to_minutes", "getMinutes", _DURATION, lambda duration: int(minutes_of(duration))
+    ),
+    Implementation(
+        "duration_to_seconds", "getSeconds", _DURATION, lambda duration: int(seconds_of(duration))
+    ),
+    Implementation("duration_to_milliseconds", _MILLISECONDS, _DURATION, milliseconds_of_duration),
 )

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from gangplan.cel import types
 from gangplan.cel.errors import EvalError
-from gangplan.cel.library.base import Overload, S
+from gangplan.cel.library.base import Implementation, S
 from gangplan.cel.library.locators import (
     Locator,
     UrlError,
@@ -66,12 +66,14 @@ def get_query(url: Url) -> dict[str, list[str]]:
 
 _U = (types.URL,)
 TABLE = (
-    Overload("string_to_url", "url", (S,), parse),
-    Overload("is_url_string", "isURL", (S,), lambda text: not problem_of(text)),
-    Overload("url_get_scheme", "getScheme", _U, lambda url: url.locator.scheme),
-    Overload("url_get_host", "getHost", _U, lambda url: _text(url.locator.host)),
-    Overload("url_get_hostname", "getHostname", _U, lambda url: _text(split_port(url.locator.host)[0])),
-    Overload("url_get_port", "getPort", _U, lambda url: split_port(url.locator.host)[1]),
-    Overload("url_get_escaped_path", "getEscapedPath", _U, lambda url: _text(escaped_path(url.locator))),
-    Overload("url_get_query", "getQuery", _U, get_query),
+    Implementation("string_to_url", "url", (S,), parse),
+    Implementation("is_url_string", "isURL", (S,), lambda text: not problem_of(text)),
+    Implementation("url_get_scheme", "getScheme", _U, lambda url: url.locator.scheme),
+    Implementation("url_get_host", "getHost", _U, lambda url: _text(url.locator.host)),
+    Implementation("url_get_hostname", "getHostname", _U, lambda url: _text(split_port(url.locator.host)[0])),
+    Implementation("url_get_port", "getPort", _U, lambda url: split_port(url.locator.host)[1]),
+    Implementation(
+        "url_get_escaped_path", "getEscapedPath", _U, lambda url: _text(escaped_path(url.locator))
+    ),
+    Implementation("url_get_query", "getQuery", _U, get_query),
 )

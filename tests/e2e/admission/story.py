@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gangplan.simulate import Engine, run_of
+from gangplan.simulate import Simulation, run_of
 from gangplan.validate.kueue.members import setup_of
 from gangplan.validate.world import World
 
@@ -120,7 +120,7 @@ def simulated(world: World, runs: Mapping[str, Sequence[Object]], steps: Sequenc
         if (run := run_of(world, runs[name], name, duration=1e9, arrival=at)) is not None
     ]
     known, found = {run.name for run in asking}, []
-    engine, done = Engine(setup_of(world), asking), 0
+    engine, done = Simulation(setup_of(world), asking), 0
     for number, step in enumerate(steps):
         if step.run in known:
             if step.ends:
@@ -136,11 +136,11 @@ def simulated(world: World, runs: Mapping[str, Sequence[Object]], steps: Sequenc
     return found
 
 
-def _holdings(engine: Engine) -> list[Any]:
+def _holdings(engine: Simulation) -> list[Any]:
     return list(itertools.chain.from_iterable(each.values() for each in engine.state.holdings))
 
 
-def _end(engine: Engine, name: str, now: float) -> None:
+def _end(engine: Simulation, name: str, now: float) -> None:
     """A run is taken away: it ends, or it no longer waits."""
     for holding in _holdings(engine):
         if holding.run.name == name:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from gangplan.objects import BINDING, Body
-from gangplan.packs.cases import Case, cases_in
+from gangplan.packs.cases import PolicyCase, cases_in
 from gangplan.policy.cases import Suite, bench_of, suites
 from gangplan.policy.export import settled
 from tests.e2e.policies.server import Server, same, softened
@@ -24,7 +24,7 @@ Said = frozenset[tuple[str, str, str]]
 class Sent:
     """A case with names of its own: its object, what judges it, and what we say."""
 
-    case: Case
+    case: PolicyCase
     body: Body
     namespace: Body
     judges: tuple[Body, ...]
@@ -38,7 +38,7 @@ def every(root: Path) -> Iterator[Sent]:
             yield _sent(suite, case)
 
 
-def _sent(suite: Suite, case: Case) -> Sent:
+def _sent(suite: Suite, case: PolicyCase) -> Sent:
     bench, reading = bench_of(suite, case)
     tag = f"{case.policy}-{case.name}".lower().replace("_", "-")[-60:].strip("-")
     tag += "-d" if case.denies else "-a"
