@@ -13,17 +13,12 @@ from gangplan.errors import InternalError
 from gangplan.findings import Finding, Location, about, in_order
 from gangplan.pipeline.blame import without_echoes
 from gangplan.pipeline.checks import check_together
+from gangplan.pipeline.clusters import expand_cluster
 from gangplan.pipeline.request import Request, Result
+from gangplan.pipeline.runs import expand_specs
 from gangplan.pipeline.scan import scan, without, without_repeats
 from gangplan.pipeline.scope import select, within
-from gangplan.pipeline.worker import (
-    Expanded,
-    WorkerOptions,
-    WorkerState,
-    expand_cluster,
-    expand_specs,
-    worker_of,
-)
+from gangplan.pipeline.worker import Expanded, WorkerOptions, WorkerState, worker_of
 from gangplan.policy.checks import check_policies
 from gangplan.resolve.checks import check_site
 from gangplan.resolve.compat import check_versions

@@ -8,10 +8,11 @@ from dataclasses import dataclass, replace
 from gangplan.findings import Finding
 from gangplan.objects import Body, walk
 from gangplan.pipeline.base import SyncProblem, once
+from gangplan.pipeline.clusters import expand_cluster
 from gangplan.pipeline.render import preview
 from gangplan.pipeline.request import Request
 from gangplan.pipeline.stages import closed_clusters, platform_findings
-from gangplan.pipeline.worker import WorkerOptions, expand_cluster, worker_of
+from gangplan.pipeline.worker import WorkerOptions, worker_of
 from gangplan.resolve.upgrade import with_versions
 from gangplan.source import load_objects
 from gangplan.trace import Trace, Tracer, standing_of, standing_tracer, tracer_of
