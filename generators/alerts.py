@@ -24,7 +24,7 @@ from gangplan.objects import Body
 
 WAVE = -10
 
-# Founding requirements: OBS-06 (three failures in an hour), LIF-07 (80 %), QUO-08 (90 %).
+# The founding requirements ask for three failures in an hour, 80 % of the time and 90 % of the quota.
 FAILURES = 3
 DEADLINE_PERCENT = 80
 QUOTA_PERCENT = 90

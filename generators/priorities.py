@@ -13,7 +13,7 @@ from gangplan.objects import Body
 
 WAVE = -15
 
-# Founding requirements, SCH-10 (S0 Q3); critical is the project's own.
+# The founding requirements; critical is the project's own.
 VALUES = {"low": 100, "normal": 500, "high": 1000, "critical": 2000}
 MEANINGS = {
     "low": "Experiments: they give way to everything else",

@@ -3,7 +3,7 @@
 A ClusterRole grants nothing by itself; gangplan binds these only in a team's own namespace (access.py).
 None has a wildcard, none reads or writes Secrets, none may hand out rights (bind, escalate, impersonate).
 Three of them also join the built-in view, edit and admin roles, so that members of a project see and make
-runs as they see and make Jobs (founding requirements, SCY-06 to SCY-10).
+runs as they see and make Jobs (founding requirements).
 """
 
 from __future__ import annotations

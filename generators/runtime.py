@@ -112,7 +112,7 @@ def pod_labels(unit: Unit, role: str) -> Pairs:
         f"{PREFIX}role": role,
         # A sidecar that outlives the program would keep the run from ever completing (trainer#2794).
         "sidecar.istio.io/inject": "false",
-        # Names that the platform's log and cost tools select by (founding requirements, MPI-16).
+        # Names that the platform's log and cost tools select by (founding requirements).
         "training.openshift.io/mpijob": unit.run_name,
         "training.openshift.io/mpijob-role": role,
     }

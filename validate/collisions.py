@@ -16,7 +16,7 @@ MOST_RUNS = 40
 
 
 @dataclass(frozen=True, slots=True)
-class HoldUp:
+class Deadlock:
     """Runs (by name) of which each has some of its pods, and none gets the next: (pods it has, pods it
     needs).
     """
@@ -41,7 +41,7 @@ class HoldUp:
 
 
 @dataclass(frozen=True, slots=True)
-class Ousted:
+class Preempted:
     """A run that another one of its queue would throw out, because both do not fit."""
 
     run: str
@@ -51,7 +51,7 @@ class Ousted:
     most: Fraction
 
 
-def hold_ups(nodes: Sequence[NodeGroup], demands: Mapping[str, Demand]) -> list[HoldUp]:
+def deadlocks(nodes: Sequence[NodeGroup], demands: Mapping[str, Demand]) -> list[Deadlock]:
     """For each pool the smallest set of runs found that can block each other; every one is a real placement.
 
     Pairs are tried, the largest runs first; then all runs of the pool at once. Finding none is no proof.
@@ -76,13 +76,13 @@ def hold_ups(nodes: Sequence[NodeGroup], demands: Mapping[str, Demand]) -> list[
 
 def _hold_up(
     pools: tuple[str, ...], groups: Sequence[NodeGroup], runs: Mapping[str, Demand], placed: list[int]
-) -> HoldUp:
+) -> Deadlock:
     devices = [name for one in runs.values() for name in one.each if name not in ("cpu", "memory")]
     resource = devices[0] if devices else "cpu"
     wanted = sum((one.count * one.each.get(resource, Fraction(0)) for one in runs.values()), Fraction(0))
     there = sum((group.count * group.free.get(resource, Fraction(0)) for group in groups), Fraction(0))
     has = {name: (have, one.count) for (name, one), have in zip(runs.items(), placed, strict=True)}
-    return HoldUp(pools, has, resource, wanted, there)
+    return Deadlock(pools, has, resource, wanted, there)
 
 
 def _nodes(groups: Sequence[NodeGroup]) -> list[dict[str, Fraction]]:
@@ -129,7 +129,7 @@ def _block(groups: Sequence[NodeGroup], runs: Sequence[Demand]) -> list[int] | N
     return placed
 
 
-def ousted(demands: Mapping[str, Demand]) -> Iterator[Ousted]:
+def preempted(demands: Mapping[str, Demand]) -> Iterator[Preempted]:
     """Runs without checkpoint that a committed run of higher priority throws out: their queue cannot hold
     both.
     """
@@ -143,7 +143,7 @@ def ousted(demands: Mapping[str, Demand]) -> Iterator[Ousted]:
         ]
         if rivals:
             _, rival, (resource, wanted, most) = max(rivals)
-            yield Ousted(name, rival, resource, wanted, most)
+            yield Preempted(name, rival, resource, wanted, most)
 
 
 def _clash(one: Demand, other: Demand) -> tuple[str, Fraction, Fraction] | None:

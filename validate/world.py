@@ -99,7 +99,7 @@ def node_group(name: str, pool: NodePool, levels: tuple[tuple[str, int], ...]) -
     free = {"cpu": _number(pool.cpu), "memory": _number(pool.memory)}
     free = {resource: amount - _number(taken.get(resource, Quantity(0))) for resource, amount in free.items()}
     free |= {resource: Fraction(count) for resource, count in pool.devices.items()}
-    # Every node that runs may use is a Linux node (MPI-13).
+    # Every node that runs may use is a Linux node.
     labels = {**pool.labels, "kubernetes.io/os": "linux"}
     taints = tuple(Taint(taint.key, taint.value or "", taint.effect) for taint in pool.taints)
     return NodeGroup(name, count, labels, taints, free, levels)

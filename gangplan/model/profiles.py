@@ -20,11 +20,11 @@ DEFAULT_POSTURE = "default"
 DEFAULT_CPU = parse_cpu(4)
 DEFAULT_MEMORY = parse_memory("16Gi")
 
-# LIF-01, LIF-02: without extendedTimeout a run may take 24 hours, with it seven days.
+# Without extendedTimeout a run may take 24 hours, with it seven days.
 PLAIN_TIMEOUT_S = 86_400
 EXTENDED_TIMEOUT_S = 604_800
 
-# S4 Q-NFR-002 warns above 64 workers; GPU-06 tests 1, 2, 4 and 8 GPUs per worker.
+# A warning above 64 workers; 1, 2, 4 and 8 GPUs per worker are usual (founding requirements).
 MANY_WORKERS = 64
 USUAL_GPUS = frozenset({0, 1, 2, 4, 8})
 
@@ -43,14 +43,14 @@ class Profile:
     timeout: int
 
 
-# SPX-18..20 (S0, target workload profiles): the lower end of each range; timeouts are the upper end.
+# The target workloads of the founding requirements: the lower end of each range; timeouts are the upper end.
 PROFILES: dict[str, Profile] = {
     "small": Profile(2, 1, parse_cpu(8), parse_memory("64Gi"), 4 * 3600),
     "medium": Profile(8, 4, parse_cpu(16), parse_memory("128Gi"), 12 * 3600),
     "large": Profile(32, 4, parse_cpu(32), parse_memory("256Gi"), 72 * 3600),
 }
 
-# TOP-05: mpirun holds one SSH session and one daemon connection per worker, so the launcher grows
+# mpirun holds one SSH session and one daemon connection per worker, so the launcher grows
 # with their number. Steps at the documented sizes 16, 32, 64 and 100; the amounts are ours.
 LAUNCHER_LADDER: tuple[tuple[int, Quantity, Quantity], ...] = (
     (16, parse_cpu(1), parse_memory("2Gi")),

@@ -74,7 +74,7 @@ KUEUE = {
 }
 
 # The Kubernetes inside each OpenShift line (release notes of 4.14 to 4.21). The founding requirements
-# (MPI-12) name 4.14 and later; those whose Kubernetes is not in the table above are named in messages only.
+# name 4.14 and later; those whose Kubernetes is not in the table above are named in messages only.
 KUBERNETES_OF_OPENSHIFT = {
     "4.14": "1.27",
     "4.15": "1.28",

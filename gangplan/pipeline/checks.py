@@ -21,7 +21,7 @@ from gangplan.spec.cluster import Cluster
 from gangplan.spec.nodes import NodePool
 from gangplan.trace import Tracer, trace_field, tracer_of
 from gangplan.validate.agreement import judge_standing
-from gangplan.validate.collisions import hold_ups, ousted
+from gangplan.validate.collisions import deadlocks, preempted
 from gangplan.validate.gate import judge_built
 from gangplan.validate.kueue.contention import HELP as CHECKPOINT_HELP
 from gangplan.validate.kueue.contention import Demand
@@ -105,11 +105,11 @@ def check_together(
     wanted = {name: demand for name, (_, demand) in demands.items()}
     found = []
     if any(not demand.is_gang for demand in wanted.values()):
-        for one in hold_ups([node_group(name, pool, ()) for name, pool in pools.items()], wanted):
+        for one in deadlocks([node_group(name, pool, ()) for name, pool in pools.items()], wanted):
             last = max(one.placed, key=lambda name: demands[name][0])
             help = "Let Kueue start runs as a whole (gang: kueue), or run one after the other."
             found.append(Finding(RUNS_BLOCK_RUNS, demands[last][0], f"on {cluster}, {one.message}", help))
-    for lost in ousted(wanted):
+    for lost in preempted(wanted):
         where, by = demands[lost.run][0], demands[lost.by]
         message = (
             f"on {cluster}, {lost.by} ({by[0].file}) takes the place of this run in queue {by[1].queue}:"

@@ -95,7 +95,7 @@ def holding_of(cluster: ClusterFile, site: Site, usage: Usage | None) -> Cluster
 
 
 def nearly_used(cluster: ClusterFile, holding: ClusterHoldings) -> list[Finding]:
-    """Teams that use nine tenths of what is theirs, all pools of one resource together (QUO-08)."""
+    """Teams that use nine tenths of what is theirs, all pools of one resource together."""
     found = []
     for team in dict.fromkeys(row.team for row in holding.rows):
         for resource in dict.fromkeys(row.resource for row in holding.rows):

@@ -16,7 +16,7 @@ from gangplan.objects import Body
 from gangplan.overlay import OverlayBuilder, PatchError
 from gangplan.pipeline.scope import EVERYTHING, Scope
 from gangplan.plan import Unit
-from gangplan.policy.checks import Police, police_findings, police_of
+from gangplan.policy.checks import PolicyChecker, checker_of, policy_findings
 from gangplan.resolve import resolve_site, resolve_tenants
 from gangplan.resolve.upgrade import Pairs, with_versions
 from gangplan.rules.objects import OVERLAY_PATCH
@@ -86,7 +86,7 @@ class WorkerState:
     earlier: EarlierRuns
     worlds: dict[str, World] = field(default_factory=dict)
     plain: dict[str, World] = field(default_factory=dict)  # the same without any patch
-    police: dict[str, Police] = field(default_factory=dict)
+    checker: dict[str, PolicyChecker] = field(default_factory=dict)
 
     def __reduce__(self) -> tuple[Callable[[Path, WorkerOptions], WorkerState], tuple[Path, WorkerOptions]]:
         return _worker_elsewhere, (self.workspace.root, self.options)
@@ -126,12 +126,12 @@ def policies_say(
     others: Sequence[Finding],
 ) -> list[Finding]:
     """What the cluster's policies say of objects, beside what was found about them."""
-    if cluster not in worker.police:
+    if cluster not in worker.checker:
         standing = world_on(worker, cluster).standing
-        worker.police[cluster] = police_of(worker.workspace, cluster, standing)
-    police = worker.police[cluster]
-    result.policies |= police.names
-    return police_findings(police, bodies, tracer, others) if police else []
+        worker.checker[cluster] = checker_of(worker.workspace, cluster, standing)
+    checker = worker.checker[cluster]
+    result.policies |= checker.names
+    return policy_findings(checker, bodies, tracer, others) if checker else []
 
 
 def build(worker: WorkerState, cluster: str, groups: list[list[Body]], result: Expanded) -> list[list[Body]]:

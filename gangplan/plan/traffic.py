@@ -31,7 +31,7 @@ def to_carry(job: Job) -> tuple[str, ...]:
 
 
 def _transport(job: Job) -> Pairs:
-    """IMP-16: keep traffic between workers on TCP where the spec asks for it, and shared memory inside one.
+    """Keep traffic between workers on TCP where the spec asks for it, and shared memory inside one.
 
     Open MPI calls its shared memory `vader` in 4 and `sm` in 5.
     """

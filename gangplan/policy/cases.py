@@ -18,7 +18,7 @@ from gangplan.rules.model import Severity
 from gangplan.rules.objects import SCHEMA_MISSING
 from gangplan.rules.policy import POLICY_CASE, POLICY_UNTESTED
 from gangplan.validate.apiserver.crdrules.registry import imported
-from gangplan.validate.apiserver.policy.judge import Bench, namespaces_of
+from gangplan.validate.apiserver.policy.judge import PolicyEvaluator, namespaces_of
 from gangplan.validate.apiserver.policy.kinds import kinds_of
 from gangplan.validate.apiserver.policy.matching import UndecidableError
 from gangplan.validate.apiserver.policy.model import Written
@@ -120,7 +120,7 @@ def _home(suite: Suite, policy: str) -> Location:
     return Location(suite.shown, 1, 1)
 
 
-def bench_of(suite: Suite, case: PolicyCase) -> tuple[Bench, Reading]:
+def evaluator_of(suite: Suite, case: PolicyCase) -> tuple[PolicyEvaluator, Reading]:
     """What a case is judged by: its policy alone, with the case's parameters and namespace."""
     chosen = suite.policies.get(case.policy)
     sources = list(suite.own)
@@ -140,8 +140,10 @@ def bench_of(suite: Suite, case: PolicyCase) -> tuple[Bench, Reading]:
     namespace = _namespace(case, chosen.label if chosen else "")
     known = namespaces_of([namespace], versions)
     policies = [one for one in reading.policies if one.policy.name == case.policy]
-    bench = Bench(versions, policies, reading.bindings, reading.others, known, kinds_of(versions))
-    return bench, reading
+    evaluator = PolicyEvaluator(
+        versions, policies, reading.bindings, reading.others, known, kinds_of(versions)
+    )
+    return evaluator, reading
 
 
 def _namespace(case: PolicyCase, label: str) -> Body:
@@ -158,13 +160,13 @@ def judged(suite: Suite, case: PolicyCase) -> list[Finding]:
     unsound = _unsound(suite, case)
     if unsound:
         return [unsound]
-    bench, reading = bench_of(suite, case)
+    evaluator, reading = evaluator_of(suite, case)
     for problem in reading.problems:
         if problem.severity is Severity.ERROR:
             return [Finding(problem.rule, problem.where, problem.message, problem.help)]
     old = case.file.old_object
     try:
-        matched = bench.matched(case.file.object, old)
+        matched = evaluator.matched(case.file.object, old)
     except UndecidableError as unknown:
         message = f"whether policy '{case.policy}' is about this object cannot be told here: {unknown}"
         help = "Write the object in the version that the policy names, or matchPolicy: Exact in the policy."
@@ -174,7 +176,7 @@ def judged(suite: Suite, case: PolicyCase) -> list[Finding]:
             return []
         message = f"policy '{case.policy}' is not about this object: nothing was checked"
         return [Finding(POLICY_CASE, case.where, message, "Correct the object, or write matches: false.")]
-    found = bench.judge([case.file.object], [old] if old else ())
+    found = evaluator.judge([case.file.object], [old] if old else ())
     said = [violation.message for violation in found]
     if case.denies:
         return _refused(case, said)

@@ -22,7 +22,7 @@ from gangplan.rules.objects import SCHEMA_MISSING
 from gangplan.rules.policy import PACK_INVALID, POLICY_INERT, POLICY_INVALID, POLICY_UNDECIDED
 from gangplan.source import Document
 from gangplan.trace import Tracer
-from gangplan.validate.apiserver.policy.judge import Bench, Violation, namespaces_of
+from gangplan.validate.apiserver.policy.judge import PolicyEvaluator, Violation, namespaces_of
 from gangplan.validate.apiserver.policy.kinds import Kinds, kinds_of
 from gangplan.validate.apiserver.policy.model import Written
 from gangplan.validate.apiserver.policy.read import Reading, read
@@ -35,10 +35,10 @@ from gangplan.workspace import Workspace
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Police:
+class PolicyChecker:
     """What judges the objects of a cluster, with its file; `pages` are what packs chose, by name."""
 
-    bench: Bench
+    evaluator: PolicyEvaluator
     pages: Mapping[str, ChosenPolicy] = field(default_factory=dict)
     cluster: Document | None = None
     rulebook: Rulebook = field(default_factory=Rulebook)
@@ -57,12 +57,12 @@ class Police:
 
     def __bool__(self) -> bool:
         """Whether there is any policy."""
-        return bool(self.bench.policies)
+        return bool(self.evaluator.policies)
 
     @property
     def names(self) -> frozenset[str]:
         """The policies that judge."""
-        return frozenset(one.policy.name for one in self.bench.policies)
+        return frozenset(one.policy.name for one in self.evaluator.policies)
 
 
 def policy_sources(
@@ -134,17 +134,17 @@ def _problems(reading: Reading, without_repeats: bool) -> Iterator[Finding]:
         yield Finding(one.rule, one.where, one.message, one.help)
 
 
-def police_of(
+def checker_of(
     workspace: Workspace, cluster: str, standing: Sequence[Body], kinds: Kinds | None = None
-) -> Police:
+) -> PolicyChecker:
     """The policies of a cluster with what stands on it. `check_policies` tells what is wrong with them."""
     sources, pages, _ = policy_sources(workspace, cluster)
     versions = _versions(workspace, cluster)
     reading = _read(sources, versions)
     if not reading.policies:
-        return Police(Bench(versions, (), ()))
+        return PolicyChecker(PolicyEvaluator(versions, (), ()))
     namespaces = namespaces_of([*standing, *reading.others], versions)
-    bench = Bench(
+    evaluator = PolicyEvaluator(
         versions,
         reading.policies,
         reading.bindings,
@@ -152,11 +152,11 @@ def police_of(
         namespaces,
         kinds or kinds_of(versions),
     )
-    return Police(bench, pages, workspace.clusters[cluster].document, workspace.rulebook)
+    return PolicyChecker(evaluator, pages, workspace.clusters[cluster].document, workspace.rulebook)
 
 
-def police_findings(
-    police: Police, bodies: Sequence[Body], tracer: Tracer, others: Iterable[Finding] = ()
+def policy_findings(
+    checker: PolicyChecker, bodies: Sequence[Body], tracer: Tracer, others: Iterable[Finding] = ()
 ) -> list[Finding]:
     """What the policies say of objects, each cause once; `others` are findings about the same objects.
 
@@ -164,11 +164,11 @@ def police_findings(
     """
     told = {finding.rule for finding in others}
     found: dict[tuple[str, Location, str], Finding] = {}
-    for violation in _once(police.bench.judge(bodies)):
-        page = police.chosen(violation)
+    for violation in _once(checker.evaluator.judge(bodies)):
+        page = checker.chosen(violation)
         if page is not None and told & set(page.page.told_by):
             continue
-        finding = _finding(violation, bodies[violation.index], tracer, page, police)
+        finding = _finding(violation, bodies[violation.index], tracer, page, checker)
         found.setdefault((finding.rule, finding.where, finding.message), finding)
     return list(found.values())
 
@@ -184,10 +184,10 @@ def _once(violations: Sequence[Violation]) -> Iterator[Violation]:
 
 
 def _finding(
-    violation: Violation, body: Body, tracer: Tracer, page: ChosenPolicy | None, police: Police
+    violation: Violation, body: Body, tracer: Tracer, page: ChosenPolicy | None, checker: PolicyChecker
 ) -> Finding:
     name = violation.policy.name
-    where, path = blamed_place(violation, tracer, page, police.cluster)
+    where, path = blamed_place(violation, tracer, page, checker.cluster)
     home = _home(violation)
     help = page.page.fix if page else f"Follow the policy in {home}, or change it."
     if violation.is_undecided:
@@ -195,7 +195,7 @@ def _finding(
     elif violation.is_error:
         help = f"The policy could not be evaluated: correct the object, or guard the field in {home}."
     return Finding(
-        POLICY_UNDECIDED if violation.is_undecided else police.rulebook.policy(name),
+        POLICY_UNDECIDED if violation.is_undecided else checker.rulebook.policy(name),
         where,
         _plain(violation.message),
         help,

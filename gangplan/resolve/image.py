@@ -21,7 +21,7 @@ from gangplan.spec.catalog import Image as ImageSpec
 from gangplan.spec.cluster import Cluster
 from gangplan.workspace import nearest
 
-# Open MPI 3 is documented but untested by us (IMP-02); families and majors with a launch recipe.
+# Open MPI 3 is documented but untested; families and majors with a launch recipe.
 KNOWN_MAJORS = {"OpenMPI": {4, 5}, "IntelMPI": {2019, 2021}, "MPICH": {3, 4, 5}}
 
 # The pack whose policy image-fips holds for every run; fedramp asks it only of runs of that regime.

@@ -117,7 +117,7 @@ def check_counts(context: Context, workers: int, gpus: int, slots: int) -> None:
 
 
 def _check_gpus(context: Context, gpus: int) -> None:
-    """GPU-06: a number that leaves GPUs of every kind of node idle. MIG slices are what the owner cut, in any
+    """A number that leaves GPUs of every kind of node idle. MIG slices are what the owner cut, in any
     number; more than a node has is told where the pool is chosen."""
     sizes = {pool.gpu.count for pool in context.cluster.spec.node_pools.values() if pool.gpu} or {8}
     is_mig = context.spec.spec.gpu is not None and context.spec.spec.gpu.mig is not None
@@ -134,7 +134,7 @@ def _check_gpus(context: Context, gpus: int) -> None:
 
 
 def check_timeout(context: Context, timeout_s: int) -> None:
-    """LIF-01..03: 24 hours, with extendedTimeout seven days, never above the cluster's limit."""
+    """24 hours, with extendedTimeout seven days, never above the cluster's limit."""
     spec, where = context.spec.spec, context.origin_of("timeout", ("timeout",))
     most_s = context.cluster.spec.limits.timeout_hours * 3600
     by_profile = context.origins["timeout"].layer.startswith("profile")
@@ -207,7 +207,7 @@ def check_grace(context: Context, grace_s: int) -> None:
 
 
 def check_priority(context: Context, priority: str) -> None:
-    """The priority exists on the cluster, and the team's runs may have it (SCH-15)."""
+    """The priority exists on the cluster, and the team's runs may have it."""
     spec = context.cluster.spec
     allowed = spec.limits.priorities
     if priority not in allowed:

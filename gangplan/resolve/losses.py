@@ -16,7 +16,7 @@ GIVES_WAY = "low"
 
 
 def check_spot(context: Context, pool: NodePool, retries: int, priority: str) -> None:
-    """Spot nodes go away: a run there needs a checkpoint and a retry, and production belongs elsewhere (SCH-24)."""
+    """Spot nodes go away: a run there needs a checkpoint and a retry, and production belongs elsewhere."""
     if pool.capacity != "spot":
         return
     asked = context.spec.spec.placement
@@ -39,7 +39,7 @@ def check_spot(context: Context, pool: NodePool, retries: int, priority: str) ->
 
 
 def check_checkpoint(context: Context, data: DataPlan, timeout_s: int) -> None:
-    """A run that may take longer than a day saves its state somewhere (DAT-10).
+    """A run that may take longer than a day saves its state somewhere.
 
     A mount that can be written, or a bucket, may be where the program saves on its own: then it is a note.
     """

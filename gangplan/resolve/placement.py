@@ -24,7 +24,7 @@ from gangplan.spec.nodes import NodePool, PoolPrice
 # What a program needs for the devices of each vendor's plugin; a resource of another domain may be anyone's.
 VENDORS = {"nvidia.com": "CUDA", "amd.com": "ROCm", "gpu.intel.com": "oneAPI", "habana.ai": "SynapseAI"}
 
-# Every node that gangplan uses runs Linux (MPI-13).
+# Every node that gangplan uses runs Linux.
 LINUX = ("kubernetes.io/os", "linux")
 
 

@@ -11,8 +11,8 @@ from gangplan.cel.program import Program
 from gangplan.packs.cases import cases_in
 from gangplan.pipeline.render import preview
 from gangplan.pipeline.request import Request
-from gangplan.policy.cases import bench_of, suites
-from gangplan.policy.checks import police_of
+from gangplan.policy.cases import evaluator_of, suites
+from gangplan.policy.checks import checker_of
 from gangplan.source import load_objects
 from gangplan.validate.apiserver.policy import compiled
 from gangplan.validate.apiserver.policy.compiled import Compiled
@@ -43,12 +43,12 @@ def test_costs_stay_far_below_the_budget(tmp_path: Path, monkeypatch: pytest.Mon
     assert result.runs, result.findings
     bodies = [body for text in result.texts.values() for body in load_objects(text)]
     workspace = load_workspace(root)
-    bench = police_of(workspace, "lab", bodies).bench
+    evaluator = checker_of(workspace, "lab", bodies).evaluator
     counted = [
         Compiled(replace(one.policy, written=replace(one.policy.written, is_shipped=False)), one.minor)
-        for one in bench.policies
+        for one in evaluator.policies
     ]
-    plainly = bench.judge(bodies)
+    plainly = evaluator.judge(bodies)
 
     costs: list[int] = []
     measure = Program.measure
@@ -60,7 +60,8 @@ def test_costs_stay_far_below_the_budget(tmp_path: Path, monkeypatch: pytest.Mon
 
     monkeypatch.setattr(Program, "measure", spy)
     told = [
-        (one.index, one.policy.name, one.message) for one in replace(bench, policies=counted).judge(bodies)
+        (one.index, one.policy.name, one.message)
+        for one in replace(evaluator, policies=counted).judge(bodies)
     ]
 
     assert told == [(one.index, one.policy.name, one.message) for one in plainly]
@@ -74,13 +75,15 @@ def test_costs_count_in_cases_and_nowhere_else(cases_first: bool) -> None:
 
     def cases() -> set[bool]:
         suite = next(suite for suite in suites(Workspace(NOWHERE)) if suite.pack == "baseline")
-        bench, _ = bench_of(suite, cases_in(suite.folder, suite.shown)[0][0])
-        return {one.policy.written.is_shipped for one in bench.policies}
+        evaluator, _ = evaluator_of(suite, cases_in(suite.folder, suite.shown)[0][0])
+        return {one.policy.written.is_shipped for one in evaluator.policies}
 
-    def police() -> set[bool]:
-        return {one.policy.written.is_shipped for one in police_of(workspace(), "lab", []).bench.policies}
+    def checker() -> set[bool]:
+        return {
+            one.policy.written.is_shipped for one in checker_of(workspace(), "lab", []).evaluator.policies
+        }
 
     compiled._KNOWN.clear()
-    first, second = (cases, police) if cases_first else (police, cases)
+    first, second = (cases, checker) if cases_first else (checker, cases)
     said = first(), second()
     assert said == (({False}, {True}) if cases_first else ({True}, {False}))

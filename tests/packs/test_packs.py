@@ -17,7 +17,7 @@ from gangplan.objects import dump_all
 from gangplan.packs.own import OwnPolicies
 from gangplan.packs.read import PackFolder
 from gangplan.policy.cases import judge_cases, suites
-from gangplan.policy.checks import check_policies, police_of, policy_sources
+from gangplan.policy.checks import check_policies, checker_of, policy_sources
 from gangplan.policy.choose import chosen
 from gangplan.policy.objects import cluster_objects
 from gangplan.resolve.facts import ENCRYPTING, REGIMES, facts
@@ -242,7 +242,7 @@ def escapes() -> list[tuple[tuple[Any, ...], Any]]:
 
 
 @cache
-def run_and_police() -> tuple[dict[str, Any], Any]:
+def run_and_checker() -> tuple[dict[str, Any], Any]:
     """A rendered runtime, and what judges it."""
     root = workspace().root
     text = (root / "overlays/lab/cluster.yaml").read_text()
@@ -253,13 +253,13 @@ def run_and_police() -> tuple[dict[str, Any], Any]:
     assert gangplan("render", "-C", home).code == 0
     bodies = [body for text in rendered(home).values() for body in load_objects(text)]
     (runtime,) = [body for body in bodies if body["kind"] == "TrainingRuntime"]
-    return runtime, police_of(load_workspace(home), "lab", bodies)
+    return runtime, checker_of(load_workspace(home), "lab", bodies)
 
 
 @pytest.mark.parametrize(("where", "what"), escapes(), ids=str)
 def test_restricted_refuses_what_pod_security_refuses(where: tuple[Any, ...], what: Any) -> None:
-    runtime, police = run_and_police()
-    assert police.bench.judge([runtime]) == []
+    runtime, checker = run_and_checker()
+    assert checker.evaluator.judge([runtime]) == []
     changed = copy.deepcopy(runtime)
     spec = changed["spec"]["template"]["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]["spec"]
     assert not list(_pod((), spec, True))
@@ -268,6 +268,6 @@ def test_restricted_refuses_what_pod_security_refuses(where: tuple[Any, ...], wh
         place = place[key]
     place[where[-1]] = what
     assert list(_pod((), spec, True)), "Pod Security refuses it"
-    violations = police.bench.judge([changed])
+    violations = checker.evaluator.judge([changed])
     assert violations
     assert len(violations) == 1, [one.message for one in violations]

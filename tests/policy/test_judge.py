@@ -8,7 +8,7 @@ import pytest
 
 from gangplan.rules.model import Severity
 from gangplan.validate.apiserver.policy.evaluate import OUT_OF_BUDGET
-from gangplan.validate.apiserver.policy.judge import Bench, Violation, namespaces_of
+from gangplan.validate.apiserver.policy.judge import PolicyEvaluator, Violation, namespaces_of
 from gangplan.validate.apiserver.policy.kinds import Kinds, guessed
 from gangplan.validate.apiserver.policy.model import Written
 from gangplan.validate.apiserver.policy.read import read
@@ -80,8 +80,8 @@ def judged(
     reading = read([Written(one) for one in (policy, meta, *others)], VERSIONS)
     assert not reading.problems, reading.problems
     known = namespaces_of(spaces, VERSIONS)
-    bench = Bench(VERSIONS, reading.policies, reading.bindings, reading.others, known)
-    return bench.judge([body], [old] if old else ())
+    evaluator = PolicyEvaluator(VERSIONS, reading.policies, reading.bindings, reading.others, known)
+    return evaluator.judge([body], [old] if old else ())
 
 
 def said(*args: Any, **more: Any) -> list[str]:

@@ -14,7 +14,7 @@ from gangplan.validate.network.ranges import EVERY_PORT, NO_PORT, Addresses, Por
 from gangplan.validate.network.relation import beside, elsewhere, home_of, mentioned, strangers
 from gangplan.validate.world import Run, World
 
-# Where MPI, NCCL and Gloo take their ports from; they choose freely (NET-04 and C-08 of the requirements).
+# Where MPI, NCCL and Gloo take their ports from; they choose freely.
 MPI_PORTS = Ports.of("TCP", 1024, 65535)
 
 

@@ -119,7 +119,7 @@ def _check_caps(notes: Notes, workspace: Workspace) -> None:
 
 
 def _check_team_share(notes: Notes, workspace: Workspace) -> None:
-    """No team can hold more of a pool than the cluster allows one team, borrowing included (SCH-26)."""
+    """No team can hold more of a pool than the cluster allows one team, borrowing included."""
     site = resolve_site(workspace, notes.cluster.name)
     most = most_by_queue(site)
     percent = notes.spec.limits.team_share

@@ -18,7 +18,7 @@ from gangplan.policy.export import exported
 from gangplan.resolve.platform import resolve_platform
 from gangplan.source import load_objects
 from gangplan.validate.apiserver.defaulting.apply import with_defaults
-from gangplan.validate.apiserver.policy.judge import Bench, namespaces_of
+from gangplan.validate.apiserver.policy.judge import PolicyEvaluator, namespaces_of
 from gangplan.validate.apiserver.policy.model import Written
 from gangplan.validate.apiserver.policy.read import read
 from gangplan.validate.versions import versions_of
@@ -81,7 +81,7 @@ def ask(
     spaces = [_regimes(body, index) for index, body in enumerate(objects) if body["kind"] == "Namespace"]
     reading = read([Written(body) for body in judges], versions)
     assert not [one for one in reading.problems if "inert" not in one.rule], reading.problems
-    bench = Bench(
+    evaluator = PolicyEvaluator(
         versions, reading.policies, reading.bindings, reading.others, namespaces_of(spaces, versions)
     )
     for space in spaces:
@@ -92,7 +92,7 @@ def ask(
         for number in range(count):
             body = mutated(random.choice(chosen), random)
             body["metadata"]["name"] = f"{str(body['metadata']['name'])[:40]}-{number}"
-            _one(server, bench, body, result)
+            _one(server, evaluator, body, result)
             say(f"{result.judged} judged, {len(result.wrong)} disagreements")
     finally:
         server.remove()
@@ -109,7 +109,7 @@ def _regimes(body: Object, index: int) -> Object:
     return marked
 
 
-def _one(server: Server, bench: Bench, body: Object, result: Result) -> None:
+def _one(server: Server, evaluator: PolicyEvaluator, body: Object, result: Result) -> None:
     try:
         answer = server.ask(body)
     except (ApiError, LookupError, ValueError, TypeError, AttributeError):
@@ -120,7 +120,7 @@ def _one(server: Server, bench: Bench, body: Object, result: Result) -> None:
         return
     ours = frozenset(
         (one.policy.name, one.binding.name, one.message)
-        for one in bench.judge([body])
+        for one in evaluator.judge([body])
         if not one.is_undecided
     )
     result.judged += 1

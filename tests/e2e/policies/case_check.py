@@ -10,7 +10,7 @@ from typing import Any
 
 from gangplan.objects import BINDING, Body
 from gangplan.packs.cases import PolicyCase, cases_in
-from gangplan.policy.cases import Suite, bench_of, suites
+from gangplan.policy.cases import Suite, evaluator_of, suites
 from gangplan.policy.export import settled
 from tests.e2e.policies.server import Server, same, softened
 from tests.lab.client import ApiError, Client
@@ -39,12 +39,12 @@ def every(root: Path) -> Iterator[Sent]:
 
 
 def _sent(suite: Suite, case: PolicyCase) -> Sent:
-    bench, reading = bench_of(suite, case)
+    evaluator, reading = evaluator_of(suite, case)
     tag = f"{case.policy}-{case.name}".lower().replace("_", "-")[-60:].strip("-")
     tag += "-d" if case.denies else "-a"
     sent = copy.deepcopy(case.file.object)
     sent["metadata"].setdefault("labels", {})[LABEL] = tag[-63:].lstrip("-")
-    violations = bench.judge([sent])
+    violations = evaluator.judge([sent])
     judges: list[Body] = []
     for body in (*reading.others, *(one.written.body for one in reading.bindings)):
         mine = softened(settled(copy.deepcopy(body)))
@@ -56,7 +56,7 @@ def _sent(suite: Suite, case: PolicyCase) -> Sent:
         judges.append(mine)
     names = {one.name: f"{one.name}-{tag}"[-200:].lstrip("-.") for one in reading.bindings}
     ours = frozenset((one.policy.name, names[one.binding.name], one.message) for one in violations)
-    namespace = next(iter(bench.namespaces.values()))
+    namespace = next(iter(evaluator.namespaces.values()))
     return Sent(case, sent, namespace, tuple(judges), ours)
 
 

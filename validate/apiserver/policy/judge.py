@@ -1,6 +1,6 @@
 """The policies of a cluster against objects: who is refused, by which policy, in which words.
 
-`Bench.judge` answers for objects as they are rendered; defaults are applied here.
+`PolicyEvaluator.judge` answers for objects as they are rendered; defaults are applied here.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Violation:
 
 
 @dataclass(slots=True, eq=False)
-class Bench:
+class PolicyEvaluator:
     """Everything that a cluster judges by. `params` and `namespaces` are objects with defaults applied."""
 
     versions: SchemaVersions
@@ -82,7 +82,7 @@ class Bench:
     ) -> list[Violation]:
         """The violations of objects in their order. `before`: what each replaces; then it is an update.
 
-        `more` are namespaces beside those of the bench. Objects must fit their schemas.
+        `more` are namespaces beside those of the evaluator. Objects must fit their schemas.
         """
         names = {**self.namespaces, **(more or {})}
         found: list[Violation] = []

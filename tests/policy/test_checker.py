@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from gangplan.findings import Finding, Location
-from gangplan.policy.checks import Police, police_findings, police_of
+from gangplan.policy.checks import PolicyChecker, checker_of, policy_findings
 from gangplan.policy.export import settled
 from gangplan.rulebook import PACKS, Rulebook
 from gangplan.rules.model import Severity
@@ -41,14 +41,14 @@ def pod(name: str = "p") -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": "nlp"}, "spec": spec}
 
 
-def police(root: Path, files: dict[str, str]) -> Police:
+def checker(root: Path, files: dict[str, str]) -> PolicyChecker:
     """The policies of the small workspace with some files more."""
     workspace = load_workspace(write(root, {**STOCK, **files}))
     findings = workspace.findings
     assert not findings
     labels = {"gangplan.dev/team": "nlp", "app.kubernetes.io/managed-by": "gangplan"}
     spaces = [{"name": name, "labels": labels} for name in ("nlp", "test")]
-    return police_of(
+    return checker_of(
         workspace, "lab", [{"apiVersion": "v1", "kind": "Namespace", "metadata": one} for one in spaces]
     )
 
@@ -61,13 +61,13 @@ def tracer(index: int, path: object) -> Trace:
 def test_a_policy_is_quiet_where_a_rule_told_the_cause(tmp_path: Path) -> None:
     """pod-security speaks for host-namespaces (`told_by`); any other rule does not."""
     text = CLUSTER.replace("region:", "policies: {packs: [baseline]}\nregion:")
-    baseline = police(tmp_path, {"overlays/lab/cluster.yaml": text})
+    baseline = checker(tmp_path, {"overlays/lab/cluster.yaml": text})
     case = (PACKS / "baseline/tests/host-namespaces.network.deny.yaml").read_text(encoding="utf-8")
     body = plain.load(case)["object"]
 
     def told(*before: str) -> list[str]:
         others = [Finding(Rulebook().policy(rule), SPEC, "", "") for rule in before]
-        return [one.rule for one in police_findings(baseline, [body], tracer, others)]
+        return [one.rule for one in policy_findings(baseline, [body], tracer, others)]
 
     assert "host-namespaces" in told()
     assert "host-namespaces" in told("network-open")
@@ -77,19 +77,19 @@ def test_a_policy_is_quiet_where_a_rule_told_the_cause(tmp_path: Path) -> None:
 @pytest.mark.parametrize("order", [("Warn", "Deny"), ("Deny", "Warn")], ids="-".join)
 def test_of_two_bindings_the_worst_is_told(order: tuple[str, str], tmp_path: Path) -> None:
     bindings = {f"policies/b{place}.yaml": BINDING % (f"b{place}", word) for place, word in enumerate(order)}
-    judge = police(tmp_path, {"policies/a.yaml": POLICY, **bindings})
-    assert [one.severity for one in judge.bench.judge([pod()])] == [
+    judge = checker(tmp_path, {"policies/a.yaml": POLICY, **bindings})
+    assert [one.severity for one in judge.evaluator.judge([pod()])] == [
         Severity.ERROR if word == "Deny" else Severity.WARNING for word in order
     ]
-    (found,) = police_findings(judge, [pod()], tracer)
+    (found,) = policy_findings(judge, [pod()], tracer)
     assert (found.rule, found.severity, found.where) == ("no-pods", Severity.ERROR, SPEC)
 
 
 def test_what_ten_objects_owe_to_one_line_is_told_once(tmp_path: Path) -> None:
-    judge = police(tmp_path, {"policies/a.yaml": POLICY, "policies/b.yaml": BINDING % ("b", "Deny")})
+    judge = checker(tmp_path, {"policies/a.yaml": POLICY, "policies/b.yaml": BINDING % ("b", "Deny")})
     pods = [pod(f"p-{number}") for number in range(10)]
-    assert len(judge.bench.judge(pods)) == 10
-    assert len(police_findings(judge, pods, tracer)) == 1
+    assert len(judge.evaluator.judge(pods)) == 10
+    assert len(policy_findings(judge, pods, tracer)) == 1
 
 
 def test_exported_objects_have_what_a_server_fills_in() -> None:
