@@ -37,14 +37,17 @@ demo: $(READY) ## Set everything up, then render and validate the sample workspa
 test: $(READY) ## Run the tests (about four minutes)
 	@$(BIN)/python -m pytest -q -n $$(($$(getconf _NPROCESSORS_ONLN) + 1)) -m "not e2e and not reality"
 
+# One part of `make check`: a command, and what to say when it fails.
+part = $(1) || { echo "make check: $(2)" >&2; exit 1; }
+
 check: $(READY) ## Everything that CI checks
-	@$(BIN)/ruff format --check -q .
-	@$(BIN)/ruff check -q .
-	@$(BIN)/mypy
-	@$(BIN)/lint-imports --no-cache > $(VENV)/imports.log || { cat $(VENV)/imports.log; exit 1; }
-	@$(BIN)/gangplan docs docs --check
-	@$(BIN)/gangplan render --check
-	@$(MAKE) --no-print-directory test
+	@$(call part,$(BIN)/ruff format --check -q .,the files above are not formatted; run: make format)
+	@$(call part,$(BIN)/ruff check -q .,lint found problems; run: make format -- and correct by hand what it leaves)
+	@$(call part,$(BIN)/mypy,types do not fit; correct the lines above and run: $(BIN)/mypy)
+	@$(call part,$(BIN)/lint-imports --no-cache > $(VENV)/imports.log || { cat $(VENV)/imports.log; false; },an import crosses a layer (pyproject.toml); move the code and run: $(BIN)/lint-imports)
+	@$(call part,$(BIN)/gangplan docs docs --check,generated pages are stale; run: make docs)
+	@$(call part,$(BIN)/gangplan render --check,rendered/ is stale or the sample workspace has errors; run: $(BIN)/gangplan render)
+	@$(call part,$(MAKE) --no-print-directory test,tests failed; run: $(BIN)/python -m pytest -q --lf -- or make update if only golden files differ and you meant the change)
 
 format: $(READY) ## Format the code
 	@$(BIN)/ruff format -q .

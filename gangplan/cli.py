@@ -44,7 +44,7 @@ app = typer.Typer(
     add_completion=True,
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
-    help="Short training-job specs in Git become everything a GPU cluster needs to run them, proved before sync.",
+    help="Turn short training-job specs in Git into everything a GPU cluster needs to run them, proved before sync.",
 )
 app.add_typer(cluster_app.app, name="cluster")
 app.add_typer(policy_app.app, name="policy")
@@ -63,7 +63,7 @@ def _show_version(asked: bool) -> None:
 def _common(
     version: Annotated[
         bool,
-        typer.Option("--version", help="Show the version and leave.", is_eager=True, callback=_show_version),
+        typer.Option("--version", help="Show the version and exit.", is_eager=True, callback=_show_version),
     ] = False,
 ) -> None:
     pass
@@ -77,14 +77,15 @@ def render(
     team: Teams = None,
     check: Annotated[
         bool,
-        typer.Option(
-            "--check", help="Write nothing; exit 1 and show the difference when rendered/ is stale."
-        ),
+        typer.Option("--check", help="Write nothing; if rendered/ is stale, show the difference and exit 1."),
     ] = False,
     output: Annotated[
         str | None,
         typer.Option(
-            "--output", "-o", help="Another folder than rendered/, or - for standard output.", metavar="DIR|-"
+            "--output",
+            "-o",
+            help="Folder to write instead of rendered/, or - for standard output.",
+            metavar="DIR|-",
         ),
     ] = None,
     keep_runs: KeepRuns = False,
@@ -120,7 +121,7 @@ def validate(
     engine: EngineName = "auto",
     jobs: Jobs = 0,
 ) -> None:
-    """Check specs and everything they expand to; nothing is written, but with --fix."""
+    """Check specs and everything that they expand to; writes nothing without --fix."""
     from gangplan.commands.common import request
     from gangplan.commands.fix import fixing
     from gangplan.commands.validate import validate as command
@@ -138,20 +139,20 @@ def plan(
     format: Annotated[str, typer.Option("--format", help="text or json.", metavar="NAME")] = "text",
     network: Annotated[
         bool,
-        typer.Option("--network", help="Show who may talk to whom instead: a table of connections per run."),
+        typer.Option("--network", help="Show a table of each run's network connections instead."),
     ] = False,
     usage: Annotated[
         Path | None,
         typer.Option(
             "--usage",
-            help="Say what would be admitted now: kubectl get clusterqueues -o json.",
+            help="Show what would be admitted now; FILE holds the output of: kubectl get clusterqueues -o json.",
             metavar="FILE",
         ),
     ] = None,
     engine: EngineName = "auto",
     jobs: Jobs = 0,
 ) -> None:
-    """Show what specs amount to: pods, ranks, slots, resources and the final command, per cluster."""
+    """Show what each spec becomes on each cluster: pods, ranks, slots, resources and the final command."""
     from gangplan.commands.common import request
     from gangplan.commands.plan import plan as command
 
@@ -165,7 +166,7 @@ def why(
     workspace: Workspace = None,
     cluster: Clusters = None,
 ) -> None:
-    """Show where each value of a job comes from, what made a rendered line, or what a written one became."""
+    """Show where each value of a job comes from, what produced a rendered line, or what a source line became."""
     from gangplan.commands.common import request
     from gangplan.commands.why import why as command
 
@@ -177,25 +178,31 @@ gitops_app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
     no_args_is_help=True,
-    help="Sync configuration for GitOps engines.",
+    help="Print sync configuration for GitOps engines.",
 )
 app.add_typer(gitops_app, name="gitops")
 
 
 @gitops_app.command("argocd")
 def gitops_argocd(
-    repo: Annotated[str, typer.Option("--repo", help="Repository that Argo CD reads.", metavar="URL")],
+    repo: Annotated[str, typer.Option("--repo", help="Git repository that Argo CD reads.", metavar="URL")],
     revision: Annotated[str, typer.Option("--revision", help="Branch or tag.", metavar="NAME")] = "main",
     namespace: Annotated[
-        str, typer.Option("--namespace", help="Where Argo CD runs.", metavar="NAME")
+        str, typer.Option("--namespace", help="Namespace that Argo CD runs in.", metavar="NAME")
     ] = "argocd",
     workspace: Workspace = None,
     cluster: Clusters = None,
     output: Annotated[
-        str | None, typer.Option("--output", "-o", help="Folder for one file per cluster.", metavar="DIR|-")
+        str | None,
+        typer.Option(
+            "--output",
+            "-o",
+            help="Folder for one file per cluster, or - for standard output.",
+            metavar="DIR|-",
+        ),
     ] = None,
 ) -> None:
-    """Print projects and applications for Argo CD: platform, tenants and runs of each cluster."""
+    """Print Argo CD projects and applications for the platform, tenants and runs of each cluster."""
     from gangplan.commands.common import request
     from gangplan.commands.gitops import argocd
     from gangplan.gitops.argocd import RepositorySource
@@ -214,12 +221,12 @@ def explain(
     name: Annotated[
         str | None,
         typer.Argument(
-            help="A rule, a field such as workers, a kind of file or a policy pack.", metavar="NAME"
+            help="A rule, a field such as workers, a kind of file, or a policy pack.", metavar="NAME"
         ),
     ] = None,
     workspace: Workspace = None,
 ) -> None:
-    """Tell what a rule means and how to follow it, or what a field, kind or pack is; alone, list all rules."""
+    """Explain a rule and how to follow it, or a field, kind or pack; without NAME, list all rules."""
     from gangplan.commands.explain import explain as command
 
     raise typer.Exit(command(name, workspace))
@@ -250,7 +257,7 @@ def run() -> int:
     with patient() as lost:
         code = _ended()
         if why := lost():
-            fatal(ToolError(why, "Make room, or send it elsewhere: what was found is not all told."))
+            fatal(ToolError(why, "Free some space, or write somewhere else; some findings were not printed."))
             return Exit.ENVIRONMENT
     return code
 

@@ -171,7 +171,7 @@ def load_spec(root: Path, source: SpecFile) -> tuple[Spec | None, list[Finding]]
             Finding(
                 SPEC_TEAM,
                 document.where(("team",)),
-                f"team is '{spec.team}', but the file stands in specs/{source.team}/",
+                f"team is '{spec.team}', but the file is in specs/{source.team}/",
                 f"Remove the line, or move the file to specs/{spec.team}/.",
             )
         )

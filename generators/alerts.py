@@ -51,7 +51,7 @@ KUBE_STATE = Input(
 TEAM_LABEL = Input(
     "gangplan_team_info",
     "kube-state-metrics",
-    "no run can be told to belong to a team",
+    "no run can be matched to a team",
     "Start kube-state-metrics with --metric-labels-allowlist=namespaces=[gangplan.dev/team].",
 )
 KUEUE = Input(

@@ -65,7 +65,7 @@ def test_what_older_versions_decide(root: Path) -> None:
     assert outcome.code == Exit.CLEAN
     for words in (
         "through podTemplateOverrides",
-        "the deadline stands on the launcher's Job",
+        "the deadline is on the launcher's Job",
         "at most 8 kinds",
         "waitForPodsReady is off",
         "a flavor with topology cannot change",

@@ -208,7 +208,7 @@ SYNTAX = {
     "a: 'it's'": ("1:8", "text follows the closing quote", "one pair of quotes"),
     "a: | x": ("1:6", "text follows '|' on its line", "begin the text on the next line"),
     "- a\nb: 1": ("2:1", "the list that begins at line 1 goes on", "begin the line with '- '"),
-    "a: 1\n- b": ("2:1", "a list entry stands where a key is expected", "a key of its own"),
+    "a: 1\n- b": ("2:1", "there is a list entry where a key is expected", "a key of its own"),
     "a: 1\n...\nb: 2": ("3:1", "the document has ended", "remove '...'"),
     "'a' 'b'": ("1:5", "does not belong to the text before", "key: value"),
     "a:\u00a0b\nc: d": ("1:3", "invisible space (U+00A0)", "ordinary space"),

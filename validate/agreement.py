@@ -81,7 +81,7 @@ def _cap(body: Body, index: Index, books: _Books) -> Found:
                 yield Problem(
                     ("spec", "hard", key),
                     f"{bare(resource, amount(hard))} is below the {bare(resource, most)} that queue '{name}' may admit: an admitted run would wait"
-                    " for its pods for ever",
+                    " for its pods forever",
                     rule=HARD_QUOTA_BELOW_QUEUE,
                 )
 

@@ -32,11 +32,10 @@ class Deadlock:
         """The finding's text, without the cluster."""
         parts = [f"{name} with {have} of {need} pods" for name, (have, need) in self.placed.items()]
         return (
-            f"runs can hold each other up in {' and '.join(self.pools)}: together they want"
+            f"runs can block each other in {' and '.join(self.pools)}: together they want"
             f" {bare(self.resource, self.wanted)}"
             f" of {say(self.resource, self.there)}, and nothing starts all pods of a run together, so"
-            f" that each"
-            f" could wait for the other's for ever ({', '.join(parts)})"
+            f" that each could wait forever for the other's ({', '.join(parts)})"
         )
 
 

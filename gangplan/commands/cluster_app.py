@@ -14,7 +14,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
     no_args_is_help=True,
-    help="Clusters: what is installed, and what other versions would change.",
+    help="Show what clusters have installed, their quotas, and what other versions would change.",
 )
 
 
@@ -25,12 +25,14 @@ def cluster_quota(
     usage: Annotated[
         Path | None,
         typer.Option(
-            "--usage", help="Snapshot of what is in use: kubectl get clusterqueues -o json.", metavar="FILE"
+            "--usage",
+            help="Snapshot of the usage: the output of kubectl get clusterqueues -o json.",
+            metavar="FILE",
         ),
     ] = None,
     format: Annotated[str, typer.Option("--format", help="text or json.", metavar="NAME")] = "text",
 ) -> None:
-    """Show each team's quota per pool, the most it can ever get, and how much of it is used."""
+    """Show each team's quota per pool, the most that it can ever get, and how much it uses."""
     from gangplan.commands.common import request
     from gangplan.commands.quota import quota
 
@@ -47,7 +49,7 @@ def cluster_check(
     ] = None,
     format: Annotated[str, typer.Option("--format", help="text or json.", metavar="NAME")] = "text",
 ) -> None:
-    """Show each component: its version, whether it is supported, what it decides, what is missing."""
+    """Show each component: its version, whether it is supported, what depends on it, and what is missing."""
     from gangplan.commands.cluster import check
     from gangplan.commands.common import request
 

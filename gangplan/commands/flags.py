@@ -28,12 +28,12 @@ Asked = Annotated[
 Specs = Annotated[
     list[str] | None,
     typer.Argument(
-        help="Specs, folders or patterns; any other file means what depends on it (default: all).",
+        help="Specs, folders or patterns; any other file selects what depends on it (default: all).",
         metavar="[FILE]...",
     ),
 ]
 EngineName = Annotated[
-    str, typer.Option("--engine", help="Where work runs: auto, serial, process or mpi.", metavar="NAME")
+    str, typer.Option("--engine", help="How to run the work: auto, serial, process or mpi.", metavar="NAME")
 ]
 Jobs = Annotated[
     int, typer.Option("--jobs", "-j", min=0, help="Worker processes (0: one per core).", metavar="N")
@@ -42,7 +42,7 @@ Base = Annotated[
     str | None,
     typer.Option(
         "--base",
-        help="Also compare rendered/ with this Git revision: what would a sync from there refuse or leave?",
+        help="Also compare rendered/ with this Git revision, and report what a sync from there would refuse or leave behind.",
         metavar="REVISION",
     ),
 ]
@@ -50,7 +50,7 @@ Formats = Annotated[
     list[str] | None,
     typer.Option(
         "--format",
-        help="text, json, sarif, junit, github, gitlab or markdown; FORMAT=FILE writes a file; may be repeated.",
+        help="text, json, sarif, junit, github, gitlab or markdown; FORMAT=FILE writes to a file; may be repeated.",
         metavar="FORMAT[=FILE]",
     ),
 ]
@@ -61,25 +61,23 @@ Color = Annotated[
 FailOn = Annotated[
     str,
     typer.Option(
-        "--fail-on", help="Lowest severity that makes exit 1: error, warning or note.", metavar="NAME"
+        "--fail-on", help="Lowest severity that leads to exit code 1: error, warning or note.", metavar="NAME"
     ),
 ]
 Today = Annotated[
     str | None,
     typer.Option(
         "--today",
-        help="Judge debug grants and waivers as of this day (default: today).",
+        help="Check debug grants and waivers as of this day (default: today).",
         metavar="YYYY-MM-DD",
     ),
 ]
-Fix = Annotated[
-    bool, typer.Option("--fix", help="Make the mechanical repairs first, and show the difference.")
-]
+Fix = Annotated[bool, typer.Option("--fix", help="Apply the automatic fixes first, and show the difference.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", "--diff", help="With --fix: only show the difference.")]
 FixPlatform = Annotated[
     bool,
-    typer.Option("--fix-platform", help="As --fix, also in overlays/, images/ and policies/waivers/."),
+    typer.Option("--fix-platform", help="Like --fix, but also in overlays/, images/ and policies/waivers/."),
 ]
 KeepRuns = Annotated[
-    bool, typer.Option("--keep-runs", help="Keep runs whose spec did not change as they were rendered.")
+    bool, typer.Option("--keep-runs", help="Keep runs whose spec has not changed as they were rendered.")
 ]

@@ -13,7 +13,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
     no_args_is_help=True,
-    help="Policies: which hold where, whether they do what their cases say, and as objects for a cluster.",
+    help="List policies per cluster, run their test cases, or export them as objects.",
 )
 
 
@@ -23,7 +23,7 @@ def policy_list(
     cluster: Clusters = None,
     format: Annotated[str, typer.Option("--format", help="text or json.", metavar="NAME")] = "text",
 ) -> None:
-    """Show every policy, the pack it is from, and what a breach leads to on each cluster."""
+    """Show every policy, its pack, and what a breach leads to on each cluster."""
     from gangplan.commands.common import request
     from gangplan.commands.policy import show
 
@@ -38,7 +38,7 @@ def policy_test(
     ] = None,
     workspace: Workspace = None,
 ) -> None:
-    """Judge the cases that stand beside each policy: what it must let through, and what it must refuse."""
+    """Run the test cases of each policy: what it must allow, and what it must refuse."""
     from gangplan.commands.common import request
     from gangplan.commands.policy import test
 
@@ -53,7 +53,7 @@ def policy_export(
         str, typer.Option("--output", "-o", help="A file, or - for standard output.", metavar="FILE|-")
     ] = "-",
 ) -> None:
-    """Write the policies of a cluster with their bindings and parameters, ready to be applied."""
+    """Write a cluster's policies with their bindings and parameters, ready to apply."""
     from gangplan.commands.common import request
     from gangplan.commands.policy import export
 

@@ -14,7 +14,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
     no_args_is_help=True,
-    help="The file formats as JSON Schema, and the kinds of your clusters.",
+    help="Print the file formats as JSON Schema, and import the CRDs of your clusters.",
 )
 
 
@@ -31,15 +31,18 @@ def schema_print(
 @app.command("import")
 def schema_import(
     files: Annotated[
-        list[Path], typer.Argument(help="Files with CRDs: kubectl get crd -o yaml.", metavar="FILE...")
+        list[Path],
+        typer.Argument(
+            help="Files with CRDs, such as the output of kubectl get crd -o yaml.", metavar="FILE..."
+        ),
     ],
     workspace: Workspace = None,
     cluster: Annotated[
-        str | None, typer.Option("--cluster", help="For this cluster alone (default: all).", metavar="NAME")
+        str | None,
+        typer.Option("--cluster", help="Import for this cluster only (default: all).", metavar="NAME"),
     ] = None,
 ) -> None:
-    """Take CRDs into the workspace: objects of their kinds are checked by their schemas and rules
-    (those of Trainer, JobSet and Kueue by their rules alone)."""
+    """Import CRDs into the workspace: gangplan then checks objects of their kinds against their schemas and rules (those of Trainer, JobSet and Kueue only against their rules)."""
     from gangplan.commands.common import request
     from gangplan.commands.schema_import import import_crds
 

@@ -18,7 +18,7 @@ def import_crds(request: Request, files: Sequence[Path], cluster: str | None) ->
     """Take CRDs into the workspace, for all clusters or for one. UserError: a file holds none, or a bad one."""
     workspace = load_workspace(request.root)
     if cluster in workspace.unread:
-        raise UserError(f"overlays/{cluster}/cluster.yaml cannot be read", "gangplan validate tells why.")
+        raise UserError(f"overlays/{cluster}/cluster.yaml cannot be read", "gangplan validate shows why.")
     if cluster is not None and cluster not in workspace.clusters:
         raise UserError(f"there is no cluster '{cluster}'", nearest(cluster, workspace.clusters))
     base = request.root / (f"overlays/{cluster}/{SCHEMAS}" if cluster else SCHEMAS)

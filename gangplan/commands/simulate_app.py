@@ -18,19 +18,19 @@ def simulate(
     durations: Annotated[
         Path | None,
         typer.Option(
-            "--durations", help="How long jobs run (YAML); without it, half of their timeout.", metavar="FILE"
+            "--durations", help="How long jobs run (YAML; default: half of their timeout).", metavar="FILE"
         ),
     ] = None,
     arrivals: Annotated[
         Path | None,
-        typer.Option("--arrivals", help="When jobs come (YAML); without it, all at once.", metavar="FILE"),
+        typer.Option("--arrivals", help="When jobs arrive (YAML; default: all at once).", metavar="FILE"),
     ] = None,
-    seed: Annotated[int, typer.Option("--seed", help="Seed of arrivals that are drawn.", metavar="N")] = 1,
+    seed: Annotated[int, typer.Option("--seed", help="Seed for random arrivals.", metavar="N")] = 1,
     format: Annotated[str, typer.Option("--format", help="text or json.", metavar="NAME")] = "text",
     engine: EngineName = "auto",
     jobs: Jobs = 0,
 ) -> None:
-    """Play the queue of a cluster through: waits, preemptions, utilisation over time, per team."""
+    """Simulate the queues of a cluster: waits, preemptions and utilisation over time, per team."""
     from gangplan.commands.common import request
     from gangplan.commands.simulate import SimulateOptions, run_simulation
 

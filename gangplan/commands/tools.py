@@ -14,13 +14,13 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
     no_args_is_help=True,
-    help="The other programs that gangplan uses: kustomize and kubeconform.",
+    help="Show and install the other programs that gangplan uses: kustomize and kubeconform.",
 )
 
 
 @app.command("list")
 def list_tools() -> None:
-    """Show each program: its version, where it comes from, and which engine judges."""
+    """Show each program: its version, where it comes from, and which engine is used."""
     from gangplan.tools.find import search
     from gangplan.tools.kustomize import engine
     from gangplan.tools.pins import KUBECONFORM, KUSTOMIZE

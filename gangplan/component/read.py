@@ -35,7 +35,7 @@ _REASONS = {
     "patchesJson6902": "it is an old spelling of patches",
     "resources": "objects of this cluster come from gangplan",
     "configMapGenerator": "references to generated names are not rewritten in runs",
-    "secretGenerator": "secrets never stand in Git",
+    "secretGenerator": "secrets never belong in Git",
     "replacements": "a replacement that matches nothing is not noticed",
 }
 

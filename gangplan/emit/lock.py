@@ -25,7 +25,7 @@ def locked(state: Path) -> Iterator[None]:
         if path.is_symlink():
             raise UserError(
                 f"{path} is a link: a render would write and remove files where it leads",
-                "Remove the link; a render makes the folder anew.",
+                "Remove the link; the next render creates the folder again.",
             )
     try:
         import fcntl

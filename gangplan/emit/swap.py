@@ -16,7 +16,7 @@ _RENAME_EXCHANGE = 2  # linux/fs.h; renameat2 is in glibc since 2.28
 _MOUNTED = "It is a mount point, or another program holds it: mount the folder above it instead."
 _ADVICE = {
     errno.EBUSY: _MOUNTED,
-    errno.EXDEV: "The folders stand on two file systems: mount the folder above both instead.",
+    errno.EXDEV: "The folders are on two file systems: mount the folder above both instead.",
     errno.EROFS: "The file system is mounted read-only: render where it can be written.",
     errno.ENOSPC: "Free some space.",
     errno.EDQUOT: "Free some space: the quota of the file system is used up.",

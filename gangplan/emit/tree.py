@@ -70,7 +70,7 @@ class Stage:
             old = None
         except OSError as failed:
             raise UserError(
-                f"{existing}: {failed.strerror}", "A rendered file belongs here; move what stands in its way."
+                f"{existing}: {failed.strerror}", "A rendered file belongs here; move what is in its way."
             ) from None
         if old == data:
             return Change(path, FileOutcome.SAME)

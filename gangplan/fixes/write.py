@@ -97,7 +97,7 @@ def _unfit(root: Path, file: str, for_writing: bool = True) -> str:
     """Why a file must not be written: outside of the workspace, a link or behind one, no regular file."""
     parts = file.split("/")
     if os.path.isabs(file) or ".." in parts or "" in parts:
-        return "it stands outside of the workspace"
+        return "it is outside the workspace"
     place = root
     for index, part in enumerate(parts):
         place = place / part

@@ -34,7 +34,7 @@ def check_files(root: Path) -> list[Finding]:
 
 
 def _no_folder(shown: str) -> Finding:
-    help = f"Make {shown} a folder; policies stand in files of their own below it."
+    help = f"Make {shown} a folder; policies are separate files below it."
     return Finding(POLICY_FILE_IGNORED, Location(shown), f"{shown} is no folder and would be ignored", help)
 
 
@@ -95,4 +95,4 @@ def _ignored(top: Path, parts: tuple[str, ...]) -> list[Finding]:
 
 
 def _nested(home: str) -> tuple[str, str]:
-    return f"the file stands in a folder below {home} and would be ignored", f"Move it to {home}."
+    return f"the file is in a folder below {home} and would be ignored", f"Move it to {home}."

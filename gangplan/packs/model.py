@@ -78,7 +78,7 @@ class PackPolicy(Strict):
     blames: str = Field(
         "",
         pattern=r"^(spec|team|cluster)(\.[A-Za-z]+)+$|^$",
-        description="The field that a breach is told at, where several decide; first its file.",
+        description="The field at which a breach is reported, where several decide; first its file.",
         examples=["spec.network.egress"],
     )
     waivable: bool = Field(
@@ -112,7 +112,7 @@ class Pack(Strict):
     )
     policies: dict[str, PackPolicy] = Field(
         {},
-        description="Its policies by name. Each stands in `<name>.yaml` beside pack.yaml.",
+        description="Its policies by name. Each is in `<name>.yaml` beside pack.yaml.",
         examples=[{"few-nodes": {"title": "Runs are small.", "why": "The lab is.", "fix": "Lower workers."}}],
     )
 

@@ -90,7 +90,7 @@ def _ours(tree: Path, today: Today, path: str) -> Iterator[Finding]:
             help = "Run gangplan render, which removes it: nothing in specs/ and overlays/ asks for it."
             yield _error(path, f"it holds {ref}, which is not rendered now", help)
     elif run is None:
-        yield _error(path, "nothing that is rendered now stands in this file", "Run gangplan render.")
+        yield _error(path, "nothing is rendered into this file now", "Run gangplan render.")
     else:
         yield from _earlier_run(refs, path, run["name"], today.homes.get((run["cluster"], run["team"])))
 

@@ -72,5 +72,5 @@ def _forged(earlier: EarlierRun, why: str) -> Finding:
         RUN_FORGED,
         Location(f"{RENDERED}/{earlier.path}", 1, 1),
         f"the run was changed after it was rendered: {why}",
-        "Take the file back from an earlier commit, or render without --keep-runs: the run then starts anew.",
+        "Restore the file from an earlier commit, or render without --keep-runs: the run then starts again.",
     )

@@ -39,9 +39,7 @@ def env_problems(job: Job) -> Iterator[CommandProblem]:
 
 
 def _literal(path: tuple[str, ...], variable: EnvVar, what: str) -> CommandProblem:
-    message = (
-        f"{variable.name} keeps {what} as it is written: no shell reads env, so nothing stands in for it"
-    )
+    message = f"{variable.name} keeps {what} as written: no shell reads env, so nothing replaces it"
     help = f"Write the value itself, or set it in the command: [bash, -c, 'export {variable.name}=...; python train.py']."
     return CommandProblem(ENV_LITERAL, path, message, help)
 

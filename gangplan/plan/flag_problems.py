@@ -77,7 +77,7 @@ def _flags(job: Job) -> Iterator[CommandProblem]:
             return
     if ":" in job.mpi_flags:
         where = ("mpi", "flags", job.mpi_flags.index(":"))
-        message = "':' begins another program, and none stands before it"
+        message = "':' begins another program, and there is none before it"
         yield CommandProblem(
             COMMAND_OPTION, where, message, "Remove it; several programs need a mpirun in the command."
         )

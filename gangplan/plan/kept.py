@@ -100,7 +100,7 @@ def _twice(kept: Kept) -> Iterator[WordProblem]:
                 continue
             before = first.setdefault(use.part, use)
             if before is not use:
-                message = f"{use.spelled} stands beside {before.spelled}, and {launcher.label} takes one of them, once"
+                message = f"{use.spelled} is given beside {before.spelled}, and {launcher.label} takes one of them, once"
                 yield WordProblem(COMMAND_OPTION, use.at, message, "Keep one of them.", drop(use))
 
 

@@ -136,9 +136,7 @@ def _before(kept: Kept) -> Iterator[WordProblem]:
         edit = Edit(peeled.forks + 1, peeled.forks + 1, ("--wait",))
         yield WordProblem(COMMAND_DETACHED, peeled.forks, message, "Let it wait.", edit)
     if found.script is not None and not found.script.is_direct and start_takes_options(kept):
-        message = (
-            f"{name} stands in a script inside another script, where gangplan cannot give it what it needs"
-        )
+        message = f"{name} is in a script inside another script, where gangplan cannot give it what it needs"
         yield WordProblem(COMMAND_UNREADABLE, 0, message, "Write the script on one level.")
     if found.script is not None and found.script.after == "&":
         message = f"{name} runs in the background and nothing waits for it: the run ends when the script does"

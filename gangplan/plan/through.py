@@ -76,7 +76,7 @@ def through_problems(kept: Kept) -> Iterator[WordProblem]:
             yield WordProblem(COMMAND_HOSTS, at, message, f"Start {name} without {one}.", edit)
         elif one in SEES_ONE_HOST and kept.job.image.framework != "torch" and kept.job.workers > 1:
             message = (
-                f"{one} stands before {name}, so it sees {name} and ranks beside it, none of other workers"
+                f"{one} starts {name}, so it sees {name} and the ranks beside it, but none on other workers"
             )
             hint = f"To see the ranks, put {one} behind the options of {name}, before the program."
             yield WordProblem(COMMAND_BEHIND, at, message, hint)

@@ -186,7 +186,7 @@ def _variable(job: Job, index: int, word: str, is_sound: Sound | None) -> Iterat
         one.replace("~", "$HOME", 1) if number == index and what == "~" else _BACKTICKS.sub(r"$(\1)", one)
         for number, one in enumerate(job.command)
     )
-    message = f"'{_short(word)}' stays as it is: no shell reads the command, so nothing stands in for {what}"
+    message = f"'{_short(word)}' stays as it is: no shell reads the command, so nothing replaces {what}"
     otherwise = "Write the value itself; {ranks}, {workers} and {slots} are filled in."
     help = help_with(job, _in_shell(words), otherwise, is_sound)
     yield CommandProblem(COMMAND_VARIABLE, ("command", index), message, help)

@@ -168,7 +168,7 @@ def judged(suite: Suite, case: PolicyCase) -> list[Finding]:
     try:
         matched = evaluator.matched(case.file.object, old)
     except UndecidableError as unknown:
-        message = f"whether policy '{case.policy}' is about this object cannot be told here: {unknown}"
+        message = f"whether policy '{case.policy}' is about this object cannot be decided here: {unknown}"
         help = "Write the object in the version that the policy names, or matchPolicy: Exact in the policy."
         return [Finding(POLICY_CASE, case.where, message, help)]
     if case.policy not in matched:

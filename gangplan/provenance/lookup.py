@@ -118,7 +118,7 @@ def _rendered(workspace: Workspace, request: Request, name: str, text: str, line
     origins = tuple(
         LineOrigin(body, path, found.shown(at(body, path)), found.tracer(index, path)) for path in fields
     )
-    remark = "" if found.text == text else "rendered/ is stale: this tells what is rendered now"
+    remark = "" if found.text == text else "rendered/ is stale: this shows what would be rendered now"
     return Answer(name, line, tuple(fields), origins, findings=tuple(findings), remark=remark)
 
 
@@ -191,7 +191,7 @@ def _written(workspace: Workspace, request: Request, name: str, text: str, line:
     elif not outcomes and not any(finding.is_error for finding in findings):
         remark = "nothing that is rendered shows it"
         if _is_first(text, line):
-            remark += "; what the file does not say is told at this line"
+            remark += "; what the file does not say is reported at this line"
     elif name.startswith(f"{WAIVERS}/"):
         remark = "what it excuses bears a label, and runs have another name than without it"
     return Answer(

@@ -39,7 +39,7 @@ def policy_lines(rule: Rule, policies: OwnPolicies) -> Iterator[str]:
     for key, value in page.params.items():
         yield f"Parameter {key}: {shown(value)}"
     if page.told_by:
-        yield f"In a pull request {', '.join(page.told_by)} tells the same; then only that is told."
+        yield f"In a pull request {', '.join(page.told_by)} reports the same; then only that is reported."
     tests = folder.folder / "tests"
     yield from _cases([case for case in cases_in(tests, f"{home}/tests")[0] if case.policy == rule], tests)
 
@@ -87,10 +87,10 @@ def _verdict(case: PolicyCase) -> str:
 
 def _own_lines(name: str, source: PolicySource, sources: Sequence[PolicySource]) -> Iterator[str]:
     where = source.document.where(("metadata", "name")) if source.document else source.file
-    yield from (f"{name} (a policy of this workspace)", "", f"Stands in {where} and holds on every cluster.")
+    yield from (f"{name} (a policy of this workspace)", "", f"It is in {where} and applies to every cluster.")
     spec = source.body.get("spec")
     for one in (spec.get("validations") or ()) if isinstance(spec, dict) else ():
-        yield from ("", f"Must hold: {one.get('expression')}")
+        yield from ("", f"Required: {one.get('expression')}")
         yield f"Says else: {one.get('message') or one.get('messageExpression') or 'what the expression is'}"
     bound = [one.body for one in sources if one.body.get("kind") == BINDING]
     mine = [body["spec"] for body in bound if (body.get("spec") or {}).get("policyName") == name]

@@ -39,7 +39,7 @@ become a label, and the bindings select by it. The pack `residency` holds for sp
 or team that asks for a regime on a cluster without its pack is refused (`compliance-not-enforced`): what nobody
 enforces is not kept.
 
-Numbers and lists stand in parameters, never in expressions: a ConfigMap `gangplan-<policy>` in the namespace
+Numbers and lists belong in parameters, never in expressions: a ConfigMap `gangplan-<policy>` in the namespace
 `gangplan-policies`. What only the cluster's file knows (its region, storage classes that encrypt, the image
 catalog) is filled in for each cluster; below such a parameter is written as *fact*.
 
@@ -109,7 +109,7 @@ def _policy(pack: str, name: str, page: dict[str, Any]) -> Iterator[str]:
         yield from ("No waiver may excuse it.", "")
     if page.get("told_by"):
         told = ", ".join(f"`{rule}`" for rule in page["told_by"])
-        yield from (f"Where {told} tells the same in a pull request, only that is told.", "")
+        yield from (f"Where {told} reports the same in a pull request, only that is reported.", "")
     cases = sorted(_cases(PACKS / pack / "tests", name))
     yield f"Cases: {', '.join(cases)}."
     yield ""

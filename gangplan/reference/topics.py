@@ -38,7 +38,7 @@ def kind_text(kind: str) -> str:
         lines.append(filled(meaning, head, " " * len(head)))
     lines += [
         "",
-        f"gangplan explain {format}.FIELD tells more; gangplan schema print {format} is for editors.",
+        f"gangplan explain {format}.FIELD shows more; gangplan schema print {format} is for editors.",
     ]
     return "\n".join(lines) + "\n"
 

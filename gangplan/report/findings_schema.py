@@ -62,9 +62,9 @@ def findings_schema() -> dict[str, Any]:
 def _finding() -> dict[str, Any]:
     return _object(
         {
-            "rule": _text("Stable id; gangplan explain RULE tells more."),
+            "rule": _text("Stable id; gangplan explain RULE shows more."),
             "severity": {"enum": _LEVELS, "description": "How bad it is."},
-            **_place("Where the cause stands"),
+            **_place("Where the cause is"),
             "endColumn": _count("Column behind the word or value there; 0 where it is not known."),
             "cluster": _text("The cluster that it is about; empty where it is about none or several."),
             "clusters": {

@@ -26,7 +26,7 @@ def kueue_config(cluster: ClusterFile, kueue: Version) -> str:
     out = [
         f"# Kueue {kueue} on {cluster.name}, from {cluster.document.file}.",
         "# Put these keys into controller_manager_config.yaml of ConfigMap kueue-manager-config (namespace",
-        "# kueue-system), beside those that stand there, and restart the manager. It ends at a key it does not know.",
+        "# kueue-system), beside those already there, and restart the manager. It fails on a key that it does not know.",
         "# Fields and defaults as of Kueue 0.15.2, 0.18.2 and 0.19.2.",
     ]
     parts = [_head(), _integrations(bool(spec.versions.mpi_operator))]

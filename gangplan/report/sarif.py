@@ -74,7 +74,7 @@ def _rule(name: Rule, severity: Severity) -> dict[str, Any]:
 def _own(name: str) -> dict[str, Any]:
     """What GitHub asks of every rule, for a policy that only the workspace knows."""
     described = _description(f"{name}, a policy of this workspace.")
-    text = "The finding tells what the policy asks; gangplan policy list shows where it applies."
+    text = "The finding says what the policy requires; gangplan policy list shows where it applies."
     return {"shortDescription": described, "fullDescription": described, "help": {"text": text}}
 
 

@@ -109,7 +109,7 @@ def _pair(asked: _Asked) -> Iterable[Finding]:
     message = (
         f"Kueue {platform.kueue} and Trainer {platform.trainer} do not work together: "
         f"Kueue {kueue} starts a run through {KUEUE[kueue].override_field}, Trainer {trainer} reads "
-        f"{TRAINER[trainer].override_field}, so runs would be admitted and stay suspended for ever"
+        f"{TRAINER[trainer].override_field}, so runs would be admitted and stay suspended forever"
     )
     help = (
         f"With Trainer {trainer} use Kueue {nearest_line(kueue, kueue_for(trainer))}; "
@@ -184,7 +184,7 @@ def _gang(asked: _Asked) -> Iterable[Finding]:
         )
     if spec.gang == "none" and spec.environment == "prod":
         message = (
-            "gang: none lets two runs block each other for ever; it is not allowed where environment is prod"
+            "gang: none lets two runs block each other forever; it is not allowed where environment is prod"
         )
         help = "Use gang: kueue, or environment: dev."
         yield Finding(GANG_NONE_IN_PROD, document.where(("gang",)), message, help)

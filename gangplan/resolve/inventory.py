@@ -79,9 +79,9 @@ def _trainer_facts(line: str) -> Iterator[str]:
         return
     yield f"a queue starts runs through {facts.override_field}"
     yield (
-        "the deadline stands on the TrainJob"
+        "the deadline is on the TrainJob"
         if facts.has_run_deadline
-        else "the deadline stands on the launcher's Job"
+        else "the deadline is on the launcher's Job"
     )
     if facts.is_run_immutable:
         yield "a run cannot be edited"

@@ -77,7 +77,7 @@ def _secret_path(cluster: ClusterFile) -> Iterator[Finding]:
     rest = re.sub(r"\{[^{}]*\}", "", store.path)
     unknown = [name for name in names if name not in PLACEHOLDERS]
     for name in dict.fromkeys(unknown):
-        yield Finding(SECRET_PATH, where, f"'{{{name}}}' in the path stands for nothing", known)
+        yield Finding(SECRET_PATH, where, f"'{{{name}}}' in the path is unknown", known)
     if "{" in rest or "}" in rest:
         yield Finding(SECRET_PATH, where, f"a brace in '{store.path}' has no partner", known)
     elif "secret" not in names and not unknown:

@@ -155,7 +155,7 @@ def _judged(waiver: WaiverFile, uses: int, today: datetime.date, is_whole: bool)
     if ends < today:
         again = f"; it excused {_count(uses)}" if uses else ""
         message = f"the waiver of {rule} ended on {ends}, and today is {today}{again}"
-        help = "Follow the rule and remove the file, or have it approved anew with a later day."
+        help = "Follow the rule and remove the file, or have it approved again with a later date."
         yield Finding(WAIVER_EXPIRED, where, message, help)
         return
     if ends - today > LONGEST:
@@ -165,7 +165,9 @@ def _judged(waiver: WaiverFile, uses: int, today: datetime.date, is_whole: bool)
         days = (ends - today).days
         when = "today" if not days else f"in {days} day{'' if days == 1 else 's'}, on {ends}"
         message = f"the waiver of {rule} ends {when}; it excuses {_count(uses)}"
-        yield Finding(WAIVER_ENDS_SOON, where, message, "Follow the rule before, or have it approved anew.")
+        yield Finding(
+            WAIVER_ENDS_SOON, where, message, "Follow the rule before that day, or have it approved again."
+        )
     elif is_whole and not uses:
         message = f"the waiver of {rule} excuses nothing: no finding of that rule is in its scope"
         yield Finding(WAIVER_UNUSED, waiver.where, message, "Remove the file, or correct its scope or limit.")

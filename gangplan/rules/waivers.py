@@ -290,7 +290,7 @@ WAIVER_UNHEEDED = Rule(
                 "kind: Waiver\n"
                 "rule: short-names\n"
                 "scope: {team: nlp}\n"
-                "reason: The name stands in a contract until the year ends.\n"
+                "reason: The name is in a contract until the year ends.\n"
                 "approver: ml-platform@example.com\n"
                 'expires: "2026-12-31"\n'
             )

@@ -163,7 +163,7 @@ class ValueBuilder:
             message = f"the file holds more than {self._max_entries} entries"
             self._report(YAML_TOO_LARGE, root, message, "split it, or keep data out of it")
         else:
-            message = "aliases such as '*name' repeat too much, or repeat what they stand in"
+            message = "aliases such as '*name' repeat too much, or contain themselves"
             self._report(YAML_ALIAS_BOMB, root, message, "write the values out")
 
     def _report(self, rule: Rule, node: Node, message: str, help: str, fix: Fix | None = None) -> None:

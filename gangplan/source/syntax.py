@@ -126,7 +126,7 @@ def _colon(case: Complaint) -> Explanation:
     if first := re.match(r"[^:]*?:\s+", _QUOTED.sub(lambda quoted: "_" * len(quoted[0]), before)):
         value = line[first.end() :].strip()
         spot = TextPlace(case.at.line, case.at.column)
-        return Explanation(spot, "a second ': ' stands on this line", f"quote the value: {_quote(value)}")
+        return Explanation(spot, "there is a second ': ' on this line", f"quote the value: {_quote(value)}")
     above = case.above()
     if above is None:
         return Explanation(case.at, "this ':' follows no key", "write the key before the ':'")
@@ -161,7 +161,7 @@ def _not_a_key(case: Complaint) -> Explanation:
         message = f"{case.rest(case.at)!r} does not belong to the value before it"
         return Explanation(case.at, message, "remove it, or quote the whole value")
     if line.lstrip().startswith("- ") and case.at.column == case.begin.column:
-        message = "a list entry stands where a key is expected"
+        message = "there is a list entry where a key is expected"
         return Explanation(
             case.at, message, "give the list a key of its own on the line above, or remove the '- '"
         )

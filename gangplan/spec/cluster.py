@@ -239,7 +239,7 @@ class Policies(Strict):
 
 
 class Retention(Strict):
-    """How long the cluster keeps what tells of runs."""
+    """How long the cluster keeps evidence of runs."""
 
     audit: DurationSeconds | None = Field(
         None,
@@ -292,9 +292,7 @@ class Cluster(Strict):
         examples=[{"kubernetes": "1.34.4", "trainer": "2.3.0", "kueue": "0.19.2"}],
     )
     region: Name = Field(description="Region name.", examples=["eu-central"])
-    location: Literal["on-prem", "cloud"] = Field(
-        description="Where the hardware stands.", examples=["on-prem"]
-    )
+    location: Literal["on-prem", "cloud"] = Field(description="Where the hardware is.", examples=["on-prem"])
     air_gapped: bool = Field(
         False,
         description="True: nothing outside is reachable; every image comes from a mirror.",
@@ -364,7 +362,7 @@ class Cluster(Strict):
     )
     runtime_classes: Annotated[tuple[SecretName, ...], Field(max_length=64)] | None = Field(
         None,
-        description="RuntimeClasses that exist here (on the worker clusters, where runs are handed on); omitted: not stated, and a patch that names one is told.",
+        description="RuntimeClasses that exist here (on the worker clusters, where runs are dispatched); omitted: not stated, and a patch that names one is reported.",
         examples=[["nvidia", "kata"]],
     )
     registries: tuple[Registry, ...] = Field(

@@ -84,7 +84,7 @@ class Gpu(Strict):
 
 
 class Secrets(Strict):
-    """Secrets by reference only; their values never stand in Git."""
+    """Secrets by reference only; their values never belong in Git."""
 
     env: dict[EnvName, SecretKey] = Field(
         {}, description="Environment variable: SECRET/KEY.", examples=[{"HF_TOKEN": "huggingface/token"}]

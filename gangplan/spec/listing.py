@@ -25,7 +25,7 @@ def list_specs(root: Path, specs: str, teams: list[str], findings: list[Finding]
         _list_folder(root, f"{specs}/{team}", team, files, findings)
     for name in sorted(os.listdir(root / specs)):
         if _is_yaml(name) and not (root / specs / name).is_dir():
-            message = "the file stands in no team's folder and would be ignored"
+            message = "the file is in no team's folder and would be ignored"
             findings.append(
                 Finding(SPEC_TEAM, Location(f"{specs}/{name}"), message, "Move it to specs/<team>/.")
             )

@@ -35,7 +35,7 @@ class PoolGpu(Strict):
         "nvidia.com/gpu", description="Extended resource name.", examples=["nvidia.com/gpu"]
     )
     mig: Annotated[str, Field(pattern=r"^[1-7]g\.[0-9]+gb$")] | None = Field(
-        None, description="MIG slice that the resource stands for; omitted: whole GPUs.", examples=["1g.10gb"]
+        None, description="MIG slice that the resource represents; omitted: whole GPUs.", examples=["1g.10gb"]
     )
 
 
@@ -63,7 +63,7 @@ class PoolRdma(Strict):
     count: int = Field(ge=1, le=1000, description="Devices that the plugin offers per node.", examples=[8])
     shared: bool = Field(
         False,
-        description="True: one device is all that a worker can use of them, as they stand for the same card: virtual functions of one port, or places at a shared device plugin. The count is then how many pods of a node can have one.",
+        description="True: a worker can use only one of these devices, because they all represent the same card: virtual functions of one port, or places at a shared device plugin. The count is then how many pods of a node can have one.",
         examples=[True],
     )
     network: Networks | None = Field(
@@ -166,7 +166,7 @@ class NodePool(Strict):
     )
     location: Literal["on-prem", "cloud"] | None = Field(
         None,
-        description="Where the pool stands, if not where the cluster does; then its labels must select it.",
+        description="Where the pool is, if not where the cluster is; then its labels must select it.",
         examples=["cloud"],
     )
     capacity: Literal["on-demand", "spot"] = Field(

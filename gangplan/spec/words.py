@@ -66,13 +66,13 @@ _IN_IMAGE = (
 _IN_COMMAND = "Remove it; this is a setting of your program: pass it in command or env."
 _LAUNCH = "Remove it; gangplan sets the hosts, ports and ranks of the launch."
 _PLATFORM = (
-    "Remove it; the platform sets this for every run. Patches of a cluster stand in overlays/<cluster>/."
+    "Remove it; the platform sets this for every run. Patches for a cluster belong in overlays/<cluster>/."
 )
 _SWEEP = "Remove it; sweeps are not part of this version. Write one spec for each run."
 _ABSENT = {
     "Remove it; the cluster's owner gives each team its queue in overlays/<cluster>/cluster.yaml.": "queue queue_name"
     " local_queue cluster_queue kueue.x-k8s.io/queue-name queue_label",
-    "Remove it; the namespace stands in specs/<team>/team.yaml.": "namespace ns",
+    "Remove it; the namespace is set in specs/<team>/team.yaml.": "namespace ns",
     "Write workers, and slots where a worker runs more than one rank: ranks are workers x slots.": "ntasks np nprocs"
     " num_processes n_procs world_size ranks num_ranks tasks",
     _LOGS: "logs log logging log_dir stdout stderr output error logfile tensorboard",
@@ -90,7 +90,7 @@ _ABSENT = {
     " sidecars initContainers livenessProbe ttl ttlSecondsAfterFinished restartPolicy user uid runAsUser dns"
     " podLabels networkPolicy managedBy runPolicy",
     _SWEEP: "sweep array matrix grid search trials experiments job_array",
-    "Remove it; gangplan sends no messages. Alerts of a cluster stand in its cluster.yaml.": "email mail mail_user"
+    "Remove it; gangplan sends no messages. Alerts are set in the cluster's cluster.yaml.": "email mail mail_user"
     " mail_type notify notifications slack alerts",
 }  # fmt: skip
 ABSENT = {bare(name): help for help, names in _ABSENT.items() for name in names.split()}

@@ -76,7 +76,7 @@ class TraceContext:
         return [self.spec(*place, because=words), *asides(others)]
 
     def _defaults(self, name: str) -> list[Cause]:
-        says = f"a default for {name} could stand here"
+        says = f"a default for {name} could be here"
         return [self.files.cause(role, "defaults", name, because=says) for role in ("team", "cluster")]
 
     def workers(self) -> list[Cause]:
@@ -129,7 +129,7 @@ class TraceContext:
 
     def team_name(self) -> list[Cause]:
         """The team: the folder that the spec stands in."""
-        words = f"the spec stands in specs/{self.job.team}/"
+        words = f"the spec is in specs/{self.job.team}/"
         return [self.spec("team", because=words)]
 
     def queue(self) -> list[Cause]:

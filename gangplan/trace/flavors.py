@@ -44,7 +44,7 @@ def flavor_causes(place: StandingPlace, flavor: str) -> list[Cause]:
             own("a flavor is named after its node pool"),
             place.cluster("nodePools", pool, "topology").aside(),
         ]
-    hashed = own("a flavor with a topology cannot change, so that its name tells what it holds")
+    hashed = own("a flavor with a topology cannot change, so its name says what it contains")
     parts = [place.cluster("nodePools", pool, field) for field in ("labels", "topology", "taints")]
     return [named, hashed, *asides([*parts, *levels(place), place.cluster("versions", "kueue")])]
 

@@ -94,7 +94,7 @@ def _after(context: TraceContext, index: int) -> list[Cause]:
 
 
 def _forwarded(context: TraceContext, name: str) -> list[Cause]:
-    words = f"Open MPI hands {name} to the workers only when told"
+    words = f"Open MPI hands {name} to the workers only on request"
     if name in ("PATH", "LD_LIBRARY_PATH"):
         return [own(words)]
     return [own(words), *asides(variable(context, name, "launcher"))]
@@ -173,7 +173,7 @@ def _of_job(context: TraceContext, name: str) -> list[Cause]:
     if name.upper() in PROXIES and files.has("cluster", "proxy"):
         return _proxy(context, PROXIES[name.upper()])
     if name == THREADS:
-        why = own("OpenMP sees the cores of the node, so it is told those of the rank")
+        why = own("OpenMP sees the cores of the node, so gangplan passes it those of the rank")
         return [
             why,
             *context.chosen("cpu"),

@@ -48,7 +48,7 @@ _CONSTANT = {
     "app.kubernetes.io/managed-by": "gangplan marks all that it renders",
     "sidecar.istio.io/inject": "a sidecar that outlives the program would keep the run from ever completing",
     "training.openshift.io/mpijob-role": "the role of the pod, for the platform's log and cost tools",
-    "jobset.sigs.k8s.io/replicatedjob-name": "gangplan tells workers from the launcher by it",
+    "jobset.sigs.k8s.io/replicatedjob-name": "gangplan distinguishes workers from the launcher by it",
 }
 
 

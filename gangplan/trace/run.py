@@ -67,7 +67,7 @@ def _restart(run: RunContext, stars: Path) -> list[Cause]:
 
 
 def _forgiven(run: RunContext, stars: Path) -> list[Cause]:
-    why = own("what the platform ends is told from what fails, and what no try can cure from what one may")
+    why = own("separates what the platform ends from what fails, and failures that no retry can fix")
     return [why, *asides([*run.chosen("retries"), run.cluster("versions", "trainer")])]
 
 

@@ -1,4 +1,4 @@
-"""Why gangplan refuses a version pair: admitted, and suspended for ever."""
+"""Why gangplan refuses a version pair: admitted, and suspended forever."""
 
 from __future__ import annotations
 

@@ -320,7 +320,7 @@ SHOWN: dict[str, Callable[[Played], None]] = {
     "pods without names": _nameless,
     "a launcher too early": _too_early,
     "no end": _no_end,
-    "suspended for ever": _suspended,
+    "suspended forever": _suspended,
     "no pods": _no_pods,
     "two images": _two_images,
     "keys elsewhere": _keys_elsewhere,

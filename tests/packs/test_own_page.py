@@ -92,7 +92,7 @@ def test_explain_own_policies(tmp_path: Path) -> None:
     assert "Parameter most: 50" in text
     assert "Refused, in policies/ours/tests/few-nodes.one-more.deny.yaml:" in text
     text = gangplan("explain", "short-names", "-C", root).out
-    assert "Stands in policies/short-names.yaml:3:18 and holds on every cluster." in text
+    assert "It is in policies/short-names.yaml:3:18 and applies to every cluster." in text
     assert "Says else: names have at most 40 characters" in text
     assert "A breach leads to: Deny." in text
     assert "Did you mean 'short-names'?" in gangplan("explain", "short-name", "-C", root).err

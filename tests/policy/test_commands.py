@@ -210,7 +210,7 @@ spec: {policyName: no-queue, validationActions: [Deny]}
     write(root, {"policies/own.yaml": text, "policies/tests/no-queue.plain.deny.yaml": case})
     outcome = gangplan("policy", "test", "no-queue", "-C", str(root))
     assert outcome.code == Exit.FINDINGS
-    assert "cannot be told here: the policy names localqueues of kueue.x-k8s.io/v1beta1" in outcome.err
+    assert "cannot be decided here: the policy names localqueues of kueue.x-k8s.io/v1beta1" in outcome.err
     exact = text.replace("  matchConstraints:\n", "  matchConstraints:\n    matchPolicy: Exact\n")
     write(root, {"policies/own.yaml": exact})
     assert "is not about this object" in gangplan("policy", "test", "no-queue", "-C", str(root)).err

@@ -69,7 +69,7 @@ PAIRS = [
 def test_pairs(trainer: str, kueue: str, works: bool, root: Path) -> None:
     found = findings(root, of(trainer=f"{trainer}.0", kueue=f"{kueue}.1"))
     assert told(found) == ([] if works else ["3:59 error version-pair"])
-    assert all("stay suspended for ever" in one.message for one in found)
+    assert all("stay suspended forever" in one.message for one in found)
 
 
 @pytest.mark.parametrize(

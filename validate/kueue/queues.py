@@ -174,7 +174,7 @@ def _parents(body: Body, others: Index) -> Found:
     if way and name == min(way):
         yield _said(
             ("spec", "parentName"),
-            f"cohorts stand above each other in a circle ({' -> '.join(way)}): all their queues are inactive",
+            f"the parents of cohorts form a cycle ({' -> '.join(way)}): all their queues are inactive",
         )
 
 

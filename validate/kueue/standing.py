@@ -154,7 +154,7 @@ class Standing:
             ]
         if said:
             return f"Can't admit new workloads: {', '.join(said)}."
-        return "the cohorts above it go in a circle" if in_circle(self._cohorts, parent) else ""
+        return "the cohorts above it form a cycle" if in_circle(self._cohorts, parent) else ""
 
     def _is_idle(self, check: str) -> bool:
         """Whether a check of Kueue's own lacks its parameters."""

@@ -152,7 +152,7 @@ def images(laid: Laid) -> Found:
         message = f"{role.title} would run image {built or '(none)'}; the plan has {planned} in every pod"
         help = (
             f"Write the digest or repository of '{laid.unit.job.image.name}' for this cluster in"
-            " images/catalog.yaml; a mirror may stand here with the same @sha256 digest."
+            " images/catalog.yaml; a mirror with the same @sha256 digest is allowed here."
         )
         yield index, broken(path, message, help, "image")
 

@@ -66,7 +66,7 @@ def _failed(laid: Laid, role: Role) -> Found:
         failure = failed(role, code)
         action, at = taken(laid, role, failure)
         if action == ENDLESS and failure.reason == POLICY:
-            message = f"a program that ends with {code} would be started again for ever"
+            message = f"a program that ends with {code} would be restarted forever"
             help = f"Name in onJobFailureMessagePatterns what is no program's: [has condition {DISRUPTED}]."
             yield laid.runtime, broken(at, message, help)
 
@@ -98,7 +98,7 @@ def _final(laid: Laid, role: Role) -> Found:
         message = f"a launch that can never succeed (exit code {code}) would be tried again"
         help = "Leave the rule of the launcher's Job for exit codes and that of the JobSet, in their order."
         if action == ENDLESS:
-            yield laid.runtime, broken(at, f"{message} for ever", help)
+            yield laid.runtime, broken(at, f"{message} forever", help)
         else:
             yield laid.runtime, weakened(at, message, help)
         return

@@ -49,7 +49,7 @@ def arguments(laid: Laid) -> Found:
     index, path = _where(role, head)
     if head + len(gone) <= program:
         message = (
-            f"the launcher would be told {_told(built, head, new)} instead of {_told(planned, head, gone)}:"
+            f"the launcher would get {_told(built, head, new)} instead of {_told(planned, head, gone)}:"
             f" the plan has {laid.unit.layout.ranks} ranks on {laid.unit.layout.workers} workers"
         )
         help = "Write workers, slots or mpi in the spec: the options of the launcher follow them."

@@ -85,7 +85,7 @@ def restarts(laid: Laid) -> Found:
         yield laid.runtime, broken(at, message, f"Write retries: {built} in the spec.", "retries")
     for index, rule in enumerate(failure.get("rules") or ()):
         if is_endless(rule):
-            message = "a program that fails would be started again for ever, whatever retries says"
+            message = "a program that fails would be restarted forever, whatever retries says"
             help = "Name the reasons that are not the program's: onJobFailureReasons: [PodFailurePolicy]."
             yield laid.runtime, broken((*JOBSET, "failurePolicy", "rules", index), message, help)
     for role in laid.planned():

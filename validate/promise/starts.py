@@ -136,7 +136,7 @@ def grace(laid: Laid) -> Found:
         built = role.spec.get("terminationGracePeriodSeconds", 30)
         if built < planned:
             message = (
-                f"{role.title} would be killed {built} s after they are told to stop; the plan gives them"
+                f"{role.title} would be killed {built} s after they are asked to stop; the plan gives them"
                 f" {planned} s to save"
             )
             at = (*role.pod, "terminationGracePeriodSeconds")
@@ -195,8 +195,8 @@ def shared_processes(laid: Laid) -> Found:
     for role in laid.planned():
         if role.spec.get("shareProcessNamespace") and laid.uses_mpi:
             message = (
-                f"ranks of {role.title} would not be told to save when the launcher is stopped: process 1 is"
-                " another's"
+                f"ranks of {role.title} would get no signal to save when the launcher is stopped:"
+                " process 1 is another's"
             )
             at = (*role.pod, "shareProcessNamespace")
             yield laid.runtime, weakened(at, message, "Remove shareProcessNamespace.")

@@ -64,8 +64,8 @@ def _sync(body: Body) -> Found:
         if option.strip() in ("Force=true", "Replace=true"):
             yield Problem(
                 (*at, f"{ARGO}sync-options"),
-                f"{option.strip()} deletes {body['kind']} {body['metadata']['name']} and makes it anew when"
-                " anything differs: whatever hangs on it stops",
+                f"{option.strip()} deletes {body['kind']} {body['metadata']['name']} and recreates it when"
+                " anything differs: whatever depends on it stops",
                 "Remove the option; a changed run gets a new name by itself.",
                 SYNC_DESTROYS,
             )
@@ -147,7 +147,7 @@ def _ttl(at: Path, spec: Body, versions: SchemaVersions) -> Found:
         yield Problem(
             at,
             f"with Trainer {versions.trainer}, {which} run is made again when its JobSet is deleted after"
-            f" {spec['ttlSecondsAfterFinished']} s: it trains in a circle (trainer#2981, trainer#3737)",
+            f" {spec['ttlSecondsAfterFinished']} s: it trains over and over (trainer#2981, trainer#3737)",
             "Remove ttlSecondsAfterFinished; set state: archived in the spec of a finished run.",
             TTL_RERUNS,
         )
@@ -156,7 +156,7 @@ def _ttl(at: Path, spec: Body, versions: SchemaVersions) -> Found:
 def _deadlock(at: Path, why: str) -> Problem:
     return Problem(
         at,
-        f"{why}, but the pod group starts no pod before all are there: the run waits for ever",
+        f"{why}, but the pod group starts no pod until all of them exist: the run waits forever",
         "Remove podGroupPolicy, or let all pods start at once.",
         GANG_DEADLOCK,
     )
@@ -198,7 +198,7 @@ def _amounts(at: Path, value: Any, is_amount: bool) -> Iterator[Problem]:
     elif is_amount and value is not None and (right := canonical(str(value))) != value:
         yield Problem(
             at,
-            f"the cluster writes {value!r} as '{right}': the object differs from Git for ever",
+            f"the cluster writes {value!r} as '{right}': the object differs from Git forever",
             f'Write "{right}".',
             QUANTITY_DRIFT,
         )

@@ -46,7 +46,7 @@ def _check_circles(notes: Notes) -> None:
         notes.report(
             COHORT_CIRCLE,
             ("cohorts", start, "parent"),
-            f"cohorts stand above each other in a circle: {' -> '.join(way)}",
+            f"the parents of cohorts form a cycle: {' -> '.join(way)}",
             "Make one of them a root: remove its parent.",
         )
 

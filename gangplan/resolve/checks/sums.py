@@ -113,7 +113,7 @@ def _check_caps(notes: Notes, workspace: Workspace) -> None:
                 ("teams", name, "hardQuota", field),
                 f"the namespace of team '{name}' is capped at {say(resource, cap)}, but its queue may"
                 f" admit {bare(resource, can)} ({bare(resource, own)} of its own and {bare(resource, borrowed)} borrowed):"
-                " an admitted run would wait for pods for ever",
+                " an admitted run would wait for pods forever",
                 f"Write {written(resource, can)} or more{',' if limit else ' or'} remove the cap{limit}.",
             )
 

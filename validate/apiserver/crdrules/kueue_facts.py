@@ -122,7 +122,7 @@ def _topologies() -> list[Fact]:
             KUEUE,
             "Topology",
             "spec.levels",
-            (unique, "a level stands there twice"),
+            (unique, "a level is listed twice"),
             (last, "kubernetes.io/hostname can only be the last level"),
         ),
     ]
@@ -141,7 +141,7 @@ def _multi_kueue() -> list[Fact]:
             f"{KUEUE}/v1beta2",
             "MultiKueueConfig",
             "spec.clusters",
-            ("self.all(c, self.exists_one(other, other == c))", "a cluster stands there twice"),
+            ("self.all(c, self.exists_one(other, other == c))", "a cluster is listed twice"),
             since="0.18",
         ),
     ]

@@ -186,7 +186,7 @@ def _param_ref(ref: Mapping[str, Any], path: Path) -> Problems:
     if name and (name in (".", "..") or re.search(r"[/%]", name)):
         yield wrong((*path, "name"), f"{name!r} is not the name of an object")
     if name and selector is not None:
-        yield wrong((*path, "name"), "stands beside a selector", "Keep one of name and selector.")
+        yield wrong((*path, "name"), "is given beside a selector", "Keep one of name and selector.")
     if not name and selector is None:
         yield wrong(path, "has neither name nor selector", "Name the parameter object.")
     if selector is not None:
@@ -205,6 +205,6 @@ def _actions(actions: Sequence[str], path: Path) -> Problems:
     for index, action in enumerate(actions):
         yield from one_of((*path, index), action, ACTIONS)
         if action in actions[:index]:
-            yield wrong((*path, index), f"{action} stands there twice", "Keep one.")
+            yield wrong((*path, index), f"{action} is listed twice", "Keep one.")
     if "Deny" in actions and "Warn" in actions:
         yield wrong(path, "Deny and Warn exclude each other", "Deny says the same to the user: drop Warn.")

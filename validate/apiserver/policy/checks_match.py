@@ -53,7 +53,7 @@ def selector_problems(selector: Mapping[str, Any], path: Path) -> Problems:
         if operator in ("In", "NotIn") and not values:
             yield wrong((*at, "values"), f"is empty with operator {operator}")
         if operator in ("Exists", "DoesNotExist") and values:
-            yield wrong((*at, "values"), f"stands beside operator {operator}", "Remove it.")
+            yield wrong((*at, "values"), f"is given beside operator {operator}", "Remove it.")
         yield from _label(entry.get("key") or "", values, (*at, "key"))
 
 
@@ -75,7 +75,7 @@ def _rule(rule: Mapping[str, Any], path: Path) -> Problems:
         if not words:
             yield wrong((*path, name), "is empty", "Write ['*'] for all.")
         if len(words) > 1 and "*" in words:
-            yield wrong((*path, name), f"'*' stands beside other {what}", "Keep '*' alone.")
+            yield wrong((*path, name), f"'*' is given beside other {what}", "Keep '*' alone.")
         for index, word in enumerate(words):
             if name == "operations":
                 yield from one_of((*path, name, index), word, OPERATIONS)
@@ -89,18 +89,18 @@ def _rule(rule: Mapping[str, Any], path: Path) -> Problems:
         if not name or name in (".", "..") or re.search(r"[/%]", name):
             yield wrong((*path, "resourceNames", index), f"{name!r} is not the name of an object")
         if name in names[:index]:
-            yield wrong((*path, "resourceNames", index), f"{name!r} stands there twice", "Keep one.")
+            yield wrong((*path, "resourceNames", index), f"{name!r} is listed twice", "Keep one.")
 
 
 def _resources(resources: Sequence[str], path: Path) -> Problems:
     if not resources:
         yield wrong(path, "is empty", "Name resources by their plural, such as trainjobs.")
     if len(resources) > 1 and "*/*" in resources:
-        yield wrong(path, "'*/*' stands beside other resources", "Keep '*/*' alone.")
+        yield wrong(path, "'*/*' is given beside other resources", "Keep '*/*' alone.")
     # The server looks at the last entry without a slash only; so do we.
     plain = [name for name in resources if name and "/" not in name]
     if "*" in plain and plain[-1] != "*":
-        yield wrong(path, "'*' stands beside other resources", "Keep '*' alone.")
+        yield wrong(path, "'*' is given beside other resources", "Keep '*' alone.")
     before: list[tuple[str, str]] = []
     for index, name in enumerate(resources):
         if not name:
