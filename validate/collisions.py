@@ -8,7 +8,7 @@ from fractions import Fraction
 from itertools import combinations
 
 from gangplan.model.amounts import bare, say
-from gangplan.validate.kueue.contention import Demand
+from gangplan.validate.kueue.contention import RunDemand
 from gangplan.validate.world import NodeGroup
 
 # Pairs are looked at among so many of the largest runs of a pool; more would only name other victims.
@@ -50,12 +50,12 @@ class Preempted:
     most: Fraction
 
 
-def deadlocks(nodes: Sequence[NodeGroup], demands: Mapping[str, Demand]) -> list[Deadlock]:
+def deadlocks(nodes: Sequence[NodeGroup], demands: Mapping[str, RunDemand]) -> list[Deadlock]:
     """For each pool the smallest set of runs found that can block each other; every one is a real placement.
 
     Pairs are tried, the largest runs first; then all runs of the pool at once. Finding none is no proof.
     """
-    by_pools: dict[tuple[str, ...], dict[str, Demand]] = {}
+    by_pools: dict[tuple[str, ...], dict[str, RunDemand]] = {}
     for name, demand in demands.items():
         if not demand.is_gang and demand.count > 1 and demand.groups:
             by_pools.setdefault(demand.groups, {})[name] = demand
@@ -74,7 +74,7 @@ def deadlocks(nodes: Sequence[NodeGroup], demands: Mapping[str, Demand]) -> list
 
 
 def _hold_up(
-    pools: tuple[str, ...], groups: Sequence[NodeGroup], runs: Mapping[str, Demand], placed: list[int]
+    pools: tuple[str, ...], groups: Sequence[NodeGroup], runs: Mapping[str, RunDemand], placed: list[int]
 ) -> Deadlock:
     devices = [name for one in runs.values() for name in one.each if name not in ("cpu", "memory")]
     resource = devices[0] if devices else "cpu"
@@ -100,7 +100,7 @@ def _place(nodes: list[dict[str, Fraction]], each: Mapping[str, Fraction], start
     return -1
 
 
-def _fits_alone(groups: Sequence[NodeGroup], one: Demand) -> bool:
+def _fits_alone(groups: Sequence[NodeGroup], one: RunDemand) -> bool:
     nodes, at = _nodes(groups), 0
     for _ in range(one.count):
         at = _place(nodes, one.each, at)
@@ -109,7 +109,7 @@ def _fits_alone(groups: Sequence[NodeGroup], one: Demand) -> bool:
     return True
 
 
-def _block(groups: Sequence[NodeGroup], runs: Sequence[Demand]) -> list[int] | None:
+def _block(groups: Sequence[NodeGroup], runs: Sequence[RunDemand]) -> list[int] | None:
     """Pods of each run, placed in turns, such that every run lacks some and no next one fits; None if
     none.
     """
@@ -128,7 +128,7 @@ def _block(groups: Sequence[NodeGroup], runs: Sequence[Demand]) -> list[int] | N
     return placed
 
 
-def preempted(demands: Mapping[str, Demand]) -> Iterator[Preempted]:
+def preempted(demands: Mapping[str, RunDemand]) -> Iterator[Preempted]:
     """Runs without checkpoint that a committed run of higher priority throws out: their queue cannot hold
     both.
     """
@@ -145,7 +145,7 @@ def preempted(demands: Mapping[str, Demand]) -> Iterator[Preempted]:
             yield Preempted(name, rival, resource, wanted, most)
 
 
-def _clash(one: Demand, other: Demand) -> tuple[str, Fraction, Fraction] | None:
+def _clash(one: RunDemand, other: RunDemand) -> tuple[str, Fraction, Fraction] | None:
     for key, amount in (one.usage or {}).items():
         total = amount + (other.usage or {}).get(key, Fraction(0))
         most = (one.most or {})[key]

@@ -11,7 +11,7 @@ from gangplan.rules.security import POD_SECURITY
 from gangplan.validate.apiserver.forms import Body, Path
 from gangplan.validate.problems import Problem
 from gangplan.validate.trainer.runtimes import JOBSET, entries_of, pod_of
-from gangplan.validate.world import Run, World
+from gangplan.validate.world import BuiltRun, World
 
 ENFORCED = "pod-security.kubernetes.io/enforce"
 BASELINE_CAPABILITIES = frozenset(
@@ -29,7 +29,7 @@ RESTRICTED_VOLUMES = frozenset(
 )
 
 
-def allowed(world: World, run: Run) -> Iterator[tuple[int, Problem]]:
+def allowed(world: World, run: BuiltRun) -> Iterator[tuple[int, Problem]]:
     """Every pod of the runtime against the level that the run's namespace enforces."""
     for index, body in enumerate(run.bodies):
         if body["kind"] != "TrainingRuntime":

@@ -16,9 +16,9 @@ from gangplan.validate.problems import Problem
 from gangplan.validate.promise import kept
 from gangplan.validate.scheduler.proof import find_nodes
 from gangplan.validate.trainer import launching
-from gangplan.validate.world import Run, World
+from gangplan.validate.world import BuiltRun, World
 
-Proof = Callable[[World, Run], Iterator[tuple[int, Problem]]]
+Proof = Callable[[World, BuiltRun], Iterator[tuple[int, Problem]]]
 
 PROOFS: dict[str, Proof] = {
     "admission": admission,
@@ -31,6 +31,6 @@ PROOFS: dict[str, Proof] = {
 }
 
 
-def prove(world: World, run: Run) -> list[tuple[int, Problem]]:
+def prove(world: World, run: BuiltRun) -> list[tuple[int, Problem]]:
     """Everything that the proofs find, in the order of the table."""
     return [found for proof in PROOFS.values() for found in proof(world, run)]

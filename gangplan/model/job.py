@@ -87,7 +87,7 @@ class Ssh:
 
 
 @dataclass(frozen=True, slots=True)
-class ImageMpi:
+class MpiBuild:
     """The MPI of an image. `major` decides the environment names (Open MPI 4 and 5 differ)."""
 
     family: Family
@@ -103,7 +103,7 @@ class PulledImage:
     name: str
     reference: str
     framework: Framework
-    mpi: ImageMpi | None
+    mpi: MpiBuild | None
     ssh: Ssh
     uid: int
     gid: int

@@ -77,7 +77,7 @@ class Preempt:
 
 
 @dataclass(frozen=True, slots=True)
-class AdmissionCheck:
+class QueueCheck:
     """An admission check of a queue; no flavors means all of them."""
 
     name: str
@@ -96,7 +96,7 @@ class SiteQueue:
     weight: Quantity
     quotas: tuple[FlavorQuota, ...]
     preempt: Preempt
-    checks: tuple[AdmissionCheck, ...] = ()
+    checks: tuple[QueueCheck, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +110,7 @@ class Provisioning:
 
 
 @dataclass(frozen=True, slots=True)
-class WorkerCluster:
+class RemoteCluster:
     """A worker cluster of MultiKueue."""
 
     name: str
@@ -141,7 +141,7 @@ class Site:
     queues: tuple[SiteQueue, ...] = ()
     fair_sharing: bool = True
     provisioning: tuple[Provisioning, ...] = ()
-    workers: tuple[WorkerCluster, ...] = ()
+    workers: tuple[RemoteCluster, ...] = ()
     monitor: Monitor | None = None
     is_gitops_only: bool = False
 

@@ -12,7 +12,7 @@ from gangplan.plan import Unit
 from gangplan.rules.model import Echo
 from gangplan.validate.problems import Problem
 from gangplan.validate.proofs import prove
-from gangplan.validate.world import Run, World
+from gangplan.validate.world import BuiltRun, World
 from gangplan.workspace import OVERLAYS
 
 Key = tuple[str, Path]
@@ -20,7 +20,7 @@ Key = tuple[str, Path]
 
 def keys(world: World, unit: Unit, bodies: Sequence[Body]) -> set[Key]:
     """What the proofs find, by rule and path."""
-    return {key_of(problem) for _, problem in prove(world, Run(unit, tuple(bodies)))}
+    return {key_of(problem) for _, problem in prove(world, BuiltRun(unit, tuple(bodies)))}
 
 
 def key_of(problem: Problem) -> Key:

@@ -24,11 +24,11 @@ from gangplan.validate.agreement import judge_standing
 from gangplan.validate.collisions import deadlocks, preempted
 from gangplan.validate.gate import judge_built
 from gangplan.validate.kueue.contention import HELP as CHECKPOINT_HELP
-from gangplan.validate.kueue.contention import Demand
+from gangplan.validate.kueue.contention import RunDemand
 from gangplan.validate.problems import Problem, dotted
 from gangplan.validate.proofs import prove
 from gangplan.validate.versions import versions_of
-from gangplan.validate.world import Run, World, node_group
+from gangplan.validate.world import BuiltRun, World, node_group
 
 
 def check_standing(
@@ -65,7 +65,7 @@ def prove_run(
     A problem that the generated objects (`before`) do not have stands at the patch that made it; so does one
     that they do not have where nothing is patched (`plain`), at the patch of the object that spoils the run.
     """
-    proved = prove(world, Run(unit, tuple(bodies), tuple(before)))
+    proved = prove(world, BuiltRun(unit, tuple(bodies), tuple(before)))
     if bodies is before:  # a kept run is what was planned then, not now
         proved = [(index, problem) for index, problem in proved if problem.rule.echo is not Echo.PATCH]
     if not proved:
@@ -99,7 +99,7 @@ def _proved(problem: Problem, where: Location, about: str, path: Path) -> Findin
 
 
 def check_together(
-    cluster: str, pools: Mapping[str, NodePool], demands: Mapping[str, tuple[Location, Demand]]
+    cluster: str, pools: Mapping[str, NodePool], demands: Mapping[str, tuple[Location, RunDemand]]
 ) -> list[Finding]:
     """What all runs of a cluster show together: some can hold each other up, some lose their work."""
     wanted = {name: demand for name, (_, demand) in demands.items()}

@@ -22,7 +22,7 @@ from gangplan.validate.kueue import judge
 from gangplan.validate.kueue.contention import demand_of
 from gangplan.validate.network.flows import Flow, flows
 from gangplan.validate.scheduler import admitted_fit
-from gangplan.validate.world import Run as Judged
+from gangplan.validate.world import BuiltRun as Judged
 from gangplan.validate.world import World
 from gangplan.waivers import Subject, excuse, unmarked
 from gangplan.workspace import Spec, SpecFile, load_spec

@@ -28,7 +28,7 @@ from gangplan.resolve.tenant_checks import check_tenants
 from gangplan.resolve.upgrade import with_versions
 from gangplan.resolve.waiver_checks import check_waivers
 from gangplan.rules.core import JOB_NAME_TWICE
-from gangplan.validate.kueue.contention import Demand
+from gangplan.validate.kueue.contention import RunDemand
 from gangplan.waivers import Subject, excuse, excuse_by_file
 from gangplan.workspace import OVERLAYS, SPECS, SpecFile, Workspace, load_spec
 
@@ -52,7 +52,7 @@ class _Course:
     worker: WorkerState | None = None
     matched: dict[str, set[int]] = field(default_factory=dict)
     places: dict[tuple[str, str, str], Location] = field(default_factory=dict)
-    demands: dict[str, dict[str, tuple[Location, Demand]]] = field(default_factory=dict)
+    demands: dict[str, dict[str, tuple[Location, RunDemand]]] = field(default_factory=dict)
 
     @property
     def started(self) -> WorkerState:

@@ -22,7 +22,7 @@ from gangplan.resolve.upgrade import Pairs, with_versions
 from gangplan.rules.objects import OVERLAY_PATCH
 from gangplan.trace import Tracer
 from gangplan.validate.kueue import Verdict
-from gangplan.validate.kueue.contention import Demand
+from gangplan.validate.kueue.contention import RunDemand
 from gangplan.validate.network.flows import Flow
 from gangplan.validate.scheduler import Fit
 from gangplan.validate.versions import versions_of
@@ -66,7 +66,7 @@ class Expanded:
     jobs: list[tuple[str, str, str, Location]] = field(default_factory=list)  # cluster, namespace, job, place
     matched: dict[str, set[int]] = field(default_factory=dict)
     runs: list[PlannedRun] = field(default_factory=list)
-    demands: list[tuple[str, str, Location, Demand]] = field(default_factory=list)  # cluster, job, place
+    demands: list[tuple[str, str, Location, RunDemand]] = field(default_factory=list)  # cluster, job, place
     texts: dict[str, str] = field(default_factory=dict)
     objects: int = 0
     active: int = 0  # runs that are not archived

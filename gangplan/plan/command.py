@@ -20,7 +20,7 @@ from gangplan.plan.flag_problems import flag_problems
 from gangplan.plan.flags import carried, family_of, forwarded, own_options
 from gangplan.plan.kept import problems
 from gangplan.plan.launch import Kept
-from gangplan.plan.launchers import Found, UnreadableError, find
+from gangplan.plan.launchers import FoundLauncher, UnreadableError, find
 from gangplan.plan.paths import HOSTFILE as HOSTFILE
 from gangplan.plan.paths import HYDRA_HOSTFILE as HYDRA_HOSTFILE
 from gangplan.plan.problems import CommandProblem, Path, WordProblem, is_pasteable, listed, mended
@@ -74,7 +74,7 @@ def is_sound(job: Job, command: tuple[str, ...]) -> bool:
     return Severity.ERROR not in wrong
 
 
-def _final(job: Job) -> tuple[Final, list[Found], list[CommandProblem]]:
+def _final(job: Job) -> tuple[Final, list[FoundLauncher], list[CommandProblem]]:
     """The final command as far as it can be told, and the launchers in it."""
     try:
         found = find(job.command, family_of(job))
@@ -115,7 +115,7 @@ def _under_torchrun(words: tuple[str, ...], own: tuple[Path, ...]) -> Final:
     return Final(("torchrun", "--no-python", *words), "torchrun", True, ((), (), *own))
 
 
-def _kept(job: Job, found: list[Found]) -> Final:
+def _kept(job: Job, found: list[FoundLauncher]) -> Final:
     """The user's own launchers, each given what only the run knows."""
     words = list(job.command)
     places: list[Path] = [("command", index) for index in range(len(words))]
@@ -135,7 +135,7 @@ def _kept(job: Job, found: list[Found]) -> Final:
     return Final(tuple(words), found[0].start.launcher.name, False, tuple(places))
 
 
-def _added(job: Job, launch: Found) -> Iterator[str]:
+def _added(job: Job, launch: FoundLauncher) -> Iterator[str]:
     """What a kept launcher needs to be told: variables to carry, hosts, the port of SSH."""
     kind, reading = launch.start.launcher.kind, launch.reading
     if kind == "mpi":
@@ -150,7 +150,7 @@ def _added(job: Job, launch: Found) -> Iterator[str]:
             yield from ("--ssh-port", str(job.image.ssh.port))
 
 
-def _all_problems(job: Job, launch: Found) -> list[WordProblem]:
+def _all_problems(job: Job, launch: FoundLauncher) -> list[WordProblem]:
     """Everything wrong with one launcher: where it cannot work at all, only that."""
     kept = Kept(job, launch)
     wrong = list(start_problems(kept))
@@ -159,7 +159,7 @@ def _all_problems(job: Job, launch: Found) -> list[WordProblem]:
     return [*wrong, *problems(kept)]
 
 
-def _launch_problems(job: Job, found: list[Found]) -> Iterator[CommandProblem]:
+def _launch_problems(job: Job, found: list[FoundLauncher]) -> Iterator[CommandProblem]:
     """Problems of the launchers, each with the whole command as it would be right."""
     for launch in found:
         wrong = _all_problems(job, launch)
@@ -170,7 +170,7 @@ def _launch_problems(job: Job, found: list[Found]) -> Iterator[CommandProblem]:
             yield CommandProblem(one.rule, path, one.message, f"{one.hint} {right}".strip())
 
 
-def _right(job: Job, launch: Found, wrong: list[WordProblem]) -> str:
+def _right(job: Job, launch: FoundLauncher, wrong: list[WordProblem]) -> str:
     """The command with everything mended, as a sentence; empty where that is not known to be right."""
     edits = [one.edit for one in wrong if one.edit is not None]
     if not edits or len(edits) < sum(one.severity is Severity.ERROR for one in wrong):

@@ -8,7 +8,7 @@ from gangplan.model.job import Job
 from gangplan.plan.flags import family_of, flags_of, pins
 from gangplan.plan.kept import problems
 from gangplan.plan.launch import Kept
-from gangplan.plan.launchers import Found, Reading
+from gangplan.plan.launchers import FoundLauncher, LauncherReading
 from gangplan.plan.launchers.prefixes import Peeled
 from gangplan.plan.launchers.programs import Start
 from gangplan.plan.problems import CommandProblem, listed
@@ -21,7 +21,7 @@ from gangplan.rules.commands import (
 )
 
 
-def flag_problems(job: Job, found: list[Found]) -> Iterator[CommandProblem]:
+def flag_problems(job: Job, found: list[FoundLauncher]) -> Iterator[CommandProblem]:
     """What is wrong with the MPI options of a spec."""
     if job.image.framework == "torch" or found:
         yield from _without_effect(job, found)
@@ -30,7 +30,7 @@ def flag_problems(job: Job, found: list[Found]) -> Iterator[CommandProblem]:
     yield from _flags(job)
 
 
-def _without_effect(job: Job, found: list[Found]) -> Iterator[CommandProblem]:
+def _without_effect(job: Job, found: list[FoundLauncher]) -> Iterator[CommandProblem]:
     """Options for an mpirun that gangplan does not start."""
     if job.image.framework == "torch":
         why, help = f"image '{job.image.name}' starts its ranks with torchrun", "Remove it."
@@ -85,7 +85,7 @@ def _flags(job: Job) -> Iterator[CommandProblem]:
     reading = flags_of(job)
     yield from _strays(job, reading)
     families = frozenset({family_of(job) or ""})
-    launch = Found(Start(reading.launcher, 0, 0, reading.launcher.name, families), reading, Peeled(0))
+    launch = FoundLauncher(Start(reading.launcher, 0, 0, reading.launcher.name, families), reading, Peeled(0))
     for one in problems(Kept(job, launch)):
         if one.rule == COMMAND_NO_PROGRAM and one.at == 0:
             continue
@@ -102,7 +102,7 @@ def _flags(job: Job) -> Iterator[CommandProblem]:
                 yield CommandProblem(MPI_TWICE, ("mpi", "flags", use.at - 1), message, "Keep one of them.")
 
 
-def _strays(job: Job, reading: Reading) -> Iterator[CommandProblem]:
+def _strays(job: Job, reading: LauncherReading) -> Iterator[CommandProblem]:
     """Words that are no option: mpirun would take the first of them for the program."""
     if reading.unknown or reading.program == ("",):
         return

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gangplan.model.job import Job
-from gangplan.plan.launchers import FAMILIES, Mpi, Reading, Use, read
+from gangplan.plan.launchers import FAMILIES, LauncherReading, Mpi, Use, read
 from gangplan.plan.traffic import to_carry
 
 # Options of Open MPI that bind ranks to the cores that they name, which bars any other binding (PRRTE 3.0:
@@ -24,7 +24,7 @@ def family_of(job: Job) -> Mpi | None:
     return "MPICH" if job.image.mpi.family == "MPICH" else "IntelMPI"
 
 
-def flags_of(job: Job) -> Reading:
+def flags_of(job: Job) -> LauncherReading:
     """mpi.flags as the image's launcher reads them, before a program named ''."""
     return read(FAMILIES[family_of(job) or "OpenMPI5"], ("mpirun", *job.mpi_flags, ""), 0)
 
@@ -43,7 +43,7 @@ def forwarded(job: Job) -> tuple[str, ...]:
     return ("PATH", "LD_LIBRARY_PATH", *(variable.name for variable in job.env), *to_carry(job))
 
 
-def carried(job: Job, reading: Reading, names: tuple[str, ...]) -> Iterator[str]:
+def carried(job: Job, reading: LauncherReading, names: tuple[str, ...]) -> Iterator[str]:
     """-x for each of the names that the options do not carry yet (Open MPI only)."""
     if job.image.mpi is None or job.image.mpi.family != "OpenMPI":
         return

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gangplan.model.job import Job
-from gangplan.plan.launchers import Found, Use
+from gangplan.plan.launchers import FoundLauncher, Use
 from gangplan.plan.problems import Edit
 
 
@@ -14,7 +14,7 @@ class Kept:
     """A launcher in a command of a job."""
 
     job: Job
-    found: Found
+    found: FoundLauncher
 
     @property
     def name(self) -> str:

@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gangplan.plan.launchers import Found
+from gangplan.plan.launchers import FoundLauncher
 from gangplan.rules.model import Rule, Severity
 
 Path = tuple[str | int, ...]
@@ -80,7 +80,7 @@ def is_pasteable(words: Sequence[str]) -> bool:
     return bool(words) and letters.isprintable() and len(listed(words)) <= _LONGEST
 
 
-def mended(command: Sequence[str], found: Found, edits: Sequence[Edit]) -> tuple[str, ...] | None:
+def mended(command: Sequence[str], found: FoundLauncher, edits: Sequence[Edit]) -> tuple[str, ...] | None:
     """The command with a launcher's words changed; None where its script is too deep to be written anew."""
     if found.script is None:
         words = list(command)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from gangplan.plan.launchers import OPAQUE, Found, base, is_python, read, start_at
+from gangplan.plan.launchers import OPAQUE, FoundLauncher, base, is_python, read, start_at
 from gangplan.plan.launchers.training import TORCHRUN
 
 
-def program_of(found: Found) -> tuple[str, ...]:
+def program_of(found: FoundLauncher) -> tuple[str, ...]:
     """The program that a launcher starts, as a command of its own; empty where it cannot be told."""
     reading, kind = found.reading, found.start.launcher.kind
     words = reading.program
@@ -19,7 +19,7 @@ def program_of(found: Found) -> tuple[str, ...]:
     return words if any(reading.of("no-python")) or not words[0].endswith(".py") else ("python", *words)
 
 
-def _likely(found: Found) -> tuple[str, ...]:
+def _likely(found: FoundLauncher) -> tuple[str, ...]:
     """The first word behind a foreign launcher that is surely a program: the tables of these are not complete."""
     words = found.reading.words
     for index in range(found.start.at + 1, len(words)):
@@ -37,7 +37,7 @@ def _likely(found: Found) -> tuple[str, ...]:
     return found.reading.program
 
 
-def _lightning(found: Found) -> tuple[str, ...]:
+def _lightning(found: FoundLauncher) -> tuple[str, ...]:
     """The command of torchtune without torchrun's options, or the script of Lightning's launchers: the first file of Python that is surely no option's value."""
     words = found.reading.words
     if found.start.name == "tune":

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from gangplan.plan.flags import family_of
 from gangplan.plan.launch import Kept
-from gangplan.plan.launchers import Found, UnreadableError, find
+from gangplan.plan.launchers import FoundLauncher, UnreadableError, find
 from gangplan.plan.launchers.foreign import OF_TORCH
 from gangplan.plan.problems import Edit, WordProblem
 from gangplan.plan.program import program_of
@@ -145,7 +145,7 @@ def _before(kept: Kept) -> Iterator[WordProblem]:
         )
 
 
-def _unassign(found: Found, variable: str) -> Edit | None:
+def _unassign(found: FoundLauncher, variable: str) -> Edit | None:
     """Take NAME=VALUE away from the words before a launcher."""
     before = found.reading.words[: found.start.begin]
     places = (index for index, word in enumerate(before) if word.startswith(f"{variable}="))

@@ -22,7 +22,7 @@ from gangplan.validate.apiserver.policy.judge import PolicyEvaluator, namespaces
 from gangplan.validate.apiserver.policy.kinds import kinds_of
 from gangplan.validate.apiserver.policy.matching import UndecidableError
 from gangplan.validate.apiserver.policy.model import Written
-from gangplan.validate.apiserver.policy.read import Reading, read
+from gangplan.validate.apiserver.policy.read import PolicyReading, read
 from gangplan.validate.apiserver.schema import SchemaVersions
 from gangplan.validate.apiserver.schema import problems as schema_problems
 from gangplan.workspace import Workspace
@@ -120,7 +120,7 @@ def _home(suite: Suite, policy: str) -> Location:
     return Location(suite.shown, 1, 1)
 
 
-def evaluator_of(suite: Suite, case: PolicyCase) -> tuple[PolicyEvaluator, Reading]:
+def evaluator_of(suite: Suite, case: PolicyCase) -> tuple[PolicyEvaluator, PolicyReading]:
     """What a case is judged by: its policy alone, with the case's parameters and namespace."""
     chosen = suite.policies.get(case.policy)
     sources = list(suite.own)

@@ -25,7 +25,7 @@ from gangplan.trace import Tracer
 from gangplan.validate.apiserver.policy.judge import PolicyEvaluator, Violation, namespaces_of
 from gangplan.validate.apiserver.policy.kinds import Kinds, kinds_of
 from gangplan.validate.apiserver.policy.model import Written
-from gangplan.validate.apiserver.policy.read import Reading, read
+from gangplan.validate.apiserver.policy.read import PolicyReading, read
 from gangplan.validate.apiserver.policy.resources import served, unknown_resources
 from gangplan.validate.apiserver.schema import SchemaVersions
 from gangplan.validate.apiserver.schema import problems as schema_problems
@@ -123,11 +123,11 @@ def _versions(workspace: Workspace, cluster: str) -> SchemaVersions:
     return versions_of(resolve_platform(workspace.clusters[cluster]))
 
 
-def _read(sources: Iterable[PolicySource], versions: SchemaVersions) -> Reading:
+def _read(sources: Iterable[PolicySource], versions: SchemaVersions) -> PolicyReading:
     return read([Written(one.body, one.document, one.file, one.is_shipped) for one in sources], versions)
 
 
-def _problems(reading: Reading, without_repeats: bool) -> Iterator[Finding]:
+def _problems(reading: PolicyReading, without_repeats: bool) -> Iterator[Finding]:
     for one in reading.problems:
         if without_repeats and one.is_repeat:
             continue

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gangplan.reference.fields import FILES, Field, rules_about
+from gangplan.reference.fields import FILES, FormatField, rules_about
 from gangplan.reference.words import filled, listed
 
 # More fields of one name than this are listed by their paths.
@@ -12,7 +12,7 @@ MOST_PAGES = 3
 _FACTS = ("type", "default", "example")
 
 
-def fields_text(found: Sequence[Field]) -> str:
+def fields_text(found: Sequence[FormatField]) -> str:
     """The page of the first field, of all when they are few, and the paths of the others."""
     shown = found if len(found) <= MOST_PAGES else found[:1]
     text = "\n".join(field_text(one) for one in shown)
@@ -22,7 +22,7 @@ def fields_text(found: Sequence[Field]) -> str:
     return text
 
 
-def field_text(field: Field) -> str:
+def field_text(field: FormatField) -> str:
     """The page of a field for a terminal."""
     lines = [f"{field.name} ({FILES[field.kind]})", "", filled(field.facts["meaning"]), ""]
     lines += [f"{what}: {_plain(field.facts[what])}" for what in _FACTS if field.facts[what]]

@@ -29,7 +29,7 @@ _KEY = re.compile(r"""(?:^|[{,\s\[-])["']?([A-Za-z_]\w*)["']?\s*:""", re.MULTILI
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class FormatField:
     """One field: its path from the top of its file (names of maps left out), the block it stands in, its facts.
 
     `facts` are type, default, example and meaning in words, as docs/spec.md has them; `inner` the fields of the
@@ -65,12 +65,12 @@ class Field:
 
 
 @cache
-def all_fields() -> tuple[Field, ...]:
+def all_fields() -> tuple[FormatField, ...]:
     """Every field, the formats in their order, each file from the top."""
     return tuple(found for kind in models() for found in _walk(kind, schema_of(kind)))
 
 
-def lookup(name: str) -> list[Field]:
+def lookup(name: str) -> list[FormatField]:
     """The fields that a name means: those at exactly that path before all that only end so."""
     wanted = name.strip().lower().removeprefix("<").removesuffix(">")
     found = [one for one in all_fields() if wanted in one.names]
@@ -82,23 +82,23 @@ def known_names() -> list[str]:
     return [name for one in all_fields() for name in (one.name, ".".join(one.path))]
 
 
-def rules_about(wanted: Field) -> list[Rule]:
+def rules_about(wanted: FormatField) -> list[Rule]:
     """The rules whose page speaks of the field: its example changes it, or its title or fix names it."""
     return [rule for rule in shipped().values() if _speaks(rule, wanted)]
 
 
-def _walk(kind: str, schema: dict[str, Any]) -> Iterator[Field]:
+def _walk(kind: str, schema: dict[str, Any]) -> Iterator[FormatField]:
     yield from _fields(kind, (), models()[kind].__name__, schema, schema)
 
 
 def _fields(
     kind: str, path: tuple[str, ...], block_name: str, block: dict[str, Any], schema: dict[str, Any]
-) -> Iterator[Field]:
+) -> Iterator[FormatField]:
     for name, value in block.get("properties", {}).items():
         target = _block_of(value, schema)
         inner = schema["$defs"][target].get("properties", {}) if target else {}
         here = (*path, name)
-        yield Field(kind, here, block_name, facts_of(name, value, block, schema), tuple(inner))
+        yield FormatField(kind, here, block_name, facts_of(name, value, block, schema), tuple(inner))
         if target and len(here) < _DEEPEST:
             yield from _fields(kind, here, target, schema["$defs"][target], schema)
 
@@ -118,7 +118,7 @@ def _block_of(value: dict[str, Any], schema: dict[str, Any]) -> str:
     return next((found for one in nested if isinstance(one, dict) and (found := _block_of(one, schema))), "")
 
 
-def _speaks(rule: Rule, wanted: Field) -> bool:
+def _speaks(rule: Rule, wanted: FormatField) -> bool:
     name = wanted.path[-1]
     is_here = rule.example is not None and _kind_of(rule.example.place) == wanted.kind
     if is_here and rule.example and not rule.startswith("yaml-"):  # those are about any key

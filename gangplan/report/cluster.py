@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from gangplan.report.upgrade import ABSENT, Delta, Upgrade
-from gangplan.resolve.inventory import Component
+from gangplan.resolve.inventory import InstalledComponent
 
 # Runs that are listed by name; the rest is a number.
 MOST_RUNS = 10
@@ -20,8 +20,8 @@ class ClusterReport:
     """One cluster: its components, and with other versions what they would be and what they change."""
 
     name: str
-    components: tuple[Component, ...]
-    target: tuple[Component, ...] = ()
+    components: tuple[InstalledComponent, ...]
+    target: tuple[InstalledComponent, ...] = ()
     upgrade: Upgrade | None = None
 
 
@@ -64,7 +64,7 @@ def _block(report: ClusterReport) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _table(components: Sequence[Component]) -> list[str]:
+def _table(components: Sequence[InstalledComponent]) -> list[str]:
     """A line per component, and one per further thing that it decides."""
     rows = [("component", "version", "supported", "what it decides")]
     for one in components:

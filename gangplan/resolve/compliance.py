@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from gangplan.findings import Location
 from gangplan.model.job import Origin
-from gangplan.resolve.context import Context
+from gangplan.resolve.context import JobResolution
 from gangplan.rules.security import COMPLIANCE_NOT_ENFORCED
 
 # The pack that holds runs with a residency to it.
@@ -28,7 +28,7 @@ class Compliance:
     regions: Pairs = ()
 
 
-def resolve_compliance(context: Context) -> Compliance:
+def resolve_compliance(context: JobResolution) -> Compliance:
     """The regimes of the spec and of its team. A cluster that does not list the pack of one is refused:
     a rule that nobody enforces is not kept."""
     spec, team = context.spec.spec, context.team
@@ -62,14 +62,14 @@ def resolve_compliance(context: Context) -> Compliance:
     return Compliance(tuple(sorted(asked)), spec.residency or "", names, regions)
 
 
-def _datasets(context: Context) -> tuple[str, ...]:
+def _datasets(context: JobResolution) -> tuple[str, ...]:
     """The claims and connections that the spec names, sorted."""
     spec = context.spec.spec
     checkpoint = (spec.checkpoint.to,) if spec.checkpoint else ()
     return tuple(sorted({*spec.data, *checkpoint}))
 
 
-def _enforced(context: Context, pack: str, where: Location, why: str) -> None:
+def _enforced(context: JobResolution, pack: str, where: Location, why: str) -> None:
     cluster = context.cluster
     if pack in cluster.spec.policies.packs:
         return

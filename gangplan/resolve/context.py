@@ -18,7 +18,7 @@ from gangplan.workspace import ClusterFile, Spec, TeamFile, nearest
 
 
 @dataclass(slots=True)
-class Context:
+class JobResolution:
     """One spec, its team, one cluster. `findings` and `origins` grow while the job is resolved."""
 
     spec: Spec

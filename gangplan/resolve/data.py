@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from gangplan.findings import Location
 from gangplan.model.job import EnvVar, Mount, Origin, PulledImage
 from gangplan.resolve.claims import writable
-from gangplan.resolve.context import Context
+from gangplan.resolve.context import JobResolution
 from gangplan.resolve.mounts import check_mounts
 from gangplan.rules.core import SPEC_VALUE
 from gangplan.rules.specs import (
@@ -62,7 +62,7 @@ class DataPlan:
     connection: str = ""
 
 
-def resolve_data(context: Context, image: PulledImage | None, workers: int) -> DataPlan:
+def resolve_data(context: JobResolution, image: PulledImage | None, workers: int) -> DataPlan:
     """Mounts, environment and endpoint names of the job."""
     plan = DataPlan()
     _plain_env(context, plan)
@@ -75,7 +75,7 @@ def resolve_data(context: Context, image: PulledImage | None, workers: int) -> D
     return plan
 
 
-def _plain_env(context: Context, plan: DataPlan) -> None:
+def _plain_env(context: JobResolution, plan: DataPlan) -> None:
     """Cluster, cluster defaults, team defaults, spec: the nearest to the spec wins, name by name."""
     cluster, team, spec = context.cluster.spec, context.team.spec, context.spec.spec
     for layer in (cluster.env, cluster.defaults.env, team.defaults.env, spec.env):
@@ -83,7 +83,7 @@ def _plain_env(context: Context, plan: DataPlan) -> None:
             plan.env[name] = EnvVar(name, value)
 
 
-def _dataset(context: Context, plan: DataPlan, name: str, target: str, workers: int) -> None:
+def _dataset(context: JobResolution, plan: DataPlan, name: str, target: str, workers: int) -> None:
     """One entry of `data`."""
     team, where = context.team.spec, context.where("data", name, key=True)
     claim, connection = team.claims.get(name), team.connections.get(name)
@@ -121,7 +121,7 @@ def _dataset(context: Context, plan: DataPlan, name: str, target: str, workers: 
 
 
 def _mount_claim(
-    context: Context, plan: DataPlan, name: str, claim: Claim, path: str, workers: int, where: Location
+    context: JobResolution, plan: DataPlan, name: str, claim: Claim, path: str, workers: int, where: Location
 ) -> None:
     modes = set(claim.access_modes)
     read_only = claim.read_only or modes == {"ReadOnlyMany"}
@@ -147,7 +147,9 @@ def _holder(claim: Claim) -> str:
     return "pod" if "ReadWriteOncePod" in claim.access_modes else "node"
 
 
-def _s3_env(context: Context, plan: DataPlan, name: str, connection: Connection, where: Location) -> None:
+def _s3_env(
+    context: JobResolution, plan: DataPlan, name: str, connection: Connection, where: Location
+) -> None:
     """Address and keys of a bucket as the AWS tools and SDKs read them, and its URL as S3_URL.
 
     These tools know one address and one pair of keys, so all connections of a run must agree on them.
@@ -180,7 +182,7 @@ def _s3_env(context: Context, plan: DataPlan, name: str, connection: Connection,
         plan.env.setdefault(key, EnvVar(key, secret=connection.secret, key=key))
 
 
-def _checkpoint(context: Context, plan: DataPlan, workers: int) -> None:
+def _checkpoint(context: JobResolution, plan: DataPlan, workers: int) -> None:
     asked = context.spec.spec.checkpoint
     if asked is None:
         return
@@ -218,7 +220,7 @@ def _checkpoint(context: Context, plan: DataPlan, workers: int) -> None:
     context.origins["checkpoint"] = Origin("spec", context.where("checkpoint"))
 
 
-def _secrets(context: Context, plan: DataPlan) -> None:
+def _secrets(context: JobResolution, plan: DataPlan) -> None:
     declared, asked = context.team.spec.secrets, context.spec.spec.secrets
     for name, reference in asked.env.items():
         secret, key = reference.split("/")
@@ -250,7 +252,7 @@ def _secrets(context: Context, plan: DataPlan) -> None:
         )
 
 
-def _reserved(context: Context) -> None:
+def _reserved(context: JobResolution) -> None:
     """Names that belong to Trainer or to the launch."""
     for block, names in (("env", context.spec.spec.env), ("secrets", context.spec.spec.secrets.env)):
         for name in names:

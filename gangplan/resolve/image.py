@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gangplan.model.job import ImageMpi, Origin, PulledImage, Ssh
-from gangplan.resolve.context import Context
+from gangplan.model.job import MpiBuild, Origin, PulledImage, Ssh
+from gangplan.resolve.context import JobResolution
 from gangplan.rules.platform import IMAGE_NOT_FIPS
 from gangplan.rules.specs import (
     IMAGE_MISSING,
@@ -28,7 +28,7 @@ KNOWN_MAJORS = {"OpenMPI": {4, 5}, "IntelMPI": {2019, 2021}, "MPICH": {3, 4, 5}}
 FIPS_PACK = "images"
 
 
-def resolve_image(context: Context) -> PulledImage | None:
+def resolve_image(context: JobResolution) -> PulledImage | None:
     """The image of the job, or None with findings."""
     name = context.choose("image", None)
     if name is None:
@@ -74,7 +74,7 @@ def resolve_image(context: Context) -> PulledImage | None:
     )
 
 
-def _fips(context: Context, name: str, entry: ImageSpec) -> None:
+def _fips(context: JobResolution, name: str, entry: ImageSpec) -> None:
     """On nodes in FIPS mode an image uses validated cryptography; where a pack says so, it need not be said twice."""
     cluster = context.cluster.spec
     if not cluster.fips or entry.fips or FIPS_PACK in cluster.policies.packs:
@@ -120,7 +120,7 @@ def is_trusted(reference: str, registries: Sequence[str]) -> bool:
     )
 
 
-def _without_mpi(context: Context, name: str, framework: str) -> None:
+def _without_mpi(context: JobResolution, name: str, framework: str) -> None:
     """To blame is who asked for a framework with MPI: the spec, the entry, or nobody, since mpi is the default."""
     message = f"framework {framework} needs an MPI, but the catalog lists none for image '{name}'"
     if context.spec.spec.framework or context.catalog_document is None:
@@ -138,13 +138,13 @@ def _without_mpi(context: Context, name: str, framework: str) -> None:
     context.report(IMAGE_WITHOUT_MPI, place, message, help)
 
 
-def _origin_of_framework(context: Context) -> Origin:
+def _origin_of_framework(context: JobResolution) -> Origin:
     if context.spec.spec.framework:
         return Origin("spec", context.where("framework"))
     return Origin("image catalog", None)
 
 
-def _mpi(context: Context, name: str, entry: ImageSpec, framework: str) -> ImageMpi | None:
+def _mpi(context: JobResolution, name: str, entry: ImageSpec, framework: str) -> MpiBuild | None:
     asked = context.spec.spec.mpi
     if entry.mpi is None:
         if framework != "torch":
@@ -180,4 +180,4 @@ def _mpi(context: Context, name: str, entry: ImageSpec, framework: str) -> Image
             f"image '{name}' holds {entry.mpi.implementation} {entry.mpi.version}, which gangplan cannot start",
             f"Known: {', '.join(map(str, sorted(KNOWN_MAJORS[entry.mpi.implementation])))}.",
         )
-    return ImageMpi(entry.mpi.implementation, major, entry.mpi.version, entry.mpi.setup)
+    return MpiBuild(entry.mpi.implementation, major, entry.mpi.version, entry.mpi.setup)

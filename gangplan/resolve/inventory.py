@@ -29,7 +29,7 @@ State = Literal["yes", "no", "missing", "untried", "unused", "-"]
 
 
 @dataclass(frozen=True, slots=True)
-class Component:
+class InstalledComponent:
     """One component of the inventory. `stated` is empty where the file says nothing."""
 
     key: str
@@ -39,28 +39,28 @@ class Component:
     decides: tuple[str, ...]
 
 
-def inventory(cluster: ClusterFile) -> list[Component]:
+def inventory(cluster: ClusterFile) -> list[InstalledComponent]:
     """The components of a cluster, in the order of its file. Those that no run needs are left out unless stated."""
     spec, platform = cluster.spec, resolve_platform(cluster)
     return [*_core(spec, platform), *_openshift(spec, platform), *_tools(spec), *_gpu_operator(spec)]
 
 
-def _core(spec: Cluster, platform: Platform) -> Iterator[Component]:
+def _core(spec: Cluster, platform: Platform) -> Iterator[InstalledComponent]:
     versions, trainer = spec.versions, platform.trainer.line
     kubernetes = platform.kubernetes.line
-    yield Component(
+    yield InstalledComponent(
         "kubernetes",
         "Kubernetes",
         versions.kubernetes,
         _known(kubernetes, KUBERNETES),
         (f"schemas and pod security rules of {kubernetes}",),
     )
-    yield Component(
+    yield InstalledComponent(
         "trainer", "Trainer", versions.trainer, _known(trainer, TRAINER), tuple(_trainer_facts(trainer))
     )
     pinned = TRAINER[trainer].jobset.line if trainer in TRAINER else ""
     jobset = platform.jobset.line
-    yield Component(
+    yield InstalledComponent(
         "jobset",
         "JobSet",
         versions.jobset or "",
@@ -87,20 +87,20 @@ def _trainer_facts(line: str) -> Iterator[str]:
         yield "a run cannot be edited"
 
 
-def _kueue(spec: Cluster, platform: Platform) -> Component:
+def _kueue(spec: Cluster, platform: Platform) -> InstalledComponent:
     stated = spec.versions.kueue or ""
     if spec.gang != "kueue":
-        return Component(
+        return InstalledComponent(
             "kueue", "Kueue", stated, "unused" if stated else "-", (f"nothing: gang is {spec.gang}",)
         )
     if platform.kueue is None:
-        return Component(
+        return InstalledComponent(
             "kueue", "Kueue", "", "missing", ("gang is kueue: queues and quotas, and that runs start whole",)
         )
     line, trainer = platform.kueue.line, platform.trainer.line
     facts = KUEUE.get(line)
     if facts is None:
-        return Component("kueue", "Kueue", stated, "no", ())
+        return InstalledComponent("kueue", "Kueue", stated, "no", ())
     is_pair = trainer in TRAINER and work_together(trainer, line)
     decides = (
         f"{facts.api_version}, started through {facts.override_field}",
@@ -110,10 +110,10 @@ def _kueue(spec: Cluster, platform: Platform) -> Component:
         if facts.is_flavor_frozen
         else "of a flavor with topology only taints can change",
     )
-    return Component("kueue", "Kueue", stated, "yes" if is_pair else "no", decides)
+    return InstalledComponent("kueue", "Kueue", stated, "yes" if is_pair else "no", decides)
 
 
-def _openshift(spec: Cluster, platform: Platform) -> Iterator[Component]:
+def _openshift(spec: Cluster, platform: Platform) -> Iterator[InstalledComponent]:
     if platform.openshift is None:
         return
     line = platform.openshift.line
@@ -124,12 +124,12 @@ def _openshift(spec: Cluster, platform: Platform) -> Iterator[Component]:
     )
     if number(line) < number(LEAST_OPENSHIFT):
         decides = (f"{LEAST_OPENSHIFT} or later is needed, which is Kubernetes {OPENSHIFT[LEAST_OPENSHIFT]}",)
-    yield Component(
+    yield InstalledComponent(
         "openshift", "OpenShift", spec.versions.openshift or "", "yes" if is_known else "no", decides
     )
 
 
-def _tools(spec: Cluster) -> Iterator[Component]:
+def _tools(spec: Cluster) -> Iterator[InstalledComponent]:
     versions = spec.versions
     stated = {"mpiOperator": versions.mpi_operator, "argocd": versions.argocd, "flux": versions.flux}
     for key, text in stated.items():
@@ -137,13 +137,17 @@ def _tools(spec: Cluster) -> Iterator[Component]:
             tool, line = TOOLS[key], number(parse_version(text).line)
             is_known = number(tool.first) <= line <= number(tool.last)
             lines = tool.first if tool.first == tool.last else f"{tool.first} to {tool.last}"
-            yield Component(key, tool.name, text, "yes" if is_known else "untried", (f"made for {lines}",))
+            yield InstalledComponent(
+                key, tool.name, text, "yes" if is_known else "untried", (f"made for {lines}",)
+            )
     if versions.external_secrets:
         what = ("API version of ExternalSecrets",)
-        yield Component("externalSecrets", "External Secrets", versions.external_secrets, "yes", what)
+        yield InstalledComponent(
+            "externalSecrets", "External Secrets", versions.external_secrets, "yes", what
+        )
 
 
-def _gpu_operator(spec: Cluster) -> Iterator[Component]:
+def _gpu_operator(spec: Cluster) -> Iterator[InstalledComponent]:
     pools = [name for name, pool in spec.node_pools.items() if pool.gpu and pool.gpu.resource == NVIDIA_GPU]
     stated = spec.versions.gpu_operator or ""
     if pools or stated:
@@ -152,7 +156,9 @@ def _gpu_operator(spec: Cluster) -> Iterator[Component]:
             if pools
             else "no pool needs it"
         )
-        yield Component("gpuOperator", "GPU operator", stated, "yes" if stated else "missing", (what,))
+        yield InstalledComponent(
+            "gpuOperator", "GPU operator", stated, "yes" if stated else "missing", (what,)
+        )
 
 
 def _known(line: str, known: Iterable[str]) -> State:

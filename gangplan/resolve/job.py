@@ -21,7 +21,7 @@ from gangplan.model.profiles import (
     PLAIN_TIMEOUT_S,
 )
 from gangplan.resolve.compliance import resolve_compliance
-from gangplan.resolve.context import Context
+from gangplan.resolve.context import JobResolution
 from gangplan.resolve.data import DataPlan, resolve_data
 from gangplan.resolve.image import resolve_image
 from gangplan.resolve.launcher import add_threads, resolve_launcher
@@ -35,7 +35,7 @@ from gangplan.resolve.limits import (
     resolve_posture,
 )
 from gangplan.resolve.losses import check_checkpoint, check_spot
-from gangplan.resolve.placement import Placement, Shape, gpu_model, resolve_placement
+from gangplan.resolve.placement import ChosenPlacement, WorkerShape, gpu_model, resolve_placement
 from gangplan.resolve.platform import resolve_platform
 from gangplan.resolve.proxy import add_proxy
 from gangplan.resolve.tenant import SERVICE_ACCOUNT
@@ -85,7 +85,7 @@ def resolve(workspace: Workspace, spec: Spec, cluster_name: str) -> tuple[Job | 
     team, cluster = workspace.teams.get(spec.source.team), workspace.clusters[cluster_name]
     if team is None or workspace.catalog is None:
         return None, []  # the missing file is reported where it is missing
-    context = Context(spec, team, cluster, workspace.catalog, teams=workspace.teams)
+    context = JobResolution(spec, team, cluster, workspace.catalog, teams=workspace.teams)
     context.catalog_document = workspace.catalog_document
     if spec.source.team not in cluster.spec.teams:
         message = f"team {team.name} has no queue on cluster {cluster_name}"
@@ -106,7 +106,7 @@ def resolve(workspace: Workspace, spec: Spec, cluster_name: str) -> tuple[Job | 
     return replace(job, waived=marks(workspace.waivers, subject)), findings
 
 
-def _resolve(context: Context) -> Job | None:
+def _resolve(context: JobResolution) -> Job | None:
     image = resolve_image(context)
     workers: int = context.choose("workers", DEFAULT_WORKERS)
     gpus: int = context.choose("gpus", DEFAULT_GPUS)
@@ -156,10 +156,10 @@ def _resolve(context: Context) -> Job | None:
     return job
 
 
-def _shape(context: Context, gpus: int, image: PulledImage | None) -> Shape:
+def _shape(context: JobResolution, gpus: int, image: PulledImage | None) -> WorkerShape:
     """What a worker asks of its node."""
     spec = context.spec.spec
-    return Shape(
+    return WorkerShape(
         gpus,
         gpu_model(context, gpus),
         spec.gpu.mig if spec.gpu else None,
@@ -170,7 +170,7 @@ def _shape(context: Context, gpus: int, image: PulledImage | None) -> Shape:
     )
 
 
-def _built_for(context: Context, image: PulledImage | None) -> tuple[str, ...]:
+def _built_for(context: JobResolution, image: PulledImage | None) -> tuple[str, ...]:
     """What of CUDA and ROCm the catalog says is in the image."""
     entry = context.catalog.images.get(image.name) if image else None
     if entry is None:
@@ -178,7 +178,7 @@ def _built_for(context: Context, image: PulledImage | None) -> tuple[str, ...]:
     return tuple(name for name, version in (("CUDA", entry.cuda), ("ROCm", entry.rocm)) if version)
 
 
-def _bounds(context: Context) -> dict[str, Any]:
+def _bounds(context: JobResolution) -> dict[str, Any]:
     """How long, how often and how urgently it runs."""
     timeout_s: int = context.choose("timeout", DEFAULT_TIMEOUT_S)
     grace_s: int = context.choose("grace_period", DEFAULT_GRACE_S)
@@ -196,7 +196,7 @@ def _bounds(context: Context) -> dict[str, Any]:
     }
 
 
-def _identity(context: Context) -> dict[str, Any]:
+def _identity(context: JobResolution) -> dict[str, Any]:
     """Names, labels and the cluster's facts."""
     spec, team = context.spec.spec, context.team.spec
     return {
@@ -225,7 +225,7 @@ def spec_hash(spec: TrainingJob) -> str:
     return hashlib.sha256(json.dumps(written, sort_keys=True).encode()).hexdigest()[:16]
 
 
-def _settings(context: Context, placement: Placement, data: DataPlan) -> dict[str, Any]:
+def _settings(context: JobResolution, placement: ChosenPlacement, data: DataPlan) -> dict[str, Any]:
     """MPI, network and data settings that need no further thought."""
     spec = context.spec.spec
     mpi = spec.mpi or Mpi()
@@ -242,7 +242,7 @@ def _settings(context: Context, placement: Placement, data: DataPlan) -> dict[st
     }
 
 
-def _stem(context: Context) -> str:
+def _stem(context: JobResolution) -> str:
     """The file's name as job name; it must be a DNS label."""
     stem = context.spec.source.stem
     if (
@@ -261,7 +261,7 @@ def _stem(context: Context) -> str:
     return stem
 
 
-def _slots(context: Context, gpus: int) -> int:
+def _slots(context: JobResolution, gpus: int) -> int:
     written = context.spec.spec.slots
     if written is not None:
         context.origins["slots"] = Origin("spec", context.where("slots"))

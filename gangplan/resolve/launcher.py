@@ -6,16 +6,16 @@ from dataclasses import dataclass
 
 from gangplan.model.job import EnvVar, PulledImage, Resources, TargetPool
 from gangplan.model.quantity import Quantity
-from gangplan.resolve.context import Context
+from gangplan.resolve.context import JobResolution
 from gangplan.resolve.data import DataPlan
-from gangplan.resolve.placement import Placement
+from gangplan.resolve.placement import ChosenPlacement
 from gangplan.resolve.reach import launcher_of
 from gangplan.rules.specs import LAUNCHER_ONE_WORKER, LAUNCHER_RESOURCES, LAUNCHER_TORCH
 
 THREADS = "OMP_NUM_THREADS"
 
 
-def _runs_ranks(context: Context, image: PulledImage, workers: int) -> bool:
+def _runs_ranks(context: JobResolution, image: PulledImage, workers: int) -> bool:
     launcher = context.spec.spec.launcher
     if launcher is None or not launcher.runs_ranks:
         return False
@@ -50,7 +50,7 @@ class LauncherPod:
 
 
 def resolve_launcher(
-    context: Context, image: PulledImage, worker: Resources, placement: Placement, workers: int
+    context: JobResolution, image: PulledImage, worker: Resources, placement: ChosenPlacement, workers: int
 ) -> LauncherPod:
     """Resources and pool of the launcher: a worker's own when it runs ranks, else the ladder without GPU."""
     if _runs_ranks(context, image, workers):

@@ -17,7 +17,7 @@ from gangplan.model.profiles import (
     USUAL_GPUS,
 )
 from gangplan.resolve.backstop import allowed_priorities
-from gangplan.resolve.context import Context
+from gangplan.resolve.context import JobResolution
 from gangplan.resolve.grants import POSTURES, too_weak
 from gangplan.resolve.proxy import INTERNET, proxy_egress
 from gangplan.rules.grants import LABEL_INJECTS
@@ -83,7 +83,7 @@ EXEMPTING = (
 )
 
 
-def check_counts(context: Context, workers: int, gpus: int, slots: int) -> None:
+def check_counts(context: JobResolution, workers: int, gpus: int, slots: int) -> None:
     """Workers, GPUs and slots against the cluster's limits and against each other."""
     limit, cluster = context.cluster.spec.limits.workers, context.cluster.name
     where = context.origin_of("workers", ("workers",))
@@ -116,7 +116,7 @@ def check_counts(context: Context, workers: int, gpus: int, slots: int) -> None:
         )
 
 
-def _check_gpus(context: Context, gpus: int) -> None:
+def _check_gpus(context: JobResolution, gpus: int) -> None:
     """A number that leaves GPUs of every kind of node idle. MIG slices are what the owner cut, in any
     number; more than a node has is told where the pool is chosen."""
     sizes = {pool.gpu.count for pool in context.cluster.spec.node_pools.values() if pool.gpu} or {8}
@@ -133,7 +133,7 @@ def _check_gpus(context: Context, gpus: int) -> None:
     )
 
 
-def check_timeout(context: Context, timeout_s: int) -> None:
+def check_timeout(context: JobResolution, timeout_s: int) -> None:
     """24 hours, with extendedTimeout seven days, never above the cluster's limit."""
     spec, where = context.spec.spec, context.origin_of("timeout", ("timeout",))
     most_s = context.cluster.spec.limits.timeout_hours * 3600
@@ -155,7 +155,7 @@ def check_timeout(context: Context, timeout_s: int) -> None:
         )
 
 
-def check_labels(context: Context) -> None:
+def check_labels(context: JobResolution) -> None:
     """Labels that controllers find, queue and count runs by are not the spec's to set."""
     for key in context.spec.spec.labels:
         prefix, slash, name = key.rpartition("/")
@@ -193,7 +193,7 @@ def _belongs(prefix: str, owners: Sequence[str]) -> bool:
     return any(prefix == one or prefix.endswith(f".{one}") for one in owners)
 
 
-def check_grace(context: Context, grace_s: int) -> None:
+def check_grace(context: JobResolution, grace_s: int) -> None:
     """Between 30 seconds and an hour: less saves no checkpoint, more holds the GPUs of whoever comes next."""
     if LEAST_GRACE_S <= grace_s <= MOST_GRACE_S:
         return
@@ -206,7 +206,7 @@ def check_grace(context: Context, grace_s: int) -> None:
     )
 
 
-def check_priority(context: Context, priority: str) -> None:
+def check_priority(context: JobResolution, priority: str) -> None:
     """The priority exists on the cluster, and the team's runs may have it."""
     spec = context.cluster.spec
     allowed = spec.limits.priorities
@@ -228,7 +228,9 @@ def check_priority(context: Context, priority: str) -> None:
         )
 
 
-def resolve_egress(context: Context, needed: Mapping[str, Location], posture: str) -> tuple[Egress, ...]:
+def resolve_egress(
+    context: JobResolution, needed: Mapping[str, Location], posture: str
+) -> tuple[Egress, ...]:
     """The endpoints that the spec, its defaults and its connections ask for, by the cluster's addresses.
 
     `needed` are those of connections, each with the place that asks for it.
@@ -261,7 +263,7 @@ def resolve_egress(context: Context, needed: Mapping[str, Location], posture: st
     return tuple(rules)
 
 
-def _asked_at(context: Context, name: str, asked: Sequence[str]) -> Location:
+def _asked_at(context: JobResolution, name: str, asked: Sequence[str]) -> Location:
     """The entry of a list of endpoints that names one: the spec's, the team's or the cluster's default."""
     index = asked.index(name)
     network = context.spec.spec.network
@@ -272,7 +274,7 @@ def _asked_at(context: Context, name: str, asked: Sequence[str]) -> Location:
     return source.document.where(("defaults", "egress", index))
 
 
-def resolve_posture(context: Context) -> Posture:
+def resolve_posture(context: JobResolution) -> Posture:
     """The network posture: the spec's, else the chain's; never weaker than the platform asks of the team."""
     network, granted = context.spec.spec.network, context.cluster.spec.teams.get(context.team.name)
     least: Posture = (granted.posture if granted else None) or "default"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gangplan.model.duration import format_duration
 from gangplan.model.profiles import PLAIN_TIMEOUT_S
-from gangplan.resolve.context import Context
+from gangplan.resolve.context import JobResolution
 from gangplan.resolve.data import DataPlan
 from gangplan.rules.model import NOTE
 from gangplan.rules.platform import CHECKPOINT_MISSING, SPOT_IN_PROD
@@ -15,7 +15,7 @@ from gangplan.spec.nodes import NodePool
 GIVES_WAY = "low"
 
 
-def check_spot(context: Context, pool: NodePool, retries: int, priority: str) -> None:
+def check_spot(context: JobResolution, pool: NodePool, retries: int, priority: str) -> None:
     """Spot nodes go away: a run there needs a checkpoint and a retry, and production belongs elsewhere."""
     if pool.capacity != "spot":
         return
@@ -38,7 +38,7 @@ def check_spot(context: Context, pool: NodePool, retries: int, priority: str) ->
         )
 
 
-def check_checkpoint(context: Context, data: DataPlan, timeout_s: int) -> None:
+def check_checkpoint(context: JobResolution, data: DataPlan, timeout_s: int) -> None:
     """A run that may take longer than a day saves its state somewhere.
 
     A mount that can be written, or a bucket, may be where the program saves on its own: then it is a note.
@@ -57,7 +57,7 @@ def check_checkpoint(context: Context, data: DataPlan, timeout_s: int) -> None:
     )
 
 
-def _where_to(context: Context) -> str:
+def _where_to(context: JobResolution) -> str:
     """A claim of the team that every worker can write, else a bucket of it, else a placeholder."""
     team = context.team.spec
     shared = (

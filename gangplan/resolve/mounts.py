@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from gangplan.findings import Location
 from gangplan.model.folders import KERNEL, PROGRAMS, ROOT, SCRATCH, STATE, is_in
 from gangplan.model.job import Mount, PulledImage
-from gangplan.resolve.context import Context
+from gangplan.resolve.context import JobResolution
 from gangplan.rules.specs import MOUNT_COLLISION, MOUNT_HIDES
 
 # Folders that Trainer, the kubelet or the run's own volumes fill: nothing may be mounted there or below.
@@ -20,7 +20,7 @@ TAKEN = {
 SYSTEM = {**PROGRAMS, **STATE}
 
 
-def check_mounts(context: Context, mounts: Sequence[Mount], image: PulledImage | None) -> None:
+def check_mounts(context: JobResolution, mounts: Sequence[Mount], image: PulledImage | None) -> None:
     """Two mounts on one path, and mounts that hide what the run needs."""
     seen: dict[str, str] = {}
     for mount in mounts:
@@ -75,14 +75,14 @@ def _needs(image: PulledImage | None) -> list[tuple[str, str]]:
     ]
 
 
-def _elsewhere(context: Context, name: str) -> str:
+def _elsewhere(context: JobResolution, name: str) -> str:
     spec = context.spec.spec
     used = {*spec.data.values(), *spec.secrets.files.values()}
     free = next(path for path in (f"/mnt/{name}", f"/mnt/{name}-files", f"/srv/{name}") if path not in used)
     return f"Choose a folder of its own, such as {free}."
 
 
-def place_of(context: Context, mount: Mount) -> Location:
+def place_of(context: JobResolution, mount: Mount) -> Location:
     """Where a mount is asked for in the spec."""
     spec = context.spec.spec
     if mount.secret:

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from gangplan.model.amounts import bare, say
 from gangplan.model.job import Fabric, Origin, TargetPool, Toleration
 from gangplan.model.quantity import Quantity
-from gangplan.resolve.context import Context
+from gangplan.resolve.context import JobResolution
 from gangplan.resolve.quota import team_pools
 from gangplan.resolve.rdma import rdma
-from gangplan.resolve.reach import Demand, launcher_of, takes_all
+from gangplan.resolve.reach import PodDemand, launcher_of, takes_all
 from gangplan.rules.specs import (
     GPU_MODEL_UNKNOWN,
     POOL_NO_FIT,
@@ -29,7 +29,7 @@ LINUX = ("kubernetes.io/os", "linux")
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class WorkerShape:
     """What one worker asks of a node."""
 
     gpus: int
@@ -42,7 +42,7 @@ class Shape:
 
 
 @dataclass(frozen=True, slots=True)
-class Placement:
+class ChosenPlacement:
     """The outcome: the pool by name, its facts, and what pods need to land there.
 
     `alike` are the pools of the same kind that a worker fits, as they are preferred.
@@ -58,7 +58,9 @@ class Placement:
     alike: tuple[str, ...] = ()
 
 
-def resolve_placement(context: Context, shape: Shape, workers: int, has_launcher: bool) -> Placement | None:
+def resolve_placement(
+    context: JobResolution, shape: WorkerShape, workers: int, has_launcher: bool
+) -> ChosenPlacement | None:
     """The pool for this shape: the named one, else the first in the cluster file that takes the whole run.
 
     Where none does, the first where one worker fits: the proofs tell what is too much there.
@@ -89,7 +91,7 @@ def resolve_placement(context: Context, shape: Shape, workers: int, has_launcher
     devices = (
         rdma_devices if not (pool.gpu and shape.gpus) else ((pool.gpu.resource, shape.gpus), *rdma_devices)
     )
-    return Placement(
+    return ChosenPlacement(
         name,
         pool,
         _pool(name, pool),
@@ -101,7 +103,7 @@ def resolve_placement(context: Context, shape: Shape, workers: int, has_launcher
     )
 
 
-def gpu_model(context: Context, gpus: int) -> str | None:
+def gpu_model(context: JobResolution, gpus: int) -> str | None:
     """The GPU model asked for; a default model counts only for jobs with GPUs."""
     spec = context.spec.spec
     if spec.gpu and spec.gpu.model:
@@ -116,7 +118,7 @@ def gpu_model(context: Context, gpus: int) -> str | None:
     )
 
 
-def _is_taken(context: Context, shape: Shape, name: str, pools: dict[str, NodePool]) -> bool:
+def _is_taken(context: JobResolution, shape: WorkerShape, name: str, pools: dict[str, NodePool]) -> bool:
     """Whether the pool that the spec names is the team's, and large enough for a worker."""
     if not _is_allowed(context, name, pools):
         return False
@@ -131,7 +133,7 @@ def _is_taken(context: Context, shape: Shape, name: str, pools: dict[str, NodePo
     return not reason
 
 
-def _is_allowed(context: Context, name: str, pools: dict[str, NodePool]) -> bool:
+def _is_allowed(context: JobResolution, name: str, pools: dict[str, NodePool]) -> bool:
     """Whether a named pool exists, and the team has quota there."""
     if name in pools:
         return True
@@ -152,7 +154,7 @@ def _is_allowed(context: Context, name: str, pools: dict[str, NodePool]) -> bool
 _FIELDS = ("gpus", "cpu", "memory", "placement")
 
 
-def _misfit(pool: NodePool, shape: Shape) -> tuple[str, str]:
+def _misfit(pool: NodePool, shape: WorkerShape) -> tuple[str, str]:
     """The field and the reason why a worker does not fit on one empty node of the pool; empty when it does."""
     if shape.gpus:
         if pool.gpu is None:
@@ -181,7 +183,7 @@ def _misfit(pool: NodePool, shape: Shape) -> tuple[str, str]:
     return "", ""
 
 
-def _fitting(context: Context, shape: Shape, pools: dict[str, NodePool]) -> list[str]:
+def _fitting(context: JobResolution, shape: WorkerShape, pools: dict[str, NodePool]) -> list[str]:
     """The pools where a worker fits, as they are preferred.
 
     Jobs without GPUs prefer pools without them, and never leave those for want of room; spot is only by request.
@@ -213,15 +215,15 @@ def _fitting(context: Context, shape: Shape, pools: dict[str, NodePool]) -> list
 
 
 def _roomy(
-    context: Context,
-    shape: Shape,
+    context: JobResolution,
+    shape: WorkerShape,
     pools: dict[str, NodePool],
     names: list[str],
     workers: int,
-    launcher: Demand | None,
+    launcher: PodDemand | None,
 ) -> str:
     """The first of these pools that takes the whole run; the first of all where none does."""
-    wanted = Demand(workers, shape.gpus, shape.cpu, shape.memory)
+    wanted = PodDemand(workers, shape.gpus, shape.cpu, shape.memory)
     for name in names:
         beside = launcher if _launcher_pool(pools, name) == name else None
         if takes_all(context, name, wanted, beside):
@@ -252,7 +254,7 @@ def _pool(name: str, pool: NodePool) -> TargetPool:
     )
 
 
-def _topology(context: Context, name: str, pool: NodePool) -> tuple[str, str] | None:
+def _topology(context: JobResolution, name: str, pool: NodePool) -> tuple[str, str] | None:
     """Kueue's topology annotation for the workers: its kind and the node label, or None."""
     asked = context.spec.spec.placement.topology if context.spec.spec.placement else None
     levels = {level.name: level.label for level in context.cluster.spec.topology}

@@ -12,7 +12,7 @@ from ipaddress import ip_address, ip_network
 from urllib.parse import urlsplit
 
 from gangplan.model.job import PLACEHOLDER, Egress, EnvVar
-from gangplan.resolve.context import Context
+from gangplan.resolve.context import JobResolution
 from gangplan.resolve.data import DataPlan
 from gangplan.spec.cluster import Proxy
 
@@ -44,7 +44,7 @@ def literal_address(url: str) -> str:
         return ""
 
 
-def add_proxy(context: Context, data: DataPlan, egress: Sequence[Egress]) -> None:
+def add_proxy(context: JobResolution, data: DataPlan, egress: Sequence[Egress]) -> None:
     """The variables of a run that can reach the proxy; values of any other layer win over them."""
     proxy = context.cluster.spec.proxy
     if proxy is None or not uses_proxy(proxy, egress):
@@ -65,7 +65,7 @@ def uses_proxy(proxy: Proxy, egress: Sequence[Egress]) -> bool:
     return bool(egress) and all(any(_holds(one, target) for one in egress) for target in targets)
 
 
-def _direct(context: Context, data: DataPlan, proxy: Proxy, egress: Iterable[Egress]) -> Iterator[str]:
+def _direct(context: JobResolution, data: DataPlan, proxy: Proxy, egress: Iterable[Egress]) -> Iterator[str]:
     """Names and ranges that a run reaches without the proxy: its own pods, services, and direct endpoints."""
     job = context.spec.spec.name or context.spec.source.stem
     yield from (".svc", f".{context.cluster.spec.domain}", f".{job}-{PLACEHOLDER}", "localhost", "127.0.0.1")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gangplan.model.job import Fabric, Origin
-from gangplan.resolve.context import Context
+from gangplan.resolve.context import JobResolution
 from gangplan.rules.recipes import RDMA_DEVICES, RDMA_WITH_TCP
 from gangplan.rules.specs import RDMA_FALLBACK, RDMA_MISSING
 from gangplan.spec.nodes import NodePool, PoolRdma
@@ -14,7 +14,7 @@ Devices = tuple[tuple[str, int], ...]
 NONE: tuple[Devices, Fabric] = ((), Fabric())
 
 
-def rdma(context: Context, name: str, pool: NodePool, gpus: int) -> tuple[Devices, Fabric]:
+def rdma(context: JobResolution, name: str, pool: NodePool, gpus: int) -> tuple[Devices, Fabric]:
     """RDMA devices of a worker with so many GPUs, by resource, and their networks; when asked for and there."""
     network = context.spec.spec.network
     wanted = network.rdma if network else "off"
@@ -52,7 +52,7 @@ def rdma(context: Context, name: str, pool: NodePool, gpus: int) -> tuple[Device
     return NONE
 
 
-def _counts(context: Context, name: str, pool: NodePool, wanted: str | int, gpus: int) -> list[int]:
+def _counts(context: JobResolution, name: str, pool: NodePool, wanted: str | int, gpus: int) -> list[int]:
     """Devices of one worker on each rail of its pool."""
     most = [rail.most for rail in pool.rails]
     if wanted == "all":

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from gangplan.model.profiles import launcher_size
 from gangplan.model.quantity import ZERO, Quantity
-from gangplan.resolve.context import Context
+from gangplan.resolve.context import JobResolution
 from gangplan.resolve.quota import Amounts
 from gangplan.resolve.shares import CPU, MEMORY, free_per_node, pool_nodes
 from gangplan.resolve.site import most_by_pool
@@ -16,7 +16,7 @@ from gangplan.spec.nodes import NodePool
 
 
 @dataclass(frozen=True, slots=True)
-class Demand:
+class PodDemand:
     """Pods of one shape."""
 
     count: int
@@ -25,14 +25,14 @@ class Demand:
     memory: Quantity
 
 
-def launcher_of(context: Context, workers: int) -> Demand:
+def launcher_of(context: JobResolution, workers: int) -> PodDemand:
     """A dedicated launcher: what the spec asks for it, else by the number of workers. It needs no GPU."""
     asked = context.spec.spec.launcher or Launcher()
     cpu, memory = launcher_size(workers)
-    return Demand(1, 0, asked.cpu or cpu, asked.memory or memory)
+    return PodDemand(1, 0, asked.cpu or cpu, asked.memory or memory)
 
 
-def takes_all(context: Context, name: str, workers: Demand, launcher: Demand | None) -> bool:
+def takes_all(context: JobResolution, name: str, workers: PodDemand, launcher: PodDemand | None) -> bool:
     """Whether a pool can hold all workers at once on an idle cluster; `launcher` where it runs beside them.
 
     An estimate by the cluster file alone: a pool that it passes over would refuse the run; one that it takes
@@ -46,7 +46,7 @@ def takes_all(context: Context, name: str, workers: Demand, launcher: Demand | N
     return most is None or _is_within(pool, most.get(name, {}), workers, launcher)
 
 
-def _slots(pool: NodePool, demand: Demand) -> int:
+def _slots(pool: NodePool, demand: PodDemand) -> int:
     """How many of these pods one empty node holds."""
     cpu, memory = free_per_node(pool)
     counts = [
@@ -57,14 +57,14 @@ def _slots(pool: NodePool, demand: Demand) -> int:
     return min(counts, default=demand.count)
 
 
-def _is_within(pool: NodePool, most: Amounts, workers: Demand, launcher: Demand | None) -> bool:
+def _is_within(pool: NodePool, most: Amounts, workers: PodDemand, launcher: PodDemand | None) -> bool:
     total: Amounts = {}
     for resource, amount in _amounts(pool, workers, launcher):
         total[resource] = total.get(resource, ZERO) + amount
     return all(amount <= most.get(resource, ZERO) for resource, amount in total.items())
 
 
-def _amounts(pool: NodePool, *demands: Demand | None) -> Iterator[tuple[str, Quantity]]:
+def _amounts(pool: NodePool, *demands: PodDemand | None) -> Iterator[tuple[str, Quantity]]:
     for demand in demands:
         if demand is None:
             continue

@@ -7,17 +7,17 @@ from collections.abc import Mapping
 
 from gangplan.model.job import Platform
 from gangplan.model.site import (
-    AdmissionCheck,
     Monitor,
     NodeTaint,
     Preempt,
     Provisioning,
+    QueueCheck,
+    RemoteCluster,
     Site,
     SiteCohort,
     SiteFlavor,
     SiteQueue,
     SiteTopology,
-    WorkerCluster,
 )
 from gangplan.objects import dump
 from gangplan.resolve.platform import resolve_platform
@@ -161,15 +161,13 @@ def _preempt(rule: Preemption) -> Preempt:
     return Preempt(rule.within_cluster_queue, rule.reclaim_within_cohort, rule.borrow_within_cohort)
 
 
-def _checks(
-    spec: Cluster, flavors: Mapping[str, str], pools: Mapping[str, object]
-) -> tuple[AdmissionCheck, ...]:
+def _checks(spec: Cluster, flavors: Mapping[str, str], pools: Mapping[str, object]) -> tuple[QueueCheck, ...]:
     """The admission checks of a queue that has these pools."""
     if spec.multi_kueue is not None:
         # For all flavors: Kueue refuses MultiKueue for some of them.
-        return (AdmissionCheck(MULTIKUEUE),)
+        return (QueueCheck(MULTIKUEUE),)
     growing = [name for name, pool in spec.node_pools.items() if pool.autoscale and name in pools]
-    return tuple(AdmissionCheck(f"provision-{name}", (flavors[name],)) for name in growing)
+    return tuple(QueueCheck(f"provision-{name}", (flavors[name],)) for name in growing)
 
 
 def _provisioning(spec: Cluster) -> tuple[Provisioning, ...]:
@@ -187,11 +185,11 @@ def _provisioning(spec: Cluster) -> tuple[Provisioning, ...]:
     return tuple(found)
 
 
-def _workers(spec: Cluster) -> tuple[WorkerCluster, ...]:
+def _workers(spec: Cluster) -> tuple[RemoteCluster, ...]:
     if spec.multi_kueue is None:
         return ()
     return tuple(
-        WorkerCluster(name, worker.kubeconfig_secret)
+        RemoteCluster(name, worker.kubeconfig_secret)
         for name, worker in sorted(spec.multi_kueue.clusters.items())
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gangplan.model.job import Job, TargetPool
-from gangplan.resolve.context import Context
+from gangplan.resolve.context import JobResolution
 from gangplan.resolve.mounts import place_of
 from gangplan.resolve.tenant import default_class
 from gangplan.rules.platform import CLAIM_ZONE
@@ -14,7 +14,7 @@ from gangplan.spec.team import Claim
 ZONE = "topology.kubernetes.io/zone"
 
 
-def check_zones(context: Context, job: Job) -> None:
+def check_zones(context: JobResolution, job: Job) -> None:
     """Each claim that is made in a class of one zone, against the pools of the pods that mount it."""
     pods = [("workers run", "worker", job.worker_pool)]
     if job.uses_mpi:
@@ -36,7 +36,7 @@ def check_zones(context: Context, job: Job) -> None:
             break
 
 
-def _zone(context: Context, claim: Claim) -> tuple[str, str]:
+def _zone(context: JobResolution, claim: Claim) -> tuple[str, str]:
     """The only zone of a claim that gangplan makes, and its class; empty when it can be mounted in all."""
     cluster = context.cluster.spec
     chosen = claim.storage_class or (default_class(cluster) if claim.size else None)
@@ -44,7 +44,7 @@ def _zone(context: Context, claim: Claim) -> tuple[str, str]:
     return (found.zone or "" if found else "", chosen or "")
 
 
-def _help(context: Context, zone: str, pool: TargetPool) -> str:
+def _help(context: JobResolution, zone: str, pool: TargetPool) -> str:
     pools = context.cluster.spec.node_pools
     near = [name for name, one in pools.items() if one.labels.get(ZONE) == zone and name != pool.name]
     there = f"Run it in zone {zone} (placement: {{nodePool: {near[0]}}}), or use" if near else "Use"

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from gangplan.kueue.tree import QuotaTree as Quotas
 from gangplan.validate.kueue import judge
-from gangplan.validate.kueue.counting import Shape, Slices, Taken, with_pod
-from gangplan.validate.kueue.domains import Domain, Flavors
-from gangplan.validate.kueue.domains import QuotaTree as Domains
+from gangplan.validate.kueue.counting import PlacedShape, Slices, Taken, with_pod
+from gangplan.validate.kueue.domains import Flavors, TopologyDomain
+from gangplan.validate.kueue.domains import TopologyTree as Domains
 from gangplan.validate.kueue.members import setup_of
-from gangplan.validate.kueue.topology import MissingError, Search, place
+from gangplan.validate.kueue.topology import MissingError, TopologySearch, place
 from gangplan.validate.world import HOSTNAME, NodeGroup, World
 from tests.admission.worlds import VERSIONS
 
@@ -299,8 +299,8 @@ def room(nodes: tuple[NodeGroup, ...], level: int, each: int) -> dict[tuple[str,
 
 
 def placed_in(
-    tree: Domains, search: Search, shape: Shape, taken: Taken
-) -> list[tuple[Domain, int, int]] | None:
+    tree: Domains, search: TopologySearch, shape: PlacedShape, taken: Taken
+) -> list[tuple[TopologyDomain, int, int]] | None:
     """Where the pods go; None where they do not fit."""
     try:
         return place(tree, search, shape, taken)
@@ -326,8 +326,8 @@ def test_topology(
     assert tree is not None
     level = 2 if mode == "unconstrained" else level
     slices = Slices(size if count % size == 0 else 1, 2, {})
-    shape = Shape({}, (), with_pod({"gpu": each}))
-    search = Search(count, level, slices, mode == "required", mode == "unconstrained", 0)
+    shape = PlacedShape({}, (), with_pod({"gpu": each}))
+    search = TopologySearch(count, level, slices, mode == "required", mode == "unconstrained", 0)
     there = room(nodes, level, each)
     by_node = room(nodes, 2, each)
 
@@ -365,8 +365,8 @@ def test_pod_sets_share_nodes(
     taken: Taken = {}
     placed = 0
     for count, each in ((one, first), (two, second)):
-        search = Search(count, 2, Slices(1, 2, {}), False, True, 0)
-        leaves = placed_in(tree, search, Shape({}, (), with_pod({"gpu": each})), taken)
+        search = TopologySearch(count, 2, Slices(1, 2, {}), False, True, 0)
+        leaves = placed_in(tree, search, PlacedShape({}, (), with_pod({"gpu": each})), taken)
         placed += sum(pods for _, pods, _ in leaves or ())
     capacity = {leaf.values[-1:]: leaf.capacity for leaf in tree.leaves}
     for at, held in taken.items():
@@ -383,9 +383,9 @@ def test_the_fullest_node_that_has_room_comes_first() -> None:
     )
     tree = Flavors([flavor], [topology], nodes).tree("x")
     assert tree is not None
-    shape = Shape({}, (), with_pod({"gpu": 1}))
+    shape = PlacedShape({}, (), with_pod({"gpu": 1}))
     for count, free, expected in ((2, True, ["b-0"]), (3, True, ["a-0"]), (1, False, ["b-0"])):
-        search = Search(count, 0, Slices(1, 0, {}), False, free, 0)
+        search = TopologySearch(count, 0, Slices(1, 0, {}), False, free, 0)
         placed = placed_in(tree, search, shape, {})
         assert placed is not None
         assert [leaf.values[-1] for leaf, _, _ in placed] == expected

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from gangplan.validate.network.labels import Labels, one_of
-from gangplan.validate.network.pods import INDEX, Role, run_roles
-from gangplan.validate.network.policy import Pods
+from gangplan.validate.network.pods import INDEX, RolePods, run_roles
+from gangplan.validate.network.policy import PodGroup
 from gangplan.validate.network.relation import home_of
 from tests.e2e.story import ROLE, Chapter, Object, Seen
 from tests.network.brute import Pod, allowed
@@ -17,7 +17,7 @@ from tests.network.brute import Pod, allowed
 pytestmark = pytest.mark.e2e
 
 
-def roles(seen: Seen) -> list[Role]:
+def roles(seen: Seen) -> list[RolePods]:
     """The roles of a run, with its pods one by one."""
     of = {body["kind"]: body for body in seen.bodies}
     indexes = frozenset(map(str, range(seen.run.unit.layout.pods)))
@@ -42,7 +42,7 @@ def test_labels_of_pods_are_as_foreseen(chapter: Chapter) -> None:
             left.remove(fitting[0])
 
 
-def _near(parts: list[Pods], pod: Object) -> list[Any]:
+def _near(parts: list[PodGroup], pod: Object) -> list[Any]:
     real = pod["metadata"]["labels"]
     return [
         (

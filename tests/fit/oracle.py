@@ -12,8 +12,8 @@ from fractions import Fraction
 from typing import Any
 
 from gangplan.validate.apiserver.schema import SchemaVersions
-from gangplan.validate.scheduler import Pods, plain_pods
-from gangplan.validate.world import NodeGroup, Taint, World
+from gangplan.validate.scheduler import PodShape, plain_pods
+from gangplan.validate.world import NodeGroup, PodTaint, World
 
 Object = dict[str, Any]
 HOST = "kubernetes.io/hostname"
@@ -275,7 +275,7 @@ def random_group(chance: random.Random, name: str, nodes: int) -> NodeGroup:
     taints = []
     if chance.random() < 0.3:
         effect = chance.choice(("NoSchedule", "NoExecute", "PreferNoSchedule"))
-        taints.append(Taint("gpu", chance.choice(("", "yes")), effect))
+        taints.append(PodTaint("gpu", chance.choice(("", "yes")), effect))
     domains: tuple[tuple[str, int], ...] = ()
     if chance.random() < 0.5:
         rack = chance.randint(1, 2)
@@ -378,6 +378,6 @@ def _choose_company(chance: random.Random, spec: Object, names: list[str]) -> No
                 one.pop("minDomains", None)
 
 
-def pods_of(case: Case) -> list[Pods]:
+def pods_of(case: Case) -> list[PodShape]:
     """The pods as the solver takes them."""
     return [plain_pods(pod["metadata"]["name"], count, pod) for count, pod in case.pods]

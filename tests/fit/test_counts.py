@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from gangplan.validate.apiserver.schema import SchemaVersions
-from gangplan.validate.scheduler import Fit, Pods, fit_pods, fits, plain_pods
-from gangplan.validate.scheduler.model import Kind, Pool, Question
+from gangplan.validate.scheduler import Fit, PodShape, fit_pods, fits, plain_pods
+from gangplan.validate.scheduler.model import Kind, NodeShape, Question
 from gangplan.validate.scheduler.reduce import Reducer
 from gangplan.validate.scheduler.search import search
-from gangplan.validate.world import NodeGroup, Taint, World
+from gangplan.validate.world import NodeGroup, PodTaint, World
 from tests.fit.oracle import HOST, RACK, REQUIRED, ZONE, Object
 
 WORKERS = {"matchLabels": {"role": "worker"}}
@@ -32,7 +32,7 @@ def group(name: str = "a", count: int = 4, cpu: int = 8, **more: Any) -> NodeGro
     return NodeGroup(name, count, labels, more.pop("taints", ()), free, more.pop("domains", ()))
 
 
-def pods(count: int, cpu: str = "1", name: str = "worker", **spec: Any) -> Pods:
+def pods(count: int, cpu: str = "1", name: str = "worker", **spec: Any) -> PodShape:
     """So many equal pods."""
     requests = {"cpu": cpu, **spec.pop("requests", {})}
     container: Object = {"name": "node", "resources": {"requests": requests}}
@@ -58,7 +58,7 @@ def spread(key: str, skew: int = 1, **more: Any) -> list[Object]:
 
 
 EAST, WEST = group(labels={ZONE: "x", "zone": "x"}), group("b", 1, 2, labels={ZONE: "y"})
-TAINTED = group("b", taints=(Taint("k", "", "NoSchedule"),))
+TAINTED = group("b", taints=(PodTaint("k", "", "NoSchedule"),))
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ TAINTED = group("b", taints=(Taint("k", "", "NoSchedule"),))
         ((group(), TAINTED), pods(9, topologySpreadConstraints=spread(HOST, nodeTaintsPolicy="Honor")), 9),
     ],
 )
-def test_answers_by_head(nodes: tuple[NodeGroup, ...], asked: Pods, bound: int) -> None:
+def test_answers_by_head(nodes: tuple[NodeGroup, ...], asked: PodShape, bound: int) -> None:
     fit = fit_pods(world(*nodes), [asked])
     assert (fit.bound, fit.sure, fit.is_exact) == (bound, bound, True)
     assert fit.fits == (bound == asked.count)
@@ -99,7 +99,7 @@ def test_pods_per_node_are_those_of_the_cluster() -> None:
 
 
 def test_reasons_are_the_schedulers() -> None:
-    tainted = group("b", 3, taints=(Taint("gpu", "yes", "NoExecute"),))
+    tainted = group("b", 3, taints=(PodTaint("gpu", "yes", "NoExecute"),))
     other = group("c", 2, labels={"pool": "c"})
     fit = fit_pods(world(group(), tainted, other), [pods(9, "5", nodeSelector={"pool": "a"})])
     (told,) = fit.reasons
@@ -119,7 +119,7 @@ def test_a_launcher_may_be_left_without_room() -> None:
 
 
 def test_a_host_port_is_free_once_on_each_host() -> None:
-    def with_port(count: int, name: str, port: int) -> Pods:
+    def with_port(count: int, name: str, port: int) -> PodShape:
         ports = [{"containerPort": 22, "hostPort": port}]
         container = {"name": "node", "resources": {}, "ports": ports}
         body = {"metadata": {"name": name}, "spec": {"containers": [container]}}
@@ -137,7 +137,9 @@ def test_a_host_port_is_free_once_on_each_host() -> None:
 def test_phases_do_not_share_nodes() -> None:
     first, second = pods(8, "4", "loader"), pods(8, "4")
     assert not fit_pods(world(group()), [first, second]).fits
-    later = Pods(second.name, 8, second.spec, "default", second.labels, second.requests, second.ports, 0, 1)
+    later = PodShape(
+        second.name, 8, second.spec, "default", second.labels, second.requests, second.ports, 0, 1
+    )
     fit: Fit = fit_pods(world(group()), [first, later])
     assert (fit.pods, fit.bound, fit.verdict) == (16, 16, "sure")
 
@@ -192,7 +194,9 @@ def test_order_of_a_run_counts() -> None:
 
 def test_several_kinds_are_searched_to_the_end() -> None:
     """The fullest node first leaves one pod over; another order does not."""
-    question = Question((Pool(2, (10,), 110, ()),), tuple(Kind(2, 0, (need,), (True,)) for need in (6, 3, 1)))
+    question = Question(
+        (NodeShape(2, (10,), 110, ()),), tuple(Kind(2, 0, (need,), (True,)) for need in (6, 3, 1))
+    )
     answer = search(question)
     assert (answer.bound, answer.is_most) == (6, True)
     assert search(question, budget=0).bound <= 6

@@ -8,7 +8,7 @@ from unittest import mock
 from gangplan.pipeline.render import preview
 from gangplan.pipeline.request import Request
 from gangplan.validate import proofs
-from gangplan.validate.world import Run, World
+from gangplan.validate.world import BuiltRun, World
 from tests.workspaces import CATALOG, CLUSTER, write
 
 SPEC = """\
@@ -54,11 +54,11 @@ def workspace(root: Path, **more: str) -> Path:
     return write(root, {**files, **more})
 
 
-def worlds(root: Path) -> dict[str, tuple[World, Run]]:
+def worlds(root: Path) -> dict[str, tuple[World, BuiltRun]]:
     """World and run of every spec, by name: what the proofs are given while specs are expanded."""
-    seen: dict[str, tuple[World, Run]] = {}
+    seen: dict[str, tuple[World, BuiltRun]] = {}
 
-    def keep(world: World, run: Run) -> list[object]:
+    def keep(world: World, run: BuiltRun) -> list[object]:
         seen[run.unit.job.name] = (world, run)
         return []
 

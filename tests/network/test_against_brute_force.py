@@ -20,15 +20,15 @@ PROBES = worlds.probes()
 FRESH = "fresh"  # stands for every value that no selector names
 
 
-def known(pod: Pod) -> values.Pods:
+def known(pod: Pod) -> values.PodGroup:
     """A concrete pod as the solver sees it."""
     named = {(protocol, name): ((number, number),) for protocol, name, number in pod.ports}
-    return values.Pods("pod", pod.namespace, exactly(pod.home), exactly(pod.labels), named, 1)
+    return values.PodGroup("pod", pod.namespace, exactly(pod.home), exactly(pod.labels), named, 1)
 
 
-def grouped(bodies: list[Body]) -> dict[str, tuple[values.Policy, ...]]:
+def grouped(bodies: list[Body]) -> dict[str, tuple[values.NetworkPolicy, ...]]:
     """The policies by namespace."""
-    found: dict[str, tuple[values.Policy, ...]] = {}
+    found: dict[str, tuple[values.NetworkPolicy, ...]] = {}
     for body in bodies:
         one = values.policy(body)
         found[one.namespace] = (*found.get(one.namespace, ()), one)
@@ -166,7 +166,7 @@ def test_partly_known_pods(chunk: int) -> None:
         first, second = worlds.pod(random, homes), worlds.pod(random, homes)
         unknown = random.choice((PRESENT, ANYTHING, one_of("x", FRESH)))
         vague = Labels({**exactly(first.labels).known, "a": unknown})
-        blurred = values.Pods("pod", first.namespace, exactly(first.home), vague, known(first).named, 1)
+        blurred = values.PodGroup("pod", first.namespace, exactly(first.home), vague, known(first).named, 1)
         options = [
             value for value in ("x", "y", FRESH, None) if unknown & (one_of(value) if value else ABSENT)
         ]

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from gangplan.validate.network import reachability
-from gangplan.validate.world import Run, World
+from gangplan.validate.world import BuiltRun, World
 from tests import plain
 from tests.network.base import SPECS, workspace, worlds
 
@@ -23,19 +23,19 @@ CASES: dict[str, dict[str, Any]] = plain.load(
 
 
 @pytest.fixture(scope="module")
-def known(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[World, Run]]:
+def known(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[World, BuiltRun]]:
     """World and run of every spec of the small workspace."""
     return worlds(workspace(tmp_path_factory.mktemp("network")))
 
 
 @pytest.mark.parametrize("name", SPECS)
-def test_what_we_render_is_reachable_and_closed(name: str, known: dict[str, tuple[World, Run]]) -> None:
+def test_what_we_render_is_reachable_and_closed(name: str, known: dict[str, tuple[World, BuiltRun]]) -> None:
     found = [problem.rule for _, problem in reachability(*known[name])]
     assert found == (["rdma-bypasses-policy"] if name == "fabric" else [])
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_case(name: str, known: dict[str, tuple[World, Run]]) -> None:
+def test_case(name: str, known: dict[str, tuple[World, BuiltRun]]) -> None:
     case = CASES[name]
     world, run = known[case["run"]]
     edits = json.loads(json.dumps(case["edits"]).replace("RUN", run.unit.run_name))
@@ -43,7 +43,7 @@ def test_case(name: str, known: dict[str, tuple[World, Run]]) -> None:
     for place, *path in edits:
         _edit(standing if "@" in place else bodies, place, path)
 
-    found = list(reachability(replace(world, standing=tuple(standing)), Run(run.unit, tuple(bodies))))
+    found = list(reachability(replace(world, standing=tuple(standing)), BuiltRun(run.unit, tuple(bodies))))
 
     wanted = [(rule, words.replace("RUN", run.unit.run_name)) for rule, words in case.get("finds", [])]
     said = "\n".join(f"{problem.rule}: {problem.message} | {problem.help}" for _, problem in found)

@@ -15,7 +15,7 @@ from gangplan.policy.cases import evaluator_of, suites
 from gangplan.policy.checks import checker_of
 from gangplan.source import load_objects
 from gangplan.validate.apiserver.policy import compiled
-from gangplan.validate.apiserver.policy.compiled import Compiled
+from gangplan.validate.apiserver.policy.compiled import CompiledPolicy
 from gangplan.validate.apiserver.policy.evaluate import PER_CALL
 from gangplan.workspace import Workspace, load_workspace
 from tests.packs.test_packs import NOWHERE, PACKS, workspace
@@ -45,7 +45,7 @@ def test_costs_stay_far_below_the_budget(tmp_path: Path, monkeypatch: pytest.Mon
     workspace = load_workspace(root)
     evaluator = checker_of(workspace, "lab", bodies).evaluator
     counted = [
-        Compiled(replace(one.policy, written=replace(one.policy.written, is_shipped=False)), one.minor)
+        CompiledPolicy(replace(one.policy, written=replace(one.policy.written, is_shipped=False)), one.minor)
         for one in evaluator.policies
     ]
     plainly = evaluator.judge(bodies)

@@ -87,9 +87,9 @@ def test_any_line_is_decided(data: st.DataObject, family: Mpi) -> None:
     ids=lambda one: f"{one.name} {one.source}",
 )  # fmt: skip
 def test_a_table_is_whole(launcher: object) -> None:
-    from gangplan.plan.launchers import Launcher
+    from gangplan.plan.launchers import LauncherProgram
 
-    assert isinstance(launcher, Launcher)
+    assert isinstance(launcher, LauncherProgram)
     assert launcher.kind == "foreign" or launcher.source
     for name, option in launcher.options.items():
         assert name == name.strip("-")

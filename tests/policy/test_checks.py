@@ -10,7 +10,7 @@ import pytest
 from gangplan.rules.model import Severity
 from gangplan.source import load_several
 from gangplan.validate.apiserver.policy.model import Written
-from gangplan.validate.apiserver.policy.read import Reading, read
+from gangplan.validate.apiserver.policy.read import PolicyReading, read
 from gangplan.validate.apiserver.schema import SchemaVersions
 
 VERSIONS = SchemaVersions("1.34", "2.3", "0.19", "0.12")
@@ -34,7 +34,7 @@ BINDING: dict[str, Any] = {
 PARAM = {"name": "n", "parameterNotFoundAction": "Deny"}
 
 
-def reading(*bodies: dict[str, Any]) -> Reading:
+def reading(*bodies: dict[str, Any]) -> PolicyReading:
     return read([Written(body) for body in bodies], VERSIONS)
 
 

@@ -14,7 +14,7 @@ from gangplan.validate.apiserver.crdrules.check import changed, problems
 from gangplan.validate.apiserver.crdrules.facts import rules_of
 from gangplan.validate.apiserver.crdrules.imported import schema_rules
 from gangplan.validate.apiserver.crdrules.names import escaped
-from gangplan.validate.apiserver.crdrules.rules import Compiled, breaches
+from gangplan.validate.apiserver.crdrules.rules import CompiledRule, breaches
 from gangplan.validate.apiserver.schema import SchemaVersions
 from tests.policy.crd_values import WORDS, node, some
 from tests.validate.crd import crds, needs_crds
@@ -38,9 +38,9 @@ def kinds() -> Iterator[tuple[str, str, str, str]]:
                 yield component, minor, api_version, kind
 
 
-def places(rules: tuple[Compiled, ...] | list[Compiled]) -> dict[tuple[str, ...], list[Compiled]]:
+def places(rules: tuple[CompiledRule, ...] | list[CompiledRule]) -> dict[tuple[str, ...], list[CompiledRule]]:
     """Rules by their place, those about status left out."""
-    found: dict[tuple[str, ...], list[Compiled]] = {}
+    found: dict[tuple[str, ...], list[CompiledRule]] = {}
     for one in rules:
         if one.rule.path[:1] != ("status",):
             found.setdefault(one.rule.path, []).append(one)

@@ -13,7 +13,7 @@ from gangplan.pipeline import checks
 from gangplan.pipeline.render import preview
 from gangplan.pipeline.request import Request
 from gangplan.validate.promise import kept
-from gangplan.validate.world import Run, World
+from gangplan.validate.world import BuiltRun, World
 from tests import workspaces
 from tests.promise.patched import HEAD, OVERLAY, component, workspace
 
@@ -67,12 +67,12 @@ def test_a_target_as_the_help_says(tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def judged(tmp_path_factory: pytest.TempPathFactory) -> tuple[World, Run]:
+def judged(tmp_path_factory: pytest.TempPathFactory) -> tuple[World, BuiltRun]:
     """A run and its world as the proofs see them."""
     root = workspace(tmp_path_factory.mktemp("run"), SPEC)
-    seen: list[tuple[World, Run]] = []
+    seen: list[tuple[World, BuiltRun]] = []
 
-    def catch(world: World, run: Run) -> list[Any]:
+    def catch(world: World, run: BuiltRun) -> list[Any]:
         seen.append((world, run))
         return []
 
@@ -81,13 +81,13 @@ def judged(tmp_path_factory: pytest.TempPathFactory) -> tuple[World, Run]:
     return seen[0]
 
 
-def _mistaken(run: Run, kind: str, path: tuple[str | int, ...], value: Any) -> Run:
+def _mistaken(run: BuiltRun, kind: str, path: tuple[str | int, ...], value: Any) -> BuiltRun:
     bodies = copy.deepcopy(run.bodies)
     inner: Any = next(body for body in bodies if body["kind"] == kind)
     for step in path[:-1]:
         inner = inner[step]
     inner[path[-1]] = value
-    return Run(run.unit, bodies)
+    return BuiltRun(run.unit, bodies)
 
 
 JOBS = ("spec", "template", "spec", "replicatedJobs")
@@ -105,7 +105,7 @@ JOBS = ("spec", "template", "spec", "replicatedJobs")
     ],
 )
 def test_a_generators_mistake_is_one(
-    kind: str, path: tuple[str | int, ...], value: Any, judged: tuple[World, Run]
+    kind: str, path: tuple[str | int, ...], value: Any, judged: tuple[World, BuiltRun]
 ) -> None:
     world, run = judged
     assert not list(kept(world, run))

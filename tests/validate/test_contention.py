@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from gangplan.errors import Exit
 from gangplan.validate.collisions import deadlocks, preempted
-from gangplan.validate.kueue.contention import Demand, demand_of
+from gangplan.validate.kueue.contention import RunDemand, demand_of
 from gangplan.validate.world import NodeGroup
 from tests import workspaces
 from tests.admission.worlds import edited, table, world_of
@@ -121,9 +121,9 @@ def node_group(count: int, gpus: int) -> NodeGroup:
     return NodeGroup("pool", count, {}, (), {"gpu": Fraction(gpus)})
 
 
-def demand(count: int, gpus: int) -> Demand:
+def demand(count: int, gpus: int) -> RunDemand:
     """A run that nothing starts as a whole."""
-    return Demand(count, {"gpu": Fraction(gpus)}, ("pool",), is_gang=False)
+    return RunDemand(count, {"gpu": Fraction(gpus)}, ("pool",), is_gang=False)
 
 
 @given(st.integers(1, 9), st.integers(1, 9), st.integers(1, 9))
@@ -169,10 +169,10 @@ def _can_be_stuck(nodes: int, gpus: int, pods: list[tuple[int, int]]) -> bool:
     return place(0, (gpus,) * nodes)
 
 
-def queued(priority: int, gpus: int, **change: bool) -> Demand:
+def queued(priority: int, gpus: int, **change: bool) -> RunDemand:
     """A run in a queue that gives ten GPUs at most."""
     key = ("pool", "gpu")
-    return Demand(
+    return RunDemand(
         1,
         {"gpu": Fraction(gpus)},
         ("pool",),

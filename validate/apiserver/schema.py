@@ -43,7 +43,7 @@ class Crds(Protocol):
     def schema(self, api_version: str, kind: str) -> Schema | None:
         """The structural schema of a kind; None for a kind that was not taken in."""
 
-    def engine(self, api_version: str, kind: str, minor: int) -> Engine | None:
+    def engine(self, api_version: str, kind: str, minor: int) -> CompiledSchema | None:
         """What checks objects of a kind on Kubernetes 1.`minor`; None for a kind that was not taken in."""
 
 
@@ -66,7 +66,7 @@ class SchemaVersions:
         return value
 
 
-class Engine:
+class CompiledSchema:
     """The compiled schema of one kind at one version."""
 
     def __init__(self, component: str, minor: str, gvk: str) -> None:
@@ -177,7 +177,7 @@ def materialise(versions: SchemaVersions, directory: Path, only: Collection[str]
 
 
 @lru_cache(maxsize=1024)
-def engine_for(versions: SchemaVersions, api_version: str, kind: str) -> Engine | Problem:
+def engine_for(versions: SchemaVersions, api_version: str, kind: str) -> CompiledSchema | Problem:
     """The compiled schema, or why there is none."""
     component = COMPONENT_OF_GROUP.get(api_version.rpartition("/")[0], "kubernetes")
     minor = versions.minor(component)
@@ -196,9 +196,9 @@ def engine_for(versions: SchemaVersions, api_version: str, kind: str) -> Engine 
 
 
 @cache
-def _engine(component: str, minor: str, gvk: str) -> Engine:
+def _engine(component: str, minor: str, gvk: str) -> CompiledSchema:
     """Shared by all clusters of the same minor."""
-    return Engine(component, minor, gvk)
+    return CompiledSchema(component, minor, gvk)
 
 
 @cache

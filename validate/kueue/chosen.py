@@ -22,7 +22,7 @@ from gangplan.validate.kueue.model import (
     PodSet,
     Shortage,
 )
-from gangplan.validate.kueue.standing import Queue
+from gangplan.validate.kueue.standing import StandingQueue
 
 SEVERITY = {"": 0, MISCONFIGURED: 0, TOPOLOGY: 1, WAITING: 2, EXCEEDS: 3, NO_MATCHING_FLAVOR: 4}
 FIT, NO_FIT = Mode.FIT, Mode.NO_FIT
@@ -45,7 +45,7 @@ class Wanted:
 
 
 @dataclass(slots=True)
-class Chosen:
+class PodSetChoice:
     """What was found for one pod set: resource -> (flavor, fits now), and why not."""
 
     wanted: Wanted
@@ -65,10 +65,10 @@ class Chosen:
 
 
 @dataclass(slots=True)
-class Assignment:
+class WorkloadAssignment:
     """All pod sets so far: what they ask of each flavor, and what does not fit even an empty cluster."""
 
-    chosen: list[Chosen] = field(default_factory=list)
+    chosen: list[PodSetChoice] = field(default_factory=list)
     usage: dict[Key, int] = field(default_factory=dict)
     shortages: list[Shortage] = field(default_factory=list)
     mismatches: dict[str, str] = field(default_factory=dict)  # flavor -> why it does not take the pods
@@ -91,7 +91,7 @@ class Assignment:
         return "; ".join(said)
 
 
-def attempt(found: Chosen, flavor: str, mode: Mode, why: str) -> None:
+def attempt(found: PodSetChoice, flavor: str, mode: Mode, why: str) -> None:
     """Note a flavor that was tried; the worst of several times counts."""
     known = found.attempts.get(flavor)
     found.attempts[flavor] = (min(known[0], mode), worse(known[1], why)) if known else (mode, why)
@@ -111,7 +111,7 @@ def grouped(wanted: Sequence[Wanted]) -> list[list[tuple[int, Wanted]]]:
     return list(groups.values())
 
 
-def no_fit_reason(queue: Queue, assignment: Assignment) -> str:
+def no_fit_reason(queue: StandingQueue, assignment: WorkloadAssignment) -> str:
     """The one reason of a workload that fits nowhere (resolveNoFitReason, v0.19.2).
 
     Where Kueue comes to none it is `Misconfigured` for an error, else `NoMatchingFlavor`.

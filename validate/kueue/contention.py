@@ -24,7 +24,7 @@ from gangplan.validate.kueue.podsets import job_of, pod_sets
 from gangplan.validate.kueue.requests import adjusted, requests_of
 from gangplan.validate.kueue.standing import read
 from gangplan.validate.problems import Problem
-from gangplan.validate.world import NodeGroup, Run, World
+from gangplan.validate.world import BuiltRun, NodeGroup, World
 
 PRIORITY = "kueue.x-k8s.io/priority-class"
 DIRECTORY, RESUME = "CHECKPOINT_DIR", "CHECKPOINT_RESUME"
@@ -64,7 +64,7 @@ def priority_of(world: World, bodies: Sequence[Body]) -> int:
     return int(own["value"]) if own else 0
 
 
-def prove_resumable(world: World, run: Run) -> Iterator[tuple[int, Problem]]:
+def prove_resumable(world: World, run: BuiltRun) -> Iterator[tuple[int, Problem]]:
     """A run without checkpoint that others may throw out: it borrows by itself, or it ranks below all
     others.
     """
@@ -156,7 +156,7 @@ def _is_device(key: Key) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Demand:
+class RunDemand:
     """What one run wants: `count` pods of `each` on nodes of `groups`; its queue, rank and quota.
 
     `is_gang`: something starts all its pods together, or none. `usage` is its quota on an idle cluster,
@@ -177,7 +177,7 @@ class Demand:
     most: Mapping[Key, Fraction] | None = None
 
 
-def demand_of(world: World, bodies: Sequence[Body]) -> Demand | None:
+def demand_of(world: World, bodies: Sequence[Body]) -> RunDemand | None:
     """The summary of a run; None where there are no pods or it can never run."""
     found = job_of(bodies)
     verdict = judge(world, bodies)
@@ -193,9 +193,9 @@ def demand_of(world: World, bodies: Sequence[Body]) -> Demand | None:
         body["kind"] == "TrainingRuntime" and body["spec"].get("podGroupPolicy") for body in bodies
     )
     if not verdict.queue:
-        return Demand(count, dict(each), groups, is_gang)
+        return RunDemand(count, dict(each), groups, is_gang)
     usage, idle = verdict.usage, read(world).idle
-    return Demand(
+    return RunDemand(
         count,
         dict(each),
         groups,

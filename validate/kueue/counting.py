@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from gangplan.kueue.units import PODS
 from gangplan.validate.apiserver.forms import Body
 from gangplan.validate.apiserver.labels import any_term, has_all, required_terms
-from gangplan.validate.kueue.domains import Domain, Tree
+from gangplan.validate.kueue.domains import TopologyDomain, TopologyTree
 from gangplan.validate.kueue.matching import untolerated
 from gangplan.validate.kueue.model import Amounts
 
@@ -22,7 +22,7 @@ Taken = dict[tuple[str, ...], Amounts]  # leaf -> what pod sets placed before ho
 
 
 @dataclass(slots=True)
-class Shape:
+class PlacedShape:
     """Pods to place, all alike, and perhaps one leader pod beside them."""
 
     spec: Body
@@ -55,7 +55,7 @@ class Slices:
     inner: Mapping[int, int]
 
 
-def leaf_key(tree: Tree, leaf: Domain) -> tuple[str, ...]:
+def leaf_key(tree: TopologyTree, leaf: TopologyDomain) -> tuple[str, ...]:
     """What is taken is booked by host name where leaves are nodes: two flavors may share a node."""
     return leaf.values[-1:] if tree.is_by_node else leaf.values
 
@@ -65,7 +65,7 @@ def with_pod(each: Amounts) -> Amounts:
     return {**each, PODS: each.get(PODS, 0) + 1}
 
 
-def fill(tree: Tree, shape: Shape, slices: Slices, taken: Taken) -> Excluded:
+def fill(tree: TopologyTree, shape: PlacedShape, slices: Slices, taken: Taken) -> Excluded:
     """Set the counts of every domain."""
     stats = Excluded(len(tree.leaves))
     verdicts: dict[int, str] = {}
@@ -95,7 +95,7 @@ def _looks_at(spec: Body) -> set[str]:
     return keys
 
 
-def _unfit(leaf: Domain, shape: Shape) -> str:
+def _unfit(leaf: TopologyDomain, shape: PlacedShape) -> str:
     """Why a node takes none of the pods, or nothing."""
     group = leaf.group
     taints = (
@@ -114,8 +114,8 @@ def _unfit(leaf: Domain, shape: Shape) -> str:
 
 
 def _fill_leaf(
-    leaf: Domain,
-    shape: Shape,
+    leaf: TopologyDomain,
+    shape: PlacedShape,
     held: Amounts | None,
     counts: dict[int, tuple[int, str]],
     stats: Excluded,
@@ -157,7 +157,7 @@ def _quotient(amount: int, divisor: int) -> int:
     return amount // divisor if amount >= 0 else -(-amount // divisor)
 
 
-def _gather(domain: Domain, slices: Slices, level: int, *, needs_leader: bool) -> None:
+def _gather(domain: TopologyDomain, slices: Slices, level: int, *, needs_leader: bool) -> None:
     if not domain.children:
         if level == slices.level:
             domain.slices, domain.slices_led = domain.pods // slices.size, domain.pods_led // slices.size
@@ -181,13 +181,13 @@ def _gather(domain: Domain, slices: Slices, level: int, *, needs_leader: bool) -
     domain.slices, domain.slices_led = count, led_count
 
 
-def add_taken(tree: Tree, taken: Taken, leaf: Domain, each: Amounts, pods: int) -> None:
+def add_taken(tree: TopologyTree, taken: Taken, leaf: TopologyDomain, each: Amounts, pods: int) -> None:
     """Book pods on a leaf."""
     held = taken.setdefault(leaf_key(tree, leaf), {})
     for name, amount in each.items():
         held[name] = held.get(name, 0) + amount * pods
 
 
-def total(domains: Sequence[Domain]) -> int:
+def total(domains: Sequence[TopologyDomain]) -> int:
     """Pods that fit into several domains."""
     return sum(domain.pods for domain in domains)

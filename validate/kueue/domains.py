@@ -18,7 +18,7 @@ MOST_PODS = 110
 
 
 @dataclass(slots=True)
-class Domain:
+class TopologyDomain:
     """A topology domain: its place (values of the levels down to it), what it holds, what fits into it.
 
     A leaf has `group` (nodes of one shape) and `capacity`. The counts are of the last search: pods and slices
@@ -26,7 +26,7 @@ class Domain:
     """
 
     values: tuple[str, ...]
-    children: list[Domain] = field(default_factory=list)
+    children: list[TopologyDomain] = field(default_factory=list)
     group: NodeGroup | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
     capacity: Amounts = field(default_factory=dict)
@@ -38,12 +38,12 @@ class Domain:
 
 
 @dataclass(frozen=True, slots=True)
-class Tree:
+class TopologyTree:
     """The domains of a flavor by level, widest first."""
 
     topology: str
     levels: tuple[str, ...]
-    by_level: tuple[tuple[Domain, ...], ...]
+    by_level: tuple[tuple[TopologyDomain, ...], ...]
 
     @property
     def is_by_node(self) -> bool:
@@ -51,13 +51,13 @@ class Tree:
         return self.levels[-1] == HOSTNAME
 
     @property
-    def leaves(self) -> tuple[Domain, ...]:
+    def leaves(self) -> tuple[TopologyDomain, ...]:
         """The domains of the narrowest level."""
         return self.by_level[-1]
 
 
 @dataclass(frozen=True, slots=True)
-class Flavor:
+class StandingFlavor:
     """A ResourceFlavor; `topology` is the name that it gives, "" for none."""
 
     name: str
@@ -67,11 +67,11 @@ class Flavor:
     topology: str
 
 
-def flavor_of(body: Body) -> Flavor:
+def flavor_of(body: Body) -> StandingFlavor:
     """A ResourceFlavor as the solver reads it."""
     spec = body.get("spec") or {}
     taints, tolerations = tuple(spec.get("nodeTaints") or ()), tuple(spec.get("tolerations") or ())
-    return Flavor(
+    return StandingFlavor(
         body["metadata"]["name"],
         spec.get("nodeLabels") or {},
         taints,
@@ -93,19 +93,19 @@ class Flavors:
             for body in topologies
         }
         self._nodes = tuple(nodes)
-        self._trees: dict[str, Tree] = {}
+        self._trees: dict[str, TopologyTree] = {}
 
     def __contains__(self, name: object) -> bool:
         return name in self._flavors
 
-    def __getitem__(self, name: str) -> Flavor:
+    def __getitem__(self, name: str) -> StandingFlavor:
         return self._flavors[name]
 
     def topology_name(self, name: str) -> str:
         """The topology that a flavor names; "" where it names none or does not exist."""
         return self._flavors[name].topology if name in self._flavors else ""
 
-    def tree(self, name: str) -> Tree | None:
+    def tree(self, name: str) -> TopologyTree | None:
         """The domains of a flavor; None where it has no topology or the topology does not exist."""
         topology = self.topology_name(name)
         levels = self._levels.get(topology)
@@ -131,8 +131,8 @@ def node_labels(group: NodeGroup) -> Iterator[dict[str, str]]:
 
 def _tree(
     topology: str, levels: tuple[str, ...], wanted: Mapping[str, str], nodes: Sequence[NodeGroup]
-) -> Tree:
-    by_level: list[dict[tuple[str, ...], Domain]] = [{} for _ in levels]
+) -> TopologyTree:
+    by_level: list[dict[tuple[str, ...], TopologyDomain]] = [{} for _ in levels]
     for group in nodes:
         capacity = {resource: counted(resource, free) for resource, free in group.free.items()}
         capacity.setdefault(PODS, MOST_PODS)
@@ -142,11 +142,11 @@ def _tree(
             if any(level not in labels for level in levels):
                 continue
             _put(by_level, tuple(labels[level] for level in levels), group, labels, capacity)
-    return Tree(topology, levels, tuple(tuple(level.values()) for level in by_level))
+    return TopologyTree(topology, levels, tuple(tuple(level.values()) for level in by_level))
 
 
 def _put(
-    by_level: list[dict[tuple[str, ...], Domain]],
+    by_level: list[dict[tuple[str, ...], TopologyDomain]],
     values: tuple[str, ...],
     group: NodeGroup,
     labels: Mapping[str, str],
@@ -157,13 +157,13 @@ def _put(
         for resource, amount in capacity.items():
             leaf.capacity[resource] = leaf.capacity.get(resource, 0) + amount
         return
-    below = Domain(values, group=group, labels=labels, capacity=dict(capacity))
+    below = TopologyDomain(values, group=group, labels=labels, capacity=dict(capacity))
     by_level[-1][values] = below
     for depth in range(len(values) - 1, 0, -1):
         known = by_level[depth - 1].get(values[:depth])
         if known is not None:
             known.children.append(below)
             return
-        above = Domain(values[:depth], [below])
+        above = TopologyDomain(values[:depth], [below])
         by_level[depth - 1][above.values] = above
         below = above

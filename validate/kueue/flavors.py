@@ -18,9 +18,9 @@ from gangplan.kueue.units import PODS, exact, shown
 from gangplan.validate.kueue.chosen import (
     FIT,
     NO_FIT,
-    Assignment,
-    Chosen,
+    PodSetChoice,
     Wanted,
+    WorkloadAssignment,
     attempt,
     grouped,
     worse,
@@ -33,22 +33,22 @@ from gangplan.validate.kueue.model import (
     Amounts,
     Shortage,
 )
-from gangplan.validate.kueue.standing import Queue, Standing
+from gangplan.validate.kueue.standing import KueueWorld, StandingQueue
 
 
 @dataclass(slots=True)
 class Assigner:
     """One workload in one queue. `start` is where the last attempt stopped (pod set -> resource -> index)."""
 
-    standing: Standing
-    queue: Queue
+    standing: KueueWorld
+    queue: StandingQueue
     tree: QuotaTree
     kueue: tuple[int, int]
     start: Sequence[Mapping[str, int]] = ()
 
-    def assign(self, wanted: Sequence[Wanted]) -> Assignment:
+    def assign(self, wanted: Sequence[Wanted]) -> WorkloadAssignment:
         """A flavor for everything, or why not; stops at the first group of pod sets without one."""
-        out = Assignment()
+        out = WorkloadAssignment()
         covers_pods = self.queue.quotas.group_of(PODS) is not None
         for members in grouped(wanted):
             totals = [one.total(covers_pods) for _, one in members]
@@ -61,7 +61,7 @@ class Assigner:
             for (_, one), total in zip(members, totals, strict=True):
                 flavors = self._own_flavors(one, total, found.flavors)
                 tried = {name: at for name, at in found.tried.items() if name in flavors}
-                chosen = Chosen(one, flavors, list(found.reasons), dict(found.attempts), tried)
+                chosen = PodSetChoice(one, flavors, list(found.reasons), dict(found.attempts), tried)
                 out.chosen.append(chosen)
                 for name, (flavor, _) in chosen.flavors.items():
                     out.usage[flavor, name] = out.usage.get((flavor, name), 0) + total.get(name, 0)
@@ -89,9 +89,9 @@ class Assigner:
         }
 
     def _flavors_for(
-        self, members: Sequence[tuple[int, Wanted]], requests: Amounts, out: Assignment
-    ) -> Chosen:
-        found = Chosen(members[0][1])
+        self, members: Sequence[tuple[int, Wanted]], requests: Amounts, out: WorkloadAssignment
+    ) -> PodSetChoice:
+        found = PodSetChoice(members[0][1])
         for name in self._in_order(requests):
             group = self.queue.quotas.group_of(name)
             if group is None:
@@ -114,8 +114,8 @@ class Assigner:
         members: Sequence[tuple[int, Wanted]],
         requests: Amounts,
         group: ResourceGroup,
-        out: Assignment,
-        found: Chosen,
+        out: WorkloadAssignment,
+        found: PodSetChoice,
         first: str,
     ) -> tuple[dict[str, tuple[str, Mode]], list[str]]:
         """Flavors of one resource group in their order, until one will do."""
@@ -207,7 +207,7 @@ class Assigner:
         members: Sequence[tuple[int, Wanted]],
         flavor: str,
         requests: Amounts,
-        out: Assignment,
+        out: WorkloadAssignment,
         shortages: list[Shortage],
     ) -> tuple[dict[str, tuple[str, Mode]], Suits, list[str], str]:
         """Each resource of a group in one flavor: modes, (worst mode, borrowing), reasons."""

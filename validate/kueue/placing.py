@@ -9,17 +9,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gangplan.validate.kueue.annotations import TopologyRequest
-from gangplan.validate.kueue.chosen import NO_FIT, Assignment, Chosen
-from gangplan.validate.kueue.counting import Shape, Slices, Taken, with_pod
-from gangplan.validate.kueue.domains import Tree
+from gangplan.validate.kueue.chosen import NO_FIT, PodSetChoice, WorkloadAssignment
+from gangplan.validate.kueue.counting import PlacedShape, Slices, Taken, with_pod
+from gangplan.validate.kueue.domains import TopologyTree
 from gangplan.validate.kueue.model import TOPOLOGY
-from gangplan.validate.kueue.standing import Queue, Standing
-from gangplan.validate.kueue.topology import MissingError, Search, place
+from gangplan.validate.kueue.standing import KueueWorld, StandingQueue
+from gangplan.validate.kueue.topology import MissingError, TopologySearch, place
 
 
-def place_all(standing: Standing, queue: Queue, kueue: tuple[int, int], assignment: Assignment) -> None:
+def place_all(
+    standing: KueueWorld, queue: StandingQueue, kueue: tuple[int, int], assignment: WorkloadAssignment
+) -> None:
     """Place every pod set that topology matters to; what does not fit is noted in the assignment."""
-    by_flavor: dict[str, list[Chosen]] = {}
+    by_flavor: dict[str, list[PodSetChoice]] = {}
     for one in assignment.chosen:
         if one.wanted.pods.count and (_explicit(one) or queue.is_topology_only):
             flavor = _only_flavor(standing, queue, kueue, one)
@@ -45,11 +47,13 @@ def place_all(standing: Standing, queue: Queue, kueue: tuple[int, int], assignme
             one.error = "it asks for no resource, and no domain of a topology has room for such pods"
 
 
-def _explicit(one: Chosen) -> bool:
+def _explicit(one: PodSetChoice) -> bool:
     return one.wanted.topology is not None and one.wanted.topology.is_explicit
 
 
-def _only_flavor(standing: Standing, queue: Queue, kueue: tuple[int, int], one: Chosen) -> str:
+def _only_flavor(
+    standing: KueueWorld, queue: StandingQueue, kueue: tuple[int, int], one: PodSetChoice
+) -> str:
     """The one flavor with topology that the pod set got; an error is noted where that is not one."""
     has = standing.flavors.topology_name
     names = [flavor for group in queue.quotas.groups for flavor in group.flavors]
@@ -75,8 +79,8 @@ def _only_flavor(standing: Standing, queue: Queue, kueue: tuple[int, int], one: 
     return "" if one.error else got[0]
 
 
-def _groups(chosen: Sequence[Chosen]) -> list[list[Chosen]]:
-    groups: dict[str, list[Chosen]] = {}
+def _groups(chosen: Sequence[PodSetChoice]) -> list[list[PodSetChoice]]:
+    groups: dict[str, list[PodSetChoice]] = {}
     for at, one in enumerate(chosen):
         name = one.wanted.topology.group if one.wanted.topology else ""
         groups.setdefault(name or f"#{at}", []).append(one)
@@ -84,8 +88,8 @@ def _groups(chosen: Sequence[Chosen]) -> list[list[Chosen]]:
 
 
 def _place_group(
-    tree: Tree,
-    members: Sequence[Chosen],
+    tree: TopologyTree,
+    members: Sequence[PodSetChoice],
     tolerations: tuple[dict[str, object], ...],
     taken: Taken,
     kueue: tuple[int, int],
@@ -98,7 +102,7 @@ def _place_group(
         if leader.wanted.pods.count > workers.wanted.pods.count:
             workers, leader = leader, workers
     spec = workers.wanted.pods.spec
-    shape = Shape(
+    shape = PlacedShape(
         spec,
         (*(spec.get("tolerations") or ()), *tolerations),
         with_pod(workers.wanted.each),
@@ -120,7 +124,9 @@ def _place_group(
         return False
 
 
-def _search(tree: Tree, one: Chosen, has_leader: bool, kueue: tuple[int, int]) -> Search:
+def _search(
+    tree: TopologyTree, one: PodSetChoice, has_leader: bool, kueue: tuple[int, int]
+) -> TopologySearch:
     asked = one.wanted.topology or TopologyRequest(unconstrained=True)
     key = asked.level(tree.levels)
     if not key:
@@ -136,7 +142,7 @@ def _search(tree: Tree, one: Chosen, has_leader: bool, kueue: tuple[int, int]) -
         raise MissingError(f"podset slice topology {slice_key} is above the podset topology {key}")
     free = bool(asked.unconstrained) or bool(layers and not asked.required and not asked.preferred)
     slices = Slices(layers[0][1] if layers else 1, slice_level, _inner(tree, layers, slice_level))
-    return Search(
+    return TopologySearch(
         one.wanted.pods.count,
         level,
         slices,
@@ -148,7 +154,7 @@ def _search(tree: Tree, one: Chosen, has_leader: bool, kueue: tuple[int, int]) -
     )
 
 
-def _inner(tree: Tree, layers: Sequence[tuple[str, int]], level: int) -> dict[int, int]:
+def _inner(tree: TopologyTree, layers: Sequence[tuple[str, int]], level: int) -> dict[int, int]:
     """Sizes of smaller slices by level (buildSliceSizeAtLevel)."""
     sizes: dict[int, int] = {}
     previous = layers[0][1] if layers else 1

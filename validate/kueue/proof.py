@@ -30,7 +30,7 @@ from gangplan.validate.kueue.refusals import PRIORITY, QUEUE
 from gangplan.validate.kueue.solver import judge, verdict_of
 from gangplan.validate.kueue.standing import read
 from gangplan.validate.problems import Problem
-from gangplan.validate.world import Run, World
+from gangplan.validate.world import BuiltRun, World
 
 WORKERS: tuple[str | int, ...] = ("spec", "trainer", "numNodes")
 # The object that is to blame -> the field of the spec, and the place in the TrainJob, that name it.
@@ -41,7 +41,7 @@ BLAMED: dict[str, tuple[str, tuple[str | int, ...]]] = {
 }
 
 
-def admission(world: World, run: Run) -> Iterator[tuple[int, Problem]]:
+def admission(world: World, run: BuiltRun) -> Iterator[tuple[int, Problem]]:
     """A run that is never admitted, or that passes by the queue of a cluster that has Kueue."""
     found = job_of(run.bodies)
     if found is None or version_of(world) is None:
@@ -83,7 +83,7 @@ def admission(world: World, run: Run) -> Iterator[tuple[int, Problem]]:
     )
 
 
-def _named(world: World, run: Run, message: str) -> str:
+def _named(world: World, run: BuiltRun, message: str) -> str:
     """The field of the spec behind the pods and the resource that Kueue's message names; empty for none."""
     match = re.search(r'podSets\[([0-9]+)\].*\["?(cpu|memory)"?\]', message)
     sets = pod_sets(run.bodies, world.standing)
@@ -93,7 +93,7 @@ def _named(world: World, run: Run, message: str) -> str:
     return f"launcher.{match[2]}" if is_launcher else match[2]
 
 
-def _sliced(world: World, run: Run, name: str, count: int, rest: int) -> Problem:
+def _sliced(world: World, run: BuiltRun, name: str, count: int, rest: int) -> Problem:
     """Pods beyond the last whole slice: Kueue admits the run and never lets them go to a node."""
     one = next(each for each in pod_sets(run.bodies, world.standing) if each.name == name)
     size = int(one.annotations.get(SIZE) or 0)
@@ -156,7 +156,7 @@ def _help_of(verdict: Verdict) -> str:
     return "Correct what the message names in the spec, or the patch of the overlay that put it there."
 
 
-def _sentence(world: World, run: Run, verdict: Verdict) -> str:
+def _sentence(world: World, run: BuiltRun, verdict: Verdict) -> str:
     """What is wrong, in the words of the founding documents where it is about quota."""
     if verdict.cause == TOPOLOGY:
         return "No place in the cluster's topology is large enough."
@@ -193,7 +193,7 @@ def _quote(verdict: Verdict) -> str:
     return about[0] if about else words
 
 
-def _where(world: World, run: Run, verdict: Verdict, short: Shortage) -> str:
+def _where(world: World, run: BuiltRun, verdict: Verdict, short: Shortage) -> str:
     """Which pool the quota is of, and what others that workers fit would give: empty where there is none.
 
     Kueue takes all resources of a pod set from one flavor, so quotas of two pools never add up for one run.
@@ -244,7 +244,7 @@ def _amount(resource: str, value: Fraction) -> str:
     return bare(resource, value)
 
 
-def _most_workers(world: World, run: Run, verdict: Verdict) -> tuple[str, int]:
+def _most_workers(world: World, run: BuiltRun, verdict: Verdict) -> tuple[str, int]:
     """The field to blame and the largest number of workers that is admitted; 0 where there is none."""
     low, high = 0, run.unit.layout.workers
     while high - low > 1:
@@ -272,7 +272,7 @@ def with_workers(bodies: Sequence[Body], workers: int) -> list[Body]:
     return out
 
 
-def _smallest_change(world: World, run: Run, verdict: Verdict, most: int) -> str:
+def _smallest_change(world: World, run: BuiltRun, verdict: Verdict, most: int) -> str:
     workers = run.unit.layout.workers
     if most:
         return f"Use at most {most} workers (not {workers}): that many are admitted on an idle cluster."

@@ -14,7 +14,7 @@ from gangplan.validate.apiserver.forms import Body, amount, is_subdomain
 from gangplan.validate.kueue.annotations import GROUP, group_problems, problems
 from gangplan.validate.kueue.matching import selects
 from gangplan.validate.kueue.model import MISCONFIGURED, NO_WORKLOAD, SUSPENDED, NeverError, PodSet
-from gangplan.validate.kueue.standing import Queue, Standing
+from gangplan.validate.kueue.standing import KueueWorld, StandingQueue
 
 QUEUE, PRIORITY = "kueue.x-k8s.io/queue-name", "kueue.x-k8s.io/priority-class"
 MAX_EXEC = "kueue.x-k8s.io/max-exec-time-seconds"
@@ -33,7 +33,7 @@ def most_pod_sets(kueue: tuple[int, int]) -> int:
     return 8 if kueue < (0, 18) else 10 if kueue < (0, 19) else 18
 
 
-def queue_name(job: Body, standing: Standing) -> str:
+def queue_name(job: Body, standing: KueueWorld) -> str:
     """The LocalQueue of a job: of its label, else `default` where the namespace has one; "" for none."""
     labels = job["metadata"].get("labels") or {}
     if QUEUE in labels:
@@ -42,7 +42,7 @@ def queue_name(job: Body, standing: Standing) -> str:
     return DEFAULT if standing.find("LocalQueue", DEFAULT, namespace) else ""
 
 
-def check_job(job: Body, pods: Sequence[PodSet], standing: Standing, kueue: tuple[int, int]) -> None:
+def check_job(job: Body, pods: Sequence[PodSet], standing: KueueWorld, kueue: tuple[int, int]) -> None:
     """Raise `NeverError` for what the webhooks refuse, and for what Kueue cannot make a Workload of."""
     namespace = job["metadata"].get("namespace") or ""
     labels = job["metadata"].get("labels") or {}
@@ -111,7 +111,7 @@ def _resource_problems(path: str, pods: PodSet) -> Iterable[str]:
                         yield f'{at}: Invalid value: "{value}": must be greater than or equal to 0'
 
 
-def _check_priority(labels: Body, pods: Sequence[PodSet], standing: Standing) -> None:
+def _check_priority(labels: Body, pods: Sequence[PodSet], standing: KueueWorld) -> None:
     name = labels.get(PRIORITY)
     if name:
         if standing.find("WorkloadPriorityClass", name) is None:
@@ -125,7 +125,7 @@ def _check_priority(labels: Body, pods: Sequence[PodSet], standing: Standing) ->
         raise NeverError(NO_WORKLOAD, message, "PriorityClass")
 
 
-def _object_quota(standing: Standing, namespace: str) -> Iterable[str]:
+def _object_quota(standing: KueueWorld, namespace: str) -> Iterable[str]:
     """A ResourceQuota that leaves room for no Workload at all (its dry run is refused as well)."""
     key = "count/workloads.kueue.x-k8s.io"
     for body in standing.all("ResourceQuota"):
@@ -135,7 +135,7 @@ def _object_quota(standing: Standing, namespace: str) -> Iterable[str]:
             yield f"exceeded quota: {name}, requested: {key}=1, used: {key}=0, limited: {key}={hard[key]}"
 
 
-def queue_of(job: Body, local: str, standing: Standing) -> Queue:
+def queue_of(job: Body, local: str, standing: KueueWorld) -> StandingQueue:
     """The ClusterQueue behind a LocalQueue, active or not. Raises `NeverError` where there is none."""
     namespace = job["metadata"].get("namespace") or ""
     body = standing.find("LocalQueue", local, namespace)
@@ -151,7 +151,7 @@ def queue_of(job: Body, local: str, standing: Standing) -> Queue:
     return queue
 
 
-def check_namespace(job: Body, queue: Queue, standing: Standing, kueue: tuple[int, int]) -> None:
+def check_namespace(job: Body, queue: StandingQueue, standing: KueueWorld, kueue: tuple[int, int]) -> None:
     """Raise `NeverError` where the queue does not take runs of the namespace."""
     name = job["metadata"].get("namespace") or ""
     body = standing.find("Namespace", name)

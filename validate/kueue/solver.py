@@ -12,7 +12,7 @@ from gangplan.kueue.units import counted, exact
 from gangplan.validate.apiserver.forms import Body
 from gangplan.validate.kueue import refusals
 from gangplan.validate.kueue.annotations import topology_request
-from gangplan.validate.kueue.chosen import FIT, NO_FIT, SEVERITY, Assignment, Wanted, no_fit_reason
+from gangplan.validate.kueue.chosen import FIT, NO_FIT, SEVERITY, Wanted, WorkloadAssignment, no_fit_reason
 from gangplan.validate.kueue.flavors import Assigner
 from gangplan.validate.kueue.members import version_of
 from gangplan.validate.kueue.model import (
@@ -26,11 +26,11 @@ from gangplan.validate.kueue.model import (
 from gangplan.validate.kueue.placing import place_all
 from gangplan.validate.kueue.podsets import job_of, pod_sets
 from gangplan.validate.kueue.requests import adjusted, check, requests_of
-from gangplan.validate.kueue.standing import Queue, Standing, read
-from gangplan.validate.world import Run, World
+from gangplan.validate.kueue.standing import KueueWorld, StandingQueue, read
+from gangplan.validate.world import BuiltRun, World
 
 
-def verdict_of(world: World, run: Run) -> Verdict:
+def verdict_of(world: World, run: BuiltRun) -> Verdict:
     """What `judge` says of a run on an idle cluster; asked once for all proofs of the run."""
     known = run.known.get("verdict")
     if known is None or known[0] is not world:
@@ -78,10 +78,10 @@ def judge(world: World, bodies: Sequence[Body], usage: Usage | None = None) -> V
             cause_message=why,
             about=no.about,
         )
-    return _in_queue(Case(standing, queue, kueue, wanted), verdict, usage)
+    return _in_queue(QueuedWorkload(standing, queue, kueue, wanted), verdict, usage)
 
 
-def _wanted(pods: Sequence[PodSet], job: Body, standing: Standing, kueue: tuple[int, int]) -> list[Wanted]:
+def _wanted(pods: Sequence[PodSet], job: Body, standing: KueueWorld, kueue: tuple[int, int]) -> list[Wanted]:
     """Pod sets with the requests that Kueue counts."""
     ranges = standing.ranges(job["metadata"].get("namespace") or "")
     found = []
@@ -100,19 +100,19 @@ def _shown_requests(wanted: Sequence[Wanted]) -> dict[str, tuple[int, Mapping[st
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class QueuedWorkload:
     """A workload that stands in an active queue."""
 
-    standing: Standing
-    queue: Queue
+    standing: KueueWorld
+    queue: StandingQueue
     kueue: tuple[int, int]
     wanted: Sequence[Wanted]
 
-    def attempts(self, tree: QuotaTree) -> list[Assignment]:
+    def attempts(self, tree: QuotaTree) -> list[WorkloadAssignment]:
         """The attempts that Kueue makes: while flavors are left, it tries on with the next."""
         start: tuple[Mapping[str, int], ...] = ()
         seen = set()
-        made: list[Assignment] = []
+        made: list[WorkloadAssignment] = []
         while True:
             assigner = Assigner(self.standing, self.queue, tree, self.kueue, start)
             assignment = assigner.assign(self.wanted)
@@ -128,7 +128,7 @@ class Case:
             seen.add(key)
 
 
-def _in_queue(case: Case, verdict: Verdict, usage: Usage | None) -> Verdict:
+def _in_queue(case: QueuedWorkload, verdict: Verdict, usage: Usage | None) -> Verdict:
     tree = case.standing.idle
     made = case.attempts(tree)
     now = made[-1]

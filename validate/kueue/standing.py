@@ -23,7 +23,7 @@ MULTIKUEUE = "kueue.x-k8s.io/multikueue"
 
 
 @dataclass(frozen=True, slots=True)
-class Queue:
+class StandingQueue:
     """A ClusterQueue: its quotas and rules; `inactive` says why it takes nothing; in `delayed` flavors nodes
     are made first.
     """
@@ -37,7 +37,7 @@ class Queue:
     delayed: frozenset[str]
 
 
-class Standing:
+class KueueWorld:
     """A world, read for the solver."""
 
     def __init__(self, world: World) -> None:
@@ -97,7 +97,7 @@ class Standing:
             self._ranges[namespace] = Ranges(found)
         return self._ranges[namespace]
 
-    def _queue(self, body: Body, quotas: kueue.ClusterQueue) -> Queue:
+    def _queue(self, body: Body, quotas: kueue.ClusterQueue) -> StandingQueue:
         spec = body.get("spec") or {}
         names = [flavor for group in quotas.groups for flavor in group.flavors]
         controllers = {
@@ -106,7 +106,7 @@ class Standing:
                 (one["name"], self.find("AdmissionCheck", one["name"])) for one in _checks(spec)
             )
         }
-        return Queue(
+        return StandingQueue(
             quotas.name,
             body,
             quotas,
@@ -199,14 +199,14 @@ def _checks(spec: Body) -> list[Body]:
     return list(strategy.get("admissionChecks") or ())
 
 
-_read: list[Standing] = []
+_read: list[KueueWorld] = []
 
 
-def read(world: World) -> Standing:
+def read(world: World) -> KueueWorld:
     """The world read, kept for the last few worlds: many runs are judged on one."""
     for known in _read:
         if known.world is world:
             return known
-    _read.insert(0, Standing(world))
+    _read.insert(0, KueueWorld(world))
     del _read[8:]
     return _read[0]

@@ -12,12 +12,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from gangplan.validate.kueue.counting import Excluded, Shape, Slices, Taken, add_taken, fill
-from gangplan.validate.kueue.domains import Domain, Tree
+from gangplan.validate.kueue.counting import Excluded, PlacedShape, Slices, Taken, add_taken, fill
+from gangplan.validate.kueue.domains import TopologyDomain, TopologyTree
 
 
 @dataclass(frozen=True, slots=True)
-class Search:
+class TopologySearch:
     """What is looked for: `count` pods at `level` (required, or else the narrowest that does), in slices."""
 
     count: int
@@ -43,7 +43,9 @@ class MissingError(Exception):
         self.message = message
 
 
-def place(tree: Tree, search: Search, shape: Shape, taken: Taken) -> list[tuple[Domain, int, int]]:
+def place(
+    tree: TopologyTree, search: TopologySearch, shape: PlacedShape, taken: Taken
+) -> list[tuple[TopologyDomain, int, int]]:
     """Leaves with their (pods, leader pods), booked in `taken`. Raises `MissingError`."""
     stats = fill(tree, shape, search.slices, taken)
     level, found = _level(tree, search, search.level, stats)
@@ -65,7 +67,7 @@ def place(tree: Tree, search: Search, shape: Shape, taken: Taken) -> list[tuple[
     return placed
 
 
-def _below(domain: Domain, search: Search, size: int) -> list[Domain]:
+def _below(domain: TopologyDomain, search: TopologySearch, size: int) -> list[TopologyDomain]:
     """The pods of a domain spread over the domains below it."""
     below = _sorted(domain.children, search)
     if size > 1:
@@ -74,17 +76,19 @@ def _below(domain: Domain, search: Search, size: int) -> list[Domain]:
     return _least(below, search, domain.pods, domain.leaders, size, in_slices=size > 1)
 
 
-def _sorted(domains: Iterable[Domain], search: Search) -> list[Domain]:
+def _sorted(domains: Iterable[TopologyDomain], search: TopologySearch) -> list[TopologyDomain]:
     sign = 1 if search.least_free else -1
     return sorted(domains, key=lambda one: (sign * one.slices, one.pods, one.values))
 
 
-def _sorted_led(domains: Iterable[Domain], search: Search) -> list[Domain]:
+def _sorted_led(domains: Iterable[TopologyDomain], search: TopologySearch) -> list[TopologyDomain]:
     sign = 1 if search.least_free else -1
     return sorted(domains, key=lambda one: (-one.leaders, sign * one.slices_led, one.pods_led, one.values))
 
 
-def _level(tree: Tree, search: Search, level: int, stats: Excluded) -> tuple[int, list[Domain]]:
+def _level(
+    tree: TopologyTree, search: TopologySearch, level: int, stats: Excluded
+) -> tuple[int, list[TopologyDomain]]:
     """The level at which the pods fit, and the domains there."""
     if not tree.by_level[level]:
         raise MissingError(f"no topology domains at level: {tree.levels[level]}")
@@ -111,11 +115,16 @@ def _level(tree: Tree, search: Search, level: int, stats: Excluded) -> tuple[int
 
 
 def _several(
-    tree: Tree, search: Search, level: int, domains: list[Domain], count: int, stats: Excluded
-) -> list[Domain]:
+    tree: TopologyTree,
+    search: TopologySearch,
+    level: int,
+    domains: list[TopologyDomain],
+    count: int,
+    stats: Excluded,
+) -> list[TopologyDomain]:
     """Domains together, the leaders' first."""
     domains = _leader_first(domains, search.count, search.leaders, search.slices.size, in_slices=True)
-    results: list[Domain] = []
+    results: list[TopologyDomain] = []
     left, leaders, at = count, search.leaders, 0
     while leaders > 0 and at < len(domains) and domains[at].leaders > 0:
         one = domains[at]
@@ -140,7 +149,7 @@ def _several(
     return results
 
 
-def _best(domains: Sequence[Domain], needed: int, leaders: int, *, in_slices: bool) -> Domain:
+def _best(domains: Sequence[TopologyDomain], needed: int, leaders: int, *, in_slices: bool) -> TopologyDomain:
     """The domain with the least room that is enough; the first where none is."""
     best, room = domains[0], 0
     for one in domains:
@@ -156,8 +165,8 @@ def _best(domains: Sequence[Domain], needed: int, leaders: int, *, in_slices: bo
 
 
 def _leader_first(
-    domains: list[Domain], count: int, leaders: int, size: int, *, in_slices: bool
-) -> list[Domain]:
+    domains: list[TopologyDomain], count: int, leaders: int, size: int, *, in_slices: bool
+) -> list[TopologyDomain]:
     """The first domain that takes the leaders without making the rest too small comes first (0.19)."""
     if not leaders or len(domains) < 2:
         return domains
@@ -171,11 +180,17 @@ def _leader_first(
 
 
 def _least(
-    domains: list[Domain], search: Search, count: int, leaders: int, size: int, *, in_slices: bool
-) -> list[Domain]:
+    domains: list[TopologyDomain],
+    search: TopologySearch,
+    count: int,
+    leaders: int,
+    size: int,
+    *,
+    in_slices: bool,
+) -> list[TopologyDomain]:
     """The fewest domains, each with the pods that it takes set in its counts."""
     domains = _leader_first(domains, count, leaders, size, in_slices=in_slices)
-    result: list[Domain] = []
+    result: list[TopologyDomain] = []
     left = count // size if in_slices else count
     unit = size if in_slices else 1
     for at, one in enumerate(domains):
@@ -203,7 +218,9 @@ def _least(
     return result
 
 
-def _not_fit(tree: Tree, search: Search, level: int, fit: int, count: int, stats: Excluded) -> str:
+def _not_fit(
+    tree: TopologyTree, search: TopologySearch, level: int, fit: int, count: int, stats: Excluded
+) -> str:
     if len(search.layers) > 1:
         return _not_fit_layers(tree, search, level, stats)
     unit = "pod" if search.slices.size == 1 else "slice"
@@ -214,7 +231,7 @@ def _not_fit(tree: Tree, search: Search, level: int, fit: int, count: int, stats
     return f'topology "{tree.topology}" {said}{stats.text()}'
 
 
-def _not_fit_layers(tree: Tree, search: Search, level: int, stats: Excluded) -> str:
+def _not_fit_layers(tree: TopologyTree, search: TopologySearch, level: int, stats: Excluded) -> str:
     best = min(tree.by_level[level], key=lambda one: (-one.slices, one.values))
     said = f'topology "{tree.topology}" doesn\'t allow to fit'
     for label, size in search.layers:
@@ -223,7 +240,7 @@ def _not_fit_layers(tree: Tree, search: Search, level: int, stats: Excluded) -> 
     return said + stats.text()
 
 
-def _slices_below(domain: Domain, depth: int, size: int) -> int:
+def _slices_below(domain: TopologyDomain, depth: int, size: int) -> int:
     if depth <= 0:
         return domain.pods // size
     return sum(_slices_below(child, depth - 1, size) for child in domain.children)

@@ -16,12 +16,12 @@ from gangplan.validate.network.leaks import leaking
 from gangplan.validate.network.proxied import closed_proxies
 from gangplan.validate.network.scene import scene_of
 from gangplan.validate.problems import Problem
-from gangplan.validate.world import Run, World
+from gangplan.validate.world import BuiltRun, World
 
 __all__ = ["reachability"]
 
 
-def reachability(world: World, run: Run) -> Iterator[tuple[int, Problem]]:
+def reachability(world: World, run: BuiltRun) -> Iterator[tuple[int, Problem]]:
     """What the policies close that must be open, open that must be closed, or cannot see at all."""
     scene = scene_of(world, run)
     if scene is None:

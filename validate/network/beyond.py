@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from gangplan.rules.network import NETWORK_OPEN, RDMA_BYPASSES_POLICY
-from gangplan.validate.network.pods import Role
+from gangplan.validate.network.pods import RolePods
 from gangplan.validate.network.scene import Scene
 from gangplan.validate.problems import Problem, Step
 
@@ -48,7 +48,7 @@ def beyond_policy(scene: Scene) -> Iterator[tuple[int, Problem]]:
         )
 
 
-def fabrics(scene: Scene, role: Role) -> Iterator[tuple[tuple[Step, ...], str]]:
+def fabrics(scene: Scene, role: RolePods) -> Iterator[tuple[tuple[Step, ...], str]]:
     """The secondary networks and RDMA devices of a role: where they are written, and in words.
 
     Devices are known by what the run's pool calls them, those of a patch by their names.

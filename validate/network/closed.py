@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from gangplan.rules.network import NETWORK_UNREACHABLE
 from gangplan.validate.network.pods import RUN_LABEL
-from gangplan.validate.network.policy import Direction, Pods, Policy
+from gangplan.validate.network.policy import Direction, NetworkPolicy, PodGroup
 from gangplan.validate.network.ranges import Ports, Region, region_minus
 from gangplan.validate.network.relation import address_grants, closing, one_side
 from gangplan.validate.network.scene import Need, Scene
@@ -17,18 +17,18 @@ MOST = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Missing:
+class UnmetNeed:
     """A need that is not met: in words, the side that closes it, and who closes it there."""
 
     words: str
     direction: Direction
-    closers: tuple[Policy, ...]
+    closers: tuple[NetworkPolicy, ...]
     fix: str
 
 
 def unreachable(scene: Scene) -> Iterator[tuple[int, Problem]]:
     """Everything that the run needs and cannot reach."""
-    by_place: dict[int, list[Missing]] = {}
+    by_place: dict[int, list[UnmetNeed]] = {}
     outside = (
         *_outside(scene, scene.declared, "declared egress"),
         *_outside(scene, scene.dns_region, "DNS"),
@@ -40,7 +40,7 @@ def unreachable(scene: Scene) -> Iterator[tuple[int, Problem]]:
         yield index, _problem(found, scene, index)
 
 
-def _problem(found: list[Missing], scene: Scene, index: int) -> Problem:
+def _problem(found: list[UnmetNeed], scene: Scene, index: int) -> Problem:
     shown = "; ".join(dict.fromkeys(one.words for one in found[:MOST]))
     more = f" and {len(found) - MOST} more connections" if len(found) > MOST else ""
     names = list(dict.fromkeys(f"'{one.name}'" for missing in found for one in missing.closers))
@@ -55,7 +55,7 @@ def _problem(found: list[Missing], scene: Scene, index: int) -> Problem:
     )
 
 
-def _inside(scene: Scene) -> Iterator[Missing]:
+def _inside(scene: Scene) -> Iterator[UnmetNeed]:
     for need in scene.needs():
         out = one_side(
             scene.policies.get(need.source.namespace, ()), "egress", need.source, need.target, sure=True
@@ -69,7 +69,7 @@ def _inside(scene: Scene) -> Iterator[Missing]:
             yield _missing(scene, need, "ingress", lacks)
 
 
-def _missing(scene: Scene, need: Need, direction: Direction, lacks: Ports) -> Missing:
+def _missing(scene: Scene, need: Need, direction: Direction, lacks: Ports) -> UnmetNeed:
     subject, other = need.source, need.target
     if direction == "ingress":
         subject, other = other, subject
@@ -77,16 +77,16 @@ def _missing(scene: Scene, need: Need, direction: Direction, lacks: Ports) -> Mi
     way = "to" if direction == "egress" else "from"
     fix = f"{direction} of the {subject.title} on {lacks} {way} {_who(scene, other)}"
     words = f"{need.source.title} cannot reach {need.target.title} on {lacks} ({need.why})"
-    return Missing(words, direction, closers, fix)
+    return UnmetNeed(words, direction, closers, fix)
 
 
-def _closers(scene: Scene, direction: Direction, subject: Pods) -> tuple[Policy, ...]:
+def _closers(scene: Scene, direction: Direction, subject: PodGroup) -> tuple[NetworkPolicy, ...]:
     """The policies that close a direction, the run's own first."""
     found = closing(scene.policies.get(subject.namespace, ()), direction, subject, sure=True)
     return tuple(sorted(found, key=lambda one: one.index < 0))
 
 
-def _who(scene: Scene, pods: Pods) -> str:
+def _who(scene: Scene, pods: PodGroup) -> str:
     if pods is scene.dns:
         dns = scene.run.unit.job.platform.dns
         labels = ", ".join(f"{key}: {value}" for key, value in dns.labels)
@@ -96,9 +96,9 @@ def _who(scene: Scene, pods: Pods) -> str:
     return pods.title
 
 
-def _outside(scene: Scene, declared: Region, why: str) -> Iterator[Missing]:
+def _outside(scene: Scene, declared: Region, why: str) -> Iterator[UnmetNeed]:
     """Addresses that the run is to reach, told once for all pods that miss the same."""
-    told: dict[Region, list[Pods]] = {}
+    told: dict[Region, list[PodGroup]] = {}
     for pods in scene.pods if declared else ():
         opened = tuple(
             (addresses, grant.ports)
@@ -110,7 +110,7 @@ def _outside(scene: Scene, declared: Region, why: str) -> Iterator[Missing]:
         where = "; ".join(f"{addresses} on {ports}" for addresses, ports in lacks[:MOST])
         closers = _closers(scene, "egress", sources[0])
         titles = " and ".join(pods.title for pods in sources)
-        yield Missing(
+        yield UnmetNeed(
             f"{titles} cannot reach {where} ({why})",
             "egress",
             closers,

@@ -8,11 +8,11 @@ from typing import Literal, TypeVar
 
 from gangplan.validate.network.beyond import fabrics
 from gangplan.validate.network.leaks import unasked_addresses, unasked_openings
-from gangplan.validate.network.policy import DIRECTIONS, Direction, Pods, Policy
+from gangplan.validate.network.policy import DIRECTIONS, Direction, NetworkPolicy, PodGroup
 from gangplan.validate.network.ranges import EVERY_PORT, NO_PORT, Ports, Region, region_minus
 from gangplan.validate.network.relation import Grant, address_grants, closing, grants, reach
 from gangplan.validate.network.scene import Scene, scene_of
-from gangplan.validate.world import Run, World
+from gangplan.validate.world import BuiltRun, World
 
 # unknown: it depends on labels that only the cluster knows; unseen: no NetworkPolicy applies to it.
 Verdict = Literal["allowed", "denied", "unknown", "unseen"]
@@ -34,7 +34,7 @@ class Flow:
     note: str = ""
 
 
-def flows(world: World, run: Run) -> tuple[Flow, ...]:
+def flows(world: World, run: BuiltRun) -> tuple[Flow, ...]:
     """All rows of a run; none for one without a TrainJob."""
     scene = scene_of(world, run)
     if scene is None:
@@ -47,7 +47,7 @@ def _inside(scene: Scene) -> Iterator[Flow]:
         yield from _between(scene, one, two, one.title)
 
 
-def _between(scene: Scene, one: Pods, two: Pods, title: str) -> Iterator[Flow]:
+def _between(scene: Scene, one: PodGroup, two: PodGroup, title: str) -> Iterator[Flow]:
     """What is allowed, what depends, and the rest that is denied."""
     sure, maybe = (reach(scene.policies, one, two, sure=sure) for sure in (True, False))
     source, target = (scene.policies.get(pods.namespace, ()) for pods in (one, two))
@@ -66,15 +66,15 @@ def _names(found: Iterable[Grant], ports: Ports) -> tuple[str, ...]:
     return tuple(dict.fromkeys(one.policy.name for one in found if one.policy and one.ports & ports))
 
 
-def _closers(policies: Sequence[Policy], direction: Direction, *pods: Pods) -> tuple[str, ...]:
+def _closers(policies: Sequence[NetworkPolicy], direction: Direction, *pods: PodGroup) -> tuple[str, ...]:
     """The policies that close a direction of all of these pods."""
     found = [closing(policies, direction, one, sure=False) for one in pods]
     return tuple(one.name for one in found[0] if all(one in others for others in found[1:]))
 
 
-def _grouped(scene: Scene, ask: Callable[[Pods], Found]) -> Iterator[tuple[str, list[Pods], Found]]:
+def _grouped(scene: Scene, ask: Callable[[PodGroup], Found]) -> Iterator[tuple[str, list[PodGroup], Found]]:
     """The pods of the run by what a question finds for them: title, pods, the answer."""
-    answers: dict[Found, list[Pods]] = {}
+    answers: dict[Found, list[PodGroup]] = {}
     every = list(scene.pods)
     for pods in every:
         answers.setdefault(ask(pods), []).append(pods)
@@ -86,7 +86,7 @@ def _grouped(scene: Scene, ask: Callable[[Pods], Found]) -> Iterator[tuple[str, 
 def _dns(scene: Scene) -> Iterator[Flow]:
     """Only the ports that DNS is asked on; the rest goes with all other pods."""
 
-    def ask(pods: Pods) -> tuple[Ports, tuple[str, ...]]:
+    def ask(pods: PodGroup) -> tuple[Ports, tuple[str, ...]]:
         reached = reach(scene.policies, pods, scene.dns) & scene.dns_ports
         return reached, _names(grants(scene.own, "egress", pods, scene.dns, sure=True), reached)
 
@@ -103,7 +103,7 @@ def _declared(scene: Scene) -> Iterator[Flow]:
     for name, (addresses, ports) in zip(names, (*scene.dns_region, *scene.declared), strict=True):
         one: Region = ((addresses, ports),)
 
-        def ask(pods: Pods, wanted: Region = one) -> tuple[Region, tuple[str, ...]]:
+        def ask(pods: PodGroup, wanted: Region = one) -> tuple[Region, tuple[str, ...]]:
             found = list(address_grants(scene.own, "egress", pods, sure=True))
             lacks = region_minus(wanted, tuple((inside, grant.ports) for inside, grant in found))
             useful = (grant for inside, grant in found if inside & wanted[0][0])
@@ -125,8 +125,8 @@ def _outside(scene: Scene) -> Iterator[Flow]:
         yield from _addresses(scene, direction)
 
 
-def _strangers(scene: Scene, direction: Direction, stranger: Pods) -> Iterator[Flow]:
-    def ask(pods: Pods) -> tuple[Ports, tuple[str, ...]]:
+def _strangers(scene: Scene, direction: Direction, stranger: PodGroup) -> Iterator[Flow]:
+    def ask(pods: PodGroup) -> tuple[Ports, tuple[str, ...]]:
         found = list(unasked_openings(scene, pods, direction, stranger))
         if found and stranger is scene.others:
             found = [one for part in scene.each for one in unasked_openings(scene, pods, direction, part)]
@@ -141,7 +141,7 @@ def _strangers(scene: Scene, direction: Direction, stranger: Pods) -> Iterator[F
 
 
 def _addresses(scene: Scene, direction: Direction) -> Iterator[Flow]:
-    def ask(pods: Pods) -> tuple[Region, tuple[str, ...]]:
+    def ask(pods: PodGroup) -> tuple[Region, tuple[str, ...]]:
         found = list(unasked_addresses(scene, pods, direction))
         region = tuple(part for rest, _ in found for part in rest)
         return region, _names((one for _, one in found), EVERY_PORT)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from gangplan.rules.network import NETWORK_OPEN
 from gangplan.validate.network.labels import one_of, said
-from gangplan.validate.network.policy import DIRECTIONS, Direction, Peer, Pods, Policy
+from gangplan.validate.network.policy import DIRECTIONS, Direction, NetworkPolicy, PodGroup, PolicyPeer
 from gangplan.validate.network.ranges import NO_PORT, Ports, Region, region_minus
 from gangplan.validate.network.relation import (
     NAME,
@@ -58,7 +58,9 @@ def leaking(scene: Scene) -> Iterator[tuple[int, Problem]]:
     yield from _inside(scene)
 
 
-def unasked_openings(scene: Scene, pods: Pods, direction: Direction, stranger: Pods) -> Iterator[Grant]:
+def unasked_openings(
+    scene: Scene, pods: PodGroup, direction: Direction, stranger: PodGroup
+) -> Iterator[Grant]:
     """What the side of `pods` opens to a group of strangers, without the DNS that it may ask."""
     for opening in openings(scene.own, direction, pods, stranger):
         ports = _beyond_dns(scene, opening) if direction == "egress" else opening.grant.ports
@@ -77,12 +79,12 @@ def _beyond_dns(scene: Scene, opening: Opening) -> Ports:
     return ports - scene.dns_ports
 
 
-def _to_pods(scene: Scene, pods: Pods, direction: Direction, leaks: dict[Key, Leak]) -> None:
+def _to_pods(scene: Scene, pods: PodGroup, direction: Direction, leaks: dict[Key, Leak]) -> None:
     for grant in unasked_openings(scene, pods, direction, scene.beside):
         _leak(scene, pods, direction, grant, leaks).add(pods.title, scene.beside.title, grant.ports)
     if not any(True for _ in unasked_openings(scene, pods, direction, scene.others)):
         return
-    open_to: dict[Key, list[tuple[Pods, Grant]]] = {}
+    open_to: dict[Key, list[tuple[PodGroup, Grant]]] = {}
     each = scene.each
     for stranger in each:
         for grant in unasked_openings(scene, pods, direction, stranger):
@@ -96,13 +98,13 @@ def _to_pods(scene: Scene, pods: Pods, direction: Direction, leaks: dict[Key, Le
                 _leak(scene, pods, direction, grant, leaks).add(pods.title, title, grant.ports)
 
 
-def _to_addresses(scene: Scene, pods: Pods, direction: Direction, leaks: dict[Key, Leak]) -> None:
+def _to_addresses(scene: Scene, pods: PodGroup, direction: Direction, leaks: dict[Key, Leak]) -> None:
     for rest, grant in unasked_addresses(scene, pods, direction):
         for addresses, ports in rest[:MOST]:
             _leak(scene, pods, direction, grant, leaks).add(pods.title, str(addresses), ports)
 
 
-def unasked_addresses(scene: Scene, pods: Pods, direction: Direction) -> Iterator[tuple[Region, Grant]]:
+def unasked_addresses(scene: Scene, pods: PodGroup, direction: Direction) -> Iterator[tuple[Region, Grant]]:
     """Addresses that are open and neither declared nor the cluster's DNS; on the way in none ever is."""
     declared = (*scene.declared, *scene.dns_region) if direction == "egress" else ()
     for addresses, grant in address_grants(scene.own, direction, pods, sure=False):
@@ -110,7 +112,7 @@ def unasked_addresses(scene: Scene, pods: Pods, direction: Direction) -> Iterato
             yield rest, grant
 
 
-def _key(scene: Scene, pods: Pods, direction: Direction, grant: Grant) -> Key:
+def _key(scene: Scene, pods: PodGroup, direction: Direction, grant: Grant) -> Key:
     if grant.policy is None or grant.rule is None:
         own = [one.index for one in scene.own if one.index >= 0 and pods.labels.always(one.selects)]
         return (own[0] if own else scene.train_job, direction, "", -1)
@@ -118,7 +120,7 @@ def _key(scene: Scene, pods: Pods, direction: Direction, grant: Grant) -> Key:
     return (index if index >= 0 else scene.train_job, direction, grant.policy.name, grant.rule.at)
 
 
-def _leak(scene: Scene, pods: Pods, direction: Direction, grant: Grant, leaks: dict[Key, Leak]) -> Leak:
+def _leak(scene: Scene, pods: PodGroup, direction: Direction, grant: Grant, leaks: dict[Key, Leak]) -> Leak:
     return leaks.setdefault(_key(scene, pods, direction, grant), Leak())
 
 
@@ -157,7 +159,7 @@ def _peers(scene: Scene, key: Key) -> str:
     return ""
 
 
-def _words(peer: Peer) -> str:
+def _words(peer: PolicyPeer) -> str:
     pods = said(peer.pods)
     homes = said(peer.namespaces or {})
     parts = [f"pods with {pods}" if pods else "", f"namespaces with {homes}" if homes else ""]
@@ -167,7 +169,7 @@ def _words(peer: Peer) -> str:
 def _inside(scene: Scene) -> Iterator[tuple[int, Problem]]:
     """Ports inside the run that a narrow posture keeps closed; told once."""
     found: list[str] = []
-    blamed: tuple[Policy, Direction, int] | None = None
+    blamed: tuple[NetworkPolicy, Direction, int] | None = None
     for source, one, target, two in scene.pairs():
         extra = reach(scene.policies, one, two, sure=False) - scene.permitted(source, target)
         if not extra:
@@ -192,7 +194,9 @@ def _inside(scene: Scene) -> Iterator[tuple[int, Problem]]:
     yield index, Problem(path, message, help, NETWORK_OPEN, field="posture")
 
 
-def _opener(scene: Scene, one: Pods, two: Pods, extra: Ports) -> tuple[Policy, Direction, int] | None:
+def _opener(
+    scene: Scene, one: PodGroup, two: PodGroup, extra: Ports
+) -> tuple[NetworkPolicy, Direction, int] | None:
     """The first rule that opens it: one of the run's own before one that stands on the cluster."""
     found = []
     for direction, subject, other in (("ingress", two, one), ("egress", one, two)):

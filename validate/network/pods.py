@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from gangplan.validate.apiserver.forms import Body
 from gangplan.validate.network.labels import ANYTHING, PRESENT, Labels, Values, one_of
-from gangplan.validate.network.policy import Named, Pods
+from gangplan.validate.network.policy import Named, PodGroup
 from gangplan.validate.network.ranges import Spans, spans
 
 JOBSET = "jobset.sigs.k8s.io/"
@@ -25,12 +25,12 @@ TITLES = {LAUNCHER: "launcher", WORKER: "workers"}
 
 
 @dataclass(frozen=True, slots=True)
-class Role:
+class RolePods:
     """The pods of one replicated job, in parts that policies can tell apart."""
 
     name: str
     title: str
-    parts: tuple[Pods, ...]
+    parts: tuple[PodGroup, ...]
     ssh_port: int | None
     path: tuple[str | int, ...]  # of the pod template in the runtime
     template: Body
@@ -38,7 +38,7 @@ class Role:
 
 def run_roles(
     train_job: Body, runtime: Body, home: Labels, looked_at: Mapping[str, frozenset[str]]
-) -> list[Role]:
+) -> list[RolePods]:
     """The roles of a run. `looked_at` are the pod labels that any policy there selects by, with values."""
     spec = runtime["spec"]["template"]["spec"]
     jobs = spec["replicatedJobs"]
@@ -47,7 +47,7 @@ def run_roles(
         template = job["template"]["spec"]["template"]
         labels = Labels(_labels(train_job, runtime, at), free=ADDED_BY_KUEUE)
         count = _count(train_job, runtime, job)
-        pods = Pods(
+        pods = PodGroup(
             TITLES.get(job["name"], f"pods of '{job['name']}'"),
             train_job["metadata"].get("namespace", ""),
             home,
@@ -57,11 +57,11 @@ def run_roles(
         )
         path = ("spec", "template", "spec", "replicatedJobs", at, "template", "spec", "template")
         parts = tuple(_parts(pods, looked_at, count * job.get("replicas", 1)))
-        found.append(Role(job["name"], pods.title, parts, _ssh_port(template["spec"]), path, template))
+        found.append(RolePods(job["name"], pods.title, parts, _ssh_port(template["spec"]), path, template))
     return found
 
 
-def _parts(pods: Pods, looked_at: Mapping[str, frozenset[str]], total: int) -> Iterator[Pods]:
+def _parts(pods: PodGroup, looked_at: Mapping[str, frozenset[str]], total: int) -> Iterator[PodGroup]:
     """One part unless a policy looks at the completion index."""
     if INDEX not in looked_at:
         yield replace(pods, count=total)

@@ -16,7 +16,7 @@ Named = Mapping[tuple[str, str], Spans]  # (protocol, port name) -> numbers
 
 
 @dataclass(frozen=True, slots=True)
-class Peer:
+class PolicyPeer:
     """Pods (of the policy's namespace when `namespaces` is None), or with `addresses` an address range."""
 
     pods: Selector
@@ -25,10 +25,10 @@ class Peer:
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class TrafficRule:
     """What one entry opens: any of the peers (None: everyone) on the ports and the named ports."""
 
-    peers: tuple[Peer, ...] | None
+    peers: tuple[PolicyPeer, ...] | None
     ports: Ports
     names: tuple[tuple[str, str], ...] = ()
     at: int = 0
@@ -50,7 +50,7 @@ class Rule:
 
 
 @dataclass(frozen=True, slots=True)
-class Policy:
+class NetworkPolicy:
     """A policy. None as a direction's rules: it says nothing of that direction; no rules: it closes it.
 
     `index` is the place among the objects of the run, -1 for one that stands on the cluster.
@@ -59,17 +59,17 @@ class Policy:
     name: str
     namespace: str
     selects: Selector
-    ingress: tuple[Rule, ...] | None
-    egress: tuple[Rule, ...] | None
+    ingress: tuple[TrafficRule, ...] | None
+    egress: tuple[TrafficRule, ...] | None
     index: int = -1
 
-    def rules(self, direction: Direction) -> tuple[Rule, ...] | None:
+    def rules(self, direction: Direction) -> tuple[TrafficRule, ...] | None:
         """The rules of a direction."""
         return self.ingress if direction == "ingress" else self.egress
 
 
 @dataclass(frozen=True, slots=True)
-class Pods:
+class PodGroup:
     """Pods that no policy tells apart: where they are, their labels, their named ports.
 
     `named` is None where the pods are not known well enough to say. `count` is 0 where it is not known.
@@ -83,14 +83,14 @@ class Pods:
     count: int = 0
 
 
-def policy(body: Body, index: int = -1) -> Policy:
+def policy(body: Body, index: int = -1) -> NetworkPolicy:
     """A NetworkPolicy that fits its schema and the rules."""
     spec = body["spec"]
     types = spec.get("policyTypes")
     if not types:  # SetDefaults_NetworkPolicy
         types = ["Ingress", "Egress"] if spec.get("egress") else ["Ingress"]
     metadata = body["metadata"]
-    return Policy(
+    return NetworkPolicy(
         metadata["name"],
         metadata.get("namespace", ""),
         selector(spec.get("podSelector")),
@@ -100,11 +100,11 @@ def policy(body: Body, index: int = -1) -> Policy:
     )
 
 
-def _rules(entries: list[Body] | None, side: str) -> tuple[Rule, ...]:
+def _rules(entries: list[Body] | None, side: str) -> tuple[TrafficRule, ...]:
     return tuple(_rule(entry, side, at) for at, entry in enumerate(entries or ()))
 
 
-def _rule(entry: Body, side: str, at: int) -> Rule:
+def _rule(entry: Body, side: str, at: int) -> TrafficRule:
     peers = tuple(_peer(peer) for peer in entry.get(side) or ()) or None
     ports, names = NO_PORT, []
     if not entry.get("ports"):
@@ -117,14 +117,14 @@ def _rule(entry: Body, side: str, at: int) -> Rule:
             ports |= Ports.of(protocol)
         else:
             ports |= Ports.of(protocol, number, port.get("endPort") or number)
-    return Rule(peers, ports, tuple(names), at)
+    return TrafficRule(peers, ports, tuple(names), at)
 
 
-def _peer(peer: Body) -> Peer:
+def _peer(peer: Body) -> PolicyPeer:
     block = peer.get("ipBlock")
     if block:
         whole = range_of(block["cidr"])
         parts = [part for text in block.get("except") or () if (part := range_of(text)) is not None]
-        return Peer({}, addresses=Addresses.of(whole, parts) if whole is not None else Addresses())
+        return PolicyPeer({}, addresses=Addresses.of(whole, parts) if whole is not None else Addresses())
     namespaces = peer.get("namespaceSelector")
-    return Peer(selector(peer.get("podSelector")), None if namespaces is None else selector(namespaces))
+    return PolicyPeer(selector(peer.get("podSelector")), None if namespaces is None else selector(namespaces))

@@ -7,7 +7,7 @@ from ipaddress import ip_address, ip_network
 from urllib.parse import urlsplit
 
 from gangplan.rules.platform import PROXY_CLOSED
-from gangplan.validate.network.pods import Role
+from gangplan.validate.network.pods import RolePods
 from gangplan.validate.network.ranges import Addresses, Ports, Region, region_minus
 from gangplan.validate.network.relation import address_grants
 from gangplan.validate.network.scene import Scene
@@ -47,7 +47,7 @@ def closed_proxies(scene: Scene) -> Iterator[tuple[int, Problem]]:
             yield scene.runtime, Problem(path, message, help, PROXY_CLOSED)
 
 
-def _proxies(role: Role) -> Iterator[tuple[tuple[Step, ...], str, Region]]:
+def _proxies(role: RolePods) -> Iterator[tuple[tuple[Step, ...], str, Region]]:
     """Every variable that names a proxy by address: where it is written, its name, and what it must reach."""
     for at, container in enumerate(role.template["spec"]["containers"]):
         for index, variable in enumerate(container.get("env") or ()):

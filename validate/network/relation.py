@@ -14,11 +14,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from gangplan.validate.network.labels import ANY_LABELS, ANYTHING, Labels, exactly, one_of
-from gangplan.validate.network.policy import DIRECTIONS, Direction, Peer, Pods, Policy, Rule
+from gangplan.validate.network.policy import (
+    DIRECTIONS,
+    Direction,
+    NetworkPolicy,
+    PodGroup,
+    PolicyPeer,
+    TrafficRule,
+)
 from gangplan.validate.network.ranges import EVERY_ADDRESS, EVERY_PORT, NO_PORT, Addresses, Ports
 
 NAME = "kubernetes.io/metadata.name"  # the API server puts it on every namespace
-Policies = Mapping[str, Sequence[Policy]]  # by namespace
+Policies = Mapping[str, Sequence[NetworkPolicy]]  # by namespace
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,18 +33,20 @@ class Grant:
     """What one rule opens; no rule: the direction is open because no policy closes it."""
 
     ports: Ports
-    policy: Policy | None = None
-    rule: Rule | None = None
+    policy: NetworkPolicy | None = None
+    rule: TrafficRule | None = None
 
 
-def closing(policies: Sequence[Policy], direction: Direction, subject: Pods, sure: bool) -> list[Policy]:
+def closing(
+    policies: Sequence[NetworkPolicy], direction: Direction, subject: PodGroup, sure: bool
+) -> list[NetworkPolicy]:
     """The policies that close a direction of these pods; with `sure` also those that only may."""
     selects = subject.labels.maybe if sure else subject.labels.always
     return [one for one in policies if one.rules(direction) is not None and selects(one.selects)]
 
 
 def grants(
-    policies: Sequence[Policy], direction: Direction, subject: Pods, other: Pods, sure: bool
+    policies: Sequence[NetworkPolicy], direction: Direction, subject: PodGroup, other: PodGroup, sure: bool
 ) -> Iterator[Grant]:
     """What each rule at the side of `subject` opens towards `other`."""
     if not closing(policies, direction, subject, sure):
@@ -56,13 +65,13 @@ def grants(
                     yield Grant(ports, one, rule)
 
 
-def _ports(rule: Rule, target: Pods, sure: bool) -> Ports:
+def _ports(rule: TrafficRule, target: PodGroup, sure: bool) -> Ports:
     if target.named is not None:
         return rule.opened(target.named)
     return rule.ports if sure else rule.opened_at_most()
 
 
-def _takes(peer: Peer, namespace: str, other: Pods, sure: bool) -> bool:
+def _takes(peer: PolicyPeer, namespace: str, other: PodGroup, sure: bool) -> bool:
     if peer.addresses is not None:
         return False
     if peer.namespaces is None:
@@ -74,7 +83,7 @@ def _takes(peer: Peer, namespace: str, other: Pods, sure: bool) -> bool:
 
 
 def one_side(
-    policies: Sequence[Policy], direction: Direction, subject: Pods, other: Pods, sure: bool
+    policies: Sequence[NetworkPolicy], direction: Direction, subject: PodGroup, other: PodGroup, sure: bool
 ) -> Ports:
     """The ports that the policies of `subject` allow in one direction."""
     found = NO_PORT
@@ -83,7 +92,7 @@ def one_side(
     return found
 
 
-def reach(policies: Policies, source: Pods, target: Pods, sure: bool = True) -> Ports:
+def reach(policies: Policies, source: PodGroup, target: PodGroup, sure: bool = True) -> Ports:
     """The ports on which `source` can open connections to `target`, another pod."""
     out = one_side(policies.get(source.namespace, ()), "egress", source, target, sure)
     return out & one_side(policies.get(target.namespace, ()), "ingress", target, source, sure) if out else out
@@ -94,13 +103,13 @@ class Opening:
     """Pods outside that one rule opens to: their namespace's labels, their own, the ports."""
 
     grant: Grant
-    stranger: Pods
+    stranger: PodGroup
     home: Labels
     labels: Labels
 
 
 def openings(
-    policies: Sequence[Policy], direction: Direction, subject: Pods, stranger: Pods
+    policies: Sequence[NetworkPolicy], direction: Direction, subject: PodGroup, stranger: PodGroup
 ) -> Iterator[Opening]:
     """Every part of the strangers that the side of `subject` may be open to, rule by rule.
 
@@ -119,14 +128,14 @@ def openings(
             grant = Grant(_ports(rule, target, sure=False), one, rule)
             if not grant.ports:
                 continue
-            for peer in rule.peers or (Peer({}, {}),):
+            for peer in rule.peers or (PolicyPeer({}, {}),):
                 if _takes(peer, one.namespace, stranger, sure=False):
                     home = stranger.home.narrowed(peer.namespaces or {})
                     yield Opening(grant, stranger, home, stranger.labels.narrowed(peer.pods))
 
 
 def address_grants(
-    policies: Sequence[Policy], direction: Direction, subject: Pods, sure: bool
+    policies: Sequence[NetworkPolicy], direction: Direction, subject: PodGroup, sure: bool
 ) -> Iterator[tuple[Addresses, Grant]]:
     """What is open towards addresses outside the cluster. Named ports mean nothing there on the way out."""
     if not closing(policies, direction, subject, sure):
@@ -143,7 +152,7 @@ def address_grants(
                 yield addresses, Grant(ports, one, rule)
 
 
-def _addresses(rule: Rule) -> Iterator[Addresses]:
+def _addresses(rule: TrafficRule) -> Iterator[Addresses]:
     if rule.peers is None:
         yield EVERY_ADDRESS
     for peer in rule.peers or ():
@@ -151,7 +160,7 @@ def _addresses(rule: Rule) -> Iterator[Addresses]:
             yield peer.addresses
 
 
-def strangers(namespace: str, own: str, value: str, homes: Mapping[str, Mapping[str, str]]) -> list[Pods]:
+def strangers(namespace: str, own: str, value: str, homes: Mapping[str, Mapping[str, str]]) -> list[PodGroup]:
     """All pods but those of a namespace with the label `own` = `value`, in parts.
 
     First those beside them, then those of each other namespace that is known (`homes`: name to labels), last
@@ -161,21 +170,23 @@ def strangers(namespace: str, own: str, value: str, homes: Mapping[str, Mapping[
     for name in sorted(homes):
         if name != namespace:
             home = home_of(name, homes)
-            found.append(Pods(f"pods of namespace '{name}'", name, home, ANY_LABELS))
+            found.append(PodGroup(f"pods of namespace '{name}'", name, home, ANY_LABELS))
     unknown = Labels({NAME: ~one_of(namespace, *homes)}, ANYTHING)
-    found.append(Pods("pods of namespaces that are no team's", "", unknown, ANY_LABELS))
+    found.append(PodGroup("pods of namespaces that are no team's", "", unknown, ANY_LABELS))
     return found
 
 
-def beside(namespace: str, home: Labels, own: str, value: str) -> Pods:
+def beside(namespace: str, home: Labels, own: str, value: str) -> PodGroup:
     """All pods of a namespace but those with the label `own` = `value`."""
     labels = Labels({own: ~one_of(value)}, ANYTHING)
-    return Pods(f"other pods of namespace '{namespace}'", namespace, home, labels)
+    return PodGroup(f"other pods of namespace '{namespace}'", namespace, home, labels)
 
 
-def elsewhere(namespace: str) -> Pods:
+def elsewhere(namespace: str) -> PodGroup:
     """All pods of all other namespaces at once: more than there can be, and quick to look at."""
-    return Pods("pods of other namespaces", "", Labels({NAME: ~one_of(namespace)}, rest=ANYTHING), ANY_LABELS)
+    return PodGroup(
+        "pods of other namespaces", "", Labels({NAME: ~one_of(namespace)}, rest=ANYTHING), ANY_LABELS
+    )
 
 
 def home_of(name: str, homes: Mapping[str, Mapping[str, str]]) -> Labels:
@@ -185,7 +196,7 @@ def home_of(name: str, homes: Mapping[str, Mapping[str, str]]) -> Labels:
     return Labels({NAME: one_of(name)}, ANYTHING)
 
 
-def mentioned(policies: Sequence[Policy]) -> Mapping[str, frozenset[str]]:
+def mentioned(policies: Sequence[NetworkPolicy]) -> Mapping[str, frozenset[str]]:
     """Every pod label that a selector of these policies looks at, with the values that it names."""
     found: dict[str, frozenset[str]] = {}
     for one in policies:

@@ -8,22 +8,22 @@ from functools import lru_cache
 
 from gangplan.validate.apiserver.forms import range_of
 from gangplan.validate.network.labels import ANYTHING, Labels, one_of
-from gangplan.validate.network.pods import LAUNCHER, RUN_LABEL, WORKER, Role, run_roles
-from gangplan.validate.network.policy import Pods, Policy, policy
+from gangplan.validate.network.pods import LAUNCHER, RUN_LABEL, WORKER, RolePods, run_roles
+from gangplan.validate.network.policy import NetworkPolicy, PodGroup, policy
 from gangplan.validate.network.ranges import EVERY_PORT, NO_PORT, Addresses, Ports, Region
 from gangplan.validate.network.relation import beside, elsewhere, home_of, mentioned, strangers
-from gangplan.validate.world import Run, World
+from gangplan.validate.world import BuiltRun, World
 
 # Where MPI, NCCL and Gloo take their ports from; they choose freely.
 MPI_PORTS = Ports.of("TCP", 1024, 65535)
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class ClusterPolicies:
     """The policies and namespaces of a cluster before any run."""
 
     world: World
-    policies: Mapping[str, tuple[Policy, ...]]
+    policies: Mapping[str, tuple[NetworkPolicy, ...]]
     homes: Mapping[str, Mapping[str, str]]
 
 
@@ -31,8 +31,8 @@ class Standing:
 class Need:
     """A connection that the run cannot work without."""
 
-    source: Pods
-    target: Pods
+    source: PodGroup
+    target: PodGroup
     ports: Ports
     why: str
 
@@ -45,30 +45,30 @@ class Scene:
     `others` all other namespaces in one; `homes` the labels of those that are known.
     """
 
-    run: Run
+    run: BuiltRun
     name: str
     namespace: str
-    policies: Mapping[str, tuple[Policy, ...]]
-    roles: tuple[Role, ...]
-    dns: Pods
-    beside: Pods
-    others: Pods
+    policies: Mapping[str, tuple[NetworkPolicy, ...]]
+    roles: tuple[RolePods, ...]
+    dns: PodGroup
+    beside: PodGroup
+    others: PodGroup
     homes: Mapping[str, Mapping[str, str]]
     train_job: int
     runtime: int
 
     @property
-    def own(self) -> tuple[Policy, ...]:
+    def own(self) -> tuple[NetworkPolicy, ...]:
         """The policies of the run's namespace."""
         return self.policies.get(self.namespace, ())
 
     @property
-    def pods(self) -> Iterator[Pods]:
+    def pods(self) -> Iterator[PodGroup]:
         """All pods of the run, in parts."""
         return (part for role in self.roles for part in role.parts)
 
     @property
-    def each(self) -> list[Pods]:
+    def each(self) -> list[PodGroup]:
         """The pods of all other namespaces, one by one: slow to look at where there are many."""
         return strangers(self.namespace, RUN_LABEL, self.name, self.homes)[1:]
 
@@ -116,7 +116,7 @@ class Scene:
                 found.append((Addresses.of(whole, parts), ports if target.ports else EVERY_PORT))
         return tuple(found)
 
-    def pairs(self) -> Iterator[tuple[Role, Pods, Role, Pods]]:
+    def pairs(self) -> Iterator[tuple[RolePods, PodGroup, RolePods, PodGroup]]:
         """Any two different pods of the run, in parts; a pod always reaches itself."""
         for source in self.roles:
             for target in self.roles:
@@ -125,7 +125,7 @@ class Scene:
                         if one is not two or one.count > 1:
                             yield source, one, target, two
 
-    def permitted(self, source: Role, target: Role) -> Ports:
+    def permitted(self, source: RolePods, target: RolePods) -> Ports:
         """The most that the posture allows from one role to another."""
         if not self.is_narrow:
             return EVERY_PORT
@@ -151,19 +151,19 @@ class Scene:
 
 
 @lru_cache(maxsize=8)
-def standing_of(world: World) -> Standing:
+def standing_of(world: World) -> ClusterPolicies:
     """The policies and namespaces of a world, read once per world."""
-    policies: dict[str, tuple[Policy, ...]] = {}
+    policies: dict[str, tuple[NetworkPolicy, ...]] = {}
     for body in world.of_kind("NetworkPolicy"):
         one = policy(body)
         policies[one.namespace] = (*policies.get(one.namespace, ()), one)
     homes = {
         body["metadata"]["name"]: body["metadata"].get("labels") or {} for body in world.of_kind("Namespace")
     }
-    return Standing(world, policies, homes)
+    return ClusterPolicies(world, policies, homes)
 
 
-def scene_of(world: World, run: Run) -> Scene | None:
+def scene_of(world: World, run: BuiltRun) -> Scene | None:
     """The scene of a run; None when it has no TrainJob with a runtime."""
     at = {body["kind"]: index for index, body in enumerate(run.bodies)}
     if "TrainJob" not in at or "TrainingRuntime" not in at:
@@ -194,9 +194,9 @@ def scene_of(world: World, run: Run) -> Scene | None:
     )
 
 
-def _dns_pods(run: Run, standing: Standing) -> Pods:
+def _dns_pods(run: BuiltRun, standing: ClusterPolicies) -> PodGroup:
     """The cluster's DNS pods: the labels that the cluster file states, beside others that nobody knows."""
     dns = run.unit.job.platform.dns
     known = {key: one_of(value) for key, value in dns.labels}
     home = home_of(dns.namespace, standing.homes)
-    return Pods("DNS", dns.namespace, home, Labels(known, rest=ANYTHING))
+    return PodGroup("DNS", dns.namespace, home, Labels(known, rest=ANYTHING))

@@ -33,7 +33,7 @@ from gangplan.validate.promise import (
     users,
 )
 from gangplan.validate.promise.laid import Laid, laid_of
-from gangplan.validate.world import Run, World
+from gangplan.validate.world import BuiltRun, World
 
 __all__ = ["kept"]
 
@@ -80,7 +80,7 @@ CHECKS: tuple[Check, ...] = (
 )
 
 
-def kept(world: World, run: Run) -> Iterator[tuple[int, Problem]]:
+def kept(world: World, run: BuiltRun) -> Iterator[tuple[int, Problem]]:
     """What the objects of a run make of the plan otherwise than was planned."""
     laid = laid_of(world, run)
     if laid is None:

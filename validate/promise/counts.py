@@ -9,7 +9,7 @@ from typing import Any
 from gangplan.model.quantity import QuantityError, parse
 from gangplan.validate.apiserver.forms import Path
 from gangplan.validate.problems import Problem
-from gangplan.validate.promise.laid import CONTAINER, LAUNCHER, WORKER, Laid, Place, Role
+from gangplan.validate.promise.laid import CONTAINER, LAUNCHER, WORKER, Laid, LaidRole, Place
 from gangplan.validate.promise.words import broken, counted, weakened
 from gangplan.validate.trainer.runtimes import ANCESTOR, JOBSET, step_of
 
@@ -47,7 +47,7 @@ def _no_role(laid: Laid, name: str) -> Problem:
     return broken(ENTRIES, message, "Leave the names of the replicated jobs; patch what is inside them.")
 
 
-def _other_count(laid: Laid, role: Role, planned: int) -> tuple[int, Problem]:
+def _other_count(laid: Laid, role: LaidRole, planned: int) -> tuple[int, Problem]:
     """Blamed on what multiplies these pods: replicas, the runtime's nodes, or those of the TrainJob."""
     what = "launcher" if role.name == LAUNCHER else "worker pod"
     message = f"the run would have {counted(role.pods, what)}; the plan has {planned}"
@@ -58,7 +58,7 @@ def _other_count(laid: Laid, role: Role, planned: int) -> tuple[int, Problem]:
     return at[0], broken(at[1], message, help, "workers")
 
 
-def _multiplier(laid: Laid, role: Role) -> Place:
+def _multiplier(laid: Laid, role: LaidRole) -> Place:
     nodes, template = laid.trainer.get("numNodes"), role.job
     if role.entry.get("replicas", 1) != 1:
         return laid.runtime, (*role.at, "replicas")
@@ -103,7 +103,7 @@ def slots(laid: Laid) -> Found:
     yield from _injected(laid)
 
 
-def _gpus(role: Role) -> int:
+def _gpus(role: LaidRole) -> int:
     """What Trainer counts as GPUs: the first resource with gpu in its name (plugins, v2.1 to v2.3)."""
     resources = (role.container or {}).get("resources") or {}
     for side in ("requests", "limits"):

@@ -12,7 +12,7 @@ from gangplan.model.exits import FINAL_CODES
 from gangplan.re2 import PatternError, UnknownScriptError, compiled
 from gangplan.validate.apiserver.forms import Body, Path
 from gangplan.validate.problems import Problem
-from gangplan.validate.promise.laid import CONTAINER, LAUNCHER, Laid, Role
+from gangplan.validate.promise.laid import CONTAINER, LAUNCHER, Laid, LaidRole
 from gangplan.validate.promise.words import broken, weakened
 from gangplan.validate.trainer.runtimes import JOBSET
 
@@ -54,7 +54,7 @@ def is_endless(rule: Body) -> bool:
     return rule.get("action") == ENDLESS and any(reason in OWN_FAILURES for reason in reasons)
 
 
-def _failed(laid: Laid, role: Role) -> Found:
+def _failed(laid: Laid, role: LaidRole) -> Found:
     """A program that fails, with any code that rules name, is not started for ever, and is started again."""
     failure = failed(role, 1)
     action, at = taken(laid, role, failure)
@@ -71,7 +71,7 @@ def _failed(laid: Laid, role: Role) -> Found:
             yield laid.runtime, broken(at, message, help)
 
 
-def _disrupted(laid: Laid, role: Role) -> Found:
+def _disrupted(laid: Laid, role: LaidRole) -> Found:
     """A pod that a drain, a reclaimed node or a preemption takes away."""
     failure = failed(role, TERMINATED, is_disrupted=True)
     action, at = taken(laid, role, failure)
@@ -86,7 +86,7 @@ def _disrupted(laid: Laid, role: Role) -> Found:
     yield laid.runtime, weakened(at, message, help)
 
 
-def _final(laid: Laid, role: Role) -> Found:
+def _final(laid: Laid, role: LaidRole) -> Found:
     """A launch that fails as it always will."""
     for code in FINAL_CODES:
         failure = failed(role, code)
@@ -104,14 +104,14 @@ def _final(laid: Laid, role: Role) -> Found:
         return
 
 
-def _codes(role: Role) -> set[int]:
+def _codes(role: LaidRole) -> set[int]:
     """Exit codes that the Job's rules name, and usual ones."""
     rules = (role.job.get("podFailurePolicy") or {}).get("rules") or ()
     named = {int(code) for rule in rules for code in (rule.get("onExitCodes") or {}).get("values") or ()}
     return named | {1, 137, 255}
 
 
-def failed(role: Role, code: int, *, is_disrupted: bool = False) -> Failure:
+def failed(role: LaidRole, code: int, *, is_disrupted: bool = False) -> Failure:
     """How the Job of a role fails when a pod of it ends with this code."""
     rules = (role.job.get("podFailurePolicy") or {}).get("rules") or ()
     for index, rule in enumerate(rules):
@@ -137,7 +137,7 @@ def _is_met(wanted: Body, code: int) -> bool:
     return (code in (wanted.get("values") or ())) == (wanted.get("operator") == "In")
 
 
-def taken(laid: Laid, role: Role, failure: Failure) -> tuple[str, Path]:
+def taken(laid: Laid, role: LaidRole, failure: Failure) -> tuple[str, Path]:
     """What JobSet does about a failed Job, and where that stands."""
     for index, rule in enumerate((laid.jobset.get("failurePolicy") or {}).get("rules") or ()):
         reasons, targets = rule.get("onJobFailureReasons"), rule.get("targetReplicatedJobs")

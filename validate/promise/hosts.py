@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gangplan.validate.problems import Problem
-from gangplan.validate.promise.laid import Laid, Role
+from gangplan.validate.promise.laid import Laid, LaidRole
 from gangplan.validate.promise.words import broken, weakened
 from gangplan.validate.trainer.runtimes import JOBSET
 
@@ -43,7 +43,7 @@ def names(laid: Laid) -> Found:
         yield from _lookup(laid, role)
 
 
-def _lookup(laid: Laid, role: Role) -> Found:
+def _lookup(laid: Laid, role: LaidRole) -> Found:
     """How pods of a role resolve names."""
     spec, policy = role.spec, role.spec.get("dnsPolicy", "ClusterFirst")
     searches = (spec.get("dnsConfig") or {}).get("searches") or ()

@@ -11,7 +11,7 @@ from gangplan.validate.apiserver.forms import Body, Path
 from gangplan.validate.kueue.model import NeverError
 from gangplan.validate.kueue.podsets import pod_sets
 from gangplan.validate.trainer.runtimes import JOBSET, entries_of, step_of
-from gangplan.validate.world import Run, World
+from gangplan.validate.world import BuiltRun, World
 
 LAUNCHER, WORKER = "launcher", "node"  # replicated jobs, by the names that Trainer wires (plugins/mpi)
 CONTAINER = "node"
@@ -20,7 +20,7 @@ Place = tuple[int, Path]
 
 
 @dataclass(frozen=True, slots=True)
-class Role:
+class LaidRole:
     """The pods of one replicated job as they will be made.
 
     `pods` is how many, `template` their template after the TrainJob's own patches, `container` the one that
@@ -71,10 +71,10 @@ class Role:
 class Laid:
     """A run, its two objects with their places, and its roles by name."""
 
-    run: Run
+    run: BuiltRun
     train_job: int
     runtime: int
-    roles: Mapping[str, Role]
+    roles: Mapping[str, LaidRole]
 
     @property
     def unit(self) -> Unit:
@@ -111,13 +111,13 @@ class Laid:
         """Whether the plan starts ranks by MPI."""
         return self.unit.job.uses_mpi
 
-    def planned(self) -> tuple[Role, ...]:
+    def planned(self) -> tuple[LaidRole, ...]:
         """The roles of the plan that are there."""
         names = (LAUNCHER, WORKER) if self.uses_mpi else (WORKER,)
         return tuple(self.roles[name] for name in names if name in self.roles)
 
 
-def laid_of(world: World, run: Run) -> Laid | None:
+def laid_of(world: World, run: BuiltRun) -> Laid | None:
     """The run as it is laid out; None when it has no TrainJob with a runtime of its own."""
     at = {body["kind"]: index for index, body in enumerate(run.bodies)}
     if "TrainJob" not in at or "TrainingRuntime" not in at:
@@ -139,7 +139,7 @@ def laid_of(world: World, run: Run) -> Laid | None:
         own: dict[str, Place] = {}
         if container is not None and step_of(entry) == "trainer":
             container, own = _with_trainer(container, trainer, at["TrainJob"])
-        roles[entry["name"]] = Role(
+        roles[entry["name"]] = LaidRole(
             entry["name"], number, entry, pods.count, pods.template, container, here, box, index, own
         )
     return Laid(run, at["TrainJob"], index, roles)

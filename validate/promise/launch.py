@@ -13,7 +13,7 @@ from gangplan.plan import Unit
 from gangplan.plan.flags import family_of
 from gangplan.plan.launchers import UnreadableError, Use, find
 from gangplan.validate.problems import Problem
-from gangplan.validate.promise.laid import LAUNCHER, WORKER, Laid, Place, Role
+from gangplan.validate.promise.laid import LAUNCHER, WORKER, Laid, LaidRole, Place
 from gangplan.validate.promise.words import broken
 from gangplan.validate.trainer.trainjobs import RESERVED
 
@@ -59,7 +59,7 @@ def arguments(laid: Laid) -> Found:
     yield index, broken(path, message, help, "command")
 
 
-def _where(role: Role, head: int) -> Place:
+def _where(role: LaidRole, head: int) -> Place:
     """The word that differs first, or the list where it is missing."""
     words = (role.container or {}).get("args") or ()
     index, path = role.place("args")
@@ -139,7 +139,7 @@ def environment(laid: Laid) -> Found:
         yield from _variables(laid, laid.roles.get(WORKER), unit.launch.worker_env)
 
 
-def _variables(laid: Laid, role: Role | None, planned: Sequence[EnvVar]) -> Found:
+def _variables(laid: Laid, role: LaidRole | None, planned: Sequence[EnvVar]) -> Found:
     if role is None or role.container is None:
         return
     wanted = {one.name: one for one in planned}
@@ -176,7 +176,7 @@ def _right_place(name: str) -> str:
     return "Remove it; write workers, slots and mpi in the spec."
 
 
-def _at(path: tuple[str | int, ...], role: Role, name: str) -> tuple[str | int, ...]:
+def _at(path: tuple[str | int, ...], role: LaidRole, name: str) -> tuple[str | int, ...]:
     """The entry of a variable in its list."""
     variables = (role.container or {}).get("env") or ()
     place = next((at for at, one in enumerate(variables) if one["name"] == name), None)

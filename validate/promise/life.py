@@ -7,7 +7,7 @@ from typing import Any
 
 from gangplan.validate.apiserver.forms import Body, Path
 from gangplan.validate.problems import Problem
-from gangplan.validate.promise.laid import LAUNCHER, WORKER, Laid, Role
+from gangplan.validate.promise.laid import LAUNCHER, WORKER, Laid, LaidRole
 from gangplan.validate.promise.words import broken, weakened
 
 Found = Iterator[tuple[int, Problem]]
@@ -47,7 +47,7 @@ def deadlines(laid: Laid) -> Found:
             return
 
 
-def _cut(laid: Laid, role: Role) -> Found:
+def _cut(laid: Laid, role: LaidRole) -> Found:
     """A pod's own deadline fails the run as a crash does: nobody reads from it that time was up."""
     limit, planned = role.spec.get("activeDeadlineSeconds"), laid.unit.job.timeout_s
     if limit is not None and (not planned or limit < planned):
@@ -83,7 +83,7 @@ def endings(laid: Laid) -> Found:
     yield from _injected(laid, role)
 
 
-def _injected(laid: Laid, role: Role) -> Found:
+def _injected(laid: Laid, role: LaidRole) -> Found:
     """A mesh's sidecar outlives the program where it is a plain container (trainer#2794)."""
     labels = (role.template.get("metadata") or {}).get("labels") or {}
     if labels.get("sidecar.istio.io/inject") == "true":

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from gangplan.validate.apiserver.forms import Path
 from gangplan.validate.problems import Problem
-from gangplan.validate.promise.laid import LAUNCHER, WORKER, Laid, Role
+from gangplan.validate.promise.laid import LAUNCHER, WORKER, Laid, LaidRole
 from gangplan.validate.promise.words import broken
 
 Found = Iterator[tuple[int, Problem]]
@@ -70,7 +70,7 @@ def queue(laid: Laid) -> Found:
         yield from _scheduler(laid, role)
 
 
-def _account(laid: Laid, role: Role) -> Found:
+def _account(laid: Laid, role: LaidRole) -> Found:
     planned, built = laid.unit.job.service_account, role.spec.get("serviceAccountName", "default")
     if built != planned:
         message = (
@@ -81,7 +81,7 @@ def _account(laid: Laid, role: Role) -> Found:
         yield laid.runtime, broken((*role.pod, "serviceAccountName"), message, help)
 
 
-def _scheduler(laid: Laid, role: Role) -> Found:
+def _scheduler(laid: Laid, role: LaidRole) -> Found:
     """Only the scheduler that made the pod group starts its pods together."""
     gang = laid.unit.job.platform.gang
     if not laid.unit.job.platform.has_pod_group:

@@ -9,7 +9,7 @@ from gangplan.model.folders import KERNEL, PROGRAMS, ROOT, SCRATCH, is_in
 from gangplan.model.job import Mount
 from gangplan.validate.apiserver.forms import Body, Path
 from gangplan.validate.problems import Problem
-from gangplan.validate.promise.laid import LAUNCHER, Laid, Role
+from gangplan.validate.promise.laid import LAUNCHER, Laid, LaidRole
 from gangplan.validate.promise.words import broken, weakened
 
 Found = Iterator[tuple[int, Problem]]
@@ -45,12 +45,12 @@ def place(mount: Body) -> str:
     return normpath(str(mount["mountPath"]))
 
 
-def volumes_of(role: Role) -> Mapping[str, Body]:
+def volumes_of(role: LaidRole) -> Mapping[str, Body]:
     """The volumes of a role's pods by name."""
     return {one["name"]: one for one in role.spec.get("volumes") or ()}
 
 
-def _mounted(laid: Laid, role: Role, at: Path, wanted: Mount, found: Body | None, volume: Body) -> Found:
+def _mounted(laid: Laid, role: LaidRole, at: Path, wanted: Mount, found: Body | None, volume: Body) -> Found:
     name = wanted.claim or wanted.secret
     if found is None:
         message = f"{role.title} would have nothing at {wanted.path}; the plan has '{name}' there"
@@ -107,7 +107,7 @@ def _system(laid: Laid) -> Found:
                 yield laid.runtime, broken(at, message, "Mount it elsewhere, such as below /mnt.")
 
 
-def _useless(laid: Laid, role: Role, path: str, mount: Body) -> str:
+def _useless(laid: Laid, role: LaidRole, path: str, mount: Body) -> str:
     """Why what is mounted keeps a container or its ranks from starting; empty where it does not."""
     if path in SYSTEM:
         return f"what is mounted at {path} would hide the image's own files there from {role.title}"

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from gangplan.validate.apiserver.forms import Body
 from gangplan.validate.problems import Problem
-from gangplan.validate.promise.laid import CONTAINER, LAUNCHER, Laid, Role
+from gangplan.validate.promise.laid import CONTAINER, LAUNCHER, Laid, LaidRole
 from gangplan.validate.promise.words import broken, weakened
 from gangplan.validate.trainer.runtimes import entries_of, pod_of
 
@@ -51,7 +51,7 @@ def surroundings(laid: Laid) -> Iterator[tuple[int, Problem]]:
                 yield laid.runtime, weakened((*role.box, "env", index), message, help)
 
 
-def _replaced(laid: Laid, role: Role, name: str) -> tuple[int, Problem]:
+def _replaced(laid: Laid, role: LaidRole, name: str) -> tuple[int, Problem]:
     index, path = role.place(name)
     if role.name == LAUNCHER:
         message = (

@@ -8,7 +8,7 @@ from typing import Any
 from gangplan.validate.apiserver.forms import Body, Path
 from gangplan.validate.problems import Problem
 from gangplan.validate.promise.failures import is_endless
-from gangplan.validate.promise.laid import LAUNCHER, WORKER, Laid, Role
+from gangplan.validate.promise.laid import LAUNCHER, WORKER, Laid, LaidRole
 from gangplan.validate.promise.words import broken, weakened
 from gangplan.validate.trainer.runtimes import JOBSET
 
@@ -35,7 +35,7 @@ def start(laid: Laid) -> Found:
         yield laid.runtime, broken(at, message, "Leave dependsOn: [{name: node, status: Ready}].")
 
 
-def _in_order(laid: Laid, launcher: Role) -> bool:
+def _in_order(laid: Laid, launcher: LaidRole) -> bool:
     """JobSet's own way to start one after the other, which waits for Ready too (startupPolicy)."""
     worker = laid.roles.get(WORKER)
     is_before = worker is not None and worker.index < launcher.index
@@ -96,7 +96,7 @@ def _times(number: Any) -> str:
     return {0: "never", 1: "once", 2: "twice"}.get(number, f"{number} times")
 
 
-def _alone(laid: Laid, role: Role) -> Found:
+def _alone(laid: Laid, role: LaidRole) -> Found:
     """Pods that come back by themselves: ranks cannot join a job that is running."""
     job: Path = (*role.at, "template", "spec")
     limit = role.job.get("backoffLimit", 6)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from gangplan.validate.apiserver.forms import Path
 from gangplan.validate.problems import Problem
-from gangplan.validate.promise.laid import Laid, Role
+from gangplan.validate.promise.laid import Laid, LaidRole
 from gangplan.validate.promise.words import broken
 
 Found = Iterator[tuple[int, Problem]]
@@ -25,7 +25,7 @@ def user(laid: Laid) -> Found:
         yield from _group(laid, role)
 
 
-def _user(laid: Laid, role: Role) -> Found:
+def _user(laid: Laid, role: LaidRole) -> Found:
     image = laid.unit.job.image
     pod, own = role.spec.get("securityContext") or {}, (role.container or {}).get("securityContext") or {}
     built = own.get("runAsUser", pod.get("runAsUser"))
@@ -41,7 +41,7 @@ def _user(laid: Laid, role: Role) -> Found:
     yield laid.runtime, broken(at, message, help)
 
 
-def _group(laid: Laid, role: Role) -> Found:
+def _group(laid: Laid, role: LaidRole) -> Found:
     """From Trainer 2.3 on only the pod's group may read the keys."""
     context = role.spec.get("securityContext") or {}
     if context.get("fsGroup") is None and laid.unit.job.platform.trainer.at_least(2, 3):

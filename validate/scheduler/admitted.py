@@ -14,11 +14,13 @@ from gangplan.validate.kueue import Verdict, judge
 from gangplan.validate.kueue.model import left_over
 from gangplan.validate.scheduler.fits import fit_pods
 from gangplan.validate.scheduler.model import Fit
-from gangplan.validate.scheduler.pods import Pods, pods_of
+from gangplan.validate.scheduler.pods import PodShape, pods_of
 from gangplan.validate.world import World
 
 
-def admitted_pods(world: World, bodies: Sequence[Body], verdict: Verdict | None = None) -> list[Pods] | None:
+def admitted_pods(
+    world: World, bodies: Sequence[Body], verdict: Verdict | None = None
+) -> list[PodShape] | None:
     """The pods of a run on an idle cluster, by pod set; None when Kueue never admits it.
 
     `verdict` is Kueue's, where the caller has it already.
@@ -62,7 +64,7 @@ def _without_place(fit: Fit, verdict: Verdict) -> Fit:
     )
 
 
-def _on_flavors(world: World, one: Pods, assigned: Mapping[str, str]) -> Pods:
+def _on_flavors(world: World, one: PodShape, assigned: Mapping[str, str]) -> PodShape:
     """The pods with what their flavors add. On a flavor with topology, Kueue itself chooses the nodes."""
     spec, placed = dict(one.spec), one.is_placed
     for name in sorted(set(assigned.values())):

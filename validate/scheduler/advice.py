@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from gangplan.validate.scheduler.fits import fit_pods
 from gangplan.validate.scheduler.model import Fit
-from gangplan.validate.scheduler.pods import Pods
+from gangplan.validate.scheduler.pods import PodShape
 from gangplan.validate.world import World
 
 Good = Callable[[Fit], bool]
@@ -15,13 +15,13 @@ Good = Callable[[Fit], bool]
 STEPS = {"cpu": 1000, "memory": 1 << 30}
 
 
-def fewer(world: World, pods: Sequence[Pods], name: str, good: Good) -> int:
+def fewer(world: World, pods: Sequence[PodShape], name: str, good: Good) -> int:
     """The most pods of a set with which the answer is good; 0 when there is no such number."""
     (count,) = [one.count for one in pods if one.name == name]
     return _most(count, lambda n: good(fit_pods(world, _with(pods, name, count=n))))
 
 
-def less(world: World, pods: Sequence[Pods], name: str, resource: str, good: Good) -> int:
+def less(world: World, pods: Sequence[PodShape], name: str, resource: str, good: Good) -> int:
     """The most of a resource per pod (thousandths of a core, bytes, devices) with which the answer is good.
 
     A multiple of a step that people write; 0 when no amount is small enough.
@@ -51,11 +51,11 @@ def _most(above: int, holds: Callable[[int], bool]) -> int:
     return low if low and holds(low) else 0
 
 
-def _with(pods: Sequence[Pods], name: str, count: int) -> list[Pods]:
+def _with(pods: Sequence[PodShape], name: str, count: int) -> list[PodShape]:
     return [replace(one, count=count) if one.name == name else one for one in pods]
 
 
-def _asking(pods: Sequence[Pods], name: str, resource: str, amount: int) -> list[Pods]:
+def _asking(pods: Sequence[PodShape], name: str, resource: str, amount: int) -> list[PodShape]:
     return [
         replace(one, requests={**one.requests, resource: amount}) if one.name == name else one for one in pods
     ]

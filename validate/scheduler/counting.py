@@ -18,12 +18,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gangplan.validate.scheduler.model import HOST, Answer, Question
+from gangplan.validate.scheduler.model import HOST, Packing, Question
 from gangplan.validate.scheduler.node import capacity, empty
 
 
 @dataclass(frozen=True, slots=True)
-class Domain:
+class EqualDomains:
     """So many equal domains, each with so many pods' room in pools."""
 
     times: int
@@ -35,7 +35,7 @@ class Domain:
         return sum(pods for _, pods in self.parts)
 
 
-def alone(question: Question, kind: int) -> Answer | None:
+def alone(question: Question, kind: int) -> Packing | None:
     """The answer for one kind that shares no node and no constraint with others; None: not by counting."""
     one = question.kinds[kind]
     keys = {*one.near, *(each.key for each in one.spreads)}
@@ -54,7 +54,7 @@ def alone(question: Question, kind: int) -> Answer | None:
         # Nodes without the label are in no domain: anti-affinity does not hold there.
         free = [at for at in every if apart[0] != HOST and question.pools[at].places[apart[0]] is None]
         domains = _domains(question, apart[0], room, [at for at in every if at not in free])
-        loose = [Domain(1, ((at, question.pools[at].count * room[at]),)) for at in free]
+        loose = [EqualDomains(1, ((at, question.pools[at].count * room[at]),)) for at in free]
         return _filled(question, kind, domains, 1, loose)
     if spreads:
         (each,) = spreads
@@ -68,7 +68,7 @@ def alone(question: Question, kind: int) -> Answer | None:
             least = 0
         return _filled(question, kind, domains, least + each.skew, ())
     return _filled(
-        question, kind, [], 0, [Domain(1, ((at, question.pools[at].count * room[at]),)) for at in every]
+        question, kind, [], 0, [EqualDomains(1, ((at, question.pools[at].count * room[at]),)) for at in every]
     )
 
 
@@ -76,9 +76,9 @@ def _has(question: Question, pool: int, keys: set[int]) -> bool:
     return all(key == HOST or question.pools[pool].places[key] is not None for key in keys)
 
 
-def _domains(question: Question, key: int, room: Sequence[int], pools: Sequence[int]) -> list[Domain]:
+def _domains(question: Question, key: int, room: Sequence[int], pools: Sequence[int]) -> list[EqualDomains]:
     """The domains of a key over some pools, equal ones together."""
-    found: list[Domain] = []
+    found: list[EqualDomains] = []
     named: dict[str, list[tuple[int, int]]] = {}
     for at in pools:
         count = question.pools[at].count
@@ -90,24 +90,24 @@ def _domains(question: Question, key: int, room: Sequence[int], pools: Sequence[
         size = where or 1
         for times, nodes in ((count // size, size), (1 if count % size else 0, count % size)):
             if times:
-                found.append(Domain(times, ((at, nodes * room[at]),)))
-    return [*found, *(Domain(1, tuple(parts)) for parts in named.values())]
+                found.append(EqualDomains(times, ((at, nodes * room[at]),)))
+    return [*found, *(EqualDomains(1, tuple(parts)) for parts in named.values())]
 
 
-def _together(question: Question, kind: int, domains: list[Domain]) -> Answer:
+def _together(question: Question, kind: int, domains: list[EqualDomains]) -> Packing:
     """All in the domain of the first pod."""
     one = question.kinds[kind]
     usable = [domain for domain in domains if domain.room] if kind in one.friends else []
     if not usable:
-        return Answer(_placed(question, {}, kind), True, 0)
+        return Packing(_placed(question, {}, kind), True, 0)
     best = max(usable, key=lambda domain: domain.room)
     worst = min(usable, key=lambda domain: domain.room)
-    return Answer(_placed(question, _share(best, one.count), kind), True, min(one.count, worst.room))
+    return Packing(_placed(question, _share(best, one.count), kind), True, min(one.count, worst.room))
 
 
 def _filled(
-    question: Question, kind: int, domains: Sequence[Domain], limit: int, loose: Sequence[Domain]
-) -> Answer:
+    question: Question, kind: int, domains: Sequence[EqualDomains], limit: int, loose: Sequence[EqualDomains]
+) -> Packing:
     """Pods in domains up to a limit in each, evenly, and in nodes without limit."""
     one = question.kinds[kind]
     whole = sum(domain.times * min(domain.room, limit) for domain in domains)
@@ -126,10 +126,10 @@ def _filled(
         for times, pods in ((domain.times - more, filled), (more, filled + 1)):
             for pool, share in _share(domain, pods).items():
                 total[pool] = total.get(pool, 0) + times * share
-    return Answer(_placed(question, total, kind), True, bound)
+    return Packing(_placed(question, total, kind), True, bound)
 
 
-def _level(domains: Sequence[Domain], limit: int, pods: int) -> tuple[int, int]:
+def _level(domains: Sequence[EqualDomains], limit: int, pods: int) -> tuple[int, int]:
     """How high domains are filled evenly by so many pods, and the pods above that."""
     low, high = 0, limit
     while low < high:
@@ -141,7 +141,7 @@ def _level(domains: Sequence[Domain], limit: int, pods: int) -> tuple[int, int]:
     return low, pods - sum(domain.times * min(domain.room, low) for domain in domains)
 
 
-def _share(domain: Domain, pods: int) -> dict[int, int]:
+def _share(domain: EqualDomains, pods: int) -> dict[int, int]:
     """Pods in one domain, pool after pool."""
     out: dict[int, int] = {}
     for pool, room in domain.parts:
@@ -156,7 +156,7 @@ def _placed(question: Question, by_pool: dict[int, int], kind: int) -> tuple[tup
     return tuple(mine if at == kind else nothing for at in range(len(question.kinds)))
 
 
-def beside(question: Question, many: int, single: int) -> Answer | None:
+def beside(question: Question, many: int, single: int) -> Packing | None:
     """The answer for one pod and another kind on the same nodes; None: not by counting."""
     kinds = question.kinds
     for kind in (many, single):
@@ -167,7 +167,7 @@ def beside(question: Question, many: int, single: int) -> Answer | None:
     wanted, total = kinds[many].count, sum(n * c for n, c in zip(full, counts, strict=True))
     places = [at for at, room in enumerate(with_single) if room >= 0 and counts[at]]
     if not places:
-        return Answer(
+        return Packing(
             _table(question, many, single, full, wanted, None, with_single), True, min(wanted, total)
         )
     best = min(places, key=lambda at: full[at] - with_single[at])
@@ -176,7 +176,7 @@ def beside(question: Question, many: int, single: int) -> Answer | None:
     # Where one of them is left over either way, it is the one that comes later.
     is_later = question.kinds[single].stage > question.kinds[many].stage and first < 1 + wanted
     chosen = None if is_later and first == min(wanted, total) else best if at_most == first else None
-    return Answer(
+    return Packing(
         _table(question, many, single, full, wanted, chosen, with_single),
         True,
         _least(question, many, single, full, with_single, places),

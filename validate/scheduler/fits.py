@@ -8,7 +8,7 @@ from typing import TypeVar
 from gangplan.validate.apiserver.forms import Body
 from gangplan.validate.scheduler.model import Fit
 from gangplan.validate.scheduler.node import capacity
-from gangplan.validate.scheduler.pods import Pods, pods_of
+from gangplan.validate.scheduler.pods import PodShape, pods_of
 from gangplan.validate.scheduler.reduce import Reducer, unjudged
 from gangplan.validate.scheduler.solve import solve
 from gangplan.validate.scheduler.words import reason
@@ -26,7 +26,7 @@ def fits(world: World, bodies: Sequence[Body]) -> Fit:
     return fit_pods(world, pods_of(world, bodies))
 
 
-def fit_pods(world: World, pods: Sequence[Pods]) -> Fit:
+def fit_pods(world: World, pods: Sequence[PodShape]) -> Fit:
     """The same for pods by shape; those of a later phase come when the earlier ones have ended."""
     phases = [
         _phase(world, [one for one in pods if one.phase == phase])
@@ -49,7 +49,7 @@ def _joined(parts: Sequence[Mapping[str, Value]]) -> dict[str, Value]:
     return {name: value for part in parts for name, value in part.items()}
 
 
-def _phase(world: World, pods: Sequence[Pods]) -> Fit:
+def _phase(world: World, pods: Sequence[PodShape]) -> Fit:
     """The pods that run at the same time."""
     total, wanted = sum(one.count for one in pods), {one.name: one.count for one in pods}
     unknown = [told for one in pods for told in unjudged(one, world.nodes)]

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from gangplan.kueue.units import shown
 from gangplan.validate.kueue import verdict_of
 from gangplan.validate.kueue.proof import is_gpu, pool_name
-from gangplan.validate.scheduler.pods import Pods
+from gangplan.validate.scheduler.pods import PodShape
 from gangplan.validate.scheduler.reduce import units_free
-from gangplan.validate.world import NodeGroup, Run, World
+from gangplan.validate.world import BuiltRun, NodeGroup, World
 
 WORDS = {"cpu": "CPU", "memory": "memory"}
 
@@ -29,7 +29,7 @@ class Forgotten:
     is_meant: bool
 
 
-def forgotten(world: World, run: Run, pods: Sequence[Pods]) -> Forgotten | None:
+def forgotten(world: World, run: BuiltRun, pods: Sequence[PodShape]) -> Forgotten | None:
     """Why workers that ask for no GPU were sent to a pool of GPUs; None where they were not, or by name."""
     job = run.unit.job
     group = next((one for one in world.nodes if one.name == job.worker_pool.name), None)
@@ -62,7 +62,7 @@ def _gpus(group: NodeGroup) -> int:
     return max((int(amount) for name, amount in group.free.items() if is_gpu(name)), default=0)
 
 
-def _of_team(world: World, run: Run) -> list[NodeGroup]:
+def _of_team(world: World, run: BuiltRun) -> list[NodeGroup]:
     """The pools that the run's queue has flavors of; all where nothing queues."""
     queue = world.find("ClusterQueue", verdict_of(world, run).queue)
     if queue is None:
@@ -72,6 +72,6 @@ def _of_team(world: World, run: Run) -> list[NodeGroup]:
     return [one for one in world.nodes if one.name in pools]
 
 
-def _short(group: NodeGroup, workers: Pods) -> list[str]:
+def _short(group: NodeGroup, workers: PodShape) -> list[str]:
     """What one node of the group has too little of for a worker."""
     return [name for name in WORDS if workers.requests.get(name, 0) > units_free(group.free, name)]

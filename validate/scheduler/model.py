@@ -17,7 +17,7 @@ Verdict = Literal["sure", "possible", "unknown", "no"]
 
 
 @dataclass(frozen=True, slots=True)
-class Pool:
+class NodeShape:
     """Nodes of one shape: how many, what each has (thousandths of a core, bytes, devices), pods at most."""
 
     count: int
@@ -66,12 +66,12 @@ class Kind:
 class Question:
     """Which of these pods find a node among these?"""
 
-    pools: tuple[Pool, ...]
+    pools: tuple[NodeShape, ...]
     kinds: tuple[Kind, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class Packing:
     """`placed` are pods by kind and pool: as many as a solver could place.
 
     `is_most`: no placement has more. `sure` are the pods that run whatever kube-scheduler chooses among nodes

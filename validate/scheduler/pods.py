@@ -29,7 +29,7 @@ Port = tuple[str, str, int]  # address, protocol, port
 
 
 @dataclass(frozen=True, slots=True)
-class Pods:
+class PodShape:
     """Pods of one shape. `stage` counts from 0: later stages come when all pods of the earlier ones run.
 
     `phase` counts from 0 too: pods of a later phase come when those of the earlier ones have ended.
@@ -53,7 +53,7 @@ class Pods:
         return not self.is_placed and self.spec.get("schedulerName", DEFAULT_SCHEDULER) == DEFAULT_SCHEDULER
 
 
-def pods_of(world: World, bodies: Sequence[Body]) -> list[Pods]:
+def pods_of(world: World, bodies: Sequence[Body]) -> list[PodShape]:
     """The pods of a run, by pod set. Raises `NeverError` where its runtime does not exist."""
     found = job_of(bodies)
     if found is None:
@@ -71,7 +71,7 @@ def pods_of(world: World, bodies: Sequence[Body]) -> list[Pods]:
     ]
 
 
-def plain_pods(name: str, count: int, pod: Body) -> Pods:
+def plain_pods(name: str, count: int, pod: Body) -> PodShape:
     """Pods of one shape that no job makes: `pod` is a Pod as it is given to an API server."""
     metadata = pod["metadata"]
     one = PodSet(name, count, {"spec": pod["spec"], "metadata": metadata})
@@ -86,12 +86,12 @@ def _pods(
     ranges: Ranges,
     classes: Mapping[str, Body],
     waits: tuple[int, int],
-) -> Pods:
+) -> PodShape:
     spec = _stored(one.spec, ranges, classes)
     requests = {key: units for key, units in requests_of(spec).items() if units and key not in UNDECLARED}
     placed = any(key in one.annotations for key in TOPOLOGY)
     ports = frozenset(_ports(spec))
-    return Pods(
+    return PodShape(
         one.name,
         one.count,
         spec,

@@ -22,9 +22,9 @@ from gangplan.validate.scheduler.advice import fewer, less
 from gangplan.validate.scheduler.fits import fit_pods
 from gangplan.validate.scheduler.forgotten import Forgotten, forgotten
 from gangplan.validate.scheduler.model import Fit
-from gangplan.validate.scheduler.pods import Pods
+from gangplan.validate.scheduler.pods import PodShape
 from gangplan.validate.scheduler.reduce import units_free, why_not
-from gangplan.validate.world import NodeGroup, Run, World
+from gangplan.validate.world import BuiltRun, NodeGroup, World
 
 OTHERWISE = "Change what the pods ask of nodes, or the labels and taints of a pool in cluster.yaml."
 UNTOLD = (
@@ -34,7 +34,7 @@ NAMES = {"node": "worker", "launcher": "launcher"}
 WORDS = {"cpu": "CPU", "memory": "memory"}
 
 
-def find_nodes(world: World, run: Run) -> Iterator[tuple[int, Problem]]:
+def find_nodes(world: World, run: BuiltRun) -> Iterator[tuple[int, Problem]]:
     """At most one problem: pods that no node takes, too few nodes, forgotten GPUs, a fit that hangs on the
     scheduler."""
     try:
@@ -44,7 +44,7 @@ def find_nodes(world: World, run: Run) -> Iterator[tuple[int, Problem]]:
     if not pods:
         return
     fit = fit_pods(world, pods)
-    case = Case(world, run, pods, fit)
+    case = UnfitRun(world, run, pods, fit)
     no_gpus = forgotten(world, run, pods)
     if no_gpus is not None and not (no_gpus.is_meant and fit.verdict != "no"):
         yield case.without_gpus(no_gpus)
@@ -57,12 +57,12 @@ def find_nodes(world: World, run: Run) -> Iterator[tuple[int, Problem]]:
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class UnfitRun:
     """A run whose pods do not all find a node for sure."""
 
     world: World
-    run: Run
-    pods: Sequence[Pods]
+    run: BuiltRun
+    pods: Sequence[PodShape]
     fit: Fit
 
     def without_gpus(self, why: Forgotten) -> tuple[int, Problem]:
@@ -108,7 +108,7 @@ class Case:
         message = f"whether the pods find nodes is not judged: {'; '.join(told)}"
         return self._problem(self.pods[0], NODES_UNJUDGED, message, UNTOLD, "nodePool")
 
-    def _problem(self, one: Pods, rule: Rule, message: str, help: str, field: str) -> tuple[int, Problem]:
+    def _problem(self, one: PodShape, rule: Rule, message: str, help: str, field: str) -> tuple[int, Problem]:
         at = next(
             at for at, body in enumerate(self.run.bodies) if body["kind"] in ("TrainJob", "JobSet", "Job")
         )
@@ -116,14 +116,14 @@ class Case:
         path: tuple[Step, ...] = ("spec", "trainer", "numNodes") if is_count else ("spec",)
         return at, Problem(path, message, help, rule, field)
 
-    def _placed(self, one: Pods) -> int:
+    def _placed(self, one: PodShape) -> int:
         return sum(self.fit.placements.get(one.name, {}).values())
 
-    def _many(self) -> Pods | None:
+    def _many(self) -> PodShape | None:
         """The pod set whose number the spec's author chooses."""
         return next((one for one in self.pods if one.name == "node" and one.count > 1), None)
 
-    def _changes(self, one: Pods, many: Pods | None, nowhere: bool) -> tuple[list[str], list[str]]:
+    def _changes(self, one: PodShape, many: PodShape | None, nowhere: bool) -> tuple[list[str], list[str]]:
         """Changes of one number each that make all pods fit, and the fields that they are about."""
         changes, fields = [], []
         number = fewer(self.world, self.pods, many.name, _fits) if many is not None and not nowhere else 0
@@ -137,19 +137,19 @@ class Case:
                 fields.append(self._field(one, resource))
         return changes, fields
 
-    def _field(self, one: Pods, resource: str) -> str:
+    def _field(self, one: PodShape, resource: str) -> str:
         if one.name != "node" and not self.run.unit.job.launcher_runs_ranks:
             return f"launcher.{resource}" if resource in WORDS else "launcher"
         return resource if resource in WORDS else "gpus"
 
-    def _shown_count(self, one: Pods, number: int) -> str:
+    def _shown_count(self, one: PodShape, number: int) -> str:
         """Workers as the spec counts them: a launcher that runs ranks is one of them."""
         if one.name != "node":
             return f"{number} pods of {one.name}"
         workers = number + int(self.run.unit.job.launcher_runs_ranks)
         return f"{workers} worker{'' if workers == 1 else 's'}"
 
-    def _subject(self, one: Pods, nowhere: bool) -> str:
+    def _subject(self, one: PodShape, nowhere: bool) -> str:
         name = _name(one)
         if nowhere:
             return f"no node takes a {name}"
@@ -157,7 +157,7 @@ class Case:
             return f"the {name} finds no node beside the others"
         return f"of {one.count} {name}s {self._placed(one)} find a node"
 
-    def _pools(self, one: Pods) -> str:
+    def _pools(self, one: PodShape) -> str:
         """The pools that accept these pods, with what they have; else kube-scheduler's words."""
         homes = [group for group in self.world.nodes if group.count and not why_not(one, group)]
         if not homes:
@@ -166,14 +166,14 @@ class Case:
         wants = " and ".join(_amount(resource, one.requests[resource]) for resource in sorted(one.requests))
         return f"{said}, a {_name(one)} wants {wants}{self._words(one)}"
 
-    def _pool(self, one: Pods, group: NodeGroup) -> str:
+    def _pool(self, one: PodShape, group: NodeGroup) -> str:
         has = " and ".join(
             _amount(resource, units_free(group.free, resource)) for resource in sorted(one.requests)
         )
         nodes = "1 node" if group.count == 1 else f"{group.count} nodes"
         return f"pool {group.name} has {nodes} with {has} for runs{' on each' if group.count > 1 else ''}"
 
-    def _words(self, one: Pods) -> str:
+    def _words(self, one: PodShape) -> str:
         """kube-scheduler's own sentence, where it names more than resources."""
         told = next((text for text in self.fit.reasons if text), "")
         return f" ({told.removesuffix('.')})" if told else ""
@@ -183,11 +183,11 @@ def _fits(fit: Fit) -> bool:
     return fit.fits
 
 
-def _single(one: Pods) -> Pods:
-    return Pods(one.name, 1, one.spec, one.namespace, one.labels, one.requests, one.ports)
+def _single(one: PodShape) -> PodShape:
+    return PodShape(one.name, 1, one.spec, one.namespace, one.labels, one.requests, one.ports)
 
 
-def _name(one: Pods) -> str:
+def _name(one: PodShape) -> str:
     return NAMES.get(one.name, f"pod of {one.name}")
 
 

@@ -16,8 +16,8 @@ from gangplan.validate.scheduler.match import (
     untolerated,
     with_label_keys,
 )
-from gangplan.validate.scheduler.model import HOST, Kind, Place, Pool, Question, Spread
-from gangplan.validate.scheduler.pods import Pods, clash
+from gangplan.validate.scheduler.model import HOST, Kind, NodeShape, Place, Question, Spread
+from gangplan.validate.scheduler.pods import PodShape, clash
 from gangplan.validate.world import HOSTNAME, NodeGroup, World
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -26,7 +26,7 @@ REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 class Reducer:
     """Reads the pods of one phase against the nodes of a world."""
 
-    def __init__(self, world: World, pods: Sequence[Pods]) -> None:
+    def __init__(self, world: World, pods: Sequence[PodShape]) -> None:
         """Number the resources and the topology keys that these pods speak of."""
         self.groups = world.nodes
         self.pods = pods
@@ -42,13 +42,13 @@ class Reducer:
         """The question. Equal pods and nodes give equal questions, whatever they are called."""
         return Question(tuple(map(self._pool, self.groups)), tuple(map(self._kind, self.pods)))
 
-    def _pool(self, group: NodeGroup) -> Pool:
+    def _pool(self, group: NodeGroup) -> NodeShape:
         room = tuple(units_free(group.free, name) for name in self.resources)
         pods = group.free.get("pods")
         most = self._most_pods if pods is None else floor(pods)
-        return Pool(group.count, room, most, tuple(place(group, key) for key in self.keys))
+        return NodeShape(group.count, room, most, tuple(place(group, key) for key in self.keys))
 
-    def _kind(self, one: Pods) -> Kind:
+    def _kind(self, one: PodShape) -> Kind:
         affinity = one.spec.get("affinity") or {}
         near = (affinity.get("podAffinity") or {}).get(REQUIRED) or ()
         apart = (affinity.get("podAntiAffinity") or {}).get(REQUIRED) or ()
@@ -69,7 +69,7 @@ class Reducer:
         key = constraint["topologyKey"]
         return HOST if is_host(key) else self.keys.index(key)
 
-    def _matched(self, one: Pods, term: Body) -> frozenset[int]:
+    def _matched(self, one: PodShape, term: Body) -> frozenset[int]:
         if not in_namespaces(term, one.namespace, self._namespaces):
             return frozenset()
         return self._selected(with_label_keys(term, one.labels))
@@ -77,7 +77,7 @@ class Reducer:
     def _selected(self, selector: Body | None) -> frozenset[int]:
         return frozenset(at for at, other in enumerate(self.pods) if pods_match(selector, other.labels))
 
-    def _spread(self, one: Pods, constraint: Body) -> Spread:
+    def _spread(self, one: PodShape, constraint: Body) -> Spread:
         selector = with_label_keys(constraint, one.labels)
         # An empty selector counts no pod at all (podtopologyspread/common.go countPodsMatchSelector).
         is_empty = (
@@ -95,7 +95,7 @@ class Reducer:
         )
 
 
-def _counts(one: Pods, constraint: Body, group: NodeGroup) -> bool:
+def _counts(one: PodShape, constraint: Body, group: NodeGroup) -> bool:
     """Whether a spread constraint looks at the nodes of a group: by default as node affinity says."""
     if constraint.get("nodeAffinityPolicy") != "Ignore" and not node_matches(one.spec, group.labels):
         return False
@@ -103,7 +103,7 @@ def _counts(one: Pods, constraint: Body, group: NodeGroup) -> bool:
     return constraint.get("nodeTaintsPolicy") != "Honor" or untolerated(group.taints, tolerations) is None
 
 
-def why_not(one: Pods, group: NodeGroup) -> str:
+def why_not(one: PodShape, group: NodeGroup) -> str:
     """Why no node of a group accepts these pods, in kube-scheduler's words; "" when labels and taints do.
 
     Words of Kubernetes v1.34.4 (tainttoleration, nodeaffinity); v1.33 names the taint, and so do we.
@@ -116,7 +116,7 @@ def why_not(one: Pods, group: NodeGroup) -> str:
     return ""
 
 
-def unjudged(one: Pods, groups: Sequence[NodeGroup]) -> list[str]:
+def unjudged(one: PodShape, groups: Sequence[NodeGroup]) -> list[str]:
     """What these pods ask that a cluster file does not tell: nodes by name, domains of unknown size."""
     levels = {label for group in groups for label, _ in group.domains} | {HOSTNAME, "metadata.name"}
     asked = [key for key in _selected_keys(one.spec) if any(_varies(group, key, levels) for group in groups)]

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import permutations
 
 from gangplan.validate.scheduler.counting import alone
-from gangplan.validate.scheduler.model import Answer, Question
+from gangplan.validate.scheduler.model import Packing, Question
 from gangplan.validate.scheduler.node import Content, capacity
 from gangplan.validate.scheduler.state import Board, Path, State, nests
 
@@ -22,10 +22,10 @@ Move = tuple[int, Path, Content]
 Taste = Callable[[Move], tuple[int, int]]
 
 
-def search(question: Question, budget: int = BUDGET) -> Answer:
+def search(question: Question, budget: int = BUDGET) -> Packing:
     """The best placement found; `budget` bounds the states looked at."""
     if not nests(question):
-        return Answer(_nowhere(question), False, None)
+        return Packing(_nowhere(question), False, None)
     board = Board(question)
     wanted = tuple(kind.count for kind in question.kinds)
     ceiling = _ceiling(question)
@@ -38,9 +38,9 @@ def search(question: Question, budget: int = BUDGET) -> Answer:
             break
     found = _exhaust(board, wanted, budget)
     if found is None:
-        return Answer(_table(board, best), reached == ceiling, None)
+        return Packing(_table(board, best), reached == ceiling, None)
     most, least = found
-    return Answer(_table(board, most), True, least)
+    return Packing(_table(board, most), True, least)
 
 
 def _nowhere(question: Question) -> tuple[tuple[int, ...], ...]:

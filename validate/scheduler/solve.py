@@ -5,13 +5,13 @@ from __future__ import annotations
 from functools import lru_cache
 
 from gangplan.validate.scheduler.counting import alone, beside
-from gangplan.validate.scheduler.model import Answer, Kind, Question, Spread
+from gangplan.validate.scheduler.model import Kind, Packing, Question, Spread
 from gangplan.validate.scheduler.node import is_roomy
 from gangplan.validate.scheduler.search import search
 
 
 @lru_cache(maxsize=4096)
-def solve(question: Question) -> Answer:
+def solve(question: Question) -> Packing:
     """The answer; equal questions are answered once."""
     placed: list[tuple[int, ...]] = [()] * len(question.kinds)
     is_most, sure = True, 0
@@ -23,12 +23,12 @@ def solve(question: Question) -> Answer:
         is_most = is_most and answer.is_most
         is_known = is_known and answer.sure is not None
         sure += answer.sure or 0
-    return Answer(tuple(placed), is_most, sure if is_known else None)
+    return Packing(tuple(placed), is_most, sure if is_known else None)
 
 
-def _part(question: Question) -> Answer:
+def _part(question: Question) -> Packing:
     """One part, by the first method that covers it."""
-    answer: Answer | None = None
+    answer: Packing | None = None
     kinds = question.kinds
     if len(kinds) == 1:
         answer = alone(question, 0)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from gangplan.validate.scheduler.model import HOST, Answer, Question
+from gangplan.validate.scheduler.model import HOST, Packing, Question
 from gangplan.validate.scheduler.node import Content, capacity, short_of
 from gangplan.validate.scheduler.reduce import Reducer, why_not
 from gangplan.validate.world import World
@@ -22,7 +22,7 @@ PORTS = "node(s) didn't have free ports for the requested pod ports"
 MANY = "Too many pods"
 
 
-def reason(world: World, reducer: Reducer, question: Question, answer: Answer, kind: int) -> str:
+def reason(world: World, reducer: Reducer, question: Question, answer: Packing, kind: int) -> str:
     """The sentence for the pods of a kind that are left."""
     counts: Counter[str] = Counter()
     for at, group in enumerate(world.nodes):
@@ -38,7 +38,7 @@ def reason(world: World, reducer: Reducer, question: Question, answer: Answer, k
 
 
 def _full(
-    reducer: Reducer, question: Question, answer: Answer, kind: int, pool: int
+    reducer: Reducer, question: Question, answer: Packing, kind: int, pool: int
 ) -> list[tuple[int, str]]:
     """Why the nodes of a pool that accepts the pods take no more of them, each reason with its nodes."""
     one, node = question.kinds[kind], question.pools[pool]
@@ -58,7 +58,7 @@ def _full(
     return [*((node.count - rest, each) for each in found), (rest, constraint)]
 
 
-def _filled(question: Question, answer: Answer, kind: int, pool: int) -> Content:
+def _filled(question: Question, answer: Packing, kind: int, pool: int) -> Content:
     """A node of the pool as these pods find it: with its share of the others, and full of their own kind."""
     content = [
         -(-row[pool] // max(1, question.pools[pool].count)) if at != kind else 0

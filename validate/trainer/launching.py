@@ -12,14 +12,14 @@ from gangplan.rules.lifecycle import MPI_HOSTS_UNKNOWN
 from gangplan.validate.apiserver.forms import Body, Path
 from gangplan.validate.problems import Problem
 from gangplan.validate.trainer.runtimes import JOBSET, entries_of, pod_of
-from gangplan.validate.world import Run, World
+from gangplan.validate.world import BuiltRun, World
 
 HOSTFILE = "PRTE_MCA_prte_default_hostfile"
 WHOLE_NAMES = "PRTE_MCA_prte_keep_fqdn_hostnames"
 OPTIONS = ("--hostfile", "-hostfile", "--machinefile", "-machinefile", "--host", "-host", "-H")
 
 
-def hosts(world: World, run: Run) -> Iterator[tuple[int, Problem]]:
+def hosts(world: World, run: BuiltRun) -> Iterator[tuple[int, Problem]]:
     """The launcher of an Open MPI 5 image is told where the hostfile is, in the built runtime."""
     mpi = run.unit.job.image.mpi
     if mpi is None or mpi.family != "OpenMPI" or mpi.major < 5:

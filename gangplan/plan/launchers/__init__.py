@@ -4,22 +4,22 @@
 follows from it (wrap, keep, refuse) is decided in gangplan.plan.command.
 """
 
-from gangplan.plan.launchers.find import SHELLS, Found, Script, UnreadableError, find, script_at
+from gangplan.plan.launchers.find import SHELLS, FoundLauncher, Script, UnreadableError, find, script_at
 from gangplan.plan.launchers.foreign import OPAQUE
 from gangplan.plan.launchers.prefixes import peel
 from gangplan.plan.launchers.programs import FAMILIES, Mpi, base, is_python, start_at
-from gangplan.plan.launchers.reading import Reading, Use, read
-from gangplan.plan.launchers.table import Launcher, Option
+from gangplan.plan.launchers.reading import LauncherReading, Use, read
+from gangplan.plan.launchers.table import LauncherProgram, Option
 
 __all__ = [
     "FAMILIES",
     "OPAQUE",
     "SHELLS",
-    "Found",
-    "Launcher",
+    "FoundLauncher",
+    "LauncherProgram",
+    "LauncherReading",
     "Mpi",
     "Option",
-    "Reading",
     "Script",
     "UnreadableError",
     "Use",

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from gangplan.plan.launchers.later import later, may_start
 from gangplan.plan.launchers.prefixes import ASSIGNMENT, ELSEWHERE, Peeled, peel
 from gangplan.plan.launchers.programs import Mpi, Start, base, start_at
-from gangplan.plan.launchers.reading import Reading, read
+from gangplan.plan.launchers.reading import LauncherReading, read
 from gangplan.plan.launchers.shell import Command, UnreadableError, Word, commands
 
 SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ksh", "ash"})
@@ -40,7 +40,7 @@ class Script:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundLauncher:
     """One launcher: how it begins, what it is told, what goes before it, and the script that it stands in.
 
     `through` are the programs that it is started by, the outermost first; `guessed` is the one of them that
@@ -48,20 +48,20 @@ class Found:
     """
 
     start: Start
-    reading: Reading
+    reading: LauncherReading
     peeled: Peeled
     script: Script | None = None
     through: tuple[str, ...] = ()
     guessed: str = ""
 
 
-def find(words: Sequence[str], family: Mpi | None, depth: int = 0) -> list[Found]:
+def find(words: Sequence[str], family: Mpi | None, depth: int = 0) -> list[FoundLauncher]:
     """The launchers that a command starts. Raises UnreadableError for a script that no shell would read."""
     peeled = peel(words)
     through = tuple(base(words[one]) for one in peeled.via)
     start = start_at(words, peeled.at, family)
     if start is not None:
-        return [Found(start, read(start.launcher, words, start.at), peeled, through=through)]
+        return [FoundLauncher(start, read(start.launcher, words, start.at), peeled, through=through)]
     at = script_at(words, peeled.at)
     if depth > _DEPTH:
         return []
@@ -71,13 +71,13 @@ def find(words: Sequence[str], family: Mpi | None, depth: int = 0) -> list[Found
     name = base(words[peeled.at]) if peeled.at < len(words) else ""
     if start is not None:
         reading = read(start.launcher, words, start.at)
-        return [Found(start, reading, peeled, None, (*through, name), name)]
+        return [FoundLauncher(start, reading, peeled, None, (*through, name), name)]
     at = _text_at(words, peeled.at)
     inner = _in_script(words[at], at, family, depth) if at >= 0 else ()
     return [replace(_behind(one, (*through, name)), guessed=name) for one in inner]
 
 
-def _behind(found: Found, through: tuple[str, ...]) -> Found:
+def _behind(found: FoundLauncher, through: tuple[str, ...]) -> FoundLauncher:
     return replace(found, through=(*through, *found.through))
 
 
@@ -115,7 +115,7 @@ def script_at(words: Sequence[str], at: int) -> int:
     return index if has_script and index < len(words) else -1
 
 
-def _in_script(text: str, at: int, family: Mpi | None, depth: int) -> Iterator[Found]:
+def _in_script(text: str, at: int, family: Mpi | None, depth: int) -> Iterator[FoundLauncher]:
     sets: dict[str, str | None] = {}
     found = commands(text)
     waits = [number for number, one in enumerate(found) if one.texts[:1] == ("wait",)]
@@ -139,7 +139,7 @@ def _launched(
     after: str,
     family: Mpi | None,
     depth: int,
-) -> Iterator[Found]:
+) -> Iterator[FoundLauncher]:
     """What one command of a script starts."""
     texts, offset = _resolved(command, sets), 0
     while offset < len(texts) and texts[offset] in _SHELL_PREFIXES:
@@ -149,13 +149,13 @@ def _launched(
     if start is not None:
         script = Script(at, text, command.words, sets, after)
         through = tuple(base(texts[one]) for one in peeled.via)
-        yield Found(start, read(start.launcher, texts, start.at), peeled, script, through)
+        yield FoundLauncher(start, read(start.launcher, texts, start.at), peeled, script, through)
         return
     behind = later(texts, peeled.at, family)
     if behind is not None:
         script, name = Script(at, text, command.words, sets, after), base(texts[peeled.at])
         through = (*(base(texts[one]) for one in peeled.via), name)
-        yield Found(behind, read(behind.launcher, texts, behind.at), peeled, script, through, name)
+        yield FoundLauncher(behind, read(behind.launcher, texts, behind.at), peeled, script, through, name)
         return
     if depth >= _DEPTH:
         return
@@ -191,4 +191,4 @@ def _remember(words: Sequence[Word], sets: dict[str, str | None]) -> None:
             sets.setdefault(word.text, None)
 
 
-__all__ = ["SHELLS", "Found", "Script", "UnreadableError", "find", "script_at"]
+__all__ = ["SHELLS", "FoundLauncher", "Script", "UnreadableError", "find", "script_at"]

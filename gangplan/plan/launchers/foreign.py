@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gangplan.plan.launchers.table import Launcher, Option, options
+from gangplan.plan.launchers.table import LauncherProgram, Option, options
 
 # Options that take a word, as the manuals list them: Slurm 25.05, and the common ones of jsrun (IBM Job Step
 # Manager 10.3), aprun (Cray ALPS 6), lrun (LLNL) and flux (flux-core 0.75). They only serve to find the
@@ -62,8 +62,8 @@ _OTHER_TRAINING = (
 )
 
 
-def _foreign(name: str, table: dict[str, Option]) -> Launcher:
-    return Launcher(name, "foreign", "argparse", "", table, joined=frozenset("nNcgpra"))
+def _foreign(name: str, table: dict[str, Option]) -> LauncherProgram:
+    return LauncherProgram(name, "foreign", "argparse", "", table, joined=frozenset("nNcgpra"))
 
 
 FOREIGN = {

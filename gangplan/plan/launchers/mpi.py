@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from gangplan.plan.launchers.table import Launcher, Row, options
+from gangplan.plan.launchers.table import LauncherProgram, Row, options
 
 # `mpirun --help all` of Open MPI 4.1.8 (orte/orted/orted_submit.c). One dash and two are the same to it, but
 # for what `short` holds; no option takes its value behind an equals sign.
-OPEN_MPI_4 = Launcher(
+OPEN_MPI_4 = LauncherProgram(
     "mpirun",
     "mpi",
     "openmpi",
@@ -49,7 +49,7 @@ OPEN_MPI_4 = Launcher(
 
 # schizo_ompi.c of PRRTE 3.0.9, the table of Open MPI 5's mpirun. Long names also take one dash and their value
 # behind an equals sign; names of `double_only` lost the single dash between 5.0.8 and 5.0.11.
-OPEN_MPI_5 = Launcher(
+OPEN_MPI_5 = LauncherProgram(
     "mpirun",
     "mpi",
     "prrte",
@@ -142,7 +142,7 @@ _SYNONYMS = (
 )
 
 # The match table of MPICH 5.0.2 (src/pm/hydra/mpiexec/options.c). Any number of dashes; `-n=4` works.
-MPICH = Launcher(
+MPICH = LauncherProgram(
     "mpiexec",
     "mpi",
     "hydra",
@@ -168,7 +168,7 @@ MPICH = Launcher(
 )
 
 # `mpiexec.hydra -help` of Intel MPI 2021.18.1, and names that it accepts without listing them.
-INTEL = Launcher(
+INTEL = LauncherProgram(
     "mpiexec.hydra",
     "mpi",
     "hydra",

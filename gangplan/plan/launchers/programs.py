@@ -9,12 +9,12 @@ from typing import Literal
 
 from gangplan.plan.launchers.foreign import FOREIGN, SUBCOMMANDS
 from gangplan.plan.launchers.mpi import INTEL, MPICH, OPEN_MPI_4, OPEN_MPI_5
-from gangplan.plan.launchers.table import Launcher
+from gangplan.plan.launchers.table import LauncherProgram
 from gangplan.plan.launchers.training import ACCELERATE, DEEPSPEED, HOROVODRUN, TORCH_LAUNCH, TORCHRUN
 
 Mpi = Literal["OpenMPI4", "OpenMPI5", "MPICH", "IntelMPI"]
 
-FAMILIES: dict[Mpi, Launcher] = {
+FAMILIES: dict[Mpi, LauncherProgram] = {
     "OpenMPI4": OPEN_MPI_4,
     "OpenMPI5": OPEN_MPI_5,
     "MPICH": MPICH,
@@ -77,7 +77,7 @@ class Start:
     `families` are those whose image has such a program; empty for what is no MPI launcher.
     """
 
-    launcher: Launcher
+    launcher: LauncherProgram
     begin: int
     at: int
     name: str

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from gangplan.plan.launchers.table import Launcher, Option, Role
+from gangplan.plan.launchers.table import LauncherProgram, Option, Role
 
 # What argparse takes for the name of an option that follows another one is never its value.
 _UNKNOWN = Option("", 0)
@@ -40,14 +40,14 @@ class Use:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class LauncherReading:
     """A launcher's words: what it is told, and where each program that it starts begins and ends.
 
     Indexes count words of the command that was read; the launcher itself is at `at`. `parts` is how many
     programs the colons make room for.
     """
 
-    launcher: Launcher
+    launcher: LauncherProgram
     words: tuple[str, ...]
     at: int
     uses: tuple[Use, ...]
@@ -69,7 +69,7 @@ class Reading:
         return self.words[slice(*self.programs[0])] if self.programs else ()
 
 
-def read(launcher: Launcher, words: Sequence[str], at: int) -> Reading:
+def read(launcher: LauncherProgram, words: Sequence[str], at: int) -> LauncherReading:
     """Read `words` from the launcher at index `at`. Never raises, whatever the words are."""
     has_parts = launcher.kind == "mpi"
     uses: list[Use] = []
@@ -81,7 +81,7 @@ def read(launcher: Launcher, words: Sequence[str], at: int) -> Reading:
         if index < end:
             programs.append((index, end))
         if end >= len(words):
-            return Reading(launcher, tuple(words), at, tuple(uses), tuple(programs), part + 1)
+            return LauncherReading(launcher, tuple(words), at, tuple(uses), tuple(programs), part + 1)
         index, part = end + 1, part + 1
 
 
@@ -90,7 +90,7 @@ def _part_end(words: Sequence[str], index: int) -> int:
     return next((place for place in range(index, len(words)) if words[place] == ":"), len(words))
 
 
-def _options(launcher: Launcher, words: Sequence[str], index: int, part: int, uses: list[Use]) -> int:
+def _options(launcher: LauncherProgram, words: Sequence[str], index: int, part: int, uses: list[Use]) -> int:
     """Take options from `index` on; the index of the first word that is none."""
     while index < len(words):
         word = words[index]
@@ -106,7 +106,7 @@ def _options(launcher: Launcher, words: Sequence[str], index: int, part: int, us
     return index
 
 
-def _use(launcher: Launcher, words: Sequence[str], index: int, part: int) -> Use:
+def _use(launcher: LauncherProgram, words: Sequence[str], index: int, part: int) -> Use:
     word = words[index]
     if launcher.style == "argparse":
         spelled, value, option = _argparse(launcher, word)
@@ -130,7 +130,7 @@ def _split(word: str) -> tuple[str, str | None]:
     return spelled, value if equals else None
 
 
-def _open_mpi(launcher: Launcher, word: str) -> tuple[str, str | None, Option | None]:
+def _open_mpi(launcher: LauncherProgram, word: str) -> tuple[str, str | None, Option | None]:
     """Open MPI 4 knows no equals sign. Open MPI 5 takes two dashes for one where the name is long."""
     spelled, value = _split(word)
     if launcher.style == "openmpi":
@@ -144,12 +144,12 @@ def _open_mpi(launcher: Launcher, word: str) -> tuple[str, str | None, Option | 
     return spelled, value, launcher.option(name)
 
 
-def _hydra(launcher: Launcher, word: str) -> tuple[str, str | None, Option | None]:
+def _hydra(launcher: LauncherProgram, word: str) -> tuple[str, str | None, Option | None]:
     spelled, value = _split(word)
     return spelled, value, launcher.option(spelled.lstrip("-"))
 
 
-def _argparse(launcher: Launcher, word: str) -> tuple[str, str | None, Option | None]:
+def _argparse(launcher: LauncherProgram, word: str) -> tuple[str, str | None, Option | None]:
     """Long names with two dashes, short ones with one; horovodrun's -np and -hostfile are long with one."""
     spelled, value = _split(word)
     name = spelled.lstrip("-")

@@ -54,7 +54,7 @@ class Option:
 
 
 @dataclass(frozen=True, slots=True)
-class Launcher:
+class LauncherProgram:
     """A program that starts ranks, with its options by name without dashes.
 
     `source` names the program and version that the table was read from, `label` what people call it.

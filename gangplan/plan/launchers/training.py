@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from gangplan.plan.launchers.table import Launcher, Option, Row, options
+from gangplan.plan.launchers.table import LauncherProgram, Option, Row, options
 
 # horovod/runner/launch.py of Horovod 0.28.1.
-HOROVODRUN = Launcher(
+HOROVODRUN = LauncherProgram(
     "horovodrun",
     "horovod",
     "argparse",
@@ -38,7 +38,7 @@ HOROVODRUN = Launcher(
 )
 
 # deepspeed/launcher/runner.py of DeepSpeed 0.19.8.
-DEEPSPEED = Launcher(
+DEEPSPEED = LauncherProgram(
     "deepspeed",
     "deepspeed",
     "argparse",
@@ -86,7 +86,7 @@ _TORCH: tuple[Row, ...] = (
 
 # torch/distributed/run.py and launch.py of PyTorch 2.x. Every option but the last two is also read from the
 # environment as PET_<NAME>, which is how Trainer hands over hosts and counts (torch.go, v2.3.0).
-TORCHRUN = Launcher(
+TORCHRUN = LauncherProgram(
     "torchrun",
     "torch",
     "argparse",
@@ -95,7 +95,7 @@ TORCHRUN = Launcher(
     joined=frozenset("rt"),
     label="torchrun",
 )
-TORCH_LAUNCH = Launcher(
+TORCH_LAUNCH = LauncherProgram(
     "torch.distributed.launch",
     "torch",
     "argparse",
@@ -106,7 +106,7 @@ TORCH_LAUNCH = Launcher(
 )
 
 # accelerate/commands/launch.py of Accelerate 1.15.0.
-ACCELERATE = Launcher(
+ACCELERATE = LauncherProgram(
     "accelerate launch",
     "accelerate",
     "argparse",

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from gangplan.validate.apiserver.schema import SchemaVersions
-from gangplan.validate.world import NodeGroup, Taint, World
+from gangplan.validate.world import NodeGroup, PodTaint, World
 
 Object = dict[str, Any]
 
@@ -131,7 +131,7 @@ def world_of(plain: Object) -> World:
             group["name"],
             group["count"],
             group["labels"],
-            tuple(Taint(**taint) for taint in group["taints"]),
+            tuple(PodTaint(**taint) for taint in group["taints"]),
             {name: Fraction(value) for name, value in group["free"].items()},
             tuple((level, nodes) for level, nodes in group["domains"]),
         )

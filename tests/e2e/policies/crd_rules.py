@@ -11,7 +11,7 @@ from typing import Any
 
 from gangplan.validate.apiserver.crdrules.imported import schema_rules
 from gangplan.validate.apiserver.crdrules.registry import stored
-from gangplan.validate.apiserver.crdrules.rules import Compiled, breaches
+from gangplan.validate.apiserver.crdrules.rules import CompiledRule, breaches
 from gangplan.validate.apiserver.defaulting.apply import with_defaults
 from gangplan.validate.apiserver.schema import SchemaVersions
 from tests.lab.client import ApiError, Client
@@ -40,7 +40,7 @@ class Kind:
     """A kind with its schema, its rules, and an object to start from."""
 
     schema: Any
-    rules: list[Compiled]
+    rules: list[CompiledRule]
     body: Object
 
 
@@ -138,7 +138,7 @@ def _one(
         result.wrong.append(f"{body['kind']}{' changed' if before else ''}: {said}")
 
 
-def _said(error: ApiError, rules: list[Compiled]) -> Said | None:
+def _said(error: ApiError, rules: list[CompiledRule]) -> Said | None:
     """The rules that the server names with their fields; None when something else was wrong."""
     if MUTATING.search(error.message):
         return None  # it comes before the rules

@@ -8,7 +8,7 @@ from typing import Any
 from gangplan.rules.policy import CRD_RULE
 from gangplan.validate.apiserver.crdrules.facts import rules_of
 from gangplan.validate.apiserver.crdrules.registry import Imported
-from gangplan.validate.apiserver.crdrules.rules import Breach, Compiled, breaches
+from gangplan.validate.apiserver.crdrules.rules import Breach, CompiledRule, breaches
 from gangplan.validate.apiserver.defaulting.apply import with_defaults
 from gangplan.validate.apiserver.schema import SchemaVersions, minor_key
 from gangplan.validate.problems import Problem, place
@@ -16,7 +16,7 @@ from gangplan.validate.problems import Problem, place
 Body = dict[str, Any]
 
 
-def _rules(body: Body, versions: SchemaVersions) -> Sequence[Compiled]:
+def _rules(body: Body, versions: SchemaVersions) -> Sequence[CompiledRule]:
     """The rules of an object's kind: those of the CRD that the workspace took in, else the built-in ones."""
     api_version, kind = str(body.get("apiVersion") or ""), str(body.get("kind") or "")
     if isinstance(versions.crds, Imported):

@@ -4,32 +4,32 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gangplan.validate.apiserver.crdrules.rules import Rule
+from gangplan.validate.apiserver.crdrules.rules import CrdRule
 
 TRAINER, JOBSET, KUEUE = "trainer.kubeflow.org", "jobset.x-k8s.io", "kueue.x-k8s.io"
 FIXED = "self == oldSelf"
 
 
 @dataclass(frozen=True, slots=True)
-class Fact:
+class RuleFact:
     """A rule, the kinds that have it, and the minors of their component that do (both ends count)."""
 
     kinds: tuple[tuple[str, str], ...]
-    rule: Rule
+    rule: CrdRule
     since: str = "0"
     until: str = "99"
 
 
 def facts(
     group: str, kinds: str, path: str, *rules: tuple[str, str], since: str = "0", until: str = "99"
-) -> list[Fact]:
+) -> list[RuleFact]:
     """Facts about one place: (expression, message) each."""
     names = tuple((group, kind) for kind in kinds.split())
     steps = tuple(step for step in path.split(".") if step)
-    return [Fact(names, Rule(steps, text, message), since, until) for text, message in rules]
+    return [RuleFact(names, CrdRule(steps, text, message), since, until) for text, message in rules]
 
 
-def fixed(group: str, kinds: str, *paths: str, since: str = "0", until: str = "99") -> list[Fact]:
+def fixed(group: str, kinds: str, *paths: str, since: str = "0", until: str = "99") -> list[RuleFact]:
     """Fields that keep the value that they were created with."""
     rule = (FIXED, "cannot change under one name")
     return [fact for path in paths for fact in facts(group, kinds, path, rule, since=since, until=until)]

@@ -7,17 +7,17 @@ from __future__ import annotations
 
 from functools import cache
 
-from gangplan.validate.apiserver.crdrules.fact import JOBSET, KUEUE, TRAINER, Fact
+from gangplan.validate.apiserver.crdrules.fact import JOBSET, KUEUE, TRAINER, RuleFact
 from gangplan.validate.apiserver.crdrules.kueue_facts import KUEUE_FACTS
-from gangplan.validate.apiserver.crdrules.rules import Compiled, compile_rule
+from gangplan.validate.apiserver.crdrules.rules import CompiledRule, compile_rule
 from gangplan.validate.apiserver.crdrules.trainer_facts import TRAINER_FACTS
 from gangplan.validate.apiserver.schema import SchemaVersions, minor_key
 
-FACTS: tuple[Fact, ...] = (*TRAINER_FACTS, *KUEUE_FACTS)
+FACTS: tuple[RuleFact, ...] = (*TRAINER_FACTS, *KUEUE_FACTS)
 _COMPONENT = {TRAINER: "trainer", JOBSET: "jobset", KUEUE: "kueue"}
 
 
-def rules_of(api_version: str, kind: str, versions: SchemaVersions) -> tuple[Compiled, ...]:
+def rules_of(api_version: str, kind: str, versions: SchemaVersions) -> tuple[CompiledRule, ...]:
     """The compiled rules of a kind at the versions of a cluster; none for kinds that have none."""
     group, _, version = api_version.rpartition("/")
     component = _COMPONENT.get(group)
@@ -28,7 +28,7 @@ def rules_of(api_version: str, kind: str, versions: SchemaVersions) -> tuple[Com
 
 
 @cache
-def _compiled(group: str, version: str, kind: str, minor: str, kubernetes: int) -> tuple[Compiled, ...]:
+def _compiled(group: str, version: str, kind: str, minor: str, kubernetes: int) -> tuple[CompiledRule, ...]:
     names = {(group, kind), (f"{group}/{version}", kind)}
     return tuple(
         compile_rule(fact.rule, kubernetes)

@@ -7,7 +7,7 @@ from typing import Any
 
 from gangplan.cel.errors import CompileError
 from gangplan.cel.types import DYN
-from gangplan.validate.apiserver.crdrules.rules import Compiled, Rule, compile_rule
+from gangplan.validate.apiserver.crdrules.rules import CompiledRule, CrdRule, compile_rule
 from gangplan.validate.apiserver.crdrules.structural import (
     LIST_KEYS,
     LIST_TYPE,
@@ -19,7 +19,7 @@ from gangplan.validate.apiserver.crdrules.structural import (
 Place = tuple[str | int, ...]
 
 
-def schema_rules(schema: Schema, minor: int, is_new: bool = False) -> list[Compiled]:
+def schema_rules(schema: Schema, minor: int, is_new: bool = False) -> list[CompiledRule]:
     """Every rule in a structural schema, compiled with its types. CompileError: servers refuse the CRD."""
     found = []
     for rule, node, place in _rules(schema, (), ()):
@@ -32,7 +32,7 @@ def schema_rules(schema: Schema, minor: int, is_new: bool = False) -> list[Compi
     return found
 
 
-def _rules(schema: Schema, path: tuple[str, ...], at: Place) -> Iterator[tuple[Rule, Schema, Place]]:
+def _rules(schema: Schema, path: tuple[str, ...], at: Place) -> Iterator[tuple[CrdRule, Schema, Place]]:
     """Rules with the schema that they stand in; `at` leads to that from the top."""
     for index, one in enumerate(schema.get(RULES) or ()):
         yield _rule(one, path), schema, (*at, RULES, index)
@@ -49,8 +49,8 @@ def _rules(schema: Schema, path: tuple[str, ...], at: Place) -> Iterator[tuple[R
         yield from _rules(inner, (*path, "{}"), (*at, "additionalProperties"))
 
 
-def _rule(one: Mapping[str, Any], path: tuple[str, ...]) -> Rule:
-    return Rule(
+def _rule(one: Mapping[str, Any], path: tuple[str, ...]) -> CrdRule:
+    return CrdRule(
         path,
         one["rule"],
         one.get("message") or "",

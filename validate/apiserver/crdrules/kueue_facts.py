@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from gangplan.validate.apiserver.crdrules.fact import FIXED, KUEUE, Fact, facts, fixed
+from gangplan.validate.apiserver.crdrules.fact import FIXED, KUEUE, RuleFact, facts, fixed
 
 _EFFECTS = "['NoSchedule', 'PreferNoSchedule', 'NoExecute']"
 
 
-def _queues() -> list[Fact]:
+def _queues() -> list[RuleFact]:
     limits = "self.resourceGroups.all(g, g.flavors.all(f, f.resources.all(r, !has(r.borrowingLimit))))"
     without = "a borrowingLimit needs a cohort to borrow from"
     both = "self.whenCanBorrow == 'TryNextFlavor' && self.whenCanPreempt == 'TryNextFlavor'"
@@ -48,7 +48,7 @@ def _queues() -> list[Fact]:
     ]
 
 
-def _flavors() -> list[Fact]:
+def _flavors() -> list[RuleFact]:
     topology = "!has(oldSelf.topologyName) || "
     same = "has(self.{0}) == has(oldSelf.{0}) && (!has(self.{0}) || self.{0} == oldSelf.{0})"
     fixed = tuple(
@@ -85,7 +85,7 @@ def _flavors() -> list[Fact]:
     ]
 
 
-def _tolerations() -> list[Fact]:
+def _tolerations() -> list[RuleFact]:
     return facts(
         KUEUE,
         "ResourceFlavor",
@@ -110,7 +110,7 @@ def _tolerations() -> list[Fact]:
     )
 
 
-def _topologies() -> list[Fact]:
+def _topologies() -> list[RuleFact]:
     last = (
         "!self.exists(l, l.nodeLabel == 'kubernetes.io/hostname')"
         " || self[self.size() - 1].nodeLabel == 'kubernetes.io/hostname'"
@@ -128,7 +128,7 @@ def _topologies() -> list[Fact]:
     ]
 
 
-def _multi_kueue() -> list[Fact]:
+def _multi_kueue() -> list[RuleFact]:
     one = "has(self.kubeConfig) != has(self.clusterProfileRef)"
     return [
         *facts(

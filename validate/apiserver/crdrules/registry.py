@@ -10,7 +10,7 @@ from typing import Any
 from gangplan.cel.errors import CompileError
 from gangplan.model.crds import CrdFiles, read_crd
 from gangplan.validate.apiserver.crdrules.imported import schema_rules
-from gangplan.validate.apiserver.crdrules.rules import Compiled
+from gangplan.validate.apiserver.crdrules.rules import CompiledRule
 from gangplan.validate.apiserver.crdrules.schema_gate import ImportedEngine
 
 Key = tuple[str, str]  # apiVersion, kind
@@ -25,7 +25,7 @@ class Imported:
         default_factory=dict
     )  # (group, kind) -> (plural, namespaced)
     _engines: dict[tuple[str, str, int], ImportedEngine] = field(default_factory=dict)
-    _rules: dict[tuple[str, str, int], Sequence[Compiled]] = field(default_factory=dict)
+    _rules: dict[tuple[str, str, int], Sequence[CompiledRule]] = field(default_factory=dict)
 
     def add(self, crd: dict[str, Any]) -> None:
         """Take in a CRD as `stored` leaves it."""
@@ -48,7 +48,7 @@ class Imported:
             self._engines[key] = ImportedEngine(schema, minor)
         return self._engines[key]
 
-    def rules(self, api_version: str, kind: str, minor: int) -> Sequence[Compiled] | None:
+    def rules(self, api_version: str, kind: str, minor: int) -> Sequence[CompiledRule] | None:
         """The rules of a kind; None for a kind that was not taken in. What does not compile was told then."""
         schema = self.schemas.get((api_version, kind))
         if schema is None:

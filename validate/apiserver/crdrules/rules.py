@@ -30,7 +30,7 @@ _TOO_DEAR = (
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class CrdRule:
     """One rule as it is written.
 
     `path` leads to its place: fields, `[]` or `[key,key]` for the entries of a list, `{}` for the values of a
@@ -47,10 +47,10 @@ class Rule:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Compiled:
+class CompiledRule:
     """A rule with its programs; `schema` tells how rules see values (None: as they are)."""
 
-    rule: Rule
+    rule: CrdRule
     program: Program
     message: Program | None
     uses_old: bool
@@ -64,13 +64,13 @@ class Breach:
 
     path: Path
     message: str
-    rule: Rule
+    rule: CrdRule
     reason: str = ""
 
 
 def compile_rule(
-    rule: Rule, minor: int, self_type: Type = types.DYN, schema: Schema | None = None, is_new: bool = False
-) -> Compiled:
+    rule: CrdRule, minor: int, self_type: Type = types.DYN, schema: Schema | None = None, is_new: bool = False
+) -> CompiledRule:
     """The programs of a rule for Kubernetes 1.`minor`. CompileError: the server would refuse the CRD.
 
     `is_new`: as in a CRD that is applied now, which may use only what the minor before has.
@@ -81,11 +81,11 @@ def compile_rule(
     program = environment.compile(rule.text)
     message = environment.compile(rule.message_expression) if rule.message_expression else None
     uses_old = any(isinstance(node, Ident) and node.name == "oldSelf" for node in walk(program.node))
-    return Compiled(rule, program, message, uses_old, schema, not rule.path)
+    return CompiledRule(rule, program, message, uses_old, schema, not rule.path)
 
 
 def breaches(
-    rules: Sequence[Compiled], body: Any, old: Any = None, only_transitions: bool = False
+    rules: Sequence[CompiledRule], body: Any, old: Any = None, only_transitions: bool = False
 ) -> list[Breach]:
     """The rules that an object breaks, in their order; with `old` also those about a change.
 
@@ -127,7 +127,7 @@ def _places(value: Any, old: Any, way: tuple[str, ...], path: Path) -> Iterator[
             yield from _places(value[name], was, rest, (*path, name))
 
 
-def _judged(compiled: Compiled, path: Path, value: Any, old: Any, left: int) -> tuple[Breach | None, int]:
+def _judged(compiled: CompiledRule, path: Path, value: Any, old: Any, left: int) -> tuple[Breach | None, int]:
     """What one rule says of one place, and what that cost."""
     rule = compiled.rule
     try:
@@ -147,7 +147,7 @@ def _judged(compiled: Compiled, path: Path, value: Any, old: Any, left: int) -> 
     return Breach((*path, *field_steps(rule.field)), message, rule, rule.reason), cost
 
 
-def _activation(compiled: Compiled, value: Any, old: Any) -> dict[str, Any]:
+def _activation(compiled: CompiledRule, value: Any, old: Any) -> dict[str, Any]:
     schema = compiled.schema
     if schema is not None:
         old = aligned(old, value, schema) if old is not None else None
@@ -158,7 +158,7 @@ def _activation(compiled: Compiled, value: Any, old: Any) -> dict[str, Any]:
     return {"self": value, "oldSelf": old}
 
 
-def _message(compiled: Compiled, activation: dict[str, Any]) -> str:
+def _message(compiled: CompiledRule, activation: dict[str, Any]) -> str:
     """The words of a rule: its messageExpression, its message, or the rule itself."""
     if compiled.message is not None:
         try:

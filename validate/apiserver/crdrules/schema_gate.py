@@ -21,7 +21,7 @@ from gangplan.validate.apiserver.crdrules.structural import (
 )
 from gangplan.validate.apiserver.defaulting.paths import copied
 from gangplan.validate.apiserver.defaulting.structural import fill_object
-from gangplan.validate.apiserver.schema import Engine
+from gangplan.validate.apiserver.schema import CompiledSchema
 from gangplan.validate.apiserver.schema_lists import keyed_lists
 from gangplan.validate.apiserver.schema_messages import listed
 from gangplan.validate.problems import Problem
@@ -51,7 +51,7 @@ _EITHER = [{"type": "integer"}, {"type": "string"}]
 _IDENTITY = {"apiVersion": {"type": "string"}, "kind": {"type": "string"}, "metadata": {"type": "object"}}
 
 
-class ImportedEngine(Engine):
+class ImportedEngine(CompiledSchema):
     """The gate of a kind that the workspace took in; defaults are there before it looks, as on a server."""
 
     def __init__(self, schema: dict[str, Any], minor: int) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from gangplan.validate.apiserver.crdrules.fact import JOBSET, TRAINER, Fact, facts, fixed
+from gangplan.validate.apiserver.crdrules.fact import JOBSET, TRAINER, RuleFact, facts, fixed
 
 _RUNTIMES = "TrainingRuntime ClusterTrainingRuntime"
 _TEMPLATE = "spec.runtimePatches.[manager].trainingRuntimeSpec.template.spec.replicatedJobs.[name].template"
@@ -32,7 +32,7 @@ def _at_most_one(names: Iterable[str]) -> str:
     return " + ".join(f"(has(self.{name}) ? 1 : 0)" for name in names) + " <= 1"
 
 
-def _train_job() -> list[Fact]:
+def _train_job() -> list[RuleFact]:
     spec = tuple(f"spec.{name}" for name in ("initializer", "trainer", "activeDeadlineSeconds"))
     patched = (
         "containers",
@@ -71,9 +71,9 @@ def _train_job() -> list[Fact]:
     ]
 
 
-def _jobsets() -> list[Fact]:
+def _jobsets() -> list[RuleFact]:
     """What JobSets and the templates of runtimes share."""
-    found: list[Fact] = []
+    found: list[RuleFact] = []
     message = "startupPolicy InOrder and dependsOn exclude each other"
     for group, kinds, base, since in (
         (JOBSET, "JobSet", "spec", "0.11"),
@@ -86,7 +86,7 @@ def _jobsets() -> list[Fact]:
     return found
 
 
-def _runtimes() -> list[Fact]:
+def _runtimes() -> list[RuleFact]:
     policy, only_one = "spec.mlPolicy", "only one of torch, mpi, jax, xgboost, flux"
     elastic = "!has(self.numNodes) || !has(self.torch) || !has(self.torch.elasticPolicy)"
     words = "type(self) == string ? self in ['auto', 'cpu', 'gpu'] : self > 0"

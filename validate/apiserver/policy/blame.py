@@ -9,9 +9,9 @@ from typing import Any
 from gangplan.cel.ast import Call, Comprehension, Ident, ListNode, Node, Select, children, walk
 from gangplan.cel.errors import BudgetError, EvalError, UnknownError
 from gangplan.cel.program import Program
-from gangplan.validate.apiserver.policy.evaluate import PER_CALL, Decision, Scope
+from gangplan.validate.apiserver.policy.evaluate import PER_CALL, Decision, EvaluationScope
 from gangplan.validate.apiserver.policy.model import Path
-from gangplan.validate.apiserver.policy.places import PARAMS, Finder, Place, Places
+from gangplan.validate.apiserver.policy.places import PARAMS, Finder, Places, ValueOrigin
 
 MOST_PATHS = 20
 # The cost that the search for the fields may add to that of the policy.
@@ -40,7 +40,7 @@ def blamed(decision: Decision) -> list[Path]:
 class _Judge:
     """Walks one expression of one evaluation."""
 
-    scope: Scope
+    scope: EvaluationScope
     program: Program
     finder: Finder = field(init=False)
     left: int = MOST_WORK
@@ -137,7 +137,7 @@ class _Judge:
         place = self.finder.of(node, values, places)
         if isinstance(node, Call) and node.function == "@in":
             place = self.finder.entry(node, values, places)
-        paths = list(place.paths()) if isinstance(place, Place) else []
+        paths = list(place.paths()) if isinstance(place, ValueOrigin) else []
         if isinstance(node, Call) and node.function in ("_[_]", "@in"):
             key = node.arguments[node.function == "_[_]"]
             paths += self.read(key, values, places) if paths else []

@@ -21,11 +21,11 @@ from gangplan.findings import Location
 from gangplan.rules.model import Rule
 from gangplan.rules.policy import POLICY_EXPRESSION, POLICY_VERSION
 from gangplan.source import Document
-from gangplan.validate.apiserver.policy.model import Path, Policy, Validation
+from gangplan.validate.apiserver.policy.model import AdmissionPolicy, Path, Validation
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class RefusedExpression:
     """Why the API server would refuse an expression: where in the policy, and what."""
 
     path: Path
@@ -36,7 +36,7 @@ class Refused:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Check:
+class CompiledValidation:
     """A validation with its programs; `message` is None without a messageExpression."""
 
     validation: Validation
@@ -50,16 +50,16 @@ class Parts:
 
     conditions: tuple[tuple[str, Program], ...] = ()
     variables: Mapping[str, Program] = field(default_factory=dict)
-    checks: tuple[Check, ...] = ()
+    checks: tuple[CompiledValidation, ...] = ()
 
 
 @dataclass(slots=True, eq=False)
-class Compiled:
+class CompiledPolicy:
     """A policy with its programs, which are made when they are first asked for."""
 
-    policy: Policy
+    policy: AdmissionPolicy
     minor: int
-    _parts: tuple[Parts, list[Refused]] | None = None
+    _parts: tuple[Parts, list[RefusedExpression]] | None = None
     _first: tuple[tuple[str, Program], ...] | None = None
 
     @property
@@ -77,16 +77,16 @@ class Compiled:
         return self._made()[0].variables
 
     @property
-    def checks(self) -> tuple[Check, ...]:
+    def checks(self) -> tuple[CompiledValidation, ...]:
         """The validations in order."""
         return self._made()[0].checks
 
     @property
-    def refused(self) -> list[Refused]:
+    def refused(self) -> list[RefusedExpression]:
         """What a server would refuse; empty for a sound policy."""
         return self._made()[1]
 
-    def _made(self) -> tuple[Parts, list[Refused]]:
+    def _made(self) -> tuple[Parts, list[RefusedExpression]]:
         if self._parts is None:
             self._parts = _compiled(self.policy, self.minor)
         return self._parts
@@ -94,10 +94,10 @@ class Compiled:
 
 @dataclass(slots=True)
 class _Compiler:
-    policy: Policy
+    policy: AdmissionPolicy
     minor: int
     composed: dict[str, Type] = field(default_factory=dict)
-    refused: list[Refused] = field(default_factory=list)
+    refused: list[RefusedExpression] = field(default_factory=list)
 
     def program(
         self, text: str, path: Path, wanted: tuple[Type, ...], *, authorizer: bool = True, plain: bool = False
@@ -133,27 +133,27 @@ class _Compiler:
         if found == types.DYN and wanted == (types.BOOL,):
             help = "Its type is known only at run time: compare it, such as with == true."
         message = f"the expression is a {found}; it must be a {names}"
-        self.refused.append(Refused(path, self.policy.written.inside(path, 0), message, help=help))
+        self.refused.append(RefusedExpression(path, self.policy.written.inside(path, 0), message, help=help))
 
 
 _PROGRAMS: dict[tuple[int, str, tuple[str, ...], tuple[tuple[str, Type], ...]], Program] = {}
 # What was compiled before, by the document it came from: clusters of one minor share it.
-_KNOWN: dict[tuple[int, int, bool], tuple[Document, Compiled]] = {}
+_KNOWN: dict[tuple[int, int, bool], tuple[Document, CompiledPolicy]] = {}
 
 
-def compiled(policy: Policy, minor: int) -> Compiled:
+def compiled(policy: AdmissionPolicy, minor: int) -> CompiledPolicy:
     """A policy for a server of Kubernetes 1.`minor`."""
     document = policy.written.document
     if document is None:
-        return Compiled(policy, minor)
+        return CompiledPolicy(policy, minor)
     # Whether it comes with gangplan decides if its costs count: cases count them, `validate` does not.
     key = id(document), minor, policy.written.is_shipped
     if key not in _KNOWN:
-        _KNOWN[key] = (document, Compiled(policy, minor))
+        _KNOWN[key] = (document, CompiledPolicy(policy, minor))
     return _KNOWN[key][1]
 
 
-def _compiled(policy: Policy, minor: int) -> tuple[Parts, list[Refused]]:
+def _compiled(policy: AdmissionPolicy, minor: int) -> tuple[Parts, list[RefusedExpression]]:
     compiler = _Compiler(policy, minor)
     conditions = tuple(_conditions(compiler))
     programs: dict[str, Program] = {}
@@ -175,7 +175,7 @@ def _conditions(compiler: _Compiler) -> Iterator[tuple[str, Program]]:
             yield one.name, program
 
 
-def _checks(policy: Policy, compiler: _Compiler) -> Iterator[Check]:
+def _checks(policy: AdmissionPolicy, compiler: _Compiler) -> Iterator[CompiledValidation]:
     for one in policy.validations:
         program = compiler.program(one.text, (*one.path, "expression"), (types.BOOL,))
         message = None
@@ -183,7 +183,7 @@ def _checks(policy: Policy, compiler: _Compiler) -> Iterator[Check]:
             path = (*one.path, "messageExpression")
             message = compiler.program(one.message_expression, path, (types.STRING,), authorizer=False)
         if program is not None:
-            yield Check(one, program, message)
+            yield CompiledValidation(one, program, message)
 
 
 def _first_minor(text: str, names: Mapping[str, Type], minor: int) -> int | None:
@@ -197,10 +197,10 @@ def _first_minor(text: str, names: Mapping[str, Type], minor: int) -> int | None
     return None
 
 
-def _refused(path: Path, where: Location, message: str, since: int | None, minor: int) -> Refused:
+def _refused(path: Path, where: Location, message: str, since: int | None, minor: int) -> RefusedExpression:
     if since is None:
-        return Refused(path, where, message)
+        return RefusedExpression(path, where, message)
     first = since + 1  # new policies may use what the minor before the server's has
     said = f"the expression needs Kubernetes 1.{first} or later, the cluster has 1.{minor}: {message}"
     help = f"Write it without functions that are newer than 1.{expressions_minor(minor)}."
-    return Refused(path, where, said, POLICY_VERSION, help)
+    return RefusedExpression(path, where, said, POLICY_VERSION, help)

@@ -12,8 +12,8 @@ from typing import Any
 
 from gangplan.cel.errors import BudgetError, EvalError, UnknownError
 from gangplan.cel.program import Program
-from gangplan.validate.apiserver.policy.compiled import Check, Compiled
-from gangplan.validate.apiserver.policy.matching import Request, UndecidableError
+from gangplan.validate.apiserver.policy.compiled import CompiledPolicy, CompiledValidation
+from gangplan.validate.apiserver.policy.matching import AdmissionRequest, UndecidableError
 from gangplan.validate.apiserver.policy.model import Body, User
 from gangplan.validate.apiserver.policy.values import Variables, namespace_value, request_value
 
@@ -28,8 +28,8 @@ class Decision:
     """A refusal. `check` is the validation that failed (None: before any ran), `scope` what it saw."""
 
     message: str
-    check: Check | None = None
-    scope: Scope | None = None
+    check: CompiledValidation | None = None
+    scope: EvaluationScope | None = None
     is_error: bool = False
 
     @property
@@ -39,11 +39,11 @@ class Decision:
 
 
 @dataclass(slots=True)
-class Scope:
+class EvaluationScope:
     """What the expressions of one evaluation see, and what they may still cost."""
 
     activation: dict[str, Any]
-    programs: Compiled
+    programs: CompiledPolicy
     left: int = PER_BINDING
     spent: int = 0
 
@@ -84,7 +84,9 @@ class Scope:
         return value
 
 
-def decide(compiled: Compiled, request: Request, params: Body | None, user: User) -> list[Decision]:
+def decide(
+    compiled: CompiledPolicy, request: AdmissionRequest, params: Body | None, user: User
+) -> list[Decision]:
     """The refusals of a policy whose rules match. Raises UndecidableError."""
     try:
         return _decide(compiled, request, params, user)
@@ -92,11 +94,13 @@ def decide(compiled: Compiled, request: Request, params: Body | None, user: User
         raise UndecidableError(str(unknown)) from unknown
 
 
-def _decide(compiled: Compiled, request: Request, params: Body | None, user: User) -> list[Decision]:
+def _decide(
+    compiled: CompiledPolicy, request: AdmissionRequest, params: Body | None, user: User
+) -> list[Decision]:
     base = _base(request, params, user)
     fails = compiled.policy.fails_closed
     try:
-        if not _applies(compiled, Scope(dict(base), compiled, PER_CONDITIONS), fails):
+        if not _applies(compiled, EvaluationScope(dict(base), compiled, PER_CONDITIONS), fails):
             return []
     except EvalError as wrong:
         return [Decision(str(wrong), is_error=True)]
@@ -117,16 +121,16 @@ def _decide(compiled: Compiled, request: Request, params: Body | None, user: Use
     return [_with_message(one, base, request) for one in found]
 
 
-def may_apply(compiled: Compiled, request: Request, params: Body | None, user: User) -> bool:
+def may_apply(compiled: CompiledPolicy, request: AdmissionRequest, params: Body | None, user: User) -> bool:
     """Whether no match condition is plainly false; they do not see the namespace."""
-    scope = Scope(_base(request, params, user), compiled, PER_CONDITIONS)
+    scope = EvaluationScope(_base(request, params, user), compiled, PER_CONDITIONS)
     try:
         return _applies(compiled, scope, compiled.policy.fails_closed)
     except (EvalError, UnknownError):
         return True
 
 
-def _base(request: Request, params: Body | None, user: User) -> dict[str, Any]:
+def _base(request: AdmissionRequest, params: Body | None, user: User) -> dict[str, Any]:
     """What every expression sees."""
     return {
         "object": request.body,
@@ -140,14 +144,14 @@ def _base(request: Request, params: Body | None, user: User) -> dict[str, Any]:
     }
 
 
-def scope_of(compiled: Compiled, activation: dict[str, Any]) -> Scope:
+def scope_of(compiled: CompiledPolicy, activation: dict[str, Any]) -> EvaluationScope:
     """A scope with the policy's variables in it."""
-    scope = Scope(activation, compiled)
+    scope = EvaluationScope(activation, compiled)
     activation["variables"] = Variables(compiled.variables, scope.variable)
     return scope
 
 
-def _applies(compiled: Compiled, scope: Scope, fails: bool) -> bool:
+def _applies(compiled: CompiledPolicy, scope: EvaluationScope, fails: bool) -> bool:
     """Whether no match condition is false. EvalError: one fails, none is false, and errors count."""
     errors: list[str] = []
     for _, program in compiled.conditions:
@@ -164,7 +168,7 @@ def _applies(compiled: Compiled, scope: Scope, fails: bool) -> bool:
     return not errors
 
 
-def _with_message(decision: Decision, base: dict[str, Any], request: Request) -> Decision:
+def _with_message(decision: Decision, base: dict[str, Any], request: AdmissionRequest) -> Decision:
     """The decision with the words that the user reads."""
     if decision.is_error or decision.check is None or decision.scope is None:
         return decision
@@ -175,7 +179,7 @@ def _with_message(decision: Decision, base: dict[str, Any], request: Request) ->
     return Decision(message or f"failed expression: {check.validation.text.strip()}", check, scope)
 
 
-def _said(check: Check, scope: Scope) -> str:
+def _said(check: CompiledValidation, scope: EvaluationScope) -> str:
     """What the messageExpression says; empty when it says nothing that can be shown."""
     if check.message is None:
         return ""

@@ -11,20 +11,20 @@ from dataclasses import dataclass, field
 from gangplan.rules.model import Severity
 from gangplan.validate.apiserver.defaulting.apply import with_defaults
 from gangplan.validate.apiserver.policy.blame import blamed
-from gangplan.validate.apiserver.policy.compiled import Compiled
+from gangplan.validate.apiserver.policy.compiled import CompiledPolicy
 from gangplan.validate.apiserver.policy.evaluate import Decision, decide, may_apply
 from gangplan.validate.apiserver.policy.kinds import Kinds, Resource
 from gangplan.validate.apiserver.policy.matching import (
     CREATE,
     UPDATE,
+    AdmissionRequest,
     ConversionError,
-    Request,
     UndecidableError,
     is_exempt,
     matches,
     may_match,
 )
-from gangplan.validate.apiserver.policy.model import GITOPS_USER, Binding, Body, Path, Policy, User
+from gangplan.validate.apiserver.policy.model import GITOPS_USER, AdmissionPolicy, Binding, Body, Path, User
 from gangplan.validate.apiserver.policy.params import Known, ParamError, params_of
 from gangplan.validate.apiserver.policy.places import PARAMS
 from gangplan.validate.apiserver.schema import SchemaVersions
@@ -42,7 +42,7 @@ class Violation:
     """
 
     index: int
-    policy: Policy
+    policy: AdmissionPolicy
     binding: Binding
     severity: Severity
     message: str
@@ -59,7 +59,7 @@ class PolicyEvaluator:
     """Everything that a cluster judges by. `params` and `namespaces` are objects with defaults applied."""
 
     versions: SchemaVersions
-    policies: Sequence[Compiled]
+    policies: Sequence[CompiledPolicy]
     bindings: Sequence[Binding]
     params: Sequence[Body] = ()
     namespaces: Mapping[str, Body] = field(default_factory=dict)
@@ -67,7 +67,7 @@ class PolicyEvaluator:
     user: User = GITOPS_USER
     _known: Known = field(init=False)
     _bound: dict[str, list[Binding]] = field(default_factory=dict, init=False)
-    _candidates: dict[tuple[Resource, str], list[Compiled]] = field(default_factory=dict, init=False)
+    _candidates: dict[tuple[Resource, str], list[CompiledPolicy]] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
         self._known = Known(self.params)
@@ -103,25 +103,25 @@ class PolicyEvaluator:
             if not is_exempt(request.resource) and _is_about(compiled.policy, binding, request)
         }
 
-    def _request(self, body: Body, old: Body | None, names: Mapping[str, Body]) -> Request:
+    def _request(self, body: Body, old: Body | None, names: Mapping[str, Body]) -> AdmissionRequest:
         resource = self.kinds.find(str(body.get("apiVersion") or ""), str(body.get("kind") or ""))
         own = str((body.get("metadata") or {}).get("namespace") or "default")
         namespace = names.get(own) if resource.namespaced else None
         filled = with_defaults(body, self.versions)
         earlier = with_defaults(old, self.versions) if old is not None else None
-        return Request(filled, resource, UPDATE if old is not None else CREATE, earlier, namespace)
+        return AdmissionRequest(filled, resource, UPDATE if old is not None else CREATE, earlier, namespace)
 
-    def _bindings(self, policy: Policy) -> Sequence[Binding]:
+    def _bindings(self, policy: AdmissionPolicy) -> Sequence[Binding]:
         return self._bound.get(policy.name, ())
 
-    def _about(self, request: Request) -> list[Compiled]:
+    def _about(self, request: AdmissionRequest) -> list[CompiledPolicy]:
         """The policies that may be about a request, as far as its resource tells."""
         key = request.resource, request.operation
         if key not in self._candidates:
             self._candidates[key] = [one for one in self.policies if may_match(one.policy.match, *key)]
         return self._candidates[key]
 
-    def _of(self, index: int, request: Request) -> Iterator[Violation]:
+    def _of(self, index: int, request: AdmissionRequest) -> Iterator[Violation]:
         for compiled in self._about(request):
             for binding in self._bindings(compiled.policy):
                 try:
@@ -132,7 +132,7 @@ class PolicyEvaluator:
                         yield _undecided(index, compiled.policy, binding, unknown)
 
     def _may_apply(
-        self, compiled: Compiled, binding: Binding, request: Request, unknown: UndecidableError
+        self, compiled: CompiledPolicy, binding: Binding, request: AdmissionRequest, unknown: UndecidableError
     ) -> bool:
         """Whether the policy could still say something: its match conditions need not know the namespace."""
         if isinstance(unknown, ConversionError):
@@ -144,7 +144,7 @@ class PolicyEvaluator:
         return any(may_apply(compiled, request, param, self.user) for param in params)
 
     def _decided(
-        self, index: int, compiled: Compiled, binding: Binding, request: Request
+        self, index: int, compiled: CompiledPolicy, binding: Binding, request: AdmissionRequest
     ) -> Iterator[Violation]:
         policy = compiled.policy
         try:
@@ -160,7 +160,7 @@ class PolicyEvaluator:
                 yield _violation(index, compiled, binding, severity, decision)
 
 
-def _is_about(policy: Policy, binding: Binding, request: Request) -> bool:
+def _is_about(policy: AdmissionPolicy, binding: Binding, request: AdmissionRequest) -> bool:
     """Whether policy and binding both mean a request. UndecidableError: neither plainly says no."""
     unknown: list[UndecidableError] = []
     for match in (policy.match, binding.match):
@@ -174,13 +174,13 @@ def _is_about(policy: Policy, binding: Binding, request: Request) -> bool:
     return True
 
 
-def _undecided(index: int, policy: Policy, binding: Binding, unknown: UndecidableError) -> Violation:
+def _undecided(index: int, policy: AdmissionPolicy, binding: Binding, unknown: UndecidableError) -> Violation:
     message = f"policy '{policy.name}' cannot be judged without the cluster: {unknown}"
     return Violation(index, policy, binding, Severity.WARNING, message, is_undecided=True)
 
 
 def _violation(
-    index: int, compiled: Compiled, binding: Binding, severity: Severity, decision: Decision
+    index: int, compiled: CompiledPolicy, binding: Binding, severity: Severity, decision: Decision
 ) -> Violation:
     number = compiled.checks.index(decision.check) if decision.check else -1
     looked = blamed(decision)

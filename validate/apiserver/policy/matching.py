@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gangplan.validate.apiserver.policy.kinds import VERSIONS, Resource
-from gangplan.validate.apiserver.policy.model import Body, Match, Rule
+from gangplan.validate.apiserver.policy.model import Body, MatchRules, ResourceRule
 from gangplan.validate.apiserver.policy.selectors import is_empty, selects
 
 CREATE, UPDATE = "CREATE", "UPDATE"
@@ -27,7 +27,7 @@ class ConversionError(UndecidableError):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Request:
+class AdmissionRequest:
     """What is sent: the object (defaults applied), its resource, the operation, and its namespace's object.
 
     `namespace` is the Namespace of a namespaced object, None where it is not rendered or there is none.
@@ -64,7 +64,7 @@ def is_exempt(resource: Resource) -> bool:
     return resource.group == EXEMPT_GROUP
 
 
-def matches(match: Match, request: Request) -> bool:
+def matches(match: MatchRules, request: AdmissionRequest) -> bool:
     """Whether the request is meant. Raises UndecidableError."""
     unknown = _namespace_problem(match, request)
     if unknown is None and not _namespace_selected(match, request):
@@ -80,7 +80,7 @@ def matches(match: Match, request: Request) -> bool:
     return True
 
 
-def may_match(match: Match, resource: Resource, operation: str) -> bool:
+def may_match(match: MatchRules, resource: Resource, operation: str) -> bool:
     """Whether a request for a resource can be meant, whatever its object. False is sure."""
     versions = {resource.version, *(VERSIONS.get(resource.group, ()) if match.equivalent else ())}
     return not match.rules or any(
@@ -92,7 +92,7 @@ def may_match(match: Match, resource: Resource, operation: str) -> bool:
     )
 
 
-def _namespace_problem(match: Match, request: Request) -> str | None:
+def _namespace_problem(match: MatchRules, request: AdmissionRequest) -> str | None:
     """Why the namespace selector can't be asked, or None."""
     if is_empty(match.namespaces) or request.is_namespace or not request.resource.namespaced:
         return None
@@ -101,7 +101,7 @@ def _namespace_problem(match: Match, request: Request) -> str | None:
     return None
 
 
-def _namespace_selected(match: Match, request: Request) -> bool:
+def _namespace_selected(match: MatchRules, request: AdmissionRequest) -> bool:
     if not request.resource.namespaced and not request.is_namespace:
         return True  # cluster-scoped objects are never left out by it
     if is_empty(match.namespaces):
@@ -113,14 +113,14 @@ def _namespace_selected(match: Match, request: Request) -> bool:
     return selects(match.namespaces, labels)
 
 
-def _object_selected(match: Match, request: Request) -> bool:
+def _object_selected(match: MatchRules, request: AdmissionRequest) -> bool:
     if is_empty(match.objects):
         return True
     bodies = [body for body in (request.body, request.old) if body]
     return any(selects(match.objects, (body.get("metadata") or {}).get("labels")) for body in bodies)
 
 
-def _any_rule(rules: tuple[Rule, ...], match: Match, request: Request) -> bool:
+def _any_rule(rules: tuple[ResourceRule, ...], match: MatchRules, request: AdmissionRequest) -> bool:
     if any(_rule(rule, request, request.resource.version) for rule in rules):
         return True
     if not match.equivalent:
@@ -132,7 +132,7 @@ def _any_rule(rules: tuple[Rule, ...], match: Match, request: Request) -> bool:
     return False
 
 
-def _rule(rule: Rule, request: Request, version: str) -> bool:
+def _rule(rule: ResourceRule, request: AdmissionRequest, version: str) -> bool:
     resource = request.resource
     return (
         _scoped(rule.scope, request)
@@ -144,7 +144,7 @@ def _rule(rule: Rule, request: Request, version: str) -> bool:
     )
 
 
-def _scoped(scope: str, request: Request) -> bool:
+def _scoped(scope: str, request: AdmissionRequest) -> bool:
     if scope == "*":
         return True
     is_cluster = not request.resource.namespaced or request.is_namespace

@@ -32,7 +32,7 @@ class Written:
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class ResourceRule:
     """One of resourceRules or excludeResourceRules."""
 
     groups: tuple[str, ...]
@@ -44,11 +44,11 @@ class Rule:
 
 
 @dataclass(frozen=True, slots=True)
-class Match:
+class MatchRules:
     """Which requests a policy or binding is about. Empty selectors take everything."""
 
-    rules: tuple[Rule, ...] = ()
-    excludes: tuple[Rule, ...] = ()
+    rules: tuple[ResourceRule, ...] = ()
+    excludes: tuple[ResourceRule, ...] = ()
     namespaces: Mapping[str, Any] = field(default_factory=dict)
     objects: Mapping[str, Any] = field(default_factory=dict)
     equivalent: bool = True
@@ -75,12 +75,12 @@ class Validation:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Policy:
+class AdmissionPolicy:
     """A ValidatingAdmissionPolicy, defaults filled in as the API server fills them in."""
 
     name: str
     written: Written
-    match: Match
+    match: MatchRules
     fails_closed: bool = True
     param_kind: tuple[str, str] | None = None  # apiVersion, kind
     conditions: tuple[Expression, ...] = ()
@@ -108,7 +108,7 @@ class Binding:
     written: Written
     actions: tuple[str, ...]
     params: ParamRef | None = None
-    match: Match | None = None
+    match: MatchRules | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,10 +128,10 @@ GITOPS_USER = User(
 )
 
 
-def match_of(body: Mapping[str, Any] | None) -> Match:
+def match_of(body: Mapping[str, Any] | None) -> MatchRules:
     """`matchConstraints` or `matchResources` of an object that its schema let through."""
     body = body or {}
-    return Match(
+    return MatchRules(
         tuple(map(_rule, body.get("resourceRules") or ())),
         tuple(map(_rule, body.get("excludeResourceRules") or ())),
         body.get("namespaceSelector") or {},
@@ -140,8 +140,8 @@ def match_of(body: Mapping[str, Any] | None) -> Match:
     )
 
 
-def _rule(body: Mapping[str, Any]) -> Rule:
-    return Rule(
+def _rule(body: Mapping[str, Any]) -> ResourceRule:
+    return ResourceRule(
         tuple(body.get("apiGroups") or ()),
         tuple(body.get("apiVersions") or ()),
         tuple(body.get("resources") or ()),
@@ -151,11 +151,11 @@ def _rule(body: Mapping[str, Any]) -> Rule:
     )
 
 
-def policy_of(written: Written) -> Policy:
+def policy_of(written: Written) -> AdmissionPolicy:
     """The policy of an object that its schema let through."""
     spec = written.body["spec"]
     kind = spec.get("paramKind")
-    return Policy(
+    return AdmissionPolicy(
         written.body["metadata"]["name"],
         written,
         match_of(spec.get("matchConstraints")),

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from gangplan.validate.apiserver.policy.kinds import Kinds
-from gangplan.validate.apiserver.policy.matching import Request
-from gangplan.validate.apiserver.policy.model import Binding, Body, ParamRef, Policy
+from gangplan.validate.apiserver.policy.matching import AdmissionRequest
+from gangplan.validate.apiserver.policy.model import AdmissionPolicy, Binding, Body, ParamRef
 from gangplan.validate.apiserver.policy.selectors import selects
 
 MISSING = "no params found for policy binding with `Deny` parameterNotFoundAction"
@@ -34,7 +34,7 @@ class ParamError(Exception):
 
 
 def params_of(
-    policy: Policy, binding: Binding, request: Request, known: Known, kinds: Kinds
+    policy: AdmissionPolicy, binding: Binding, request: AdmissionRequest, known: Known, kinds: Kinds
 ) -> list[Body | None]:
     """The objects to judge with, one after the other; [None] where the policy or binding uses none.
 

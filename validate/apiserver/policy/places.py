@@ -27,20 +27,20 @@ PARAMS = "params:"
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ValueOrigin:
     """The origin of a value: a path of the object, or the origins of a list's elements.
 
     `why` are the paths that a condition looked at when it kept this element.
     """
 
     path: Path | None = None
-    items: tuple[Place, ...] | None = None
+    items: tuple[ValueOrigin, ...] | None = None
     why: tuple[Path, ...] = ()
 
-    def down(self, step: str | int) -> Place | None:
+    def down(self, step: str | int) -> ValueOrigin | None:
         """The origin of a part."""
         if self.path is not None:
-            return Place((*self.path, step))
+            return ValueOrigin((*self.path, step))
         if self.items is not None and isinstance(step, int) and 0 <= step < len(self.items):
             return self.items[step]
         return None
@@ -56,9 +56,9 @@ class Place:
             yield self.path
 
 
-Places = Mapping[str, Place]
-NOWHERE = Place()
-_ROOTS = {"object": Place(()), "params": Place((PARAMS,))}
+Places = Mapping[str, ValueOrigin]
+NOWHERE = ValueOrigin()
+_ROOTS = {"object": ValueOrigin(()), "params": ValueOrigin((PARAMS,))}
 
 
 @dataclass(slots=True)
@@ -70,7 +70,7 @@ class Finder:
     trees: Mapping[str, Node]
     looked: Callable[[Node, Mapping[str, Any], Places, bool], list[Path]]
 
-    def of(self, node: Node, values: Mapping[str, Any], places: Places) -> Place | None:
+    def of(self, node: Node, values: Mapping[str, Any], places: Places) -> ValueOrigin | None:
         """The origin of a node's value, None where it has none."""
         if isinstance(node, Ident):
             return _ROOTS.get(node.name) or places.get(node.name)
@@ -79,7 +79,7 @@ class Finder:
         if isinstance(node, Call):
             return self._call(node, values, places)
         if isinstance(node, ListNode):
-            return Place(items=tuple(self.of(one, values, places) or NOWHERE for one in node.elements))
+            return ValueOrigin(items=tuple(self.of(one, values, places) or NOWHERE for one in node.elements))
         if isinstance(node, Comprehension):
             return self._loop(node, values, places)
         return None
@@ -90,14 +90,14 @@ class Finder:
             return self.trees.get(node.field)
         return None
 
-    def _select(self, node: Select, values: Mapping[str, Any], places: Places) -> Place | None:
+    def _select(self, node: Select, values: Mapping[str, Any], places: Places) -> ValueOrigin | None:
         tree = self.tree_of(node)
         if tree is not None:
             return self.of(tree, {}, {})
         place = self.of(node.operand, values, places)
         return place.down(node.field) if place else None
 
-    def _call(self, node: Call, values: Mapping[str, Any], places: Places) -> Place | None:
+    def _call(self, node: Call, values: Mapping[str, Any], places: Places) -> ValueOrigin | None:
         name, given = node.function, node.arguments
         if name in SAME:
             return self.of(node.target or given[0], values, places)
@@ -107,19 +107,23 @@ class Finder:
             return place.down(step) if place and step is not None else None
         if name == "split" and node.target is not None:
             place, parts = self.of(node.target, values, places), self._value(node, values)
-            return Place(items=(place,) * len(parts)) if place and isinstance(parts, list | tuple) else None
+            return (
+                ValueOrigin(items=(place,) * len(parts))
+                if place and isinstance(parts, list | tuple)
+                else None
+            )
         if name == "_?_:_":
             branch = given[1] if self._value(given[0], values) is True else given[2]
             return self.of(branch, values, places)
         if name == "_+_" and isinstance(self._value(node, values), list | tuple):
             lists = [self.elements(one, values, places) for one in given]
-            return Place(items=tuple(place for part in lists for place, _ in part))
+            return ValueOrigin(items=tuple(place for part in lists for place, _ in part))
         if name == "flatten" and node.target is not None:
             inner = self.elements(node.target, values, places)
-            return Place(items=tuple(one for place, value in inner for one in _items(place, value)))
+            return ValueOrigin(items=tuple(one for place, value in inner for one in _items(place, value)))
         return None
 
-    def entry(self, node: Call, values: Mapping[str, Any], places: Places) -> Place | None:
+    def entry(self, node: Call, values: Mapping[str, Any], places: Places) -> ValueOrigin | None:
         """The origin of the entry that `key in mapping` asks for, be it there or not."""
         place, step = self.of(node.arguments[1], values, places), self._step(node.arguments[0], values)
         is_mapping = isinstance(self._value(node.arguments[1], values), Mapping)
@@ -129,10 +133,10 @@ class Finder:
         step = node.value if isinstance(node, Literal) else self._value(node, values)
         return step if isinstance(step, str | int) else None
 
-    def _loop(self, node: Comprehension, values: Mapping[str, Any], places: Places) -> Place | None:
+    def _loop(self, node: Comprehension, values: Mapping[str, Any], places: Places) -> ValueOrigin | None:
         if node.macro not in ("map", "filter") or node.variable2:
             return None
-        kept: list[Place] = []
+        kept: list[ValueOrigin] = []
         for place, value in self.elements(node.range, values, places):
             inner, known = {**values, node.variable: value}, {**places, node.variable: place}
             condition, result = _parts(node)
@@ -141,11 +145,13 @@ class Finder:
             found = (self.of(result, inner, known) or NOWHERE) if result is not None else place
             if condition is not None:
                 why = tuple(self.looked(condition, inner, known, False)) or found.why
-                found = Place(found.path, found.items, why)
+                found = ValueOrigin(found.path, found.items, why)
             kept.append(found)
-        return Place(items=tuple(kept))
+        return ValueOrigin(items=tuple(kept))
 
-    def elements(self, node: Node, values: Mapping[str, Any], places: Places) -> list[tuple[Place, Any]]:
+    def elements(
+        self, node: Node, values: Mapping[str, Any], places: Places
+    ) -> list[tuple[ValueOrigin, Any]]:
         """The elements of a list with their origins."""
         value = self._value(node, values)
         if isinstance(value, Optional):
@@ -162,7 +168,7 @@ class Finder:
             return None
 
 
-def _items(place: Place, value: Any) -> list[Place]:
+def _items(place: ValueOrigin, value: Any) -> list[ValueOrigin]:
     """An origin for each element of a value."""
     count = len(value) if isinstance(value, list | tuple) else 0
     if place.items is not None and len(place.items) == count:

@@ -10,7 +10,7 @@ from gangplan.objects import ADMISSION, BINDING, POLICY
 from gangplan.rules.model import Rule, Severity
 from gangplan.rules.policy import POLICY_INERT, POLICY_INVALID
 from gangplan.validate.apiserver.policy.checks import binding_problems, policy_problems
-from gangplan.validate.apiserver.policy.compiled import Compiled, compiled
+from gangplan.validate.apiserver.policy.compiled import CompiledPolicy, compiled
 from gangplan.validate.apiserver.policy.model import (
     Binding,
     Body,
@@ -42,18 +42,18 @@ class PolicyProblem:
 
 
 @dataclass(slots=True)
-class Reading:
+class PolicyReading:
     """What objects hold. `policies` and `bindings` are sound; `others` may be parameters."""
 
-    policies: list[Compiled] = field(default_factory=list)
+    policies: list[CompiledPolicy] = field(default_factory=list)
     bindings: list[Binding] = field(default_factory=list)
     others: list[Body] = field(default_factory=list)
     problems: list[PolicyProblem] = field(default_factory=list)
 
 
-def read(objects: Sequence[Written], versions: SchemaVersions) -> Reading:
+def read(objects: Sequence[Written], versions: SchemaVersions) -> PolicyReading:
     """Policies compiled for the cluster's Kubernetes, bindings, and the rest. Never raises."""
-    reading = Reading()
+    reading = PolicyReading()
     seen: dict[tuple[str, str], Written] = {}
     names: set[str] = set()
     bound: set[str] = set()  # by bindings that are wrong themselves
@@ -123,7 +123,7 @@ def _twice(written: Written, kind: str, seen: dict[tuple[str, str], Written]) ->
         yield PolicyProblem(POLICY_INVALID, where, message, "Rename one of them.", is_repeat=True)
 
 
-def _compile(written: Written, versions: SchemaVersions, reading: Reading) -> None:
+def _compile(written: Written, versions: SchemaVersions, reading: PolicyReading) -> None:
     policy = policy_of(written)
     programs = compiled(policy, minor_key(versions.kubernetes)[1])
     if _is_trusted(written, versions) or not programs.refused:
@@ -142,7 +142,7 @@ def _bound_badly(written: Written, kind: str) -> set[str]:
     return {name} if isinstance(name, str) else set()
 
 
-def _inert(reading: Reading, names: set[str], bound_badly: set[str]) -> Iterator[PolicyProblem]:
+def _inert(reading: PolicyReading, names: set[str], bound_badly: set[str]) -> Iterator[PolicyProblem]:
     """Bindings of policies that are not there, and policies that nothing binds: neither does anything."""
     bound = {one.policy for one in reading.bindings} | bound_badly
     for one in reading.bindings:

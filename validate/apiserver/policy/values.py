@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from gangplan.cel.errors import EvalError
-from gangplan.validate.apiserver.policy.matching import Request
+from gangplan.validate.apiserver.policy.matching import AdmissionRequest
 from gangplan.validate.apiserver.policy.model import User
 
 Value = Any
@@ -14,7 +14,7 @@ Value = Any
 _KEPT = ("name", "generateName", "namespace", "labels", "annotations", "finalizers")
 
 
-def request_value(request: Request, user: User) -> dict[str, Value]:
+def request_value(request: AdmissionRequest, user: User) -> dict[str, Value]:
     """`request`: an AdmissionRequest as JSON, empty fields left out as the server leaves them out."""
     resource = request.resource
     kind = {"group": resource.group, "version": resource.version, "kind": resource.kind}
@@ -42,7 +42,7 @@ def request_value(request: Request, user: User) -> dict[str, Value]:
     return value
 
 
-def namespace_value(request: Request) -> dict[str, Value] | None:
+def namespace_value(request: AdmissionRequest) -> dict[str, Value] | None:
     """`namespaceObject`: null for cluster-scoped objects, and for a Namespace itself."""
     body = request.namespace
     if body is None or request.is_namespace or not request.resource.namespaced:

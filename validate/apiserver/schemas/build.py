@@ -70,7 +70,7 @@ MODELS = [
 
 
 @dataclass
-class Component:
+class SchemaComponent:
     """Everything one file will hold, before equal neighbours are folded."""
 
     name: str
@@ -107,9 +107,9 @@ def as_kind(schema: Schema, api_version: str, kind: str) -> Schema:
     return out
 
 
-def kubernetes_component(package: Path, shapes: dict[str, Schema]) -> Component:
+def kubernetes_component(package: Path, shapes: dict[str, Schema]) -> SchemaComponent:
     """The built-in kinds, and the shapes that every component uses."""
-    out = Component("kubernetes")
+    out = SchemaComponent("kubernetes")
     for api_version, kinds in KINDS.items():
         group = BUILT_IN[api_version]
         for kind in kinds.split():
@@ -123,9 +123,9 @@ def kubernetes_component(package: Path, shapes: dict[str, Schema]) -> Component:
     return out
 
 
-def trainer_components(packages: dict[str, Path]) -> tuple[Component, Component]:
+def trainer_components(packages: dict[str, Path]) -> tuple[SchemaComponent, SchemaComponent]:
     """JobSet and Trainer, which the same package publishes."""
-    jobset, out = Component("jobset"), Component("trainer")
+    jobset, out = SchemaComponent("jobset"), SchemaComponent("trainer")
     jobset.kinds = {"jobset.x-k8s.io/v1alpha2/JobSet": "jobset.v1alpha2.JobSet"}
     for model in MODELS:
         kind = model.removeprefix("TrainerV1alpha1")
@@ -143,9 +143,9 @@ def trainer_components(packages: dict[str, Path]) -> tuple[Component, Component]
     return jobset, out
 
 
-def kueue_component(text: dict[str, Any]) -> Component:
+def kueue_component(text: dict[str, Any]) -> SchemaComponent:
     """Kueue from kueue.yaml."""
-    out = Component("kueue")
+    out = SchemaComponent("kueue")
     for minor in MINORS["kueue"]:
         version = minor_key(minor)
         definitions = {f"kueue.{name}": written(fields, version) for name, fields in text["shared"].items()}
@@ -172,9 +172,9 @@ def as_kueue_kind(schema: Schema, api: str, name: str, names: dict[str, str]) ->
     return out
 
 
-def addons_component(text: dict[str, Any]) -> Component:
+def addons_component(text: dict[str, Any]) -> SchemaComponent:
     """The kinds of add-ons from addons.yaml."""
-    out = Component("addons", kinds=dict(text["kinds"]))
+    out = SchemaComponent("addons", kinds=dict(text["kinds"]))
     for minor in MINORS["addons"]:
         definitions = {name: deepcopy(shape) for name, shape in text["shapes"].items()}
         version = minor_key(minor)
@@ -201,7 +201,7 @@ def references(schema: Any) -> set[str]:
     return set()
 
 
-def everything(components: dict[str, Component], component: Component, minor: str) -> Definitions:
+def everything(components: dict[str, SchemaComponent], component: SchemaComponent, minor: str) -> Definitions:
     """The component's definitions at a minor, with those of its base under them."""
     out: Definitions = {}
     for name, version in component.base.get(minor, {}).items():
@@ -209,7 +209,7 @@ def everything(components: dict[str, Component], component: Component, minor: st
     return out | component.versions[minor]
 
 
-def needed(components: dict[str, Component]) -> dict[tuple[str, str], set[str]]:
+def needed(components: dict[str, SchemaComponent]) -> dict[tuple[str, str], set[str]]:
     """By component and minor, the definitions that some kind reaches."""
     out: dict[tuple[str, str], set[str]] = {}
     for component in components.values():
@@ -227,7 +227,7 @@ def needed(components: dict[str, Component]) -> dict[tuple[str, str], set[str]]:
     return out
 
 
-def folded(component: Component, keep: dict[tuple[str, str], set[str]]) -> dict[str, Any]:
+def folded(component: SchemaComponent, keep: dict[tuple[str, str], set[str]]) -> dict[str, Any]:
     """The content of the component's file: a definition is written where it differs from the minor before."""
     definitions: dict[str, dict[str, Schema | None]] = {}
     minors = sorted(component.versions, key=minor_key)
