@@ -61,8 +61,8 @@ class Rulebook:
         return {**shipped(), **self.own} if self.own else shipped()
 
     def find(self, name: str) -> Rule | None:
-        """The rule of this id, if any has it."""
-        return shipped().get(name) or self.own.get(name)
+        """The rule of this id, if any has it or had it."""
+        return shipped().get(name) or self.own.get(name) or formerly().get(name)
 
     def policy(self, name: str) -> Rule:
         """The rule of a policy; one of the workspace that no pack describes has only its name."""
@@ -102,6 +102,12 @@ def load_rulebook(root: Path) -> Rulebook:
             for name, page in _pages(file).items():
                 own.setdefault(name, _policy(name, file.parent.name, page, is_own=True))
     return Rulebook({name: own[name] for name in own if name not in shipped()}) if own else Rulebook()
+
+
+@cache
+def formerly() -> dict[str, Rule]:
+    """Rules by the ids that they had."""
+    return {name: rule for rule in built_in().values() for name in rule.formerly}
 
 
 def topic_of(rule: Rule) -> str:

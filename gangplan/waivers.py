@@ -129,7 +129,7 @@ def covering(waivers: Waivers, rule: Rule, subject: Subject) -> WaiverFile | Non
     """The waiver that covers a rule for a subject, of several the one that lasts longest: the renewed one."""
     if not rule.may_be_waived:
         return None
-    same = {rule, *rule.told_by}
+    same = {rule, *rule.formerly, *rule.told_by}
     fitting = [one for one in waivers if one.spec.rule in same and _covers(one.spec, subject)]
     return max(fitting, key=lambda one: (one.spec.expires, one.name), default=None)
 

@@ -78,7 +78,7 @@ FAULTS = (
     spec("too-large", "workers: 40\n", "6:10", "over-quota", body=without("workers")),
     spec("priority", "priority: high\n", "7:11", "priority-not-allowed", team="nlp"),
     spec("no-quota", "placement: {nodePool: a100}\n", "7:23", "pool-not-allowed", team="research"),
-    cluster("circle", "company: {}", "company: {parent: labs}", "15:21", "cohort-circle"),
+    cluster("circle", "company: {}", "company: {parent: labs}", "15:21", "cohort-cycle"),
     cluster("pair", 'kueue: "0.19.2"', 'kueue: "0.16.1"', "3:59", "version-pair"),
     cluster(
         "sums",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from gangplan.kueue.hierarchy import circle
+from gangplan.kueue.hierarchy import cycle
 from gangplan.kueue.model import ClusterQueue, Key, Member
 from gangplan.kueue.tree import QuotaTree
 from gangplan.kueue.units import MOST_INT64, NANO
@@ -30,7 +30,7 @@ def judge_standing(bodies: Sequence[Body], offered: Offered | None) -> list[list
     """The problems of each object that stands on a cluster. `offered` is None where promises may exceed it."""
     index = Index(bodies)
     found = [[*queues.problems(body, index), *rights.problems(body, index)] for body in bodies]
-    if any(found) or any(circle(index.parents, name) for name in index.names("Cohort")):
+    if any(found) or any(cycle(index.parents, name) for name in index.names("Cohort")):
         return found
     books = _Books(index.members)
     for place, body in enumerate(bodies):

@@ -18,7 +18,7 @@ HOSTNAME = "kubernetes.io/hostname"
 
 
 @dataclass(frozen=True, slots=True)
-class PodTaint:
+class NodeGroupTaint:
     """A taint of a node; an empty value is the empty text."""
 
     key: str
@@ -37,7 +37,7 @@ class NodeGroup:
     name: str
     count: int
     labels: Mapping[str, str]
-    taints: tuple[PodTaint, ...]
+    taints: tuple[NodeGroupTaint, ...]
     free: Mapping[str, Fraction]
     domains: tuple[tuple[str, int], ...] = ()
 
@@ -101,7 +101,7 @@ def node_group(name: str, pool: NodePool, levels: tuple[tuple[str, int], ...]) -
     free |= {resource: Fraction(count) for resource, count in pool.devices.items()}
     # Every node that runs may use is a Linux node.
     labels = {**pool.labels, "kubernetes.io/os": "linux"}
-    taints = tuple(PodTaint(taint.key, taint.value or "", taint.effect) for taint in pool.taints)
+    taints = tuple(NodeGroupTaint(taint.key, taint.value or "", taint.effect) for taint in pool.taints)
     return NodeGroup(name, count, labels, taints, free, levels)
 
 

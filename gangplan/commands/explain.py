@@ -24,15 +24,16 @@ def explain(name: str | None, workspace: Path | None = None) -> Exit:
     """
     root = workspace_of(workspace)
     policies = load_policies(root) if root is not None else OwnPolicies()
-    known = (load_rulebook(root) if root is not None else Rulebook()).rules
+    rulebook = load_rulebook(root) if root is not None else Rulebook()
+    known = rulebook.rules
     if name is None:
         width = max(map(len, known))
         for rule in known.values():
             _print(f"{rule:{width}}  {rule.severity.word:7}  {' '.join(rule.summary.split())}\n")
         return Exit.CLEAN
-    if name in known:
-        more = policy_lines(known[name], policies) if known[name].is_policy else ()
-        _print(rule_text(known[name]) + "".join(f"{line}\n" for line in more))
+    if page := rulebook.find(name):
+        more = policy_lines(page, policies) if page.is_policy else ()
+        _print(rule_text(page) + "".join(f"{line}\n" for line in more))
         return Exit.CLEAN
     if own := own_policy(name, policies):
         _print("\n".join(own) + "\n")

@@ -19,12 +19,12 @@ def way_up(parents: Mapping[str, str], name: str) -> tuple[list[str], str]:
     return list(way), name
 
 
-def in_circle(parents: Mapping[str, str], name: str) -> bool:
+def in_cycle(parents: Mapping[str, str], name: str) -> bool:
     """Whether the way up from a cohort never ends (`HasCycle`): its queues are inactive."""
     return bool(way_up(parents, name)[1])
 
 
-def circle(parents: Mapping[str, str], name: str) -> list[str]:
-    """The cohorts from `name` up and back to itself; nothing where it is on no circle (`HasCycle`)."""
+def cycle(parents: Mapping[str, str], name: str) -> list[str]:
+    """The cohorts from `name` up and back to itself; nothing where it is in no cycle (`HasCycle`)."""
     way, closes = way_up(parents, name)
     return [*way, name] if closes == name else []

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 
-from gangplan.kueue.hierarchy import in_circle
+from gangplan.kueue.hierarchy import in_cycle
 from gangplan.kueue.model import ClusterQueue, Key, Member
 from gangplan.kueue.units import MOST_INT64
 
@@ -51,7 +51,7 @@ class QuotaTree:
     Nodes are numbers: queues first, in their order (`numbers`); then cohorts. The parent of a root is -1.
 
     Flavors with their resources are numbers too (`keys`, `index`). A cohort that is only named exists all the
-    same: it has nothing and passes on everything. Where cohorts go in a circle nodes are not linked to their
+    same: it has nothing and passes on everything. Where cohorts form a cycle nodes are not linked to their
     parents: such queues are inactive.
     """
 
@@ -71,7 +71,7 @@ class QuotaTree:
         self.keys: list[Key] = list(dict.fromkeys(key for one in members for key in _keys(one)))
         self.index = {key: place for place, key in enumerate(self.keys)}
         parents = {one.name: one.parent for one in cohorts}
-        endless = {name for name in places if in_circle(parents, name)}
+        endless = {name for name in places if in_cycle(parents, name)}
         self.parent = [
             places[one.parent]
             if one.parent and (one.name if place >= self.count else one.parent) not in endless

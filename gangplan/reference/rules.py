@@ -15,6 +15,7 @@ def rule_text(rule: Rule) -> str:
     lines = [f"{rule} ({rule.severity.word})", "", filled(rule.summary), "", filled(f"Why: {rule.why}"), ""]
     lines += [filled(f"Fix: {rule.fix}"), ""]
     lines += [f"Waiver: {'a' if rule.may_be_waived else 'no'} waiver may excuse it.", ""]
+    lines += [f"Formerly: {', '.join(rule.formerly)}.", ""] if rule.formerly else []
     if rule.example:
         for title, text in _sides(rule.example):
             lines += [title, "", textwrap.indent(text, "    "), ""]
@@ -49,6 +50,7 @@ def _section(rule: Rule) -> list[str]:
     ]
     lines += [f"**Fix.** {rule.fix.strip()}", ""]
     lines += ["A waiver may excuse it.", ""] if rule.may_be_waived else []
+    lines += [f"Formerly `{'`, `'.join(rule.formerly)}`.", ""] if rule.formerly else []
     if rule.example:
         for title, text in _sides(rule.example):
             lines += [f"{title}", "", "```yaml", text.rstrip("\n"), "```", ""]

@@ -65,6 +65,7 @@ def _rule(name: Rule, severity: Severity) -> dict[str, Any]:
     return {
         "id": whole(name),
         "name": short("".join(part.capitalize() for part in whole(name).split("-")), LONGEST_NAME),
+        **({"deprecatedIds": list(name.formerly)} if name.formerly else {}),
         **(_described(page) if page else _own(name)),
         "defaultConfiguration": {"level": level},
         "properties": {"tags": tags, "precision": "very-high", "problem.severity": _PROBLEM[level]},

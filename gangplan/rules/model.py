@@ -65,7 +65,7 @@ class Rule(str):
     breach; None is yes for a policy and no for a built-in rule, because most of these tell of runs that would
     not work. `untested`: why no example can show it, and the test that does. `pack`: where a policy is from,
     `told_by`: built-in rules that report the same cause as a policy, `is_own`: it is of a pack of the
-    workspace.
+    workspace. `formerly`: ids that it had, which waivers, `explain` and code scanning still understand.
     """
 
     severity: Severity
@@ -80,6 +80,7 @@ class Rule(str):
     told_by: tuple[str, ...]
     pack: str
     is_own: bool
+    formerly: tuple[str, ...]
 
     def __new__(
         cls,
@@ -97,13 +98,14 @@ class Rule(str):
         told_by: tuple[str, ...] = (),
         pack: str = "",
         is_own: bool = False,
+        formerly: tuple[str, ...] = (),
     ) -> Rule:
         """The rule of this id."""
         rule = super().__new__(cls, id)
         rule.severity, rule.summary, rule.why, rule.fix = severity, summary, why, fix
         rule.is_verdict, rule.echo, rule.waivable = is_verdict, echo, waivable
         rule.example, rule.untested = example, untested
-        rule.told_by, rule.pack, rule.is_own = told_by, pack, is_own
+        rule.told_by, rule.pack, rule.is_own, rule.formerly = told_by, pack, is_own, formerly
         return rule
 
     def __getnewargs_ex__(self) -> tuple[tuple[Any, ...], dict[str, Any]]:

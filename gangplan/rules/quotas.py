@@ -37,8 +37,8 @@ COHORT_MISSING = Rule(
     ),
 )
 
-COHORT_CIRCLE = Rule(
-    "cohort-circle",
+COHORT_CYCLE = Rule(
+    "cohort-cycle",
     ERROR,
     "The parents of cohorts form a cycle.",
     why="Kueue accepts such a cycle and makes every queue in it inactive.",
@@ -50,6 +50,7 @@ COHORT_CIRCLE = Rule(
         old="company: {}",
         base="shared",
     ),
+    formerly=("cohort-circle",),
 )
 
 COHORT_ROOT_LIMIT = Rule(

@@ -11,7 +11,7 @@ from typing import Any
 from gangplan.source import load_objects
 from gangplan.validate.apiserver.forms import amount
 from gangplan.validate.apiserver.schema import SchemaVersions
-from gangplan.validate.world import NodeGroup, PodTaint, World
+from gangplan.validate.world import NodeGroup, NodeGroupTaint, World
 
 Body = dict[str, Any]
 HERE = Path(__file__).parent
@@ -90,7 +90,7 @@ def node_group(
         name,
         count,
         labels or {},
-        tuple(PodTaint(one["key"], one.get("value", ""), one["effect"]) for one in taints),
+        tuple(NodeGroupTaint(one["key"], one.get("value", ""), one["effect"]) for one in taints),
         {resource: Fraction(amount(value).nano, 10**9) for resource, value in free.items()},
         tuple((str(label), int(size)) for label, size in domains),
     )

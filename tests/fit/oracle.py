@@ -13,7 +13,7 @@ from typing import Any
 
 from gangplan.validate.apiserver.schema import SchemaVersions
 from gangplan.validate.scheduler import PodShape, plain_pods
-from gangplan.validate.world import NodeGroup, PodTaint, World
+from gangplan.validate.world import NodeGroup, NodeGroupTaint, World
 
 Object = dict[str, Any]
 HOST = "kubernetes.io/hostname"
@@ -275,7 +275,7 @@ def random_group(chance: random.Random, name: str, nodes: int) -> NodeGroup:
     taints = []
     if chance.random() < 0.3:
         effect = chance.choice(("NoSchedule", "NoExecute", "PreferNoSchedule"))
-        taints.append(PodTaint("gpu", chance.choice(("", "yes")), effect))
+        taints.append(NodeGroupTaint("gpu", chance.choice(("", "yes")), effect))
     domains: tuple[tuple[str, int], ...] = ()
     if chance.random() < 0.5:
         rack = chance.randint(1, 2)

@@ -13,7 +13,7 @@ from gangplan.validate.scheduler import Fit, PodShape, fit_pods, fits, plain_pod
 from gangplan.validate.scheduler.model import Kind, NodeShape, Question
 from gangplan.validate.scheduler.reduce import Reducer
 from gangplan.validate.scheduler.search import search
-from gangplan.validate.world import NodeGroup, PodTaint, World
+from gangplan.validate.world import NodeGroup, NodeGroupTaint, World
 from tests.fit.oracle import HOST, RACK, REQUIRED, ZONE, Object
 
 WORKERS = {"matchLabels": {"role": "worker"}}
@@ -58,7 +58,7 @@ def spread(key: str, skew: int = 1, **more: Any) -> list[Object]:
 
 
 EAST, WEST = group(labels={ZONE: "x", "zone": "x"}), group("b", 1, 2, labels={ZONE: "y"})
-TAINTED = group("b", taints=(PodTaint("k", "", "NoSchedule"),))
+TAINTED = group("b", taints=(NodeGroupTaint("k", "", "NoSchedule"),))
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_pods_per_node_are_those_of_the_cluster() -> None:
 
 
 def test_reasons_are_the_schedulers() -> None:
-    tainted = group("b", 3, taints=(PodTaint("gpu", "yes", "NoExecute"),))
+    tainted = group("b", 3, taints=(NodeGroupTaint("gpu", "yes", "NoExecute"),))
     other = group("c", 2, labels={"pool": "c"})
     fit = fit_pods(world(group(), tainted, other), [pods(9, "5", nodeSelector={"pool": "a"})])
     (told,) = fit.reasons

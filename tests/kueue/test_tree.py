@@ -7,7 +7,7 @@ from fractions import Fraction
 import pytest
 
 from gangplan.kueue.flavors import Mode, fits_quota, goes_on, is_preferred
-from gangplan.kueue.hierarchy import circle, in_circle
+from gangplan.kueue.hierarchy import cycle, in_cycle
 from gangplan.kueue.model import ClusterQueue, Fungibility, Member, PreemptionRules, ResourceGroup
 from gangplan.kueue.tree import QuotaTree
 from gangplan.kueue.units import MOST_INT64, counted, rounded, shown
@@ -39,10 +39,10 @@ def test_queues_under_a_circle_stand_alone() -> None:
     assert [tree.most(queue.name, KEY) for queue in queues] == [4, 4, 4, 5]
     assert tree.parent == [-1, -1, -1, 7, -1, -1, -1, -1]
     parents = {one.name: one.parent for one in cohorts}
-    assert [in_circle(parents, name) for name in ("a", "b", "c", "d", "only-named", "")] == [True] * 3 + [
+    assert [in_cycle(parents, name) for name in ("a", "b", "c", "d", "only-named", "")] == [True] * 3 + [
         False
     ] * 3
-    assert (circle(parents, "b"), circle(parents, "c"), circle(parents, "d")) == (["b", "a", "b"], [], [])
+    assert (cycle(parents, "b"), cycle(parents, "c"), cycle(parents, "d")) == (["b", "a", "b"], [], [])
 
 
 def test_a_debt_is_told_by_the_balance_alone() -> None:

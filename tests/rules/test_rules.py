@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import pickle
 import re
 from importlib import import_module
@@ -12,9 +13,12 @@ import pytest
 
 from gangplan.commands.explain import explain
 from gangplan.errors import Exit
+from gangplan.findings import Finding, Location
 from gangplan.reference.pages import pages
-from gangplan.rulebook import built_in, shipped, topics
+from gangplan.report.sarif import sarif_report
+from gangplan.rulebook import Rulebook, built_in, formerly, shipped, topics
 from gangplan.rules.model import ERROR, Rule
+from tests.report.samples import report
 from tests.rules.worlds import build
 from tests.workspaces import REPOSITORY, Outcome, gangplan
 
@@ -133,3 +137,14 @@ def test_the_page_has_every_rule() -> None:
     for rule in RULES:
         page = shown["rules.md" if rule in built_in() else "policies.md"]
         assert f"### {rule}\n" in page
+
+
+def test_a_rule_keeps_the_ids_that_it_had(capsys: pytest.CaptureFixture[str]) -> None:
+    assert set(formerly()).isdisjoint(shipped())
+    for name, rule in formerly().items():
+        assert Rulebook().find(name) is rule
+        assert explain(name) == Exit.CLEAN
+        assert f"Formerly: {name}." in capsys.readouterr().out
+        found = Finding(rule, Location("overlays/lab/cluster.yaml", 1, 1), "m")
+        (page,) = json.loads(sarif_report(report(found)))["runs"][0]["tool"]["driver"]["rules"]
+        assert (page["id"], page["deprecatedIds"]) == (rule, list(rule.formerly))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gangplan.kueue.hierarchy import circle
+from gangplan.kueue.hierarchy import cycle
 from gangplan.rules.objects import QUEUE_INVALID
 from gangplan.validate.apiserver.forms import Body, Found, amount
 from gangplan.validate.kueue.members import members, parents_of
@@ -170,7 +170,7 @@ def _parents(body: Body, others: Index) -> Found:
     name, parent = body["metadata"]["name"], (body.get("spec") or {}).get("parentName")
     if parent and parent not in others.names("Cohort"):
         yield _said(("spec", "parentName"), f"there is no cohort '{parent}'")
-    way = circle(others.parents, name)
+    way = cycle(others.parents, name)
     if way and name == min(way):
         yield _said(
             ("spec", "parentName"),

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from gangplan.kueue import model as kueue
-from gangplan.kueue.hierarchy import in_circle, way_up
+from gangplan.kueue.hierarchy import in_cycle, way_up
 from gangplan.kueue.tree import QuotaTree
 from gangplan.validate.apiserver.forms import Body
 from gangplan.validate.kueue.domains import Flavors
@@ -154,7 +154,7 @@ class KueueWorld:
             ]
         if said:
             return f"Can't admit new workloads: {', '.join(said)}."
-        return "the cohorts above it form a cycle" if in_circle(self._cohorts, parent) else ""
+        return "the cohorts above it form a cycle" if in_cycle(self._cohorts, parent) else ""
 
     def _is_idle(self, check: str) -> bool:
         """Whether a check of Kueue's own lacks its parameters."""

@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 
 from gangplan.validate.apiserver.forms import Body
 from gangplan.validate.apiserver.labels import HARD, Labels, any_term, has_all, required_terms, takes
-from gangplan.validate.world import HOSTNAME, PodTaint
+from gangplan.validate.world import HOSTNAME, NodeGroupTaint
 
 
-def untolerated(taints: Sequence[PodTaint], tolerations: Sequence[Body]) -> PodTaint | None:
+def untolerated(taints: Sequence[NodeGroupTaint], tolerations: Sequence[Body]) -> NodeGroupTaint | None:
     """The first taint that keeps the pod away."""
     for taint in taints:
         if taint.effect in HARD and not any(tolerates(one, taint) for one in tolerations):
@@ -21,7 +21,7 @@ def untolerated(taints: Sequence[PodTaint], tolerations: Sequence[Body]) -> PodT
     return None
 
 
-def tolerates(toleration: Body, taint: PodTaint) -> bool:
+def tolerates(toleration: Body, taint: NodeGroupTaint) -> bool:
     """Whether one toleration covers one taint. An empty key or effect covers all of them.
 
     Not `admission.matching`: this is kube-scheduler 1.34, which has no Lt and Gt.

@@ -1,4 +1,4 @@
-"""What only a whole cluster file shows: names that do not meet, sums that do not agree, cohorts in a circle.
+"""What only a whole cluster file shows: names that do not meet, sums that do not agree, cohorts in a cycle.
 
 Kueue accepts almost all of this and then admits nothing, without a word to whoever waits.
 """

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from gangplan.kueue.hierarchy import circle
+from gangplan.kueue.hierarchy import cycle
 from gangplan.resolve.checks.notes import Notes
 from gangplan.resolve.quota import cohort_of
 from gangplan.rules.quotas import (
-    COHORT_CIRCLE,
+    COHORT_CYCLE,
     COHORT_EMPTY,
     COHORT_MISSING,
     COHORT_ROOT_LIMIT,
@@ -35,16 +35,16 @@ def check(notes: Notes) -> None:
 
 
 def _check_circles(notes: Notes) -> None:
-    """Kueue accepts a circle and then makes every queue in it inactive."""
+    """Kueue accepts a cycle and then makes every queue in it inactive."""
     parents = {name: cohort.parent or "" for name, cohort in notes.spec.cohorts.items()}
     told: set[str] = set()
     for start in parents:
-        way = circle(parents, start)
+        way = cycle(parents, start)
         if not way or told & set(way):
             continue
         told |= set(way)
         notes.report(
-            COHORT_CIRCLE,
+            COHORT_CYCLE,
             ("cohorts", start, "parent"),
             f"the parents of cohorts form a cycle: {' -> '.join(way)}",
             "Make one of them a root: remove its parent.",

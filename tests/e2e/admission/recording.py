@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from gangplan.validate.apiserver.schema import SchemaVersions
-from gangplan.validate.world import NodeGroup, PodTaint, World
+from gangplan.validate.world import NodeGroup, NodeGroupTaint, World
 
 Object = dict[str, Any]
 
@@ -131,7 +131,7 @@ def world_of(plain: Object) -> World:
             group["name"],
             group["count"],
             group["labels"],
-            tuple(PodTaint(**taint) for taint in group["taints"]),
+            tuple(NodeGroupTaint(**taint) for taint in group["taints"]),
             {name: Fraction(value) for name, value in group["free"].items()},
             tuple((level, nodes) for level, nodes in group["domains"]),
         )

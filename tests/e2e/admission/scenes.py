@@ -6,7 +6,7 @@ from fractions import Fraction
 from random import Random
 from typing import Any
 
-from gangplan.validate.world import HOSTNAME, NodeGroup, PodTaint
+from gangplan.validate.world import HOSTNAME, NodeGroup, NodeGroupTaint
 from tests.e2e.admission.scene import (
     ACCOUNT,
     BLOCK,
@@ -61,16 +61,16 @@ def _nodes(scene: Scene) -> None:
         scene.groups.append(NodeGroup(name, random.randint(1, 7), labels, taints, free, domains))
 
 
-def _taints(random: Random, has_gpus: bool) -> tuple[PodTaint, ...]:
+def _taints(random: Random, has_gpus: bool) -> tuple[NodeGroupTaint, ...]:
     found = []
     if has_gpus and random.random() < 0.6:
-        found.append(PodTaint(GPU, "present", "NoSchedule"))
+        found.append(NodeGroupTaint(GPU, "present", "NoSchedule"))
     if random.random() < 0.15:
         found.append(
-            PodTaint("node.example.com/spot", "true", random.choice(["NoSchedule", "PreferNoSchedule"]))
+            NodeGroupTaint("node.example.com/spot", "true", random.choice(["NoSchedule", "PreferNoSchedule"]))
         )
     if random.random() < 0.05:
-        found.append(PodTaint("node.example.com/maintenance", "", "NoExecute"))
+        found.append(NodeGroupTaint("node.example.com/maintenance", "", "NoExecute"))
     return tuple(found)
 
 
@@ -104,11 +104,11 @@ def _flavors(scene: Scene) -> None:
         scene.pool_of[name] = random.choice(scene.groups)
 
 
-def _taint(taint: PodTaint) -> Object:
+def _taint(taint: NodeGroupTaint) -> Object:
     return {"key": taint.key, "effect": taint.effect, **({"value": taint.value} if taint.value else {})}
 
 
-def _toleration(random: Random, taint: PodTaint) -> Object:
+def _toleration(random: Random, taint: NodeGroupTaint) -> Object:
     if taint.value and random.random() < 0.5:
         return {"key": taint.key, "operator": "Equal", "value": taint.value, "effect": taint.effect}
     return {"key": taint.key, "operator": "Exists"}
