@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from random import Random
 
@@ -101,7 +101,8 @@ def test_answers_of_several_seeds_share_a_file(tmp_path: Path) -> None:
     later = [replace(one, name=f"again/{one.name.partition('/')[2]}") for one in kept]
     mixed = [one for pair in zip(kept, reversed(later), strict=True) for one in pair]
     recording.write(tmp_path / "mixed.json.gz", mixed)
-    assert list(recording.read(tmp_path / "mixed.json.gz")) == mixed
+    again = recording.read(tmp_path / "mixed.json.gz")
+    assert list(map(asdict, again)) == list(map(asdict, mixed))  # a World equals only itself
     assert len(report.compared(mixed).worlds) == 2 * len(report.compared(kept).worlds)
 
 
