@@ -47,7 +47,7 @@ COMMANDS = {
     "policy-test": (["policy", "test", "baseline"], 1),
     "cluster-check": (["cluster", "check", "--as", "kueue=0.18.2"], 1),
     "cluster-quota": (["cluster", "quota"], 1),
-    # What was mended is read again.
+    # What was fixed is read again.
     "fix": (["validate", "--fix", "--fix-platform"], 2),
 }
 

@@ -1,4 +1,4 @@
-"""`gangplan validate --fix`: which files may be mended, and what is said of it."""
+"""`gangplan validate --fix`: which files may be fixed, and what is said of it."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from gangplan.commands.common import plural
 from gangplan.errors import UserError
 from gangplan.findings import Fix
 from gangplan.fixes import write
-from gangplan.pipeline.mending import mended_files
+from gangplan.pipeline.fix import fixed_files
 from gangplan.pipeline.request import Request
 from gangplan.pipeline.scan import scan
 from gangplan.report.escape import log_line
-from gangplan.report.mended import mended_text, patch_text
+from gangplan.report.fixed import fixed_text, patch_text
 from gangplan.validate.secrets import hidden
 from gangplan.workspace import load_workspace
 
@@ -45,22 +45,22 @@ def fix_files(request: Request, fixing: Fixing, words: TextIO, complaints: TextI
         return  # the check that follows tells why
     secrets = scan(request.root, lambda file: True)[1]
     changed = places = 0
-    for mended in mended_files(request, workspace, fixing.platform):
-        for fix in mended.refused:
+    for fixed in fixed_files(request, workspace, fixing.platform):
+        for fix in fixed.refused:
             complaints.write(f"{_place(fix)}: not fixed: it overlaps with another fix, or makes it worse\n")
-        if not mended.is_changed:
+        if not fixed.is_changed:
             continue
-        reason = "" if fixing.only_shown else write(request.root, mended)
+        reason = "" if fixing.only_shown else write(request.root, fixed)
         if reason:
-            complaints.write(f"{log_line(mended.file)}: not fixed: {reason}\n")
+            complaints.write(f"{log_line(fixed.file)}: not fixed: {reason}\n")
             continue
-        text = hidden(mended_text(mended), secrets)
+        text = hidden(fixed_text(fixed), secrets)
         words.write(text)
-        if fixing.only_shown and text != patch_text(mended):
+        if fixing.only_shown and text != patch_text(fixed):
             said = "a secret, or what cannot be seen, is written out: git apply cannot read it, --fix can"
-            complaints.write(f"{log_line(mended.file)}: {said}\n")
+            complaints.write(f"{log_line(fixed.file)}: {said}\n")
         changed += 1
-        places += len(mended.fixes)
+        places += len(fixed.fixes)
     verb = "would fix" if fixing.only_shown else "fixed"
     where = f" in {plural(changed, 'file')}" if changed else ""
     words.write(f"{verb} {plural(places, 'place')}{where}\n")

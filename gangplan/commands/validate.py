@@ -13,7 +13,7 @@ from gangplan.commands.since import add_since, check_base
 from gangplan.errors import Exit, UserError
 from gangplan.findings import in_order
 from gangplan.pipeline.base import tree_of
-from gangplan.pipeline.mending import with_image_fixes
+from gangplan.pipeline.fix import with_image_fixes
 from gangplan.pipeline.render import rendered_aside, strangers
 from gangplan.pipeline.request import Request, Result
 from gangplan.pipeline.second_opinion import second_opinion

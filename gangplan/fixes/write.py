@@ -1,4 +1,4 @@
-"""A mended file into its place: whole or not at all, and only where it belongs to the workspace."""
+"""A fixed file into its place: whole or not at all, and only where it belongs to the workspace."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import stat
 import tempfile
 from pathlib import Path
 
-from gangplan.fixes.mend import Mended
+from gangplan.fixes.file import FixedFile
 from gangplan.source import MOST_BYTES
 
 # As for render: what belongs to one run of ours, and to no commit.
@@ -16,7 +16,7 @@ _STATE, _ASIDE = ".gangplan", "fix."
 
 
 def read(root: Path, file: str) -> bytes | None:
-    """The bytes of a file that could be mended; None for one that is missing, a link, or too large."""
+    """The bytes of a file that could be fixed; None for one that is missing, a link, or too large."""
     if _unfit(root, file, for_writing=False):
         return None
     try:
@@ -27,25 +27,25 @@ def read(root: Path, file: str) -> bytes | None:
     return data if len(data) <= MOST_BYTES else None
 
 
-def write(root: Path, mended: Mended) -> str:
+def write(root: Path, fixed: FixedFile) -> str:
     """Put the new bytes in the file's place. The empty text, or the reason why it was not written.
 
     Never follows a link, never leaves the workspace, never overwrites what somebody changed meanwhile; mode
     and name stay. A reader sees the old file or the new one.
     """
-    path = root / mended.file
-    reason = _unfit(root, mended.file)
+    path = root / fixed.file
+    reason = _unfit(root, fixed.file)
     if reason:
         return reason
     try:
         status = os.lstat(path)
-        if path.read_bytes() != mended.before:
+        if path.read_bytes() != fixed.before:
             return "the file was changed meanwhile"
         handle, name = tempfile.mkstemp(prefix=_ASIDE, dir=_folder(root, status.st_dev) or path.parent)
         try:
             with open(handle, "wb") as stream:
                 _hold(stream.fileno())
-                stream.write(mended.after)
+                stream.write(fixed.after)
                 stream.flush()
                 os.fsync(stream.fileno())
                 os.chmod(name, stat.S_IMODE(status.st_mode))

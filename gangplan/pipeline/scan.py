@@ -48,7 +48,7 @@ def without(findings: Iterable[Finding], values: Collection[str]) -> list[Findin
     for finding in findings:
         message, help, fix = hidden(finding.message, values), hidden(finding.help, values), finding.fix
         if fix is not None and any(value in fix.replacement or value in fix.why for value in values):
-            fix = None  # it would show the secret, and a secret is not mended by spelling
+            fix = None  # it would show the secret, and no spelling makes a secret right
         out.append(replace(finding, message=message, help=help, fix=fix))
     return out
 

@@ -23,7 +23,7 @@ from gangplan.plan.launch import Kept
 from gangplan.plan.launchers import FoundLauncher, UnreadableError, find
 from gangplan.plan.paths import HOSTFILE as HOSTFILE
 from gangplan.plan.paths import HYDRA_HOSTFILE as HYDRA_HOSTFILE
-from gangplan.plan.problems import CommandProblem, Path, WordProblem, is_pasteable, listed, mended
+from gangplan.plan.problems import CommandProblem, Path, WordProblem, corrected, is_pasteable, listed
 from gangplan.plan.starts import start_problems
 from gangplan.plan.through import elsewhere_problems
 from gangplan.plan.words import length_problems, word_problems
@@ -171,11 +171,11 @@ def _launch_problems(job: Job, found: list[FoundLauncher]) -> Iterator[CommandPr
 
 
 def _right(job: Job, launch: FoundLauncher, wrong: list[WordProblem]) -> str:
-    """The command with everything mended, as a sentence; empty where that is not known to be right."""
+    """The command with everything corrected, as a sentence; empty where that is not known to be right."""
     edits = [one.edit for one in wrong if one.edit is not None]
     if not edits or len(edits) < sum(one.severity is Severity.ERROR for one in wrong):
         return ""
-    right = mended(job.command, launch, list(dict.fromkeys(edits)))
+    right = corrected(job.command, launch, list(dict.fromkeys(edits)))
     if right is None or not is_pasteable(right) or not is_sound(job, right):
         return ""
     return f"Write command: {listed(right)}."

@@ -44,9 +44,9 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class WordProblem:
-    """One thing wrong with a launcher: the word at index `at`, what is wrong, what to do, and how it is mended.
+    """One thing wrong with a launcher: the word at index `at`, what is wrong, what to do, and how it is corrected.
 
-    The help is `hint` and the whole command with all mends.
+    The help is `hint` and the whole command with all corrections.
     """
 
     rule: Rule
@@ -80,7 +80,7 @@ def is_pasteable(words: Sequence[str]) -> bool:
     return bool(words) and letters.isprintable() and len(listed(words)) <= _LONGEST
 
 
-def mended(command: Sequence[str], found: FoundLauncher, edits: Sequence[Edit]) -> tuple[str, ...] | None:
+def corrected(command: Sequence[str], found: FoundLauncher, edits: Sequence[Edit]) -> tuple[str, ...] | None:
     """The command with a launcher's words changed; None where its script is too deep to be written anew."""
     if found.script is None:
         words = list(command)

@@ -18,8 +18,8 @@ from gangplan.rules.core import (
 )
 from gangplan.rules.model import Rule
 from gangplan.source.marks import location
-from gangplan.source.mend import in_quotes, mend
 from gangplan.source.parser import MappingNode, Node, ScalarNode, SequenceNode, is_plain
+from gangplan.source.scalar_fix import in_quotes, scalar_fix
 from gangplan.source.scalars import WORDS, NotFiniteError, plain, tagged
 
 _CORE = frozenset(f"tag:yaml.org,2002:{kind}" for kind in ("str", "int", "float", "bool", "null"))
@@ -132,7 +132,11 @@ class ValueBuilder:
             help = f'quote it: "{name.value}"' if name.value else "write the key before the ':'"
             message = f"the key {name.value!r} is read as {kind}"
             why = f"{name.value} without quotes is {kind}"
-            fix = mend(self._file, self._text, name, in_quotes(name.value), why) if is_plain(name) else None
+            fix = (
+                scalar_fix(self._file, self._text, name, in_quotes(name.value), why)
+                if is_plain(name)
+                else None
+            )
             self._report(YAML_KEY_TYPE, name, message, help, fix if kind != "nothing" else None)
 
     def _duplicate(self, node: Node, name: Node) -> None:

@@ -16,8 +16,8 @@ from gangplan.rules.core import YAML_CONTROL_CHARACTER, YAML_EMPTY, YAML_NOT_UTF
 from gangplan.source.build import ValueBuilder, too_deep
 from gangplan.source.inside import place_inside
 from gangplan.source.marks import location
-from gangplan.source.mend import as_before, mend
 from gangplan.source.parser import DepthError, MappingNode, Node, ScalarNode, SequenceNode, parse_one
+from gangplan.source.scalar_fix import as_before, scalar_fix
 from gangplan.source.syntax import reword
 
 Path = tuple[str | int, ...]
@@ -85,10 +85,12 @@ class Document:
         return Location(self.file, *place_inside(self._text, node, offset))
 
     def fix(self, path: Path, replacement: str, why: str, key: bool = False) -> Fix | None:
-        """The fix that replaces the scalar at `path`, or its key, as it is to be written; see `mend`."""
+        """The fix that replaces the scalar at `path`, or its key, with a text (`scalar_fix`)."""
         name, node, found = self._find(path)
         part = name if key else node
-        return mend(self.file, self._text, part, replacement, why) if found and part is not None else None
+        return (
+            scalar_fix(self.file, self._text, part, replacement, why) if found and part is not None else None
+        )
 
     def like(self, path: Path, text: str) -> str | None:
         """How to write another value at `path` in the manner of the one there; see `as_before`."""

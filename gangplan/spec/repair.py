@@ -12,7 +12,7 @@ from typing import Any
 
 from gangplan.findings import Fix
 from gangplan.source import Document, Path
-from gangplan.source.mend import in_quotes
+from gangplan.source.scalar_fix import in_quotes
 
 # Names of other tools that stand for exactly one of our fields, with the same kind of value. What could be
 # meant in two ways (nodes, replicas, namespace) is only asked for in the message.

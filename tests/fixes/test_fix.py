@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from gangplan.errors import Exit
-from gangplan.fixes import Mended, write
+from gangplan.fixes import FixedFile, write
 from gangplan.source import MOST_BYTES, load
 from gangplan.spec.job import TrainingJob
 from gangplan.spec.load import parse
@@ -309,15 +309,15 @@ def test_a_secret_is_not_shown(root: Path) -> None:
 # How it writes
 
 
-def mended(file: str = SPEC, before: str = workspaces.SPEC) -> Mended:
+def fixed_file(file: str = SPEC, before: str = workspaces.SPEC) -> FixedFile:
     """A file to be written."""
-    return Mended(file, before.encode(), b"kind: new\n")
+    return FixedFile(file, before.encode(), b"kind: new\n")
 
 
 def test_mode_and_neighbours_stay(root: Path) -> None:
     (root / SPEC).chmod(0o640)
     names = sorted(os.listdir((root / SPEC).parent))
-    assert write(root, mended()) == ""
+    assert write(root, fixed_file()) == ""
     assert (root / SPEC).read_bytes() == b"kind: new\n"
     assert (root / SPEC).stat().st_mode & 0o777 == 0o640
     assert sorted(os.listdir((root / SPEC).parent)) == names
@@ -351,12 +351,12 @@ def test_a_state_folder_that_is_a_link_is_not_used(root: Path, tmp_path: Path) -
     outside = tmp_path / "outside"
     outside.mkdir()
     (root / ".gangplan").symlink_to(outside)
-    assert write(root, mended()) == ""
+    assert write(root, fixed_file()) == ""
     assert list(outside.iterdir()) == []
 
 
 def test_a_file_that_was_changed_meanwhile_stays(root: Path) -> None:
-    assert write(root, mended(before="kind: old\n")) == "the file was changed meanwhile"
+    assert write(root, fixed_file(before="kind: old\n")) == "the file was changed meanwhile"
     assert (root / SPEC).read_text() == workspaces.SPEC
 
 
@@ -367,7 +367,7 @@ def test_a_write_that_fails_leaves_the_old_file(root: Path, monkeypatch: pytest.
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "replace", refuse)
-    assert write(root, mended()) == "the file cannot be written: No space left on device"
+    assert write(root, fixed_file()) == "the file cannot be written: No space left on device"
     assert (root / SPEC).read_text() == workspaces.SPEC
     assert sorted(os.listdir((root / SPEC).parent)) == names
 
@@ -387,7 +387,7 @@ def test_where_it_does_not_write(root: Path, file: str, reason: str) -> None:
     (root / "linked").symlink_to("specs/nlp")
     (root / "specs/nlp/link.yaml").symlink_to("filings.yaml")
     (root.parent / "outside.yaml").write_text(workspaces.SPEC)
-    assert reason in write(root, mended(file))
+    assert reason in write(root, fixed_file(file))
     assert (root / SPEC).read_text() == workspaces.SPEC
     assert (root.parent / "outside.yaml").read_text() == workspaces.SPEC
 

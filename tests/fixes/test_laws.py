@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from gangplan.errors import InternalError
 from gangplan.findings import Finding, Fix
-from gangplan.fixes import mend
+from gangplan.fixes import fix_file
 from gangplan.fixes.edits import apart, apply
 from gangplan.fixes.images import names
 from gangplan.objects import scalar
@@ -193,18 +193,18 @@ ENV = Line("env", '{"on": "1", A: on}', " # {on: 1}", wrong_value='{on: "1", A: 
 def test_only_what_was_wrong_is_changed(
     lines: list[Line], end: str, bom: bool, ends: bool, root: Path
 ) -> None:
-    """The mended file is the mistaken one with each mistake, and nothing else, put right."""
+    """The fixed file is the mistaken one with each mistake, and nothing else, put right."""
     before = text([line.wrong for line in lines], end, bom, ends)
-    mended = mend(FILE, before, TrainingJob, BY_CATALOG)
+    fixed = fix_file(FILE, before, TrainingJob, BY_CATALOG)
     expected = [_mended(line) for line in lines]
-    assert mended.after.decode().split(end) == text(expected, end, bom, ends).decode().split(end)
-    again = mend(FILE, mended.after, TrainingJob, BY_CATALOG)
-    assert (again.after, again.fixes, again.refused) == (mended.after, (), ())
-    assert not mended.refused
+    assert fixed.after.decode().split(end) == text(expected, end, bom, ends).decode().split(end)
+    again = fix_file(FILE, fixed.after, TrainingJob, BY_CATALOG)
+    assert (again.after, again.fixes, again.refused) == (fixed.after, (), ())
+    assert not fixed.refused
     # Every change is one that a fix names: its replacement stands there now, and its line had the mistake.
-    assert len(mended.fixes) >= sum(line.wrong != line.right for line in lines)
+    assert len(fixed.fixes) >= sum(line.wrong != line.right for line in lines)
     by_hand = text([line.right for line in lines], end, bom, ends)
-    assert _rendered(root, mended.after) == _rendered(root, by_hand)
+    assert _rendered(root, fixed.after) == _rendered(root, by_hand)
 
 
 def _mended(line: Line) -> str:
@@ -299,12 +299,12 @@ def test_a_fix_that_does_harm_is_refused_and_the_others_are_made() -> None:
         return [harm] if document.value["workers"] == "4" else []
 
     data = workspaces.SPEC.replace("workers: 4", 'workers: "4"').encode()
-    mended = mend(FILE, data, TrainingJob, more)
-    assert mended.after == workspaces.SPEC.encode()
-    assert mended.refused == (harm,)
+    fixed = fix_file(FILE, data, TrainingJob, more)
+    assert fixed.after == workspaces.SPEC.encode()
+    assert fixed.refused == (harm,)
     # A valid file says the same afterwards: another number of workers is not a spelling.
-    mended = mend(FILE, workspaces.SPEC.encode(), TrainingJob, lambda _: [good])
-    assert (mended.after, mended.refused) == (workspaces.SPEC.encode(), (good,))
+    fixed = fix_file(FILE, workspaces.SPEC.encode(), TrainingJob, lambda _: [good])
+    assert (fixed.after, fixed.refused) == (workspaces.SPEC.encode(), (good,))
 
 
 def test_the_fix_of_a_finding_does_not_tell_findings_apart() -> None:

@@ -192,7 +192,7 @@ def test_exactly_what_must_be_refused_is(name: str, tmp_path: Path) -> None:
     assert not case.words or any(case.words in shown.message for shown in told), outcome.err
     if not case.errors:
         assert outcome.code == Exit.CLEAN
-        # What no object can mend is said, and does not refuse the run.
+        # What no object can fix is said, and does not refuse the run.
         assert [shown.severity for shown in outcome.findings if shown.rule == "transport-open"] == ["warning"]
 
 

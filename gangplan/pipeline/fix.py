@@ -1,4 +1,4 @@
-"""Which files of a workspace `--fix` may mend, and what becomes of each; nothing is written here."""
+"""Which files of a workspace `--fix` may fix, and what becomes of each; nothing is written here."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pydantic import BaseModel
 
 from gangplan.component import load_component
 from gangplan.findings import Finding, Fix, Location
-from gangplan.fixes import Mended, mend, read
+from gangplan.fixes import FixedFile, fix_file, read
 from gangplan.fixes.edits import apart, apply
 from gangplan.fixes.images import digests, names
 from gangplan.pipeline.request import Request
@@ -52,8 +52,8 @@ def _image_fix(root: Path, where: Location, catalog: ImageCatalog) -> Fix | None
     return next((fix for fix in fixes if (fix.line, fix.column) == (where.line, where.column)), None)
 
 
-def mended_files(request: Request, workspace: Workspace, with_platform: bool) -> Iterator[Mended]:
-    """Every file that may be mended, mended: specs and team files in the scope, then the platform's."""
+def fixed_files(request: Request, workspace: Workspace, with_platform: bool) -> Iterator[FixedFile]:
+    """Every file that may be fixed, fixed: specs and team files in the scope, then the platform's."""
     by_catalog = partial(_by_catalog, workspace.catalog)
     for file, model in _targets(request, workspace):
         yield from _one(request.root, file, model, by_catalog)
@@ -68,10 +68,10 @@ def mended_files(request: Request, workspace: Workspace, with_platform: bool) ->
 
 def _one(
     root: Path, file: str, model: type[BaseModel], more: Callable[[Document], Iterable[Fix]] | None
-) -> Iterator[Mended]:
+) -> Iterator[FixedFile]:
     data = read(root, file)
     if data is not None:
-        yield mend(file, data, model, more)
+        yield fix_file(file, data, model, more)
 
 
 def _by_catalog(catalog: ImageCatalog | None, document: Document) -> Iterable[Fix]:
@@ -97,7 +97,7 @@ def _platform_files(request: Request, workspace: Workspace) -> Iterator[tuple[st
         yield f"{WAIVERS}/{path.name}", Waiver
 
 
-def _patches(workspace: Workspace, cluster: str, catalog: ImageCatalog) -> Iterator[Mended]:
+def _patches(workspace: Workspace, cluster: str, catalog: ImageCatalog) -> Iterator[FixedFile]:
     """The patches of a cluster, with the catalog's digests in the place of tags."""
     component, facts = workspace.components[cluster], workspace.clusters[cluster].spec
     if workspace.component_findings[cluster]:
@@ -111,7 +111,7 @@ def _patches(workspace: Workspace, cluster: str, catalog: ImageCatalog) -> Itera
             wanted, clashing = apart(text, list(digests(file, text, cluster, facts, catalog)))
             kept = _harmless(cluster, component.files, name, bom, text, wanted)
             refused = (*clashing, *(fix for fix in wanted if fix not in kept))
-            yield Mended(file, data, bom + apply(text, kept).encode(), tuple(kept), refused)
+            yield FixedFile(file, data, bom + apply(text, kept).encode(), tuple(kept), refused)
 
 
 def _harmless(

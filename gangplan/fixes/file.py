@@ -1,4 +1,4 @@
-"""One file, mended: every certain fix, again and again until none is left, and proof that it is no worse."""
+"""One file, fixed: every certain fix, again and again until none is left, and proof that it is no worse."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _BOM = b"\xef\xbb\xbf"
 # do in practice; the bound only keeps a mistake of ours from going on for ever.
 _ROUNDS = 20
 
-# What else can be mended in a document that loads, such as images by the catalog.
+# What else can be fixed in a document that loads, such as images by the catalog.
 More = Callable[[Document], Iterable[Fix]]
 
 
 @dataclass(frozen=True, slots=True)
-class Mended:
+class FixedFile:
     """A file before and after.
 
     `fixes` were made, in the order of the rounds; `refused` were not, because they overlap or would leave the
@@ -56,8 +56,8 @@ class _State:
         return (len(self.findings), 0) if self.document is None else (0, len(self.findings))
 
 
-def mend(file: str, data: bytes, model: type[BaseModel], more: More | None = None) -> Mended:
-    """Mend one file of a format. Never raises on bad input: what cannot be read or mended stays as it is."""
+def fix_file(file: str, data: bytes, model: type[BaseModel], more: More | None = None) -> FixedFile:
+    """Fix one file of a format. Never raises on bad input: what cannot be read or fixed stays as it is."""
     done: list[Fix] = []
     refused: list[Fix] = []
     state, current = _read(file, data, model), data
@@ -78,7 +78,7 @@ def mend(file: str, data: bytes, model: type[BaseModel], more: More | None = Non
             break
         state, current = step
         done += kept
-    return Mended(file, data, current, tuple(done), tuple(refused))
+    return FixedFile(file, data, current, tuple(done), tuple(refused))
 
 
 def _step(

@@ -12,7 +12,7 @@ from gangplan.source.scalars import NotFiniteError, plain
 _SAFE = re.compile(r"[A-Za-z0-9/_][A-Za-z0-9/_.@+=-]*(?::[A-Za-z0-9/_.@+=-]+)*", re.ASCII)
 
 
-def mend(file: str, text: str, node: Node, replacement: str, why: str) -> Fix | None:
+def scalar_fix(file: str, text: str, node: Node, replacement: str, why: str) -> Fix | None:
     """The fix that puts `replacement` (as it is to be written) in the place of a scalar of `text`.
 
     None for a scalar with an anchor or a tag, of several lines, or with escapes: there the stretch is

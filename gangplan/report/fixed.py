@@ -6,7 +6,7 @@ import difflib
 import re
 from collections.abc import Callable, Iterator
 
-from gangplan.fixes import Mended
+from gangplan.fixes import FixedFile
 from gangplan.report.escape import log_line, own_line
 
 _MARK = "\ufeff"
@@ -14,23 +14,23 @@ _MARK = "\ufeff"
 _LINE = re.compile(r"[^\n]*\n|[^\n]+\Z")
 
 
-def mended_text(mended: Mended) -> str:
+def fixed_text(fixed: FixedFile) -> str:
     """The difference of one file; empty where nothing changes.
 
     What a terminal or a CI runner would obey, or nobody would see, is made visible: then it is no patch any more,
     and is not `patch_text`.
     """
-    return "".join(_line(line, _shown) for line in _lines(mended))
+    return "".join(_line(line, _shown) for line in _lines(fixed))
 
 
-def patch_text(mended: Mended) -> str:
+def patch_text(fixed: FixedFile) -> str:
     """The same as `git apply` reads it, whatever stands in the file."""
-    return "".join(_line(line, str) for line in _lines(mended))
+    return "".join(_line(line, str) for line in _lines(fixed))
 
 
-def _lines(mended: Mended) -> Iterator[str]:
-    old, new = (_LINE.findall(data.decode("utf-8", "replace")) for data in (mended.before, mended.after))
-    return difflib.unified_diff(old, new, f"a/{mended.file}", f"b/{mended.file}", n=1)
+def _lines(fixed: FixedFile) -> Iterator[str]:
+    old, new = (_LINE.findall(data.decode("utf-8", "replace")) for data in (fixed.before, fixed.after))
+    return difflib.unified_diff(old, new, f"a/{fixed.file}", f"b/{fixed.file}", n=1)
 
 
 def _line(line: str, shown: Callable[[str], str]) -> str:
