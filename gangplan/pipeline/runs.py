@@ -12,7 +12,7 @@ from gangplan.generators import run_objects
 from gangplan.objects import Body, dump_all
 from gangplan.overlay import OverlayBuilder
 from gangplan.pipeline.checks import check_objects, prove_run
-from gangplan.pipeline.kept import named, path_of
+from gangplan.pipeline.kept_runs import named, path_of
 from gangplan.pipeline.worker import Expanded, PlannedRun, WorkerState, build, policies_say, put, world_on
 from gangplan.plan import Unit, plan_unit
 from gangplan.plan.sources import sources_of

@@ -18,14 +18,14 @@ from gangplan.model.job import Job
 from gangplan.plan.env_problems import env_problems
 from gangplan.plan.flag_problems import flag_problems
 from gangplan.plan.flags import carried, family_of, forwarded, own_options
-from gangplan.plan.kept import problems
 from gangplan.plan.launch import Kept
 from gangplan.plan.launchers import FoundLauncher, UnreadableError, find
+from gangplan.plan.own_launcher import problems
 from gangplan.plan.paths import HOSTFILE as HOSTFILE
 from gangplan.plan.paths import HYDRA_HOSTFILE as HYDRA_HOSTFILE
 from gangplan.plan.problems import CommandProblem, Path, WordProblem, corrected, is_pasteable, listed
+from gangplan.plan.started_by import elsewhere_problems
 from gangplan.plan.starts import start_problems
-from gangplan.plan.through import elsewhere_problems
 from gangplan.plan.words import length_problems, word_problems
 from gangplan.rules.commands import COMMAND_LAUNCHER, COMMAND_SCRIPT
 from gangplan.rules.model import Severity

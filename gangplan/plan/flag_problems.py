@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 from gangplan.model.job import Job
 from gangplan.plan.flags import family_of, flags_of, pins
-from gangplan.plan.kept import problems
 from gangplan.plan.launch import Kept
 from gangplan.plan.launchers import FoundLauncher, LauncherReading
 from gangplan.plan.launchers.prefixes import Peeled
 from gangplan.plan.launchers.programs import Start
+from gangplan.plan.own_launcher import problems
 from gangplan.plan.problems import CommandProblem, listed
 from gangplan.rules.commands import (
     COMMAND_NO_PROGRAM,

@@ -13,7 +13,7 @@ from gangplan.plan.program import program_of
 from gangplan.plan.reach import broken_by, component_of
 from gangplan.plan.rendezvous import accelerate_problems, rendezvous_problems
 from gangplan.plan.reserved import is_needed, is_reserved
-from gangplan.plan.through import through_problems
+from gangplan.plan.started_by import through_problems
 from gangplan.plan.words import split_word
 from gangplan.rules.commands import (
     COMMAND_DETACHED,

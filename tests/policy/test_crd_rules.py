@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from gangplan.cel.errors import CompileError
+from gangplan.validate.apiserver.crdrules.builtin import rules_of
 from gangplan.validate.apiserver.crdrules.check import changed, problems
-from gangplan.validate.apiserver.crdrules.facts import rules_of
 from gangplan.validate.apiserver.crdrules.imported import schema_rules
 from gangplan.validate.apiserver.crdrules.names import escaped
 from gangplan.validate.apiserver.crdrules.rules import CompiledRule, breaches

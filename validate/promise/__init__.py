@@ -22,9 +22,9 @@ from gangplan.validate.promise import (
     counts,
     failures,
     hosts,
+    labels,
     launch,
     life,
-    marks,
     mounts,
     needs,
     opaque,
@@ -32,7 +32,7 @@ from gangplan.validate.promise import (
     starts,
     users,
 )
-from gangplan.validate.promise.laid import Laid, laid_of
+from gangplan.validate.promise.roles import Laid, laid_of
 from gangplan.validate.world import BuiltRun, World
 
 __all__ = ["kept"]
@@ -74,9 +74,9 @@ CHECKS: tuple[Check, ...] = (
     life.deadlines,
     life.endings,
     life.sync,
-    marks.labels,
-    marks.queue,
-    marks.placement,
+    labels.labels,
+    labels.queue,
+    labels.placement,
 )
 
 

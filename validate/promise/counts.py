@@ -9,7 +9,7 @@ from typing import Any
 from gangplan.model.quantity import QuantityError, parse
 from gangplan.validate.apiserver.forms import Path
 from gangplan.validate.problems import Problem
-from gangplan.validate.promise.laid import CONTAINER, LAUNCHER, WORKER, Laid, LaidRole, Place
+from gangplan.validate.promise.roles import CONTAINER, LAUNCHER, WORKER, Laid, LaidRole, Place
 from gangplan.validate.promise.words import broken, counted, weakened
 from gangplan.validate.trainer.runtimes import ANCESTOR, JOBSET, step_of
 

@@ -12,7 +12,7 @@ from gangplan.model.exits import FINAL_CODES
 from gangplan.re2 import PatternError, UnknownScriptError, compiled
 from gangplan.validate.apiserver.forms import Body, Path
 from gangplan.validate.problems import Problem
-from gangplan.validate.promise.laid import CONTAINER, LAUNCHER, Laid, LaidRole
+from gangplan.validate.promise.roles import CONTAINER, LAUNCHER, Laid, LaidRole
 from gangplan.validate.promise.words import broken, weakened
 from gangplan.validate.trainer.runtimes import JOBSET
 

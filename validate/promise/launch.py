@@ -13,7 +13,7 @@ from gangplan.plan import Unit
 from gangplan.plan.flags import family_of
 from gangplan.plan.launchers import UnreadableError, Use, find
 from gangplan.validate.problems import Problem
-from gangplan.validate.promise.laid import LAUNCHER, WORKER, Laid, LaidRole, Place
+from gangplan.validate.promise.roles import LAUNCHER, WORKER, Laid, LaidRole, Place
 from gangplan.validate.promise.words import broken
 from gangplan.validate.trainer.trainjobs import RESERVED
 

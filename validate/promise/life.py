@@ -7,7 +7,7 @@ from typing import Any
 
 from gangplan.validate.apiserver.forms import Body, Path
 from gangplan.validate.problems import Problem
-from gangplan.validate.promise.laid import LAUNCHER, WORKER, Laid, LaidRole
+from gangplan.validate.promise.roles import LAUNCHER, WORKER, Laid, LaidRole
 from gangplan.validate.promise.words import broken, weakened
 
 Found = Iterator[tuple[int, Problem]]

@@ -9,7 +9,7 @@ from gangplan.model.folders import KERNEL, PROGRAMS, ROOT, SCRATCH, is_in
 from gangplan.model.job import Mount
 from gangplan.validate.apiserver.forms import Body, Path
 from gangplan.validate.problems import Problem
-from gangplan.validate.promise.laid import LAUNCHER, Laid, LaidRole
+from gangplan.validate.promise.roles import LAUNCHER, Laid, LaidRole
 from gangplan.validate.promise.words import broken, weakened
 
 Found = Iterator[tuple[int, Problem]]

@@ -10,7 +10,7 @@ from typing import Any
 
 from gangplan.validate.apiserver.forms import Body, Path
 from gangplan.validate.problems import Problem
-from gangplan.validate.promise.laid import Laid
+from gangplan.validate.promise.roles import Laid
 from gangplan.validate.promise.words import weakened
 from gangplan.validate.trainer.runtimes import entries_of, pod_of
 

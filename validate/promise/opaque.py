@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from gangplan.validate.apiserver.forms import Body
 from gangplan.validate.problems import Problem
-from gangplan.validate.promise.laid import CONTAINER, LAUNCHER, Laid, LaidRole
+from gangplan.validate.promise.roles import CONTAINER, LAUNCHER, Laid, LaidRole
 from gangplan.validate.promise.words import broken, weakened
 from gangplan.validate.trainer.runtimes import entries_of, pod_of
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from gangplan.rules.lifecycle import GIT_OWNED_FIELD
 from gangplan.validate.problems import Problem
-from gangplan.validate.promise.laid import LAUNCHER, Laid
+from gangplan.validate.promise.roles import LAUNCHER, Laid
 from gangplan.validate.promise.words import broken, weakened
 from gangplan.validate.trainer.runtimes import JOBSET
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from gangplan.validate.apiserver.forms import Path
 from gangplan.validate.problems import Problem
-from gangplan.validate.promise.laid import Laid, LaidRole
+from gangplan.validate.promise.roles import Laid, LaidRole
 from gangplan.validate.promise.words import broken
 
 Found = Iterator[tuple[int, Problem]]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from gangplan.rules.policy import CRD_RULE
-from gangplan.validate.apiserver.crdrules.facts import rules_of
+from gangplan.validate.apiserver.crdrules.builtin import rules_of
 from gangplan.validate.apiserver.crdrules.registry import Imported
 from gangplan.validate.apiserver.crdrules.rules import Breach, CompiledRule, breaches
 from gangplan.validate.apiserver.defaulting.apply import with_defaults

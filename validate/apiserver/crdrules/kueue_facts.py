@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gangplan.validate.apiserver.crdrules.fact import FIXED, KUEUE, RuleFact, facts, fixed
+from gangplan.validate.apiserver.crdrules.rule_fact import FIXED, KUEUE, RuleFact, facts, fixed
 
 _EFFECTS = "['NoSchedule', 'PreferNoSchedule', 'NoExecute']"
 

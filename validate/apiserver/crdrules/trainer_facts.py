@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from gangplan.validate.apiserver.crdrules.fact import JOBSET, TRAINER, RuleFact, facts, fixed
+from gangplan.validate.apiserver.crdrules.rule_fact import JOBSET, TRAINER, RuleFact, facts, fixed
 
 _RUNTIMES = "TrainingRuntime ClusterTrainingRuntime"
 _TEMPLATE = "spec.runtimePatches.[manager].trainingRuntimeSpec.template.spec.replicatedJobs.[name].template"

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from gangplan.validate.apiserver.forms import Path
 from gangplan.validate.problems import Problem
-from gangplan.validate.promise.laid import LAUNCHER, WORKER, Laid, LaidRole
+from gangplan.validate.promise.roles import LAUNCHER, WORKER, Laid, LaidRole
 from gangplan.validate.promise.words import broken
 
 Found = Iterator[tuple[int, Problem]]

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from functools import cache
 
-from gangplan.validate.apiserver.crdrules.fact import JOBSET, KUEUE, TRAINER, RuleFact
 from gangplan.validate.apiserver.crdrules.kueue_facts import KUEUE_FACTS
+from gangplan.validate.apiserver.crdrules.rule_fact import JOBSET, KUEUE, TRAINER, RuleFact
 from gangplan.validate.apiserver.crdrules.rules import CompiledRule, compile_rule
 from gangplan.validate.apiserver.crdrules.trainer_facts import TRAINER_FACTS
 from gangplan.validate.apiserver.schema import SchemaVersions, minor_key
