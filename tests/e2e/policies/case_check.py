@@ -12,6 +12,7 @@ from gangplan.objects import BINDING, Body
 from gangplan.packs.cases import PolicyCase, cases_in
 from gangplan.policy.cases import Suite, evaluator_of, suites
 from gangplan.policy.export import settled
+from gangplan.workspace import load_workspace
 from tests.e2e.policies.server import Server, same, softened
 from tests.lab.client import ApiError, Client
 
@@ -33,7 +34,7 @@ class Sent:
 
 def every(root: Path) -> Iterator[Sent]:
     """All cases of all packs. Each has a binding and parameters of its own, told apart by a label."""
-    for suite in suites(root):
+    for suite in suites(load_workspace(root)):
         for case in cases_in(suite.folder, suite.shown)[0]:
             yield _sent(suite, case)
 
@@ -62,7 +63,7 @@ def _sent(suite: Suite, case: PolicyCase) -> Sent:
 
 def policies(root: Path) -> list[Body]:
     """Every policy of every pack."""
-    return [settled(one.source.body) for suite in suites(root) for one in suite.policies.values()]
+    return [settled(one.source.body) for suite in suites(load_workspace(root)) for one in suite.policies.values()]
 
 
 def compare(client: Client, root: Path) -> tuple[int, int, list[str]]:
