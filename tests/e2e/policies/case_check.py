@@ -63,7 +63,9 @@ def _sent(suite: Suite, case: PolicyCase) -> Sent:
 
 def policies(root: Path) -> list[Body]:
     """Every policy of every pack."""
-    return [settled(one.source.body) for suite in suites(load_workspace(root)) for one in suite.policies.values()]
+    return [
+        settled(one.source.body) for suite in suites(load_workspace(root)) for one in suite.policies.values()
+    ]
 
 
 def compare(client: Client, root: Path) -> tuple[int, int, list[str]]:
