@@ -135,6 +135,6 @@ def _sums(body: Body, books: _Books, offered: Offered) -> Found:
                             *("resources", number, "nominalQuota"),
                         ),
                         f"quotas of {item['name']} in flavor '{flavor['name']}' add up to {bare(item['name'], promised)},"
-                        f" its nodes have {bare(item['name'], there)}",
+                        f" but its nodes have {bare(item['name'], there)}",
                         rule=QUOTA_OVER_CAPACITY,
                     )

@@ -34,8 +34,8 @@ class Deadlock:
         return (
             f"runs can block each other in {' and '.join(self.pools)}: together they want"
             f" {bare(self.resource, self.wanted)}"
-            f" of {say(self.resource, self.there)}, and nothing starts all pods of a run together, so"
-            f" that each could wait forever for the other's ({', '.join(parts)})"
+            f" of {say(self.resource, self.there)}, and nothing starts all pods of a run together, so each"
+            f" could hold a part and wait forever for the rest ({', '.join(parts)})"
         )
 
 

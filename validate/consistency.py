@@ -51,7 +51,7 @@ def problems(body: Body, others: Sequence[Body], versions: SchemaVersions) -> li
     found = list(_metadata(body))
     kind = body["kind"]
     if kind in NAMESPACED and not body["metadata"].get("namespace"):
-        message = "the object has no namespace and would land wherever the reader happens to be"
+        message = "the object has no namespace and would be created in whatever namespace the client uses"
         found.append(problem(("metadata", "namespace"), message))
     if kind == "RoleBinding":
         found += _binding(body)
@@ -94,7 +94,10 @@ def _metadata(body: Body) -> Found:
     if generated and not is_free and not is_subdomain(generated.removesuffix("-")):
         yield problem(("metadata", "generateName"), f"'{generated}' cannot begin a name")
     if metadata.get("ownerReferences"):
-        message = "an owner is named by a uid that only the cluster knows: without it the object is collected"
+        message = (
+            "an owner reference needs a uid that only the cluster knows: without it, the object is"
+            " garbage-collected"
+        )
         yield problem(("metadata", "ownerReferences"), message, "Remove it.")
     if "finalizers" in metadata:
         yield from _finalizers(body, metadata["finalizers"])
@@ -119,9 +122,9 @@ def _pod_security(labels: Mapping[str, str]) -> Found:
         level, version = labels.get(key), labels.get(f"{key}-version")
         if level is not None and level not in POD_SECURITY_LEVELS:
             levels = ", ".join(POD_SECURITY_LEVELS)
-            yield problem(("metadata", "labels", key), f"'{level}' is no level; there are {levels}")
+            yield problem(("metadata", "labels", key), f"'{level}' is not a level; the levels are {levels}")
         if version is not None and not POD_SECURITY_VERSION.fullmatch(version):
-            message = f"'{version}' is no version of pod security"
+            message = f"'{version}' is not a version of pod security"
             yield problem(
                 ("metadata", "labels", f"{key}-version"), message, "Write latest, or a version such as v1.34."
             )

@@ -52,7 +52,7 @@ def _problem(at: Path, what: str, namespace: str, level: str) -> Problem:
     return Problem(
         at,
         f"{what}, which namespace '{namespace}' refuses (Pod Security level {level}): the run is admitted"
-        " and never gets its pods",
+        " but never gets its pods",
         _help(at),
         POD_SECURITY,
     )
@@ -93,7 +93,7 @@ def _container(at: Path, one: Body, is_restricted: bool) -> Said:
     if context.get("privileged"):
         yield (*at, "securityContext", "privileged"), f"container '{one['name']}' is privileged"
     if context.get("procMount", "Default") != "Default":
-        yield (*at, "securityContext", "procMount"), f"container '{one['name']}' shows all of /proc"
+        yield (*at, "securityContext", "procMount"), f"container '{one['name']}' unmasks all of /proc"
     may_add = RESTRICTED_CAPABILITIES if is_restricted else BASELINE_CAPABILITIES
     for capability in (context.get("capabilities") or {}).get("add") or ():
         if capability not in may_add:

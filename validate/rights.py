@@ -34,7 +34,7 @@ def problems(body: Body, index: Index) -> list[Problem]:
         return list(_namespace(body))
     if kind == "ServiceAccount" and body.get("automountServiceAccountToken") is not False:
         said = "training pods would carry a token for the API server"
-        return [Problem(("automountServiceAccountToken",), said, "Leave it false.", RIGHTS_TOO_WIDE)]
+        return [Problem(("automountServiceAccountToken",), said, "Keep it false.", RIGHTS_TOO_WIDE)]
     return []
 
 
@@ -42,9 +42,11 @@ def _role(body: Body) -> Found:
     for place, rule in enumerate(body.get("rules") or ()):
         for field in ("apiGroups", "resources", "verbs"):
             if "*" in (rule.get(field) or ()):
-                yield _said(("rules", place, field), "a wildcard grants what nobody has looked at yet")
+                yield _said(("rules", place, field), "a wildcard grants what nobody has reviewed")
         for verb in sorted(ESCALATING & set(rule.get("verbs") or ())):
-            yield _said(("rules", place, "verbs"), f"verb '{verb}' lets its holders give themselves more")
+            yield _said(
+                ("rules", place, "verbs"), f"verb '{verb}' lets its holders grant themselves more rights"
+            )
         if "secrets" in (rule.get("resources") or ()) and "" in (rule.get("apiGroups") or ()):
             yield _said(("rules", place, "resources"), "secrets are read by pods, not by people")
 
@@ -57,7 +59,10 @@ def _binding(body: Body, index: Index) -> Found:
         if subject["kind"] == "Group" and (
             subject["name"] in EVERYBODY or subject["name"].startswith("system:serviceaccounts")
         ):
-            yield _said(("subjects", place, "name"), f"group '{subject['name']}' is everybody, or nearly")
+            yield _said(
+                ("subjects", place, "name"),
+                f"group '{subject['name']}' contains everybody, or nearly everybody",
+            )
         home = body["metadata"].get("namespace")
         if subject["kind"] == "ServiceAccount" and subject.get("namespace", home) != home:
             yield _said(("subjects", place, "namespace"), "the service account is of another namespace")

@@ -100,7 +100,7 @@ def _changed(old: Body, new: Body, versions: SchemaVersions) -> Iterator[Problem
                 at,
                 f"{dotted(at)} of the runtime changed under its old name: Trainer reads the runtime of a"
                 " waiting or restarted run again, and refuses or mixes it",
-                "Let it have a new name: change the spec or raise run:, and render.",
+                "Give it a new name: change the spec or raise run:, then render.",
                 RUNTIME_EDITED,
             )
         return
@@ -144,7 +144,7 @@ def _queue_label(old: Body, new: Body) -> Iterator[Problem]:
         yield Problem(
             ("metadata", "labels", QUEUE_LABEL),
             f"the run moves from queue '{was}' to '{now}', which Kueue refuses once it is admitted",
-            "Keep the queue's name, or wait until the run is over; else raise run: in the spec and render.",
+            "Keep the queue's name, or wait until the run is over, or raise run: in the spec and render.",
             IMMUTABLE_CHANGED,
         )
 
@@ -179,11 +179,15 @@ def _runs(old: Mapping[Key, Body], new: Mapping[Key, Body]) -> Iterator[Step]:
         if key[0] != "TrainJob" or key in new or _is_archived(body):
             continue
         if _job(key, body) in jobs:
-            message = f"run {key[2]} leaves Git for a newer run of its job; if it is not over, both run"
+            message = (
+                f"run {key[2]} is replaced in Git by a newer run of its job; if it is not over, both run"
+            )
             help = f"If it still runs: kubectl delete trainjob {key[2]} -n {key[1]}."
             yield Step(key, Problem((), message, help, RUN_REPLACED))
         else:
-            message = f"run {key[2]} leaves Git, but was not archived: if it is not over, it goes on unseen"
+            message = (
+                f"run {key[2]} is removed from Git but not archived: if it is not over, it continues unseen"
+            )
             help = "Set state: archived in its spec first, and remove the spec once the run is over."
             yield Step(key, Problem((), message, help, RUN_REMOVED))
 
@@ -200,7 +204,7 @@ def _queues(old: Mapping[Key, Body], new: Mapping[Key, Body]) -> Iterator[Step]:
         runs = sorted(name for name, queues in _users(old).items() if key in queues)
         if runs:
             shown = ", ".join(runs[:3]) + (f" and {len(runs) - 3} more" if len(runs) > 3 else "")
-            message = f"{key[0]} {body['metadata']['name']} goes while runs use it ({shown}): " + (
+            message = f"{key[0]} {body['metadata']['name']} is removed while runs use it ({shown}): " + (
                 "waiting runs are never admitted" if key[0] == "LocalQueue" else "its deletion blocks"
             )
             help = "Drain it first: stopPolicy HoldAndDrain in one commit, its removal in a later one."

@@ -53,8 +53,7 @@ def test_the_quota_of_one_pool_is_not_that_of_two(root: Path) -> None:
     assert found.rule == "over-quota"
     assert "Requested 18 GPUs, but project quota is 16. Contact admin or reduce workers." in found.message
     assert (
-        "That is what can be had of pool small; there are 16 of large too, but all workers of a run take"
-        " theirs from one pool."
+        "Pool small can provide no more; there are 16 of large, too, but all workers of a run use one pool."
     ) in found.message
 
 

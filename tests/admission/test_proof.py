@@ -93,7 +93,7 @@ def test_not_even_one_worker(root: Path) -> None:
     assert "Requested 8 GPUs, but project quota is 1." in found.message
     assert found.place == "specs/nlp/filings.yaml:6:7"
     assert found.help.startswith(
-        "Fewer workers do not help: even one needs 2 GPUs, and at most 1 can ever be had. Kueue would say: "
+        "Fewer workers do not help: even one needs 2 GPUs, and at most 1 is ever available. Kueue would say: "
     )
 
 

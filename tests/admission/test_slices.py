@@ -68,5 +68,5 @@ def test_the_finding(tmp_path: Path, workers: int, said: bool) -> None:
     assert [one.rule for one in found] == (["no-topology"] if said else [])
     if said:
         assert found[0].place.startswith("overlays/lab/kustomization.yaml:")
-        assert "it admits the run, and of 3 pods of 'node' 1 never get a node" in found[0].message
+        assert "it admits the run, but 1 of 3 pods of 'node' never get a node" in found[0].message
         assert found[0].help == "Use 2 or 4 pods of 'node', or a slice size that divides 3."

@@ -32,7 +32,7 @@ def test_one_patch_is_told_once_with_the_number_of_runs(tmp_path: Path) -> None:
         (f"{OVERLAY}:6:58", "TrainJob/nlp/filings")
     ]
     assert found[0].message == "the run would have 6 worker pods; the plan has 4 (and 2 more runs)"
-    assert found[0].help.startswith("Write workers: 6 in the spec")
+    assert found[0].help.startswith("If you want that, write workers: 6 in the spec")
 
 
 @pytest.mark.parametrize(

@@ -101,12 +101,12 @@ def test_annotations_have_a_limit_in_bytes() -> None:
     ("label", "value", "says"),
     [
         ("enforce", "restricted", ""),
-        ("enforce", "strict", "is no level"),
-        ("warn", "", "is no level"),
+        ("enforce", "strict", "is not a level"),
+        ("warn", "", "is not a level"),
         ("enforce-version", "latest", ""),
         ("enforce-version", "v1.34", ""),
-        ("audit-version", "1.34", "is no version"),
-        ("enforce-version", "restricted", "is no version"),
+        ("audit-version", "1.34", "is not a version"),
+        ("enforce-version", "restricted", "is not a version"),
     ],
 )
 def test_pod_security_is_read_as_the_server_reads_it(label: str, value: str, says: str) -> None:

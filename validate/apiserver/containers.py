@@ -177,7 +177,7 @@ def _mounts(path: Path, one: Body, volumes: dict[str, Body]) -> Found:
             yield problem((*at, "recursiveReadOnly"), "recursiveReadOnly needs readOnly: true")
     for index, device in enumerate(one.get("volumeDevices") or ()):
         if "persistentVolumeClaim" not in volumes.get(device["name"], {}):
-            yield problem((*path, "volumeDevices", index), f"'{device['name']}' is no claim of the pod")
+            yield problem((*path, "volumeDevices", index), f"'{device['name']}' is not a claim of the pod")
 
 
 def _ports(path: Path, ports: list[Body]) -> Found:
@@ -194,7 +194,7 @@ def _ports(path: Path, ports: list[Body]) -> Found:
 def _probe(path: Path, probe: Body, name: str) -> Found:
     yield from _handler(path, probe)
     if name != "readinessProbe" and probe.get("successThreshold", 1) > 1:
-        yield problem((*path, "successThreshold"), f"the successThreshold of a {name} is 1")
+        yield problem((*path, "successThreshold"), f"the successThreshold of a {name} must be 1")
     if name == "readinessProbe" and "terminationGracePeriodSeconds" in probe:
         yield problem((*path, "terminationGracePeriodSeconds"), "a readinessProbe ends nothing")
 
@@ -240,7 +240,8 @@ def beside_pod(path: Path, one: Body, spec: Body) -> Found:
     sleep = (((one.get("lifecycle") or {}).get("preStop") or {}).get("sleep") or {}).get("seconds", 0)
     if not 0 <= sleep <= max(0, spec.get("terminationGracePeriodSeconds", 30)):
         yield problem(
-            (*path, "lifecycle", "preStop", "sleep"), f"a sleep of {sleep} s does not fit the pod's end"
+            (*path, "lifecycle", "preStop", "sleep"),
+            f"a sleep of {sleep} s does not fit into the pod's grace period",
         )
     if (one.get("securityContext") or {}).get("procMount") == "Unmasked" and spec.get(
         "hostUsers"

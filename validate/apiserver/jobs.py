@@ -46,7 +46,7 @@ def _failure_policy(path: Path, spec: Body, restart: str) -> Found:
         for number, condition in enumerate(conditions or ()):
             if not is_qualified(condition["type"]):
                 yield problem(
-                    (*at, "onPodConditions", number, "type"), f"'{condition['type']}' is no condition"
+                    (*at, "onPodConditions", number, "type"), f"'{condition['type']}' is not a condition"
                 )
 
 
@@ -57,7 +57,7 @@ def _exit_codes(path: Path, codes: Body, names: list[str]) -> Found:
     if not values:
         yield problem((*path, "values"), "at least one exit code is expected")
     if codes["operator"] == "In" and 0 in values:
-        yield problem((*path, "values"), "0 is no failure")
+        yield problem((*path, "values"), "0 is not a failure")
     if values != sorted(values):
         yield problem((*path, "values"), "the exit codes must be in order")
     yield from twice((*path, "values"), values, lambda value: value, "the exit code")
@@ -76,4 +76,4 @@ def _success_policy(path: Path, spec: Body, is_indexed: bool) -> Found:
             yield problem((*path, "rules", index, "succeededCount"), "the least is 1")
         text = rule.get("succeededIndexes", "0")
         if not text.replace("-", "").replace(",", "").isdigit():
-            yield problem((*path, "rules", index, "succeededIndexes"), f"'{text}' is no list of indexes")
+            yield problem((*path, "rules", index, "succeededIndexes"), f"'{text}' is not a list of indexes")

@@ -47,7 +47,9 @@ def pod(path: Path, spec: Body, added: tuple[str, ...] = ()) -> Found:
             if policy["resourceName"] not in ("cpu", "memory"):
                 yield problem((*at, "resizePolicy", number), f"{policy['resourceName']} cannot be resized")
             if policy["restartPolicy"] != "NotRequired" and spec.get("restartPolicy") == "Never":
-                yield problem((*at, "resizePolicy", number), "a pod that never restarts is resized without")
+                yield problem(
+                    (*at, "resizePolicy", number), "a pod that never restarts can only be resized without"
+                )
     for index, one in enumerate(spec.get("initContainers") or ()):
         yield from _init((*path, "initContainers", index), one, known, claims)
     if "securityContext" in spec:
@@ -182,7 +184,7 @@ def _term(path: Path, term: Body) -> Found:
 def _spread(path: Path, one: Body) -> Found:
     yield from selector((*path, "labelSelector"), one.get("labelSelector"))
     if "minDomains" in one and one["whenUnsatisfiable"] != "DoNotSchedule":
-        yield problem((*path, "minDomains"), "minDomains goes with DoNotSchedule only")
+        yield problem((*path, "minDomains"), "minDomains needs DoNotSchedule")
     keys = one.get("matchLabelKeys") or []
     if keys and "labelSelector" not in one:
         yield problem((*path, "matchLabelKeys"), "matchLabelKeys needs a labelSelector")
@@ -207,7 +209,7 @@ def _whole(path: Path, spec: Body) -> Found:
         for index, gate in enumerate(spec.get(name) or ()):
             if not is_qualified(gate[key]):
                 yield problem(
-                    (*path, name, index, key), f"'{gate[key]}' is no name, with or without a prefix"
+                    (*path, name, index, key), f"'{gate[key]}' is not a name, with or without a prefix"
                 )
     if spec.get("nodeName") and not is_subdomain(spec["nodeName"]):
         yield problem((*path, "nodeName"), f"'{spec['nodeName']}' cannot be the name of a node")

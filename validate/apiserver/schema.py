@@ -132,7 +132,7 @@ def problems(body: dict[str, Any], versions: SchemaVersions) -> list[Problem]:
     try:
         return [] if found.accepts(body) else found.problems(body)
     except ValueError as error:  # a key that is no text, or a date: nothing that JSON can say
-        return [Problem((), f"the object holds a value that JSON does not have: {error}")]
+        return [Problem((), f"the object contains a value that JSON does not have: {error}")]
 
 
 def schema_for(versions: SchemaVersions, api_version: str, kind: str) -> Schema | None:

@@ -147,7 +147,7 @@ KEYWORDS: dict[str, Words] = {
     "maxItems": _limit(lambda value, limit: f"has {len(value)} entries; at most {limit} are allowed"),
     "minProperties": _limit(lambda value, limit: f"has {len(value)} fields; at least {limit} needed"),
     "maxProperties": _limit(lambda value, limit: f"has {len(value)} fields; at most {limit} are allowed"),
-    "uniqueItems": _limit(lambda value, limit: "holds the same entry twice"),
+    "uniqueItems": _limit(lambda value, limit: "contains the same entry twice"),
 }
 
 

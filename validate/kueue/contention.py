@@ -92,7 +92,7 @@ def _taken_back(verdict: Verdict, owner: str) -> Problem:
     return Problem(
         ("spec", "trainer"),
         f"the run borrows {say(resource, amount)} of flavor {flavor} even when its queue is idle; when"
-        f" {owner} wants its quota back, the run is stopped, and without a checkpoint all its work is lost",
+        f" {owner} wants its quota back, Kueue stops the run, and without a checkpoint all its work is lost",
         f"{HELP}, or ask for no more than the team's own quota.",
         PREEMPTIBLE_WITHOUT_CHECKPOINT,
         "workers",
@@ -103,8 +103,8 @@ def _outranked(above: str) -> Problem:
     """Runs of its own queue with these priorities go first."""
     return Problem(
         ("metadata", "labels", PRIORITY),
-        f"runs of its own queue with priority {above} take the place of this one, which then starts again"
-        " from nothing: it has no checkpoint",
+        f"runs with priority {above} in the same queue preempt this one, which then starts from scratch:"
+        " it has no checkpoint",
         f"{HELP}, or raise its priority.",
         PREEMPTIBLE_WITHOUT_CHECKPOINT,
         "priority",

@@ -27,8 +27,8 @@ def elsewhere(job: Job, verdict: Verdict) -> Iterator[Problem]:
         if other:
             yield Problem(
                 ("metadata", "name"),
-                f"{TITLES.get(name, f'{name} is')} planned on pool '{pool.name}', and Kueue admits them on"
-                f" '{other}': nothing in the pods keeps them off its nodes, and its quota is spent",
+                f"{TITLES.get(name, f'{name} is')} planned on pool '{pool.name}', but Kueue admits them on"
+                f" '{other}': nothing keeps the pods off its nodes, and they use its quota",
                 f"Give pool '{pool.name}' a label of its own, such as labels:"
                 f" {{node.example.com/pool: {pool.name}}}, or quota that is large enough.",
                 ADMITTED_ELSEWHERE,

@@ -99,7 +99,7 @@ def _sliced(world: World, run: BuiltRun, name: str, count: int, rest: int) -> Pr
     size = int(one.annotations.get(SIZE) or 0)
     slices = f"slices of {size} pods ({SIZE})" if size else "slices"
     message = (
-        f"Kueue places pods in {slices}: it admits the run, and of {count} pods of '{name}' {rest} never"
+        f"Kueue places pods in {slices}: it admits the run, but {rest} of {count} pods of '{name}' never"
         " get a node"
     )
     divided = f"{count - rest} or {count - rest + size} pods" if size else f"{count - rest} pods"
@@ -110,7 +110,7 @@ def _sliced(world: World, run: BuiltRun, name: str, count: int, rest: int) -> Pr
 def _unqueued(world: World, job: Body) -> Problem:
     namespace = job["metadata"].get("namespace") or ""
     names = [body["metadata"]["name"] for body in world.of_kind("LocalQueue", namespace)]
-    message = "the run names no queue, so Kueue lets it start at once, beside every quota"
+    message = "the run names no queue, so Kueue lets it start at once, outside every quota"
     listed = f" of the queues {', '.join(names)}" if names else ""
     help = f"Keep the label {QUEUE} with one{listed}."
     return Problem(("metadata", "labels", QUEUE), message, help, NOT_QUEUED, field="queue")
@@ -150,9 +150,9 @@ def aimed(world: World, bodies: Sequence[Body], verdict: Verdict) -> Verdict:
 
 def _help_of(verdict: Verdict) -> str:
     if verdict.about in ("LocalQueue", "ClusterQueue"):
-        return "Ask the cluster's owner: the queue is made by overlays/<cluster>/ and the team's file."
+        return "Ask the platform team: overlays/<cluster>/ and the team's file define the queue."
     if verdict.about:
-        return f"Let the {verdict.about} exist on the cluster before the run, or name another."
+        return f"Create the {verdict.about} on the cluster before the run, or name another."
     return "Correct what the message names in the spec, or the patch of the overlay that put it there."
 
 
@@ -214,8 +214,8 @@ def _where(world: World, run: BuiltRun, verdict: Verdict, short: Shortage) -> st
         for flavor, most in others.items()
     )
     return (
-        f" That is what can be had of pool {pool_name(short.flavor)}; there are {listed} too, but all workers"
-        " of a run take theirs from one pool."
+        f" Pool {pool_name(short.flavor)} can provide no more; there are {listed}, too, but all workers of a"
+        " run use one pool."
     )
 
 
@@ -283,7 +283,7 @@ def _smallest_change(world: World, run: BuiltRun, verdict: Verdict, most: int) -
         short = _worst(one.shortages)
         return (
             f"Fewer workers do not help: even one needs {say(short.resource, short.requested)}, and at most"
-            f" {bare(short.resource, short.most)} can ever be had."
+            f" {bare(short.resource, short.most)} is ever available."
         )
     return (
         "Fewer workers do not help: even one finds no place. Choose a wider topology level or another pool."

@@ -23,7 +23,7 @@ def alone(body: Body) -> Found:
     if body["kind"] == "ResourceFlavor":
         if not body.get("spec"):
             # Applied over a spec with fields it becomes null, which the API server refuses (seen with v0.19.2).
-            yield _said(("spec",), "an empty spec is refused; name a label of the nodes")
+            yield _said(("spec",), "Kueue refuses an empty spec; name a label of the nodes")
         yield from _taints(body)
 
 
@@ -78,7 +78,7 @@ def _groups(body: Body) -> Found:
         for place, flavor in enumerate(group["flavors"]):
             here = (*at, "flavors", place)
             if flavor["name"] in flavors:
-                yield _said((*here, "name"), f"flavor '{flavor['name']}' is in two places of one queue")
+                yield _said((*here, "name"), f"flavor '{flavor['name']}' appears twice in one queue")
             flavors.add(flavor["name"])
             listed = [item["name"] for item in flavor["resources"]]
             if listed != group["coveredResources"]:
@@ -161,7 +161,7 @@ def _labels(body: Body, others: Index) -> Found:
                     yield _said(
                         ("spec", "resourceGroups", index, "flavors", place, "name"),
                         f"flavor '{flavor['name']}' has label {key}={value}, a flavor of another group {key}={clash}:"
-                        " pods would be sent to either at random",
+                        " Kueue would send pods to either at random",
                     )
                 seen.setdefault((key, index), value)
 

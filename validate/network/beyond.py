@@ -39,8 +39,8 @@ def beyond_policy(scene: Scene) -> Iterator[tuple[int, Problem]]:
             scene.runtime,
             Problem(
                 found[0][1],
-                f"{titles} use {what}: NetworkPolicy does not see that traffic, so nothing here keeps other"
-                " runs on the same fabric away",
+                f"{titles} use {what}: NetworkPolicy does not see that traffic, so nothing here"
+                " isolates them from other runs on the same fabric",
                 'Keep teams apart on the fabric itself (partition keys, VLANs), or write rdma: "off".',
                 RDMA_BYPASSES_POLICY,
                 field="rdma",

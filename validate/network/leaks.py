@@ -133,7 +133,7 @@ def _problem(key: Key, leak: Leak, scene: Scene) -> Problem:
     path: tuple[Step, ...] = ()
     if not name:
         cause = f"no NetworkPolicy closes {direction} of these pods"
-        fix = f"Let policyTypes of a policy that selects them name {direction.capitalize()}."
+        fix = f"Add {direction.capitalize()} to policyTypes of a policy that selects them."
         path = ("spec", "policyTypes") if index != scene.train_job else ()
     else:
         cause = f"{direction} rule {rule + 1} of NetworkPolicy '{name}' opens it{_peers(scene, key)}"

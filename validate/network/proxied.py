@@ -41,7 +41,7 @@ def closed_proxies(scene: Scene) -> Iterator[tuple[int, Problem]]:
                 f"{name} sends the program's requests to {where}, which no NetworkPolicy of the run opens"
             )
             help = (
-                "Add an endpoint to network.egress whose addresses hold the proxy, or remove the variable;"
+                "Add an endpoint to network.egress whose addresses contain the proxy, or remove the variable;"
                 " proxy: in the cluster's file sets it for runs that may use it."
             )
             yield scene.runtime, Problem(path, message, help, PROXY_CLOSED)

@@ -42,16 +42,16 @@ def pods(laid: Laid) -> Found:
 def _no_role(laid: Laid, name: str) -> Problem:
     what = "launcher" if name == LAUNCHER else "workers"
     message = (
-        f"the run would have no {what}: the replicated job '{name}' is gone, and Trainer knows it by name"
+        f"the run would have no {what}: the replicated job '{name}' is missing, and Trainer finds it by name"
     )
-    return broken(ENTRIES, message, "Leave the names of the replicated jobs; patch what is inside them.")
+    return broken(ENTRIES, message, "Keep the names of the replicated jobs; patch only their contents.")
 
 
 def _other_count(laid: Laid, role: LaidRole, planned: int) -> tuple[int, Problem]:
     """Blamed on what multiplies these pods: replicas, the runtime's nodes, or those of the TrainJob."""
     what = "launcher" if role.name == LAUNCHER else "worker pod"
     message = f"the run would have {counted(role.pods, what)}; the plan has {planned}"
-    help = f"Write workers: {role.pods} in the spec if that is meant; the plan, quota and ranks follow it."
+    help = f"If you want that, write workers: {role.pods} in the spec; the plan, quota and ranks follow it."
     if role.name == LAUNCHER:
         help = "A run has one launcher: each would start all ranks. Write workers in the spec for more pods."
     at = _multiplier(laid, role)
@@ -82,9 +82,9 @@ def slots(laid: Laid) -> Found:
     policy = "mpi" if laid.uses_mpi else "torch"
     if policy not in laid.policy:
         message = (
-            f"the runtime has no mlPolicy.{policy}: Trainer would start pods that know nothing of each other"
+            f"the runtime has no mlPolicy.{policy}: Trainer would start pods that do not know each other"
         )
-        yield laid.runtime, broken(("spec", "mlPolicy", policy), message, "Leave the policy as it is.")
+        yield laid.runtime, broken(("spec", "mlPolicy", policy), message, "Keep the policy as it is.")
         return
     worker = laid.roles.get(WORKER)
     if stated is None and mpi is not None:
@@ -119,7 +119,7 @@ def _runs_ranks(laid: Laid, mpi: Any) -> Found:
     built = bool((mpi or {}).get("runLauncherAsNode"))
     if laid.uses_mpi and built != planned:
         does = "would run ranks too" if built else "would run no ranks"
-        message = f"the launcher {does}, so that the hostfile has other hosts than the plan"
+        message = f"the launcher {does}, so the hostfile would list other hosts than the plan"
         help = f"Write launcher: {{runsRanks: {str(built).lower()}}} in the spec."
         yield laid.runtime, broken(("spec", "mlPolicy", "mpi", "runLauncherAsNode"), message, help)
 
@@ -132,7 +132,7 @@ def _injected(laid: Laid) -> Found:
     if step_of(role.entry) != "trainer":
         message = "without this label Trainer gives the workers no PET_* variables: each would train alone"
         at = (*role.at, "template", "metadata", "labels", ANCESTOR)
-        yield laid.runtime, broken(at, message, f"Leave {ANCESTOR}: trainer.")
+        yield laid.runtime, broken(at, message, f"Keep {ANCESTOR}: trainer.")
     elif laid.job.get("trainer") is None:
         message = "without spec.trainer Trainer gives the workers no PET_* variables: each would train alone"
         yield laid.train_job, broken(("spec", "trainer"), message, "Leave spec.trainer.")

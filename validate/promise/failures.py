@@ -59,15 +59,18 @@ def _failed(laid: Laid, role: LaidRole) -> Found:
     failure = failed(role, 1)
     action, at = taken(laid, role, failure)
     if action == FAIL:
-        message = "a program that fails would not be tried again; the plan gives it its retries"
-        help = "Name what is not to be tried again: onJobFailureReasons, onJobFailureMessagePatterns."
+        message = "a program that fails would not be retried, but the plan has retries"
+        help = "Name only what must not be retried: onJobFailureReasons, onJobFailureMessagePatterns."
         yield laid.runtime, broken(at, message, help, "retries")
     for code in sorted(_codes(role) - set(FINAL_CODES)):
         failure = failed(role, code)
         action, at = taken(laid, role, failure)
         if action == ENDLESS and failure.reason == POLICY:
             message = f"a program that ends with {code} would be restarted forever"
-            help = f"Name in onJobFailureMessagePatterns what is no program's: [has condition {DISRUPTED}]."
+            help = (
+                "In onJobFailureMessagePatterns, name only what the program did not cause:"
+                f" [has condition {DISRUPTED}]."
+            )
             yield laid.runtime, broken(at, message, help)
 
 
@@ -81,8 +84,8 @@ def _disrupted(laid: Laid, role: LaidRole) -> Found:
     where = "" if failure.reason == POLICY else f" under {role.title}"
     if where:
         at = (*role.at, "template", "spec", "podFailurePolicy")
-    message = f"a drained node{where} would {what}; the plan counts failures of the program only"
-    help = "Leave the rule of the Job for DisruptionTarget and that of the JobSet, in their order."
+    message = f"a drained node{where} would {what}; the plan counts only failures of the program"
+    help = "Keep the Job's rule for DisruptionTarget and the JobSet's, in their order."
     yield laid.runtime, weakened(at, message, help)
 
 
@@ -95,8 +98,8 @@ def _final(laid: Laid, role: LaidRole) -> Found:
             continue
         if failure.reason != POLICY:
             at = (*role.at, "template", "spec", "podFailurePolicy")
-        message = f"a launch that can never succeed (exit code {code}) would be tried again"
-        help = "Leave the rule of the launcher's Job for exit codes and that of the JobSet, in their order."
+        message = f"a launch that can never succeed (exit code {code}) would be retried"
+        help = "Keep the launcher Job's rule for exit codes and the JobSet's, in their order."
         if action == ENDLESS:
             yield laid.runtime, broken(at, f"{message} forever", help)
         else:

@@ -25,15 +25,15 @@ def names(laid: Laid) -> Found:
         )
         yield (
             laid.runtime,
-            broken((*JOBSET, "network", "enableDNSHostnames"), message, "Leave enableDNSHostnames: true."),
+            broken((*JOBSET, "network", "enableDNSHostnames"), message, "Keep enableDNSHostnames: true."),
         )
     if network.get("publishNotReadyAddresses") is False:
-        message = "the name of a worker would vanish while a probe of it fails"
+        message = "a worker's name would vanish while its probe fails"
         at = (*JOBSET, "network", "publishNotReadyAddresses")
-        yield laid.runtime, weakened(at, message, "Leave publishNotReadyAddresses: true.")
+        yield laid.runtime, weakened(at, message, "Keep publishNotReadyAddresses: true.")
     if network.get("subdomain"):
         why = (
-            "all runs would share one Service, which finds the pods of the first one only"
+            "all runs would share one Service, which finds only the pods of the first one"
             if laid.uses_mpi
             else "the master's address that Trainer gives to the workers does not have it"
         )
@@ -58,7 +58,7 @@ def _lookup(laid: Laid, role: LaidRole) -> Found:
         yield laid.runtime, broken(at, message, f"Write dnsPolicy: {right}.")
     if spec.get("setHostnameAsFQDN"):
         message = (
-            f"the host names of {role.title} would be whole domain names: more than 64 characters keep a pod"
+            f"the host names of {role.title} would be full domain names: more than 64 characters keep a pod"
             " from starting, and MPI no longer knows its own host"
         )
         yield laid.runtime, broken((*role.pod, "setHostnameAsFQDN"), message, "Remove setHostnameAsFQDN.")

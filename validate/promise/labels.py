@@ -45,7 +45,7 @@ def _differing(
         if built.get(key) != value:
             has = f"{key}: {built[key]}" if key in built else f"no label {key}"
             message = f"{title} would have {has}; policies, monitoring and cost reports look for {value}"
-            yield index, broken((*at, key), message, "Leave the label; add one of your own beside it.")
+            yield index, broken((*at, key), message, "Keep the label, and add your own beside it.")
 
 
 def queue(laid: Laid) -> Found:
@@ -74,10 +74,10 @@ def _account(laid: Laid, role: LaidRole) -> Found:
     planned, built = laid.unit.job.service_account, role.spec.get("serviceAccountName", "default")
     if built != planned:
         message = (
-            f"{role.title} would run with service account '{built}', which gangplan does not make in"
+            f"{role.title} would run with service account '{built}', which gangplan does not create in"
             f" {laid.unit.job.namespace}; the plan has '{planned}'"
         )
-        help = f"Leave serviceAccountName: {planned}; patch that ServiceAccount for a cloud identity."
+        help = f"Keep serviceAccountName: {planned}; patch that ServiceAccount for a cloud identity."
         yield laid.runtime, broken((*role.pod, "serviceAccountName"), message, help)
 
 
@@ -94,7 +94,7 @@ def _scheduler(laid: Laid, role: LaidRole) -> Found:
     built = role.spec.get("schedulerName", "default-scheduler")
     if built != wanted:
         message = f"{role.title} would be placed by '{built}', one by one; the group is started by '{wanted}'"
-        yield laid.runtime, broken((*role.pod, "schedulerName"), message, f"Leave schedulerName: {wanted}.")
+        yield laid.runtime, broken((*role.pod, "schedulerName"), message, f"Keep schedulerName: {wanted}.")
 
 
 def placement(laid: Laid) -> Found:
@@ -117,4 +117,4 @@ def placement(laid: Laid) -> Found:
         which = "the network" if len(missing) == 1 else "the networks"
         often = "" if len(job.fabric.networks) == len(set(job.fabric.networks)) else ", once for each device"
         message = f"the workers would not be on {which} {wanted} that their pool has for RDMA{often}"
-        yield laid.runtime, broken((*at, NETWORKS), message, "Keep it, and add others behind a comma.")
+        yield laid.runtime, broken((*at, NETWORKS), message, "Keep it, and add others after a comma.")

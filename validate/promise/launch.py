@@ -147,10 +147,8 @@ def _variables(laid: Laid, role: LaidRole | None, planned: Sequence[EnvVar]) -> 
     index, path = role.place("env")
     gone = [name for name in wanted if name not in built]
     if gone:
-        message = (
-            f"{role.title} would have no variable {', '.join(gone)}, by which the plan starts the program"
-        )
-        help = "Leave the variables that are there, and add others: op: add, path: .../env/-."
+        message = f"{role.title} would have no variable {', '.join(gone)}, which the launch needs"
+        help = "Keep the existing variables, and add others: op: add, path: .../env/-."
         yield laid.runtime, broken((*role.box, "env"), message, help, "command")
     for name, variable in wanted.items():
         if (

@@ -41,7 +41,7 @@ def deadlines(laid: Laid) -> Found:
     for index, path, limit in limits:
         if limit is not None and (not planned or limit < planned):
             is_long = f"the plan gives it {_hours(planned)}" if planned else "the plan has no end"
-            message = f"the run would be ended after {_hours(limit)}; {is_long}"
+            message = f"the run would end after {_hours(limit)}; {is_long}"
             help = "Write timeout in the spec, or limits: {timeoutHours: ...} in cluster.yaml."
             yield index, weakened(path, message, help)
             return
@@ -52,7 +52,7 @@ def _cut(laid: Laid, role: LaidRole) -> Found:
     limit, planned = role.spec.get("activeDeadlineSeconds"), laid.unit.job.timeout_s
     if limit is not None and (not planned or limit < planned):
         is_long = f"the plan gives the run {_hours(planned)}" if planned else "the plan has no end"
-        message = f"{role.title} would be killed after {_hours(limit)}, and the run fail; {is_long}"
+        message = f"{role.title} would be killed after {_hours(limit)}, and the run would fail; {is_long}"
         help = "Write timeout in the spec, or limits: {timeoutHours: ...} in cluster.yaml."
         at: Path = (*role.pod, "activeDeadlineSeconds")
         yield laid.runtime, broken(at, message, help, "timeout")
@@ -91,7 +91,7 @@ def _injected(laid: Laid, role: LaidRole) -> Found:
             f"a mesh's sidecar in {role.title} can outlive the program, and the run would never complete"
         )
         at = (*role.at, *("template", "spec", "template", "metadata", "labels", "sidecar.istio.io/inject"))
-        yield laid.runtime, weakened(at, message, 'Leave sidecar.istio.io/inject: "false".')
+        yield laid.runtime, weakened(at, message, 'Keep sidecar.istio.io/inject: "false".')
 
 
 def sync(laid: Laid) -> Found:
@@ -104,10 +104,10 @@ def sync(laid: Laid) -> Found:
             message = (
                 f"a sync would delete this {body['kind']} when its file leaves Git, and end the run with it"
             )
-            yield index, broken((*at, f"{ARGO}sync-options"), message, f"Leave {KEEPS} among its options.")
+            yield index, broken((*at, f"{ARGO}sync-options"), message, f"Keep {KEEPS} among its options.")
         if laid.unit.job.is_archived and annotations.get(f"{ARGO}hook") != "Skip":
-            message = "the run is archived, and would be applied again"
-            yield index, broken((*at, f"{ARGO}hook"), message, "Leave the annotation.")
+            message = "the run is archived but would be applied again"
+            yield index, broken((*at, f"{ARGO}hook"), message, "Keep the annotation.")
 
 
 def _annotations(body: Body) -> Body:

@@ -37,7 +37,7 @@ def planned(laid: Laid) -> Found:
             )
         if SHM not in mounts and not role.spec.get("hostIPC"):
             message = f"{role.title} would have 64 MiB of {SHM}, too little for data loaders and NCCL"
-            yield laid.runtime, weakened(at, message, f"Leave the volume at {SHM}; its sizeLimit may change.")
+            yield laid.runtime, weakened(at, message, f"Keep the volume at {SHM}; its sizeLimit may change.")
 
 
 def place(mount: Body) -> str:
@@ -54,7 +54,7 @@ def _mounted(laid: Laid, role: LaidRole, at: Path, wanted: Mount, found: Body | 
     name = wanted.claim or wanted.secret
     if found is None:
         message = f"{role.title} would have nothing at {wanted.path}; the plan has '{name}' there"
-        yield laid.runtime, broken(at, message, "Leave the mount, or change data in the spec.")
+        yield laid.runtime, broken(at, message, "Keep the mount, or change data in the spec.")
         return
     claim = volume.get("persistentVolumeClaim") or {}
     other = claim.get("claimName", "") if wanted.claim else (volume.get("secret") or {}).get("secretName", "")
@@ -65,7 +65,7 @@ def _mounted(laid: Laid, role: LaidRole, at: Path, wanted: Mount, found: Body | 
     is_closed = bool(found.get("readOnly") or claim.get("readOnly"))
     if is_closed and not wanted.read_only:
         message = f"{role.title} could not write to {wanted.path}, as the spec does"
-        yield laid.runtime, broken(at, message, "Leave readOnly out.")
+        yield laid.runtime, broken(at, message, "Remove readOnly.")
 
 
 def hiding(laid: Laid) -> Found:
@@ -89,9 +89,7 @@ def hiding(laid: Laid) -> Found:
             hidden = hidden or next((folder for folder in folders if is_in(path, folder)), "")
             if hidden and path not in ours:
                 where = path or "/"
-                message = (
-                    f"what is mounted at {where} would hide {hidden} in {role.title}, by which ranks start"
-                )
+                message = f"a mount at {where} would hide {hidden} in {role.title}; no rank starts without it"
                 at = (*role.box, "volumeMounts", index)
                 yield laid.runtime, broken(at, message, "Mount it elsewhere, or single files by subPath.")
 
@@ -110,7 +108,7 @@ def _system(laid: Laid) -> Found:
 def _useless(laid: Laid, role: LaidRole, path: str, mount: Body) -> str:
     """Why what is mounted keeps a container or its ranks from starting; empty where it does not."""
     if path in SYSTEM:
-        return f"what is mounted at {path} would hide the image's own files there from {role.title}"
+        return f"a mount at {path} would hide the image's own files there from {role.title}"
     if is_in(path, "/proc"):
         return f"{role.title} would never start: container runtimes mount nothing inside /proc"
     if is_in(path, ROOT):
@@ -143,5 +141,5 @@ def writable(laid: Laid) -> Found:
         if SCRATCH not in mounts:
             message = f"{role.title} could not write to {SCRATCH}, where launchers keep sockets and files"
             at = (*role.box, "securityContext", "readOnlyRootFilesystem")
-            help = f"Mount an emptyDir at {SCRATCH}, or leave the root file system writable."
+            help = f"Mount an emptyDir at {SCRATCH}, or keep the root file system writable."
             yield laid.runtime, broken(at, message, help)

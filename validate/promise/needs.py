@@ -35,9 +35,9 @@ def named(laid: Laid) -> Iterator[tuple[int, Problem]]:
             home = laid.unit.job.namespace
             message = f"{role.title} would never start unless namespace {home} has a {kind} '{name}'"
             help = {
-                CLAIM: "Declare it in the team's file and mount it by data, or see that it is there.",
+                CLAIM: "Declare it in the team's file and mount it by data, or make sure that it exists.",
                 SECRET: "Declare it in the team's file and name it in secrets, or write optional: true.",
-                MAP: "See that it is there, or write optional: true.",
+                MAP: "Make sure that it exists, or write optional: true.",
             }[kind]
             yield laid.runtime, weakened((*role.pod, *path), message, help)
 

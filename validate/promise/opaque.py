@@ -39,7 +39,7 @@ def surroundings(laid: Laid) -> Iterator[tuple[int, Problem]]:
             folder = box.get("workingDir")
             if folder is not None:
                 message = f"{role.title} would start the command in {folder}, not in the image's own folder"
-                help = "Leave workingDir out, or write whole paths in command of the spec."
+                help = "Remove workingDir, or write absolute paths in command of the spec."
                 yield laid.runtime, weakened((*role.box, "workingDir"), message, help)
         planned = {one.name for one in (*laid.unit.launch.launcher_env, *laid.unit.launch.worker_env)}
         for index, one in enumerate(box.get("env") or ()):
@@ -47,7 +47,7 @@ def surroundings(laid: Laid) -> Iterator[tuple[int, Problem]]:
                 message = (
                     f"{role.title} would look for programs in {one.get('value')}, not on the image's PATH"
                 )
-                help = "Leave PATH out: it takes the place of the image's, with its MPI and Python."
+                help = "Remove PATH: it replaces the image's, where MPI and Python are."
                 yield laid.runtime, weakened((*role.box, "env", index), message, help)
 
 
@@ -58,12 +58,14 @@ def _replaced(laid: Laid, role: LaidRole, name: str) -> tuple[int, Problem]:
             "the launcher would not run the launch script, which waits for the workers, counts them and fails"
             " the run when one is missing"
         )
-        help = "Leave its command. Write command in the spec, or mpi.setup in images/catalog.yaml."
+        help = "Keep its command. Write command in the spec, or mpi.setup in images/catalog.yaml."
     elif not laid.uses_mpi:
         message = "the workers would not run the script that gives their ranks the grace period after SIGTERM"
-        help = "Leave its command. Write command in the spec."
+        help = "Keep its command. Write command in the spec."
     else:
-        message = "the workers would not start the image's SSH server, by which the launcher starts the ranks"
+        message = (
+            "the workers would not start the image's SSH server, through which the launcher starts the ranks"
+        )
         help = f"Write ssh for '{laid.unit.job.image.name}' in images/catalog.yaml."
     return index, broken(path, message, help)
 

@@ -29,10 +29,10 @@ def start(laid: Laid) -> Found:
         yield laid.runtime, broken(at, message, "Write status: Ready.")
     elif WORKER not in waits and not _in_order(laid, launcher):
         message = (
-            "the launcher would not wait for the workers: it would start while their images are still pulled,"
-            " and mpirun would find no SSH server"
+            "the launcher would not wait for the workers: it would start while their images are still being"
+            " pulled, and mpirun would find no SSH server"
         )
-        yield laid.runtime, broken(at, message, "Leave dependsOn: [{name: node, status: Ready}].")
+        yield laid.runtime, broken(at, message, "Keep dependsOn: [{name: node, status: Ready}].")
 
 
 def _in_order(laid: Laid, launcher: LaidRole) -> bool:
@@ -53,12 +53,12 @@ def success(laid: Laid) -> Found:
     if is_enough:
         return
     at: Path = (*JOBSET, "successPolicy")
-    help = f"Leave targetReplicatedJobs: [{wanted}]."
+    help = f"Keep targetReplicatedJobs: [{wanted}]."
     others = ", ".join(sorted(targets - {wanted}))
     if laid.uses_mpi and WORKER in targets:
         message = "the run would never complete: it would wait for the workers, whose SSH servers never end"
     elif wanted not in targets:
-        message = f"the run would complete without {laid.roles[wanted].title}: success hangs on {others}"
+        message = f"the run would complete without {laid.roles[wanted].title}: success depends on {others}"
     elif policy.get("operator") == "Any":
         message = f"the run would be complete as soon as {others} is, with the program still at work"
     else:
@@ -79,7 +79,7 @@ def restarts(laid: Laid) -> Found:
     planned, failure = laid.unit.job.retries, laid.jobset.get("failurePolicy") or {}
     built = failure.get("maxRestarts", 0)
     if built != planned:
-        again = f"be tried again {_times(built)}" if built else "not be tried again"
+        again = f"be retried {_times(built)}" if built else "not be retried"
         message = f"after a failure the run would {again}; the plan says {_times(planned)}"
         at: Path = (*JOBSET, "failurePolicy", "maxRestarts")
         yield laid.runtime, broken(at, message, f"Write retries: {built} in the spec.", "retries")
@@ -102,17 +102,17 @@ def _alone(laid: Laid, role: LaidRole) -> Found:
     limit = role.job.get("backoffLimit", 6)
     if limit:
         message = (
-            f"pods of {role.title} would be started again by themselves, up to {limit} times, beside ranks"
-            " that still run; the plan starts a run again as a whole"
+            f"pods of {role.title} would be restarted on their own, up to {limit} times, beside ranks"
+            " that still run; the plan restarts a run as a whole"
         )
         yield laid.runtime, broken((*job, "backoffLimit"), message, "Write retries in the spec.", "retries")
     restart = role.spec.get("restartPolicy", "OnFailure")  # JobSet's default
     if restart != "Never":
-        message = f"{role.title} would be started again in place ({restart}), beside ranks that still run"
-        yield laid.runtime, broken((*role.pod, "restartPolicy"), message, "Leave restartPolicy: Never.")
+        message = f"{role.title} would be restarted in place ({restart}), beside ranks that still run"
+        yield laid.runtime, broken((*role.pod, "restartPolicy"), message, "Keep restartPolicy: Never.")
     if role.job.get("completionMode", "Indexed") != "Indexed":
-        message = f"{role.title} would have no host names: only pods of an Indexed Job have"
-        yield laid.runtime, broken((*job, "completionMode"), message, "Leave completionMode: Indexed.")
+        message = f"{role.title} would have no host names: only pods of an Indexed Job have them"
+        yield laid.runtime, broken((*job, "completionMode"), message, "Keep completionMode: Indexed.")
 
 
 def ready(laid: Laid) -> Found:
@@ -132,10 +132,8 @@ def ready(laid: Laid) -> Found:
             yield laid.runtime, broken((*role.box, name), message, f"Write tcpSocket: {{port: {port}}}.")
         knows = knows or name != "livenessProbe"
     if not knows and not laid.unit.job.platform.has_pod_group:
-        message = (
-            "the workers would be Ready before their SSH servers listen, and the launcher starts by that"
-        )
-        help = f"Leave a readinessProbe or startupProbe with tcpSocket: {{port: {port}}}."
+        message = "the workers would be Ready before their SSH servers listen, and the launcher starts then"
+        help = f"Keep a readinessProbe or startupProbe with tcpSocket: {{port: {port}}}."
         yield laid.runtime, broken((*role.box, "readinessProbe"), message, help)
 
 

@@ -33,7 +33,7 @@ def managers(laid: Laid) -> Found:
     if stated != TRAINER and platform.trainer.at_least(2, 3):
         message = (
             f"the run would never start: Trainer leaves a TrainJob that is managed by '{stated}' alone, and"
-            " this cluster hands no runs on"
+            " this cluster dispatches no runs"
         )
         help = "Remove managedBy; write multiKueue in cluster.yaml where runs go to worker clusters."
         yield laid.train_job, broken(("spec", "managedBy"), message, help)
@@ -68,11 +68,13 @@ def placed(laid: Laid) -> Found:
     for role in laid.planned():
         spec = role.spec
         if spec.get("nodeName"):
-            message = f"{role.title} would all go to node '{spec['nodeName']}', past the scheduler and Kueue"
+            message = (
+                f"{role.title} would all go to node '{spec['nodeName']}', bypassing the scheduler and Kueue"
+            )
             help = "Remove nodeName; a node selector chooses nodes."
             yield laid.runtime, broken((*role.pod, "nodeName"), message, help)
         for gate in spec.get("schedulingGates") or ():
-            message = f"{role.title} would wait until somebody takes the gate '{gate['name']}' away"
+            message = f"{role.title} would wait until somebody removes the gate '{gate['name']}'"
             help = "Remove schedulingGates, unless a controller of this cluster opens them."
             yield laid.runtime, weakened((*role.pod, "schedulingGates"), message, help)
             break
@@ -110,7 +112,7 @@ def alone(laid: Laid) -> Found:
     for role in laid.planned():
         job = (*role.at, "template", "spec")
         if role.job.get("backoffLimitPerIndex"):
-            message = f"single pods of {role.title} would be started again, beside ranks that still run"
+            message = f"single pods of {role.title} would be restarted, beside ranks that still run"
             yield (
                 laid.runtime,
                 broken((*job, "backoffLimitPerIndex"), message, "Write retries in the spec.", "retries"),
@@ -119,7 +121,7 @@ def alone(laid: Laid) -> Found:
         for index, rule in enumerate(rules):
             if rule.get("action") == "Ignore":
                 message = (
-                    f"single pods of {role.title} would be started again whenever this rule holds, beside"
+                    f"single pods of {role.title} would be restarted whenever this rule holds, beside"
                     " ranks that still run"
                 )
                 at = (*job, "podFailurePolicy", "rules", index)
@@ -140,7 +142,7 @@ def grace(laid: Laid) -> Found:
                 f" {planned} s to save"
             )
             at = (*role.pod, "terminationGracePeriodSeconds")
-            yield laid.runtime, weakened(at, message, "Leave it, or make it longer.")
+            yield laid.runtime, weakened(at, message, "Keep it, or make it longer.")
 
 
 def held(laid: Laid) -> Found:
@@ -162,7 +164,7 @@ def held(laid: Laid) -> Found:
             delay, limit = (role.container.get(name) or {}).get("initialDelaySeconds", 0), _patience(laid)
             if limit and delay >= limit:
                 message = (
-                    f"{role.title} would be asked for the first time after {delay} s; Kueue sends the run"
+                    f"{role.title} would be probed for the first time after {delay} s; Kueue sends the run"
                     f" back to the queue after {limit} s without all pods Ready"
                 )
                 at = (*role.box, name, "initialDelaySeconds")
@@ -210,7 +212,7 @@ def classed_by_priority(laid: Laid) -> Found:
     for role in laid.planned():
         name = role.spec.get("priorityClassName")
         if name and name != f"training-{laid.unit.job.priority}":
-            ending = "" if name in known else f", and gangplan makes no PriorityClass '{name}'"
+            ending = "" if name in known else f", and gangplan renders no PriorityClass '{name}'"
             message = (
                 f"{role.title} would have priority class '{name}'; the plan has"
                 f" 'training-{laid.unit.job.priority}'{ending}"

@@ -46,5 +46,5 @@ def _group(laid: Laid, role: LaidRole) -> Found:
     context = role.spec.get("securityContext") or {}
     if context.get("fsGroup") is None and laid.unit.job.platform.trainer.at_least(2, 3):
         message = f"{role.title} could not read the SSH keys, which belong to root and to the pod's fsGroup"
-        help = f"Leave a group: fsGroup: {laid.unit.job.image.gid}."
+        help = f"Keep a group: fsGroup: {laid.unit.job.image.gid}."
         yield laid.runtime, broken((*role.pod, "securityContext", "fsGroup"), message, help)

@@ -155,7 +155,7 @@ class UnfitRun:
             return f"no node takes a {name}"
         if one.count == 1:
             return f"the {name} finds no node beside the others"
-        return f"of {one.count} {name}s {self._placed(one)} find a node"
+        return f"only {self._placed(one)} of {one.count} {name}s find a node"
 
     def _pools(self, one: PodShape) -> str:
         """The pools that accept these pods, with what they have; else kube-scheduler's words."""

@@ -54,7 +54,7 @@ def _container(at: Path, one: Body, own: list[Body], version: str) -> Iterator[P
             at,
             f"Open MPI {version} does not read the variables that Trainer sets: without {HOSTFILE} all ranks"
             " start in the launcher, and the run completes without its workers",
-            f"Leave {HOSTFILE}=/etc/mpi/hostfile in the launcher's environment.",
+            f"Keep {HOSTFILE}=/etc/mpi/hostfile in the launcher's environment.",
             MPI_HOSTS_UNKNOWN,
             field="image",
         )

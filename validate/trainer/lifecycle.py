@@ -73,7 +73,7 @@ def _sync(body: Body) -> Found:
     if hook != "Skip":
         yield Problem(
             (*at, f"{ARGO}hook"),
-            f"a {hook} hook is made again at every sync, and holds the sync open while it waits in a queue",
+            f"a {hook} hook is created again at every sync, keeping the sync open while it waits in a queue",
             "Remove the annotation.",
             SYNC_DESTROYS,
         )
@@ -82,10 +82,10 @@ def _sync(body: Body) -> Found:
 def _train_job(body: Body, others: Sequence[Body], versions: SchemaVersions) -> Found:
     spec = body["spec"]
     if "suspend" in spec:
-        message = "Kueue sets spec.suspend; a value in Git is put back at every sync and stops the run"
+        message = "Kueue sets spec.suspend; every sync restores a value from Git and stops the run"
         yield _owned(("spec", "suspend"), message)
     if body["metadata"].get("generateName"):
-        message = "an object with generateName cannot be applied: every sync would be another run"
+        message = "an object with generateName cannot be applied: every sync would create another run"
         yield _owned(("metadata", "generateName"), message)
     for index, patch in enumerate(spec.get("runtimePatches") or ()):
         if patch["manager"] == KUEUE_MANAGER:
@@ -116,7 +116,7 @@ def _runtime(body: Body, others: Sequence[Body], versions: SchemaVersions) -> Fo
         at: Path = (*JOBSET, "replicatedJobs", index)
         if body["spec"].get("podGroupPolicy"):
             if entry.get("dependsOn"):
-                waits = f"'{entry['name']}' is made only after '{entry['dependsOn'][0]['name']}'"
+                waits = f"'{entry['name']}' is created only after '{entry['dependsOn'][0]['name']}'"
                 yield _deadlock((*at, "dependsOn"), waits)
             elif step_of(entry).endswith("-initializer") and not _one("TrainJob", others):
                 yield _deadlock((*at, "name"), f"'{entry['name']}' runs before the others")
@@ -146,7 +146,7 @@ def _ttl(at: Path, spec: Body, versions: SchemaVersions) -> Found:
         which = "every finished" if minor_key(versions.trainer or "0") < (2, 2) else "a failed"
         yield Problem(
             at,
-            f"with Trainer {versions.trainer}, {which} run is made again when its JobSet is deleted after"
+            f"with Trainer {versions.trainer}, {which} run is created again when its JobSet is deleted after"
             f" {spec['ttlSecondsAfterFinished']} s: it trains over and over (trainer#2981, trainer#3737)",
             "Remove ttlSecondsAfterFinished; set state: archived in the spec of a finished run.",
             TTL_RERUNS,
@@ -173,7 +173,7 @@ def _overwritten(
         if owner and (is_runtime or not is_refused):
             yield Problem(
                 (*at, index),
-                f"Trainer {versions.trainer} writes over {variable['name']} without a word",
+                f"Trainer {versions.trainer} silently overwrites {variable['name']}",
                 "Remove it; use the mlPolicy of the runtime or a flag of the command.",
                 ENV_OVERWRITTEN,
             )
@@ -198,7 +198,7 @@ def _amounts(at: Path, value: Any, is_amount: bool) -> Iterator[Problem]:
     elif is_amount and value is not None and (right := canonical(str(value))) != value:
         yield Problem(
             at,
-            f"the cluster writes {value!r} as '{right}': the object differs from Git forever",
+            f"the cluster stores {value!r} as '{right}': the object differs from Git forever",
             f'Write "{right}".',
             QUANTITY_DRIFT,
         )

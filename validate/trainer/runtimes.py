@@ -144,7 +144,7 @@ def _claims(path: Path, policy: Body, entries: list[Body]) -> Found:
 
 def _entry(path: Path, entry: Body, earlier: list[str], is_free: bool) -> Found:
     if "dependsOn" in entry and not earlier:
-        yield problem((*path, "dependsOn"), "the first replicated job depends on none")
+        yield problem((*path, "dependsOn"), "the first replicated job cannot depend on another")
     for index, one in enumerate(entry.get("dependsOn") or ()):
         if one["name"] not in earlier:
             message = f"'{one['name']}' is no replicated job before '{entry['name']}'"

@@ -148,13 +148,13 @@ def _inert(reading: PolicyReading, names: set[str], bound_badly: set[str]) -> It
     for one in reading.bindings:
         if one.policy not in names:
             where = one.written.where(("spec", "policyName"))
-            message = f"binding '{one.name}' is of policy '{one.policy}', which is not here: it does nothing"
+            message = f"binding '{one.name}' names policy '{one.policy}', which is not here: it does nothing"
             help = "Correct policyName, or add the policy."
             yield PolicyProblem(POLICY_INERT, where, message, help)
     for compiled_one in reading.policies:
         policy = compiled_one.policy
         if policy.name not in bound:
             where = policy.written.where(("metadata", "name"))
-            message = f"nothing binds policy '{policy.name}': it does nothing"
+            message = f"policy '{policy.name}' has no binding: it does nothing"
             help = f"Add a {BINDING} with policyName: {policy.name}."
             yield PolicyProblem(POLICY_INERT, where, message, help)

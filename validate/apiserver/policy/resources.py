@@ -76,7 +76,7 @@ def unknown_resources(policy: Body, groups: Mapping[str, frozenset[str]]) -> Pro
 
 def _said(name: str, named: list[str]) -> str:
     where = " and ".join(group or "the core group" for group in named)
-    return f"{where} has no resource '{name}': the policy is about nothing"
+    return f"{where} has no resource '{name}': the policy matches nothing"
 
 
 def _help(name: str, groups: Mapping[str, frozenset[str]], there: frozenset[str]) -> str:
