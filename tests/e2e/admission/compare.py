@@ -135,6 +135,15 @@ KNOWN: tuple[Known, ...] = (
         for what in ("reason", "words")
     ),
     Known(
+        name="topology-of-nothing-before-0.16",
+        what="outcome",
+        said=r"no flavor assigned",
+        seen=r"admitted",
+        cause="Kueue 0.15 admits pods that ask for nothing although it finds no flavor to place them by;"
+        " gangplan refuses them, as every later version does. No rendered pod asks for nothing",
+        holds=_asks_for_nothing,
+    ),
+    Known(
         name="uncovered-first-or-last",
         what="words",
         said=r"couldn't assign flavors to pod set",
