@@ -155,7 +155,7 @@ def test_a_mistake_of_ours_says_so(root: Path, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr("gangplan.pipeline.render.load_workspace", lambda root: 1 / 0)
     outcome = gangplan("validate", "-C", root)
     assert outcome.code == Exit.ENVIRONMENT
-    assert f"a mistake in gangplan {__version__}: ZeroDivisionError" in outcome.err
+    assert f"a bug in gangplan {__version__}: ZeroDivisionError" in outcome.err
     assert "Traceback" in outcome.err
 
 
@@ -263,7 +263,7 @@ def test_why(root: Path) -> None:
     assert rows["timeout"] == "4h team nlp specs/nlp/team.yaml:13:36"
     assert rows["retries"] == "0 built-in"
     assert rows["nodePool"].startswith(
-        "a100 first pool of cluster lab that takes the run overlays/lab/cluster.yaml:8:3"
+        "a100 first pool of cluster lab that fits the run overlays/lab/cluster.yaml:8:3"
     )
 
 
@@ -395,7 +395,7 @@ def test_a_file_whose_name_holds_a_command(command: str, root: Path) -> None:
         outcome = gangplan(command, "-C", root, asked)
         assert outcome.code == Exit.INPUT, outcome.err
         assert is_harmless(outcome.out + outcome.err), outcome.out + outcome.err
-        assert "a mistake in gangplan" not in outcome.err
+        assert "a bug in gangplan" not in outcome.err
 
 
 @pytest.mark.parametrize("base", ["", " "])

@@ -150,8 +150,8 @@ FLAGS = {
     "an unknown cluster": (["--cluster", "lap"], "there is no cluster 'lap'", "Did you mean 'lab'?"),
     "an unknown component": (["--as", "kueu=0.19"], "there is no component 'kueu'", "Did you mean 'kueue'?"),
     "no version": (["--as", "kueue=new"], "'new' is not a version of kueue", "--as kueue=1.2"),
-    "no component": (["--as", "0.19"], "'0.19' is not a component and its version", "trainer=2.3"),
-    "nothing": (["--as", ""], "'' is not a component and its version", "trainer=2.3"),
+    "no component": (["--as", "0.19"], "'0.19' does not name a component and its version", "trainer=2.3"),
+    "nothing": (["--as", ""], "'' does not name a component and its version", "trainer=2.3"),
     "a component twice": (["--as", "kueue=0.18,kueue=0.19"], "kueue is given twice", "once"),
     "an unknown format": (["--format", "xml"], "there is no format 'xml'", "text, json"),
 }

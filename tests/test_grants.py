@@ -71,7 +71,7 @@ def test_rendering_has_no_calendar(granted: Path) -> None:
 def test_a_day_that_is_none(today: str, granted: Path) -> None:
     outcome = gangplan("validate", "-C", granted, "--today", today)
     assert outcome.code == Exit.INPUT
-    assert f"'{today}' is not a day of the calendar" in outcome.err
+    assert f"'{today}' is not a valid date" in outcome.err
 
 
 def test_a_grant_in_production_is_a_warning(granted: Path) -> None:

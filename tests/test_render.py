@@ -160,12 +160,16 @@ def test_specs_from_the_folder_that_one_is_in(wide: Path, monkeypatch: pytest.Mo
         (["overlays/lab/gone.yaml"], "there is no file 'overlays/lab/gone.yaml'", "A file that was deleted"),
         (["specs/vision/*.yml"], "no spec matches", ""),
         (["../elsewhere.yaml"], "../elsewhere.yaml is outside the workspace wide/", ""),
-        (["specs/vision/first.yaml", "--team", "nlp"], "is of another team than nlp", "--team"),
-        (["specs/vision/team.yaml", "--team", "nlp"], "is of another team than nlp", "--team"),
-        (["overlays/lab/cluster.yaml", "--cluster", "far"], "is of another cluster than far", "--cluster"),
-        (["specs/nlp/filings.yaml", "README.md"], "README.md is no file that gangplan reads", "policies/"),
+        (["specs/vision/first.yaml", "--team", "nlp"], "belongs to another team than nlp", "--team"),
+        (["specs/vision/team.yaml", "--team", "nlp"], "belongs to another team than nlp", "--team"),
+        (
+            ["overlays/lab/cluster.yaml", "--cluster", "far"],
+            "belongs to another cluster than far",
+            "--cluster",
+        ),
+        (["specs/nlp/filings.yaml", "README.md"], "README.md is not a file that gangplan reads", "policies/"),
         (["specs/nlp/notes.txt"], "specs/nlp/notes.txt is not a .yaml file", "Specs end in .yaml."),
-        (["overlays/notes.txt"], "overlays/notes.txt is no file that gangplan reads", "overlays/"),
+        (["overlays/notes.txt"], "overlays/notes.txt is not a file that gangplan reads", "overlays/"),
         (["--engine", "slurm"], "there is no engine 'slurm'", "auto, serial, process, mpi"),
         (["--check", "--output", "x"], "--check compares with rendered/", ""),
         (["--jobs", "-1"], "'--jobs'", "--help"),
@@ -584,7 +588,7 @@ def test_a_refusal_leaves_the_tree(
         outcome = gangplan("render", "-C", root)
     assert outcome.code == Exit.ENVIRONMENT, outcome.err
     assert os.strerror(number) in outcome.err
-    assert "a mistake in gangplan" not in outcome.err
+    assert "a bug in gangplan" not in outcome.err
     assert rendered(root) == before
     render(root)
 

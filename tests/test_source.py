@@ -164,21 +164,21 @@ def test_line_ends_and_byte_order_mark_change_nothing() -> None:
 
 # text: "line:column", a part of the message, a part of the help.
 SYNTAX = {
-    "a:\n\tb: 1": ("2:1", "a tab indents this line", "replace the tab by spaces"),
-    "a: b\n \tc: 1": ("2:2", "a tab indents this line", "replace the tab by spaces"),
+    "a:\n\tb: 1": ("2:1", "a tab indents this line", "replace the tab with spaces"),
+    "a: b\n \tc: 1": ("2:2", "a tab indents this line", "replace the tab with spaces"),
     "-\ta: 1\n": ("1:2", "a tab indents", "spaces"),
     "a: 'x\nb: 1\n": ("1:4", "the quote ' that opens here is never closed", "close it"),
     'a: "x\nb: 1\n': ("1:4", 'the quote " that opens here is never closed', "close it"),
     "note: first: second": ("1:12", "a second ': '", "quote the value: 'first: second'"),
     "a: it's: x": ("1:8", "a second ': '", '''quote the value: "it's: x"'''),
-    "workers 8\ngpus: 4": ("1:1", "'workers 8' has no ': ' behind its key", "write workers: 8"),
-    "a: 1\nworkers 8\ngpus: 4": ("2:1", "'workers 8' has no ': ' behind its key", "write workers: 8"),
-    "a: 1\nworkers 8": ("2:1", "'workers 8' has no ': ' behind its key", "write workers: 8"),
+    "workers 8\ngpus: 4": ("1:1", "'workers 8' has no ': ' after its key", "write workers: 8"),
+    "a: 1\nworkers 8\ngpus: 4": ("2:1", "'workers 8' has no ': ' after its key", "write workers: 8"),
+    "a: 1\nworkers 8": ("2:1", "'workers 8' has no ': ' after its key", "write workers: 8"),
     "image:deepspeed\nworkers: 8": ("1:1", "a space is missing after 'image:'", "write image: deepspeed"),
     "a: 1\n  b: 2": ("2:3", "indented deeper than line 1", "align it with line 1"),
     "a:\n- b\n c: d": ("3:2", "indented deeper than line 2", "align it with line 2"),
-    "a:\n  b: 1\n c: 2": ("3:2", "indented by 1 space, which fits", "align it with line 1, or with line 2"),
-    "- - a\n - b": ("2:2", "fits no line above", "align it with line 1"),
+    "a:\n  b: 1\n c: 2": ("3:2", "indented by 1 space, which", "align it with line 1, or with line 2"),
+    "- - a\n - b": ("2:2", "matches no line above", "align it with line 1"),
     "  a: 1\nb: 2": ("2:1", "indented less than the first one (2 spaces)", "first column"),
     "command: [python, train.py\nworkers: 4": ("1:10", "the '[' that opens here is not closed", "']'"),
     "data: {a: /x\nworkers: 4": ("1:7", "the '{' that opens here is not closed", "'}'"),
@@ -203,7 +203,7 @@ SYNTAX = {
     "a: ? b": ("1:4", "'?' begins a complex key", "quote it: '? b'"),
     "a: {% if x %}": ("1:4", "specs are not templates", "quote"),
     'a: "C:\\path"': ("1:7", "'\\p' is not an escape", "single quotes"),
-    'a: "\\ud83d"': ("1:7", "this escape names no character", "write the character itself"),
+    'a: "\\ud83d"': ("1:7", "this escape does not name a character", "write the character itself"),
     'a: "x" y': ("1:8", "text follows the closing quote", "one pair of quotes"),
     "a: 'it's'": ("1:8", "text follows the closing quote", "one pair of quotes"),
     "a: | x": ("1:6", "text follows '|' on its line", "begin the text on the next line"),
@@ -400,12 +400,15 @@ def test_files_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     (tmp_path / "dangling").symlink_to("nowhere")
     assert "directory, not a file" in unreadable(tmp_path)
     assert "does not exist" in unreadable(tmp_path / "absent")
-    assert "leads nowhere" in unreadable(tmp_path / "dangling")
-    assert "leads back to itself" in unreadable(tmp_path / "loop")
+    assert "points to a file that does not exist" in unreadable(tmp_path / "dangling")
+    assert "points back to itself" in unreadable(tmp_path / "loop")
     assert "not a directory" in unreadable(tmp_path / "file" / "x")
     assert "too long" in unreadable(tmp_path / ("x" * 5000))
     assert "NUL" in unreadable(tmp_path / "a\0b")
-    for code, message in ((errno.EACCES, "may not be read"), (errno.EIO, "cannot be read")):
+    for code, message in (
+        (errno.EACCES, "permission to read the file is denied"),
+        (errno.EIO, "cannot be read"),
+    ):
         denied = OSError(code, os.strerror(code))
 
         def deny(*_: object, denied: OSError = denied) -> int:

@@ -33,7 +33,7 @@ def unexpected(bad: Exception) -> int:
 
     fatal(
         InternalError(
-            f"a mistake in gangplan {__version__}: {type(bad).__name__}: {bad}",
+            f"a bug in gangplan {__version__}: {type(bad).__name__}: {bad}",
             "Please report it with these lines:",
         )
     )

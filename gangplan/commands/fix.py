@@ -57,7 +57,7 @@ def fix_files(request: Request, fixing: Fixing, words: TextIO, complaints: TextI
         text = hidden(fixed_text(fixed), secrets)
         words.write(text)
         if fixing.only_shown and text != patch_text(fixed):
-            said = "a secret, or what cannot be seen, is written out: git apply cannot read it, --fix can"
+            said = "the difference escapes a secret or invisible characters: git apply cannot apply it, but --fix can"
             complaints.write(f"{log_line(fixed.file)}: {said}\n")
         changed += 1
         places += len(fixed.fixes)

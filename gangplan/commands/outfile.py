@@ -43,7 +43,7 @@ class OutFile:
                 aside.unlink(missing_ok=True)
         except OSError as bad:
             message = f"{self.what} {self.name} was not written: {bad.strerror}"
-            raise ToolError(message, "Make room there, or name a file elsewhere.") from None
+            raise ToolError(message, "Free space there, or name a file elsewhere.") from None
 
 
 def out_file(name: str, root: Path, what: str) -> OutFile:
@@ -71,7 +71,7 @@ def _check(what: str, name: str, target: Path, root: Path) -> None:
     if not target.parent.is_dir():
         folder = Path(name).parent
         raise UserError(
-            f"{what} cannot be written: there is no folder {folder}", f"Make it first: mkdir -p {folder}."
+            f"{what} cannot be written: there is no folder {folder}", f"Create it first: mkdir -p {folder}."
         )
     inside = target.relative_to(root).parts[:1] if target.is_relative_to(root) else ()
     if inside and inside[0] in _NOT_FOR_OUTPUT:

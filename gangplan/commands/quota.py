@@ -35,7 +35,7 @@ def quota(request: Request, usage_file: Path | None, format: str) -> Exit:
     usage = read_usage(usage_file) if usage_file else None
     if usage is not None and len(names) != 1:
         raise UserError(
-            f"a snapshot is of one cluster, and there are {len(names)}", "Name it with --cluster NAME."
+            f"a snapshot covers one cluster, but there are {len(names)}", "Name it with --cluster NAME."
         )
     sites = {name: resolve_site(workspace, name) for name in names}
     queueless = [name for name, site in sites.items() if not site.queues]

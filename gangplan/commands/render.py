@@ -33,7 +33,7 @@ def render(
     """Write the tree, show it, or compare it; with `base`, also with that of a Git revision."""
     check_base(request, base)
     if base and not check:
-        raise UserError("--base goes with --check, and with gangplan validate")
+        raise UserError("--base works with --check, and with gangplan validate")
     if check and output:
         raise UserError("--check compares with rendered/; it cannot be used with --output")
     wanted = outputs(formats, request.root, colour)
@@ -59,8 +59,8 @@ def render(
 def _print(request: Request, wanted: Outputs) -> Exit:
     if wanted.machine:
         raise UserError(
-            "manifests and a report cannot both have standard output",
-            "Give a file to the report: --format FORMAT=FILE.",
+            "manifests and a report cannot both go to standard output",
+            "Write the report to a file: --format FORMAT=FILE.",
         )
     result = preview(request)
     _publish(request, result, wanted)
@@ -110,7 +110,7 @@ def _report(result: Result, folder: str, words: TextIO) -> Exit:
 def _report_check(request: Request, result: Result, words: TextIO) -> Exit:
     if not result.differences:
         if result.strangers:
-            words.write(f"{RENDERED}/ holds what gangplan did not write\n")
+            words.write(f"{RENDERED}/ contains files that gangplan did not write\n")
             return exit_code(result.findings)
         words.write(
             f"{RENDERED}/ is fresh: {plural(len(result.changes), 'file')} of {plural(result.specs, 'spec')}\n"

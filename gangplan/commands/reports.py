@@ -77,13 +77,13 @@ def outputs(values: Sequence[str] | None, root: Path, colour: str = "auto") -> O
     wanted = tuple(_output(value, root) for value in values or ["text"])
     on_stdout = [one.format for one in wanted if one.file is None and one.format != "text"]
     if len(on_stdout) > 1:
-        message = f"{' and '.join(on_stdout)} cannot both have standard output"
-        raise UserError(message, f"Give a file to one of them: --format {on_stdout[0]}=FILE.")
+        message = f"{' and '.join(on_stdout)} cannot both go to standard output"
+        raise UserError(message, f"Write one of them to a file: --format {on_stdout[0]}=FILE.")
     files: dict[Path, OutFile] = {}
     for one in wanted:
         # A device such as /dev/null takes any number.
         if one.file and one.file.is_plain and files.setdefault(one.file.target, one.file) is not one.file:
-            help = "Give each of them a file of its own."
+            help = "Give each of them its own file."
             raise UserError(f"two reports would go to {files[one.file.target].name}", help)
     return Outputs(wanted, colour)
 
@@ -142,5 +142,5 @@ def _add_summary(report: Report) -> None:
             room = MOST_SUMMARY_BYTES - file.tell()
             file.write(step_summary(report, room).encode("utf-8", "backslashreplace"))
     except OSError as bad:
-        help = "Make room there, or unset GITHUB_STEP_SUMMARY."
+        help = "Free space there, or unset GITHUB_STEP_SUMMARY."
         raise ToolError(f"the step's summary {name} was not written: {bad.strerror}", help) from None

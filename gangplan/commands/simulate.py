@@ -81,7 +81,7 @@ def _cluster(workspace: Workspace, request: Request) -> str:
         if len(workspace.clusters) == 1:
             return next(iter(workspace.clusters))
         raise UserError(
-            f"a simulation is of one cluster, and there are {len(workspace.clusters)}",
+            f"a simulation covers one cluster, but there are {len(workspace.clusters)}",
             "Name it with --cluster NAME.",
         )
     name = request.clusters[0]

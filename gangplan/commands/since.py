@@ -14,7 +14,7 @@ from gangplan.workspace import RENDERED
 def check_base(request: Request, base: str | None) -> None:
     """Raise UserError where a comparison would not be whole: a spec left out is not a run removed."""
     if base is not None and not base.strip():
-        help = "Name a branch, tag or commit, or leave --base out; in CI, look whether its variable is set."
+        help = "Name a branch, tag or commit, or leave --base out; in CI, check that its variable is set."
         raise UserError("--base names no revision", help)
     if base and (request.teams or request.specs):
         raise UserError("--base compares whole clusters", "Leave --team and the names of files out.")

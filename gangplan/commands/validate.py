@@ -82,7 +82,7 @@ def check_something(request: Request, result: Result) -> None:
         named = "the spec is" if result.specs == 1 else f"all {result.specs} specs are"
         raise UserError(
             f"nothing was checked that would run: {named} archived",
-            "Name other specs, or remove state: archived from one that is to run.",
+            "Name other specs, or remove state: archived from one that should run.",
         )
 
 
@@ -105,4 +105,4 @@ def _day(text: str | None) -> datetime.date:
     try:
         return datetime.datetime.strptime(text, "%Y-%m-%d").date()
     except ValueError:
-        raise UserError(f"'{text}' is not a day of the calendar", "Write --today 2026-12-31.") from None
+        raise UserError(f"'{text}' is not a valid date", "Write --today 2026-12-31.") from None

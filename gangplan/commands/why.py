@@ -43,5 +43,5 @@ def _check_spec(workspace: Workspace, what: str) -> None:
         if path.is_file() and path.is_relative_to(workspace.root):
             name = path.relative_to(workspace.root).as_posix()
             if name not in {one.file for one in workspace.spec_files}:
-                raise UserError(f"{what} is no spec", f"Name a line of it: gangplan why {what}:1.")
+                raise UserError(f"{what} is not a spec", f"Name a line of it: gangplan why {what}:1.")
             return

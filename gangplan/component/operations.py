@@ -113,7 +113,7 @@ def _forbidden(operation: dict[str, Any]) -> tuple[str, str] | None:
         if op == "copy" and path == source:
             if path in _HOLDING and path != "/metadata/labels":
                 return (
-                    f"'{path}' cannot be copied: kustomize keeps notes of its own there while it builds",
+                    f"'{path}' cannot be copied: kustomize keeps its own files there while it builds",
                     field,
                 )
             continue  # only read

@@ -116,10 +116,7 @@ def no_match(cluster: str, patch: Patch, jobs: Iterable[str]) -> Finding:
         return Finding(rule, patch.where, message, "Correct its target, or remove it.")
     why = f"runs of job '{job}' are called {job}-<hash>, and the hash changes with what they contain"
     if patch.target.name != job:
-        why = (
-            f"the end of a run's name is a hash of what it contains, and this patch is part of that: no name of job"
-            f" '{job}' can be given in full"
-        )
+        why = f"the end of a run's name is a hash of what it contains, and this patch is part of that: it cannot name a run of job '{job}' in full"
     help = f"Write labelSelector: gangplan.dev/job={job} in its target, without name."
     return Finding(rule, patch.aimed, f"{message}: {why}", help)
 

@@ -111,7 +111,9 @@ def _pattern(key: str, text: str) -> Search:
     try:
         return compiled(f"^(?:{text})$")
     except (PatternError, UnknownScriptError) as bad:
-        raise TargetError(f"{key} is not a regular expression that can be followed: {bad}", (key,)) from None
+        raise TargetError(
+            f"{key} is not a regular expression that gangplan can read: {bad}", (key,)
+        ) from None
 
 
 def _selector(key: str, text: str) -> tuple[tuple[str, str, tuple[str, ...]], ...]:

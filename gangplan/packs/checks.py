@@ -47,7 +47,7 @@ def _names(folders: Iterable[PackFolder], own: Iterable[PolicySource]) -> Iterat
                 help = "Choose another name: here, for its file, and in its metadata.name."
                 yield Finding(PACK_INVALID, where, f"'{name}' is {taken[name]}", help)
             else:
-                taken[name] = f"a policy of pack '{folder.name}' already"
+                taken[name] = f"already a policy of pack '{folder.name}'"
     for source in own:
         name = name_of(source.body)
         if source.body.get("kind") == _POLICY and source.document is not None and name in taken:
@@ -61,9 +61,9 @@ def _taken() -> Iterator[tuple[str, str]]:
     for name, page in shipped().items():
         yield (
             name,
-            f"a policy of gangplan's pack '{page.pack}' already"
+            f"already a policy of gangplan's pack '{page.pack}'"
             if page.is_policy
-            else "a rule of gangplan already",
+            else "already a rule of gangplan",
         )
     for pack, written in shipped_packs().items():
         if written.label:
@@ -146,7 +146,9 @@ def _param_kind(folder: PackFolder, policy: str, has_params: bool) -> Iterator[F
     if has_params and not kind:
         where = folder.document.where((POLICIES, policy, "params"), key=True)
         help = f"Add paramKind: {{apiVersion: v1, kind: ConfigMap}} to spec in {source.file}."
-        yield Finding(PACK_INVALID, where, f"policy '{policy}' asks for no parameters (paramKind)", help)
+        yield Finding(
+            PACK_INVALID, where, f"policy '{policy}' takes no parameters (it has no paramKind)", help
+        )
     elif kind and kind != {"apiVersion": "v1", "kind": "ConfigMap"}:
         help = "Write {apiVersion: v1, kind: ConfigMap}, or move the policy to policies/ outside packs."
         where = source.document.where(("spec", "paramKind"))

@@ -35,7 +35,9 @@ def check_files(root: Path) -> list[Finding]:
 
 def _no_folder(shown: str) -> Finding:
     help = f"Make {shown} a folder; policies are separate files below it."
-    return Finding(POLICY_FILE_IGNORED, Location(shown), f"{shown} is no folder and would be ignored", help)
+    return Finding(
+        POLICY_FILE_IGNORED, Location(shown), f"{shown} is not a folder and would be ignored", help
+    )
 
 
 def _no_file(top: Path, parts: tuple[str, ...]) -> list[Finding]:
@@ -44,7 +46,7 @@ def _no_file(top: Path, parts: tuple[str, ...]) -> list[Finding]:
         return []
     where = Location("/".join((POLICIES, *parts)))
     help = "Put a regular file in its place, or remove it."
-    return [Finding(POLICY_FILE_IGNORED, where, "this is no regular file and would be ignored", help)]
+    return [Finding(POLICY_FILE_IGNORED, where, "this is not a regular file and would be ignored", help)]
 
 
 def _is_theirs(folder: Path) -> bool:
@@ -60,7 +62,7 @@ def _copied(folder: Path, name: str) -> Iterator[Finding]:
     for file in sorted({*mine, *theirs}):
         if mine.get(file) != theirs.get(file):
             is_not = "is missing" if file not in mine else "is more" if file not in theirs else "differs"
-            message = f"gangplan has a pack '{name}' of its own, and this one is another: {file} {is_not}"
+            message = f"gangplan has a pack '{name}' of its own, and this one differs: {file} {is_not}"
             help = "Choose another name for the folder; params and actions in cluster.yaml change gangplan's."
             yield Finding(PACK_INVALID, Location(f"{POLICIES}/{name}/pack.yaml", 1, 1), message, help)
             return

@@ -8,10 +8,10 @@ from gangplan.packs.facts import FACTS, Kind
 from gangplan.packs.model import FactParam, Value
 
 WORDS: dict[Kind, str] = {
-    "text": "a text",
+    "text": "a string",
     "number": "a number",
     "truth": "true or false",
-    "list": "a list of texts",
+    "list": "a list of strings",
 }
 # What CEL's int() takes.
 MOST = 2**63 - 1

@@ -61,8 +61,8 @@ class PackPolicy(Strict):
     params: Params = Field(
         {},
         description=(
-            "Parameters with their defaults: a text, a number, true or false, a list of texts, or a fact of"
-            " the cluster, `{fact: NAME}`. The default's kind is the parameter's."
+            "Parameters with their defaults: a string, a number, true or false, a list of strings, or a fact"
+            " of the cluster, `{fact: NAME}`. The default's kind is the parameter's."
         ),
         examples=[{"most": 50}],
     )
@@ -70,7 +70,8 @@ class PackPolicy(Strict):
         (),
         alias="told_by",
         description=(
-            "Built-in rules that tell the same cause: where one does, the policy keeps quiet in `validate`,"
+            "Built-in rules that report the same cause: where one does, `validate`"
+            " does not report the policy,"
             " and a waiver of that rule covers the policy."
         ),
         examples=[["pod-security"]],
@@ -83,7 +84,7 @@ class PackPolicy(Strict):
     )
     waivable: bool = Field(
         True,
-        description="Whether a waiver may excuse a breach. False: its bindings heed no label of a waiver.",
+        description="Whether a waiver may excuse a breach. False: its bindings ignore the labels of waivers.",
         examples=[False],
     )
 
@@ -96,7 +97,7 @@ class Pack(Strict):
     scope: Literal["teams"] | Label = Field(
         "teams",
         description=(
-            "What it applies to: every namespace of a team (`teams`), or what bears a label"
+            "What it applies to: every namespace of a team (`teams`), or what has a label"
             " `gangplan.dev/<label>` (`{label: hipaa}`)."
         ),
         examples=[{"label": "hipaa"}],

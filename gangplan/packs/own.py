@@ -75,7 +75,7 @@ def _shapeless(document: Document) -> list[Finding]:
     path: tuple[str, ...] = ()
     missing = [name for name in ("apiVersion", "kind") if not isinstance(body.get(name), str)]
     if missing:
-        path, message = (missing[0],), f"the document is no object of Kubernetes: it has no {missing[0]}"
+        path, message = (missing[0],), f"the document is not a Kubernetes object: it has no {missing[0]}"
     elif not isinstance(metadata, dict) or not isinstance(metadata.get("name"), str):
         path, message = ("metadata", "name"), f"the {body['kind']} has no metadata.name"
     elif not isinstance(metadata.get("labels") or {}, dict):

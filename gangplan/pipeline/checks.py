@@ -112,10 +112,10 @@ def check_together(
     for lost in preempted(wanted):
         where, by = demands[lost.run][0], demands[lost.by]
         message = (
-            f"on {cluster}, {lost.by} ({by[0].file}) takes the place of this run in queue {by[1].queue}:"
-            f" together they want {say(lost.resource, lost.wanted)}, the queue gets"
+            f"on {cluster}, {lost.by} ({by[0].file}) preempts this run in queue {by[1].queue}:"
+            f" together they need {say(lost.resource, lost.wanted)}, the queue gets"
             f" {bare(lost.resource, lost.most)} at most;"
-            " this run then starts again from nothing, because it has no checkpoint"
+            " this run then starts again from scratch, because it has no checkpoint"
         )
         help = f"{CHECKPOINT_HELP}."
         found.append(Finding(PREEMPTIBLE_WITHOUT_CHECKPOINT, where, message, help, level=NOTE))

@@ -25,7 +25,9 @@ def put_crd(root: Path, path: Path, crd: dict[str, Any]) -> str:
     machine refuses."""
     file = path.relative_to(root).as_posix()
     if not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(root)):
-        raise UserError(f"{file} would be written outside of the workspace", "Replace the link by a folder.")
+        raise UserError(
+            f"{file} would be written outside of the workspace", "Replace the link with a folder."
+        )
     text = json.dumps(crd, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
     fresh = path.with_name(f".gangplan.{os.getpid()}")
     try:
@@ -36,7 +38,7 @@ def put_crd(root: Path, path: Path, crd: dict[str, Any]) -> str:
         finally:
             fresh.unlink(missing_ok=True)
     except OSError as bad:
-        help = "Its folder must be a folder that may be written, with room in it."
+        help = "Its folder must exist, be writable and have free space."
         raise ToolError(f"{file} was not written: {bad.strerror}", help) from None
     return file
 

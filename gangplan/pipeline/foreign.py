@@ -26,7 +26,7 @@ HARMLESS = frozenset({"README.md", ".gitkeep", ".DS_Store"})
 _RUN = re.compile(r"(?P<cluster>[^/]+)/runs/(?P<team>[^/]+)/(?P<name>[^/]+-[0-9a-f]{8})\.yaml")
 # What a run is made of (generators/__init__.py).
 RUN_KINDS = frozenset({"NetworkPolicy", "PodDisruptionBudget", "TrainingRuntime", "TrainJob"})
-_HELP = "Remove it; what a cluster is to have beside what gangplan renders goes to another folder."
+_HELP = "Remove it; put objects that gangplan does not render into another folder."
 
 
 Homes = Mapping[tuple[str, str], str]
@@ -66,11 +66,11 @@ def foreign(
 def _unmarked(tree: Path, path: str) -> Iterator[Finding]:
     mode = os.lstat(tree / path).st_mode
     if stat.S_ISLNK(mode):
-        yield _error(path, "this is a link, and gangplan writes none", _HELP)
+        yield _error(path, "this is a link, which gangplan never writes", _HELP)
     elif not stat.S_ISREG(mode):
         yield _error(path, "this is a pipe, socket or device, not a regular file", _HELP)
     elif path.rpartition("/")[2] not in HARMLESS and source_of(tree / path) is None:
-        yield _error(path, "gangplan did not write this file, and it is applied with the others", _HELP)
+        yield _error(path, "gangplan did not write this file, but it is applied with the others", _HELP)
 
 
 def _ours(tree: Path, today: Today, path: str) -> Iterator[Finding]:
@@ -100,7 +100,7 @@ def _earlier_run(refs: Counter[Ref], path: str, name: str, home: str | None) -> 
     for ref, count in refs.items():
         is_part = ref.kind in RUN_KINDS and f"{ref.name}-".startswith(f"{name}-") and ref.namespace == home
         if not is_part or count > 1:
-            yield _error(path, f"it holds {ref}, which is no part of run {name}", _HELP)
+            yield _error(path, f"it holds {ref}, which is not part of run {name}", _HELP)
 
 
 def _refs(file: Path) -> Counter[Ref]:

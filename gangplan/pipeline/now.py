@@ -45,7 +45,7 @@ def against(request: Request, result: Result, snapshot: Path) -> tuple[list[Now]
     names = request.clusters or tuple(workspace.clusters)
     if len(names) != 1:
         raise UserError(
-            f"a snapshot is of one cluster, and there are {len(names)}", "Name it with --cluster NAME."
+            f"a snapshot covers one cluster, but there are {len(names)}", "Name it with --cluster NAME."
         )
     cluster, snapped = names[0], read_usage(snapshot)
     usage: Usage = {

@@ -36,7 +36,10 @@ def scan(root: Path, covers: Callable[[str], bool]) -> tuple[list[Finding], set[
         for secret in secrets_in(text):
             findings.append(_finding(file, text, secret))
         if stored_secrets(text):
-            message = "a Secret is in Git: base64 hides nothing, and everybody who reads Git can read it"
+            message = (
+                "a Secret is in Git: base64 is not encryption,"
+                " and everybody who can read the repository can read it"
+            )
             help = "Remove the file, revoke what it holds, and declare the secret in team.yaml."
             findings.append(Finding(SECRET_LITERAL, Location(file, 1, 1), message, help))
     return findings, values

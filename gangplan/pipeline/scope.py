@@ -197,7 +197,7 @@ def _add_other(means: _Named, workspace: Workspace, flags: Scope, argument: str,
 
 def _other(argument: str, what: str, names: Sequence[str]) -> UserError:
     return UserError(
-        f"nothing was checked: {argument} is of another {what} than {', '.join(names)}",
+        f"nothing was checked: {argument} belongs to another {what} than {', '.join(names)}",
         f"Leave --{what} out, or name another file.",
     )
 
@@ -215,7 +215,7 @@ def _unknown(workspace: Workspace, argument: str, names: Sequence[str], cwd: Pat
         help = f"Name {SPECS}/<team>/team.yaml for what the team has on its clusters, or add a spec."
         return UserError(f"{begin} there is no spec in {argument}", help)
     if path:
-        return UserError(f"{begin} {argument} is no file that gangplan reads", f"It reads {_READ}.")
+        return UserError(f"{begin} {argument} is not a file that gangplan reads", f"It reads {_READ}.")
     if not inside or (cwd / argument).exists():
         return UserError(
             f"{begin} {argument} is outside the workspace {workspace.root.name}/",

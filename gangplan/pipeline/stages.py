@@ -82,7 +82,7 @@ class _Course:
         """Two files of one namespace must not describe one job."""
         first = self.places.setdefault((cluster, namespace, job), place)
         if first != place:
-            message = f"job '{job}' is described twice in namespace {namespace}; first in {first}"
+            message = f"job '{job}' is defined twice in namespace {namespace}; first in {first}"
             help = "Rename one of the files, or set name: in one."
             self.result.findings.append(Finding(JOB_NAME_TWICE, place, message, help))
 

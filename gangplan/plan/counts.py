@@ -23,7 +23,9 @@ def count_problems(kept: Kept) -> Iterator[WordProblem]:
         total = sum(int(number or 0) for number in numbers)
         if total != job.ranks:
             message = f"the parts of the command start {total} ranks in all, but the run has {kept.sums}"
-            yield WordProblem(RANKS_MISMATCH, counts[0].value_at, message, f"Let them add up to {job.ranks}.")
+            yield WordProblem(
+                RANKS_MISMATCH, counts[0].value_at, message, f"Make them add up to {job.ranks}."
+            )
     elif len(reading.programs) <= 1:
         for use in counts:
             yield from _number(kept, use, job.ranks)
@@ -62,7 +64,7 @@ def _number(kept: Kept, use: Use, expected: int) -> Iterator[WordProblem]:
     """A number that must be the plan's. One with a `$` that no shell reads has a finding of its own."""
     number = kept.number(use)
     if number is None:
-        message = f"what {use.spelled} {use.value} amounts to is only known when the script runs"
+        message = f"the value of {use.spelled} {use.value} is only known when the script runs"
         yield WordProblem(
             COMMAND_UNREADABLE,
             use.value_at,
@@ -78,7 +80,9 @@ def _number(kept: Kept, use: Use, expected: int) -> Iterator[WordProblem]:
         what = kept.sums if expected == kept.job.ranks else str(expected)
         message = f"the command says {use.spelled} {number}, but the run has {what}"
         filled = {kept.job.ranks: "{ranks}"}.get(expected, "")
-        hint = f"Write {use.spelled} {expected}" + (f", or {filled} to have it filled in." if filled else ".")
+        hint = f"Write {use.spelled} {expected}" + (
+            f", or {filled} to let gangplan fill it in." if filled else "."
+        )
         yield WordProblem(RANKS_MISMATCH, use.value_at, message, hint, put(use, str(expected)))
 
 

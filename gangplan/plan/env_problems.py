@@ -26,20 +26,20 @@ def env_problems(job: Job) -> Iterator[CommandProblem]:
         path = ("env", variable.name)
         if variable.name == "PATH" and not set(_TOOLS) & set(variable.value.split(":")):
             message = "PATH has neither /usr/bin nor /bin: the launch script would not find its own tools"
-            help = f"Write the whole of it, such as {_path(variable.value)}; or leave it out, and the image's counts."
+            help = f"Write the full PATH, such as {_path(variable.value)}; or leave it out to use the image's PATH."
             yield CommandProblem(ENV_RESERVED, path, message, help)
         elif found := VARIABLE.search(variable.value):
             yield _literal(path, variable, found[0].rstrip(":"))
         if (what := _broken(job, variable)) != "":
             yield CommandProblem(ENV_RESERVED, path, f"{variable.name} {what}", "Remove it.")
         if variable.name == "MASTER_ADDR" and variable.value in _HERE and job.workers > 1:
-            message = f"MASTER_ADDR is {variable.value}, where each of the {job.workers} workers would look for the first rank on itself"
+            message = f"MASTER_ADDR is {variable.value}, so each of the {job.workers} workers would look for the first rank on itself"
             help = "Remove it; let the program take the address from rank 0, or from PET_MASTER_ADDR in an image of torch."
             yield CommandProblem(COMMAND_RENDEZVOUS, path, message, help)
 
 
 def _literal(path: tuple[str, ...], variable: EnvVar, what: str) -> CommandProblem:
-    message = f"{variable.name} keeps {what} as written: no shell reads env, so nothing replaces it"
+    message = f"{variable.name} keeps {what} as written: no shell reads env, so nothing expands it"
     help = f"Write the value itself, or set it in the command: [bash, -c, 'export {variable.name}=...; python train.py']."
     return CommandProblem(ENV_LITERAL, path, message, help)
 

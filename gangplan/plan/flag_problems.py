@@ -55,11 +55,11 @@ def _map_by(job: Job) -> Iterator[CommandProblem]:
         return
     where = ("mpi", "mapBy")
     if family == "IntelMPI":
-        message = f"Intel MPI has no option for mapBy: {job.map_by}; ranks are dealt out by slot or by node"
+        message = f"Intel MPI has no option for mapBy: {job.map_by}; it lays ranks out by slot or by node"
         help = f"Remove it; bindTo: {job.map_by} binds each rank to one."
         yield CommandProblem(MPI_WITHOUT_EFFECT, where, message, help)
     elif job.bind_to == "none" and "bind" not in {use.option.role for use in flags_of(job).uses}:
-        message = f"MPICH lays ranks out by {job.map_by} only when they are bound, and bindTo is none"
+        message = f"MPICH lays ranks out by {job.map_by} only when they are bound, but bindTo is none"
         yield CommandProblem(MPI_WITHOUT_EFFECT, where, message, f"Add bindTo: {job.map_by}.")
 
 
@@ -70,16 +70,16 @@ def _flags(job: Job) -> Iterator[CommandProblem]:
     for index, flag in enumerate(job.mpi_flags):
         if flag.startswith("-") and any(mark.isspace() for mark in flag.partition("=")[0]):
             split = (*job.mpi_flags[:index], *flag.split(), *job.mpi_flags[index + 1 :])
-            message = f"'{flag}' is one word with spaces, which no launcher takes apart"
+            message = f"'{flag}' is one word with spaces, which no launcher splits"
             yield CommandProblem(
                 COMMAND_ONE_WORD, ("mpi", "flags", index), message, f"Write flags: {listed(split)}."
             )
             return
     if ":" in job.mpi_flags:
         where = ("mpi", "flags", job.mpi_flags.index(":"))
-        message = "':' begins another program, and there is none before it"
+        message = "':' begins another program, but there is none before it"
         yield CommandProblem(
-            COMMAND_OPTION, where, message, "Remove it; several programs need a mpirun in the command."
+            COMMAND_OPTION, where, message, "Remove it; several programs need an mpirun in the command."
         )
         return
     reading = flags_of(job)
@@ -98,7 +98,7 @@ def _flags(job: Job) -> Iterator[CommandProblem]:
         for use in reading.uses:
             same = use.option.role == role or (role == "bind" and pins(use))
             if same and is_set:
-                message = f"{use.spelled} says again what mpi.{name} says"
+                message = f"{use.spelled} repeats mpi.{name}"
                 yield CommandProblem(MPI_TWICE, ("mpi", "flags", use.at - 1), message, "Keep one of them.")
 
 
@@ -119,7 +119,7 @@ def _strays(job: Job, reading: LauncherReading) -> Iterator[CommandProblem]:
     begin = reading.programs[0][0] if reading.programs else len(reading.words)
     if begin - 1 < len(job.mpi_flags):
         word = job.mpi_flags[begin - 1]
-        message = f"'{word}' is no option, so {reading.launcher.name} would start it as the program"
+        message = f"'{word}' is not an option, so {reading.launcher.name} would start it as the program"
         yield CommandProblem(
             COMMAND_OPTION, ("mpi", "flags", begin - 1), message, "Remove it, or put its option before it."
         )

@@ -42,8 +42,8 @@ def operator_problems(job: Job, code: set[int], is_sound: Sound | None = None) -
     script = " ".join(
         word if index in found or not word else script_of([word]) for index, word in enumerate(words)
     )
-    message = f"'{words[found[0]]}' is an operator of the shell, but no shell reads the command: it would be a word for the program"
-    otherwise = "Put the shell before it: bash, -c, and the script as one word."
+    message = f"'{words[found[0]]}' is a shell operator, but no shell runs the command: the program would get it as an argument"
+    otherwise = "Run it with a shell: bash, -c, and the script as one word."
     help = help_with(job, ("bash", "-c", script), otherwise, is_sound)
     yield CommandProblem(COMMAND_SHELL, ("command", found[0]), message, help)
 
@@ -64,7 +64,7 @@ def rights_problems(job: Job, is_sound: Sound | None = None) -> Iterator[Command
             continue
         name = base(words[place])
         message = (
-            f"{name} changes the user or its rights, which no container of a run may: nothing would start"
+            f"{name} changes the user or its rights, which no container of a run may do: nothing would start"
         )
         right = (*words[:place], *words[places[number + 1] :]) if number + 1 < len(places) else ()
         help = help_with(job, right, f"Start the program without {name}.", is_sound if right else None)

@@ -48,7 +48,7 @@ def problems(kept: Kept) -> Iterator[WordProblem]:
         yield _glued(kept, use)
     is_told = glued or reading.unknown or any(reading.of("file", "nothing"))
     if len(reading.programs) < reading.parts and not is_told:
-        message = f"{kept.name} is given no program to run"
+        message = f"{kept.name} has no program to run"
         yield WordProblem(COMMAND_NO_PROGRAM, reading.at, message, "Add the program and its arguments.")
     for begin, _ in () if glued else reading.programs:
         if reading.words[begin].isdigit():
@@ -72,9 +72,9 @@ def _glued(kept: Kept, use: Use) -> WordProblem:
 
 def _number(kept: Kept, begin: int) -> WordProblem:
     """What an option left over that takes fewer words, or an option that took one too many."""
-    message = f"{kept.name} takes {kept.found.reading.words[begin]} for the program to run"
+    message = f"{kept.name} would take {kept.found.reading.words[begin]} for the program"
     return WordProblem(
-        COMMAND_NO_PROGRAM, begin, message, "Look at the option before it: it takes fewer words."
+        COMMAND_NO_PROGRAM, begin, message, "Check the option before it: it takes fewer words."
     )
 
 
@@ -86,7 +86,7 @@ def _by_ssh(kept: Kept) -> Iterator[WordProblem]:
     # It asks the first host, its own, over SSH for its address, whatever --launcher says, and pdsh then starts
     # all hosts over SSH (deepspeed/launcher/{runner,multinode_runner}.py, 0.17).
     message = f"{start.name} reaches all workers over SSH, but with launcher.runsRanks one of them is the launcher, which runs no SSH server"
-    hint = "Remove launcher.runsRanks; or write the program alone, and gangplan starts it on every rank."
+    hint = "Remove launcher.runsRanks; or write only the program, and gangplan starts it on every rank."
     yield WordProblem(LAUNCHER_DEEPSPEED, start.begin, message, hint)
 
 
@@ -100,7 +100,7 @@ def _twice(kept: Kept) -> Iterator[WordProblem]:
                 continue
             before = first.setdefault(use.part, use)
             if before is not use:
-                message = f"{use.spelled} is given beside {before.spelled}, and {launcher.label} takes one of them, once"
+                message = f"{use.spelled} cannot be combined with {before.spelled}: {launcher.label} takes one of them, once"
                 yield WordProblem(COMMAND_OPTION, use.at, message, "Keep one of them.", drop(use))
 
 
@@ -142,7 +142,7 @@ def _instead(kept: Kept, name: str, use: Use) -> str:
     slots = kept.job.slots
     to_hydra = {
         **dict.fromkeys(("N", "npernode", "pernode"), f"Write -ppn {slots}."),
-        "x": "Remove it and its value: Hydra carries all variables. To set one, write -genv NAME VALUE.",
+        "x": "Remove it and its value: Hydra passes on all variables. To set one, write -genv NAME VALUE.",
         **dict.fromkeys(("mca", "gmca"), "Remove it and its two values: they mean nothing to Hydra."),
     }
     to_open = {
@@ -150,7 +150,7 @@ def _instead(kept: Kept, name: str, use: Use) -> str:
         **dict.fromkeys(("genv", "env"), "Write -x NAME=VALUE."),
         **dict.fromkeys(("genvlist", "envlist"), "Write -x NAME for each variable."),
         **dict.fromkeys(
-            ("f", "hosts", "hostlist"), "Remove it and its value: the run's hosts are handed over."
+            ("f", "hosts", "hostlist"), "Remove it and its value: gangplan passes the run's hosts."
         ),
     }
     return (to_hydra if is_hydra else to_open).get(name, "Remove it.")
@@ -168,7 +168,7 @@ def _option(kept: Kept, use: Use) -> Iterator[WordProblem]:
         message = f"{use.spelled} has no effect: ranks never run as root here"
         yield WordProblem(COMMAND_ROOT, use.at, message, "Remove it.", drop(use))
     elif role == "agent" and use.value.lower() not in _SSH:
-        message = f"{use.spelled} changes how {kept.name} reaches the workers, which answer by SSH only"
+        message = f"{use.spelled} changes how {kept.name} reaches the workers, which accept only SSH"
         yield WordProblem(COMMAND_RESERVED, use.at, message, "Remove it.", drop(use))
     elif role == "away" and kept.job.launcher_runs_ranks:
         message = (
@@ -180,7 +180,9 @@ def _option(kept: Kept, use: Use) -> Iterator[WordProblem]:
     elif role == "extra":
         yield from _extra(kept, use)
     elif role == "file":
-        message = f"{use.spelled} {use.value} holds what gangplan must know to prove that the run starts"
+        message = (
+            f"{use.spelled} {use.value} hides options that gangplan must know to prove that the run starts"
+        )
         yield WordProblem(COMMAND_UNREADABLE, use.at, message, "Write its options in the command.")
     elif role == "nothing":
         message = f"{use.spelled} makes {kept.name} start nothing"
@@ -249,7 +251,7 @@ def _is_ours(kept: Kept, use: Use) -> bool:
 
 def _hosts(kept: Kept, use: Use) -> WordProblem:
     message = (
-        f"{use.spelled} {use.value} names hosts, but the run's own are only known when it starts;"
+        f"{use.spelled} {use.value} names hosts, but the run's hosts are only known when it starts;"
         f" gangplan hands them to {kept.name}"
     )
     return WordProblem(COMMAND_HOSTS, use.at, message, "Remove it.", drop(use))
@@ -268,5 +270,5 @@ def _reserved(kept: Kept, use: Use) -> Iterator[WordProblem]:
         return
     variable = variable_of(name) if use.option.role == "parameter" else name * is_reserved(name)
     if variable:
-        message = f"{use.spelled} {name} sets {variable}, which is set for every run; a value of your own would break the launch"
+        message = f"{use.spelled} {name} sets {variable}, which gangplan sets for every run; a value of your own would break the launch"
         yield WordProblem(COMMAND_RESERVED, use.at, message, "Remove it.", drop(use))

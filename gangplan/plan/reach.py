@@ -26,13 +26,13 @@ def broken_by(name: str, value: str, port: int, component: str) -> str:
     for beginning in _BEGINNINGS:
         name = name.removeprefix(beginning)
     if name in _AGENTS and not _is_ssh(value, port):
-        return "changes how the workers are reached, which answer by SSH only"
+        return "changes how the workers are reached, which accept only SSH"
     if name == "plm" and not _has_ssh(value, component):
-        return "takes away the way by SSH, the only one to the workers"
+        return "disables SSH, the only way to reach the workers"
     if name in _DAEMONS:
         return "starts another program on the workers than the MPI's own daemon"
     if name in _RANK_FILES:
-        return "names hosts, but the run's own are only known when it starts"
+        return "names hosts, but the run's hosts are only known when it starts"
     return ""
 
 

@@ -47,11 +47,11 @@ def rendezvous_problems(kept: Kept) -> Iterator[WordProblem]:
         if name == "rdzv-backend":
             message = f"{use.spelled} {value} needs --rdzv-endpoint, and the run's hosts are only known when it starts"
         elif name == "no_ssh":
-            message = f"{use.spelled} starts ranks on the launcher alone"
+            message = f"{use.spelled} starts ranks only on the launcher"
         elif name in ("node-rank", "node_rank"):
             message = f"{use.spelled} {value} gives all {job.workers} workers the same number"
         else:
-            message = f"{use.spelled} {value} names a host, but the run's own are only known when it starts"
+            message = f"{use.spelled} {value} names a host, but the run's hosts are only known when it starts"
         edit = Edit(use.at, use.end)
         yield WordProblem(COMMAND_RENDEZVOUS, use.at, f"{message}; {tells}", "Remove it.", edit)
 
@@ -71,13 +71,13 @@ def accelerate_problems(kept: Kept) -> Iterator[WordProblem]:
         and any(reading.of("count"))
     ):
         return
-    message = f"accelerate does not learn of the run's {job.workers} workers: each would train alone"
+    message = f"accelerate does not know about the run's {job.workers} workers: each would train alone"
     program = program_of(kept.found)
     edit = (
         Edit(kept.found.start.begin, len(reading.words), program) if program and not _settings(kept) else None
     )
     hint = (
-        "Write the program alone; gangplan starts it with torchrun, whose variables accelerate's library reads."
+        "Write only the program; gangplan starts it with torchrun, whose variables accelerate's library reads."
         if edit
         else "Write command: " + _script(kept)
     )

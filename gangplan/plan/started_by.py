@@ -25,14 +25,17 @@ def elsewhere_problems(job: Job) -> Iterator[CommandProblem]:
     name = base(job.command[at]) if at < len(job.command) else ""
     if name in _BY_DAEMON:
         message = f"{name} needs a daemon, or rights, that no container of a run has"
-        help = "Make its image the run's image, and write the program alone."
+        help = "Use its image as the run's image, and write only the program."
         yield CommandProblem(COMMAND_PREFIX, ("command", at), message, help)
     elif name in ELSEWHERE:
         message = (
-            f"{name} names a host to start the program on, but the run's own are only known when it starts"
+            f"{name} names a host to start the program on, but the run's hosts are only known when it starts"
         )
         yield CommandProblem(
-            COMMAND_HOSTS, ("command", at), message, "Write the program alone; it is started on every rank."
+            COMMAND_HOSTS,
+            ("command", at),
+            message,
+            "Write only the program; gangplan starts it on every rank.",
         )
 
 
@@ -53,10 +56,10 @@ def through_problems(kept: Kept) -> Iterator[WordProblem]:
         given = {one.name: one.value for one in kept.job.env} | found.script.sets
         if whole and not given.get(first.names[0]):
             message = f"what {first.text} starts is only known when the script runs"
-            yield WordProblem(COMMAND_UNREADABLE, at, message, "Write the launcher itself, as mpirun.")
+            yield WordProblem(COMMAND_UNREADABLE, at, message, "Write the launcher itself, such as mpirun.")
     for one in found.through:
         if one in BECOMES and found.script is not None and not _is_outer(kept, one):
-            message = f"{one} changes the user, which no container of a run may: {name} would not start"
+            message = f"{one} changes the user, which no container of a run may do: {name} would not start"
             yield WordProblem(COMMAND_PREFIX, at, message, f"Start {name} without {one}.")
         elif one in CONTAINERS:
             message = (
@@ -66,11 +69,11 @@ def through_problems(kept: Kept) -> Iterator[WordProblem]:
                 COMMAND_PREFIX,
                 at,
                 message,
-                f"Make that image the run's image, and start {name} without {one}.",
+                f"Use that image as the run's image, and start {name} without {one}.",
             )
         elif one in ELSEWHERE:
             message = (
-                f"{one} names a host to start {name} on, but the run's own are only known when it starts"
+                f"{one} names a host to start {name} on, but the run's hosts are only known when it starts"
             )
             edit = Edit(found.peeled.at, found.start.begin) if found.script is None else None
             yield WordProblem(COMMAND_HOSTS, at, message, f"Start {name} without {one}.", edit)
@@ -78,9 +81,9 @@ def through_problems(kept: Kept) -> Iterator[WordProblem]:
             message = (
                 f"{one} starts {name}, so it sees {name} and the ranks beside it, but none on other workers"
             )
-            hint = f"To see the ranks, put {one} behind the options of {name}, before the program."
+            hint = f"To see the ranks, put {one} after the options of {name}, before the program."
             yield WordProblem(COMMAND_BEHIND, at, message, hint)
         elif one == found.guessed and one not in _PLAIN and one not in BECOMES:
-            message = f"gangplan does not know {one}; it counts on {one} to start {name} with the words behind it, once"
+            message = f"gangplan does not know {one}; it assumes that {one} starts {name} once, with the words after it"
             hint = f"Start {name} itself if {one} is not needed."
             yield WordProblem(COMMAND_BEHIND, at, message, hint)

@@ -58,12 +58,12 @@ def _image(kept: Kept) -> Iterator[WordProblem]:
         mpi = job.image.mpi
         has = f"{mpi.family} {mpi.version}" if mpi else "no MPI"
         mine = "mpiexec" if mpi and mpi.family != "OpenMPI" else "mpirun"
-        message = f"{start.name} is not a program of {has}, which the image has"
+        message = f"{start.name} is not a program of {has}, which the image contains"
         yield WordProblem(COMMAND_LAUNCHER, at, message, f"Write {mine}.", Edit(at, start.at + 1, (mine,)))
         return
     framework = job.image.framework
     if start.name in OF_TORCH and is_torch:
-        message = f"{start.name} starts the ranks of torch itself, and each of the {job.ranks} ranks would start all again"
+        message = f"{start.name} starts the ranks of torch itself, so each of the {job.ranks} ranks would start them all again"
     elif kind == "foreign":
         message = (
             f"{start.name} starts ranks through a scheduler or hosts of its own, which a run does not have"
@@ -77,7 +77,7 @@ def _image(kept: Kept) -> Iterator[WordProblem]:
             f" each of the {job.ranks} ranks would start its own training"
         )
     yield WordProblem(
-        COMMAND_LAUNCHER, at, message, "Write the program alone; gangplan starts it on every rank.", edit
+        COMMAND_LAUNCHER, at, message, "Write only the program; gangplan starts it on every rank.", edit
     )
 
 
@@ -112,14 +112,12 @@ def _before(kept: Kept) -> Iterator[WordProblem]:
     """Prefixes and variables before a launcher that take away or overwrite what it needs."""
     found, name, peeled = kept.found, kept.name, kept.found.peeled
     if peeled.clears >= 0:
-        message = f"env {found.reading.words[peeled.clears]} empties the environment that {name} finds the run's hosts by"
+        message = f"env {found.reading.words[peeled.clears]} clears the environment in which {name} finds the run's hosts"
         edit = Edit(peeled.clears, peeled.clears + 1)
         yield WordProblem(COMMAND_RESERVED, peeled.clears, message, "Remove it.", edit)
     for variable in peeled.unset:
         if is_needed(variable):
-            yield WordProblem(
-                COMMAND_RESERVED, 0, f"{variable} is taken away, which {name} needs", "Keep it."
-            )
+            yield WordProblem(COMMAND_RESERVED, 0, f"{variable} is unset, but {name} needs it", "Keep it.")
     given: dict[str, str | None] = {**(found.script.sets if found.script else {}), **dict(peeled.sets)}
     way = component_of(found.start.launcher.style)
     for variable in sorted(given):
@@ -129,15 +127,15 @@ def _before(kept: Kept) -> Iterator[WordProblem]:
                 COMMAND_RESERVED, 0, f"{variable} {what}", "Remove it.", _unassign(found, variable)
             )
         if is_reserved(variable):
-            message = f"{variable} is set before {name}; it is set for every run, and a value of your own would break the launch"
+            message = f"{variable} is set before {name}; gangplan sets it for every run, and a value of your own would break the launch"
             yield WordProblem(COMMAND_RESERVED, 0, message, "Remove it.", _unassign(found, variable))
     if peeled.forks >= 0:
-        message = f"setsid may end before {name} does, and the run with it"
+        message = f"setsid may exit before {name} does, which ends the run"
         edit = Edit(peeled.forks + 1, peeled.forks + 1, ("--wait",))
-        yield WordProblem(COMMAND_DETACHED, peeled.forks, message, "Let it wait.", edit)
+        yield WordProblem(COMMAND_DETACHED, peeled.forks, message, "Make it wait.", edit)
     if found.script is not None and not found.script.is_direct and start_takes_options(kept):
         message = f"{name} is in a script inside another script, where gangplan cannot give it what it needs"
-        yield WordProblem(COMMAND_UNREADABLE, 0, message, "Write the script on one level.")
+        yield WordProblem(COMMAND_UNREADABLE, 0, message, "Do not nest scripts.")
     if found.script is not None and found.script.after == "&":
         message = f"{name} runs in the background and nothing waits for it: the run ends when the script does"
         yield WordProblem(

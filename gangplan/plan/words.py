@@ -95,40 +95,36 @@ def length_problems(
         size = len(word.encode())
         total += size + 1 + _POINTER
         if size > LONGEST_WORD:
-            message = (
-                f"a word of {size:,} bytes: Linux hands no argument above {LONGEST_WORD:,} bytes to a program"
-            )
+            message = f"a word of {size:,} bytes: Linux limits an argument to {LONGEST_WORD:,} bytes"
             yield CommandProblem(COMMAND_TOO_LONG, place or ("command",), message, _FILE)
     if total > LONGEST_COMMAND:
         message = f"the command and its environment hold {total:,} bytes: Linux starts nothing above {LONGEST_COMMAND:,}"
         yield CommandProblem(COMMAND_TOO_LONG, ("command",), message, _FILE)
 
 
-_FILE = "Put the text into a file of the image or of a claim, and give its path."
+_FILE = "Put the text into a file in the image or on a claim, and pass its path."
 
 
 def _first_word(job: Job, is_sound: Sound | None) -> Iterator[CommandProblem]:
     words, first = job.command, job.command[0]
     if assigned := ASSIGNMENT.fullmatch(first):
-        message = (
-            f"'{first}' is an assignment, which only a shell understands; here it would be the program's name"
-        )
+        message = f"'{first}' is an assignment, which only a shell understands; here it would be taken for the program"
         help = f"Write it under env: {assigned[1]}, and begin the command with the program."
         if words[1:] and is_sound is not None and is_pasteable(words) and is_sound(job, words[1:]):
             value = listed([assigned[2]])[1:-1]
             help = f"Write env: {{{assigned[1]}: {value}}} and command: {listed(words[1:])}."
         yield CommandProblem(COMMAND_SHELL, ("command", 0), message, help)
     elif first in _BUILTINS:
-        message = f"'{first}' is a word of the shell, not a program"
-        otherwise = "Put the shell before it: bash, -c, and the script as one word."
+        message = f"'{first}' is part of the shell, not a program"
+        otherwise = "Run it with a shell: bash, -c, and the script as one word."
         yield CommandProblem(
             COMMAND_SHELL, ("command", 0), message, help_with(job, _in_shell(words), otherwise, is_sound)
         )
     for index in _program_words(job):
         if split := split_word(words[index]):
             right = (*words[:index], *split, *words[index + 1 :])
-            message = f"'{_short(words[index])}' is one word with spaces: it would be looked for as a file of that name"
-            help = help_with(job, right, "Make each word an entry of its own.", is_sound)
+            message = f"'{_short(words[index])}' is one word with spaces: the system would look for a file of that name"
+            help = help_with(job, right, "Make each word a separate entry.", is_sound)
             yield CommandProblem(COMMAND_ONE_WORD, ("command", index), message, help)
 
 
@@ -186,7 +182,7 @@ def _variable(job: Job, index: int, word: str, is_sound: Sound | None) -> Iterat
         one.replace("~", "$HOME", 1) if number == index and what == "~" else _BACKTICKS.sub(r"$(\1)", one)
         for number, one in enumerate(job.command)
     )
-    message = f"'{_short(word)}' stays as it is: no shell reads the command, so nothing replaces {what}"
+    message = f"'{_short(word)}' stays as it is: no shell runs the command, so nothing expands {what}"
     otherwise = "Write the value itself; {ranks}, {workers} and {slots} are filled in."
     help = help_with(job, _in_shell(words), otherwise, is_sound)
     yield CommandProblem(COMMAND_VARIABLE, ("command", index), message, help)
@@ -196,7 +192,7 @@ def _placeholder(index: int, word: str) -> Iterator[CommandProblem]:
     near = next((name for name in _BRACES.findall(word) if name.lower() in _NEAR), "")
     what = _TEMPLATE.search(word) or _ANGLES.search(word)
     if what is not None and what[0].strip("=<>").lower() not in _TOKENS:
-        message = f"'{_short(word)}' looks like a placeholder, and nothing fills it in"
+        message = f"'{_short(word)}' looks like a placeholder, but nothing fills it in"
         help = "Write the value itself; only {ranks}, {workers} and {slots} are filled in."
     elif near and f"{{{{{near}" not in word:
         message = f"{{{near}}} stays as it is: only {{ranks}}, {{workers}} and {{slots}} are filled in"

@@ -168,13 +168,15 @@ def judged(suite: Suite, case: PolicyCase) -> list[Finding]:
     try:
         matched = evaluator.matched(case.file.object, old)
     except UndecidableError as unknown:
-        message = f"whether policy '{case.policy}' is about this object cannot be decided here: {unknown}"
+        message = (
+            f"gangplan cannot decide here whether policy '{case.policy}' applies to this object: {unknown}"
+        )
         help = "Write the object in the version that the policy names, or matchPolicy: Exact in the policy."
         return [Finding(POLICY_CASE, case.where, message, help)]
     if case.policy not in matched:
         if not case.file.matches:
             return []
-        message = f"policy '{case.policy}' is not about this object: nothing was checked"
+        message = f"policy '{case.policy}' does not apply to this object: nothing was checked"
         return [Finding(POLICY_CASE, case.where, message, "Correct the object, or write matches: false.")]
     found = evaluator.judge([case.file.object], [old] if old else ())
     said = [violation.message for violation in found]
@@ -198,11 +200,11 @@ def _unsound(suite: Suite, case: PolicyCase) -> Finding | None:
     metadata = given.get("metadata") or {}
     if not isinstance(metadata, dict) or not isinstance(metadata.get("labels") or {}, dict):
         help = "Write namespace: {metadata: {labels: {...}}}."
-        return Finding(POLICY_CASE, case.document.where(("namespace",)), "this is no Namespace", help)
+        return Finding(POLICY_CASE, case.document.where(("namespace",)), "this is not a Namespace", help)
     if case.denies and not case.file.matches:
         help = "Remove matches: false, or make it an allow case."
         where = case.document.where(("matches",))
-        return Finding(POLICY_CASE, where, "an object that the policy is not about is never refused", help)
+        return Finding(POLICY_CASE, where, "a policy never refuses an object that it does not apply to", help)
     return None
 
 
@@ -212,6 +214,6 @@ def _refused(case: PolicyCase, said: list[str]) -> list[Finding]:
         message = f"policy '{case.policy}' must refuse this, but lets it through"
         return [Finding(POLICY_CASE, case.where, message, "Correct the policy or the case.")]
     if not any(case.file.message in one for one in said):
-        message = f"policy '{case.policy}' refuses this in other words: {said[0]}"
+        message = f"policy '{case.policy}' refuses this with another message: {said[0]}"
         return [Finding(POLICY_CASE, where, message, "Correct message: in the case, or the policy.")]
     return []

@@ -14,7 +14,7 @@ from gangplan.validate.kueue import Verdict
 def admission_words(verdict: Verdict | None) -> str:
     """`admitted at once when idle (...)`, `never: ...`; what is borrowed beside the team's own quota."""
     if verdict is None:
-        return "not judged: the objects are not sound"
+        return "not judged: the objects are invalid"
     if verdict.outcome == "never":
         return f"never: {verdict.cause_message}"
     if not verdict.queue:

@@ -21,7 +21,7 @@ def findings_schema() -> dict[str, Any]:
             {
                 "version": {
                     "const": SHAPE,
-                    "description": "Raised when a field changes its meaning or goes.",
+                    "description": "Raised when a field changes its meaning or is removed.",
                 },
                 "command": _text("The command that made the document."),
                 "folder": _text(
@@ -65,7 +65,7 @@ def _finding() -> dict[str, Any]:
             "rule": _text("Stable id; gangplan explain RULE shows more."),
             "severity": {"enum": _LEVELS, "description": "How bad it is."},
             **_place("Where the cause is"),
-            "endColumn": _count("Column behind the word or value there; 0 where it is not known."),
+            "endColumn": _count("Column after the word or value there; 0 where it is not known."),
             "cluster": _text("The cluster that it is about; empty where it is about none or several."),
             "clusters": {
                 "type": "array",
@@ -84,7 +84,7 @@ def _finding() -> dict[str, Any]:
             "fingerprint": {
                 "type": "string",
                 "pattern": "^[0-9a-f]{32}$",
-                "description": "The same in the next run, even when lines moved; no two alike in one document.",
+                "description": "Stable from run to run, even when lines move; unique in one document.",
             },
         }
     )
@@ -97,7 +97,7 @@ def _waiver() -> dict[str, Any]:
             "until": {"type": "string", "format": "date", "description": "Its last day."},
             "reason": _text("Why it is granted."),
             "approver": _text("Who granted it."),
-            "over": {"type": "boolean", "description": "Its day is past: the finding counts."},
+            "over": {"type": "boolean", "description": "It has expired: the finding counts."},
         }
     )
 
@@ -106,8 +106,8 @@ def _fix() -> dict[str, Any]:
     return _object(
         {
             **_place("The first character that is replaced"),
-            "endLine": _count("Line behind the last one."),
-            "endColumn": _count("Column behind the last one."),
+            "endLine": _count("Line after the last one."),
+            "endColumn": _count("Column after the last one."),
             "replacement": _text("What takes their place."),
             "why": _text("Why that is right."),
         }

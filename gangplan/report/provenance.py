@@ -29,9 +29,7 @@ def answer_text(answer: Answer) -> str:
     aside = [one for one in answer.outcomes if not one.is_direct]
     if aside:
         count = f"{len(aside)} more field{'' if len(aside) == 1 else 's'}"
-        lines.append(
-            f"  has a say in {count}, whose value does not show it:" if direct else f"  has a say in {count}:"
-        )
+        lines.append(f"  affects {count}, whose value does not show it:" if direct else f"  affects {count}:")
         lines += _outcomes(aside, MOST // 2 if direct else MOST * 2)
     return "".join(f"{own_line(line)}\n" for line in lines)
 

@@ -41,7 +41,7 @@ def simulate_text(
         if name.partition("#")[0] not in never
     ]
     if outcome.endless:
-        lines.append(f"  take each other's place again and again: {', '.join(outcome.endless)}")
+        lines.append(f"  preempt each other again and again: {', '.join(outcome.endless)}")
     return "\n".join(lines) + "\n"
 
 

@@ -16,5 +16,5 @@ def writable(claims: Mapping[str, Claim], connections: Iterable[str]) -> str:
     ]
     names += [name for name in connections if name not in names]
     if not names:
-        return "Ask for a claim that can be written: accessModes: [ReadWriteMany] in team.yaml."
-    return f"Write one that can be written: {', '.join(names)}."
+        return "Ask for a writable claim: accessModes: [ReadWriteMany] in team.yaml."
+    return f"Use a writable one: {', '.join(names)}."

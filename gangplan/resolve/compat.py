@@ -168,7 +168,7 @@ def _network_plugin(asked: _Asked) -> Iterable[Finding]:
         )
         yield Finding(CNI_REMOVED, where, message, "Write cni: ovn-kubernetes.")
     else:
-        message = f"openshift-sdn is deprecated, and gone from OpenShift {NO_OPENSHIFT_SDN} on"
+        message = f"openshift-sdn is deprecated, and OpenShift {NO_OPENSHIFT_SDN} removes it"
         yield Finding(CNI_DEPRECATED, where, message, "Move the cluster to ovn-kubernetes before upgrading.")
 
 
@@ -192,7 +192,7 @@ def _gang(asked: _Asked) -> Iterable[Finding]:
         yield Finding(
             KUEUE_UNUSED,
             document.where(("versions", "kueue")),
-            f"gang is {spec.gang}: runs go past Kueue, so no queue and no quota is rendered",
+            f"gang is {spec.gang}: runs bypass Kueue, so no queue and no quota is rendered",
             "Remove versions.kueue, or set gang: kueue.",
         )
 
@@ -223,8 +223,8 @@ def _tools(asked: _Asked) -> Iterable[Finding]:
         yield Finding(
             VERSION_UNTRIED,
             asked.cluster.document.where(("versions", key)),
-            f"{tool.name} {line} is outside of what gangplan was made for",
-            f"Made for {tool.name} {lines}.",
+            f"{tool.name} {line} is outside the range that gangplan supports",
+            f"Supported: {tool.name} {lines}.",
         )
 
 

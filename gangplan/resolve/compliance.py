@@ -79,6 +79,6 @@ def _enforced(context: JobResolution, pack: str, where: Location, why: str) -> N
     context.report(
         COMPLIANCE_NOT_ENFORCED,
         where,
-        f"{why}, but cluster {cluster.name} does not hold runs to that: {listed}",
+        f"{why}, but cluster {cluster.name} does not enforce that: {listed}",
         f"Choose a cluster with the pack {pack}, or ask its owner for {own}.",
     )

@@ -64,7 +64,7 @@ class JobResolution:
         ]
         if not owners:
             return nearest(name, known)
-        return f"It is declared by team {owners[0]}, and a run has only what its own team declares. {nearest(name, known)}"
+        return f"Team {owners[0]} declares it, but a run can use only what its own team declares. {nearest(name, known)}"
 
     def choose(self, name: str, built_in: Any) -> Any:
         """The value of a field by the chain spec, profile, team, cluster, built-in; its origin is kept.

@@ -96,7 +96,7 @@ def _dataset(context: JobResolution, plan: DataPlan, name: str, target: str, wor
                 CONNECTION_NOT_MOUNTABLE,
                 context.where("data", name),
                 f"'{name}' is an S3 connection without a claim, so it cannot be mounted at {target}",
-                f"Write {name}: env and read it by its address, or ask for a claim that shows the bucket as files.",
+                f"Write {name}: env and read it by its address, or ask for a claim that exposes the bucket as files.",
             )
             return
         name, claim = connection.claim, team.claims.get(connection.claim)
@@ -113,7 +113,7 @@ def _dataset(context: JobResolution, plan: DataPlan, name: str, target: str, wor
         context.report(
             SPEC_VALUE,
             context.where("data", name),
-            f"'{name}' is a claim; expected the folder where it is mounted",
+            f"'{name}' is a claim; expected the folder to mount it at",
             f"Write {name}: /data.",
         )
         return
@@ -169,7 +169,7 @@ def _s3_env(
             CONNECTION_CLASH,
             where,
             f"'{name}' and '{plan.connection}' have different addresses or keys, and a program's environment holds only one",
-            "Use one of them in this spec, or ask for a claim that shows the other bucket as files.",
+            "Use one of them in this spec, or ask for a claim that exposes the other bucket as files.",
         )
     for name, value in (
         ("AWS_ENDPOINT_URL", connection.endpoint),

@@ -75,7 +75,7 @@ def _reserved(one: _Taken) -> Finding:
 
 
 def _twice(where: Location, namespace: str, owner: str) -> Finding:
-    message = f"namespace '{namespace}' is already that of team {owner}"
+    message = f"namespace '{namespace}' already belongs to team {owner}"
     return Finding(NAMESPACE_TWICE, where, message, "Give each team a namespace of its own.")
 
 
@@ -103,14 +103,14 @@ def _not_given(workspace: Workspace, team: TeamFile) -> Iterator[Finding]:
 
 
 def _ungiven(team: TeamFile, chosen: str, where: Location, refusing: list[ClusterFile]) -> Finding:
-    message = f"namespace '{chosen}' was not given to team {team.name}: namespaces are the platform's to give"
+    message = f"namespace '{chosen}' was not given to team {team.name}: only the platform assigns namespaces"
     if not refusing:
         help = f"Remove the line for namespace {team.name}, or write namespace: team-{team.name}."
         return Finding(NAMESPACE_NOT_GIVEN, where, message, help)
     cluster = refusing[0]
     granted = cluster.spec.teams[team.name].namespace
     if granted:
-        message = f"namespace '{chosen}' is not that of team {team.name} on cluster {cluster.name}: it is '{granted}'"
+        message = f"namespace '{chosen}' does not belong to team {team.name} on cluster {cluster.name}: its namespace is '{granted}'"
     return Finding(
         NAMESPACE_NOT_GIVEN,
         where,
@@ -135,8 +135,8 @@ def check_pins(workspace: Workspace) -> Iterator[Finding]:
                     REGIME_NOT_EVERYWHERE,
                     cluster.document.where(("teams", name), key=True),
                     f"data of team {name} falls under {regime} on cluster {pinned[regime]}, but not on"
-                    f" {cluster.name}: a run could go where nobody holds it to that",
-                    f"Write compliance: [{wanted}] at teams.{name} here too, or take the team off this cluster.",
+                    f" {cluster.name}: a run could go where nothing enforces that",
+                    f"Write compliance: [{wanted}] at teams.{name} here too, or remove the team from this cluster.",
                 )
         yield from _weak_default(team, listed)
 
@@ -158,6 +158,6 @@ def too_weak(where: Location, posture: str, least: str, team: str, cluster: str)
     return Finding(
         POSTURE_TOO_WEAK,
         where,
-        f"posture '{posture}' is weaker than what cluster {cluster} asks of team {team}: {least}",
+        f"posture '{posture}' is weaker than the minimum that cluster {cluster} sets for team {team}: {least}",
         f"Write {words}, or leave posture out.",
     )

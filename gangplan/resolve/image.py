@@ -35,7 +35,7 @@ def resolve_image(context: JobResolution) -> PulledImage | None:
         context.report(
             IMAGE_MISSING,
             context.where(),
-            "the spec names no image and neither team nor cluster has a default",
+            "the spec names no image, and neither the team nor the cluster has a default",
             "Add image: with a name from images/catalog.yaml.",
         )
         return None
@@ -89,7 +89,7 @@ def _fips(context: JobResolution, name: str, entry: ImageSpec) -> None:
         IMAGE_NOT_FIPS,
         context.origin_of("image", ("image",)),
         f"cluster {context.cluster.name} runs in FIPS mode, and image '{name}' is not built for it:"
-        " ciphers and hashes that its libraries bring along are not validated, and some fail when they are used",
+        " the ciphers and hashes in its libraries are not validated, and some fail at run time",
         f"{instead}; an image that is built for it says fips: true in images/catalog.yaml.",
     )
 
@@ -154,22 +154,22 @@ def _mpi(context: JobResolution, name: str, entry: ImageSpec, framework: str) ->
         context.report(
             MPI_MISMATCH,
             context.where("mpi", "implementation"),
-            f"mpi.implementation is {asked.implementation}, but image '{name}' holds {entry.mpi.implementation} {entry.mpi.version}",
+            f"mpi.implementation is {asked.implementation}, but image '{name}' contains {entry.mpi.implementation} {entry.mpi.version}",
             "Remove the line, or choose another image.",
         )
     if asked and asked.launch == "pmix":
         context.report(
             MPI_LAUNCH,
             context.where("mpi", "launch"),
-            "ranks cannot be started by PMIx yet",
-            "Remove the line; ssh is used.",
+            "gangplan cannot start ranks with PMIx yet",
+            "Remove the line; gangplan uses ssh.",
         )
     if entry.mpi.implementation == "IntelMPI" and not (asked and asked.license_acknowledged):
         where = context.where("mpi") if asked else context.origin_of("image", ("image",))
         context.report(
             LICENCE_NOT_ACKNOWLEDGED,
             where,
-            f"image '{name}' holds Intel MPI, which has its own licence terms",
+            f"image '{name}' contains Intel MPI, which has its own licence terms",
             "Add mpi: {licenseAcknowledged: true} once you may use it.",
         )
     major = int(entry.mpi.version.split(".")[0])
@@ -177,7 +177,7 @@ def _mpi(context: JobResolution, name: str, entry: ImageSpec, framework: str) ->
         context.report(
             MPI_VERSION,
             context.origin_of("image", ("image",)),
-            f"image '{name}' holds {entry.mpi.implementation} {entry.mpi.version}, which gangplan cannot start",
+            f"image '{name}' contains {entry.mpi.implementation} {entry.mpi.version}, which gangplan cannot start",
             f"Known: {', '.join(map(str, sorted(KNOWN_MAJORS[entry.mpi.implementation])))}.",
         )
     return MpiBuild(entry.mpi.implementation, major, entry.mpi.version, entry.mpi.setup)

@@ -73,7 +73,7 @@ def target_clusters(workspace: Workspace, spec: Spec) -> tuple[tuple[str, ...], 
         return (), []  # what an unreadable cluster file would have said is not known
     if len(admitting) == 1:
         return tuple(admitting), []
-    message = f"team {team.name} may run on {len(admitting)} clusters ({', '.join(admitting) or 'none'}), and neither spec nor team chooses"
+    message = f"team {team.name} may run on {len(admitting)} clusters ({', '.join(admitting) or 'none'}), and neither the spec nor the team chooses one"
     where = spec.document.where(())
     return (), [
         Finding(CLUSTER_NOT_CHOSEN, where, message, "Add clusters: [NAME] to the spec or to team.yaml.")
@@ -255,7 +255,7 @@ def _stem(context: JobResolution) -> str:
         context.report(
             SPEC_FILE_NAME,
             context.where(),
-            f"the file's name '{stem}' cannot be a job name: use lower-case letters, digits and '-', starting with a letter",
+            f"file name '{stem}' is not a valid job name: use lower-case letters, digits and '-', starting with a letter",
             "Rename the file, or add name: to the spec.",
         )
     return stem

@@ -34,7 +34,7 @@ def _runs_ranks(context: JobResolution, image: PulledImage, workers: int) -> boo
         context.report(
             LAUNCHER_RESOURCES,
             context.where("launcher"),
-            "a launcher that runs ranks has the resources of a worker",
+            "a launcher that runs ranks gets the resources of a worker",
             "Remove launcher.cpu and launcher.memory.",
         )
     return True

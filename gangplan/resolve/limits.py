@@ -112,7 +112,7 @@ def check_counts(context: JobResolution, workers: int, gpus: int, slots: int) ->
             SLOTS_NOT_GPUS,
             context.where("slots"),
             f"{slots} ranks share {gpus} GPUs on each worker",
-            "Leave slots out for one rank per GPU.",
+            "Omit slots to run one rank per GPU.",
         )
 
 
@@ -164,7 +164,7 @@ def check_labels(context: JobResolution) -> None:
             context.report(
                 LABEL_RESERVED,
                 where,
-                f"labels of {prefix} belong to the platform: a run with '{key}' would pass for something else",
+                f"labels of {prefix} belong to the platform: a run with '{key}' could be mistaken for something else",
                 f"Use a prefix of your own, such as example.com/{name}.",
             )
         elif key in RESERVED_PLAIN:
@@ -178,13 +178,13 @@ def check_labels(context: JobResolution) -> None:
             what = (
                 "gives a pod an identity, secrets or another container"
                 if _belongs(prefix or key, INJECTING)
-                else "takes a pod out of policies or networks"
+                else "exempts a pod from policies or networks"
             )
             context.report(
                 LABEL_INJECTS,
                 where,
-                f"the label '{key}' {what}: that is the platform's to give",
-                f"Remove it; the platform can add it by a patch in overlays/{context.cluster.name}/kustomization.yaml.",
+                f"the label '{key}' {what}: only the platform may set it",
+                f"Remove it; the platform can add it with a patch in overlays/{context.cluster.name}/kustomization.yaml.",
             )
 
 
@@ -201,7 +201,7 @@ def check_grace(context: JobResolution, grace_s: int) -> None:
     context.report(
         GRACE_PERIOD,
         context.origin_of("gracePeriod", ("gracePeriod",)),
-        f"gracePeriod is {format_duration(grace_s)}; it may be from {least} to {most}",
+        f"gracePeriod is {format_duration(grace_s)}; it must be between {least} and {most}",
         f"Write gracePeriod: {least if grace_s < LEAST_GRACE_S else most}.",
     )
 
@@ -249,7 +249,7 @@ def resolve_egress(
             context.report(EGRESS_UNKNOWN, where, message, f"Offered there: {known}.")
             continue
         if name == INTERNET and (posture == "isolated" or context.cluster.spec.air_gapped):
-            reason = "the posture is isolated" if posture == "isolated" else "the cluster has no way out"
+            reason = "the posture is isolated" if posture == "isolated" else "the cluster is air-gapped"
             context.report(
                 EGRESS_INTERNET,
                 where,

@@ -25,7 +25,7 @@ def check_spot(context: JobResolution, pool: NodePool, retries: int, priority: s
         context.report(
             SPOT_WITHOUT_RETRY,
             where,
-            "spot nodes can be taken away at any time, and the run would lose everything",
+            "spot nodes can be reclaimed at any time, and the run would lose everything",
             "Add checkpoint: {to: CLAIM} and retries: 1 (up to 3).",
         )
     elif context.cluster.spec.environment == "prod" and priority != GIVES_WAY:
@@ -33,8 +33,8 @@ def check_spot(context: JobResolution, pool: NodePool, retries: int, priority: s
             SPOT_IN_PROD,
             where,
             f"a run of priority {priority} on spot nodes of production cluster {context.cluster.name}:"
-            " it stops whenever the provider takes a node back",
-            "Remove the line to run on on-demand nodes; or write priority: low, when the run can wait.",
+            " it stops whenever the provider reclaims a node",
+            "Remove the line to run on on-demand nodes; or write priority: low if the run can wait.",
         )
 
 
@@ -50,8 +50,7 @@ def check_checkpoint(context: JobResolution, data: DataPlan, timeout_s: int) -> 
     context.report(
         CHECKPOINT_MISSING,
         context.origin_of("timeout", ("timeout",)),
-        f"the run may take {format_duration(timeout_s)} and names no checkpoint: a node that fails,"
-        " a preemption or the timeout itself costs all of it",
+        f"the run may take {format_duration(timeout_s)} but names no checkpoint: a failed node, a preemption or the timeout itself would lose all of its work",
         f"Add checkpoint: {{to: {_where_to(context)}}}, and have the program save to CHECKPOINT_DIR.",
         NOTE if may_save else None,
     )

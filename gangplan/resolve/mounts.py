@@ -29,7 +29,7 @@ def check_mounts(context: JobResolution, mounts: Sequence[Mount], image: PulledI
             message = f"'{name}' is mounted at {mount.path}, which is used by '{seen[mount.path]}'"
             context.report(MOUNT_COLLISION, place_of(context, mount), message, "Choose another folder.")
         elif reason := _taken(mount.path, image):
-            message = f"'{name}' is mounted at {mount.path}, which is used by the run itself: {reason}"
+            message = f"'{name}' is mounted at {mount.path}, which the run itself uses: {reason}"
             context.report(MOUNT_COLLISION, place_of(context, mount), message, _elsewhere(context, name))
         elif reason := _hidden(mount.path, image):
             message = f"'{name}' is mounted over {mount.path}: {reason}"

@@ -61,7 +61,7 @@ class ChosenPlacement:
 def resolve_placement(
     context: JobResolution, shape: WorkerShape, workers: int, has_launcher: bool
 ) -> ChosenPlacement | None:
-    """The pool for this shape: the named one, else the first in the cluster file that takes the whole run.
+    """The pool for this shape: the named one, else the first in the cluster file that fits the whole run.
 
     Where none does, the first where one worker fits: the proofs tell what is too much there.
     """
@@ -82,7 +82,7 @@ def resolve_placement(
             beside = launcher_of(context, workers) if has_launcher else None
             name = _roomy(context, shape, pools, alike, workers, beside)
         context.origins["nodePool"] = Origin(
-            f"first pool of cluster {context.cluster.name} that takes the run",
+            f"first pool of cluster {context.cluster.name} that fits the run",
             context.cluster.document.where(("nodePools", name), key=True),
         )
     pool = pools[name]
@@ -128,7 +128,7 @@ def _is_taken(context: JobResolution, shape: WorkerShape, name: str, pools: dict
             POOL_NO_FIT,
             context.where("placement", "nodePool"),
             f"a worker does not fit on a node of pool '{name}' of cluster {context.cluster.name}: {reason}",
-            "Ask for less per worker, or name another pool.",
+            "Request less per worker, or name another pool.",
         )
     return not reason
 
@@ -144,7 +144,7 @@ def _is_allowed(context: JobResolution, name: str, pools: dict[str, NodePool]) -
     context.report(
         POOL_NOT_ALLOWED,
         where,
-        f"team {context.team.name} has no quota of pool '{name}' on cluster {context.cluster.name}: the run would never be admitted",
+        f"team {context.team.name} has no quota in pool '{name}' on cluster {context.cluster.name}: the run would never be admitted",
         f"Use {' or '.join(pools)}, or ask the cluster's owner for quota.",
     )
     return False
@@ -168,15 +168,18 @@ def _misfit(pool: NodePool, shape: WorkerShape) -> tuple[str, str]:
             )
         needs = VENDORS.get(pool.gpu.resource.partition("/")[0])
         if needs is not None and shape.built_for and needs not in shape.built_for:
-            return "gpus", f"its GPUs are {pool.gpu.resource}, and the image holds {shape.built_for[0]}"
+            return (
+                "gpus",
+                f"its GPUs are {pool.gpu.resource}, and the image is built for {shape.built_for[0]}",
+            )
         if shape.gpus > pool.gpu.count:
-            return "gpus", f"a node has {pool.gpu.count} GPUs, a worker wants {shape.gpus}"
+            return "gpus", f"a node has {pool.gpu.count} GPUs, a worker needs {shape.gpus}"
     if shape.cpu > pool.cpu:
-        return "cpu", f"a node has {say('cpu', pool.cpu)}, a worker wants {bare('cpu', shape.cpu)}"
+        return "cpu", f"a node has {say('cpu', pool.cpu)}, a worker needs {bare('cpu', shape.cpu)}"
     if shape.memory > pool.memory:
         return (
             "memory",
-            f"a node has {say('memory', pool.memory)}, a worker wants {bare('memory', shape.memory)}",
+            f"a node has {say('memory', pool.memory)}, a worker needs {bare('memory', shape.memory)}",
         )
     if shape.capacity and shape.capacity != pool.capacity:
         return "placement", f"its nodes are {pool.capacity}, not {shape.capacity}"
@@ -208,8 +211,8 @@ def _fitting(context: JobResolution, shape: WorkerShape, pools: dict[str, NodePo
     context.report(
         POOL_NO_FIT,
         where,
-        f"a worker fits on no node that team {context.team.name} may use on cluster {context.cluster.name} ({reasons})",
-        "Ask for less per worker, or run it on another cluster.",
+        f"a worker does not fit on any node that team {context.team.name} may use on cluster {context.cluster.name} ({reasons})",
+        "Request less per worker, or run it on another cluster.",
     )
     return []
 
@@ -222,7 +225,7 @@ def _roomy(
     workers: int,
     launcher: PodDemand | None,
 ) -> str:
-    """The first of these pools that takes the whole run; the first of all where none does."""
+    """The first of these pools that fits the whole run; the first of all where none does."""
     wanted = PodDemand(workers, shape.gpus, shape.cpu, shape.memory)
     for name in names:
         beside = launcher if _launcher_pool(pools, name) == name else None
@@ -267,7 +270,7 @@ def _topology(context: JobResolution, name: str, pool: NodePool) -> tuple[str, s
             context.report(
                 TOPOLOGY_MISSING,
                 where,
-                f"cluster {context.cluster.name} starts runs by {context.cluster.spec.gang}: only Kueue places them by topology",
+                f"cluster {context.cluster.name} starts runs with {context.cluster.spec.gang}: only Kueue places them by topology",
                 "Remove the request, or run it on a cluster with gang: kueue.",
             )
         elif level not in levels:
@@ -276,7 +279,7 @@ def _topology(context: JobResolution, name: str, pool: NodePool) -> tuple[str, s
             context.report(
                 TOPOLOGY_MISSING,
                 where,
-                f"pool '{name}' of cluster {context.cluster.name} is not placed by topology",
+                f"pool '{name}' of cluster {context.cluster.name} does not support placement by topology",
                 "Remove the request, or name a pool with topology: true.",
             )
         else:

@@ -47,7 +47,7 @@ def rdma(context: JobResolution, name: str, pool: NodePool, gpus: int) -> tuple[
             RDMA_FALLBACK,
             where,
             f"pool '{name}' of cluster {context.cluster.name} has no RDMA; the run falls back to TCP{speed} and may take much longer",
-            'Write rdma: "off" where TCP will do, or name a pool that has RDMA.',
+            'Write rdma: "off" where TCP is enough, or name a pool that has RDMA.',
         )
     return NONE
 

@@ -68,7 +68,7 @@ def _report(path: Path, _changed_ns: int) -> tuple[tuple[Scan, ...], str]:
     except (OSError, ValueError, RecursionError) as problem:
         return (), f"the report is not JSON: {problem}"
     found = tuple(_scans(report)) if isinstance(report, dict) else ()
-    return found, "" if found else "no image with a digest is in the report, so it is no evidence for any"
+    return found, "" if found else "the report names no image by digest, so it is evidence for none"
 
 
 def _scans(report: dict[str, Any]) -> Iterator[Scan]:

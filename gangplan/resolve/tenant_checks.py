@@ -62,8 +62,8 @@ def _default_classes(cluster: ClusterFile) -> Iterator[Finding]:
         yield Finding(
             STORAGE_DEFAULT_TWICE,
             cluster.document.where(("storageClasses", name, "default")),
-            f"storage class '{name}' cannot be the default: '{defaults[0]}' is",
-            "Leave default: true with one of them.",
+            f"storage class '{name}' cannot be the default: '{defaults[0]}' already is",
+            "Keep default: true on only one of them.",
         )
 
 
@@ -79,13 +79,13 @@ def _secret_path(cluster: ClusterFile) -> Iterator[Finding]:
     for name in dict.fromkeys(unknown):
         yield Finding(SECRET_PATH, where, f"'{{{name}}}' in the path is unknown", known)
     if "{" in rest or "}" in rest:
-        yield Finding(SECRET_PATH, where, f"a brace in '{store.path}' has no partner", known)
+        yield Finding(SECRET_PATH, where, f"'{store.path}' has an unmatched brace", known)
     elif "secret" not in names and not unknown:
         message = f"'{store.path}' is the same for every secret"
-        yield Finding(SECRET_PATH, where, message, "Let the path hold {secret}.")
+        yield Finding(SECRET_PATH, where, message, "Add {secret} to the path.")
     elif not {"team", "namespace"} & {*names} and not unknown:
         message = f"'{store.path}' is the same for every team: each can read the secrets of all"
-        yield Finding(SECRET_PATH_SHARED, where, message, "Let the path hold {team} or {namespace}.")
+        yield Finding(SECRET_PATH_SHARED, where, message, "Add {team} or {namespace} to the path.")
 
 
 def _claims(team: TeamFile, clusters: list[ClusterFile]) -> Iterator[Finding]:
@@ -94,16 +94,16 @@ def _claims(team: TeamFile, clusters: list[ClusterFile]) -> Iterator[Finding]:
         if claim.size is None:
             if claim.storage_class is not None:
                 where = team.document.where(("claims", name, "storageClass"))
-                message = f"claim '{name}' has a storage class but no size, so it is not made"
+                message = f"claim '{name}' has a storage class but no size, so gangplan does not create it"
                 yield Finding(
-                    CLAIM_WITHOUT_SIZE, where, message, "Add size: to make it, or remove the class."
+                    CLAIM_WITHOUT_SIZE, where, message, "Add size: to create it, or remove storageClass."
                 )
             continue
         real = claim.claim_name or name
         if real in made:
             where = team.document.where(("claims", name, "size"))
-            message = f"claim '{real}' is already made by '{made[real]}'"
-            yield Finding(CLAIM_TWICE, where, message, "Leave size and storageClass with one of them.")
+            message = f"claim '{real}' is already created by '{made[real]}'"
+            yield Finding(CLAIM_TWICE, where, message, "Keep size and storageClass on only one of them.")
         elif any(len(made) == cluster.spec.limits.objects.claims for cluster in clusters):
             few = min(clusters, key=lambda cluster: cluster.spec.limits.objects.claims)
             yield Finding(
@@ -125,7 +125,7 @@ def _storage(team: TeamFile, name: str, claim: Claim, cluster: ClusterFile) -> I
         yield Finding(
             STORAGE_NO_DEFAULT,
             team.document.where(("claims", name, "size")),
-            f"claim '{name}' names no storage class, and cluster {cluster.name} has no default one to make it",
+            f"claim '{name}' names no storage class, and cluster {cluster.name} has no default storage class",
             f"Add storageClass: to the claim, or default: true to a class in {cluster.document.file}.",
         )
         return

@@ -28,7 +28,7 @@ def parse_versions(text: str) -> Pairs:
         name, sign, version = (word.strip() for word in part.partition("="))
         if not sign:
             raise UserError(
-                f"'{part}' is not a component and its version", "Write --as trainer=2.3,kueue=0.19."
+                f"'{part}' does not name a component and its version", "Write --as trainer=2.3,kueue=0.19."
             )
         if name not in COMPONENTS:
             raise UserError(f"there is no component '{name}'", nearest(name, COMPONENTS))

@@ -79,7 +79,7 @@ def _heeded(waiver: WaiverFile, own: Iterable[Body]) -> Iterator[Finding]:
     for body in bindings:
         if f"{MARK}{name}" not in json.dumps(body, default=str):
             message = f"the API server would refuse what this waiver excuses: binding '{ref_of(body).name}' "
-            message += f"does not heed the label {MARK}{name}"
+            message += f"ignores the label {MARK}{name}"
             help = "Add to matchResources.objectSelector.matchExpressions of the binding: "
             help += f"{{key: {MARK}{name}, operator: DoesNotExist}}."
             yield Finding(WAIVER_UNHEEDED, waiver.where, message, help)
@@ -122,7 +122,7 @@ def _scope(waiver: WaiverFile, workspace: Workspace) -> Iterator[Finding]:
         if pattern is None or any(fnmatch.fnmatchcase(name, pattern) for name in known[what]):
             continue
         verb = "fits" if set(pattern) & set("*?") else "is"
-        message = f"no {what} {verb} '{pattern}': the waiver is for nobody"
+        message = f"no {what} {verb} '{pattern}': the waiver applies to nothing"
         yield Finding(
             WAIVER_SCOPE, waiver.document.where(("scope", what)), message, nearest(pattern, known[what])
         )

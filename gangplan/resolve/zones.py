@@ -29,7 +29,7 @@ def check_zones(context: JobResolution, job: Job) -> None:
             context.report(
                 CLAIM_ZONE,
                 place_of(context, mount),
-                f"claim '{name}' is made in storage class '{of_class}', whose volumes are in zone {zone};"
+                f"claim '{name}' uses storage class '{of_class}', whose volumes are in zone {zone};"
                 f" {what} in pool '{pool.name}', in zone {there}",
                 _help(context, zone, pool),
             )

@@ -159,7 +159,7 @@ RANKS_MISMATCH = Rule(
         "Workers times slots is the number of ranks, and the hostfile says so. With another -np "
         "mpirun refuses, oversubscribes, or leaves GPUs idle."
     ),
-    fix="Write the right number, or {ranks} to have it filled in.",
+    fix="Write the right number, or {ranks} to let gangplan fill it in.",
     example=Example(
         "specs/nlp/filings.yaml",
         before="command: [mpirun, -np, 16, python, train.py]",
@@ -293,7 +293,7 @@ SLOTS_NOT_GPUS = Rule(
         "Frameworks bind one rank to one GPU. With more ranks than GPUs, ranks share a GPU and slow each "
         "other down; with fewer, GPUs stay idle."
     ),
-    fix="Leave slots out for one rank per GPU.",
+    fix="Omit slots to run one rank per GPU.",
     waivable=True,
     example=Example(
         "specs/nlp/filings.yaml",

@@ -102,7 +102,7 @@ class ValueBuilder:
             if tag in _CORE:
                 return tagged(tag, node.value)
         except NotFiniteError:
-            message = f"{node.value!r} is no number that Kubernetes can store"
+            message = f"{node.value!r} is not a number that Kubernetes can store"
             self._report(YAML_BAD_NUMBER, node, message, "write a finite number, or quote it as text")
             return None
         except ValueError:
@@ -164,7 +164,7 @@ class ValueBuilder:
         if depth > self._max_depth:
             self.findings.append(too_deep(self._location(deepest), self._max_depth))
         elif entries > self._max_entries:
-            message = f"the file holds more than {self._max_entries} entries"
+            message = f"the file contains more than {self._max_entries} entries"
             self._report(YAML_TOO_LARGE, root, message, "split it, or keep data out of it")
         else:
             message = "aliases such as '*name' repeat too much, or contain themselves"
@@ -182,7 +182,7 @@ class ValueBuilder:
 def too_deep(where: Location, max_depth: int) -> Finding:
     """The finding for a document that nests too deep."""
     message = f"values are nested more than {max_depth} deep"
-    return Finding(YAML_TOO_DEEP, where, message, "look for brackets or indentation repeated by mistake")
+    return Finding(YAML_TOO_DEEP, where, message, "check for brackets or indentation repeated by mistake")
 
 
 def _as_written(root: Node) -> tuple[int, int, Node]:

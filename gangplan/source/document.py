@@ -205,6 +205,6 @@ def _empty(file: str) -> Finding:
     return Finding(
         YAML_EMPTY,
         Location(file, 1, 1),
-        "the file holds nothing but blank lines and comments",
+        "the file contains only blank lines and comments",
         "delete the file, or write the document it was meant to hold",
     )

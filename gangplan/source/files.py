@@ -18,9 +18,9 @@ for _flag in ("O_NONBLOCK", "O_NOCTTY", "O_BINARY"):
 
 _REASONS = {
     errno.ENOENT: ("the file does not exist", "Create it, or correct its path."),
-    errno.EACCES: ("the file may not be read", "Give yourself read permission."),
-    errno.EPERM: ("the file may not be read", "Give yourself read permission."),
-    errno.ELOOP: ("the symbolic link leads back to itself", "Replace the link by a file."),
+    errno.EACCES: ("permission to read the file is denied", "Give yourself read permission."),
+    errno.EPERM: ("permission to read the file is denied", "Give yourself read permission."),
+    errno.ELOOP: ("the symbolic link points back to itself", "Replace the link with a file."),
     errno.ENOTDIR: ("a part of the path is a file, not a directory", "Check the path."),
     errno.ENAMETOOLONG: ("the path is too long", "Shorten the names in it."),
     errno.EISDIR: ("this is a directory, not a file", "Name a file in it."),
@@ -37,19 +37,22 @@ def load_file(
     except OSError as problem:
         reason = (
             f"the file cannot be read: {os.strerror(problem.errno or errno.EIO)}",
-            "Try to open it yourself.",
+            "Check that you can open it.",
         )
         message, help = _REASONS.get(problem.errno or errno.EIO, reason)
         if problem.errno == errno.ENOENT and path.is_symlink():
-            message, help = "the symbolic link leads nowhere", "Replace the link by the file."
+            message, help = (
+                "the symbolic link points to a file that does not exist",
+                "Replace the link with the file.",
+            )
         return None, [Finding(FILE_UNREADABLE, Location(file), message, help)]
     except ValueError:  # a NUL in the path
         return None, [
-            Finding(FILE_UNREADABLE, Location(file), "the path holds a NUL character", "Rename the file.")
+            Finding(FILE_UNREADABLE, Location(file), "the path contains a NUL character", "Rename the file.")
         ]
     if data is None:
         message = "this is a pipe, socket or device, not a regular file"
-        return None, [Finding(FILE_UNREADABLE, Location(file), message, "Replace it by a file.")]
+        return None, [Finding(FILE_UNREADABLE, Location(file), message, "Replace it with a file.")]
     return load(data, file, limits)
 
 

@@ -55,11 +55,11 @@ def _wrong(root: Path, file: str, status: os.stat_result) -> Iterator[Finding]:
         if file.rpartition("/")[2].startswith(".#") and not (root / file).exists():
             return
         message = "this is a link; only plain files and folders are read, and nothing was read at all"
-        yield Finding(FILE_UNREADABLE, where, message, "Replace the link by what it leads to.")
+        yield Finding(FILE_UNREADABLE, where, message, "Replace the link with what it points to.")
     elif stat.S_ISREG(mode):
         if status.st_size > MOST_MIB << 20:
             message = f"the file has {status.st_size >> 20} MiB, more than {MOST_MIB} MiB; nothing was read"
             yield Finding(FILE_UNREADABLE, where, message, "Move it out of the folders that gangplan reads.")
     elif not stat.S_ISDIR(mode):
         message = "this is a pipe, socket or device, not a regular file"
-        yield Finding(FILE_UNREADABLE, where, message, "Replace it by a file.")
+        yield Finding(FILE_UNREADABLE, where, message, "Replace it with a file.")

@@ -78,7 +78,7 @@ def _invisible(case: Complaint) -> Explanation | None:
     if indent and "\t" in indent[0] and "quoted scalar" not in case.problem:
         spot = TextPlace(case.at.line, line.index("\t"))
         return Explanation(
-            spot, "a tab indents this line; YAML allows only spaces", "replace the tab by spaces"
+            spot, "a tab indents this line; YAML allows only spaces", "replace the tab with spaces"
         )
     for number in sorted({case.at.line, case.begin.line, case.above() or 0}):
         if odd := _ODD_SPACE.search(case.lines[number] if number < len(case.lines) else ""):
@@ -94,7 +94,7 @@ def _template(case: Complaint) -> Explanation | None:
     if "{%" in line or "{{" in line:
         spot = TextPlace(case.at.line, line.index("{"))
         return Explanation(
-            spot, "specs are not templates; '{' begins a mapping", "quote text that holds braces"
+            spot, "specs are not templates; '{' begins a mapping", "quote text that contains braces"
         )
     return None
 
@@ -113,7 +113,7 @@ def _open_quote(case: Complaint) -> Explanation:
 
 def _escape(case: Complaint) -> Explanation:
     if "Unicode character" in case.problem:
-        return Explanation(case.at, "this escape names no character", "write the character itself")
+        return Explanation(case.at, "this escape does not name a character", "write the character itself")
     escape = case.line(case.at)[case.at.column :][:2]
     help = "put the value in single quotes, where a backslash is only a backslash"
     return Explanation(case.at, f"'{escape}' is not an escape in double quotes", help)
@@ -129,7 +129,7 @@ def _colon(case: Complaint) -> Explanation:
         return Explanation(spot, "there is a second ': ' on this line", f"quote the value: {_quote(value)}")
     above = case.above()
     if above is None:
-        return Explanation(case.at, "this ':' follows no key", "write the key before the ':'")
+        return Explanation(case.at, "there is no key before this ':'", "write the key before the ':'")
     if re.search(r":(\s|$)|^\s*- ", case.lines[above]):
         spot = TextPlace(case.at.line, case.depth(case.at.line))
         message = f"this line is indented deeper than line {above + 1}, whose value is already complete"
@@ -143,7 +143,7 @@ def _missing_colon(case: Complaint, spot: TextPlace) -> Explanation:
         message = f"a space is missing after '{glued[1]}:'"
         return Explanation(spot, message, f"write {glued[1]}: {glued[2]}")
     if pair := re.fullmatch(r"([A-Za-z][\w-]*)(?:\s*=\s*|\s+)(\S+)", written):
-        return Explanation(spot, f"{written!r} has no ': ' behind its key", f"Write {pair[1]}: {pair[2]}.")
+        return Explanation(spot, f"{written!r} has no ': ' after its key", f"Write {pair[1]}: {pair[2]}.")
     message = f"{written!r} is neither 'key: value' nor a list entry '- value'"
     return Explanation(spot, message, "write ': ' after the key, or join it to the line it belongs to")
 
@@ -155,7 +155,9 @@ def _not_a_key(case: Complaint) -> Explanation:
     if before.endswith(("'", '"')):
         message = "text follows the closing quote"
         return Explanation(
-            case.at, message, "put the whole value into one pair of quotes, of the kind it does not hold"
+            case.at,
+            message,
+            "put the whole value into one pair of quotes, of the kind that it does not contain",
         )
     if before.strip(" -"):
         message = f"{case.rest(case.at)!r} does not belong to the value before it"
@@ -179,7 +181,7 @@ def _not_an_entry(case: Complaint) -> Explanation:
 
 def _indentation(case: Complaint) -> Explanation:
     column, above = case.at.column, case.above()
-    message = f"this line is indented by {column} space{'s' * (column != 1)}, which fits no line above"
+    message = f"this line is indented by {column} space{'s' * (column != 1)}, which matches no line above"
     help = f"align it with line {case.begin.line + 1}"
     if above is not None and case.depth(above) != case.depth(case.begin.line):
         help += f", or with line {above + 1}"
@@ -248,7 +250,7 @@ def _second_document(case: Complaint) -> Explanation:
         help = "remove the '---'"
     else:
         help = "give it a file of its own"
-    message = "a second document begins here; a file holds one"
+    message = "a second document begins here; a file may contain only one"
     return Explanation(case.at, message, help, YAML_MANY_DOCUMENTS)
 
 

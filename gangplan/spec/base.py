@@ -82,7 +82,7 @@ def _weight(value: Any) -> Quantity:
         raise helpful("quantity", "expected a weight", help)
     weight = parse(str(value))
     if weight.nano % 1_000_000:
-        raise helpful("quantity", f"weight {value} is finer than a thousandth", help)
+        raise helpful("quantity", f"weight {value} has more than three decimal places", help)
     return weight
 
 

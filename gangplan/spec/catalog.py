@@ -81,7 +81,7 @@ class ImageOnCluster(Strict):
 
     repository: Repository | None = Field(
         None,
-        description="Where this cluster pulls it from; wins over registry mirrors.",
+        description="Where this cluster pulls it from; takes precedence over registry mirrors.",
         examples=["mirror.example.eu/ml/deepspeed"],
     )
     digest: Digest | None = Field(
@@ -125,13 +125,13 @@ class Image(Strict):
     cuda: str | None = Field(
         None,
         max_length=32,
-        description="CUDA version inside; a run with GPUs then goes to no other vendor's.",
+        description="CUDA version inside; a run with GPUs then uses no other vendor's GPUs.",
         examples=["12.8"],
     )
     rocm: str | None = Field(
         None,
         max_length=32,
-        description="ROCm version inside; a run with GPUs then goes to no other vendor's.",
+        description="ROCm version inside; a run with GPUs then uses no other vendor's GPUs.",
         examples=["6.4"],
     )
     clusters: dict[Name, ImageOnCluster] = Field(

@@ -47,7 +47,7 @@ class Versions(Strict):
         None, description="OpenShift version; omitted: not OpenShift.", examples=["4.19"]
     )
     mpi_operator: Version | None = Field(
-        None, description="MPI operator version; omitted: not there.", examples=["0.8.2"]
+        None, description="MPI operator version; omitted: not installed.", examples=["0.8.2"]
     )
     argocd: Version | None = Field(
         None,
@@ -58,7 +58,7 @@ class Versions(Strict):
         None, description="Flux version that syncs this cluster; omitted: another engine.", examples=["2.9.0"]
     )
     gpu_operator: Version | None = Field(
-        None, description="NVIDIA GPU operator version; omitted: not there.", examples=["25.10.0"]
+        None, description="NVIDIA GPU operator version; omitted: not installed.", examples=["25.10.0"]
     )
     external_secrets: Version | None = Field(
         None,
@@ -131,7 +131,7 @@ class Proxy(Strict):
     addresses: tuple[Cidr, ...] = Field(
         (),
         max_length=8,
-        description="Addresses of the proxy, for network policies, which know no names; omitted: those in http and https, where they are addresses.",
+        description="Addresses of the proxy, for network policies, which cannot use names; omitted: those in http and https, where they are addresses.",
         examples=[["10.1.2.3/32"]],
     )
     no_proxy: tuple[str, ...] = Field(
@@ -171,7 +171,7 @@ class SecretStore(Strict):
         description="Key of a secret in the store; {team}, {namespace} and {secret} are filled in.",
         examples=["kv/training/{team}/{secret}"],
     )
-    refresh: DurationSeconds = Field(3600, description="How often secrets are read again.", examples=["1h"])
+    refresh: DurationSeconds = Field(3600, description="How often secrets are refreshed.", examples=["1h"])
 
 
 class Monitoring(Strict):
@@ -227,7 +227,7 @@ class Policies(Strict):
     actions: dict[Name, PolicyAction] = Field(
         {},
         max_length=256,
-        description="What a breach of a policy leads to, where it is not what the pack says: Deny (error), Warn (warning), Audit (note).",
+        description="What a breach of a policy leads to, in place of what the pack says: Deny (error), Warn (warning), Audit (note).",
         examples=[{"image-scan": "Warn"}],
     )
     params: dict[Name, dict[str, PolicyParam]] = Field(
@@ -265,7 +265,7 @@ class Limits(Strict):
         100,
         ge=1,
         le=100,
-        description="Most of a pool's capacity, in percent, that one team can ever hold, borrowing included.",
+        description="Largest share of a pool's capacity, in percent, that one team can ever hold, borrowing included.",
         examples=[50],
     )
     objects: ObjectLimits = Field(
@@ -326,7 +326,7 @@ class Cluster(Strict):
     )
     pods_ready_timeout: DurationSeconds = Field(
         1800,
-        description="How long an admitted run may take until all its pods are ready; then it goes back to the queue.",
+        description="How long the pods of an admitted run may take to become ready; after that, the run goes back to the queue.",
         examples=["30m"],
     )
     fair_sharing: bool = Field(
@@ -334,7 +334,7 @@ class Cluster(Strict):
     )
     gitops_only: bool = Field(
         False,
-        description="True: people may only look; runs come from Git alone.",
+        description="True: people have read-only access; runs come only from Git.",
         examples=[True],
     )
     node_pools: dict[Name, NodePool] = Field(
@@ -374,7 +374,7 @@ class Cluster(Strict):
     mirrors: tuple[Mirror, ...] = Field(
         (),
         max_length=32,
-        description="Registry mirrors; the longest source that fits wins.",
+        description="Registry mirrors; the longest matching source wins.",
         examples=[[{"source": "registry.example.com", "mirror": "mirror.example.eu/training"}]],
     )
     dns: Dns | None = Field(
@@ -407,7 +407,7 @@ class Cluster(Strict):
     )
     preemption: Preemption = Field(
         Preemption(),
-        description="When a waiting run may take the place of a running one.",
+        description="When a waiting run may preempt a running one.",
         examples=[{"withinClusterQueue": "LowerPriority", "reclaimWithinCohort": "Any"}],
     )
     overcommit: bool = Field(
@@ -415,12 +415,12 @@ class Cluster(Strict):
     )
     multi_kueue: MultiKueue | None = Field(
         None,
-        description="Worker clusters that this one hands runs to; omitted: it runs them itself.",
+        description="Worker clusters that this one dispatches runs to; omitted: it runs them itself.",
         examples=[{"clusters": {"eu-airgap": {"kubeconfigSecret": "eu-airgap-kubeconfig"}}}],
     )
     secret_store: SecretStore | None = Field(
         None,
-        description="Store of the External Secrets Operator; omitted: secrets are made by other means.",
+        description="Store of the External Secrets Operator; omitted: secrets are created by other means.",
         examples=[{"name": "vault", "path": "kv/training/{team}/{secret}"}],
     )
     monitoring: Monitoring | None = Field(
@@ -431,7 +431,9 @@ class Cluster(Strict):
     currency: Annotated[str, Field(pattern=r"^[A-Z]{3}$")] = Field(
         "USD", description="Currency of prices, as ISO 4217 writes it.", examples=["EUR"]
     )
-    limits: Limits = Field(Limits(), description="What no spec may exceed here.", examples=[{"workers": 64}])
+    limits: Limits = Field(
+        Limits(), description="Limits that no spec may exceed here.", examples=[{"workers": 64}]
+    )
     defaults: Defaults = Field(
         Defaults(),
         description="Values for fields that neither spec nor team sets.",

@@ -110,7 +110,7 @@ def wrong_word(kind: str, path: tuple[str | int, ...], allowed: list[str], given
     name = dotted(path)
     if field == "implementation" and bare(str(given)) in OTHER_MPI:
         return FieldProblem(
-            f"{name} is {show(given)}, and gangplan cannot start it: it knows the launch of {_or(allowed)} alone",
+            f"{name} is {show(given)}, and gangplan cannot start it: it can start only {_or(allowed)}",
             "Choose an image with one of them, or ask the owner of images/catalog.yaml for one.",
         )
     guess = _meant_word(field, allowed, given)
@@ -153,7 +153,7 @@ def _wrong_kind(wanted: str, given: Any) -> FieldProblem:
     if wanted != "TrainingJob":
         return FieldProblem(message, f"Write kind: {wanted}; gangplan explain {wanted} lists its fields.")
     help = (
-        "Write kind: TrainingJob with image, command and workers; gangplan makes the Kubernetes objects."
+        "Write kind: TrainingJob with image, command and workers; gangplan renders the Kubernetes objects."
         " gangplan explain TrainingJob lists the fields."
     )
     return FieldProblem(f"{given} is a Kubernetes manifest, not a spec", help)

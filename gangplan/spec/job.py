@@ -75,7 +75,7 @@ class Gpu(Strict):
 
     model: Name | None = Field(
         None,
-        description="GPU model by the name the cluster gives it; omitted: the first pool that takes the whole run.",
+        description="GPU model by the name the cluster gives it; omitted: the first pool that fits the whole run.",
         examples=["a100-80gb"],
     )
     mig: Annotated[str, Field(pattern=r"^[1-7]g\.[0-9]+gb$")] | None = Field(
@@ -108,7 +108,7 @@ class Mpi(Strict):
     flags: tuple[Text, ...] = Field(
         (),
         max_length=64,
-        description="Options for the mpirun that gangplan starts, one word per entry; each takes the place of gangplan's own.",
+        description="Options for the mpirun that gangplan starts, one word per entry; each replaces gangplan's own.",
         examples=[["--bind-to", "core"]],
     )
     bind_to: Literal["none", "core", "socket", "numa"] | None = Field(
@@ -136,12 +136,12 @@ class Launcher(Strict):
     )
     cpu: Cpu | None = Field(
         None,
-        description="CPU cores of a dedicated launcher; omitted: a ladder by worker count.",
+        description="CPU cores of a dedicated launcher; omitted: chosen by the number of workers.",
         examples=[2],
     )
     memory: Memory | None = Field(
         None,
-        description="Memory of a dedicated launcher; omitted: a ladder by worker count.",
+        description="Memory of a dedicated launcher; omitted: chosen by the number of workers.",
         examples=["4Gi"],
     )
 
@@ -330,7 +330,7 @@ class TrainingJob(Strict):
     )
     grace_period: DurationSeconds | None = Field(
         None,
-        description="How long ranks may go on after SIGTERM (preemption, timeout, a drained node) to save what they have; from 30s to 1h; omitted: 2m.",
+        description="How long ranks may keep running after SIGTERM (preemption, timeout, a drained node) to save their state; from 30s to 1h; omitted: 2m.",
         examples=["5m"],
     )
     retries: int | None = Field(
@@ -343,7 +343,7 @@ class TrainingJob(Strict):
     compliance: tuple[Regime, ...] = Field(
         (),
         max_length=8,
-        description="Regimes that the data falls under, beside the team's; the cluster must enforce each by its pack.",
+        description="Regimes that the data falls under, in addition to the team's; the cluster must enforce each by its pack.",
         examples=[["hipaa"]],
     )
     residency: Name | None = Field(

@@ -25,7 +25,7 @@ def list_specs(root: Path, specs: str, teams: list[str], findings: list[Finding]
         _list_folder(root, f"{specs}/{team}", team, files, findings)
     for name in sorted(os.listdir(root / specs)):
         if _is_yaml(name) and not (root / specs / name).is_dir():
-            message = "the file is in no team's folder and would be ignored"
+            message = "the file is not in a team's folder and would be ignored"
             findings.append(
                 Finding(SPEC_TEAM, Location(f"{specs}/{name}"), message, "Move it to specs/<team>/.")
             )
@@ -49,7 +49,7 @@ def _list_folder(
             if entry.is_dir() and not entry.name.endswith(".yaml"):
                 _list_folder(root, file, team, files, findings)
             elif _is_yaml(entry.name) and not is_one_line(file):
-                message, help = "the name holds a character that cannot be seen", "Rename the file."
+                message, help = "the name contains an invisible character", "Rename the file."
                 findings.append(Finding(SPEC_FILE_NAME, Location(file), message, help))
             elif _is_yaml(entry.name) and not entry.name.endswith(".yaml"):
                 stem, _, ending = entry.name.rpartition(".")

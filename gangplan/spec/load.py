@@ -35,7 +35,7 @@ def parse(model: type[M], document: Document) -> tuple[M | None, list[Finding]]:
             Finding(
                 SPEC_TYPE,
                 document.where(()),
-                f"the file holds {what}; expected fields (name: value)",
+                f"the file contains {what}; expected fields (name: value)",
                 "Start with 'apiVersion: gangplan.dev/v1'.",
             )
         ]

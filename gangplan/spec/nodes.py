@@ -75,7 +75,7 @@ class PoolRdma(Strict):
         None,
         max_length=15,
         pattern=r"^[^\s,=^/:]+$",
-        description="Network interface of this fabric inside pods, with an address of its own; NCCL's sockets and MPI's TCP use it beside RDMA. Omitted: they stay on eth0. It is no name of a card, see hcas.",
+        description="Network interface of this fabric inside pods, with an address of its own; NCCL's sockets and MPI's TCP use it beside RDMA. Omitted: they stay on eth0. It is not the name of a card; see hcas.",
         examples=["net1"],
     )
     hcas: tuple[
@@ -83,7 +83,7 @@ class PoolRdma(Strict):
     ] = Field(
         (),
         max_length=64,
-        description="Cards as ibv_devinfo lists them in pods, with a port if it is not the first: NCCL and UCX use these alone. Only for names that are the same on every node, not of virtual functions. Omitted: all that a pod sees.",
+        description="Cards as ibv_devinfo lists them in pods, with a port if it is not the first: NCCL and UCX use only these. Use it only for names that are the same on every node, not for virtual functions. Omitted: all that a pod sees.",
         examples=[["mlx5_0", "mlx5_1"]],
     )
 
@@ -118,7 +118,7 @@ class Autoscale(Strict):
     """A pool that grows: Kueue asks the autoscaler for nodes before it admits a run."""
 
     most: int = Field(
-        ge=1, le=100_000, description="Nodes at most; quotas are shares of these.", examples=[32]
+        ge=1, le=100_000, description="Maximum number of nodes; quotas are shares of these.", examples=[32]
     )
     provisioning_class: Annotated[str, Field(pattern=r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$", max_length=253)] = (
         Field(
@@ -166,11 +166,11 @@ class NodePool(Strict):
     )
     location: Literal["on-prem", "cloud"] | None = Field(
         None,
-        description="Where the pool is, if not where the cluster is; then its labels must select it.",
+        description="Where the pool is, if not where the cluster is; its labels must then select it.",
         examples=["cloud"],
     )
     capacity: Literal["on-demand", "spot"] = Field(
-        "on-demand", description="Whether nodes can be taken away.", examples=["spot"]
+        "on-demand", description="Whether the provider can reclaim the nodes.", examples=["spot"]
     )
     network_gbps: int | None = Field(
         None, ge=1, le=10_000, description="Network bandwidth per node in Gbit/s.", examples=[100]
@@ -185,12 +185,12 @@ class NodePool(Strict):
     )
     daemons: Daemons | None = Field(
         None,
-        description="What DaemonSets request on each node; omitted: nothing worth counting.",
+        description="What DaemonSets request on each node; omitted: nothing.",
         examples=[{"cpu": 2, "memory": "8Gi"}],
     )
     autoscale: Autoscale | None = Field(
         None,
-        description="How far the pool grows; omitted: it does not.",
+        description="How far the pool can grow; omitted: its size is fixed.",
         examples=[{"most": 32, "provisioningClass": "best-effort-atomic-scale-up.autoscaling.x-k8s.io"}],
     )
     price: PoolPrice | None = Field(

@@ -16,14 +16,14 @@ def param(value: Any) -> Any:
         for index, one in enumerate(value):
             if not isinstance(one, str):
                 raise helpful(
-                    "param", f"word {index + 1} of the list is not a text", f'Quote it: "{_word(one)}".'
+                    "param", f"word {index + 1} of the list is not a string", f'Quote it: "{_word(one)}".'
                 )
         return value
     if isinstance(value, (str, int)) or (isinstance(value, float) and math.isfinite(value)):
         return value
     raise helpful(
         "param",
-        "expected a text, a number, true, false or a list of texts",
+        "expected a string, a number, true, false or a list of strings",
         "For example 24, true, prod or [a, b].",
     )
 

@@ -44,7 +44,7 @@ def plain(kind: str, context: dict[str, Any], given: Any, path: Path) -> tuple[s
         return f"{name} is empty; at least {context['min_length']} is needed", ""
     if kind == "string_pattern_mismatch" and path == ("image",) and any(sign in given for sign in "/:@"):
         message = (
-            f"image is {show(given)}, which is a reference; a spec names an entry of images/catalog.yaml,"
+            f"image is {show(given)}, which is an image reference; a spec names an entry of images/catalog.yaml,"
             " so that every run has a digest and a registry that the cluster trusts"
         )
         return message, "Write the entry's name; the owner of the catalog adds what is missing."

@@ -24,7 +24,7 @@ Shares = Annotated[dict[Name, Share], Field(max_length=64)]
 
 
 class Preemption(Strict):
-    """When a waiting run may take the place of a running one. The words are Kueue's."""
+    """When a waiting run may preempt a running one. The words are Kueue's."""
 
     within_cluster_queue: Literal["Never", "LowerPriority", "LowerOrNewerEqualPriority"] = Field(
         "LowerPriority", description="Runs of the same team.", examples=["LowerPriority"]
@@ -52,12 +52,12 @@ class Cohort(Strict):
     )
     borrow: Shares | None = Field(
         None,
-        description="Most that the cohort may take from its parent, per node pool; pools left out: nothing. Omitted: whatever is idle.",
+        description="Maximum that the cohort may borrow from its parent, per node pool; pools not listed: nothing. Omitted: whatever is idle.",
         examples=[{"a100-80gb": {"gpus": 8}}],
     )
     lend: Shares | None = Field(
         None,
-        description="Most that the cohort lends to its parent, per node pool; pools left out: nothing. Omitted: all.",
+        description="Maximum that the cohort lends to its parent, per node pool; pools not listed: nothing. Omitted: all.",
         examples=[{"a100-80gb": {"gpus": 8}}],
     )
     weight: Weight | None = Field(
@@ -104,17 +104,17 @@ class TeamQueue(Strict):
     )
     quota: Shares | None = Field(
         None,
-        description="What is always there for the team, per node pool; it can use no other pool. Omitted: what other teams leave, shared by weight.",
+        description="Quota that the team always has, per node pool; it cannot use other pools. Omitted: what other teams leave, shared by weight.",
         examples=[{"a100-80gb": {"gpus": 16}, "a100-40gb": {"gpus": 16}}],
     )
     borrow: Shares | None = Field(
         None,
-        description="Most that it may take of what others do not use, per node pool; pools left out: nothing. Omitted: whatever is idle.",
+        description="Maximum that it may borrow of what others do not use, per node pool; pools not listed: nothing. Omitted: whatever is idle.",
         examples=[{"a100-80gb": {"gpus": 8}}],
     )
     lend: Shares | None = Field(
         None,
-        description="Most of its quota that others may use meanwhile, per node pool; pools left out: nothing. Omitted: all.",
+        description="Maximum of its quota that others may borrow while it is idle, per node pool; pools not listed: nothing. Omitted: all.",
         examples=[{"a100-80gb": {"gpus": 8}}],
     )
     weight: Weight | None = Field(
@@ -126,12 +126,12 @@ class TeamQueue(Strict):
         None,
         min_length=1,
         max_length=4,
-        description="Priorities that its runs may have; omitted: all of the cluster but critical.",
+        description="Priorities that its runs may have; omitted: all of the cluster except critical.",
         examples=[["low", "normal"]],
     )
     preemption: Preemption | None = Field(
         None,
-        description="When its runs may take the place of others; omitted: the cluster's rule.",
+        description="When its runs may preempt others; omitted: the cluster's rule.",
         examples=[{"withinClusterQueue": "LowerPriority"}],
     )
     hard_quota: HardQuota | None = Field(

@@ -95,7 +95,9 @@ def _quote(document: Document, path: Path, given: Any) -> Fix | None:
     if not isinstance(given, (bool, int, float)) or not written or re.search(r"[\"\\\s]", written):
         return None
     read = str(given).lower() if isinstance(given, bool) else f"the number {given}"
-    return document.fix(path, in_quotes(written), f"{written} without quotes is {read}, and a text is wanted")
+    return document.fix(
+        path, in_quotes(written), f"{written} without quotes is {read}, and a string is expected"
+    )
 
 
 def _unquote(document: Document, path: Path, given: Any, kind: str) -> Fix | None:
@@ -103,9 +105,9 @@ def _unquote(document: Document, path: Path, given: Any, kind: str) -> Fix | Non
     if not isinstance(given, str) or not document.is_quoted(path):
         return None
     if kind == "int_type" and _WHOLE.fullmatch(given):
-        return document.fix(path, given, f"in quotes {given} is a text, and a number is wanted")
+        return document.fix(path, given, f"in quotes {given} is a string, and a number is expected")
     if kind == "bool_type" and given in ("true", "false"):
-        return document.fix(path, given, f"in quotes {given} is a text, and true or false is wanted")
+        return document.fix(path, given, f"in quotes {given} is a string, and true or false is expected")
     return None
 
 

@@ -30,7 +30,7 @@ def _day(text: str) -> str:
     try:
         datetime.date.fromisoformat(text)
     except ValueError:
-        raise helpful("day", f"'{text}' is not a day of the calendar", "Write it as 2026-12-31.") from None
+        raise helpful("day", f"'{text}' is not a valid date", "Write it as 2026-12-31.") from None
     return text
 
 
@@ -51,7 +51,7 @@ class Defaults(Strict):
         None, description="Longest time a run may take.", examples=["12h"]
     )
     grace_period: DurationSeconds | None = Field(
-        None, description="How long ranks may go on after SIGTERM, from 30s to 1h.", examples=["5m"]
+        None, description="How long ranks may keep running after SIGTERM, from 30s to 1h.", examples=["5m"]
     )
     retries: int | None = Field(None, ge=0, le=3, description="Restarts after a failure.", examples=[0])
     posture: Posture | None = Field(None, description="Network posture.", examples=["restricted"])
@@ -61,7 +61,7 @@ class Defaults(Strict):
     env: dict[EnvName, Text] = Field(
         {},
         max_length=64,
-        description="Environment variables; a spec's own win.",
+        description="Environment variables; a spec's own take precedence.",
         examples=[{"NCCL_DEBUG": "WARN"}],
     )
 
@@ -80,17 +80,17 @@ class Claim(Strict):
     read_only: bool = Field(False, description="Mount it read-only.", examples=[True])
     encrypted: bool = Field(
         False,
-        description="Whether its data is encrypted at rest; of a claim to be made the storage class says it.",
+        description="Whether its data is encrypted at rest; for a claim that gangplan creates, the storage class says so.",
         examples=[True],
     )
     size: Memory | None = Field(
         None,
-        description="Size of a claim that gangplan is to make; omitted: the claim exists already.",
+        description="Size of a claim that gangplan creates; omitted: the claim already exists.",
         examples=["2Ti"],
     )
     storage_class: SecretName | None = Field(
         None,
-        description="Storage class of a claim to be made; omitted: the cluster's default.",
+        description="Storage class of a claim that gangplan creates; omitted: the cluster's default.",
         examples=["cephfs-encrypted"],
     )
 
@@ -111,7 +111,7 @@ class Groups(Strict):
         (), max_length=32, description="They also see quota and network policies.", examples=[["nlp-leads"]]
     )
     viewers: tuple[GroupName, ...] = Field(
-        (), max_length=32, description="They only look.", examples=[["auditors"]]
+        (), max_length=32, description="They have read-only access.", examples=[["auditors"]]
     )
 
 
@@ -120,7 +120,7 @@ class Debugger(Strict):
 
     group: GroupName = Field(description="Group of the identity provider.", examples=["nlp-on-call"])
     until: Day = Field(
-        description="Last day of the permission, as 2026-12-31; later the check fails until it is removed.",
+        description="Last day of the permission, as 2026-12-31; after that day, the check fails until it is removed.",
         examples=["2026-12-31"],
     )
     reason: Annotated[str, Field(min_length=1, max_length=512)] = Field(
@@ -147,7 +147,7 @@ class Connection(Strict):
     )
     claim: Name | None = Field(
         None,
-        description="Claim of the team through which a CSI driver shows the bucket as files; needed to mount it, and then the program needs no keys.",
+        description="Claim of the team through which a CSI driver exposes the bucket as files; needed to mount it, and then the program needs no keys.",
         examples=["lidar-files"],
     )
     egress: Name = Field(
@@ -168,7 +168,7 @@ class Team(Strict):
     )
     namespace: Name | None = Field(
         None,
-        description="Namespace of the team; omitted: the team's name. Another than team-<name> is the platform's to give, in the cluster file.",
+        description="Namespace of the team; omitted: the team's name. Only the platform can assign a name other than team-<name>, in the cluster file.",
         examples=["team-nlp"],
     )
     contact: str | None = Field(

@@ -29,7 +29,7 @@ def _reason(text: str) -> str:
     if not _seen(text) or len(text.strip()) < SHORTEST_REASON:
         raise helpful(
             "reason",
-            f"'{text}' is no reason: it has less than {SHORTEST_REASON} characters",
+            f"'{text}' is not a reason: it has fewer than {SHORTEST_REASON} characters",
             "Say in a sentence why the rule cannot be kept, such as: The vendor's image cannot be rebuilt before May.",
         )
     return text
@@ -63,10 +63,10 @@ class WaiverLimit(Strict):
         None, description="Most workers.", examples=[200]
     )
     gpus: Annotated[int, Field(ge=0, le=16)] | None = Field(
-        None, description="Most GPUs per worker.", examples=[8]
+        None, description="Maximum GPUs per worker.", examples=[8]
     )
-    cpu: Cpu | None = Field(None, description="Most CPU cores per worker.", examples=[64])
-    memory: Memory | None = Field(None, description="Most memory per worker.", examples=["512Gi"])
+    cpu: Cpu | None = Field(None, description="Maximum CPU cores per worker.", examples=[64])
+    memory: Memory | None = Field(None, description="Maximum memory per worker.", examples=["512Gi"])
     retries: Annotated[int, Field(ge=0, le=3)] | None = Field(None, description="Most retries.", examples=[1])
 
 
@@ -76,7 +76,7 @@ def _scope(scope: WaiverScope) -> WaiverScope:
     if not narrow:
         raise helpful(
             "scope",
-            "the waiver is for every run of every team",
+            "the waiver covers every run of every team",
             "Name a cluster, team or job: scope: {team: nlp}. To relax a policy for a whole cluster, set policies.actions in its cluster.yaml.",
         )
     return scope
@@ -91,7 +91,7 @@ class Waiver(Strict):
         description="Rule or policy by its id, as findings show it in brackets.", examples=["image-digest"]
     )
     scope: Annotated[WaiverScope, AfterValidator(_scope)] = Field(
-        description="For which cluster, team and job.", examples=[{"team": "nlp", "job": "llm-*"}]
+        description="Which cluster, team and job it covers.", examples=[{"team": "nlp", "job": "llm-*"}]
     )
     reason: Annotated[str, Field(max_length=1024), AfterValidator(_reason)] = Field(
         description="Why the rule cannot be kept, in 10 characters or more; shown wherever the waiver is used.",
@@ -101,11 +101,11 @@ class Waiver(Strict):
         description="Who allowed it; not blank.", examples=["ml-platform@example.com"]
     )
     expires: Day = Field(
-        description="Last day, at most a year away; later the check fails until the waiver is renewed or removed.",
+        description="Last day, at most a year away; after that day, the check fails until the waiver is renewed or removed.",
         examples=["2027-01-31"],
     )
     limit: WaiverLimit | None = Field(
         None,
-        description="How far it goes; a run that asks for more is not excused.",
+        description="Limits of the waiver; a run that exceeds them is not excused.",
         examples=[{"timeout": "14d"}],
     )

@@ -59,9 +59,9 @@ SYNONYMS = _by_name(
 _LOGS = "Remove it; what each rank prints is in the log of its pod (kubectl logs)."
 _ORDER = "Remove it; runs cannot wait for each other in this version."
 _NODES = "Remove it; Kueue chooses the nodes. placement: {nodePool: ...} narrows them to one pool."
-_MANIFEST = "A spec is no Kubernetes manifest: write image, command and workers at the top level."
+_MANIFEST = "A spec is not a Kubernetes manifest: write image, command and workers at the top level."
 _IN_IMAGE = (
-    "Remove it; the program and its packages are part of the image, or lie on a claim that data mounts."
+    "Remove it; the program and its packages are part of the image, or are on a claim that data mounts."
 )
 _IN_COMMAND = "Remove it; this is a setting of your program: pass it in command or env."
 _LAUNCH = "Remove it; gangplan sets the hosts, ports and ranks of the launch."
@@ -100,7 +100,7 @@ RESERVED = {
     "elastic": "a run keeps its number of workers; elastic training is not supported",
     "suspend": "Kueue owns suspend; set state: archived to keep a run from being applied",
     "backend": "every run is a TrainJob, which needs no MPI operator; MPIJobs are not part of this version",
-    "preempt": "a run takes the place of others by its priority alone; write priority: high where the team may",
+    "preempt": "a run preempts others by its priority alone; write priority: high where the team may",
     "expert": "raw patches are not part of this version; use overlays/<cluster>/kustomization.yaml",
 }
 KINDS = {"Sweep": "sweeps are not part of this version"}
@@ -118,7 +118,7 @@ MEANINGS = {
     "priority": "critical starts before high, high before normal, normal before low; a run may preempt those below it",
     "state": "active runs are applied; an archived run stays in Git and is not applied",
     "framework": "it says how the command is started: by mpirun (mpi, horovod, deepspeed) or by torchrun (torch)",
-    "capacity": "spot nodes are cheaper and may be taken away",
+    "capacity": "spot nodes are cheaper and may be reclaimed",
 }
 # Field -> our word (or words) -> what people write for it.
 VALUES = {

@@ -140,13 +140,14 @@ def test_a_difference_that_is_no_patch_says_so(root: Path) -> None:
     outcome = fix(spec(root, hidden), "--dry-run")
     assert "# four\\u202e\n" in outcome.out
     assert (
-        f"{SPEC}: a secret, or what cannot be seen, is written out: git apply cannot read it" in outcome.err
+        f"{SPEC}: the difference escapes a secret or invisible characters: git apply cannot apply it"
+        in outcome.err
     )
     assert "git apply" not in fix(spec(root, BAD), "--dry-run").err
     command = BAD.replace("memory:", "description: >-\n  ::error::pwned\nmemory:")
     outcome = fix(spec(root, command), "--dry-run")
     assert not any(line.lstrip().startswith("::") for line in outcome.out.splitlines())
-    assert "git apply cannot read it" in outcome.err
+    assert "git apply cannot apply it" in outcome.err
 
 
 @pytest.mark.parametrize("flag", ["--dry-run", "--diff"])

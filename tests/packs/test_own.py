@@ -82,7 +82,7 @@ def test_a_policy_never_takes_the_name_of_a_shipped_one(tmp_path: Path, packs: s
     for outcome in commands(root):
         assert outcome.code == Exit.INPUT
         assert one(outcome) == ("policies/ours/pack.yaml:4:3", "pack-invalid")
-        assert "'host-path' is a policy of gangplan's pack 'baseline' already" in outcome.err
+        assert "'host-path' is already a policy of gangplan's pack 'baseline'" in outcome.err
         assert "Choose another name" in outcome.err
 
 
@@ -111,7 +111,7 @@ def test_two_own_packs_cannot_share_a_name(tmp_path: Path, packs: str) -> None:
     for outcome in commands(workspace(tmp_path, packs, files)):
         assert outcome.code == Exit.INPUT
         assert one(outcome) == ("policies/ours/pack.yaml:4:3", "pack-invalid")
-        assert "'max-nodes' is a policy of pack 'mine' already" in outcome.err
+        assert "'max-nodes' is already a policy of pack 'mine'" in outcome.err
 
 
 @pytest.mark.parametrize("name", ["host-path", "schema", "few"])
@@ -164,7 +164,7 @@ def test_every_shipped_pack_is_listed() -> None:
         ("title: t\nwhy: w\nuses: {run-restarts: {least: 1}}\n", "3:23", "has no parameter 'least'"),
         ("title: t\nwhy: w\nuses: {run-restarts: {most: {fact: regoin}}}\n", "3:29", "no fact 'regoin'"),
         (pack("few", tail=", told_by: [shema]"), "4:61", "there is no rule 'shema'"),
-        (pack("few", tail=", params: {most: 3}"), "4:51", "asks for no parameters"),
+        (pack("few", tail=", params: {most: 3}"), "4:51", "takes no parameters"),
     ],
 )  # fmt: skip
 def test_what_a_pack_names_must_be_there(tmp_path: Path, text: str, place: str, said: str) -> None:
@@ -248,8 +248,8 @@ def test_other_files_are_nobodys_business(tmp_path: Path) -> None:
         ("run-deadline: {seconds: 99999999999999999999}", 73, "must be a whole number"),
         ("run-deadline: {seconds: true}", 73, "must be a number"),
         ("image-scan: {required: 1}", 72, "must be true or false"),
-        ("image-catalog: {also: none}", 71, "must be a list of texts"),
-        ("image-digest: {environment: [prod]}", 77, "must be a text"),
+        ("image-catalog: {also: none}", 71, "must be a list of strings"),
+        ("image-digest: {environment: [prod]}", 77, "must be a string"),
         ("image-fips: {fips: maybe}", 68, "must be true or false"),
     ],
 )
@@ -269,7 +269,7 @@ def test_a_parameter_has_the_kind_of_its_default(tmp_path: Path, params: str, co
 
 @pytest.mark.parametrize(
     ("value", "column", "said"),
-    [("[1]", 66, 'Quote it: "1".'), ("{a: 1}", 65, "a text, a number, true, false or a list of texts")],
+    [("[1]", 66, 'Quote it: "1".'), ("{a: 1}", 65, "a string, a number, true, false or a list of strings")],
 )
 def test_a_value_that_no_parameter_has_is_told_once(
     tmp_path: Path, value: str, column: int, said: str

@@ -130,7 +130,11 @@ def test_cases_that_hold(root: Path) -> None:
     [
         ("few-workers.x.allow.yaml", CASE % 4, "must let this through, but says: the run has 4 nodes"),
         ("few-workers.x.deny.yaml", CASE % 2 + "message: x\n", "must refuse this, but lets it through"),
-        ("few-workers.x.deny.yaml", CASE % 4 + "message: nope\n", "in other words: the run has 4 nodes"),
+        (
+            "few-workers.x.deny.yaml",
+            CASE % 4 + "message: nope\n",
+            "with another message: the run has 4 nodes",
+        ),
         ("few-workers.x.deny.yaml", CASE % 4, "a refusal without a message"),
         ("few-workers.x.allow.yaml", (CASE % 4).replace("TrainJob", "TrainJib"), "nothing was checked"),
         ("few-worker.x.allow.yaml", CASE % 1, "there is no policy 'few-worker'"),
@@ -210,10 +214,10 @@ spec: {policyName: no-queue, validationActions: [Deny]}
     write(root, {"policies/own.yaml": text, "policies/tests/no-queue.plain.deny.yaml": case})
     outcome = gangplan("policy", "test", "no-queue", "-C", str(root))
     assert outcome.code == Exit.FINDINGS
-    assert "cannot be decided here: the policy names localqueues of kueue.x-k8s.io/v1beta1" in outcome.err
+    assert "applies to this object: the policy names localqueues of kueue.x-k8s.io/v1beta1" in outcome.err
     exact = text.replace("  matchConstraints:\n", "  matchConstraints:\n    matchPolicy: Exact\n")
     write(root, {"policies/own.yaml": exact})
-    assert "is not about this object" in gangplan("policy", "test", "no-queue", "-C", str(root)).err
+    assert "does not apply to this object" in gangplan("policy", "test", "no-queue", "-C", str(root)).err
 
 
 def test_own_policies_hold_everywhere(root: Path) -> None:

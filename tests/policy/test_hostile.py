@@ -43,8 +43,8 @@ SHAPELESS = [
         "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, labels: [b]}\n",
         "x.yaml:3:29: error[policy-invalid]",
     ),
-    ("- 1\n", "policies/x.yaml:1:1: error[policy-invalid] the document is no object of Kubernetes"),
-    ("hello\n", "policies/x.yaml:1:1: error[policy-invalid] the document is no object of Kubernetes"),
+    ("- 1\n", "policies/x.yaml:1:1: error[policy-invalid] the document is not a Kubernetes object"),
+    ("hello\n", "policies/x.yaml:1:1: error[policy-invalid] the document is not a Kubernetes object"),
 ]
 
 
@@ -72,7 +72,7 @@ def test_what_is_no_regular_file(tmp_path: Path, make: object) -> None:
 def test_what_is_no_folder(tmp_path: Path, name: str) -> None:
     root = write(workspaces.stock(tmp_path), {name: "x"})
     result = gangplan("validate", "-C", root)
-    assert f"{name}: error[policy-file-ignored] {name} is no folder" in result.err
+    assert f"{name}: error[policy-file-ignored] {name} is not a folder" in result.err
     assert result.code == Exit.INPUT
 
 
@@ -82,12 +82,12 @@ CASES = [
     (
         f"{WHOLE}\nnamespace: {{metadata: x}}",
         ":3:12: ",
-        "this is no Namespace",
+        "this is not a Namespace",
     ),
     (
         f"matches: false\n{WHOLE}",
         ":2:10: ",
-        "is never refused",
+        "never refuses an object",
     ),
 ]
 

@@ -39,8 +39,8 @@ def test_one_patch_is_told_once_with_the_number_of_runs(tmp_path: Path) -> None:
     ("target", "says", "place"),
     [
         ("{kind: TrainJob, name: filings}", "runs of job 'filings' are called filings-<hash>", "4:34"),
-        ("{kind: TrainJob, name: filings-25c614e6}", "no name of job 'filings' can be given in full", "4:34"),
-        ("{labelSelector: gangplan.dev/run=filings-25c614e6}", "can be given in full", "4:27"),
+        ("{kind: TrainJob, name: filings-25c614e6}", "it cannot name a run of job 'filings' in full", "4:34"),
+        ("{labelSelector: gangplan.dev/run=filings-25c614e6}", "cannot name a run of job", "4:27"),
         ("{kind: TrainJob, name: other}", "matches no object of cluster lab", "4:3"),
     ],
 )

@@ -78,7 +78,7 @@ def test_a_file_holds_what_standard_output_does(format: str, root: Path, tmp_pat
         (["xml"], "there is no format 'xml'"),
         (["sariff=x"], "there is no format 'sariff'"),
         (["json="], "--format json= names no file"),
-        (["json", "sarif"], "json and sarif cannot both have standard output"),
+        (["json", "sarif"], "json and sarif cannot both go to standard output"),
         (["json=a", "sarif=a"], "two reports would go to a"),
         (["sarif=to-a", "junit=a"], "two reports would go to to-a"),
         (["sarif=a", "junit=specs/../a"], "two reports would go to a"),

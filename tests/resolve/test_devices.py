@@ -50,7 +50,7 @@ def test_another_vendor_is_refused(root: Path) -> None:
     outcome = gangplan("validate", "-C", workspace(root, spec, 'cuda: "12.8"', "amd"))
     (one,) = [one for one in outcome.findings if one.severity == "error"]
     assert (one.place, one.rule) == (f"{SPEC}:9:23", "pool-no-fit")
-    assert "its GPUs are amd.com/gpu, and the image holds CUDA" in one.message
+    assert "its GPUs are amd.com/gpu, and the image is built for CUDA" in one.message
 
 
 @pytest.mark.parametrize(

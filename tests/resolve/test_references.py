@@ -69,7 +69,7 @@ def test_what_belongs_to_another_team(line: str, rule: str, root: Path) -> None:
     workspaces.write(root, {"specs/vision/team.yaml": VISION, SPEC: workspaces.SPEC + line})
     (told,) = gangplan("validate", "-C", root).findings
     assert told.rule == rule
-    assert "It is declared by team vision" in told.help
+    assert "Team vision declares it" in told.help
 
 
 def test_ones_own_name_is_no_other_teams(root: Path) -> None:

@@ -56,7 +56,7 @@ def test_the_help_names_a_pool_of_the_zone(root: Path) -> None:
     told(root, "eu-1b", cpu="eu-1a")
     (found,) = gangplan("validate", "-C", root).findings
     assert found.message == (
-        "claim 'filings' is made in storage class 'disk', whose volumes are in zone eu-1a;"
+        "claim 'filings' uses storage class 'disk', whose volumes are in zone eu-1a;"
         " workers run in pool 'a100', in zone eu-1b"
     )
     assert "use a claim of a storage class that pool 'a100' can mount" in (found.help or "")

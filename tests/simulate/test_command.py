@@ -89,7 +89,7 @@ def test_mistakes_in_files_are_told(tmp_path: Path, text: str, said: str) -> Non
 def test_several_clusters_are_refused() -> None:
     outcome = gangplan("simulate", "-C", FIVE)
     assert outcome.code == Exit.INPUT
-    assert "a simulation is of one cluster, and there are 3" in outcome.err
+    assert "a simulation covers one cluster, but there are 3" in outcome.err
 
 
 def snapshot(path: Path, **used: tuple[int, int]) -> Path:
@@ -156,4 +156,4 @@ def test_lent_quota_is_taken_back(tmp_path: Path) -> None:
 def test_a_snapshot_is_of_one_cluster(tmp_path: Path) -> None:
     outcome = gangplan("plan", "-C", FIVE, "--usage", snapshot(tmp_path / "usage.json", cv=(0, 0)))
     assert outcome.code == Exit.INPUT
-    assert "a snapshot is of one cluster" in outcome.err
+    assert "a snapshot covers one cluster" in outcome.err

@@ -169,7 +169,7 @@ def _check_limit(notes: Notes, path: Path, shares: Shares, quota: Shares | None)
             notes.report(
                 QUOTA_POOL_MISSING,
                 (*path, name),
-                f"the team has no quota of pool '{name}', so it can neither lend nor borrow there",
+                f"the team has no quota in pool '{name}', so it can neither lend nor borrow there",
                 f"Add {name}: to its quota, with gpus: 0 or cpu: 1m when it only borrows.",
                 key=True,
             )
