@@ -148,7 +148,7 @@ def test_why_asks_for_the_line(name: str, two: Path) -> None:
     workspaces.render(two)
     outcome = gangplan("why", "-C", two, name)
     assert outcome.code == Exit.INPUT
-    assert outcome.err == f"fatal: {name} is no spec\n  help: Name a line of it: gangplan why {name}:1.\n"
+    assert outcome.err == f"fatal: {name} is not a spec\n  help: Name a line of it: gangplan why {name}:1.\n"
 
 
 def test_why_suggests_no_folder(two: Path) -> None:

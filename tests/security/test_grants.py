@@ -98,7 +98,7 @@ def test_another_than_the_one_given(root: Path) -> None:
     write(root, {TEAM_FILE: asking("team-nlp"), CLUSTER_FILE: giving("namespace: language")})
     [shown] = gangplan("validate", "-C", root).findings
     assert (shown.place, shown.rule) == (f"{TEAM_FILE}:3:12", "namespace-not-given")
-    assert "it is 'language'" in shown.message
+    assert "its namespace is 'language'" in shown.message
 
 
 def test_the_error_stands_at_the_intruder(root: Path) -> None:
