@@ -33,9 +33,9 @@ demo: $(READY) ## Set everything up, then render and validate the sample workspa
 	@$(BIN)/gangplan validate
 	@$(BIN)/gangplan plan specs/research/quickstart-cpu.yaml
 
-# Two workers a core: tests that wait for a grace period or a port leave theirs idle.
+# One worker more than there are cores: tests that wait for a grace period or a port leave theirs idle.
 test: $(READY) ## Run the tests (about four minutes)
-	@$(BIN)/python -m pytest -q -n $$((2 * $$(getconf _NPROCESSORS_ONLN))) -m "not e2e and not reality"
+	@$(BIN)/python -m pytest -q -n $$(($$(getconf _NPROCESSORS_ONLN) + 1)) -m "not e2e and not reality"
 
 # One part of `make check`: a command, and what to say when it fails.
 part = $(1) || { echo "make check: $(2)" >&2; exit 1; }
