@@ -194,15 +194,6 @@ class Egress:
 
 
 @dataclass(frozen=True, slots=True)
-class CheckpointTarget:
-    """The folder or address given to the program as CHECKPOINT_DIR."""
-
-    directory: str
-    every_steps: int
-    resume: bool
-
-
-@dataclass(frozen=True, slots=True)
 class Job:
     """One job on one cluster. Times are seconds; resources are per worker (or per launcher)."""
 

@@ -56,9 +56,6 @@ def rendezvous_problems(kept: Kept) -> Iterator[WordProblem]:
         yield WordProblem(COMMAND_RENDEZVOUS, use.at, f"{message}; {tells}", "Remove it.", edit)
 
 
-_MACHINES = ("--machine_rank", "--main_process_ip", "--main_process_port")
-
-
 def accelerate_problems(kept: Kept) -> Iterator[WordProblem]:
     """Accelerate reads none of Trainer's variables: with several workers it must be told by a script."""
     job, reading = kept.job, kept.found.reading

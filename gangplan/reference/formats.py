@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
-from gangplan.reference.schemas import models, schema_of
+from gangplan.reference.schemas import schema_of
 
 _TITLES = {
     "spec": "TrainingJob",
@@ -15,17 +14,6 @@ _TITLES = {
     "catalog": "ImageCatalog",
     "waiver": "Waiver",
 }
-
-
-def field_rows() -> Iterator[tuple[str, dict[str, str]]]:
-    """Every field of every format as `TrainingJob.workers` or `Cluster.NodePool.count`, with its facts in words."""
-    for kind in models():
-        schema = schema_of(kind)
-        blocks = {_TITLES[kind]: schema}
-        blocks |= {f"{_TITLES[kind]}.{name}": block for name, block in schema.get("$defs", {}).items()}
-        for title, block in blocks.items():
-            for name, field in block.get("properties", {}).items():
-                yield f"{title}.{name}", facts_of(name, field, block, schema)
 
 
 def facts_of(

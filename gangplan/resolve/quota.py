@@ -149,8 +149,3 @@ def _flavor_quota(
 def gpu_resources(cluster: Cluster) -> set[str]:
     """The names under which the cluster's pools offer GPUs."""
     return {pool.gpu.resource for pool in cluster.node_pools.values() if pool.gpu}
-
-
-def stated_measure(share: Share, pool: NodePool) -> str:
-    """A share as people write it: `16 GPUs` or `120 CPU`."""
-    return f"{share.gpus} GPUs" if pool.gpu else f"{share.cpu} CPU"

@@ -7,6 +7,31 @@ from __future__ import annotations
 
 from gangplan.rules.model import ERROR, WARNING, Example, Rule
 
+_BINDING = (
+    "---\n"
+    "apiVersion: admissionregistration.k8s.io/v1\n"
+    "kind: ValidatingAdmissionPolicyBinding\n"
+    "metadata: {name: short-names}\n"
+    "spec: {policyName: short-names, validationActions: [Deny]}\n"
+)
+
+
+def _policy(expression: str = '"object.metadata.name.size() < 60"') -> str:
+    """A policy that asks for short names."""
+    return (
+        "apiVersion: admissionregistration.k8s.io/v1\n"
+        "kind: ValidatingAdmissionPolicy\n"
+        "metadata: {name: short-names}\n"
+        "spec:\n"
+        "  matchConstraints:\n"
+        "    resourceRules:\n"
+        "    - {apiGroups: [trainer.kubeflow.org], apiVersions: [v1alpha1], operations: [CREATE], resources: [trainjobs]}\n"
+        "  validations:\n"
+        f"  - expression: {expression}\n"
+        "    message: names have at most 59 characters\n"
+    )
+
+
 POLICY_INVALID = Rule(
     "policy-invalid",
     ERROR,
@@ -36,23 +61,7 @@ POLICY_INVALID = Rule(
             "metadata: {name: short-names}\n"
             "spec: {policyName: short-names, validationActions: [Deny]}\n"
         ),
-        after=(
-            "apiVersion: admissionregistration.k8s.io/v1\n"
-            "kind: ValidatingAdmissionPolicy\n"
-            "metadata: {name: short-names}\n"
-            "spec:\n"
-            "  matchConstraints:\n"
-            "    resourceRules:\n"
-            "    - {apiGroups: [trainer.kubeflow.org], apiVersions: [v1alpha1], operations: [CREATE], resources: [trainjobs]}\n"
-            "  validations:\n"
-            '  - expression: "object.metadata.name.size() < 60"\n'
-            "    message: names have at most 59 characters\n"
-            "---\n"
-            "apiVersion: admissionregistration.k8s.io/v1\n"
-            "kind: ValidatingAdmissionPolicyBinding\n"
-            "metadata: {name: short-names}\n"
-            "spec: {policyName: short-names, validationActions: [Deny]}\n"
-        ),
+        after=(_policy() + _BINDING),
         whole=True,
     ),
 )
@@ -68,40 +77,8 @@ POLICY_EXPRESSION = Rule(
     fix=("Correct the expression; the message is the API server's, and the column is that of the mistake."),
     example=Example(
         "policies/own.yaml",
-        before=(
-            "apiVersion: admissionregistration.k8s.io/v1\n"
-            "kind: ValidatingAdmissionPolicy\n"
-            "metadata: {name: short-names}\n"
-            "spec:\n"
-            "  matchConstraints:\n"
-            "    resourceRules:\n"
-            "    - {apiGroups: [trainer.kubeflow.org], apiVersions: [v1alpha1], operations: [CREATE], resources: [trainjobs]}\n"
-            "  validations:\n"
-            '  - expression: "object.metadata.name.length() < 60"\n'
-            "    message: names have at most 59 characters\n"
-            "---\n"
-            "apiVersion: admissionregistration.k8s.io/v1\n"
-            "kind: ValidatingAdmissionPolicyBinding\n"
-            "metadata: {name: short-names}\n"
-            "spec: {policyName: short-names, validationActions: [Deny]}\n"
-        ),
-        after=(
-            "apiVersion: admissionregistration.k8s.io/v1\n"
-            "kind: ValidatingAdmissionPolicy\n"
-            "metadata: {name: short-names}\n"
-            "spec:\n"
-            "  matchConstraints:\n"
-            "    resourceRules:\n"
-            "    - {apiGroups: [trainer.kubeflow.org], apiVersions: [v1alpha1], operations: [CREATE], resources: [trainjobs]}\n"
-            "  validations:\n"
-            '  - expression: "object.metadata.name.size() < 60"\n'
-            "    message: names have at most 59 characters\n"
-            "---\n"
-            "apiVersion: admissionregistration.k8s.io/v1\n"
-            "kind: ValidatingAdmissionPolicyBinding\n"
-            "metadata: {name: short-names}\n"
-            "spec: {policyName: short-names, validationActions: [Deny]}\n"
-        ),
+        before=(_policy('"object.metadata.name.length() < 60"') + _BINDING),
+        after=(_policy() + _BINDING),
         whole=True,
     ),
 )
@@ -117,40 +94,8 @@ POLICY_VERSION = Rule(
     fix=("Write the expression without the newer function, or keep the policy off this cluster."),
     example=Example(
         "policies/own.yaml",
-        before=(
-            "apiVersion: admissionregistration.k8s.io/v1\n"
-            "kind: ValidatingAdmissionPolicy\n"
-            "metadata: {name: short-names}\n"
-            "spec:\n"
-            "  matchConstraints:\n"
-            "    resourceRules:\n"
-            "    - {apiGroups: [trainer.kubeflow.org], apiVersions: [v1alpha1], operations: [CREATE], resources: [trainjobs]}\n"
-            "  validations:\n"
-            "  - expression: \"object.metadata.name.split('-').distinct().size() > 0\"\n"
-            "    message: names have at most 59 characters\n"
-            "---\n"
-            "apiVersion: admissionregistration.k8s.io/v1\n"
-            "kind: ValidatingAdmissionPolicyBinding\n"
-            "metadata: {name: short-names}\n"
-            "spec: {policyName: short-names, validationActions: [Deny]}\n"
-        ),
-        after=(
-            "apiVersion: admissionregistration.k8s.io/v1\n"
-            "kind: ValidatingAdmissionPolicy\n"
-            "metadata: {name: short-names}\n"
-            "spec:\n"
-            "  matchConstraints:\n"
-            "    resourceRules:\n"
-            "    - {apiGroups: [trainer.kubeflow.org], apiVersions: [v1alpha1], operations: [CREATE], resources: [trainjobs]}\n"
-            "  validations:\n"
-            "  - expression: \"object.metadata.name.split('-').size() > 0\"\n"
-            "    message: names have at most 59 characters\n"
-            "---\n"
-            "apiVersion: admissionregistration.k8s.io/v1\n"
-            "kind: ValidatingAdmissionPolicyBinding\n"
-            "metadata: {name: short-names}\n"
-            "spec: {policyName: short-names, validationActions: [Deny]}\n"
-        ),
+        before=(_policy("\"object.metadata.name.split('-').distinct().size() > 0\"") + _BINDING),
+        after=(_policy("\"object.metadata.name.split('-').size() > 0\"") + _BINDING),
         whole=True,
     ),
 )
@@ -169,35 +114,8 @@ POLICY_INERT = Rule(
     ),
     example=Example(
         "policies/own.yaml",
-        before=(
-            "apiVersion: admissionregistration.k8s.io/v1\n"
-            "kind: ValidatingAdmissionPolicy\n"
-            "metadata: {name: short-names}\n"
-            "spec:\n"
-            "  matchConstraints:\n"
-            "    resourceRules:\n"
-            "    - {apiGroups: [trainer.kubeflow.org], apiVersions: [v1alpha1], operations: [CREATE], resources: [trainjobs]}\n"
-            "  validations:\n"
-            '  - expression: "object.metadata.name.size() < 60"\n'
-            "    message: names have at most 59 characters\n"
-        ),
-        after=(
-            "apiVersion: admissionregistration.k8s.io/v1\n"
-            "kind: ValidatingAdmissionPolicy\n"
-            "metadata: {name: short-names}\n"
-            "spec:\n"
-            "  matchConstraints:\n"
-            "    resourceRules:\n"
-            "    - {apiGroups: [trainer.kubeflow.org], apiVersions: [v1alpha1], operations: [CREATE], resources: [trainjobs]}\n"
-            "  validations:\n"
-            '  - expression: "object.metadata.name.size() < 60"\n'
-            "    message: names have at most 59 characters\n"
-            "---\n"
-            "apiVersion: admissionregistration.k8s.io/v1\n"
-            "kind: ValidatingAdmissionPolicyBinding\n"
-            "metadata: {name: short-names}\n"
-            "spec: {policyName: short-names, validationActions: [Deny]}\n"
-        ),
+        before=(_policy()),
+        after=(_policy() + _BINDING),
         whole=True,
     ),
 )
@@ -213,40 +131,8 @@ POLICY_UNDECIDED = Rule(
     fix="Check it in the cluster, or rewrite it so that the objects in Git are enough.",
     example=Example(
         "policies/own.yaml",
-        before=(
-            "apiVersion: admissionregistration.k8s.io/v1\n"
-            "kind: ValidatingAdmissionPolicy\n"
-            "metadata: {name: short-names}\n"
-            "spec:\n"
-            "  matchConstraints:\n"
-            "    resourceRules:\n"
-            "    - {apiGroups: [trainer.kubeflow.org], apiVersions: [v1alpha1], operations: [CREATE], resources: [trainjobs]}\n"
-            "  validations:\n"
-            "  - expression: \"authorizer.group('').resource('pods').check('list').allowed()\"\n"
-            "    message: names have at most 59 characters\n"
-            "---\n"
-            "apiVersion: admissionregistration.k8s.io/v1\n"
-            "kind: ValidatingAdmissionPolicyBinding\n"
-            "metadata: {name: short-names}\n"
-            "spec: {policyName: short-names, validationActions: [Deny]}\n"
-        ),
-        after=(
-            "apiVersion: admissionregistration.k8s.io/v1\n"
-            "kind: ValidatingAdmissionPolicy\n"
-            "metadata: {name: short-names}\n"
-            "spec:\n"
-            "  matchConstraints:\n"
-            "    resourceRules:\n"
-            "    - {apiGroups: [trainer.kubeflow.org], apiVersions: [v1alpha1], operations: [CREATE], resources: [trainjobs]}\n"
-            "  validations:\n"
-            '  - expression: "object.metadata.name.size() < 60"\n'
-            "    message: names have at most 59 characters\n"
-            "---\n"
-            "apiVersion: admissionregistration.k8s.io/v1\n"
-            "kind: ValidatingAdmissionPolicyBinding\n"
-            "metadata: {name: short-names}\n"
-            "spec: {policyName: short-names, validationActions: [Deny]}\n"
-        ),
+        before=(_policy("\"authorizer.group('').resource('pods').check('list').allowed()\"") + _BINDING),
+        after=(_policy() + _BINDING),
         whole=True,
     ),
 )

@@ -4,6 +4,20 @@ from __future__ import annotations
 
 from gangplan.rules.model import ERROR, NOTE, WARNING, Example, Rule
 
+
+def _waiver(*, expires: str = "2026-12-31", rule: str = "gpus-unusual", scope: str = "{team: nlp}") -> str:
+    """A file that waives a rule for the team of the small workspace."""
+    return (
+        "apiVersion: gangplan.dev/v1\n"
+        "kind: Waiver\n"
+        f"rule: {rule}\n"
+        f"scope: {scope}\n"
+        "reason: The nodes of this lab have six GPUs each.\n"
+        "approver: ml-platform@example.com\n"
+        f'expires: "{expires}"\n'
+    )
+
+
 WAIVER_RULE_UNKNOWN = Rule(
     "waiver-rule-unknown",
     ERROR,
@@ -15,24 +29,8 @@ WAIVER_RULE_UNKNOWN = Rule(
     fix="Correct the id; findings show it in brackets, and gangplan explain lists them all.",
     example=Example(
         "policies/waivers/old.yaml",
-        before=(
-            "apiVersion: gangplan.dev/v1\n"
-            "kind: Waiver\n"
-            "rule: gpus-unusal\n"
-            "scope: {team: nlp}\n"
-            "reason: The nodes of this lab have six GPUs each.\n"
-            "approver: ml-platform@example.com\n"
-            'expires: "2026-12-31"\n'
-        ),
-        after=(
-            "apiVersion: gangplan.dev/v1\n"
-            "kind: Waiver\n"
-            "rule: gpus-unusual\n"
-            "scope: {team: nlp}\n"
-            "reason: The nodes of this lab have six GPUs each.\n"
-            "approver: ml-platform@example.com\n"
-            'expires: "2026-12-31"\n'
-        ),
+        before=(_waiver(rule="gpus-unusal")),
+        after=(_waiver()),
         whole=True,
         run="validate --today 2026-07-01",
     ),
@@ -75,24 +73,8 @@ WAIVER_SCOPE = Rule(
     fix="Correct the name or pattern in scope.",
     example=Example(
         "policies/waivers/gpus.yaml",
-        before=(
-            "apiVersion: gangplan.dev/v1\n"
-            "kind: Waiver\n"
-            "rule: gpus-unusual\n"
-            "scope: {team: npl}\n"
-            "reason: The nodes of this lab have six GPUs each.\n"
-            "approver: ml-platform@example.com\n"
-            'expires: "2026-12-31"\n'
-        ),
-        after=(
-            "apiVersion: gangplan.dev/v1\n"
-            "kind: Waiver\n"
-            "rule: gpus-unusual\n"
-            "scope: {team: nlp}\n"
-            "reason: The nodes of this lab have six GPUs each.\n"
-            "approver: ml-platform@example.com\n"
-            'expires: "2026-12-31"\n'
-        ),
+        before=(_waiver(scope="{team: npl}")),
+        after=(_waiver()),
         whole=True,
         run="validate --today 2026-07-01",
     ),
@@ -110,24 +92,8 @@ WAIVER_TOO_LONG = Rule(
     is_verdict=True,
     example=Example(
         "policies/waivers/gpus.yaml",
-        before=(
-            "apiVersion: gangplan.dev/v1\n"
-            "kind: Waiver\n"
-            "rule: gpus-unusual\n"
-            "scope: {team: nlp}\n"
-            "reason: The nodes of this lab have six GPUs each.\n"
-            "approver: ml-platform@example.com\n"
-            'expires: "2028-01-31"\n'
-        ),
-        after=(
-            "apiVersion: gangplan.dev/v1\n"
-            "kind: Waiver\n"
-            "rule: gpus-unusual\n"
-            "scope: {team: nlp}\n"
-            "reason: The nodes of this lab have six GPUs each.\n"
-            "approver: ml-platform@example.com\n"
-            'expires: "2026-12-31"\n'
-        ),
+        before=(_waiver(expires="2028-01-31")),
+        after=(_waiver()),
         whole=True,
         run="validate --today 2026-07-01",
         changes=(("specs/nlp/filings.yaml", "gpus: 2", "gpus: 6"),),
@@ -148,24 +114,8 @@ WAIVER_EXPIRED = Rule(
     is_verdict=True,
     example=Example(
         "policies/waivers/gpus.yaml",
-        before=(
-            "apiVersion: gangplan.dev/v1\n"
-            "kind: Waiver\n"
-            "rule: gpus-unusual\n"
-            "scope: {team: nlp}\n"
-            "reason: The nodes of this lab have six GPUs each.\n"
-            "approver: ml-platform@example.com\n"
-            'expires: "2026-06-30"\n'
-        ),
-        after=(
-            "apiVersion: gangplan.dev/v1\n"
-            "kind: Waiver\n"
-            "rule: gpus-unusual\n"
-            "scope: {team: nlp}\n"
-            "reason: The nodes of this lab have six GPUs each.\n"
-            "approver: ml-platform@example.com\n"
-            'expires: "2026-12-31"\n'
-        ),
+        before=(_waiver(expires="2026-06-30")),
+        after=(_waiver()),
         whole=True,
         run="validate --today 2026-07-01",
         changes=(("specs/nlp/filings.yaml", "gpus: 2", "gpus: 6"),),
@@ -184,24 +134,8 @@ WAIVER_ENDS_SOON = Rule(
     fix="Follow the rule before that day, or renew the waiver.",
     example=Example(
         "policies/waivers/gpus.yaml",
-        before=(
-            "apiVersion: gangplan.dev/v1\n"
-            "kind: Waiver\n"
-            "rule: gpus-unusual\n"
-            "scope: {team: nlp}\n"
-            "reason: The nodes of this lab have six GPUs each.\n"
-            "approver: ml-platform@example.com\n"
-            'expires: "2026-07-15"\n'
-        ),
-        after=(
-            "apiVersion: gangplan.dev/v1\n"
-            "kind: Waiver\n"
-            "rule: gpus-unusual\n"
-            "scope: {team: nlp}\n"
-            "reason: The nodes of this lab have six GPUs each.\n"
-            "approver: ml-platform@example.com\n"
-            'expires: "2026-12-31"\n'
-        ),
+        before=(_waiver(expires="2026-07-15")),
+        after=(_waiver()),
         whole=True,
         run="validate --today 2026-07-01",
     ),
@@ -218,15 +152,7 @@ WAIVER_UNUSED = Rule(
     fix="Remove the file, or correct its scope or limit.",
     example=Example(
         "policies/waivers/gpus.yaml",
-        before=(
-            "apiVersion: gangplan.dev/v1\n"
-            "kind: Waiver\n"
-            "rule: gpus-unusual\n"
-            "scope: {team: nlp}\n"
-            "reason: The nodes of this lab have six GPUs each.\n"
-            "approver: ml-platform@example.com\n"
-            'expires: "2026-12-31"\n'
-        ),
+        before=(_waiver()),
         after=None,
         whole=True,
         run="validate --today 2026-07-01",

@@ -7,8 +7,6 @@ from gangplan.trace.cause import Cause, Path, asides
 from gangplan.trace.files import own
 from gangplan.trace.place import StandingPlace
 
-MEASURES = ("gpus", "cpu", "memory")
-
 
 def pool_facts(place: StandingPlace, pool: str, resource: str) -> list[Cause]:
     """What decides how much of a resource a pool has: its nodes, and what one of them has."""
