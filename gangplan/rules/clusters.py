@@ -4,6 +4,25 @@ from __future__ import annotations
 
 from gangplan.rules.model import ERROR, NOTE, WARNING, Example, Rule
 
+
+def _far(*, label: str = "a100", queue: str = "training") -> str:
+    """A worker cluster of MultiKueue beside the small workspace's."""
+    return (
+        "apiVersion: gangplan.dev/v1\n"
+        "kind: Cluster\n"
+        'versions: {kubernetes: "1.34.4", trainer: "2.3.0", kueue: "0.19.2", gpuOperator: "25.10.0"}\n'
+        "region: eu-central\n"
+        "location: on-prem\n"
+        "nodePools:\n"
+        "  cpu: {count: 4, cpu: 60, memory: 240Gi}\n"
+        "  a100: {count: 4, cpu: 124, memory: 1900Gi, gpu: {model: a100-80gb, count: 8}, labels: {pool: "
+        f"{label}}}}}\n"
+        "  a100-spot: {count: 4, cpu: 124, memory: 1900Gi, gpu: {model: a100-80gb, count: 8}, labels: {pool: spot},"
+        " capacity: spot}\n"
+        f"teams: {{nlp: {{queue: {queue}}}}}\n"
+    )
+
+
 VERSION_UNSUPPORTED = Rule(
     "version-unsupported",
     ERROR,
@@ -471,30 +490,8 @@ MULTIKUEUE_QUEUE = Rule(
     fix="Add the team with the same queue to the worker cluster.",
     example=Example(
         "overlays/far/cluster.yaml",
-        before=(
-            "apiVersion: gangplan.dev/v1\n"
-            "kind: Cluster\n"
-            'versions: {kubernetes: "1.34.4", trainer: "2.3.0", kueue: "0.19.2", gpuOperator: "25.10.0"}\n'
-            "region: eu-central\n"
-            "location: on-prem\n"
-            "nodePools:\n"
-            "  cpu: {count: 4, cpu: 60, memory: 240Gi}\n"
-            "  a100: {count: 4, cpu: 124, memory: 1900Gi, gpu: {model: a100-80gb, count: 8}, labels: {pool: a100}}\n"
-            "  a100-spot: {count: 4, cpu: 124, memory: 1900Gi, gpu: {model: a100-80gb, count: 8}, labels: {pool: spot}, capacity: spot}\n"
-            "teams: {nlp: {queue: other}}\n"
-        ),
-        after=(
-            "apiVersion: gangplan.dev/v1\n"
-            "kind: Cluster\n"
-            'versions: {kubernetes: "1.34.4", trainer: "2.3.0", kueue: "0.19.2", gpuOperator: "25.10.0"}\n'
-            "region: eu-central\n"
-            "location: on-prem\n"
-            "nodePools:\n"
-            "  cpu: {count: 4, cpu: 60, memory: 240Gi}\n"
-            "  a100: {count: 4, cpu: 124, memory: 1900Gi, gpu: {model: a100-80gb, count: 8}, labels: {pool: a100}}\n"
-            "  a100-spot: {count: 4, cpu: 124, memory: 1900Gi, gpu: {model: a100-80gb, count: 8}, labels: {pool: spot}, capacity: spot}\n"
-            "teams: {nlp: {queue: training}}\n"
-        ),
+        before=(_far(queue="other")),
+        after=(_far()),
         whole=True,
         changes=(
             (
@@ -512,7 +509,7 @@ POOL_NAME_LONG = Rule(
     "The name of an autoscaled pool is too long.",
     why=(
         "Kueue's admission check for new nodes is called provision-<pool>, and the name it refers to may "
-        "have at most 63 characters (kueue facts, AdmissionCheck)."
+        "have at most 63 characters (AdmissionCheck of Kueue v0.19)."
     ),
     fix="Shorten the pool's name.",
     example=Example(
@@ -555,30 +552,8 @@ MULTIKUEUE_POOL = Rule(
     fix="Describe the pool the same way in both files, or give teams no quota in it.",
     example=Example(
         "overlays/far/cluster.yaml",
-        before=(
-            "apiVersion: gangplan.dev/v1\n"
-            "kind: Cluster\n"
-            'versions: {kubernetes: "1.34.4", trainer: "2.3.0", kueue: "0.19.2", gpuOperator: "25.10.0"}\n'
-            "region: eu-central\n"
-            "location: on-prem\n"
-            "nodePools:\n"
-            "  cpu: {count: 4, cpu: 60, memory: 240Gi}\n"
-            "  a100: {count: 4, cpu: 124, memory: 1900Gi, gpu: {model: a100-80gb, count: 8}, labels: {pool: other}}\n"
-            "  a100-spot: {count: 4, cpu: 124, memory: 1900Gi, gpu: {model: a100-80gb, count: 8}, labels: {pool: spot}, capacity: spot}\n"
-            "teams: {nlp: {queue: training}}\n"
-        ),
-        after=(
-            "apiVersion: gangplan.dev/v1\n"
-            "kind: Cluster\n"
-            'versions: {kubernetes: "1.34.4", trainer: "2.3.0", kueue: "0.19.2", gpuOperator: "25.10.0"}\n'
-            "region: eu-central\n"
-            "location: on-prem\n"
-            "nodePools:\n"
-            "  cpu: {count: 4, cpu: 60, memory: 240Gi}\n"
-            "  a100: {count: 4, cpu: 124, memory: 1900Gi, gpu: {model: a100-80gb, count: 8}, labels: {pool: a100}}\n"
-            "  a100-spot: {count: 4, cpu: 124, memory: 1900Gi, gpu: {model: a100-80gb, count: 8}, labels: {pool: spot}, capacity: spot}\n"
-            "teams: {nlp: {queue: training}}\n"
-        ),
+        before=(_far(label="other")),
+        after=(_far()),
         whole=True,
         changes=(
             (
