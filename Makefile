@@ -3,19 +3,33 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+RUNS := $(VENV)/.runs
 PROFILE ?= new
 SEED ?= 1
 COUNT ?= 2000
 WHAT ?= all
+WORKERS ?= 0
 
 # Without bytecode every start of Python takes about three times as long.
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format docs update constraints schemas bench lab lab-up lab-down e2e e2e-matrix fidelity reality law clean
+.PHONY: help demo installed test check format docs update constraints schemas bench bench-all bench-page engines lab lab-up lab-down e2e e2e-matrix linters fidelity node images built reality law fuzz clean
 
 help: ## List the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
+
+# What it takes to run gangplan from this checkout; all that tests need is in $(READY).
+$(RUNS): constraints-run.txt pyproject.toml
+	@if test $(READY) -nt constraints.txt; then touch $@; else $(MAKE) --no-print-directory installed; fi
+
+installed:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "gangplan needs Python 3.11 or later; set PYTHON=python3.12"; exit 3; }
+	@echo "[1/4] $(VENV): $$(grep -c == constraints-run.txt) packages, pinned by hash"
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --progress-bar on --disable-pip-version-check --require-hashes -r constraints-run.txt
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $(RUNS)
 
 $(READY): constraints.txt constraints-alone.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "gangplan needs Python 3.11 or later; set PYTHON=python3.12"; exit 3; }
@@ -24,17 +38,23 @@ $(READY): constraints.txt constraints-alone.txt pyproject.toml
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r constraints.txt
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r constraints-alone.txt
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
-	@touch $@
+	@touch $@ $(RUNS)
 
-demo: $(READY) ## Set everything up, then render and validate the sample workspace
+demo: $(RUNS) ## Install what running needs, then render and validate the sample workspace
+	@echo "[2/4] kustomize and kubeconform"
 	@$(BIN)/gangplan tools install || echo "going on with the embedded engines"
-	@$(BIN)/gangplan tools list
-	@$(BIN)/gangplan render
+	@echo "[3/4] gangplan render: specs/, overlays/ and images/ become rendered/"
+	@$(BIN)/gangplan render --format json=/dev/null || $(BIN)/gangplan render
+	@echo "[4/4] gangplan validate: everything is checked, offline"
 	@$(BIN)/gangplan validate
-	@$(BIN)/gangplan plan specs/research/quickstart-cpu.yaml
+	@printf '%s\n' '' 'next:' \
+	  '  $(BIN)/gangplan plan specs/research/quickstart-cpu.yaml   what a spec of ten lines becomes' \
+	  '  $(BIN)/gangplan list specs                                what this sample has' \
+	  '  $(BIN)/gangplan explain rdma-fallback                     what a finding above means' \
+	  '  $(BIN)/gangplan init ../jobs                              a workspace of your own (docs/first-ten-minutes.md)'
 
 # One worker more than there are cores: tests that wait for a grace period or a port leave theirs idle.
-test: $(READY) ## Run the tests (about four minutes)
+test: $(READY) ## Run the tests (about ten minutes on two cores)
 	@$(BIN)/python -m pytest -q -n $$(($$(getconf _NPROCESSORS_ONLN) + 1)) -m "not e2e and not reality"
 
 # One part of `make check`: a command, and what to say when it fails.
@@ -63,15 +83,31 @@ update: $(READY) ## Rewrite golden files, reference pages and rendered/ after an
 
 constraints: $(READY) ## Pin the newest allowed packages by hash (needs uv)
 	@uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --all-extras pyproject.toml -o constraints.txt
+	@uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate --extra build -c constraints.txt pyproject.toml -o constraints-run.txt
 
 schemas: $(READY) ## Generate the schemas anew from their pinned sources (development only)
 	@$(BIN)/python validate/apiserver/schemas/build.py
 
-bench: $(READY) ## Measure speed and memory, beside kustomize and the bare limit
+bench: $(READY) ## Measure speed and memory in less than four minutes, beside other programs where present
 	@$(BIN)/python -m benchmarks
 
+bench-all: $(READY) ## Measure all, to 10 000 specs on 10 clusters (an hour), and write docs/performance.md
+	@$(BIN)/python -m benchmarks --all --json benchmarks/results.json
+	@$(BIN)/python -m benchmarks --page
+
+bench-page: $(READY) ## Write docs/performance.md from benchmarks/results.json; warn when that is of older sources
+	@$(BIN)/python -m benchmarks --page
+
 clean: ## Remove the environment and caches of this checkout
-	rm -rf $(VENV) .gangplan .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis build dist *.egg-info
+	rm -rf $(VENV) .engines .gangplan .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis build dist *.egg-info
+
+# Their packages ask for versions that gangplan's do not, so each has an environment of its own.
+engines: ## Install Kubeflow Pipelines, Airflow and Groovy, which read what is written for them (700 MB)
+	@for engine in kfp airflow; do \
+	  test -x .engines/$$engine/bin/python || $(PYTHON) -m venv .engines/$$engine; \
+	  .engines/$$engine/bin/python -m pip install --quiet --disable-pip-version-check -r tests/pipelines/engines/$$engine.txt || exit 1; \
+	done
+	@mvn --quiet dependency:copy -Dartifact=org.apache.groovy:groovy:4.0.28 -DoutputDirectory=.engines -Dmdep.stripVersion=true
 
 lab: $(READY) ## Build the lab: a real control plane from Go modules (about ten minutes, once)
 	@$(BIN)/python -m tests.lab build
@@ -82,18 +118,35 @@ lab-up: $(READY) ## Start a lab for yourself (PROFILE=new|middle|old|broken)
 lab-down: $(READY) ## End it
 	@$(BIN)/python -m tests.lab down --profile $(PROFILE)
 
+# WORKERS=2: one process has the control plane, mostly waiting, and the other what needs none.
 e2e: $(READY) ## Apply, admit, run and sync the sample workspace for real (profile new); MPIs on up to 40 hosts
-	@$(BIN)/python -m pytest -q -m e2e --durations=8 tests/lab tests/e2e tests/reality
+	@$(BIN)/python -m pytest -q -n $(WORKERS) --dist loadscope -m e2e --durations=20 tests/lab tests/e2e tests/reality tests/images tests/containerfile
+
+node: $(READY) ## Join a real kubelet to the lab and record what it says of pods that fail (root, cgroups, Debian's containerd)
+	@GANGPLAN_KUBELET=1 $(BIN)/python -m pytest -q -rs -n 0 -m e2e tests/e2e/test_kubelet.py
 
 e2e-matrix: $(READY) ## The same for every profile
 	@for profile in new middle old broken; do echo "profile $$profile"; \
 	  GANGPLAN_LAB_PROFILE=$$profile $(BIN)/python -m pytest -q -m e2e --durations=3 tests/e2e || exit 1; done
 
+linters: $(READY) ## Hold CI recipes and sync manifests to programs of others: actionlint, gitlab-ci-local, ... (needs npm, Go)
+	@$(BIN)/python -m tests.linters || echo "make linters: what could not be had is named above; its tests are skipped" >&2
+	@GANGPLAN_LINTERS=1 $(BIN)/python -m pytest -q -n $$(getconf _NPROCESSORS_ONLN) --durations=5 tests/linters
+
 fidelity: $(READY) ## Ask gangplan and the control plane the same questions (SEED, COUNT, WHAT)
 	@$(BIN)/python -m tests.e2e.fidelity --seed $(SEED) --count $(COUNT) --what $(WHAT)
 
+images: ## Build the images (buildah or podman; UBI=, CUDA=, INTEL=, PYTHON=: bases by digest)
+	images/build.sh
+
+built: $(READY) ## Build images/mpich on Debian and start it as pods do (root, buildah, debootstrap; minutes, 2 GB)
+	@GANGPLAN_BUILT=$${GANGPLAN_BUILT:-$(CURDIR)/.gangplan/built} $(BIN)/python -m pytest -q -rs -n 0 tests/reality/test_built_image.py
+
 reality: $(READY) ## Run the launch scripts with real MPIs on up to 40 hosts (minutes)
 	@$(BIN)/python -m pytest -q -n auto --durations=8 tests/reality
+
+fuzz: $(READY) ## Try random texts, workspaces, programs and kills (WHAT=all|yaml|kill|..., COUNT, SEED)
+	@$(BIN)/python -m tests.fuzz $(WHAT) $(COUNT) $(SEED)
 
 law: $(READY) ## Hold random command lines to what real MPIs start (SEED, COUNT)
 	@GANGPLAN_LAW_COUNT=$(COUNT) GANGPLAN_LAW_SEED=$(SEED) $(BIN)/python -m pytest -q tests/reality/test_law.py

@@ -1,74 +1,236 @@
-"""The same manifests made in other ways: a kustomize build per job, and jinja2 that only copies bytes."""
+"""The same manifests made in other ways: jinja2, jsonnet, Helm and kustomize, each as its users write it."""
 
 from __future__ import annotations
 
+import json
 import os
+import re
+import shutil
+import subprocess
 import sys
 import time
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from benchmarks.measure import Run, command
+from benchmarks.corpus import PLACE, Corpus, documents, filled, same
+from benchmarks.measure import Figure, ProgramError, Run, command
 
-_KUSTOMIZATION = "resources: [objects.yaml]\ncomponents: [../component]\n"
-
-
-def kustomize_command() -> tuple[str, list[str]] | None:
-    """The name and the command of the engine that gangplan would use, or None."""
-    from gangplan.tools.kustomize import engine
-
-    found = engine()
-    return (found.label, list(found.command)) if found else None
+#: A folder with programs to compare with, searched before PATH.
+FOLDER = "GANGPLAN_PEERS"
+#: One build per job is timed for this many jobs and scaled to all.
+SINGLE_JOBS = 40
 
 
-def write_jobs(folder: Path, tree: Path, overlays: Path, most: int) -> list[Path]:
-    """A kustomization for each of some rendered runs, beside the component of its cluster."""
-    jobs = []
-    for cluster in sorted(path.name for path in tree.iterdir()):
-        files = sorted((tree / cluster / "runs").rglob("*.yaml"))
-        step = max(1, len(files) * 3 // most)
-        for file in files[::step]:
-            jobs.append(_write_job(folder / cluster / file.stem, file, overlays / cluster))
-    return jobs
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """A way to make the manifests: `write` its input into a folder, `make` them there.
+
+    `output` is where they are then, to be held against gangplan's.
+    """
+
+    name: str
+    write: Callable[[Corpus, Path], None]
+    make: Callable[[Path], Run]
+    output: Callable[[Path], Iterator[Path]]
 
 
-def _write_job(job: Path, file: Path, overlay: Path) -> Path:
-    """Folder of one job. A component that matches only tenants has nothing to do here and still costs."""
-    job.mkdir(parents=True)
-    component = job.parent / "component"
-    if not component.exists():
-        component.mkdir()
-        for part in overlay.iterdir():
-            if part.name != "cluster.yaml":
-                (component / part.name).write_bytes(part.read_bytes())
-    (job / "objects.yaml").write_bytes(file.read_bytes())
-    (job / "kustomization.yaml").write_text(_KUSTOMIZATION, encoding="utf-8")
-    return job
+def find(name: str) -> str | None:
+    """The program of that name in the folder of peers, among gangplan's own tools, or on PATH."""
+    folder = os.environ.get(FOLDER)
+    if folder and (found := shutil.which(name, path=folder)):
+        return found
+    if name == "kustomize":
+        from gangplan.tools.kustomize import engine
+
+        used = engine()
+        return str(used.path) if used and used.name == "kustomize" else shutil.which(name)
+    return shutil.which(name)
 
 
-def build_all(words: list[str], jobs: list[Path]) -> Run:
-    """One build per job, as many side by side as there are cores."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    before = time.perf_counter()
-    with ThreadPoolExecutor(cores) as pool:
-        runs = list(pool.map(lambda job: command([*words, str(job)]), jobs))
-    wall_s = time.perf_counter() - before
-    return Run(wall_s, sum(run.cpu_s for run in runs), max(run.own_mib for run in runs))
+def version(program: str) -> str:
+    """What a program calls its own version, in the first line that it says; empty where it does not tell."""
+    for words in (("version",), ("--version",), ("-v",)):
+        done = subprocess.run([program, *words], capture_output=True, text=True, check=False, timeout=30)
+        first = (done.stdout or done.stderr).partition("\n")[0]
+        if found := re.search(r"\bv?(\d+\.\d+(?:\.\d+)?)", first):
+            return found[1]
+    return ""
 
 
-_COPY = """
-import sys
+def peers(used: dict[str, str], left_out: list[str]) -> Iterator[Peer]:
+    """All that can be had here. Fills in the versions of those, and the reasons of the others."""
+    import jinja2
+
+    used["jinja2"] = jinja2.__version__
+    yield Peer("jinja2 alone", _write_jinja, _jinja, lambda folder: (folder / "out").glob("*.yaml"))
+    for name, made in {"jsonnet": _jsonnets, "helm": _helms, "kustomize": _kustomizes}.items():
+        program = find(name)
+        if program is None:
+            left_out.append(f"{name}: not on PATH nor in the folder that {FOLDER} names")
+            continue
+        used[name] = version(program)
+        yield from made(program)
+
+
+def measured(peer: Peer, corpus: Corpus, folder: Path, times: int) -> Figure:
+    """The row of a peer. Raises ProgramError where what it makes are not the same objects."""
+    folder.mkdir()
+    peer.write(corpus, folder)
+    runs = tuple(peer.make(folder) for _ in range(times))
+    made = [
+        one for file in sorted(peer.output(folder)) for one in documents(file.read_text(encoding="utf-8"))
+    ]
+    part = len(made) * len(corpus.files) // max(len(corpus.objects()), 1)
+    is_part = 0 < part < len(corpus.files)
+    files = corpus.files[:part] if is_part else corpus.files
+    if not same(_objects(files), made):
+        raise ProgramError(f"{peer.name} makes other objects")
+    note = f"{part} of {len(corpus.files)} timed, scaled" if is_part else ""
+    return Figure(peer.name, runs, note, len(corpus.files) / len(files), len(corpus.files))
+
+
+def _objects(files: tuple[Path, ...]) -> list[Any]:
+    return [one for file in files for one in documents(file.read_text(encoding="utf-8"))]
+
+
+_JINJA = """
+import json, sys
 from pathlib import Path
 from jinja2 import Environment
-tree, out = Path(sys.argv[1]), Path(sys.argv[2])
-template = Environment().from_string("{% for line in lines %}{{ line }}\\n{% endfor %}")
-for file in sorted(tree.rglob("*.yaml")):
-    target = out / file.relative_to(tree)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_text(template.render(lines=file.read_text().splitlines()))
+folder = Path(sys.argv[1])
+template = Environment(keep_trailing_newline=True).from_string((folder / "run.yaml.j2").read_text())
+(folder / "out").mkdir(exist_ok=True)
+for row in json.loads((folder / "values.json").read_text()):
+    (folder / "out" / f"{row['run']}.yaml").write_text(template.render(row))
 """
 
 
-def copy_by_jinja(tree: Path, out: Path) -> Run:
-    """Every line of a rendered tree printed by jinja2 and written again, in one process."""
-    return command([sys.executable, "-c", _COPY, str(tree), str(out)])
+def _write_jinja(corpus: Corpus, folder: Path) -> None:
+    (folder / "run.yaml.j2").write_text(PLACE.sub(r"{{ \1 }}", corpus.text), encoding="utf-8")
+    (folder / "values.json").write_text(json.dumps(corpus.rows), encoding="utf-8")
+
+
+def _jinja(folder: Path) -> Run:
+    return command([sys.executable, "-c", _JINJA, str(folder)])
+
+
+def _jsonnets(program: str) -> Iterator[Peer]:
+    def make(folder: Path) -> Run:
+        return command([program, "-y", "main.jsonnet"], folder, out=folder / "out.yaml")
+
+    yield Peer("jsonnet -y", _write_jsonnet, make, lambda folder: folder.glob("out.yaml"))
+
+
+def _write_jsonnet(corpus: Corpus, folder: Path) -> None:
+    """A function of a run that returns its objects; texts with places are joined by `+`."""
+
+    def spelled(text: re.Match[str]) -> str:
+        parts = PLACE.split(text[0][1:-1])
+        return " + ".join(f"v.{part}" if index % 2 else f'"{part}"' for index, part in enumerate(parts))
+
+    content = json.dumps(documents(corpus.text), ensure_ascii=False)
+    body = re.sub(
+        r'"(?:[^"\\]|\\.)*"', lambda text: spelled(text) if PLACE.search(text[0]) else text[0], content
+    )
+    rows = json.dumps(corpus.rows)
+    (folder / "main.jsonnet").write_text(
+        f"local objects(v) = {body};\nlocal runs = {rows};\nstd.flatMap(objects, runs)\n", encoding="utf-8"
+    )
+
+
+def _helms(program: str) -> Iterator[Peer]:
+    def make(folder: Path) -> Run:
+        return command([program, "template", "runs", "chart"], folder, out=folder / "out.yaml")
+
+    yield Peer("helm template", _write_chart, make, lambda folder: folder.glob("out.yaml"))
+
+
+def _write_chart(corpus: Corpus, folder: Path) -> None:
+    """One chart whose template runs over all training runs."""
+    chart = folder / "chart"
+    (chart / "templates").mkdir(parents=True)
+    (chart / "Chart.yaml").write_text("apiVersion: v2\nname: runs\nversion: 1.0.0\n", encoding="utf-8")
+    (chart / "values.yaml").write_text(json.dumps({"runs": corpus.rows}), encoding="utf-8")
+    body = PLACE.sub(r"{{ .\1 }}", corpus.text)
+    template = "{{- range .Values.runs }}\n---\n" + body + "{{- end }}\n"
+    (chart / "templates" / "runs.yaml").write_text(template, encoding="utf-8")
+
+
+def _kustomizes(program: str) -> Iterator[Peer]:
+    yield Peer(
+        "kustomize, one build per job",
+        lambda corpus, folder: _write_overlays(corpus, folder, SINGLE_JOBS),
+        lambda folder: _build_all(program, folder),
+        lambda folder: (folder / "out").glob("*.yaml"),
+    )
+
+    def make(folder: Path) -> Run:
+        return command([program, "build", "cluster"], folder, out=folder / "out.yaml")
+
+    yield Peer(
+        "kustomize, one build per cluster",
+        lambda corpus, folder: _write_overlays(corpus, folder, len(corpus.files)),
+        make,
+        lambda folder: folder.glob("out.yaml"),
+    )
+
+
+def _write_overlays(corpus: Corpus, folder: Path, most: int) -> None:
+    """The first run's objects as the base, JSON 6902 patches per job, and all jobs as one."""
+    (folder / "base").mkdir()
+    first = filled(corpus.text, corpus.rows[0])
+    (folder / "base" / "objects.yaml").write_text(first, encoding="utf-8")
+    (folder / "base" / "kustomization.yaml").write_text("resources: [objects.yaml]\n", encoding="utf-8")
+    forms = [(one["kind"], list(_places(one, ""))) for one in documents(corpus.text)]
+    rows = corpus.rows[:most]
+    for row in rows:
+        patches = [
+            {
+                "target": {"kind": kind},
+                "options": {"allowNameChange": True},
+                "patch": json.dumps(
+                    [{"op": "replace", "path": path, "value": filled(text, row)} for path, text in places]
+                ),
+            }
+            for kind, places in forms
+        ]
+        _write_kustomization(folder / "jobs" / row["run"], ["../../base"], patches)
+    _write_kustomization(folder / "cluster", [f"../jobs/{row['run']}" for row in rows], [])
+
+
+def _write_kustomization(folder: Path, resources: list[str], patches: list[dict[str, Any]]) -> None:
+    folder.mkdir(parents=True)
+    content = {"resources": resources, "patches": patches} if patches else {"resources": resources}
+    (folder / "kustomization.yaml").write_text(json.dumps(content), encoding="utf-8")
+
+
+def _places(value: Any, path: str) -> Iterator[tuple[str, str]]:
+    """JSON pointer and text of everything that differs from run to run."""
+    if isinstance(value, dict):
+        for key, part in value.items():
+            yield from _places(part, f"{path}/{key.replace('~', '~0').replace('/', '~1')}")
+    elif isinstance(value, list):
+        for index, part in enumerate(value):
+            yield from _places(part, f"{path}/{index}")
+    elif isinstance(value, str) and PLACE.search(value):
+        yield path, value
+
+
+def _build_all(program: str, folder: Path) -> Run:
+    """One build per job, as many side by side as there are cores."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    out = folder / "out"
+    out.mkdir(exist_ok=True)
+    before = time.perf_counter()
+    with ThreadPoolExecutor(cores) as pool:
+        runs = list(
+            pool.map(
+                lambda job: command([program, "build", str(job)], out=out / f"{job.name}.yaml"),
+                sorted((folder / "jobs").iterdir()),
+            )
+        )
+    wall_s = time.perf_counter() - before
+    return Run(wall_s, sum(run.cpu_s for run in runs), max(run.own_mib for run in runs))

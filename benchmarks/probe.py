@@ -8,20 +8,26 @@ from __future__ import annotations
 import os
 import resource
 import sys
+from pathlib import Path
 
 
-def _peak_mib(who: int) -> float:
-    return resource.getrusage(who).ru_maxrss / 1024
+def _own_mib() -> float:
+    """The peak since this program began; getrusage would count who started it as well."""
+    try:
+        status = Path("/proc/self/status").read_text(encoding="utf-8")
+    except OSError:
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return float(status.partition("VmHWM:")[2].split()[0]) / 1024
 
 
 def main() -> int:
     """Run the command line that follows the descriptor."""
     pipe = int(sys.argv[1])
     sys.argv[:] = ["gangplan", *sys.argv[2:]]
-    from gangplan.__main__ import main as run
+    from gangplan.entry import main as run
 
     code = run()
-    peaks = (_peak_mib(resource.RUSAGE_SELF), _peak_mib(resource.RUSAGE_CHILDREN))
+    peaks = (_own_mib(), resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024)
     os.write(pipe, " ".join(f"{peak:.1f}" for peak in peaks).encode())
     return code
 

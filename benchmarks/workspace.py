@@ -1,6 +1,7 @@
-"""A number and a seed in, a workspace of that many specs out: the sample's clusters, and teams of our own.
+"""Numbers and a seed in, a workspace of that size out: the sample's clusters, and teams of our own.
 
-The same arguments write the same bytes. Every spec runs on every cluster.
+The same arguments write the same bytes. Every spec runs on every cluster. Beyond the three clusters of the
+sample come others of the same kinds, under names of their own.
 """
 
 from __future__ import annotations
@@ -8,33 +9,47 @@ from __future__ import annotations
 import random
 import re
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 SAMPLE = Path(__file__).resolve().parent.parent
 CLUSTERS = ("eu-airgap", "onprem-a100", "us-cloud")
+#: Specs of a team where the number of teams is not given.
 SPECS_PER_TEAM = 50
 # The teams of a sample cluster, to be replaced by ours.
 _TEAMS = re.compile(r"^teams:\n((?:  .*\n)+)", re.MULTILINE)
+_QUEUE = re.compile(r"queue: [a-z0-9-]+")
+_LIMITS = re.compile(r"^limits: \{(.*)\}\n", re.MULTILINE)
+#: Runs that a team may have on a cluster: as many as any row of the benchmark gives one.
+MOST_RUNS = 100_000
 
 Lines = list[str]
 
 
-def write_workspace(folder: Path, specs: int, seed: int = 1) -> list[str]:
-    """Write a workspace and return its spec files, sorted."""
+def write_workspace(
+    folder: Path, specs: int, seed: int = 1, clusters: int = len(CLUSTERS), teams: int | None = None
+) -> list[str]:
+    """Write a workspace and return its spec files, sorted. Without `teams`, one team for each 50 specs."""
     chance = random.Random(seed)
-    teams = [f"team-{number:03}" for number in range(-(-specs // SPECS_PER_TEAM))]
+    names = [f"team-{number:03}" for number in range(teams or -(-specs // SPECS_PER_TEAM))]
+    sites = cluster_names(clusters)
     (folder / "images").mkdir(parents=True)
     shutil.copy(SAMPLE / "images" / "catalog.yaml", folder / "images")
-    for cluster in CLUSTERS:
-        shutil.copytree(SAMPLE / "overlays" / cluster, folder / "overlays" / cluster)
-        _set_teams(folder / "overlays" / cluster / "cluster.yaml", teams)
-    for number, team in enumerate(teams):
-        _write(folder / "specs" / team / "team.yaml", _team(number))
-    files = [f"specs/{teams[index % len(teams)]}/{_name(index, chance)}.yaml" for index in range(specs)]
+    for index, site in enumerate(sites):
+        shutil.copytree(SAMPLE / "overlays" / CLUSTERS[index % len(CLUSTERS)], folder / "overlays" / site)
+        _set_teams(folder / "overlays" / site / "cluster.yaml", names)
+    for number, team in enumerate(names):
+        _write(folder / "specs" / team / "team.yaml", _team(number, sites))
+    files = [f"specs/{names[index % len(names)]}/{_name(index, chance)}.yaml" for index in range(specs)]
     for file in files:
         _write(folder / file, spec_lines(chance))
     return sorted(files)
+
+
+def cluster_names(count: int) -> tuple[str, ...]:
+    """The names of so many clusters: the sample's, then the same kinds again, numbered."""
+    rounds = [f"-{number}" if number > 1 else "" for number in range(1, 2 + count // len(CLUSTERS))]
+    return tuple(f"{name}{suffix}" for suffix in rounds for name in CLUSTERS)[:count]
 
 
 def spec_lines(chance: random.Random) -> Lines:
@@ -120,13 +135,13 @@ def _cpu_size(chance: random.Random) -> Lines:
     return [f"workers: {workers}", f"slots: {slots}", f"cpu: {slots}", f"memory: {chance.randint(4, 32)}Gi"]
 
 
-def _team(number: int) -> Lines:
+def _team(number: int, clusters: Sequence[str]) -> Lines:
     return [
         "apiVersion: gangplan.dev/v1",
         "kind: Team",
         f"costCentre: cc-{4000 + number}",
         f"contact: team-{number:03}@example.com",
-        f"clusters: [{', '.join(CLUSTERS)}]",
+        f"clusters: [{', '.join(clusters)}]",
         "claims:",
         "  corpus: {accessModes: [ReadOnlyMany]}",
         "  scratch: {accessModes: [ReadWriteMany]}",
@@ -140,14 +155,23 @@ def _name(index: int, chance: random.Random) -> str:
 
 
 def _set_teams(file: Path, teams: list[str]) -> None:
-    """Every team on this cluster, each with the queue that the sample's first team has."""
+    """Every team on this cluster, each in the queue of the sample's first team, all with the same rights.
+
+    Its limit of runs is raised: 500 to a namespace are fewer than the larger workspaces have.
+    """
     text = file.read_text(encoding="utf-8")
     found = _TEAMS.search(text)
     if found is None:
         raise SystemExit(f"overlays/{file.parent.name}/cluster.yaml names no teams")
-    queue = found[1].split("\n")[0].partition(": ")[2]
-    ours = "".join(f"  {team}: {queue}\n" for team in teams)
-    file.write_text(_TEAMS.sub(f"teams:\n{ours}", text), encoding="utf-8")
+    queue = _QUEUE.search(found[1])
+    if queue is None:
+        raise SystemExit(f"the first team of overlays/{file.parent.name}/cluster.yaml names no queue")
+    ours = "".join(f"  {team}: {{{queue[0]}}}\n" for team in teams)
+    limits = _LIMITS.search(text)
+    kept = f"{limits[1]}, " if limits else ""
+    raised = f"limits: {{{kept}objects: {{runs: {MOST_RUNS}}}}}\n"
+    text = _LIMITS.sub("", _TEAMS.sub(f"teams:\n{ours}", text))
+    file.write_text(text.rstrip("\n") + f"\n{raised}", encoding="utf-8")
 
 
 def _write(file: Path, lines: Lines) -> None:

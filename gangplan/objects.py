@@ -1,4 +1,4 @@
-"""Kubernetes objects as dictionaries in; canonical YAML, references and the order to apply them in, out.
+"""Kubernetes objects as dictionaries in; canonical YAML and references out.
 
 The text is the same for the same object, and every reader in use (YAML 1.1 of Kubernetes and PyYAML,
 YAML 1.2 of kustomize) reads back exactly what went in: a string stays plain only where none could differ.
@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
+
+from gangplan.parts import Parts
+from gangplan.records import dataclass
 
 Body = dict[str, Any]
 Path = tuple[str | int, ...]
@@ -55,67 +58,45 @@ def walk(value: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
         yield path, value
 
 
-# An object comes after everything that it names or is judged by: quotas and policies before pods, queues
-# before the jobs in them, the runtime before its TrainJob. Kinds not listed come before all workloads.
-APPLY_ORDER = (
-    "CustomResourceDefinition",
-    "Namespace",
-    "PriorityClass",
-    "ServiceAccount",
-    "ResourceQuota",
-    "LimitRange",
-    "ClusterRole",
-    "ClusterRoleBinding",
-    "Role",
-    "RoleBinding",
-    "ValidatingAdmissionPolicy",
-    "ValidatingAdmissionPolicyBinding",
-    "NetworkPolicy",
-    "SecretStore",
-    "ExternalSecret",
-    "Secret",
-    "ConfigMap",
-    "StorageClass",
-    "PersistentVolume",
-    "PersistentVolumeClaim",
-    "Topology",
-    "ResourceFlavor",
-    "AdmissionCheck",
-    "WorkloadPriorityClass",
-    "Cohort",
-    "ClusterQueue",
-    "LocalQueue",
-    "",
-    "Service",
-    "ClusterTrainingRuntime",
-    "TrainingRuntime",
-    "Pod",
-    "Deployment",
-    "StatefulSet",
-    "Job",
-    "CronJob",
-    "JobSet",
-    "MPIJob",
-    "TrainJob",
-)
-_RANK = {kind: rank for rank, kind in enumerate(APPLY_ORDER)}
-
-
-def apply_key(body: Mapping[str, Any]) -> tuple[int, str, str, str, str]:
-    """Sorts objects into the order to apply them in, then by kind, namespace and name."""
-    ref = ref_of(body)
-    return _RANK.get(ref.kind, _RANK[""]), ref.kind, ref.namespace, ref.name, ref.api_version
-
-
 def dump_all(bodies: Iterable[Mapping[str, Any]], header: Sequence[str] = ()) -> str:
     """The objects as one stream of documents, in the order given, below the header's comment lines."""
-    return _comments(header) + "---\n".join(dump(body) for body in bodies)
+    return joined(map(dump, bodies), header)
 
 
-def dump(body: Mapping[str, Any], *, header: Sequence[str] = ()) -> str:
-    """One object as canonical block YAML. Raises `TypeError` and `ValueError` on what YAML cannot carry."""
+def joined(texts: Iterable[str], header: Sequence[str] = ()) -> str:
+    """The texts of objects as one stream of documents, in this order, below the header's comment lines."""
+    return _comments(header) + "---\n".join(texts)
+
+
+class Written:
+    """The texts of parts that many objects have in common, each as often as it stands at another indent."""
+
+    __slots__ = ("_texts", "ids")
+
+    def __init__(self, parts: Parts) -> None:
+        self.ids = parts.ids
+        self._texts: dict[tuple[int, str, str], str] = {}
+
+    def write(self, part: Any, lead: str, indent: str) -> str:
+        """The lines of a part that is held, which may not be empty."""
+        key = id(part), lead, indent
+        text = self._texts.get(key)
+        if text is None:
+            lines: list[str] = []
+            (_mapping if type(part) is dict else _list)(part, lead, indent, lines, self)
+            text = "\n".join(lines)
+            if len(self._texts) < _CACHED:
+                self._texts[key] = text
+        return text
+
+
+def dump(body: Mapping[str, Any], *, header: Sequence[str] = (), written: Written | None = None) -> str:
+    """One object as canonical block YAML. Raises `TypeError` and `ValueError` on what YAML cannot carry.
+
+    `written` spares writing anew what was written before.
+    """
     lines: list[str] = []
-    _mapping(_in_order(body), "", "", lines)
+    _mapping(_in_order(body), "", "", lines, written)
     return _comments(header) + "\n".join(lines) + "\n"
 
 
@@ -150,7 +131,9 @@ def _first(mapping: Mapping[str, Any], names: Sequence[str]) -> Body:
     return ordered
 
 
-def _mapping(mapping: Mapping[str, Any], lead: str, indent: str, lines: list[str]) -> None:
+def _mapping(
+    mapping: Mapping[str, Any], lead: str, indent: str, lines: list[str], written: Written | None = None
+) -> None:
     """Appends the lines of a mapping; `lead` stands before the first key, `indent` before the others."""
     if not mapping:
         lines.append(lead + "{}")
@@ -162,28 +145,34 @@ def _mapping(mapping: Mapping[str, Any], lead: str, indent: str, lines: list[str
         if kind is str:
             text = _PLAIN.get(value)
             lines.append(f"{prefix} {text or _string(value, indent + '  ')}")
-        elif kind is dict and value:
+        elif (kind is dict or kind is list) and value:
             lines.append(prefix)
-            inner = indent + "  "
-            _mapping(value, inner, inner, lines)
-        elif kind is list and value:
-            lines.append(prefix)
-            _list(value, indent, indent, lines)
+            inner = indent + "  " if kind is dict else indent
+            if written is not None and id(value) in written.ids:
+                lines.append(written.write(value, inner, inner))
+            elif kind is dict:
+                _mapping(value, inner, inner, lines, written)
+            else:
+                _list(value, inner, inner, lines, written)
         else:
             lines.append(f"{prefix} {_leaf(value)}")
 
 
-def _list(entries: Sequence[Any], lead: str, indent: str, lines: list[str]) -> None:
+def _list(
+    entries: Sequence[Any], lead: str, indent: str, lines: list[str], written: Written | None = None
+) -> None:
     inner = indent + "  "
     for entry in entries:
         kind = type(entry)
         if kind is str:
             text = _PLAIN.get(entry)
             lines.append(f"{lead}- {text or _string(entry, inner)}")
+        elif (kind is dict or kind is list) and entry and written is not None and id(entry) in written.ids:
+            lines.append(written.write(entry, lead + "- ", inner))
         elif kind is dict:
-            _mapping(entry, lead + "- ", inner, lines)
+            _mapping(entry, lead + "- ", inner, lines, written)
         elif kind is list and entry:
-            _list(entry, lead + "- ", inner, lines)
+            _list(entry, lead + "- ", inner, lines, written)
         else:
             lines.append(f"{lead}- {_leaf(entry)}")
         lead = indent
@@ -267,6 +256,7 @@ def _escape(match: re.Match[str]) -> str:
     return _SHORT.get(character) or (f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}")
 
 
+@lru_cache(maxsize=1024)  # the same few scripts stand in nearly all runs
 def _string(text: str, indent: str) -> str:
     """A string after its key; several lines become a literal block where every reader sees the same."""
     if "\n" not in text or _NOT_LITERAL.search(text) or _ESCAPED.search(text.translate(_LITERAL)):

@@ -7,7 +7,7 @@ those that come with gangplan are in docs/policies.md; a `Rulebook` adds those o
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -15,30 +15,58 @@ from typing import Any
 
 from gangplan import policies
 from gangplan.errors import InternalError
+from gangplan.records import dataclass
 from gangplan.rules.model import ERROR, NOTE, WARNING, Rule
 from gangplan.source import ManifestError, load_objects
 
 # Files of gangplan/rules/, in the order of docs/rules.md.
 TOPICS = (
+    "after",
     "core",
     "admission",
+    "backends",
+    "budgets",
     "clusters",
     "commands",
+    "containerfiles",
     "contention",
+    "debug",
+    "devices",
+    "dra",
+    "elastic",
+    "fabrics",
+    "files",
+    "frameworks",
     "grants",
+    "images",
+    "imports",
     "lifecycle",
+    "live",
+    "merges",
+    "models",
+    "neighbours",
     "network",
     "nodes",
     "objects",
     "patches",
     "placement",
     "platform",
+    "pods",
     "policy",
+    "preflight",
+    "queues",
     "quotas",
     "recipes",
+    "roles",
+    "runs",
+    "schedules",
     "security",
     "specs",
+    "steps",
+    "sweeps",
+    "templates",
     "teams",
+    "volumes",
     "waivers",
 )
 # What a breach of a policy is reported as, by its validationActions.

@@ -8,6 +8,7 @@ import os
 import shlex
 import sys
 import tempfile
+from collections.abc import Callable
 from functools import cache
 from importlib.util import cache_from_source
 from pathlib import Path
@@ -25,7 +26,7 @@ from gangplan.objects import scalar
 FOLDER = Path(__file__).parent / "templates"
 
 
-def _printed(value: Any) -> str:
+def printed(value: Any) -> str:
     """What `{{ value }}` prints: macro output as it is, anything else as one quoted scalar."""
     if type(value) is str:
         return scalar(value)
@@ -36,7 +37,7 @@ def _printed(value: Any) -> str:
 
 
 class _Printing(CodeGenerator):
-    """Prints what `_printed` returns without escaping it for HTML, which takes as long as all the rest."""
+    """Prints what `finalize` returns without escaping it for HTML, which takes as long as all the rest."""
 
     def _output_child_pre(self, node: nodes.Expr, frame: Frame, finalize: Any) -> None:
         self.write(finalize.src)
@@ -97,15 +98,21 @@ class _Compiled(BytecodeCache):
 
 @cache
 def _environment() -> Environment:
+    return yaml_environment(printed)
+
+
+def yaml_environment(finalize: Callable[[Any], str]) -> Environment:
+    """The environment of YAML templates; `finalize` says what a value prints: a constant as `printed`."""
     environment = _YamlEnvironment(
         loader=FileSystemLoader(FOLDER),
         bytecode_cache=_Compiled("yaml"),
         undefined=StrictUndefined,
         autoescape=True,  # makes macros return Markup, so that their output is not quoted twice
-        finalize=_printed,
+        finalize=finalize,
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
+        auto_reload=False,
     )
     environment.filters["indent"] = _indent  # five times faster than jinja's own on Markup
     return environment
@@ -120,6 +127,7 @@ def _script_environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=False,
+        auto_reload=False,
     )
     environment.finalize = lambda value: shlex.quote(str(value))
     return environment

@@ -11,13 +11,14 @@ from __future__ import annotations
 import copy
 import fnmatch
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from gangplan.findings import Finding, Waived
 from gangplan.model.job import Job
 from gangplan.model.quantity import Quantity
 from gangplan.objects import Body
+from gangplan.records import dataclass
 from gangplan.rules.model import Rule
 from gangplan.spec.waiver import Waiver
 from gangplan.spec.waiver_files import WaiverFile

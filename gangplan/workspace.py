@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import field, replace
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gangplan.component import Component, load_component
-from gangplan.errors import UserError
 from gangplan.findings import Finding, Location
 from gangplan.model.crds import NO_CRDS, CrdFiles
+from gangplan.model.job import Trial
 from gangplan.packs.own import OwnPolicies, load_policies
+from gangplan.records import dataclass
 from gangplan.rulebook import Rulebook, load_rulebook
 from gangplan.rules.core import (
     CATALOG_MISSING,
@@ -25,20 +26,33 @@ from gangplan.rules.core import (
 from gangplan.rules.specs import CLAIM_UNKNOWN, CLUSTER_UNKNOWN
 from gangplan.rules.teams import TEAM_UNKNOWN
 from gangplan.source import Document, load_file, unplain
+from gangplan.source.plain import Plain
 from gangplan.spec.catalog import ImageCatalog
 from gangplan.spec.cluster import Cluster
 from gangplan.spec.crd_files import load_crds
+from gangplan.spec.digest import digest_of
+from gangplan.spec.files import read_files
 from gangplan.spec.job import TrainingJob
-from gangplan.spec.listing import folders, list_specs
+from gangplan.spec.listing import folders, list_specs, which_team
 from gangplan.spec.load import M, parse
-from gangplan.spec.near import closest
 from gangplan.spec.near import nearest as nearest
+from gangplan.spec.root import OVERLAYS as OVERLAYS
+from gangplan.spec.root import SPECS as SPECS
+from gangplan.spec.root import find_root as find_root
+from gangplan.spec.sorts import sorts_of
 from gangplan.spec.team import Team
 from gangplan.spec.waiver_files import WaiverFile, load_waivers
 
+if TYPE_CHECKING:
+    from gangplan.model.trial import FromTemplate
+    from gangplan.spec.sweep_files import SweepFile as SweepFile
+    from gangplan.spec.templates import Templates
+
 # All that people write and gangplan reads.
-READ = ("specs", "overlays", "images", "policies", "schemas")
-SPECS, OVERLAYS, CATALOG, RENDERED = "specs", "overlays", "images/catalog.yaml", "rendered"
+READ = ("specs", "overlays", "images", "policies", "schemas", "jobtemplates")
+CATALOG, RENDERED = "images/catalog.yaml", "rendered"
+# Fields of a spec that is made from a template.
+OF_TEMPLATES = frozenset({"template", "parameters"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,11 +90,15 @@ class SpecFile:
 
 @dataclass(frozen=True, slots=True)
 class Spec:
-    """A spec that was read: its file, its typed value, and the document that knows every line."""
+    """A spec that was read: its file, its typed value, the document that knows every line, its digest."""
 
     source: SpecFile
     spec: TrainingJob
     document: Document
+    digest: str
+    files: Mapping[str, bytes] = field(default_factory=dict)  # beside it, which it mounts
+    trial: Trial | None = None  # of a sweep
+    template: FromTemplate | None = None  # that it was made from
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +115,8 @@ class Workspace:
     catalog: ImageCatalog | None = None
     catalog_document: Document | None = None
     spec_files: tuple[SpecFile, ...] = ()
+    sweeps: Mapping[str, SweepFile] = field(default_factory=dict)  # those of the spec files that are some
+    templates: Templates | None = None  # for specs; None without any
     unread: frozenset[str] = frozenset()  # clusters whose file could not be read
     waivers: tuple[WaiverFile, ...] = ()
     crds: CrdFiles = NO_CRDS  # those for all clusters
@@ -107,31 +127,34 @@ class Workspace:
     findings: tuple[Finding, ...] = ()
     is_refused: bool = False  # there is a link or worse in the folders that are read: nothing of them was
 
+    @property
+    def template_marks(self) -> Mapping[str, str]:
+        """What specs are made from, by spec: a mark that changes with it."""
+        return self.templates.marks if self.templates else {}
 
-def find_root(start: Path) -> Path:
-    """The nearest folder at or above `start` that holds specs/ and overlays/. Raises UserError."""
-    for folder in (start, *start.parents):
-        if (folder / SPECS).is_dir() and (folder / OVERLAYS).is_dir():
-            return folder
-    raise UserError(
-        "nothing was checked: this is not a gangplan workspace (no folder above has specs/ and overlays/)",
-        "Go to the repository that holds your specs, or name it with --workspace DIR.",
-    )
+    def has_template(self, file: str) -> bool:
+        """Whether a file is a template."""
+        return self.templates is not None and any(one.file == file for one in self.templates.files)
+
+    @property
+    def sweep_marks(self) -> tuple[str, ...]:
+        """What of its sweeps stands on clusters, so that every run may depend on it."""
+        return tuple(sorted(one.mark for one in self.sweeps.values()))
 
 
-def load_workspace(root: Path) -> Workspace:
-    """Read everything but the specs, which are listed. Findings never raise.
-
-    Where anything but plain files and folders stands among them, that alone is told and nothing is read.
+def load_workspace(root: Path, unswept: Collection[str] = (), plain: Plain = {}) -> Workspace:  # noqa: B006  never changed
+    """Read everything but the specs, which are listed; folders `unswept` have no sweep, and what is in those
+    that are `plain` is known. Findings never raise. Where anything but plain files and folders stands among them, that alone is told and nothing is read.
     """
-    refused = unplain(root, READ)
+    refused = unplain(root, READ, plain)
     if refused:
         return Workspace(root, findings=tuple(refused), is_refused=True)
     findings: list[Finding] = []
     clusters = _load_clusters(root, findings)
     teams = _load_teams(root, findings)
     catalog, catalog_document = _load_catalog(root, findings)
-    spec_files = tuple(SpecFile(*one) for one in list_specs(root, SPECS, folders(root / SPECS), findings))
+    every = list_specs(root, SPECS, folders(root / SPECS), findings, plain)
+    listed, sweeps, templates = sorts_of(root, every, unswept, findings)
     # A file that cannot be read is reported once, not again wherever it is named.
     known = set(folders(root / OVERLAYS))
     _check_references(clusters, teams, known, set(folders(root / SPECS)), findings)
@@ -145,7 +168,9 @@ def load_workspace(root: Path) -> Workspace:
         teams,
         catalog,
         catalog_document,
-        spec_files,
+        tuple(SpecFile(*one) for one in listed),
+        sweeps,
+        templates,
         frozenset(known - set(clusters)),
         waivers,
         crds,
@@ -157,26 +182,33 @@ def load_workspace(root: Path) -> Workspace:
     )
 
 
-def load_spec(root: Path, source: SpecFile) -> tuple[Spec | None, list[Finding]]:
-    """Read one spec file."""
+def load_spec(
+    root: Path, source: SpecFile, templates: Templates | None = None
+) -> tuple[Spec | None, list[Finding]]:
+    """Read one spec file, made from one of the templates where it names one."""
     document, findings = load_file(root / source.file, source.file)
     if document is None:
         return None, findings
+    made_from = None
+    if isinstance(document.value, dict) and not OF_TEMPLATES.isdisjoint(document.value):
+        from gangplan.spec.templates import by_template  # few specs name one
+
+        document, made_from, findings = by_template(templates, source.team, document)
+        if document is None:
+            return None, findings
     spec, more = parse(TrainingJob, document)
     findings = [*findings, *more]
     if spec is None or findings:
         return None, findings
     if spec.team is not None and spec.team != source.team:
-        findings.append(
-            Finding(
-                SPEC_TEAM,
-                document.where(("team",)),
-                f"team is '{spec.team}', but the file is in specs/{source.team}/",
-                f"Remove the line, or move the file to specs/{spec.team}/.",
-            )
-        )
+        message = f"team is '{spec.team}', but the file is in specs/{source.team}/"
+        help = f"Remove the line, or move the file to specs/{spec.team}/."
+        findings.append(Finding(SPEC_TEAM, document.where(("team",)), message, help))
         return None, findings
-    return Spec(source, spec, document), findings
+    files, findings = read_files(root, source.file, spec.files, document) if spec.files else ({}, [])
+    if findings:
+        return None, findings
+    return Spec(source, spec, document, digest_of(spec, files), files, template=made_from), findings
 
 
 def _read(root: Path, file: str, model: type[M], findings: list[Finding]) -> tuple[M, Document] | None:
@@ -212,27 +244,13 @@ def _load_teams(root: Path, findings: list[Finding]) -> dict[str, TeamFile]:
     for name in folders(root / SPECS):
         file = f"{SPECS}/{name}/team.yaml"
         if not os.path.lexists(root / file):
-            findings.append(
-                Finding(
-                    TEAM_MISSING,
-                    Location(file),
-                    f"specs/{name}/ has no team.yaml",
-                    _which_team(root, name),
-                )
-            )
+            message, help = f"specs/{name}/ has no team.yaml", which_team(root, name)
+            findings.append(Finding(TEAM_MISSING, Location(file), message, help))
             continue
         read = _read(root, file, Team, findings)
         if read and _own_name(read[0].name, name, read[1], findings):
             teams[name] = TeamFile(name, read[0], read[1])
     return teams
-
-
-def _which_team(root: Path, folder: str) -> str:
-    """What to do about a folder without team.yaml: it is misspelt, or the team is new."""
-    teams = [name for name in folders(root / SPECS) if (root / SPECS / name / "team.yaml").is_file()]
-    if near := closest(folder, teams):
-        return f"Did you mean specs/{near}/? Move the files there, or add a team.yaml for a new team."
-    return "Add one; gangplan explain Team lists its fields."
 
 
 def _load_catalog(root: Path, findings: list[Finding]) -> tuple[ImageCatalog | None, Document | None]:
@@ -247,14 +265,9 @@ def _load_catalog(root: Path, findings: list[Finding]) -> tuple[ImageCatalog | N
 def _own_name(written: str | None, folder: str, document: Document, findings: list[Finding]) -> bool:
     if written is None or written == folder:
         return True
-    findings.append(
-        Finding(
-            SPEC_VALUE,
-            document.where(("name",)),
-            f"name is '{written}', but the folder is '{folder}'",
-            "Remove the line, or rename the folder.",
-        )
-    )
+    message = f"name is '{written}', but the folder is '{folder}'"
+    help = "Remove the line, or rename the folder."
+    findings.append(Finding(SPEC_VALUE, document.where(("name",)), message, help))
     return False
 
 
@@ -270,14 +283,8 @@ def _check_references(
         for name in cluster.spec.teams:
             if name not in known_teams:
                 where = cluster.document.where(("teams", name), key=True)
-                findings.append(
-                    Finding(
-                        TEAM_UNKNOWN,
-                        where,
-                        f"team '{name}' has no specs/{name}/team.yaml",
-                        nearest(name, known_teams),
-                    )
-                )
+                message = f"team '{name}' has no specs/{name}/team.yaml"
+                findings.append(Finding(TEAM_UNKNOWN, where, message, nearest(name, known_teams)))
     for team in teams.values():
         for index, name in enumerate(team.spec.clusters or ()):
             if name not in known_clusters:
@@ -287,11 +294,6 @@ def _check_references(
         for name, connection in team.spec.connections.items():
             if connection.claim is not None and connection.claim not in team.spec.claims:
                 where = team.document.where(("connections", name, "claim"))
-                findings.append(
-                    Finding(
-                        CLAIM_UNKNOWN,
-                        where,
-                        f"claim '{connection.claim}' is not declared",
-                        nearest(connection.claim, team.spec.claims),
-                    )
-                )
+                message = f"claim '{connection.claim}' is not declared"
+                help = nearest(connection.claim, team.spec.claims)
+                findings.append(Finding(CLAIM_UNKNOWN, where, message, help))

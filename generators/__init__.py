@@ -10,10 +10,13 @@ from collections.abc import Callable
 from gangplan.generators.access import access
 from gangplan.generators.alerts import alerts
 from gangplan.generators.claims import claims
+from gangplan.generators.common import Writer, objects_of
 from gangplan.generators.dashboards import dashboards
+from gangplan.generators.files import run_files
 from gangplan.generators.isolation import isolation
 from gangplan.generators.kueue import admission_checks, cluster_queues, cohorts, flavors, topology
 from gangplan.generators.localqueue import local_queue
+from gangplan.generators.mpijob import mpi_job
 from gangplan.generators.namespace import namespace
 from gangplan.generators.network import network_policies
 from gangplan.generators.priorities import priorities
@@ -23,16 +26,54 @@ from gangplan.generators.runtime import training_runtime
 from gangplan.generators.secrets import secrets
 from gangplan.generators.serviceaccount import service_account
 from gangplan.generators.trainjob import train_job
+from gangplan.generators.volumes import persistent_volumes
 from gangplan.model.site import Site, Tenant
 from gangplan.objects import Body
 from gangplan.plan import Unit
 
+
+def _schedule(unit: Unit, write: Writer) -> list[Body]:
+    """What starts runs by itself; few jobs have it."""
+    if not unit.job.is_dated:
+        return []
+    from gangplan.generators.schedules import cron_job
+
+    return cron_job(unit, write)
+
+
+def _waiting(unit: Unit, write: Writer) -> list[Body]:
+    """What creates the run once others are complete; few runs come after any."""
+    if unit.job.after is None:
+        return []
+    from gangplan.generators.after import waiting_job
+
+    return waiting_job(unit, write)
+
+
+def _scheduler(tenant: Tenant) -> list[Body]:
+    """The account that schedules use, where the cluster has any."""
+    if not tenant.schedules:
+        return []
+    from gangplan.generators.schedules import scheduler
+
+    return scheduler(tenant)
+
+
 # In the order in which they must be applied: the runtime before the job that names it (Trainer's webhook
 # refuses the other order), and the policy before the pods exist.
-RUN_GENERATORS: dict[str, Callable[[Unit], list[Body]]] = {
+RUN_GENERATORS: dict[str, Callable[[Unit, Writer], list[Body]]] = {
     "network": network_policies,
+    "files": run_files,
     "runtime": training_runtime,
     "trainjob": train_job,
+    "schedule": _schedule,
+    "after": _waiting,
+}
+# Of a run that is an MPIJob: its pods are in it, so that there is no runtime.
+MPI_GENERATORS: dict[str, Callable[[Unit, Writer], list[Body]]] = {
+    "network": network_policies,
+    "files": run_files,
+    "mpijob": mpi_job,
 }
 TENANT_GENERATORS: dict[str, Callable[[Tenant], list[Body]]] = {
     "namespace": namespace,
@@ -41,8 +82,10 @@ TENANT_GENERATORS: dict[str, Callable[[Tenant], list[Body]]] = {
     "serviceaccount": service_account,
     "access": access,
     "secrets": secrets,
+    "volumes": persistent_volumes,
     "claims": claims,
     "localqueue": local_queue,
+    "scheduler": _scheduler,
 }
 PLATFORM_GENERATORS: dict[str, Callable[[Site], list[Body]]] = {
     "priorities": priorities,
@@ -57,9 +100,10 @@ PLATFORM_GENERATORS: dict[str, Callable[[Site], list[Body]]] = {
 }
 
 
-def run_objects(unit: Unit) -> list[Body]:
-    """All objects of one run, in the order in which they must be applied."""
-    return [body for generate in RUN_GENERATORS.values() for body in generate(unit)]
+def run_objects(unit: Unit, write: Writer = objects_of) -> list[Body]:
+    """All objects of one run, in the order in which they must be applied; `write` makes them of templates."""
+    generators = RUN_GENERATORS if unit.job.made_of == "trainjob" else MPI_GENERATORS
+    return [body for generate in generators.values() for body in generate(unit, write)]
 
 
 def tenant_objects(tenant: Tenant) -> list[Body]:

@@ -3,6 +3,8 @@
 No controller makes `mpijob_*` series. They are recorded from kube-state-metrics (Jobs and pods), the DCGM
 exporter (GPUs) and Kueue (queues); docs/observability.md has the table of inputs. A Job's owner is its JobSet
 and a JobSet has the name of its run, so no join needs a label of Jobs or pods (`--metric-labels-allowlist`).
+An MPIJob owns the launcher's Job and, without a Job between, the workers' pods (mpi-operator v0.8.2,
+newLauncherJob, newWorker): the Job's name ends in -launcher; that of workers is made up, and ends in -worker.
 
 Deadlines. The Trainer enforces a TrainJob's `activeDeadlineSeconds` itself, hands it to nobody, and deletes
 the JobSet when it has passed (trainer v2.3.0, pkg/controller/trainjob_controller.go, reconcileDeadline). So
@@ -13,14 +15,15 @@ run's file stays in Git. A run whose series end in its last two minutes without 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from gangplan.generators.common import PREFIX, objects_of
-from gangplan.generators.runtime import job_grace_s
+from gangplan.generators.launch import job_grace_s
+from gangplan.model.backend import MPIJOB
 from gangplan.model.duration import format_duration
 from gangplan.model.site import Monitor, Site, SiteQueue
 from gangplan.objects import Body
+from gangplan.records import dataclass
 
 WAVE = -10
 
@@ -28,6 +31,19 @@ WAVE = -10
 FAILURES = 3
 DEADLINE_PERCENT = 80
 QUOTA_PERCENT = 90
+# As the rule `run-count` warns of what Git holds.
+COUNT_PERCENT = 90
+# A GPU that does less for so long is held for nothing; loading data at the start of a run takes less time.
+IDLE_PERCENT, IDLE_MINUTES = 5, 30
+# A kernel that waits for other ranks keeps its GPU busy and nearly as cool as an idle one: at 100 % it draws
+# about 70 W (NVIDIA/nccl issue 968); one GPU of a stuck run may do nothing at all (libgpuarray issue 387).
+# How much a GPU draws depends on its model, so each is compared with its own last hours under the same run.
+STUCK_PERCENT, STUCK_POWER_PERCENT, STUCK_MINUTES, STUCK_PEAK_HOURS = 95, 50, 15, 6
+# XIDs that programs cause; NVIDIA's device plugin does not take a GPU out of service for them
+# (k8s-device-plugin, internal/rm/health.go, getDisabledHealthCheckXids).
+PROGRAM_XIDS = (13, 31, 43, 45, 68, 109)
+# A start that is later than this was missed: what creates the run may try for ten minutes.
+LATE_S = 900
 # A run that vanishes with less than this left was ended by its deadline: two intervals of scraping and rules.
 DEADLINE_NEAR_S = 120
 
@@ -83,6 +99,8 @@ def alerts(site: Site) -> list[Body]:
     values = {
         "monitor": monitor,
         "queues": bool(site.queues),
+        "gpus": DCGM in inputs(site),
+        "mpijobs": MPIJOB in site.platform.backends,
         "labels": tuple(sorted(labels.items())),
         "annotations": object_annotations(site),
     }
@@ -108,12 +126,22 @@ def _alerts(site: Site, monitor: Monitor, values: dict[str, Any]) -> Body:
         "failures": FAILURES,
         "deadline_percent": DEADLINE_PERCENT,
         "quota_percent": QUOTA_PERCENT,
+        "count_percent": COUNT_PERCENT,
         "pending": format_duration(monitor.pending_s),
         # At start_wait_s Kueue takes the run back to the queue; before, there is something to look at.
         "start": format_duration(max(site.platform.start_wait_s // 2, 60)),
         "inputs": inputs(site),
+        "idle_percent": IDLE_PERCENT,
+        "idle_minutes": IDLE_MINUTES,
+        "stuck_percent": STUCK_PERCENT,
+        "stuck_power_percent": STUCK_POWER_PERCENT,
+        "stuck_minutes": STUCK_MINUTES,
+        "stuck_peak_hours": STUCK_PEAK_HOURS,
+        "program_errors": " or ".join(f"gangplan_run_gpu_xid == {code}" for code in PROGRAM_XIDS),
     }
     (body,) = objects_of("observability/alerts.yaml.j2", {**values, **limits})
+    if site.has_cronjobs:
+        body["spec"]["groups"] += objects_of("observability/schedules.yaml.j2", {"late_s": LATE_S})
     return body
 
 

@@ -6,7 +6,9 @@ from gangplan.generators.common import objects_of, tenant_annotations, tenant_la
 from gangplan.model.site import Tenant
 from gangplan.objects import Body
 
-WAVE = -20
+# The last wave of tenants, which Argo CD does not wait for: a claim may be pending until a run uses it, and
+# runs need the queue of that wave (gitops-engine of Argo CD 3.5.1, health_pvc.go).
+WAVE = -5
 
 
 def claims(tenant: Tenant) -> list[Body]:

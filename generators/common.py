@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 from gangplan.model.job import Job
 from gangplan.model.site import Tenant
+from gangplan.mould import rendered
 from gangplan.objects import Body
 from gangplan.plan import Unit
-from gangplan.source import load_blocks
-from gangplan.template import render_yaml
 from gangplan.waivers import mark_labels
 
 PREFIX = "gangplan.dev/"
+# A `$` that the kubelet would not leave alone.
+_EXPANDED = re.compile(r"\$(?=[$(]|[^\x00-\x7f])")
 Pairs = tuple[tuple[str, str], ...]
+# How a template becomes objects: as `objects_of`, or from moulds.
+Writer = Callable[[str, dict[str, Any]], list[Body]]
 
-# What Argo CD may do with the objects of a run: a file that leaves Git neither kills the run nor shows as
-# drift, and nothing ever waits for a run (argo-cd state.go, v3.5.1).
+# What an engine may do with the objects of a run: a file that leaves Git neither kills the run nor shows as
+# drift, and nothing ever waits for a run (argo-cd state.go, v3.5.1; fluxcd/pkg ssa, Delete).
 RUN_SYNC: Pairs = (
     ("argocd.argoproj.io/compare-options", "IgnoreExtraneous"),
     ("argocd.argoproj.io/sync-options", "Prune=false,Delete=confirm"),
+    ("kustomize.toolkit.fluxcd.io/prune", "disabled"),
 )
 # An archived run stays in Git and is never applied.
 ARCHIVED: Pairs = (("argocd.argoproj.io/hook", "Skip"), ("kustomize.toolkit.fluxcd.io/ssa", "Ignore"))
@@ -40,6 +45,8 @@ def run_labels(unit: Unit) -> Pairs:
         labels[f"{PREFIX}cost-centre"] = job.cost_centre
     labels |= mark_labels(job.waived)
     labels |= regime_labels(job.regimes)
+    if job.trial:
+        labels[f"{PREFIX}sweep"] = job.trial.sweep
     if job.residency:
         labels[f"{PREFIX}residency"] = job.residency
     return tuple(sorted(labels.items()))
@@ -69,7 +76,9 @@ def _evidence(job: Job) -> dict[str, str]:
     found = {}
     if job.is_extended:
         found[f"{PREFIX}extended-timeout"] = "true"
-    if job.datasets:
+    if job.model is not None:
+        found[f"{PREFIX}model"] = f"{job.model.name}:{job.model.version}"
+    if job.datasets and (job.regimes or job.residency):
         found[f"{PREFIX}datasets"] = ",".join(job.datasets)
     if job.data_regions:
         found[f"{PREFIX}data-regions"] = ",".join(f"{name}={region}" for name, region in job.data_regions)
@@ -98,9 +107,9 @@ def literal(text: str) -> str:
     The kubelet replaces `$(NAME)` by a variable and `$$` by `$`, and breaks a letter beyond ASCII behind a
     `$` (k8s.io/kubernetes third_party/forked/golang/expansion, v1.34).
     """
-    return re.sub(r"\$(?=[$(]|[^\x00-\x7f])", "$$", text)
+    return _EXPANDED.sub("$$", text) if "$" in text else text
 
 
 def objects_of(template: str, values: dict[str, Any]) -> list[Body]:
     """The objects that a template writes."""
-    return load_blocks(render_yaml(template, values))
+    return rendered(template, values)

@@ -5,13 +5,14 @@ Defaults that the API server would persist are written out, so that Git and clus
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from gangplan.generators.common import PREFIX, Pairs, objects_of
 from gangplan.generators.localqueue import API_VERSION
 from gangplan.model.site import Site
 from gangplan.objects import Body
+from gangplan.records import dataclass
+from gangplan.resolve.counted import counted
 
 # A queue is made when what it names is there: topology, then flavors and checks, then queues.
 TOPOLOGY_WAVE, FLAVOR_WAVE, QUEUE_WAVE = -16, -14, -12
@@ -22,11 +23,11 @@ MULTIKUEUE = "kueue.x-k8s.io/multikueue"
 
 @dataclass(frozen=True, slots=True)
 class AdmissionCheck:
-    """An admission check; its parameters are an object of the same name."""
+    """An admission check; its parameters are an object of the same name, of a kind that may be empty."""
 
     name: str
     controller: str
-    kind: str
+    kind: str = ""
 
 
 def topology(site: Site) -> list[Body]:
@@ -48,6 +49,7 @@ def flavors(site: Site) -> list[Body]:
 
 def cohorts(site: Site) -> list[Body]:
     """The cohorts; an implicit one would do, but a name without an object cannot be checked."""
+    site = counted(site)
     return [
         body
         for cohort in site.cohorts
@@ -56,11 +58,14 @@ def cohorts(site: Site) -> list[Body]:
 
 
 def admission_checks(site: Site) -> list[Body]:
-    """Checks for pools that grow, and for handing runs to worker clusters."""
+    """Checks for pools that grow, for handing runs to worker clusters, and those that the file names."""
     bodies: list[Body] = []
     for item in site.provisioning:
         check = AdmissionCheck(item.name, PROVISIONING, "ProvisioningRequestConfig")
         bodies += _objects(site, "platform/provisioning.yaml.j2", TOPOLOGY_WAVE, provisioning=item)
+        bodies += _objects(site, "platform/admissioncheck.yaml.j2", FLAVOR_WAVE, check=check)
+    for name, controller in site.controllers:
+        check = AdmissionCheck(name, controller)
         bodies += _objects(site, "platform/admissioncheck.yaml.j2", FLAVOR_WAVE, check=check)
     if site.workers:
         check = AdmissionCheck("multikueue", MULTIKUEUE, "MultiKueueConfig")
@@ -74,10 +79,11 @@ def admission_checks(site: Site) -> list[Body]:
 
 
 def cluster_queues(site: Site) -> list[Body]:
-    """One queue per team, open to its own namespace only."""
+    """One queue per team and per sweep, open to the team's own namespace only."""
+    site = counted(site)
     return [
         body
-        for queue in site.queues
+        for queue in (*site.queues, *site.sweeps)
         for body in _objects(site, "platform/clusterqueue.yaml.j2", QUEUE_WAVE, queue=queue)
     ]
 

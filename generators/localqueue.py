@@ -12,13 +12,15 @@ API_VERSION = "kueue.x-k8s.io/v1beta2"
 
 
 def local_queue(tenant: Tenant) -> list[Body]:
-    """The queue, where the cluster has Kueue."""
-    if not tenant.queue:
-        return []
+    """The team's queues, where the cluster has Kueue."""
     values = {
         "tenant": tenant,
         "labels": tenant_labels(tenant),
         "annotations": tenant_annotations(tenant, WAVE),
         "kueue_api": API_VERSION,
     }
-    return objects_of("tenant/localqueue.yaml.j2", values)
+    return [
+        body
+        for queue in tenant.queues
+        for body in objects_of("tenant/localqueue.yaml.j2", {**values, "queue": queue})
+    ]

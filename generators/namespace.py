@@ -1,8 +1,15 @@
-"""Namespace of a team, with restricted pod security enforced at the cluster's own version."""
+"""Namespace of a team: Pod Security restricted unless the cluster's file says otherwise, at its version."""
 
 from __future__ import annotations
 
-from gangplan.generators.common import Pairs, objects_of, regime_labels, tenant_annotations, tenant_labels
+from gangplan.generators.common import (
+    PREFIX,
+    Pairs,
+    objects_of,
+    regime_labels,
+    tenant_annotations,
+    tenant_labels,
+)
 from gangplan.model.site import Tenant
 from gangplan.objects import Body
 
@@ -14,6 +21,9 @@ def namespace(tenant: Tenant) -> list[Body]:
     annotations = dict(
         tenant_annotations(tenant, WAVE, contact=tenant.contact, description=tenant.description)
     )
+    if tenant.pod_security.reason:
+        annotations[f"{PREFIX}pod-security-reason"] = tenant.pod_security.reason
+        annotations[f"{PREFIX}pod-security-until"] = tenant.pod_security.until
     annotations["argocd.argoproj.io/sync-options"] = "Prune=confirm,Delete=confirm"
     if tenant.platform.openshift is not None:
         annotations["openshift.io/display-name"] = tenant.team

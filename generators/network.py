@@ -8,20 +8,16 @@ Gloo take their ports from (they choose freely: NCCL has no knob for it).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from gangplan.generators.common import Pairs, objects_of, run_annotations, run_labels
+from gangplan.generators.common import Pairs, Writer, objects_of, run_annotations, run_labels
 from gangplan.model.job import Job
 from gangplan.objects import Body
 from gangplan.plan import Unit
+from gangplan.records import dataclass
 
 WAVE = -20
 FIRST_PORT, LAST_PORT = 1024, 65535
 # Where resolvers ask; the DNS pods themselves may listen on another port behind their Service.
 DNS_PORT = 53
-# Pods carry these labels by JobSet (not those of TrainJob); v0.10 to v0.12.
-JOBSET = "jobset.sigs.k8s.io/jobset-name"
-ROLE = "jobset.sigs.k8s.io/replicatedjob-name"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,26 +57,28 @@ class PolicyShape:
     egress: tuple[PolicyRule, ...] | None
 
 
-def network_policies(unit: Unit) -> list[Body]:
+def network_policies(unit: Unit, write: Writer = objects_of) -> list[Body]:
     """The policies of a run: one in the default posture, three where SSH is held apart."""
     values = {"job": unit.job, "labels": run_labels(unit), "annotations": run_annotations(unit, WAVE)}
     return [
         body
         for policy in policies_of(unit)
-        for body in objects_of("networkpolicy.yaml.j2", {**values, "policy": policy})
+        for body in write("networkpolicy.yaml.j2", {**values, "policy": policy})
     ]
 
 
 def policies_of(unit: Unit) -> list[PolicyShape]:
     """The policies as values."""
     job, run = unit.job, unit.run_name
-    same_run = RulePeer(pods=((JOBSET, run),))
-    outside = (*_dns(job), *_endpoints(job))
+    # The labels that JobSet or the MPI operator gives to pods, not those of the TrainJob or MPIJob.
+    same_run = RulePeer(pods=((job.backend.run_label, run),))
+    ports = () if job.posture == "default" else _open_ports(job)
+    nodes = _nodes(job, ports)
+    outside = (*_dns(job), *_endpoints(job), *nodes)
+    inside = PolicyRule((same_run,), ports)
+    policies = [PolicyShape(run, same_run.pods, (inside, *nodes), (inside, *outside))]
     if job.posture == "default":
-        inside = PolicyRule((same_run,))
-        return [PolicyShape(run, same_run.pods, (inside,), (inside, *outside))]
-    inside = PolicyRule((same_run,), _open_ports(job))
-    policies = [PolicyShape(run, same_run.pods, (inside,), (inside, *outside))]
+        return policies
     if job.uses_mpi:
         policies += _ssh_policies(job, run)
     return policies
@@ -95,13 +93,38 @@ def _open_ports(job: Job) -> tuple[Port, ...]:
     return tuple(Port("TCP", first, last) for first, last in ranges if first <= last)
 
 
+def _nodes(job: Job, ports: tuple[Port, ...]) -> list[PolicyRule]:
+    """The addresses of nodes where workers are in their network: no selector of pods finds them there.
+
+    Only the launcher is still in the pod network; without one, or where it is with the workers, nobody is.
+    """
+    return [PolicyRule(_node_peers(job), ports)] if _node_peers(job) else []
+
+
+def _node_peers(job: Job) -> tuple[RulePeer, ...]:
+    access = job.fabric.access
+    if not access.host_network or not job.uses_mpi or job.launcher_runs_ranks:
+        return ()
+    return tuple(RulePeer(cidr=cidr) for cidr in access.node_addresses)
+
+
 def _ssh_policies(job: Job, run: str) -> list[PolicyShape]:
     """SSH from the launcher to the workers, and nowhere else."""
-    launcher, workers = (((JOBSET, run), (ROLE, role)) for role in ("launcher", "node"))
+    made = job.backend
+    launcher, workers = (
+        ((made.run_label, run), (made.role_label, made.role(role))) for role in ("launcher", "worker")
+    )
     port = (Port("TCP", job.image.ssh.port, job.image.ssh.port),)
     return [
-        PolicyShape(f"{run}-launcher-ssh", launcher, None, (PolicyRule((RulePeer(pods=workers),), port),)),
-        PolicyShape(f"{run}-node-ssh", workers, (PolicyRule((RulePeer(pods=launcher),), port),), None),
+        PolicyShape(
+            f"{run}-launcher-ssh",
+            launcher,
+            None,
+            (PolicyRule((RulePeer(pods=workers), *_node_peers(job)), port),),
+        ),
+        PolicyShape(
+            f"{run}-{made.role('worker')}-ssh", workers, (PolicyRule((RulePeer(pods=launcher),), port),), None
+        ),
     ]
 
 

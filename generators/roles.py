@@ -8,12 +8,11 @@ runs as they see and make Jobs (founding requirements).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from gangplan.generators.common import PREFIX, objects_of
 from gangplan.model.job import Platform
 from gangplan.model.site import Site
 from gangplan.objects import Body
+from gangplan.records import dataclass
 
 WAVE = -20
 
@@ -42,7 +41,10 @@ class RoleShape:
 
 def roles(site: Site) -> list[Body]:
     """The ClusterRoles of a cluster."""
-    return [body for role in roles_of(site.platform, site.is_gitops_only) for body in _objects(site, role)]
+    found = roles_of(site.platform, site.is_gitops_only)
+    if site.has_cronjobs:
+        found.append(SCHEDULER)
+    return [body for role in found for body in _objects(site, role)]
 
 
 def roles_of(platform: Platform, is_gitops_only: bool = False) -> list[RoleShape]:
@@ -71,21 +73,30 @@ def roles_of(platform: Platform, is_gitops_only: bool = False) -> list[RoleShape
 
 
 def _jobs(platform: Platform, verbs: tuple[str, ...]) -> tuple[Permission, ...]:
-    """What people write: runs and their runtimes; MPIJobs where their operator is."""
-    rules = (Permission("trainer.kubeflow.org", ("trainingruntimes", "trainjobs"), verbs),)
-    if platform.mpi_operator is None:
-        return rules
-    return (*rules, Permission("kubeflow.org", ("mpijobs",), verbs))
+    """What people write: runs and their runtimes where Trainer is; MPIJobs where their operator is."""
+    rules = []
+    if platform.has_trainer:
+        rules.append(Permission("trainer.kubeflow.org", ("trainingruntimes", "trainjobs"), verbs))
+    if platform.mpi_operator is not None:
+        rules.append(Permission("kubeflow.org", ("mpijobs",), verbs))
+    return tuple(rules)
 
 
 def _watching(platform: Platform) -> tuple[Permission, ...]:
     """What controllers write: status, JobSets, workloads in the queue, pods, logs and events."""
-    rules = [Permission("trainer.kubeflow.org", ("trainjobs/status",), READ)]
+    rules = []
+    if platform.has_trainer:
+        rules.append(Permission("trainer.kubeflow.org", ("trainjobs/status",), READ))
     if platform.mpi_operator is not None:
         rules.append(Permission("kubeflow.org", ("mpijobs/status",), READ))
-    rules.append(Permission("jobset.x-k8s.io", ("jobsets",), READ))
+    if platform.has_trainer:
+        rules.append(Permission("jobset.x-k8s.io", ("jobsets",), READ))
+    else:
+        rules.append(Permission("batch", ("jobs",), READ))
     if platform.kueue is not None:
         rules.append(Permission("kueue.x-k8s.io", ("localqueues", "workloads"), READ))
+        # A run's place in its queue, as Kueue's own role pending-workloads-lq-viewer-role has it (since 0.6).
+        rules.append(Permission("visibility.kueue.x-k8s.io", ("localqueues/pendingworkloads",), ("get",)))
     return (*rules, Permission("", ("events", "pods"), READ), Permission("", ("pods/log",), ("get",)))
 
 
@@ -93,6 +104,12 @@ _GUARDRAILS = (
     Permission("", ("limitranges", "persistentvolumeclaims", "resourcequotas", "serviceaccounts"), READ),
     Permission("networking.k8s.io", ("networkpolicies",), READ),
     Permission("rbac.authorization.k8s.io", ("rolebindings",), READ),
+)
+# What creates the runs of schedules looks for earlier ones, and creates the next. It joins no built-in role.
+SCHEDULER = RoleShape(
+    "gangplan-scheduler",
+    "Creates the runs of schedules",
+    (Permission("trainer.kubeflow.org", ("trainjobs",), ("create", "get", "list")),),
 )
 # A shell is `create` over SPDY. Over a WebSocket it is `get`, and from Kubernetes 1.35 on `create` as well
 # (feature AuthorizePodWebsocketUpgradeCreatePermission): kubectl tries the WebSocket first.

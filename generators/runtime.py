@@ -4,23 +4,32 @@ from __future__ import annotations
 
 from typing import Any
 
-from gangplan.generators.common import PREFIX, Pairs, literal, objects_of, run_annotations, run_labels
-from gangplan.model.exits import FINAL_CODES, LAUNCH_EXITS
-from gangplan.model.job import Job, Mount, Platform, Resources
+from gangplan.generators.beside import (
+    BuiltRole,
+    containers_of,
+    pod_annotations,
+    pod_labels,
+    restart_policy,
+    restarts,
+)
+from gangplan.generators.common import Pairs, Writer, literal, objects_of, run_annotations, run_labels
+from gangplan.generators.launch import (
+    WAIT_S,
+    forgives_disruptions,
+    job_grace_s,
+    launch_script,
+    worker_start,
+)
+from gangplan.model.exits import FINAL_CODES, LAUNCH_EXITS, PREFLIGHT_EXITS
+from gangplan.model.frameworks import POLICIES
+from gangplan.model.job import Job, Mount, Resources, Role
+from gangplan.model.pods import GRACE_MARGIN_S as GRACE_MARGIN_S
 from gangplan.model.quantity import parse_memory
 from gangplan.objects import Body
 from gangplan.plan import Unit
-from gangplan.plan.environment import hides_gpus
-from gangplan.template import render_script
+from gangplan.plan.environment import role_env
 
 WAVE = -5
-
-# How long a worker's name may take to resolve, and MPI to reach all workers, before the run gives up.
-# Workers are Ready before the launcher starts, so this covers slow DNS, not image pulls.
-WAIT_S = 300
-
-# What the end of a run takes beside the time that its ranks have: finding them, and their last lines.
-GRACE_MARGIN_S = 15
 
 # A PodGroup counts the launcher too, so it must not wait for workers that wait for it (dependsOn): its script
 # waits. Trainer sets no scheduler (pkg/runtime/framework/plugins/{coscheduling,volcano}, v2.1 to v2.3).
@@ -33,109 +42,69 @@ VOLCANO_QUEUE = "scheduling.volcano.sh/queue-name"
 # expressions (Kubernetes v1.34, pkg/controller/job/pod_failure_policy.go; JobSet v0.12, failure_policy.go).
 DISRUPTION_PATTERN = "has condition DisruptionTarget matching FailJob rule"
 EXIT_CODE_PATTERN = "failed with exit code [0-9]+ matching FailJob rule"
-# How long a pod whose command has failed stays, so that one that was taken away is seen to have failed first:
-# its Job fails once the other workers have ended too, which takes them 2 to 5 s without ranks.
-HOLD_S = 30
-
 # The label by which Trainer's SDK tells runtimes apart (stock runtimes of v2.3.0 use these values).
-FRAMEWORK_LABEL = {"mpi": "mpi", "horovod": "mpi", "deepspeed": "deepspeed", "torch": "torch"}
+FRAMEWORK_LABEL = {"horovod": "mpi"}
 
 
-def training_runtime(unit: Unit) -> list[Body]:
+def training_runtime(unit: Unit, write: Writer = objects_of) -> list[Body]:
     """The runtime of a run: images, pods, commands and policies of both roles."""
     job, launch = unit.job, unit.launch
     argv = [literal(word) for word in launch.argv]
-    worker_command, worker_args = _worker(job, argv)
-    return objects_of(
+    worker_command, worker_args = worker_start(job, argv)
+    return write(
         "runtime.yaml.j2",
         {
-            "unit": unit,
-            "job": job,
-            "layout": unit.layout,
             "launch": launch,
             "argv": argv,
-            "literal": literal,
             "name": unit.run_name,
-            "framework": FRAMEWORK_LABEL[job.image.framework],
+            "framework": FRAMEWORK_LABEL.get(job.image.framework, job.image.framework),
+            "policy": POLICIES.get(job.image.framework, ""),
             "labels": run_labels(unit),
             "annotations": run_annotations(unit, WAVE),
             "group_annotations": _group_annotations(job),
             "schedule_timeout_s": SCHEDULE_TIMEOUT_S,
-            "schedulers": SCHEDULERS,
-            "worker_labels": pod_labels(unit, "worker"),
-            "worker_annotations": _pod_annotations(job, "worker"),
+            **pods_of(unit),
             "worker_command": worker_command,
             "worker_args": worker_args,
-            "launcher_labels": pod_labels(unit, "launcher"),
-            "launcher_annotations": _pod_annotations(job, "launcher"),
-            "script": _script(unit) if job.uses_mpi else "",
             "forgives": forgives_disruptions(job),
             "disruption_pattern": DISRUPTION_PATTERN,
             "exit_code_pattern": EXIT_CODE_PATTERN,
-            "final_codes": FINAL_CODES,
+            "exit_operator": "NotIn" if job.exit_codes.retry else "In",
+            "final_codes": final_codes(job),
             "job_deadline_s": job.timeout_s + job_grace_s(job.platform),
-            "grace_s": job.grace_s + GRACE_MARGIN_S,
-            "startup_tries": WAIT_S // 2,  # one each two seconds
-            "shm_size": _shm_size,
-            "volumes": _volumes,
+            "roles": [_role(unit, one) for one in job.roles],
+            "steps": _steps(unit),
+            "before": job.steps[-1].name if job.steps else "",
+            "target": success_target(job),
+            "restarts": restarts,
         },
     )
 
 
-def has_run_deadline(job: Job) -> bool:
-    """Whether TrainJob has activeDeadlineSeconds: since Trainer 2.2; before, only its Job has one."""
-    return job_grace_s(job.platform) > 0
-
-
-def forgives_disruptions(job: Job) -> bool:
-    """Whether a try that the platform ended (a drain, a reclaimed node) uses up no retry.
-
-    Only where retries are asked for at all, and where the whole run has a deadline: nothing else would bound
-    the number of tries.
-    """
-    return job.retries > 0 and has_run_deadline(job)
-
-
-def job_grace_s(platform: Platform) -> int:
-    """How much later than the run its Job ends by its own deadline, where the run has one.
-
-    The Job's is what monitoring sees (generators/alerts.py); the run's comes first, so that the run ends as
-    DeadlineExceeded and is not tried again.
-    """
-    return 60 if platform.trainer.at_least(2, 2) else 0
-
-
-def pod_labels(unit: Unit, role: str) -> Pairs:
-    """Labels of the pods of one role."""
-    labels = dict(run_labels(unit))
-    labels |= {
-        f"{PREFIX}role": role,
-        # A sidecar that outlives the program would keep the run from ever completing (trainer#2794).
-        "sidecar.istio.io/inject": "false",
-        # Names that the platform's log and cost tools select by (founding requirements).
-        "training.openshift.io/mpijob": unit.run_name,
-        "training.openshift.io/mpijob-role": role,
+def pods_of(unit: Unit) -> dict[str, Any]:
+    """What the templates of pods read, whatever the pods are made by."""
+    job = unit.job
+    same_run = ((job.backend.run_label, unit.run_name),)
+    return {
+        "unit": unit,
+        "job": job,
+        "layout": unit.layout,
+        "literal": literal,
+        "same_run": same_run,
+        "same_workers": (*same_run, (job.backend.role_label, job.backend.role("worker"))),
+        "schedulers": SCHEDULERS,
+        "worker_labels": pod_labels(unit, "worker"),
+        "worker_annotations": pod_annotations(job, "worker"),
+        "launcher_labels": pod_labels(unit, "launcher"),
+        "launcher_annotations": pod_annotations(job, "launcher"),
+        "script": launch_script(unit) if job.uses_mpi else "",
+        "grace_s": job.grace_s + GRACE_MARGIN_S,
+        "startup_tries": WAIT_S // 2,  # one each two seconds
+        "restart_policy": restart_policy,
+        "shm_size": _shm_size,
+        "volumes": _volumes,
+        "containers": containers_of(job),
     }
-    return tuple(sorted(labels.items()))
-
-
-def _pod_annotations(job: Job, role: str) -> Pairs:
-    # Moving a pod of a run to save a node would end the run (Karpenter 1.0: disruption).
-    annotations = {
-        "cluster-autoscaler.kubernetes.io/safe-to-evict": "false",
-        "karpenter.sh/do-not-disrupt": "true",
-    }
-    if job.platform.openshift is not None:
-        annotations["openshift.io/required-scc"] = "nonroot-v2"
-    if role == "worker" or job.launcher_runs_ranks:
-        if job.topology is not None:
-            annotations[f"kueue.x-k8s.io/{job.topology[0]}"] = job.topology[1]
-        if job.fabric.networks:
-            annotations["k8s.v1.cni.cncf.io/networks"] = ",".join(job.fabric.networks)
-    elif job.topology is not None and job.launcher_pool == job.worker_pool:
-        # A pod set without any request is never admitted to a flavor with topology.
-        annotations["kueue.x-k8s.io/podset-unconstrained-topology"] = "true"
-    return tuple(sorted(annotations.items()))
 
 
 def _group_annotations(job: Job) -> Pairs:
@@ -143,52 +112,48 @@ def _group_annotations(job: Job) -> Pairs:
     return ((VOLCANO_QUEUE, job.queue),) if job.platform.gang == "volcano" and job.queue else ()
 
 
-def _worker(job: Job, argv: list[str]) -> tuple[list[str], list[str]]:
-    """Command and arguments of a worker: a shell that starts the SSH server (for torch, the command).
+def success_target(job: Job) -> str:
+    """The replicated job with which the run is complete: the chief of TensorFlow, else the workers."""
+    if job.uses_mpi:
+        return "launcher"
+    return "chief" if any(role.name == "chief" for role in job.roles) else "node"
 
-    On SIGTERM the shell ends the ranks.
+
+def _role(unit: Unit, role: Role) -> BuiltRole:
+    argv = [literal(word) for word in role.argv or unit.launch.argv]
+    return BuiltRole(
+        role.name,
+        role.workers,
+        role.image,
+        role.resources,
+        role.pool,
+        pod_labels(unit, role.name),
+        pod_annotations(unit.job, role.name),
+        role_env(unit.job, role),
+        *worker_start(unit.job, argv),
+    )
+
+
+def _steps(unit: Unit) -> list[BuiltRole]:
+    if not unit.job.steps:
+        return []
+    from gangplan.generators.steps import steps_of  # few runs have one
+
+    return steps_of(unit)
+
+
+def final_codes(job: Job) -> tuple[int, ...]:
+    """Exit codes that end the run, or with `retry` those that do not: all others do (NotIn passes over 0).
+
+    A launch that fails by itself and may be cured is tried again under every list.
     """
-    template = "launch/worker.sh.j2" if job.uses_mpi else "launch/torch.sh.j2"
-    values = {"grace_s": job.grace_s, "torch": not job.uses_mpi, "hold_s": _hold_s(job)}
-    script = _text(template, values)
-    server = [job.image.ssh.server, "-De", "-f", job.image.ssh.config]
-    return ["/bin/sh", "-c", script, "gangplan-worker"], server if job.uses_mpi else argv
-
-
-def _text(template: str, values: dict[str, Any]) -> str:
-    """A script that ends with one line break: only then YAML shows it line by line."""
-    return render_script(template, values).rstrip("\n") + "\n"
-
-
-def _script(unit: Unit) -> str:
-    """The launcher's script: wait for names, count workers, start the command and hand on a SIGTERM.
-
-    In a pod group the launcher starts with the workers: it waits for their names and SSH servers itself.
-    """
-    job = unit.job
-    assert job.image.mpi is not None  # a job that uses MPI has one: resolve refuses it otherwise
-    template = "openmpi" if job.image.mpi.family == "OpenMPI" else "hydra"
-    names = [variable.name for variable in job.env] if unit.launch.program == "deepspeed" else []
-    values = {
-        "workers": unit.layout.workers,
-        "wait_s": WAIT_S,
-        "start_wait_s": job.platform.start_wait_s if job.platform.has_pod_group else 0,
-        "setup": job.image.mpi.setup,
-        "deepspeed_names": names,
-        # The daemon that mpirun starts on each worker.
-        "daemon": "orted" if job.image.mpi.major < 5 else "prted",
-        "grace_s": job.grace_s,
-        "runs_ranks": job.launcher_runs_ranks,
-        "torch": False,
-        "hides_gpus": hides_gpus(job),
-        "exits": LAUNCH_EXITS,
-        "hold_s": _hold_s(job),
-    }
-    return _text(f"launch/{template}.sh.j2", values)
-
-
-def _hold_s(job: Job) -> int:
-    return HOLD_S if forgives_disruptions(job) else 0
+    looks = PREFLIGHT_EXITS.values() if job.image.preflight else ()
+    own = (*FINAL_CODES, *(one.code for one in looks if one.is_final)) if job.uses_mpi else ()
+    if not job.retries or not job.exit_codes.retry:
+        return tuple(sorted({*own, *job.exit_codes.fail})) if job.retries else own
+    mine = (*LAUNCH_EXITS.values(), *looks) if job.uses_mpi else ()
+    cured = tuple(one.code for one in mine if not one.is_final)
+    return tuple(sorted({*job.exit_codes.retry, *cured}))
 
 
 def _shm_size(resources: Resources) -> str:

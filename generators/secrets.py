@@ -10,7 +10,9 @@ from gangplan.generators.common import objects_of, tenant_annotations, tenant_la
 from gangplan.model.site import Store, Tenant
 from gangplan.objects import Body
 
-WAVE = -20
+# The last wave of tenants, which Argo CD does not wait for: a vault that cannot be reached must not hold up
+# the queue.
+WAVE = -5
 
 
 def secrets(tenant: Tenant) -> list[Body]:

@@ -1,4 +1,7 @@
-"""The account that training pods run as: no token, no rights; on OpenShift the nonroot-v2 constraint."""
+"""The account that training pods run as: no token and no rights but those of its cloud identity.
+
+On OpenShift it has the constraint nonroot-v2.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +14,13 @@ WAVE = -20
 
 def service_account(tenant: Tenant) -> list[Body]:
     """The account, and its binding on OpenShift."""
+    annotations = tenant_annotations(tenant, WAVE)
+    cloud = tenant.identity.annotations if tenant.identity else ()
     values = {
         "tenant": tenant,
         "labels": tenant_labels(tenant),
-        "annotations": tenant_annotations(tenant, WAVE),
+        "annotations": annotations,
+        "account_annotations": tuple(sorted((*annotations, *cloud))),
     }
     bodies = objects_of("tenant/serviceaccount.yaml.j2", values)
     if tenant.platform.openshift is not None:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from gangplan.generators.common import PREFIX, objects_of, run_annotations, run_labels
-from gangplan.generators.runtime import has_run_deadline
+from typing import Any
+
+from gangplan.generators.common import PREFIX, Writer, objects_of, run_annotations, run_labels
+from gangplan.generators.launch import has_run_deadline
+from gangplan.model.frameworks import ONE_RANK
 from gangplan.objects import Body
 from gangplan.plan import Unit
+from gangplan.plan.names import DATED, SCHEDULED
 
 # The highest wave: nothing may wait for a run.
 WAVE = 10
@@ -13,18 +17,56 @@ WAVE = 10
 SPEC_HASH = f"{PREFIX}spec-hash"
 
 
-def train_job(unit: Unit) -> list[Body]:
+# The bytes of the image, and the claims and connections that a run reads and writes.
+IMAGE_DIGEST = f"{PREFIX}image-digest"
+DATASETS = f"{PREFIX}datasets"
+PARAMETERS = f"{PREFIX}parameters"  # of a trial of a sweep
+
+
+def train_job(unit: Unit, write: Writer = objects_of) -> list[Body]:
     """The TrainJob of a run."""
     job = unit.job
-    return objects_of(
+    return write(
         "trainjob.yaml.j2",
         {
             "job": job,
             "layout": unit.layout,
-            "name": unit.run_name,
-            "labels": run_labels(unit),
-            "annotations": tuple(sorted((*run_annotations(unit, WAVE), (SPEC_HASH, job.spec_hash)))),
-            "priority_class": f"training-{job.priority}",
+            "per_node": job.image.framework not in ONE_RANK,
+            **run_values(unit),
+            **_dated(unit),
+            "runtime": unit.run_name,
             "deadline_s": job.timeout_s if has_run_deadline(job) else 0,
         },
     )
+
+
+def _dated(unit: Unit) -> dict[str, Any]:
+    """What a run says that a schedule makes: a name that ends in a date, and the label it is found by."""
+    if not unit.job.is_dated:
+        return {}
+    labels = tuple(sorted((*run_labels(unit), (SCHEDULED, unit.job.name))))
+    return {"name": f"{unit.job.name}-{DATED}", "labels": labels}
+
+
+def run_values(unit: Unit) -> dict[str, Any]:
+    """What the object says that is the run, whatever kind it is of: its name, labels and annotations."""
+    return {
+        "name": unit.run_name,
+        "labels": run_labels(unit),
+        "annotations": tuple(sorted({**dict(run_annotations(unit, WAVE)), **_lineage(unit)}.items())),
+        "priority_class": f"training-{unit.job.priority}",
+    }
+
+
+def _lineage(unit: Unit) -> dict[str, str]:
+    """What the run was made of: annotations of the TrainJob alone, which may change on a run."""
+    job = unit.job
+    _, _, digest = job.image.reference.partition("@")
+    found = {SPEC_HASH: job.spec_hash}
+    if digest:
+        found[IMAGE_DIGEST] = digest
+    if job.trial:
+        found[PARAMETERS] = " ".join(f"{name}={text}" for name, text in job.trial.values)
+    if job.datasets:
+        found[DATASETS] = ",".join(job.datasets)
+    return found

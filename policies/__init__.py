@@ -5,6 +5,7 @@
 PACKS = (
     "baseline",
     "data",
+    "fabrics",
     "fedramp",
     "gdpr",
     "hipaa",

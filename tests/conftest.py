@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
+from xdist.scheduler import LoadScopeScheduling
 
-from gangplan.pipeline import second_opinion
+from gangplan.incremental.program import program
+from gangplan.incremental.store import Store
+from gangplan.pipeline import conditions, second_opinion, shapes
 from gangplan.tools.pins import KUBECONFORM, KUSTOMIZE
 from tests import workspaces
 from tests.tools.real import provisioned, real_kubeconform, real_kubectl, real_kustomize
@@ -16,8 +21,10 @@ from tests.tools.real import provisioned, real_kubeconform, real_kubectl, real_k
 __all__ = ["real_kubeconform", "real_kubectl", "real_kustomize"]
 
 # The same cases every time, so that a change is to blame for what fails after it; HYPOTHESIS_PROFILE=default
-# looks for new ones.
-settings.register_profile("same", derandomize=True)
+# looks for new ones. How long a busy machine takes says nothing about a test.
+settings.register_profile(
+    "same", derandomize=True, deadline=None, suppress_health_check=(HealthCheck.too_slow,)
+)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 
 # A reader's settings that change what is printed.
@@ -42,6 +49,18 @@ def pytest_configure(config: pytest.Config) -> None:
         raise pytest.UsageError("--update is for people; CI compares with what is committed")
 
 
+class _OneControlPlane(LoadScopeScheduling):  # type: ignore[misc]  # pytest-xdist says nothing of its types
+    """Tests with a control plane share one, so that one process runs them all, in their order (make e2e)."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return "lab" if nodeid.startswith(("tests/lab/", "tests/e2e/")) else nodeid
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling | None:
+    """`--dist loadscope` keeps the tests of the lab together, and nothing else."""
+    return _OneControlPlane(config, log) if config.getvalue("dist") == "loadscope" else None
+
+
 @pytest.fixture(autouse=True)
 def plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody's settings show in what is printed."""
@@ -57,6 +76,24 @@ def no_second_opinion(request: pytest.FixtureRequest, monkeypatch: pytest.Monkey
     """
     if not any(mark.args == (KUBECONFORM.name,) for mark in request.node.iter_markers("real_tool")):
         monkeypatch.setattr(second_opinion, "pick", lambda *_: None)
+
+
+@pytest.fixture(autouse=True)
+def read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commands in this process read gangplan's own files once, although each test has a cache of its own."""
+    for module in (conditions, shapes):
+        monkeypatch.setattr(module, "program", _program)
+
+
+@functools.cache
+def _digest() -> str:
+    nowhere = Store("")
+    nowhere.folder = None
+    return program(nowhere)
+
+
+def _program(_: Store) -> str:
+    return _digest()
 
 
 @pytest.fixture

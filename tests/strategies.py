@@ -53,7 +53,7 @@ def specs(draw: st.DrawFn) -> dict[str, Any]:
         "labels": st.dictionaries(names, names, max_size=2),
         "run": st.integers(1, 99),
         "description": words,
-        "state": st.sampled_from(["active", "archived"]),
+        "state": st.sampled_from(["active", "stopped", "archived"]),
     }
     for field in draw(st.lists(st.sampled_from(sorted(optional)), unique=True, max_size=6)):
         spec[field] = draw(optional[field])

@@ -86,6 +86,7 @@ def test_help_of_a_command(command: str) -> None:
     for word in COMMANDS[command]:
         assert word in outcome.out
     assert "gangplan.dev" not in outcome.out
+    assert "<" not in outcome.out  # no type of Python's
 
 
 def test_no_command_shows_the_help() -> None:
@@ -152,7 +153,7 @@ def test_fail_on(level: str, code: int, root: Path) -> None:
 
 
 def test_a_mistake_of_ours_says_so(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gangplan.pipeline.render.load_workspace", lambda root: 1 / 0)
+    monkeypatch.setattr("gangplan.pipeline.render.load_workspace", lambda *given: 1 / 0)
     outcome = gangplan("validate", "-C", root)
     assert outcome.code == Exit.ENVIRONMENT
     assert f"a bug in gangplan {__version__}: ZeroDivisionError" in outcome.err
@@ -160,12 +161,33 @@ def test_a_mistake_of_ours_says_so(root: Path, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_an_interrupt(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted(root: Path) -> None:
+    def interrupted(*given: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr("gangplan.pipeline.render.load_workspace", interrupted)
     outcome = gangplan("render", "-C", root)
     assert (outcome.code, outcome.err) == (Exit.INTERRUPTED, "interrupted; nothing was changed\n")
+
+
+INSIDE_EXEC = """
+import sys
+from gangplan import cli
+from gangplan.pipeline import render
+
+def stop(*given):
+    exec("raise KeyboardInterrupt")  # as in namedtuple, which many modules use
+
+render.load_workspace = stop
+sys.exit(cli.run())
+"""
+
+
+def test_an_interrupt_inside_of_exec(root: Path, tmp_path: Path) -> None:
+    """CPython would end the program by SIGINT, whatever its exit code."""
+    (tmp_path / "stopped.py").write_text(INSIDE_EXEC)
+    command = [sys.executable, "-m", "stopped", "render", "-C", root]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (Exit.INTERRUPTED, "interrupted; nothing was changed\n")
 
 
 @pytest.mark.parametrize("engine", ["serial", "process"])
@@ -373,7 +395,7 @@ def test_a_fatal_line_holds_no_command(root: Path, monkeypatch: pytest.MonkeyPat
         assert "::error::pwned" in outcome.err
         assert is_harmless(outcome.err), outcome.err
 
-    def broken(root: Path) -> None:
+    def broken(*given: object) -> None:
         raise RuntimeError(evil)
 
     monkeypatch.setattr("gangplan.pipeline.render.load_workspace", broken)

@@ -226,7 +226,7 @@ def test_an_archived_run_does_not_train_again(root: Path) -> None:
     workspaces.write(root, {"specs/nlp/filings.yaml": workspaces.SPEC + "state: archived\n"})
     outcome = check(root, "--as", "trainer=2.3,kueue=0.19")
     assert "no run gets a new name" in outcome.out
-    assert upgrade(root, "trainer=2.3,kueue=0.19")["renamed"][0]["is_archived"] is True
+    assert upgrade(root, "trainer=2.3,kueue=0.19")["renamed"][0]["is_over"] is True
 
 
 def test_kubernetes_changes_namespaces_alone(root: Path) -> None:

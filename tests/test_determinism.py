@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import locale
 import os
+import platform
 import random
 import re
 import socket
@@ -13,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from gangplan import engines
 from gangplan.errors import Exit
-from gangplan.pipeline import stages as pipeline
 from gangplan.tools.kustomize import KustomizeEngine
 from tests import workspaces
 from tests.workspaces import REPOSITORY, gangplan_process, render, rendered, tree, write
@@ -105,7 +106,7 @@ def test_engines_and_the_size_of_tasks(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(pipeline, "CHUNK", chunk)
+    monkeypatch.setattr(engines, "MOST_IN_TASK", chunk)
     root = write(tmp_path, files)
     render(root, "--engine", *engine)
     assert rendered(root) == expected
@@ -185,10 +186,29 @@ def test_from_outside(root: Path) -> None:
 
 def test_nothing_of_this_machine_shows(files: dict[str, bytes], expected: dict[str, bytes]) -> None:
     everything = b"".join(expected.values())
-    for word in (str(REPOSITORY), str(Path.home()), socket.gethostname(), sys.prefix):
-        assert word.encode() not in everything
+    for path in (str(REPOSITORY), str(Path.home()), sys.prefix):
+        assert path.encode() not in everything
+    # A short name such as `vm` is a part of other words, so it is looked for as a word of its own.
+    name = re.escape(socket.gethostname()).encode()
+    assert not re.search(rb"(?<![0-9A-Za-z])" + name + rb"(?![0-9A-Za-z])", everything)
     assert b"\r" not in everything
     assert all(data.endswith(b"\n") and not data.endswith(b"\n\n") for data in expected.values())
+
+
+def test_another_machine_renders_the_same(
+    files: dict[str, bytes], expected: dict[str, bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever a machine and its user are called, were it like a word that is rendered."""
+    system = os.uname()
+    other = os.uname_result((system.sysname, "another-machine", system.release, "#2", "riscv64"))
+    monkeypatch.setattr(os, "uname", lambda: other)
+    for owner, name in ((socket, "gethostname"), (socket, "getfqdn"), (platform, "node")):
+        monkeypatch.setattr(owner, name, lambda *_: other.nodename)
+    for name in ("HOSTNAME", "HOST", "USER", "LOGNAME"):
+        monkeypatch.setenv(name, "another")
+    root = write(tmp_path, files)
+    render(root, "--engine", "serial", "--no-cache")
+    assert rendered(root) == expected
 
 
 def test_twice_writes_nothing(root: Path) -> None:
@@ -199,7 +219,7 @@ def test_twice_writes_nothing(root: Path) -> None:
     assert f": {len(rendered(root))} same files (" in outcome.out
     assert [(path, path.stat().st_mtime_ns, path.stat().st_ino) for path in paths] == before
     assert sorted((root / "rendered").rglob("*")) == paths
-    assert [path.name for path in (root / ".gangplan").iterdir()] == ["lock"]
+    assert sorted(path.name for path in (root / ".gangplan").iterdir()) == ["cache", "lock"]
 
 
 def test_an_unchanged_file_is_not_written_again(root: Path) -> None:

@@ -2,50 +2,154 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from gangplan.gitops.argocd import (
     CHILD_KINDS,
+    MADE_OF,
     PLATFORM_KINDS,
+    POLICY_KINDS,
     RUN_KINDS,
     TENANT_KINDS,
-    RepositorySource,
+    VOLUME_KINDS,
+    ArgoCluster,
+    ArgoOptions,
     argocd_objects,
 )
+from gangplan.gitops.flux import MULTIKUEUE, TRAINER, flux_objects
+from gangplan.gitops.source import RepositorySource
+from gangplan.objects import BINDING, POLICY
 from gangplan.pipeline.render import preview
 from gangplan.pipeline.request import Request
+from gangplan.policy.export import guardrails
 from gangplan.source import load_objects
+from gangplan.tools.kustomize import engine
+from gangplan.workspace import load_workspace
 from tests.e2e.story import ROOT
-from tests.workspaces import gangplan
+from tests.workspaces import gangplan, stock, write
 
 SOURCE = RepositorySource("https://git.example.com/ml/jobs.git", "main", "argocd")
+TEAMS = {"nlp": "team-nlp", "research": "research"}
+PARTS = ["platform", "tenants", "runs"]
+
+
+def made(
+    source: RepositorySource = SOURCE, options: ArgoOptions | None = None, **more: Any
+) -> dict[str, Any]:
+    """Projects and applications of one cluster, by kind and name."""
+    given = {"name": "us-cloud", "teams": TEAMS, "override_field": "runtimePatches", **more}
+    bodies = argocd_objects(ArgoCluster(**given), source, PARTS, options)
+    return {f"{body['kind']}/{body['metadata']['name']}": body for body in bodies}
 
 
 @pytest.fixture(scope="module")
 def objects() -> dict[str, dict[str, Any]]:
-    """Projects and applications of one cluster, by name and kind."""
-    bodies = argocd_objects(
-        "us-cloud", ["research", "team-nlp"], SOURCE, ["platform", "tenants", "runs"], "runtimePatches"
-    )
-    return {f"{body['kind']}/{body['metadata']['name']}": body for body in bodies}
+    """Projects and applications of one cluster, by kind and name."""
+    return made()
 
 
-def test_two_projects_and_three_applications(objects: dict[str, Any]) -> None:
+def test_runs_have_a_project_and_an_application_per_team(objects: dict[str, Any]) -> None:
     assert sorted(objects) == [
         "AppProject/us-cloud-guardrails",
-        "AppProject/us-cloud-runs",
+        "AppProject/us-cloud-runs-nlp",
+        "AppProject/us-cloud-runs-research",
         "Application/us-cloud-platform",
-        "Application/us-cloud-runs",
+        "Application/us-cloud-runs-nlp",
+        "Application/us-cloud-runs-research",
         "Application/us-cloud-tenants",
+    ]
+    spec = objects["AppProject/us-cloud-runs-nlp"]["spec"]
+    assert spec["destinations"] == [{"name": "us-cloud", "namespace": "team-nlp"}]
+    assert "clusterResourceWhitelist" not in spec
+
+
+def test_the_last_record_of_a_team_is_pruned(objects: dict[str, Any]) -> None:
+    """Its folder leaves Git with it, and an application whose path is gone syncs nothing (Argo CD 3.5.1)."""
+    spec = objects["Application/us-cloud-runs-nlp"]["spec"]
+    assert spec["source"]["path"] == "rendered/us-cloud"
+    assert spec["source"]["directory"] == {"recurse": True, "include": "runs/nlp/*"}
+    assert spec["syncPolicy"]["automated"]["allowEmpty"] is True
+
+
+def test_waves_lead_from_projects_to_runs(objects: dict[str, Any]) -> None:
+    waves = {
+        name: int(body["metadata"]["annotations"]["argocd.argoproj.io/sync-wave"])
+        for name, body in objects.items()
+    }
+    order = [
+        "AppProject/us-cloud-runs-nlp",
+        *(f"Application/us-cloud-{one}" for one in ("platform", "tenants", "runs-nlp")),
+    ]
+    assert sorted(order, key=waves.__getitem__) == order
+    assert len({waves[name] for name in order}) == len(order)
+
+
+def test_a_workspace_in_a_bigger_repository() -> None:
+    objects = made(RepositorySource(SOURCE.repository, "main", "argocd", "ml/jobs"))
+    paths = [
+        body["spec"]["source"]["path"] for name, body in objects.items() if name.startswith("Application/")
+    ]
+    assert paths == [
+        "ml/jobs/rendered/us-cloud/platform",
+        "ml/jobs/rendered/us-cloud/tenants",
+        "ml/jobs/rendered/us-cloud",
+        "ml/jobs/rendered/us-cloud",
     ]
 
 
-def test_runs_are_never_pruned_nor_healed(objects: dict[str, Any]) -> None:
-    automated = objects["Application/us-cloud-runs"]["spec"]["syncPolicy"]["automated"]
+@pytest.mark.parametrize(
+    ("given", "field"), [("prod-us", "name"), ("https://10.0.0.1:6443", "server")], ids=["name", "server"]
+)
+def test_clusters_are_called_as_argo_cd_calls_them(given: str, field: str) -> None:
+    for body in made(destination=given).values():
+        places = body["spec"].get("destinations") or [body["spec"]["destination"]]
+        assert all(place[field] == given and len(place) == 2 for place in places)
 
-    assert automated == {"enabled": True, "prune": False, "selfHeal": False}
+
+def test_failed_syncs_are_tried_again_for_a_while(objects: dict[str, Any]) -> None:
+    def limits(found: dict[str, Any]) -> set[int]:
+        return {
+            body["spec"]["syncPolicy"]["retry"]["limit"]
+            for name, body in found.items()
+            if name[:11] == "Application"
+        }
+
+    assert limits(objects) == {5}
+    assert limits(made(options=ArgoOptions(retries=2))) == {2}
+
+
+def test_people_hear_of_failures() -> None:
+    objects = made(options=ArgoOptions(recipients=(("slack", "ml-runs"),)))
+    prefix = "notifications.argoproj.io/subscribe."
+    for name, body in objects.items():
+        told = {key.removeprefix(prefix) for key in body["metadata"]["annotations"] if key.startswith(prefix)}
+        wanted = (
+            {"gangplan-sync-failed.slack", "gangplan-degraded.slack"} if name[:11] == "Application" else set()
+        )
+        assert told == wanted
+
+
+def test_the_plugin_gets_the_workspace_and_prints_one_folder() -> None:
+    objects = made(
+        RepositorySource(SOURCE.repository, "main", "argocd", "ml"), options=ArgoOptions(has_plugin=True)
+    )
+    source = objects["Application/us-cloud-runs-nlp"]["spec"]["source"]
+    assert (source["path"], "directory" in source) == ("ml", False)
+    assert source["plugin"] == {
+        "name": "gangplan",
+        "parameters": [{"name": "cluster", "string": "us-cloud"}, {"name": "folder", "string": "runs/nlp"}],
+    }
+
+
+def test_records_of_runs_are_pruned_and_no_run_is_healed(objects: dict[str, Any]) -> None:
+    automated = objects["Application/us-cloud-runs-nlp"]["spec"]["syncPolicy"]["automated"]
+
+    assert automated == {"enabled": True, "prune": True, "allowEmpty": True, "selfHeal": False}
 
 
 @pytest.mark.parametrize("part", ["platform", "tenants"])
@@ -55,7 +159,7 @@ def test_guardrails_are_pruned_and_healed(objects: dict[str, Any], part: str) ->
     assert automated == {"enabled": True, "prune": True, "selfHeal": True}
 
 
-@pytest.mark.parametrize("part", ["platform", "tenants", "runs"])
+@pytest.mark.parametrize("part", ["platform", "tenants", "runs-nlp"])
 def test_server_side_apply_goes_with_server_side_diff(objects: dict[str, Any], part: str) -> None:
     application = objects[f"Application/us-cloud-{part}"]
 
@@ -77,10 +181,10 @@ def test_nothing_replaces_or_forces(objects: dict[str, Any]) -> None:
 
 def test_what_kueue_writes_is_ignored_where_the_trainer_has_it(objects: dict[str, Any]) -> None:
     # Trainer 2.1 was given the fields of 2.2: its runs showed as drifted as soon as Kueue started them.
-    (new,) = objects["Application/us-cloud-runs"]["spec"]["ignoreDifferences"]
+    (new,) = objects["Application/us-cloud-runs-nlp"]["spec"]["ignoreDifferences"]
     (old,) = (
         ignored
-        for body in argocd_objects("eu", ["research"], SOURCE, ["runs"], "podTemplateOverrides")
+        for body in made(teams={"nlp": "nlp"}, override_field="podTemplateOverrides").values()
         for ignored in body["spec"].get("ignoreDifferences", ())
     )
 
@@ -93,45 +197,38 @@ def test_what_kueue_writes_is_ignored_where_the_trainer_has_it(objects: dict[str
 def test_the_sample_s_old_trainer_gets_its_own_fields() -> None:
     outcome = gangplan("gitops", "argocd", "-C", ROOT, "--repo", SOURCE.repository)
 
-    (old,) = (
-        part
-        for part in outcome.out.split("\n---\n")
-        if "name: eu-airgap-runs\n  namespace" in part and "kind: Application" in part
-    )
-    (new,) = (
-        part
-        for part in outcome.out.split("\n---\n")
-        if "name: us-cloud-runs\n  namespace" in part and "kind: Application" in part
-    )
+    parts = outcome.out.split("\n---\n")
+    old = next(one for one in parts if "name: eu-airgap-runs-" in one and "kind: Application" in one)
+    new = next(one for one in parts if "name: us-cloud-runs-" in one and "kind: Application" in one)
     assert ("podTemplateOverrides" in old, "runtimePatches" in old) == (True, False)
     assert ("podTemplateOverrides" in new, "runtimePatches" in new) == (False, True)
 
 
 def test_the_runs_application_names_a_namespace_its_project_allows(objects: dict[str, Any]) -> None:
     # Found with a real Argo CD: an empty namespace matches no destination, and the application never syncs.
-    allowed = {item["namespace"] for item in objects["AppProject/us-cloud-runs"]["spec"]["destinations"]}
+    allowed = {item["namespace"] for item in objects["AppProject/us-cloud-runs-nlp"]["spec"]["destinations"]}
 
-    assert objects["Application/us-cloud-runs"]["spec"]["destination"]["namespace"] in allowed
+    assert objects["Application/us-cloud-runs-nlp"]["spec"]["destination"]["namespace"] in allowed
 
 
 def test_the_runs_project_allows_exactly_what_a_run_is_made_of() -> None:
-    result = preview(Request(ROOT, ("us-cloud",)))
+    texts = [text for path, text in preview(Request(ROOT, ("us-cloud",))).texts.items() if "/runs/" in path]
+    # The sample has no files beside its specs.
+    beside = ROOT / "tests/examples/files-beside-the-spec/expected"
+    texts += [path.read_text() for path in beside.glob("*/runs/*/*.yaml")]
     rendered = {
-        (body["apiVersion"].rpartition("/")[0], body["kind"])
-        for path, text in result.texts.items()
-        if "/runs/" in path
-        for body in load_objects(text)
+        (body["apiVersion"].rpartition("/")[0], body["kind"]) for text in texts for body in load_objects(text)
     }
 
-    assert rendered == set(RUN_KINDS)
-    assert not set(RUN_KINDS) & set(CHILD_KINDS)
+    assert rendered == {*RUN_KINDS, *MADE_OF["trainer"]}
+    assert not {*RUN_KINDS, *MADE_OF["trainer"], *MADE_OF["mpiOperator"]} & set(CHILD_KINDS)
     assert not {"Secret", "ConfigMap"} & {kind for _, kind in CHILD_KINDS}
 
 
 def test_guardrails_stay_in_the_namespaces_of_teams(objects: dict[str, Any]) -> None:
     """A file that somebody slips in must not reach the system's namespaces, nor bring other kinds."""
     spec = objects["AppProject/us-cloud-guardrails"]["spec"]
-    assert [one["namespace"] for one in spec["destinations"]] == ["research", "team-nlp"]
+    assert [one["namespace"] for one in spec["destinations"]] == ["research", "team-nlp", "gangplan-policies"]
     kinds = {one["kind"] for one in spec["namespaceResourceWhitelist"]}
     assert kinds == {kind for _, kind in TENANT_KINDS}
     assert not kinds & {"Secret", "Role", "ClusterRoleBinding", "Pod", "Job", "Deployment"}
@@ -141,15 +238,202 @@ def test_guardrails_stay_in_the_namespaces_of_teams(objects: dict[str, Any]) -> 
 
 
 def test_guardrails_hold_every_kind_that_is_rendered() -> None:
-    known = {*TENANT_KINDS, *PLATFORM_KINDS, ("", "Namespace")}
+    known = {*TENANT_KINDS, *PLATFORM_KINDS, *POLICY_KINDS, *VOLUME_KINDS, ("", "Namespace")}
     for file in sorted((ROOT / "tests/examples").glob("*/expected/*/[pt]*/**/*.yaml")):
         for body in load_objects(file.read_bytes()):
             group = body["apiVersion"].rpartition("/")[0]
             assert (group, body["kind"]) in known, file
 
 
+def test_guardrails_hold_what_own_policies_need(tmp_path: Path) -> None:
+    """The kinds and namespaces of their parameters, and policies under names of ours alone."""
+    own = (
+        "{apiVersion: example.com/v1, kind: Limits, metadata: {name: a}}\n---\n"
+        "{apiVersion: example.com/v1, kind: TeamLimits, metadata: {name: b, namespace: limits}}\n"
+    )
+    root = write(stock(tmp_path), {"policies/own.yaml": own})
+    policies = guardrails(load_workspace(root), "lab")
+    spec = made(policies=policies)["AppProject/us-cloud-guardrails"]["spec"]
+    assert {"group": "example.com", "kind": "Limits"} in spec["clusterResourceWhitelist"]
+    assert {"group": "example.com", "kind": "TeamLimits"} in spec["namespaceResourceWhitelist"]
+    assert {"limits", "gangplan-policies"} <= {one["namespace"] for one in spec["destinations"]}
+    for kind in (POLICY, BINDING):
+        group = "admissionregistration.k8s.io"
+        assert {"group": group, "kind": kind, "name": "gangplan-*"} in spec["clusterResourceWhitelist"]
+
+
+def test_no_sync_waits_for_a_claim_or_a_vault() -> None:
+    """A claim may be pending until a run uses it, and no run is admitted before its queue is there."""
+    seen = set()
+    for file in sorted((ROOT / "tests/examples").glob("*/expected/*/tenants/**/*.yaml")):
+        bodies = load_objects(file.read_bytes())
+        waves = [int(body["metadata"]["annotations"]["argocd.argoproj.io/sync-wave"]) for body in bodies]
+        for body, wave in zip(bodies, waves, strict=True):
+            if body["kind"] in ("PersistentVolumeClaim", "ExternalSecret", "LocalQueue"):
+                assert wave == max(waves), (file, body["kind"])
+                seen.add(body["kind"])
+    assert seen == {"PersistentVolumeClaim", "ExternalSecret", "LocalQueue"}
+
+
 def test_the_namespace_of_prometheus_is_open_to_guardrails() -> None:
-    bodies = argocd_objects("a", ["team-nlp"], SOURCE, ["platform"], "runtimePatches", ["watch"])
+    bodies = list(made(teams={"nlp": "team-nlp"}, others=["watch"]).values())
     spaces = [one["namespace"] for one in bodies[0]["spec"]["destinations"]]
-    assert spaces == ["team-nlp", "watch"]
+    assert spaces == ["team-nlp", "watch", "gangplan-policies"]
     assert [one["namespace"] for one in bodies[1]["spec"]["destinations"]] == ["team-nlp"]
+
+
+# Flux
+
+
+def flux(parts: list[str]) -> dict[str, dict[str, Any]]:
+    """What Flux reads on one cluster, by name and kind."""
+    source = RepositorySource("https://git.example.com/a.git", "main", "flux-system")
+    bodies = flux_objects("lab", source, parts)
+    return {f"{body['kind']}/{body['metadata']['name']}": body for body in bodies}
+
+
+def test_flux_prunes_all_parts_and_runs_protect_themselves() -> None:
+    objects = flux(["platform", "tenants", "runs"])
+    assert {name: body["spec"].get("prune") for name, body in objects.items()} == {
+        "GitRepository/lab-rendered": None,
+        "Kustomization/lab-platform": True,
+        "Kustomization/lab-tenants": True,
+        "Kustomization/lab-runs": True,
+    }
+    assert not any(body["spec"].get("force") for body in objects.values())
+
+
+def test_flux_waits_for_queues_and_for_no_run() -> None:
+    objects = flux(["platform", "tenants", "runs"])
+    specs = {name.removeprefix("Kustomization/lab-"): body["spec"] for name, body in objects.items()}
+    parts = ("platform", "tenants", "runs")
+    assert [specs[part]["wait"] for part in parts] == [True, False, False]
+    kinds = [[one["kind"] for one in specs[part]["healthCheckExprs"]] for part in parts]
+    assert kinds == [["ClusterQueue"], ["LocalQueue"], ["TrainJob"]]
+
+
+def test_flux_without_kueue_asks_no_queue() -> None:
+    source = RepositorySource("https://git.example.com/a.git", "main", "flux-system")
+    bodies = flux_objects("lab", source, ["platform", "runs"], has_kueue=False)
+    assert ["healthCheckExprs" in body["spec"] for body in bodies] == [False, False, True]
+
+
+@pytest.mark.parametrize(
+    ("revision", "reference"),
+    [("v1", {"tag": "v1"}), ("sha256:" + "0" * 64, {"digest": "sha256:" + "0" * 64})],
+)
+def test_flux_reads_oci_artifacts(revision: str, reference: dict[str, str]) -> None:
+    source = RepositorySource("oci://registry.example.com/ml/jobs", revision, "flux-system")
+    artifact, kustomization = flux_objects("lab", source, ["platform"])
+    assert (artifact["kind"], artifact["spec"]["ref"]) == ("OCIRepository", reference)
+    assert kustomization["spec"]["sourceRef"] == {"kind": "OCIRepository", "name": "lab-rendered"}
+
+
+def test_flux_takes_one_folder_of_a_bigger_repository(tmp_path: Path) -> None:
+    """The ignore rules as Git reads them, which are those that Flux uses."""
+    source = RepositorySource("https://git.example.com/a.git", "main", "flux-system", "ml/jobs")
+    repository, kustomization = flux_objects("lab", source, ["platform"])
+    assert kustomization["spec"]["path"] == "./ml/jobs/rendered/lab/platform"
+    (tmp_path / ".gitignore").write_text(repository["spec"]["ignore"])
+    files = [
+        "ml/jobs/rendered/lab/a.yaml",
+        "ml/jobs/specs/a.yaml",
+        "ml/a.yaml",
+        "web/a.yaml",
+        "rendered/a.yaml",
+    ]
+    for name in files:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
+    command = ["git", "ls-files", "--others", "--exclude-standard"]
+    left = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True).stdout.split()
+    assert left == ["ml/jobs/rendered/lab/a.yaml"]
+
+
+def test_flux_takes_the_parts_one_after_the_other() -> None:
+    objects = flux(["platform", "runs"])
+    assert "dependsOn" not in objects["Kustomization/lab-platform"]["spec"]
+    assert objects["Kustomization/lab-runs"]["spec"]["dependsOn"] == [{"name": "lab-platform"}]
+    assert "Kustomization/lab-tenants" not in objects
+
+
+KIND = "apiVersion: trainer.kubeflow.org/v1alpha1\nkind: TrainJob\n"
+
+
+@pytest.mark.parametrize("hands_on", [False, True])
+def test_flux_creates_runs_once_leaves_archived_ones_and_replaces_records(
+    hands_on: bool, builder: str, tmp_path: Path
+) -> None:
+    """The patches as kustomize applies them, which is what Flux builds with."""
+    source = RepositorySource("https://git.example.com/a.git", "main", "flux-system")
+    patches = flux_objects("lab", source, ["runs"], hands_on=hands_on)[1]["spec"]["patches"]
+    annotations = {
+        "new": "{a: b}",
+        "archived": "{kustomize.toolkit.fluxcd.io/ssa: Ignore}",
+        "over": "{gangplan.dev/state: stopped}",
+    }
+    for name, written in annotations.items():
+        marks = f"  name: {name}\n  labels: {{gangplan.dev/run: {name}}}\n  annotations: {written}\n"
+        text = f"{KIND}metadata:\n{marks}spec: {{suspend: true}}\n"
+        (tmp_path / f"{name}.yaml").write_text(text)
+    kustomization = {"resources": [f"{name}.yaml" for name in annotations], "patches": patches}
+    (tmp_path / "kustomization.yaml").write_text(json.dumps(kustomization))
+    found = engine()
+    assert found is not None
+    command = [found.path, "kustomize" if "kubectl" in found.label else "build", tmp_path]
+    built = {
+        body["metadata"]["name"]: body
+        for body in load_objects(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    }
+    prefix = "kustomize.toolkit.fluxcd.io/"
+    told = {
+        name: {
+            key.removeprefix(prefix): value
+            for key, value in body["metadata"]["annotations"].items()
+            if key.startswith(prefix)
+        }
+        for name, body in built.items()
+    }
+    assert told == {
+        "new": {"ssa": "IfNotPresent"},
+        "archived": {"ssa": "Ignore"},
+        "over": {"force": "enabled"},
+    }
+    assert {name: body["spec"].get("managedBy") for name, body in built.items()} == {
+        "new": None,
+        "archived": None,
+        "over": TRAINER if hands_on else MULTIKUEUE,
+    }
+
+
+def test_flux_replaces_no_record_without_kueue() -> None:
+    source = RepositorySource("https://git.example.com/a.git", "main", "flux-system")
+    _, patch = flux_objects("lab", source, ["runs"], has_kueue=False)[1]["spec"]["patches"]
+    assert "IfNotPresent" in patch["patch"]
+
+
+@pytest.mark.parametrize("has_runs", [True, False])
+def test_flux_finds_runs_and_also_that_none_are_left(has_runs: bool, builder: str, tmp_path: Path) -> None:
+    """All of a cluster as Flux builds it: its Kustomization names every file below the path."""
+    source = RepositorySource("https://git.example.com/a.git", "main", "flux-system")
+    spec = flux_objects("us-cloud", source, ["runs"])[1]["spec"]
+    assert spec["path"] == "./rendered/us-cloud"
+    tree = ROOT / "rendered/us-cloud"
+    files = [path for path in sorted(tree.rglob("*.yaml")) if has_runs or "runs" not in path.parts]
+    for path in files:
+        (tmp_path / path.relative_to(tree)).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path.relative_to(tree)).write_bytes(path.read_bytes())
+    names = [path.relative_to(tree).as_posix() for path in files]
+    (tmp_path / "kustomization.yaml").write_text(json.dumps({"resources": names, "patches": spec["patches"]}))
+    found = engine()
+    assert found is not None
+    command = [found.path, "kustomize" if "kubectl" in found.label else "build", tmp_path]
+    built = load_objects(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    runs = [body for path in files if "runs" in path.parts for body in load_objects(path.read_text())]
+    assert sorted(_key(body) for body in built) == sorted(_key(body) for body in runs)
+    assert bool(runs) == has_runs
+
+
+def _key(body: dict[str, Any]) -> tuple[str, str, str]:
+    return body["kind"], body["metadata"].get("namespace", ""), body["metadata"]["name"]

@@ -143,7 +143,6 @@ KEPT = {
     "source/manifests.py:_KNOWN_KEYS": "cache: keys that are text",
     "validate/apiserver/policy/compiled.py:_PROGRAMS": "cache: compiled expressions",
     "validate/apiserver/policy/compiled.py:_KNOWN": "cache: compiled policies",
-    "validate/kueue/standing.py:_read": "cache: worlds as Kueue reads them",
 }
 CHANGES = frozenset(
     (

@@ -13,7 +13,9 @@ import yaml
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from gangplan.objects import APPLY_ORDER, Body, Ref, apply_key, dump, dump_all, ref_of, scalar, walk
+from gangplan import objects
+from gangplan.apply_order import APPLY_ORDER, apply_key
+from gangplan.objects import Body, Ref, dump, dump_all, ref_of, scalar, walk
 from gangplan.source import load_objects
 from tests import plain
 
@@ -294,3 +296,27 @@ def test_kustomize_hands_on_every_string(tmp_path: Path) -> None:
     command = ["kubectl", "kustomize", "."]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, check=True, timeout=60)
     assert load_objects(done.stdout) == [body]
+
+
+def test_a_script_is_laid_out_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not for every run that has it: that took more than half of what writing a run takes."""
+    calls: list[str] = []
+    monkeypatch.setattr(objects, "_NOT_LITERAL", Counted(objects._NOT_LITERAL, calls))
+    script = "set -eu\nmpirun hostname  # laid out once\n"
+    texts = {
+        dump({"kind": "Pod", "spec": {"name": f"run-{number}", "script": script}}) for number in range(50)
+    }
+    assert len(texts) == 50
+    assert calls == [script]
+
+
+class Counted:
+    """A pattern that notes what it is asked about."""
+
+    def __init__(self, pattern: Any, calls: list[str]) -> None:
+        self.pattern, self.calls = pattern, calls
+
+    def search(self, text: str) -> Any:
+        """As the pattern."""
+        self.calls.append(text)
+        return self.pattern.search(text)

@@ -5,17 +5,17 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import sys
 import tomllib
 import zipfile
 from pathlib import Path
 
 import pytest
 
+from tests import wheels
+from tests.wheels import LINKED
 from tests.workspaces import REPOSITORY
 
 SETTINGS = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["setuptools"]
-LINKED = ("generators", "validate", "templates", "policies")
 
 
 def folder_of(package: str) -> Path:
@@ -57,35 +57,8 @@ def test_links(name: str) -> None:
 
 @pytest.fixture(scope="session")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
-    """The names of all files in the wheel, built without network from a copy of what is committed."""
-    source, out = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("wheel")
-    listed = subprocess.run(
-        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
-        cwd=REPOSITORY,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if listed.returncode:
-        pytest.skip("not a git checkout")
-    wanted = ("gangplan/", *(f"{name}/" for name in LINKED), "pyproject.toml", "README.md", "LICENSE")
-    for name in listed.stdout.split("\0"):
-        if name.startswith(wanted) and (REPOSITORY / name).exists():
-            target = source / name
-            target.parent.mkdir(parents=True, exist_ok=True)
-            if (REPOSITORY / name).is_symlink():
-                target.symlink_to((REPOSITORY / name).readlink())
-            else:
-                target.write_bytes((REPOSITORY / name).read_bytes())
-    options = ("--quiet", "--no-deps", "--no-build-isolation", "--no-index", "--disable-pip-version-check")
-    subprocess.run(
-        [sys.executable, "-m", "pip", "wheel", *options, "-w", str(out), str(source)],
-        check=True,
-        timeout=120,
-    )
-    (built,) = out.glob("gangplan-*.whl")
-    assert built.name.endswith("-py3-none-any.whl")
-    return set(zipfile.ZipFile(built).namelist())
+    """The names of all files in the wheel."""
+    return set(zipfile.ZipFile(wheels.build(tmp_path_factory.mktemp("wheel"))).namelist())
 
 
 def test_the_wheel_holds_everything(wheel: set[str]) -> None:

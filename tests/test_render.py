@@ -488,7 +488,7 @@ def _recover(root: Path, new: dict[str, bytes]) -> None:
     """The next render finishes the work, and leaves nothing beside the tree."""
     render(root)
     assert rendered(root) == new
-    assert [path.name for path in (root / ".gangplan").iterdir()] == ["lock"]
+    assert sorted(path.name for path in (root / ".gangplan").iterdir()) == ["cache", "lock"]
 
 
 def _restore(root: Path, files: dict[str, bytes]) -> None:
@@ -620,7 +620,7 @@ def test_each_of_the_two_renames_may_be_refused(
         assert outcome.code == Exit.CLEAN
         assert rendered(root) != old
     render(root)
-    assert [path.name for path in (root / ".gangplan").iterdir()] == ["lock"]
+    assert sorted(path.name for path in (root / ".gangplan").iterdir()) == ["cache", "lock"]
 
 
 def test_a_full_disk(wide: Path, tmp_path: Path) -> None:
@@ -699,8 +699,10 @@ def test_a_new_image_renames_runs_and_says_so(root: Path) -> None:
     write(root, {"images/catalog.yaml": workspaces.CATALOG.replace("332211ffee", "332211ffef")})
     outcome = gangplan("render", "-C", root, "--check")
     assert outcome.code == Exit.FINDINGS
-    assert [(shown.severity, shown.rule) for shown in outcome.findings] == [("warning", "run-renamed")]
-    assert old.stem in outcome.findings[0].message
+    stale, renamed = outcome.findings
+    assert (stale.severity, stale.rule) == ("error", "rendered-stale")
+    assert (renamed.severity, renamed.rule) == ("warning", "run-renamed")
+    assert old.stem in renamed.message
     kept = render(root, "--keep-runs")
     assert [(shown.severity, shown.rule) for shown in kept.findings] == [("note", "run-kept")]
     assert list((root / "rendered/lab/runs/nlp").iterdir()) == [old]

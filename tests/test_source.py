@@ -201,6 +201,7 @@ SYNTAX = {
     "%YAML 2.0\n---\na: 1": ("1:1", "'%' begins a YAML directive", "quote it"),
     "a: - b": ("1:4", "a list cannot begin on the line of its key", "below the key"),
     "a: ? b": ("1:4", "'?' begins a complex key", "quote it: '? b'"),
+    "a: [python, --lr=${{ parameters.lr }}]": ("1:19", "the '{' of a placeholder", "quote the whole text"),
     "a: {% if x %}": ("1:4", "specs are not templates", "quote"),
     'a: "C:\\path"': ("1:7", "'\\p' is not an escape", "single quotes"),
     'a: "\\ud83d"': ("1:7", "this escape does not name a character", "write the character itself"),

@@ -1,7 +1,8 @@
 """What the founding user stories want refused, is refused: at the line, with their numbers and words.
 
-US-01's sixth team is in test_five_teams.py, US-02 and US-03 are with the compliance packs. Sweeps, schedules
-and the MPIJob backend are not part of this version: asking for them is refused with the reason.
+US-01's sixth team is in test_five_teams.py, US-02 and US-03 are with the compliance packs. What is accepted,
+with its figures: sweeps in tests/sweeps/test_plan.py, schedules in tests/schedules/test_stories.py, MPIJobs
+in tests/mpijob.
 """
 
 from __future__ import annotations
@@ -33,6 +34,23 @@ teams:
   research: {queue: training, quota: {cpu: {cpu: 100}, a100: {gpus: 16}}, borrow: {}, priorities: [low]}
   scale: {queue: training, quota: {cpu: {cpu: 100}, a100: {gpus: 100}}, borrow: {}}
 """  # noqa: E501  one line per pool
+# 48 trials.
+SWEEP = """\
+apiVersion: gangplan.dev/v1
+kind: Sweep
+parameters: {grid: {lr: [1, 2, 3, 4, 5, 6, 7, 8], batch: [1, 2, 3, 4, 5, 6]}}
+maxConcurrent: 10
+template:
+  image: openmpi
+  workers: 6
+  command: "python train.py ${{ parameters.lr }} ${{ parameters.batch }}"
+  gpus: 4
+  cpu: 4
+  memory: 16Gi
+  timeout: 4h
+  priority: low
+  checkpoint: {to: research-data}
+"""
 CLAIMS = """\
 claims:
   {team}-data: {{accessModes: [ReadWriteMany]}}
@@ -149,12 +167,12 @@ CASES = [
         ("Job requires 512 CPU cores, but project quota is 256 cores.", "Request quota increase or reduce"),
     ),
     Refused(
-        "US-07 a sweep",
+        "US-07 a sweep whose trials no quota holds",
         "research",
-        HEAD.replace("TrainingJob", "Sweep") + "image: openmpi\n",
-        2,
-        "spec-value",
-        ("Sweep",),
+        SWEEP,
+        7,
+        "over-quota",
+        ("Requested 24 GPUs, but project quota is 16. Contact admin or reduce workers.",),
     ),
     Refused(
         "US-08 research wants high",
@@ -193,8 +211,8 @@ CASES = [
         "risk",
         job("openmpi", "workers: 8", "cpu: 8", "backend: mpijob"),
         7,
-        "spec-unknown-field",
-        ("MPI operator", "TrainJob"),
+        "backend-missing",
+        ("mpiOperator", "MPIJob"),
     ),
     Refused(
         "US-09 SpectrumMPI",
@@ -251,8 +269,8 @@ CASES = [
         "nlp",
         job("openmpi", *SHAPE_4x2, 'schedule: "0 2 * * *"'),
         7,
-        "spec-unknown-field",
-        ("schedule",),
+        "spec-type",
+        ("schedule", 'cron: "0 2 * * *"'),
     ),
     Refused(
         "US-12 65 x 2",

@@ -11,7 +11,8 @@ import click
 import pytest
 import typer.main
 
-from gangplan.cli import app
+from gangplan.cli import program
+from gangplan.commands.tree import whole
 from gangplan.rulebook import built_in
 from tests.workspaces import REPOSITORY
 
@@ -75,7 +76,7 @@ def commands(command: click.Command, name: str = "gangplan") -> Iterator[tuple[s
             yield from commands(one, f"{name} {word}")
 
 
-COMMANDS = dict(commands(typer.main.get_command(app)))
+COMMANDS = dict(commands(typer.main.get_command(whole(program))))
 
 
 @pytest.mark.parametrize("path", CODE, ids=relative)

@@ -10,7 +10,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from unittest import mock
 
@@ -139,8 +139,15 @@ class Outcome:
 
     @property
     def findings(self) -> list[Shown]:
-        """The findings of the text report, in its order."""
-        return [Shown(*match.groups(default="")) for match in _FINDING.finditer(self.err)]
+        """The findings of the text report, in its order; several at one place may share the help below."""
+        found: list[Shown] = []
+        for match in reversed(list(_FINDING.finditer(self.err))):
+            one = Shown(*match.groups(default=""))
+            below = found[-1] if found else one
+            if not one.help and (one.place, one.rule) == (below.place, below.rule):
+                one = replace(one, help=below.help)
+            found.append(one)
+        return found[::-1]
 
     def errors(self) -> list[tuple[str, str]]:
         """Place and rule of every error."""

@@ -10,8 +10,9 @@ from collections.abc import Mapping, Sequence
 from gangplan.kueue.hierarchy import cycle
 from gangplan.kueue.model import ClusterQueue, Key, Member
 from gangplan.kueue.tree import QuotaTree
-from gangplan.kueue.units import MOST_INT64, NANO
+from gangplan.kueue.units import MOST_INT64, NANO, PODS
 from gangplan.model.amounts import bare
+from gangplan.model.manager import UNCONFIGURED, ManagerSettings
 from gangplan.model.quantity import ZERO, Quantity
 from gangplan.rules.objects import BOUNDS_UNCOVERED
 from gangplan.rules.quotas import HARD_QUOTA_BELOW_QUEUE, QUOTA_OVER_CAPACITY
@@ -24,12 +25,19 @@ from gangplan.validate.problems import Problem
 
 # flavor -> resource -> what its nodes have
 Offered = Mapping[str, Mapping[str, Quantity]]
+NO_LEVELS: Mapping[str, str] = {}
 
 
-def judge_standing(bodies: Sequence[Body], offered: Offered | None) -> list[list[Problem]]:
-    """The problems of each object that stands on a cluster. `offered` is None where promises may exceed it."""
-    index = Index(bodies)
-    found = [[*queues.problems(body, index), *rights.problems(body, index)] for body in bodies]
+def judge_standing(
+    bodies: Sequence[Body],
+    offered: Offered | None,
+    levels: Mapping[str, str] = NO_LEVELS,
+    manager: ManagerSettings = UNCONFIGURED,
+) -> list[list[Problem]]:
+    """The problems of each object that stands on a cluster. `offered` is None where promises may exceed it;
+    `levels` are the Pod Security levels beyond restricted that the cluster's file states, by namespace."""
+    index = Index(bodies, manager.external_checks)
+    found = [[*queues.problems(body, index), *rights.problems(body, index, levels)] for body in bodies]
     if any(found) or any(cycle(index.parents, name) for name in index.names("Cohort")):
         return found
     books = _Books(index.members)
@@ -37,7 +45,7 @@ def judge_standing(bodies: Sequence[Body], offered: Offered | None) -> list[list
         if body["kind"] == "ResourceQuota":
             found[place] += _cap(body, index, books)
         elif body["kind"] == "LimitRange":
-            found[place] += _bounds(body, index)
+            found[place] += _bounds(body, index, manager)
         elif body["kind"] in ("ClusterQueue", "Cohort") and offered is not None:
             found[place] += _sums(body, books, offered)
     return found
@@ -95,8 +103,13 @@ def _flavors_with(queue: Body, resource: str) -> list[str]:
     ]
 
 
-def _bounds(body: Body, index: Index) -> Found:
+def _bounds(body: Body, index: Index, manager: ManagerSettings) -> Found:
     """What a LimitRange adds to containers must be covered, or nothing is ever admitted (kueue#4848)."""
+
+    def counts(resource: str) -> bool:
+        rule = manager.of(resource)
+        return not manager.is_excluded(resource) and not (rule and rule.replaces)
+
     for queue in _queues_of(body["metadata"].get("namespace", ""), index):
         covered = {
             resource
@@ -108,7 +121,7 @@ def _bounds(body: Body, index: Index) -> Found:
                 continue
             # A max without a default becomes the default (core/v1 defaults.go, Kubernetes v1.34).
             for field in ("default", "defaultRequest", "max"):
-                for resource in sorted(set(limit.get(field) or {}) - covered):
+                for resource in sorted(filter(counts, set(limit.get(field) or {}) - covered)):
                     yield Problem(
                         ("spec", "limits", place, field, resource),
                         f"every container would ask for {resource}, which queue '{queue['metadata']['name']}' does"
@@ -126,6 +139,8 @@ def _sums(body: Body, books: _Books, offered: Offered) -> Found:
                 continue
             for number, item in enumerate(flavor["resources"]):
                 key = (flavor["name"], item["name"])
+                if item["name"] == PODS:  # a number to admit; what nodes hold of them is not stated
+                    continue
                 promised = Quantity(books.promised.get(key, 0))
                 there = whole.get(item["name"], ZERO)
                 if promised > there and books.last[key] == (body["kind"], body["metadata"]["name"]):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
-from itertools import combinations
+from itertools import accumulate, combinations
 
+from gangplan.kueue.model import Key
 from gangplan.model.amounts import bare, say
+from gangplan.records import dataclass
 from gangplan.validate.kueue.contention import RunDemand
 from gangplan.validate.world import NodeGroup
 
@@ -62,7 +64,12 @@ def deadlocks(nodes: Sequence[NodeGroup], demands: Mapping[str, RunDemand]) -> l
     found = []
     for pools, runs in sorted(by_pools.items()):
         groups = [group for group in nodes if group.name in pools]
-        runs = {name: one for name, one in runs.items() if _fits_alone(groups, one)}
+        known: dict[tuple[int, frozenset[tuple[str, Fraction]]], bool] = {}
+        alike = {name: (one.count, frozenset(one.each.items())) for name, one in runs.items()}
+        for name, key in alike.items():
+            if key not in known:
+                known[key] = _fits_alone(groups, runs[name])
+        runs = {name: one for name, one in runs.items() if known[alike[name]]}
         names = sorted(runs, key=lambda name: (-runs[name].count, name))[:MOST_RUNS]
         sets = [*combinations(names, 2), *([tuple(names)] if len(names) > 2 else [])]
         for chosen in sets:
@@ -130,19 +137,49 @@ def _block(groups: Sequence[NodeGroup], runs: Sequence[RunDemand]) -> list[int] 
 
 def preempted(demands: Mapping[str, RunDemand]) -> Iterator[Preempted]:
     """Runs without checkpoint that a committed run of higher priority throws out: their queue cannot hold
-    both.
+    both. Of several the one of the highest priority is named, then the last by name.
     """
+    queues: dict[str, dict[int, dict[str, RunDemand]]] = {}
+    for name, one in demands.items():
+        queues.setdefault(one.queue, {}).setdefault(one.priority, {})[name] = one
+    rivals = {
+        queue: [(priority, _Rivals(ranks[priority])) for priority in sorted(ranks, reverse=True)]
+        for queue, ranks in queues.items()
+        if len(ranks) > 1
+    }
     for name, one in demands.items():
         if one.resumes or one.borrows or not one.gives_way:
             continue  # a borrower was told already
-        rivals = [
-            (other.priority, rival, clash)
-            for rival, other in demands.items()
-            if other.queue == one.queue and other.priority > one.priority and (clash := _clash(one, other))
-        ]
-        if rivals:
-            _, rival, (resource, wanted, most) = max(rivals)
-            yield Preempted(name, rival, resource, wanted, most)
+        for priority, others in rivals.get(one.queue, ()):
+            rival = others.in_the_way_of(one) if priority > one.priority else ""
+            if rival:
+                clash = _clash(one, demands[rival])
+                assert clash is not None
+                yield Preempted(name, rival, *clash)
+                break
+
+
+class _Rivals:
+    """Runs of one queue and priority, last names first, found by what they use: most runs meet none of them.
+
+    `most` is by resource: what the first so many of them use at most, which only grows.
+    """
+
+    def __init__(self, runs: Mapping[str, RunDemand]) -> None:
+        self.names = sorted(runs, reverse=True)
+        self.most: dict[Key, list[Fraction]] = {}
+        for key in {key for one in runs.values() for key in one.usage or ()}:
+            used = ((runs[name].usage or {}).get(key, Fraction(0)) for name in self.names)
+            self.most[key] = list(accumulate(used, max))
+
+    def in_the_way_of(self, one: RunDemand) -> str:
+        """The first of them that does not fit beside a run; "" where all do (as `_clash` says)."""
+        found = len(self.names)
+        for key, amount in (one.usage or {}).items():
+            if key in self.most:
+                room = max((one.most or {})[key] - amount, Fraction(0))
+                found = min(found, bisect_right(self.most[key], room))
+        return self.names[found] if found < len(self.names) else ""
 
 
 def _clash(one: RunDemand, other: RunDemand) -> tuple[str, Fraction, Fraction] | None:

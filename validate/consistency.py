@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from gangplan.validate import dropped
 from gangplan.validate.apiserver import bounds
 from gangplan.validate.apiserver.forms import (
     Body,
@@ -33,6 +34,7 @@ NAMESPACED = (
     "ExternalSecret",
     "LimitRange",
     "LocalQueue",
+    "MPIJob",
     "NetworkPolicy",
     "PersistentVolumeClaim",
     "ResourceQuota",
@@ -41,6 +43,9 @@ NAMESPACED = (
     "TrainJob",
     "TrainingRuntime",
 )
+# Names of what makes pods: a CronJob leaves eleven characters for its Jobs (pkg/apis/batch/validation,
+# ValidateCronJobCreate, Kubernetes v1.34).
+LONGEST = {"CronJob": 52, "Job": 253}
 POD_SECURITY_LEVELS = ("privileged", "baseline", "restricted")
 POD_SECURITY_VERSION = re.compile(r"latest|v1\.(0|[1-9][0-9]*)")
 STANDARD_FINALIZERS = ("kubernetes", "orphan", "foregroundDeletion")
@@ -48,7 +53,7 @@ STANDARD_FINALIZERS = ("kubernetes", "orphan", "foregroundDeletion")
 
 def problems(body: Body, others: Sequence[Body], versions: SchemaVersions) -> list[Problem]:
     """What is wrong with an object that fits its schema. `others` are the good objects beside it."""
-    found = list(_metadata(body))
+    found = [*_metadata(body), *dropped.unknown(body)]
     kind = body["kind"]
     if kind in NAMESPACED and not body["metadata"].get("namespace"):
         message = "the object has no namespace and would be created in whatever namespace the client uses"
@@ -69,6 +74,12 @@ def problems(body: Body, others: Sequence[Body], versions: SchemaVersions) -> li
         found += queues.alone(body)
     elif kind == "TrainingRuntime":
         found += runtimes.runtime(body, _one("TrainJob", others))
+    elif kind == "MPIJob":
+        from gangplan.validate.mpijob import mpi_job  # few runs are
+
+        found += mpi_job(body, others)
+    elif kind in LONGEST:
+        found += _batch(body, LONGEST[kind])
     elif kind == "TrainJob":
         found += trainjobs.train_job(body, _one("TrainingRuntime", others), versions)
     return in_order(found) if found else found
@@ -76,6 +87,13 @@ def problems(body: Body, others: Sequence[Body], versions: SchemaVersions) -> li
 
 def _one(kind: str, bodies: Sequence[Body]) -> Body | None:
     return next((body for body in bodies if body["kind"] == kind), None)
+
+
+def _batch(body: Body, longest: int) -> Found:
+    name = str(body["metadata"].get("name", ""))
+    if name and (len(name) > longest or not is_subdomain(name)):
+        message = f"'{name}' is no name of a {body['kind']}: at most {longest} of a-z, 0-9, '-' and '.'"
+        yield problem(("metadata", "name"), message)
 
 
 def _metadata(body: Body) -> Found:
@@ -93,12 +111,6 @@ def _metadata(body: Body) -> Found:
     is_free = body["apiVersion"] == "rbac.authorization.k8s.io/v1"  # any text without '/' and '%'
     if generated and not is_free and not is_subdomain(generated.removesuffix("-")):
         yield problem(("metadata", "generateName"), f"'{generated}' cannot begin a name")
-    if metadata.get("ownerReferences"):
-        message = (
-            "an owner reference needs a uid that only the cluster knows: without it, the object is"
-            " garbage-collected"
-        )
-        yield problem(("metadata", "ownerReferences"), message, "Remove it.")
     if "finalizers" in metadata:
         yield from _finalizers(body, metadata["finalizers"])
 

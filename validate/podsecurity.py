@@ -1,51 +1,86 @@
 """Pods that their namespace's Pod Security level refuses: the run would be admitted and never get its pods.
 
-Source: k8s.io/pod-security-admission v0.34 (policy/check_*.go), levels baseline and restricted.
+Where the cluster's file raised the level, also what the pods use of it.
+
+Source: k8s.io/pod-security-admission v0.34, api/helpers.go (labels of namespaces). What a level refuses is in
+`apiserver/pod_security.py`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Collection, Iterator, Sequence
 
-from gangplan.rules.security import POD_SECURITY
+from gangplan.rules.model import NOTE
+from gangplan.rules.security import HOST_ACCESS, POD_SECURITY
 from gangplan.validate.apiserver.forms import Body, Path
+from gangplan.validate.apiserver.pod_security import violations
 from gangplan.validate.problems import Problem
-from gangplan.validate.trainer.runtimes import JOBSET, entries_of, pod_of
-from gangplan.validate.world import BuiltRun, World
+from gangplan.validate.world import BuiltRun, World, templates_of
 
 ENFORCED = "pod-security.kubernetes.io/enforce"
-BASELINE_CAPABILITIES = frozenset(
-    {
-        *("AUDIT_WRITE", "CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "MKNOD", "NET_BIND_SERVICE"),
-        *("SETFCAP", "SETGID", "SETPCAP", "SETUID", "SYS_CHROOT"),
-    }
-)
-RESTRICTED_CAPABILITIES = frozenset({"NET_BIND_SERVICE"})
-RESTRICTED_VOLUMES = frozenset(
-    {
-        *("configMap", "csi", "downwardAPI", "emptyDir", "ephemeral", "image", "persistentVolumeClaim"),
-        *("projected", "secret"),
-    }
-)
+VERSION = f"{ENFORCED}-version"
+# Stands on namespaces whose level the cluster's file states.
+STATED = "gangplan.dev/pod-security-until"
+# Kinds of objects of a run that hold templates of its pods.
+WITH_PODS = ("TrainingRuntime", "MPIJob")
+# How many things one finding names.
+MOST = 5
+Said = tuple[Path, str]
+_MINOR = re.compile(r"v1\.([0-9]|[1-9][0-9]*)")
+
+
+def enforced(labels: dict[str, str], server: int) -> tuple[str, int]:
+    """Level and minor that a namespace with these labels enforces on a server of a minor (34 of 1.34).
+
+    A level that nobody knows is restricted, a version that nobody knows the newest, as in admission.
+    """
+    level = labels.get(ENFORCED, "privileged")
+    version = _MINOR.fullmatch(labels.get(VERSION) or "latest")
+    known = level if level in ("privileged", "baseline", "restricted") else "restricted"
+    return known, min(int(version[1]), server) if version else server
 
 
 def allowed(world: World, run: BuiltRun) -> Iterator[tuple[int, Problem]]:
-    """Every pod of the runtime against the level that the run's namespace enforces."""
+    """Every pod of the run against the level that the run's namespace enforces."""
+    server = int(world.versions.kubernetes.split(".")[1])
     for index, body in enumerate(run.bodies):
-        if body["kind"] != "TrainingRuntime":
+        if body["kind"] not in WITH_PODS:
             continue
         namespace = body["metadata"].get("namespace", "")
-        home = world.find("Namespace", namespace)
-        level = ((home or {}).get("metadata", {}).get("labels") or {}).get(ENFORCED, "privileged")
-        if level not in ("baseline", "restricted"):
-            continue
-        for place, entry in enumerate(entries_of(body)):
-            at: Path = (
-                *(*JOBSET, "replicatedJobs", place),
-                *("template", "spec", "template", "spec"),
-            )
-            for where, what in _pod(at, pod_of(entry), level == "restricted"):
-                yield index, _problem(where, what, namespace, level)
+        metadata = (world.find("Namespace", namespace) or {}).get("metadata", {})
+        level, minor = enforced(metadata.get("labels") or {}, server)
+        refused = [] if level == "privileged" else list(_broken(body, level == "restricted", minor, server))
+        for where, what in refused:
+            yield index, _problem(where, what, namespace, f"{level} of v1.{minor}")
+        if level != "restricted" and STATED in (metadata.get("annotations") or {}):
+            used = [one for one in _broken(body, True, minor, server) if one not in refused]
+            generated = next((one for one in run.generated if one["kind"] == body["kind"]), body)
+            planned = {what for _, what in _broken(generated, True, minor, server)} if used else ()
+            yield from ((index, one) for one in _used(used, planned, namespace, level))
+
+
+def _broken(body: Body, is_restricted: bool, minor: int, server: int) -> Iterator[Said]:
+    """What a level refuses of the pods of a runtime or an MPIJob."""
+    for at, pod in templates_of(body):
+        for _, where, what in violations(pod, is_restricted, minor, server):
+            yield (*at, *where), what
+
+
+def _used(used: Sequence[Said], planned: Collection[str], namespace: str, level: str) -> Iterator[Problem]:
+    """What pods use of a raised level: all that a fabric declares as one, what a patch adds one by one."""
+    declared = [one for one in used if one[1] in planned]
+    admits = f"namespace '{namespace}' admits it (Pod Security level {level})"
+    if declared:
+        shown = list(dict.fromkeys(what for _, what in declared))
+        more = f" and {len(shown) - MOST} more" if len(shown) > MOST else ""
+        message = f"{'; '.join(shown[:MOST])}{more}: the pool's fabric declares it, and {admits}"
+        help = 'Write rdma: "off" where TCP is enough.'
+        yield Problem(declared[0][0], message, help, HOST_ACCESS, "rdma", NOTE)
+    for where, what in used:
+        if what not in planned:
+            help = "Remove it from the overlay's patch, or declare it in a fabric of the cluster's file."
+            yield Problem(where, f"{what}, which no fabric declares; {admits}", help, HOST_ACCESS)
 
 
 def _problem(at: Path, what: str, namespace: str, level: str) -> Problem:
@@ -65,59 +100,3 @@ def _help(at: Path) -> str:
         "Remove it from the overlay's patch; no waiver changes what a namespace enforces. RDMA needs no"
         " IPC_LOCK on nodes whose memlock limit is unlimited."
     )
-
-
-Said = Iterator[tuple[Path, str]]
-
-
-def _pod(at: Path, spec: Body, is_restricted: bool) -> Said:
-    for name in ("hostNetwork", "hostPID", "hostIPC"):
-        if spec.get(name):
-            yield (*at, name), f"the pod uses {name}"
-    for index, volume in enumerate(spec.get("volumes") or ()):
-        kind = next((key for key in volume if key != "name"), "emptyDir")
-        if kind == "hostPath" or (is_restricted and kind not in RESTRICTED_VOLUMES):
-            yield (*at, "volumes", index), f"volume '{volume['name']}' is of kind {kind}"
-    pod = spec.get("securityContext") or {}
-    for name in ("initContainers", "containers"):
-        for index, one in enumerate(spec.get(name) or ()):
-            yield from _container((*at, name, index), one, is_restricted)
-            if is_restricted:
-                yield from _restricted((*at, name, index, "securityContext"), one, pod)
-    if is_restricted and pod.get("runAsUser") == 0:
-        yield (*at, "securityContext", "runAsUser"), "the pod runs as root"
-
-
-def _container(at: Path, one: Body, is_restricted: bool) -> Said:
-    context = one.get("securityContext") or {}
-    if context.get("privileged"):
-        yield (*at, "securityContext", "privileged"), f"container '{one['name']}' is privileged"
-    if context.get("procMount", "Default") != "Default":
-        yield (*at, "securityContext", "procMount"), f"container '{one['name']}' unmasks all of /proc"
-    may_add = RESTRICTED_CAPABILITIES if is_restricted else BASELINE_CAPABILITIES
-    for capability in (context.get("capabilities") or {}).get("add") or ():
-        if capability not in may_add:
-            at_add = (*at, "securityContext", "capabilities", "add")
-            yield at_add, f"container '{one['name']}' adds the capability {capability}"
-    for index, port in enumerate(one.get("ports") or ()):
-        if port.get("hostPort"):
-            yield (
-                (*at, "ports", index, "hostPort"),
-                f"container '{one['name']}' takes port {port['hostPort']} of its node",
-            )
-
-
-def _restricted(at: Path, one: Body, pod: Body) -> Said:
-    context = one.get("securityContext") or {}
-    name = one["name"]
-    if context.get("allowPrivilegeEscalation") is not False:
-        yield (*at, "allowPrivilegeEscalation"), f"container '{name}' may gain privileges"
-    if "ALL" not in ((context.get("capabilities") or {}).get("drop") or ()):
-        yield (*at, "capabilities", "drop"), f"container '{name}' does not drop ALL capabilities"
-    if context.get("runAsNonRoot", pod.get("runAsNonRoot")) is not True:
-        yield (*at, "runAsNonRoot"), f"container '{name}' may run as root"
-    if context.get("runAsUser") == 0:
-        yield (*at, "runAsUser"), f"container '{name}' runs as root"
-    profile = (context.get("seccompProfile") or pod.get("seccompProfile") or {}).get("type")
-    if profile not in ("RuntimeDefault", "Localhost"):
-        yield (*at, "seccompProfile"), f"container '{name}' has no seccomp profile"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 
+from gangplan.records import dataclass
 from gangplan.rules.model import Rule, Severity
 from gangplan.rules.objects import SCHEMA
 

@@ -5,6 +5,8 @@ The generator keeps to this; a cluster's overlay is written by hand and reviewed
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from gangplan.rules.platform import MONITORING_MOVED
 from gangplan.rules.security import RIGHTS_TOO_WIDE
 from gangplan.validate.apiserver.forms import Body, Found
@@ -23,15 +25,22 @@ EVERYBODY = frozenset(
 FOREIGN_ROLES = frozenset({"system:openshift:scc:nonroot-v2"})
 
 
-def problems(body: Body, index: Index) -> list[Problem]:
-    """What is too wide in a role, a binding, a namespace or a service account."""
+# Pod Security levels, from the tightest (k8s.io/pod-security-admission, api/constants.go).
+LEVELS = ("restricted", "baseline", "privileged")
+
+
+def problems(body: Body, index: Index, levels: Mapping[str, str]) -> list[Problem]:
+    """What is too wide in a role, a binding, a namespace or a service account.
+
+    `levels` are the Pod Security levels of namespaces, as the file of the cluster states them.
+    """
     kind = body["kind"]
     if kind in ("ClusterRole", "Role"):
         return list(_role(body))
     if kind == "RoleBinding":
         return list(_binding(body, index))
     if kind == "Namespace":
-        return list(_namespace(body))
+        return list(_namespace(body, levels.get(body["metadata"]["name"], LEVELS[0])))
     if kind == "ServiceAccount" and body.get("automountServiceAccountToken") is not False:
         said = "training pods would carry a token for the API server"
         return [Problem(("automountServiceAccountToken",), said, "Keep it false.", RIGHTS_TOO_WIDE)]
@@ -68,13 +77,16 @@ def _binding(body: Body, index: Index) -> Found:
             yield _said(("subjects", place, "namespace"), "the service account is of another namespace")
 
 
-def _namespace(body: Body) -> Found:
+def _namespace(body: Body, most: str) -> Found:
     labels = body["metadata"].get("labels") or {}
     key = "pod-security.kubernetes.io/enforce"
-    if labels.get(key) != "restricted":
-        found = labels.get(key)
+    found = labels.get(key)
+    if found not in LEVELS[: LEVELS.index(most) + 1]:
         said = f"pod security is '{found}'" if found else "no pod security is enforced"
-        yield _said(("metadata", "labels", key), f"{said}; teams' namespaces enforce restricted")
+        meant = "teams' namespaces enforce restricted"
+        if most != LEVELS[0]:
+            meant = f"the cluster's file states {most} for this team"
+        yield _said(("metadata", "labels", key), f"{said}; {meant}")
     if labels.get(PLATFORM_MONITORING) == "true":
         yield Problem(
             ("metadata", "labels", PLATFORM_MONITORING),

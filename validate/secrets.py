@@ -11,8 +11,9 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from itertools import pairwise
+
+from gangplan.records import dataclass
 
 RANDOM = "a text of random characters, as keys and tokens are"
 # What stands in the place of a secret, whatever it is.

@@ -7,30 +7,34 @@ core/validation and rbac/validation of Kubernetes.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
+from gangplan.model.backend import BY_KIND
+from gangplan.records import dataclass
 from gangplan.rules.lifecycle import (
     IMMUTABLE_CHANGED,
     QUEUE_REMOVED,
-    RUN_REMOVED,
-    RUN_REPLACED,
     RUNTIME_EDITED,
 )
 from gangplan.validate.apiserver.crdrules.check import changed as crd_changed
 from gangplan.validate.apiserver.forms import Body, Path
 from gangplan.validate.apiserver.schema import SchemaVersions, minor_key
+from gangplan.validate.enforcement import changes_of_policies
 from gangplan.validate.problems import Problem, dotted
+from gangplan.validate.run_hours import Key
+from gangplan.validate.runs import changes_of_runs, is_applied, is_record, meta_of
 
-JOB = "gangplan.dev/job"
 QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
-HOOK = "argocd.argoproj.io/hook"
 
-Key = tuple[str, str, str]  # kind, namespace, name
 # Fields that no update may change, by kind.
 FIXED: dict[str, tuple[Path, ...]] = {
     "AdmissionCheck": (("spec", "controllerName"),),
+    # Since Kueue 0.18 (clusterqueue_webhook.go), whatever the feature gate says.
+    "ClusterQueue": (("spec", "concurrentAdmissionPolicy"),),
     "LocalQueue": (("spec", "clusterQueue"),),
+    # ValidatePersistentVolumeUpdate (Kubernetes v1.34).
+    "PersistentVolume": (("spec", "csi"), ("spec", "nfs"), ("spec", "volumeMode")),
     "PersistentVolumeClaim": (
         ("spec", "accessModes"),
         ("spec", "storageClassName"),
@@ -45,6 +49,17 @@ FIXED: dict[str, tuple[Path, ...]] = {
 FIXED_RUN: tuple[Path, ...] = tuple(
     ("spec", name) for name in ("runtimeRef", "initializer", "trainer", "activeDeadlineSeconds", "managedBy")
 )
+# What holds the pods of a run and may be changed all the same: what it is, and what becomes of the change.
+EDITED = {
+    "TrainingRuntime": (
+        "runtime",
+        "Trainer reads the runtime of a waiting or restarted run again, and refuses or mixes it",
+    ),
+    "MPIJob": (
+        "MPIJob",
+        "no pod that is there changes, and Kueue stops a run whose pods are not those that it admitted",
+    ),
+}
 FIXED_BY_TOPOLOGY: tuple[Path, ...] = (
     ("spec", "nodeLabels"),
     ("spec", "tolerations"),
@@ -72,20 +87,16 @@ def transition(before: Sequence[Body], after: Sequence[Body], versions: SchemaVe
         if key in old
         for problem in _changed(old[key], body, versions)
     ]
-    found += _runs(old, new)
+    found += [Step(key, problem) for key, problem in changes_of_runs(old, new)]
+    found += [Step(key, problem) for key, problem in changes_of_policies(old, new)]
     return [*found, *_queues(old, new)]
 
 
 def _by_key(bodies: Sequence[Body]) -> dict[Key, Body]:
     return {
-        (body.get("kind", ""), _meta(body).get("namespace") or "", _meta(body).get("name") or ""): body
+        (body.get("kind", ""), meta_of(body).get("namespace") or "", meta_of(body).get("name") or ""): body
         for body in bodies
     }
-
-
-def _meta(body: Body) -> Body:
-    metadata: Body = body.get("metadata") or {}
-    return metadata
 
 
 # --- changed in place ----------------------------------------------------------------------------------
@@ -93,16 +104,20 @@ def _meta(body: Body) -> Body:
 
 def _changed(old: Body, new: Body, versions: SchemaVersions) -> Iterator[Problem]:
     kind = new["kind"]
-    if kind == "TrainingRuntime":
+    if kind in EDITED:
+        if is_record(new):
+            return  # whatever read it is over
         if old.get("spec") != new.get("spec"):
             at = _first_difference(old.get("spec"), new.get("spec"), ("spec",))
+            what, becomes = EDITED[kind]
             yield Problem(
                 at,
-                f"{dotted(at)} of the runtime changed under its old name: Trainer reads the runtime of a"
-                " waiting or restarted run again, and refuses or mixes it",
+                f"{dotted(at)} of the {what} changed under its old name: {becomes}",
                 "Give it a new name: change the spec or raise run:, then render.",
                 RUNTIME_EDITED,
             )
+        if kind == "MPIJob" and is_applied(old) and is_applied(new):
+            yield from _queue_label(old, new)
         return
     for path in _fixed(old, kind, versions):
         if _at(old, path) != _at(new, path):
@@ -116,7 +131,7 @@ def _changed(old: Body, new: Body, versions: SchemaVersions) -> Iterator[Problem
     for problem in crd_changed(old, new, versions):
         if not any(problem.path[: len(path)] == path for path in told):
             yield replace(problem, help=problem.help or _cure(kind))
-    if kind == "TrainJob" and not _is_archived(old) and not _is_archived(new):
+    if kind == "TrainJob" and is_applied(old) and is_applied(new):
         yield from _queue_label(old, new)
 
 
@@ -132,6 +147,8 @@ def _fixed(old: Body, kind: str, versions: SchemaVersions) -> tuple[Path, ...]:
 def _cure(kind: str) -> str:
     if kind == "TrainJob":
         return "Raise run: in the spec, so that the run gets a new name, and render."
+    if kind == "PersistentVolume":
+        return "State it under another name in persistentVolumes, and in the team's file."
     if kind == "PersistentVolumeClaim":
         return "Declare another claim, and copy the data."
     return "Give it a new name, move what uses it, and remove the old one in a later commit."
@@ -139,7 +156,7 @@ def _cure(kind: str) -> str:
 
 def _queue_label(old: Body, new: Body) -> Iterator[Problem]:
     """Kueue's webhook refuses another queue for a run that is not suspended."""
-    was, now = ((_meta(body).get("labels") or {}).get(QUEUE_LABEL) for body in (old, new))
+    was, now = ((meta_of(body).get("labels") or {}).get(QUEUE_LABEL) for body in (old, new))
     if was != now:
         yield Problem(
             ("metadata", "labels", QUEUE_LABEL),
@@ -168,34 +185,6 @@ def _first_difference(old: Any, new: Any, path: Path) -> Path:
 # --- removed -------------------------------------------------------------------------------------------
 
 
-def _is_archived(run: Body) -> bool:
-    return bool((_meta(run).get("annotations") or {}).get(HOOK) == "Skip")
-
-
-def _runs(old: Mapping[Key, Body], new: Mapping[Key, Body]) -> Iterator[Step]:
-    """Runs that leave Git without having been archived: they go on, and nobody sees them any more."""
-    jobs = {_job(key, body) for key, body in new.items() if key[0] == "TrainJob"}
-    for key, body in old.items():
-        if key[0] != "TrainJob" or key in new or _is_archived(body):
-            continue
-        if _job(key, body) in jobs:
-            message = (
-                f"run {key[2]} is replaced in Git by a newer run of its job; if it is not over, both run"
-            )
-            help = f"If it still runs: kubectl delete trainjob {key[2]} -n {key[1]}."
-            yield Step(key, Problem((), message, help, RUN_REPLACED))
-        else:
-            message = (
-                f"run {key[2]} is removed from Git but not archived: if it is not over, it continues unseen"
-            )
-            help = "Set state: archived in its spec first, and remove the spec once the run is over."
-            yield Step(key, Problem((), message, help, RUN_REMOVED))
-
-
-def _job(key: Key, body: Body) -> tuple[str, str]:
-    return key[1], str((_meta(body).get("labels") or {}).get(JOB, key[2]))
-
-
 def _queues(old: Mapping[Key, Body], new: Mapping[Key, Body]) -> Iterator[Step]:
     """Queues and flavors that go while runs of theirs may hold quota: their deletion blocks (kueue 5.5)."""
     for key, body in old.items():
@@ -215,8 +204,8 @@ def _users(bodies: Mapping[Key, Body]) -> dict[str, set[Key]]:
     """Each run that is not archived, with the queues and flavors behind it."""
     found: dict[str, set[Key]] = {}
     for key, body in bodies.items():
-        queue = (_meta(body).get("labels") or {}).get(QUEUE_LABEL)
-        if key[0] != "TrainJob" or not queue or _is_archived(body):
+        queue = (meta_of(body).get("labels") or {}).get(QUEUE_LABEL)
+        if key[0] not in BY_KIND or not queue or not is_applied(body):
             continue
         local: Key = ("LocalQueue", key[1], str(queue))
         target: Key = ("ClusterQueue", "", str(_at(bodies.get(local), ("spec", "clusterQueue")) or ""))

@@ -11,8 +11,9 @@ def versions_of(platform: Platform) -> SchemaVersions:
     """The minors that schemas and rules are chosen by."""
     return SchemaVersions(
         kubernetes=platform.kubernetes.line,
-        trainer=platform.trainer.line,
+        trainer=platform.trainer.line if platform.has_trainer else None,
         kueue=platform.kueue.line if platform.kueue else None,
-        jobset=platform.jobset.line,
+        jobset=platform.jobset.line if platform.has_trainer else None,
+        mpi=platform.mpi_operator.line if platform.mpi_operator else None,
         crds=imported(platform.crds),
     )

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import field
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeVar
 
+from gangplan.model.manager import UNCONFIGURED, ManagerSettings
 from gangplan.model.quantity import Quantity
 from gangplan.plan import Unit
+from gangplan.records import dataclass
 from gangplan.spec.cluster import Cluster
-from gangplan.spec.nodes import NodePool
-from gangplan.validate.apiserver.forms import Body
+from gangplan.spec.manager import settings_of
+from gangplan.spec.nodes import NodePool, field_of
+from gangplan.validate.apiserver.forms import Body, Path
 from gangplan.validate.apiserver.schema import SchemaVersions
 
 HOSTNAME = "kubernetes.io/hostname"
+Value = TypeVar("Value")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +46,60 @@ class NodeGroup:
     domains: tuple[tuple[str, int], ...] = ()
 
 
+def templates_of(body: Body) -> Iterator[tuple[Path, Body]]:
+    """The templates of the pods that come of a TrainingRuntime or an MPIJob, each with its place; else
+    none."""
+    if body["kind"] == "TrainingRuntime":
+        spec = (body["spec"].get("template") or {}).get("spec") or {}
+        for index, job in enumerate(spec.get("replicatedJobs") or ()):
+            at: Path = ("spec", "template", "spec", "replicatedJobs", index, "template", "spec", "template")
+            yield at, (job["template"].get("spec") or {}).get("template") or {}
+    elif body["kind"] == "MPIJob":
+        for name, one in (body["spec"].get("mpiReplicaSpecs") or {}).items():
+            yield ("spec", "mpiReplicaSpecs", name, "template"), (one or {}).get("template") or {}
+
+
+class _Kind:
+    """The objects of a kind by namespace and name; among equals the first counts."""
+
+    __slots__ = ("every", "homes", "names", "places")
+
+    def __init__(self, every: Sequence[Body]) -> None:
+        self.every = every
+        self.homes: dict[str | None, list[Body]] = {}
+        self.names: dict[str, Body] = {}
+        self.places: dict[tuple[str, str | None], Body] = {}
+        for body in every:
+            metadata = body["metadata"]
+            name, namespace = metadata["name"], metadata.get("namespace") or None
+            self.homes.setdefault(namespace, []).append(body)
+            self.names.setdefault(name, body)
+            self.places.setdefault((name, namespace), body)
+
+
+class Index:
+    """Objects by kind, and those of kinds that somebody asks for by namespace and name."""
+
+    def __init__(self, world: World) -> None:
+        self._bodies: dict[str, list[Body]] = {}
+        for body in world.standing:
+            self._bodies.setdefault(body["kind"], []).append(body)
+        self._kinds: dict[str, _Kind] = {}
+
+    def of(self, kind: str) -> _Kind:
+        """The objects of a kind."""
+        if kind not in self._kinds:
+            self._kinds[kind] = _Kind(self._bodies.get(kind, ()))
+        return self._kinds[kind]
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class World:
-    """Everything that stands on a cluster before any run, as built, and its nodes. Each is one of its own."""
+    """Everything that stands on a cluster before any run, as built, and its nodes. Each is one of its own.
+
+    A run must not cost more on a cluster with more teams: proofs look objects up by their names, and what
+    they need of all objects together they read `once`.
+    """
 
     cluster: str
     versions: SchemaVersions
@@ -52,19 +107,40 @@ class World:
     nodes: tuple[NodeGroup, ...]
     fair_sharing: bool = True
     pods_per_node: int = 110
+    manager: ManagerSettings = UNCONFIGURED
+    _kept: dict[Any, Any] = field(default_factory=dict, init=False, repr=False)
 
-    def of_kind(self, kind: str, namespace: str | None = None) -> list[Body]:
+    def once(self, make: Callable[[World], Value]) -> Value:
+        """What a function makes of this world, kept for as long as the world is.
+
+        The function must read nothing else. What it makes must not hold the world, or neither is ever freed
+        without the garbage collector.
+        """
+        if make not in self._kept:
+            self._kept[make] = make(self)
+        made: Value = self._kept[make]
+        return made
+
+    def of_kind(self, kind: str, namespace: str | None = None) -> Sequence[Body]:
         """The objects of a kind, of one namespace when it is given."""
-        return [
-            body
-            for body in self.standing
-            if body["kind"] == kind and namespace in (None, body["metadata"].get("namespace"))
-        ]
+        objects = self.once(Index).of(kind)
+        return objects.every if namespace is None else objects.homes.get(namespace, ())
 
     def find(self, kind: str, name: str, namespace: str | None = None) -> Body | None:
-        """One object by name."""
-        found = (body for body in self.of_kind(kind, namespace) if body["metadata"]["name"] == name)
-        return next(found, None)
+        """One object by name, of one namespace when it is given."""
+        objects = self.once(Index).of(kind)
+        return objects.names.get(name) if namespace is None else objects.places.get((name, namespace))
+
+    def at(self, kind: str, name: str, namespace: str | None) -> Body | None:
+        """One object by its whole name; `namespace` is None for one that is in none."""
+        return self.once(Index).of(kind).places.get((name, namespace))
+
+
+def namespaces(world: World) -> dict[str, Mapping[str, str]]:
+    """The labels of the namespaces that stand on a cluster, by name; for `World.once`."""
+    return {
+        body["metadata"]["name"]: body["metadata"].get("labels") or {} for body in world.of_kind("Namespace")
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,9 +153,34 @@ class BuiltRun:
     unit: Unit
     bodies: tuple[Body, ...]
     generated: tuple[Body, ...] = field(default=(), compare=False, repr=False)
-    known: dict[str, Any] = field(
-        default_factory=dict, compare=False, repr=False
-    )  # what a proof leaves the next
+    _kept: dict[Any, Any] = field(default_factory=dict, init=False, compare=False, repr=False)
+
+    def once(self, make: Callable[[World, Sequence[Body]], Value], world: World) -> Value:
+        """What a function makes of this run on a world: what one proof has read, the next need not read."""
+        if (make, world) not in self._kept:
+            self._kept[make, world] = make(world, self.bodies)
+        made: Value = self._kept[make, world]
+        return made
+
+
+def local_disk(storage_class: str) -> str:
+    """What a node has of a class of local disks, as a name among its resources (CSIStorageCapacity)."""
+    return f"storage/{storage_class}"
+
+
+def is_untold(resource: str) -> bool:
+    """Whether nodes may have some although their pool does not say so: disk, and volumes of any class."""
+    return resource == "ephemeral-storage" or resource.startswith("storage/")
+
+
+def asked_by(unit: Unit, resource: str) -> str:
+    """The field of a spec that asks for a resource of a worker."""
+    if resource in ("cpu", "memory"):
+        return resource
+    is_scratch = resource == "ephemeral-storage" and "disk" not in unit.job.origins
+    if is_scratch or resource.startswith("storage/"):
+        return "scratch"
+    return field_of(resource)[0] if resource in dict(unit.job.resources.others) else "gpus"
 
 
 def world_of(cluster: str, spec: Cluster, versions: SchemaVersions, standing: Sequence[Body]) -> World:
@@ -89,7 +190,7 @@ def world_of(cluster: str, spec: Cluster, versions: SchemaVersions, standing: Se
     pods = (
         250 if spec.versions.openshift else 110
     )  # the kubelet's maxPods: OpenShift 4's default, Kubernetes'
-    return World(cluster, versions, tuple(standing), groups, spec.fair_sharing, pods)
+    return World(cluster, versions, tuple(standing), groups, spec.fair_sharing, pods, settings_of(spec))
 
 
 def node_group(name: str, pool: NodePool, levels: tuple[tuple[str, int], ...]) -> NodeGroup:
@@ -98,9 +199,11 @@ def node_group(name: str, pool: NodePool, levels: tuple[tuple[str, int], ...]) -
     taken = {"cpu": pool.daemons.cpu, "memory": pool.daemons.memory} if pool.daemons else {}
     free = {"cpu": _number(pool.cpu), "memory": _number(pool.memory)}
     free = {resource: amount - _number(taken.get(resource, Quantity(0))) for resource, amount in free.items()}
-    free |= {resource: Fraction(count) for resource, count in pool.devices.items()}
+    free |= {resource: _number(amount) for resource, amount in pool.offered.items()}
+    if pool.local_disk is not None:
+        free[local_disk(pool.local_disk.storage_class)] = _number(pool.local_disk.size)
     # Every node that runs may use is a Linux node.
-    labels = {**pool.labels, "kubernetes.io/os": "linux"}
+    labels = {**pool.labels, "kubernetes.io/os": "linux", "kubernetes.io/arch": pool.arch or "amd64"}
     taints = tuple(NodeGroupTaint(taint.key, taint.value or "", taint.effect) for taint in pool.taints)
     return NodeGroup(name, count, labels, taints, free, levels)
 

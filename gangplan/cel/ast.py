@@ -7,7 +7,8 @@ the checker's findings (type, chosen overloads, qualified names) can be kept bes
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from gangplan.records import dataclass
 
 
 @dataclass(frozen=True, slots=True, eq=False)

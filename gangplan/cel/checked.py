@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from gangplan.cel.ast import Node
 from gangplan.cel.types import Type
+from gangplan.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

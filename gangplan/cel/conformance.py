@@ -14,7 +14,6 @@ import os
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +24,7 @@ from gangplan.cel.errors import CompileError, EvalError, UnknownError
 from gangplan.cel.program import Program
 from gangplan.cel.recorded import agrees, shown
 from gangplan.cel.types import DYN, Type
+from gangplan.records import dataclass
 
 # Outcomes of a server that makes no program of an expression: it refuses the policy, or answers 500.
 _REFUSED = frozenset(("compile-error", "program-error", "panic"))

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from gangplan.cel.types import DURATION, TIMESTAMP, Parameter, Type, list_of, map_of, type_of
+from gangplan.records import dataclass
 
 # What functions.txt begins and ends with: older servers lack the environment, newer ones are not read yet.
 FIRST_MINOR, LAST_MINOR = 27, 37

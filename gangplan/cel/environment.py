@@ -16,12 +16,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from gangplan.cel.checked import Checked
-from gangplan.cel.checker import check
 from gangplan.cel.declarations import FIRST_MINOR, LAST_MINOR
-from gangplan.cel.parser import parse
-from gangplan.cel.program import Program
+from gangplan.cel.program import Program, program_of
 from gangplan.cel.types import Type
-from gangplan.cel.validators import validate
 
 # Parentheses as deep as the API server allows (250) take nine frames each; Python's default is 1000 in all.
 _FRAMES = 4000
@@ -45,6 +42,11 @@ class Environment:
 
     def check(self, text: str) -> Checked:
         """The checked tree of an expression. CompileError: the API server would refuse it."""
+        # A command whose programs are all kept (kept.py) parses nothing.
+        from gangplan.cel.checker import check
+        from gangplan.cel.parser import parse
+        from gangplan.cel.validators import validate
+
         with _room():
             checked = check(parse(text, self.minor), text, self.variables, self.minor)
             validate(checked, text, self.minor)
@@ -54,7 +56,7 @@ class Environment:
         """A program that evaluates an expression. CompileError: the API server would refuse it."""
         checked = self.check(text)
         with _room():
-            return Program(text, checked.node, checked.type, checked)
+            return program_of(text, checked)
 
 
 @contextmanager

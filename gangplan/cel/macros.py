@@ -7,7 +7,6 @@ variables), ext/lists.go (sortBy).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from gangplan.cel.ast import (
     Call,
@@ -22,6 +21,7 @@ from gangplan.cel.ast import (
     Struct,
 )
 from gangplan.cel.errors import Issue
+from gangplan.records import dataclass
 
 ACCUMULATOR = "@result"
 _UNUSED = "#unused"

@@ -238,6 +238,9 @@ class Meter:
                 if value is _ABSENT:
                     built.pop(key, None)
                     continue
+            if not isinstance(value, FAILED) and isinstance(key, dict | list):
+                # cel-go takes such keys by their identity, which no value here has.
+                value = UnknownError("a map whose key is a map or a list is not followed offline")
             if isinstance(value, FAILED):
                 built = value
                 break

@@ -11,8 +11,9 @@ Values live in a frame, a list: the program's variables come first, then those o
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
+
+from gangplan.records import dataclass
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -180,6 +180,8 @@ class _Planner:
         for key, value, optional in entries:
             if optional or not isinstance(key, Constant) or not isinstance(value, Constant):
                 return NewMap(id, entries)
+            if isinstance(key.value, dict | list):
+                return NewMap(id, entries)
             values[key.value] = value.value
         return Constant(id, values)
 

@@ -27,6 +27,7 @@ from gangplan.cel.plan import (
     CallPlan,
     Conditional,
     Constant,
+    ExpressionPlan,
     Fallback,
     Fold,
     Logic,
@@ -55,30 +56,50 @@ _BUILDERS: dict[type, Callable[[Any, Callable[[Plan], Closure]], Closure]] = {
 class Program:
     """An expression, ready to be evaluated any number of times.
 
-    `text` is the expression, `type` its static type, `node` the checked tree. CompileError: the API server
-    makes no program of it although its types agree (`int('a')`).
+    `text` is the expression, `type` its static type, `may_crash` whether evaluation may stop
+    half-way where the server's goes on. `checked` and `plan` are made when they are first asked for.
     """
 
-    __slots__ = ("_may_crash", "_pad", "_plan", "_run", "checked", "node", "text", "type")
+    __slots__ = ("_checked", "_load", "_pad", "_plan", "_run", "may_crash", "text", "type")
 
-    def __init__(self, text: str, node: Node, type: Type, checked: Checked) -> None:
+    def __init__(self, text: str, type: Type, may_crash: bool, load: Callable[[], Checked]) -> None:
         self.text = text
-        self.node = node
         self.type = type
-        self.checked = checked
-        self._plan = plan_program(text, checked)
-        self._pad = [None] * self._plan.size
+        self.may_crash = may_crash
+        self._load = load
+        self._checked: Checked | None = None
+        self._plan: ExpressionPlan | None = None
+        self._pad: list[Any] = []
         self._run: Closure | None = None
-        self._may_crash = any(can_crash(id) for ids in checked.overloads.values() for id in ids)
+
+    @property
+    def checked(self) -> Checked:
+        """Its tree and what the checker found out about it."""
+        if self._checked is None:
+            self._checked = self._load()
+        return self._checked
+
+    @property
+    def node(self) -> Node:
+        """The checked tree."""
+        return self.checked.node
+
+    @property
+    def plan(self) -> ExpressionPlan:
+        """Its steps."""
+        if self._plan is None:
+            self._plan = plan_program(self.text, self.checked)
+            self._pad = [None] * self._plan.size
+        return self._plan
 
     def evaluate(self, activation: Mapping[str, Any]) -> Any:
         """The value on these variables. EvalError in the API server's words; UnknownError; no budget."""
         run = self._run
         if run is None:
-            run = self._run = _build(self._plan.root)
+            run = self._run = _build(self.plan.root)
         frame: Frame = self._pad.copy()
         try:
-            for slot, name in self._plan.variables:
+            for slot, name in self.plan.variables:
                 frame[slot] = activation[name]
         except KeyError:
             return self.measure(activation)[0]
@@ -87,19 +108,20 @@ class Program:
         except CrashError as problem:
             raise EvalError(str(problem)) from problem
         except EvalError:
-            if self._may_crash:
+            if self.may_crash:
                 # The server evaluates what comes after the failed part too, and may stumble there.
                 return self.measure(activation)[0]
             raise
 
     def measure(self, activation: Mapping[str, Any], budget: int | None = None) -> tuple[Any, int]:
         """The value and what it cost. BudgetError beyond `budget`; the cost of errors is in their `cost`."""
+        plan = self.plan
         frame: Frame = self._pad.copy()
-        for slot, name in self._plan.variables:
+        for slot, name in plan.variables:
             frame[slot] = activation.get(name, MISSING)
         meter = Meter(frame, budget)
         try:
-            value = meter.run(self._plan.root)
+            value = meter.run(plan.root)
         except CrashError as problem:
             value = EvalError(str(problem))
         except EvalError as problem:
@@ -109,6 +131,15 @@ class Program:
                 value.cost = meter.cost
             raise value
         return value, meter.cost
+
+
+def program_of(text: str, checked: Checked) -> Program:
+    """The program of a checked expression. CompileError: the API server makes none of it although its types
+    agree (`int('a')`)."""
+    may_crash = any(can_crash(id) for ids in checked.overloads.values() for id in ids)
+    program = Program(text, checked.type, may_crash, lambda: checked)
+    _ = program.plan  # refuses now what it refuses at all
+    return program
 
 
 def _build(plan: Plan) -> Closure:

@@ -8,13 +8,14 @@ bool is told from int by its class, and a double key can't be made in CEL. What 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from ipaddress import IPv4Address, IPv6Address
 from types import NoneType
 from typing import ClassVar
 
 from gangplan.cel import types
 from gangplan.cel.types import Type
+from gangplan.records import dataclass
 
 
 class Uint(int):

@@ -5,8 +5,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from gangplan.commands.common import print_findings
+from gangplan.commands.compared import compared
 from gangplan.commands.reports import repository_folder
 from gangplan.errors import Exit, UserError
 from gangplan.findings import Finding, in_order
@@ -24,8 +26,8 @@ from gangplan.rules.model import Severity
 from gangplan.workspace import Workspace, load_workspace, nearest
 
 
-def check(request: Request, versions: str | None, format: str) -> Exit:
-    """Print what each cluster has, and with `versions` what they would change."""
+def check(request: Request, versions: str | None, format: str, snapshots: Sequence[Path] = ()) -> Exit:
+    """Print what each cluster has, with `versions` what they would change, and where snapshots differ from it."""
     if format not in ("text", "json"):
         raise UserError(f"there is no format '{format}'", "Formats: text, json.")
     asked = replace(request, versions=parse_versions(versions) if versions is not None else ())
@@ -36,6 +38,7 @@ def check(request: Request, versions: str | None, format: str) -> Exit:
     names = request.clusters or tuple(workspace.clusters)
     target = with_versions(workspace, asked.versions, names)
     findings += [*_findings(workspace, names), *_findings(target, names)]
+    findings += compared(workspace, names, snapshots)
     reports = {name: ClusterReport(name, tuple(inventory(workspace.clusters[name]))) for name in names}
     code = _code(findings)
     if versions is not None:

@@ -7,19 +7,21 @@ from typing import Annotated
 
 import typer
 
-from gangplan.commands.flags import Clusters, Workspace
+from gangplan.commands import complete
+from gangplan.commands.flags import Clusters, Context, Kubeconfig, Names, Snapshots, Timeout, Workspace
 
 app = typer.Typer(
     rich_markup_mode=None,
     add_completion=False,
     pretty_exceptions_enable=False,
     no_args_is_help=True,
-    help="Show what clusters have installed, their quotas, and what other versions would change.",
+    help="Show what clusters have, by their files or as they are now, and what other versions would change.",
 )
 
 
 @app.command("quota")
 def cluster_quota(
+    names: Names = None,
     workspace: Workspace = None,
     cluster: Clusters = None,
     usage: Annotated[
@@ -36,30 +38,75 @@ def cluster_quota(
     from gangplan.commands.common import request
     from gangplan.commands.quota import quota
 
-    raise typer.Exit(quota(request(workspace, cluster, None, None, "serial", 1), usage, format))
+    raise typer.Exit(quota(request(workspace, _both(names, cluster), None, None, "serial", 1), usage, format))
 
 
 @app.command("check")
 def cluster_check(
+    names: Names = None,
     workspace: Workspace = None,
     cluster: Clusters = None,
     versions: Annotated[
         str | None,
         typer.Option("--as", help="Show what other versions would change.", metavar="COMPONENT=VERSION,..."),
     ] = None,
+    snapshot: Snapshots = None,
     format: Annotated[str, typer.Option("--format", help="text or json.", metavar="NAME")] = "text",
 ) -> None:
     """Show each component: its version, whether it is supported, what depends on it, and what is missing."""
     from gangplan.commands.cluster import check
     from gangplan.commands.common import request
 
-    raise typer.Exit(check(request(workspace, cluster, None, None, "auto", 0), versions, format))
+    asked = request(workspace, _both(names, cluster), None, None, "auto", 0)
+    raise typer.Exit(check(asked, versions, format, snapshot or ()))
+
+
+@app.command("snapshot")
+def cluster_snapshot(
+    name: Annotated[
+        str, typer.Argument(help="The cluster to look at.", metavar="NAME", autocompletion=complete.clusters)
+    ],
+    workspace: Workspace = None,
+    context: Context = None,
+    kubeconfig: Kubeconfig = None,
+    timeout: Timeout = 30.0,
+    observed: Annotated[
+        str | None,
+        typer.Option(
+            "--observed", help="Time to write into the file (default: now).", metavar="YYYY-MM-DDTHH:MM:SSZ"
+        ),
+    ] = None,
+    output: Annotated[
+        str | None,
+        typer.Option(
+            "--output",
+            "-o",
+            help="File to write instead of observed/NAME.json, or - for standard output.",
+            metavar="FILE|-",
+        ),
+    ] = None,
+    format: Annotated[
+        str, typer.Option("--format", help="How to report the differences: text or json.", metavar="NAME")
+    ] = "text",
+) -> None:
+    """Read what a cluster has now, write it to a file, and report where the cluster file differs. Read-only."""
+    from gangplan.commands.common import request
+    from gangplan.commands.connecting import Asked
+    from gangplan.commands.snapshot import snapshot
+
+    asked = request(workspace, [name], None, None, "serial", 1)
+    raise typer.Exit(snapshot(asked, Asked(context, kubeconfig, timeout), observed, output, format))
 
 
 @app.command("kueue-config")
-def cluster_kueue_config(workspace: Workspace = None, cluster: Clusters = None) -> None:
+def cluster_kueue_config(names: Names = None, workspace: Workspace = None, cluster: Clusters = None) -> None:
     """Print the configuration that Kueue's manager needs, each line with its reason."""
     from gangplan.commands.cluster import kueue_config
     from gangplan.commands.common import request
 
-    raise typer.Exit(kueue_config(request(workspace, cluster, None, None, "serial", 1)))
+    raise typer.Exit(kueue_config(request(workspace, _both(names, cluster), None, None, "serial", 1)))
+
+
+def _both(names: list[str] | None, clusters: list[str] | None) -> list[str]:
+    """Clusters by their names, behind --cluster or alone, each once."""
+    return list(dict.fromkeys([*(names or ()), *(clusters or ())]))

@@ -25,6 +25,7 @@ def request(
     engine: str,
     jobs: int,
     keep_runs: bool = False,
+    uses_cache: bool = False,
 ) -> Request:
     """The request of a command line. The workspace is here or above, else where the named files are.
 
@@ -44,6 +45,7 @@ def request(
         engine,
         jobs,
         keep_runs,
+        uses_cache=uses_cache,
     )
 
 

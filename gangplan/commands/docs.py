@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from gangplan.commands.cli_page import cli_page
 from gangplan.errors import Exit
 from gangplan.reference.pages import pages
 
@@ -12,7 +13,7 @@ from gangplan.reference.pages import pages
 def write_docs(folder: Path, check: bool) -> Exit:
     """Write all pages below `folder`, or with `check` tell which are not fresh."""
     stale = []
-    for name, text in pages().items():
+    for name, text in {**pages(), "cli.md": cli_page()}.items():
         path = folder / name
         if path.exists() and path.read_text(encoding="utf-8") == text:
             continue

@@ -1,12 +1,14 @@
-"""`gangplan explain`: the page of a rule, a field, a kind of file or a policy pack."""
+"""`gangplan explain`: the page of a rule, a cause, a field, a kind of file or a policy pack."""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
 
+from gangplan.diagnose.causes import causes
 from gangplan.errors import Exit, UserError
 from gangplan.packs.own import OwnPolicies, load_policies
+from gangplan.reference.causes import cause_text
 from gangplan.reference.field_pages import fields_text
 from gangplan.reference.fields import known_names, lookup
 from gangplan.reference.one_policy import own_names, own_policy, policy_lines, workspace_of
@@ -18,7 +20,7 @@ from gangplan.workspace import nearest
 
 
 def explain(name: str | None, workspace: Path | None = None) -> Exit:
-    """Print the page of a rule, field, kind of file or pack; without a name, all rules. Raises UserError.
+    """Print the page of a rule, cause, field, kind of file or pack; without a name, all rules. Raises UserError.
 
     A workspace, where there is one, adds its own policies.
     """
@@ -38,13 +40,18 @@ def explain(name: str | None, workspace: Path | None = None) -> Exit:
     if own := own_policy(name, policies):
         _print("\n".join(own) + "\n")
         return Exit.CLEAN
+    if cause := cause_text(name):
+        _print(cause)
+        return Exit.CLEAN
     found = [] if name in kinds() else lookup(name)  # `Team` is a kind, `team` a field
     text = fields_text(found) if found else topic_text(name, policies)
     if not text:
-        close = nearest(name, {*known, *own_names(policies), *known_names(), *kinds(), *policies.names})
+        close = nearest(
+            name, {*known, *own_names(policies), *known_names(), *kinds(), *policies.names, *causes()}
+        )
         every = "gangplan explain lists all rules; docs/spec.md has all fields."
         help = every if close.startswith("Known") else close
-        raise UserError(f"there is no rule, field, kind or pack '{name}'", help)
+        raise UserError(f"there is no rule, cause, field, kind or pack '{name}'", help)
     _print(text)
     return Exit.CLEAN
 

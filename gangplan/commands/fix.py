@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TextIO
 
 from gangplan.commands.common import plural
 from gangplan.errors import UserError
 from gangplan.findings import Fix
-from gangplan.fixes import write
-from gangplan.pipeline.fix import fixed_files
 from gangplan.pipeline.request import Request
-from gangplan.pipeline.scan import scan
+from gangplan.records import dataclass
 from gangplan.report.escape import log_line
-from gangplan.report.fixed import fixed_text, patch_text
-from gangplan.validate.secrets import hidden
 from gangplan.workspace import load_workspace
 
 
@@ -40,6 +35,12 @@ def fix_files(request: Request, fixing: Fixing, words: TextIO, complaints: TextI
 
     Raises UserError when the request means nothing.
     """
+    from gangplan.fixes import write
+    from gangplan.pipeline.fix import fixed_files
+    from gangplan.pipeline.scan import scan
+    from gangplan.report.fixed import fixed_text, patch_text
+    from gangplan.validate.secrets import hidden
+
     workspace = load_workspace(request.root)
     if workspace.is_refused:
         return  # the check that follows tells why

@@ -7,6 +7,17 @@ from typing import Annotated
 
 import typer
 
+from gangplan.commands import complete
+from gangplan.errors import UserError
+
+
+def _refuse_parts(value: str | None) -> None:
+    """The flag of `validate`, where a part is no use."""
+    if value is not None:
+        help = "Divide the check: gangplan validate --shard; render with --engine process or mpi."
+        raise UserError("--shard cannot be used here: what is rendered is one tree", help)
+
+
 Workspace = Annotated[
     Path | None,
     typer.Option(
@@ -14,26 +25,52 @@ Workspace = Annotated[
     ),
 ]
 Clusters = Annotated[
-    list[str] | None, typer.Option("--cluster", help="Only this cluster; may be repeated.", metavar="NAME")
+    list[str] | None,
+    typer.Option(
+        "--cluster",
+        help="Only this cluster; may be repeated.",
+        metavar="NAME",
+        autocompletion=complete.clusters,
+    ),
+]
+Names = Annotated[
+    list[str] | None,
+    typer.Argument(
+        help="Only these clusters (default: all), as --cluster.",
+        metavar="NAME",
+        autocompletion=complete.clusters,
+    ),
 ]
 Teams = Annotated[
-    list[str] | None, typer.Option("--team", help="Only this team; may be repeated.", metavar="NAME")
+    list[str] | None,
+    typer.Option(
+        "--team", help="Only this team; may be repeated.", metavar="NAME", autocompletion=complete.teams
+    ),
 ]
 Asked = Annotated[
     str,
     typer.Argument(
-        help="A spec, or a line of any file, such as rendered/...:LINE.", metavar="SPEC|FILE:LINE"
+        help="A spec, or a line of any file, such as rendered/...:LINE.",
+        metavar="SPEC|FILE:LINE",
+        autocompletion=complete.files,
     ),
 ]
 Specs = Annotated[
     list[str] | None,
     typer.Argument(
         help="Specs, folders or patterns; any other file selects what depends on it (default: all).",
-        metavar="[FILE]...",
+        metavar="FILE",
+        autocompletion=complete.files,
     ),
 ]
 EngineName = Annotated[
-    str, typer.Option("--engine", help="How to run the work: auto, serial, process or mpi.", metavar="NAME")
+    str,
+    typer.Option(
+        "--engine",
+        help="How to run the work: auto, serial, process or mpi.",
+        metavar="NAME",
+        autocompletion=complete.words("auto", "serial", "process", "mpi"),
+    ),
 ]
 Jobs = Annotated[
     int, typer.Option("--jobs", "-j", min=0, help="Worker processes (0: one per core).", metavar="N")
@@ -46,12 +83,36 @@ Base = Annotated[
         metavar="REVISION",
     ),
 ]
+Since = Annotated[
+    str | None,
+    typer.Option(
+        "--base",
+        help="Show what changed since the merge base of HEAD and this Git revision; REF.. means REF itself.",
+        metavar="REF",
+    ),
+]
+Limit = Annotated[
+    int | None,
+    typer.Option(
+        "--limit", help="Most bytes of Markdown (default: 65536, as GitHub; GitLab: 1000000).", metavar="N"
+    ),
+]
+ReviewFormat = Annotated[
+    str,
+    typer.Option(
+        "--format",
+        help="text, json, or with --base markdown.",
+        metavar="NAME",
+        autocompletion=complete.words("text", "json", "markdown"),
+    ),
+]
 Formats = Annotated[
     list[str] | None,
     typer.Option(
         "--format",
         help="text, json, sarif, junit, github, gitlab or markdown; FORMAT=FILE writes to a file; may be repeated.",
         metavar="FORMAT[=FILE]",
+        autocompletion=complete.words("text", "json", "sarif", "junit", "github", "gitlab", "markdown"),
     ),
 ]
 Color = Annotated[
@@ -68,7 +129,7 @@ Today = Annotated[
     str | None,
     typer.Option(
         "--today",
-        help="Check debug grants and waivers as of this day (default: today).",
+        help="Check debug grants and waivers as of this day (default: today); plan shows starts of schedules from it on.",
         metavar="YYYY-MM-DD",
     ),
 ]
@@ -78,6 +139,58 @@ FixPlatform = Annotated[
     bool,
     typer.Option("--fix-platform", help="Like --fix, but also in overlays/, images/ and policies/waivers/."),
 ]
+Shard = Annotated[
+    str | None,
+    typer.Option(
+        "--shard",
+        help="Only the third of eight parts, as 3/8; gangplan report merge makes one report of all.",
+        metavar="NUMBER/OF",
+    ),
+]
+WholeAlone = Annotated[str | None, typer.Option("--shard", hidden=True, callback=_refuse_parts)]
 KeepRuns = Annotated[
     bool, typer.Option("--keep-runs", help="Keep runs whose spec has not changed as they were rendered.")
+]
+NoCache = Annotated[
+    bool,
+    typer.Option(
+        "--no-cache",
+        help="Find everything out again: neither use what earlier commands found nor keep anything.",
+    ),
+]
+Context = Annotated[
+    str | None,
+    typer.Option(
+        "--context",
+        help="Context of the kubeconfig (default: what cluster.yaml says, else the cluster's name).",
+        metavar="NAME",
+    ),
+]
+Kubeconfig = Annotated[
+    Path | None,
+    typer.Option(
+        "--kubeconfig", help="Kubeconfig (default: KUBECONFIG, else ~/.kube/config).", metavar="FILE"
+    ),
+]
+Timeout = Annotated[
+    float,
+    typer.Option("--timeout", min=0.1, help="Seconds to wait for an answer of the API server.", metavar="S"),
+]
+Snapshots = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--snapshot",
+        help="Also compare a cluster's file with what gangplan cluster snapshot saw; may be repeated.",
+        metavar="FILE",
+    ),
+]
+Server = Annotated[
+    bool,
+    typer.Option(
+        "--server",
+        help="Also ask the clusters' API servers about every object, by dry run, with your kubeconfig. Writes nothing.",
+    ),
+]
+Quiet = Annotated[
+    bool, typer.Option("--quiet", "-q", help="Print findings and errors alone; nothing where all is well.")
 ]

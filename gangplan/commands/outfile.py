@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import stat
-from dataclasses import dataclass
 from pathlib import Path
 
 from gangplan.errors import ToolError, UserError
+from gangplan.records import dataclass
 from gangplan.workspace import RENDERED
 
 # What stands in these folders of a workspace is input, or written by other commands alone.
-_NOT_FOR_OUTPUT = ("specs", "overlays", "images", "policies", "schemas", RENDERED)
+_NOT_FOR_OUTPUT = ("specs", "overlays", "images", "policies", "schemas", "jobtemplates", RENDERED)
 # Names of open files and devices: what stands behind them is never replaced.
 _OPEN = ("/dev/", "/proc/")
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
+from datetime import UTC, datetime, time
+from functools import partial
 from pathlib import Path
 
 from gangplan.commands.common import exit_code, print_findings
@@ -19,19 +22,24 @@ from gangplan.report.now import now_document, now_text
 from gangplan.report.plan import plan_document, plan_text
 
 
-def plan(request: Request, format: str, usage: Path | None = None) -> Exit:
+def plan(request: Request, format: str, usage: Path | None = None, today: str | None = None) -> Exit:
     """Print what the specs amount to, or with `with_flows` who may talk to whom.
 
     With `usage`, a snapshot of what is in use, also which runs would be admitted now. As JSON, findings stand in
-    the document, in the shape that validate gives them.
+    the document, in the shape that validate gives them. Schedules tell their next starts from `today` on, on a
+    terminal also from now on; nothing else that is written depends on the clock.
     """
     if format not in ("text", "json"):
         raise UserError(f"there is no format '{format}'", "Formats: text, json.")
-    result = preview(request)
+    result = preview(replace(request, is_brief=usage is None))
     now, near = against(request, result, usage) if usage and not result.has_errors else ([], [])
     findings = in_order([*result.findings, *near])
     runs = sorted(result.runs, key=lambda run: (run.unit.job.source, run.cluster))
-    text, document = (network_text, network_document) if request.with_flows else (plan_text, plan_document)
+    since = _since(today)
+    if request.with_flows:
+        text, document = network_text, network_document
+    else:
+        text, document = partial(plan_text, since=since), partial(plan_document, since=since)
     if format == "json":
         part = findings_part(findings, repository_folder(request.root))
         whole = document(runs) | ({"now": now_document(now)} if usage else {}) | part
@@ -40,3 +48,12 @@ def plan(request: Request, format: str, usage: Path | None = None) -> Exit:
         print_findings(findings)
         sys.stdout.write(text(runs) + (now_text(usage.name, now) if usage else ""))
     return exit_code(result.findings)
+
+
+def _since(today: str | None) -> int | None:
+    """From when starts are told, in seconds since 1970. Raises UserError."""
+    if today is not None:
+        from gangplan.commands.validate import day_of  # which is for more than this
+
+        return int(datetime.combine(day_of(today), time(), UTC).timestamp()) - 1
+    return int(datetime.now(UTC).timestamp()) if sys.stdout.isatty() else None

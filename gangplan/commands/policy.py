@@ -15,12 +15,15 @@ from gangplan.pipeline.request import Request
 from gangplan.policy.cases import judge_cases, suites
 from gangplan.policy.checks import check_own, check_policies
 from gangplan.policy.choose import chosen
-from gangplan.policy.export import exported
+from gangplan.policy.export import exported, server_action
 from gangplan.report.escape import own_line
 from gangplan.resolve.facts import facts
 from gangplan.rules.model import Severity
 from gangplan.rules.policy import POLICY_UNTESTED
 from gangplan.workspace import Workspace, load_workspace, nearest
+
+# By policy and cluster: what `validate` does about a breach, and what the API server does.
+Actions = dict[str, dict[str, tuple[str, str]]]
 
 
 def _loaded(request: Request) -> tuple[Workspace, list[Finding]]:
@@ -44,13 +47,9 @@ def show(request: Request, format: str) -> Exit:
     workspace, findings = _loaded(request)
     findings = [*findings, *check_own(workspace)]
     clusters = [name for name in request.clusters or sorted(workspace.clusters) if name in workspace.clusters]
-    actions: dict[str, dict[str, str]] = {}
-    for cluster in clusters:
-        taken, wrong = chosen(workspace.policies, workspace.clusters[cluster], facts(workspace, cluster))
-        findings = [*findings, *wrong]
-        for one in taken:
-            actions.setdefault(one.policy, {})[cluster] = one.action
-    rows = _rows(workspace, clusters, actions)
+    actions, wrong = actions_of(workspace, clusters)
+    findings = [*findings, *wrong]
+    rows = policy_rows(workspace, clusters, actions)
     if format == "json":
         sys.stdout.write(json.dumps(rows, indent=2, ensure_ascii=False) + "\n")
     else:
@@ -59,20 +58,52 @@ def show(request: Request, format: str) -> Exit:
     return Exit.INPUT if any(one.severity is Severity.ERROR for one in findings) else Exit.CLEAN
 
 
-def _rows(
-    workspace: Workspace, clusters: Sequence[str], actions: dict[str, dict[str, str]]
-) -> list[dict[str, object]]:
+def actions_of(workspace: Workspace, clusters: Sequence[str]) -> tuple[Actions, list[Finding]]:
+    """What a breach leads to, by policy and cluster: in `validate`, and at the API server (empty: nothing). And
+    what is wrong with the clusters' choice."""
+    actions: Actions = {}
+    findings: list[Finding] = []
+    for cluster in clusters:
+        file = workspace.clusters[cluster]
+        taken, wrong = chosen(workspace.policies, file, facts(workspace, cluster))
+        findings += wrong
+        for one in taken:
+            server = server_action(one.action, file.spec.policies.enforcement)
+            actions.setdefault(one.policy, {})[cluster] = (one.action, "" if one.page.ci_only else server)
+    return actions, findings
+
+
+def shown(action: tuple[str, str]) -> str:
+    """What a breach leads to in `validate`, and at the API server where that is something else."""
+    ci, server = action
+    return ci if ci == server else f"{ci}, server {server}" if server else f"{ci}, CI only"
+
+
+def policy_rows(workspace: Workspace, clusters: Sequence[str], actions: Actions) -> list[dict[str, object]]:
+    """Every policy with its pack (empty for one outside packs), its title, and its action per cluster."""
     rows: list[dict[str, object]] = []
     for name in workspace.policies.names:
         folder, _ = workspace.policies.find(name)
         for policy, page in folder.pack.policies.items() if folder else ():
             on = actions.get(policy, {})
-            rows.append({"policy": policy, "pack": name, "title": page.title, "actions": on})
+            row = {"policy": policy, "pack": name, "title": page.title}
+            words = {"actions": {one: both[0] for one, both in on.items()}}
+            words["server"] = {one: both[1] for one, both in on.items()}
+            rows.append({**row, **words, "ciOnly": page.ci_only})
     for source in workspace.policies.sources:
         if source.body.get("kind") == POLICY:
             policy = str((source.body.get("metadata") or {}).get("name"))
-            rows.append({"policy": policy, "pack": "", "title": source.file, "actions": {}})
+            row = {"policy": policy, "pack": "", "title": source.file}
+            rows.append({**row, "actions": {}, "server": {}, "ciOnly": ""})
     return rows
+
+
+def cell(row: dict[str, object], cluster: str) -> str:
+    """What a policy does on a cluster, in words; empty where it does not hold."""
+    ci, server = row["actions"], row["server"]
+    assert isinstance(ci, dict)
+    assert isinstance(server, dict)
+    return shown((ci[cluster], server[cluster])) if cluster in ci else ""
 
 
 def _table(rows: Sequence[dict[str, object]], clusters: Sequence[str]) -> str:
@@ -80,10 +111,8 @@ def _table(rows: Sequence[dict[str, object]], clusters: Sequence[str]) -> str:
     header = ["policy", "pack", *clusters, ""]
     table = [header]
     for row in rows:
-        on = row["actions"]
-        assert isinstance(on, dict)
         own = row["pack"] == ""
-        cells = ["own" if own else on.get(cluster, "-") for cluster in clusters]
+        cells = ["own" if own else cell(row, cluster) or "-" for cluster in clusters]
         table.append([str(row["policy"]), "(own)" if own else str(row["pack"]), *cells, str(row["title"])])
     widths = [max(len(line[column]) for line in table) for column in range(len(header) - 1)]
     return "".join(

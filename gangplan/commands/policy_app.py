@@ -34,7 +34,7 @@ def policy_list(
 def policy_test(
     names: Annotated[
         list[str] | None,
-        typer.Argument(help="Packs or policies (default: all).", metavar="[PACK|POLICY]..."),
+        typer.Argument(help="Packs or policies (default: all).", metavar="PACK|POLICY"),
     ] = None,
     workspace: Workspace = None,
 ) -> None:

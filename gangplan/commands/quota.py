@@ -10,9 +10,9 @@ from gangplan.commands.common import print_findings
 from gangplan.errors import Exit, UserError
 from gangplan.findings import in_order
 from gangplan.model.usage import read_usage
+from gangplan.pipeline.platform import platform_findings
 from gangplan.pipeline.quota import check_known, holding_of, nearly_used
 from gangplan.pipeline.request import Request
-from gangplan.pipeline.stages import platform_findings
 from gangplan.report.quota import quota_document, quota_text
 from gangplan.resolve import resolve_site
 from gangplan.rules.model import Severity

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TextIO
 
@@ -18,6 +19,8 @@ from gangplan.pipeline.render import render as run_render
 from gangplan.pipeline.request import Request, Result
 from gangplan.report.difference import difference
 from gangplan.report.model import Report
+from gangplan.review.stale import stale_findings
+from gangplan.rules.model import Severity
 from gangplan.tools.kustomize import engine
 from gangplan.workspace import RENDERED
 
@@ -29,6 +32,7 @@ def render(
     base: str | None = None,
     formats: Sequence[str] | None = None,
     colour: str = "auto",
+    is_quiet: bool = False,
 ) -> Exit:
     """Write the tree, show it, or compare it; with `base`, also with that of a Git revision."""
     check_base(request, base)
@@ -36,17 +40,19 @@ def render(
         raise UserError("--base works with --check, and with gangplan validate")
     if check and output:
         raise UserError("--check compares with rendered/; it cannot be used with --output")
-    wanted = outputs(formats, request.root, colour)
+    wanted = outputs(formats, request.root, colour, is_quiet)
     if output == "-":
         return _print(request, wanted)
     tree = Path(output).absolute() if output else None
+    request = replace(request, in_sums=wanted.is_for_people and base is None)
     result = run_render(request, tree, check)
     if check and not result.has_errors:
         if base:
             add_since(request, result, base, checked_tree(request, result))
-        result.findings = in_order([*result.findings, *result.strangers])
+        stale = stale_findings(request.root, result.differences, Severity.ERROR)
+        result.findings = in_order([*result.findings, *result.strangers, *stale])
         _publish(request, result, wanted)
-        return max(exit_code(result.findings), _report_check(request, result, wanted.words))
+        return max(exit_code(result.findings), _report_check(request, result, wanted))
     _publish(request, result, wanted)
     if result.has_errors:
         sys.stderr.write(
@@ -75,6 +81,7 @@ def _publish(request: Request, result: Result, wanted: Outputs) -> None:
         outcome.value: [change.path for change in result.changes if change.outcome is outcome]
         for outcome in FileOutcome
         if result.strangers or not result.has_errors  # else nothing was written
+        if not wanted.is_for_people
     }
     checked = {"specs": result.specs, "objects": result.objects}
     report = Report(
@@ -90,30 +97,24 @@ def _publish(request: Request, result: Result, wanted: Outputs) -> None:
 
 
 def _report(result: Result, folder: str, words: TextIO) -> Exit:
-    counts = {
-        outcome: sum(1 for change in result.changes if change.outcome is outcome) for outcome in FileOutcome
-    }
+    counts = {outcome: result.count(outcome) for outcome in FileOutcome}
     parts = [f"{count} {outcome.value}" for outcome, count in counts.items() if count]
-    runs = sum(
-        1
-        for change in result.changes
-        if "/runs/" in change.path and change.outcome is not FileOutcome.REMOVED
-    )
     builder = engine()
     words.write(
-        f"{plural(runs, 'run')} of {plural(result.specs, 'spec')}, {plural(result.objects, 'object')} in {folder}/: {', '.join(parts)} files "
+        f"{plural(result.run_files, 'run')} of {plural(result.specs, 'spec')}, {plural(result.objects, 'object')} in {folder}/: {', '.join(parts)} files "
         f"({builder.label if builder else 'no overlay engine'}, embedded validator)\n"
     )
     return exit_code(result.findings)
 
 
-def _report_check(request: Request, result: Result, words: TextIO) -> Exit:
+def _report_check(request: Request, result: Result, wanted: Outputs) -> Exit:
+    words = wanted.words
     if not result.differences:
         if result.strangers:
             words.write(f"{RENDERED}/ contains files that gangplan did not write\n")
             return exit_code(result.findings)
         words.write(
-            f"{RENDERED}/ is fresh: {plural(len(result.changes), 'file')} of {plural(result.specs, 'spec')}\n"
+            f"{RENDERED}/ is fresh: {plural(sum(map(result.count, FileOutcome)), 'file')} of {plural(result.specs, 'spec')}\n"
         )
         return exit_code(result.findings)
     for change in result.differences:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from importlib import import_module
+from io import StringIO
 from pathlib import Path
 from typing import TextIO
 
@@ -13,24 +14,20 @@ from gangplan.commands.common import print_findings, wants_colour
 from gangplan.commands.excerpts import excerpts
 from gangplan.commands.outfile import OutFile, out_file
 from gangplan.errors import ToolError, UserError
-from gangplan.report.github import MOST_SUMMARY_BYTES, github_report, step_summary
-from gangplan.report.gitlab import gitlab_report
-from gangplan.report.json import report_json
-from gangplan.report.junit import junit_report
-from gangplan.report.markdown import markdown_report
+from gangplan.records import dataclass
 from gangplan.report.model import Report, checked_words
-from gangplan.report.sarif import sarif_report
-from gangplan.report.text import first_steps, whole_text
+from gangplan.report.text import first_steps
 from gangplan.workspace import nearest
 
-_MAKERS: dict[str, Callable[[Report], str]] = {
-    "text": whole_text,
-    "json": report_json,
-    "sarif": sarif_report,
-    "junit": junit_report,
-    "github": github_report,
-    "gitlab": gitlab_report,
-    "markdown": markdown_report,
+# What makes a report, by its format, in a module of that name; a command imports those that it is asked for.
+_MAKERS = {
+    "text": "whole_text",
+    "json": "report_json",
+    "sarif": "sarif_report",
+    "junit": "junit_report",
+    "github": "github_report",
+    "gitlab": "gitlab_report",
+    "markdown": "markdown_report",
 }
 FORMATS = tuple(_MAKERS)
 
@@ -49,6 +46,7 @@ class Outputs:
 
     wanted: tuple[Output, ...]
     colour: str = "auto"
+    is_quiet: bool = False  # findings and errors alone are for people
 
     @property
     def text(self) -> bool:
@@ -61,12 +59,21 @@ class Outputs:
         return any(one.file is None and one.format != "text" for one in self.wanted)
 
     @property
+    def is_for_people(self) -> bool:
+        """Whether all of them are text."""
+        return all(one.format == "text" for one in self.wanted)
+
+    @property
     def words(self) -> TextIO:
         """Where a command says what it did."""
+        if self.is_quiet:
+            return StringIO()
         return sys.stderr if self.machine else sys.stdout
 
 
-def outputs(values: Sequence[str] | None, root: Path, colour: str = "auto") -> Outputs:
+def outputs(
+    values: Sequence[str] | None, root: Path, colour: str = "auto", is_quiet: bool = False
+) -> Outputs:
     """The reports that `--format FORMAT` and `--format FORMAT=FILE` ask for; text for none.
 
     Raises UserError, before any work, for an unknown format, for two that want standard output, and for a file
@@ -85,7 +92,7 @@ def outputs(values: Sequence[str] | None, root: Path, colour: str = "auto") -> O
         if one.file and one.file.is_plain and files.setdefault(one.file.target, one.file) is not one.file:
             help = "Give each of them its own file."
             raise UserError(f"two reports would go to {files[one.file.target].name}", help)
-    return Outputs(wanted, colour)
+    return Outputs(wanted, colour, is_quiet)
 
 
 def publish(report: Report, wanted: Outputs, root: Path, with_summary: bool = True) -> None:
@@ -95,20 +102,27 @@ def publish(report: Report, wanted: Outputs, root: Path, with_summary: bool = Tr
     """
     for output in wanted.wanted:
         if output.file is not None:
-            output.file.write(_MAKERS[output.format](report))
+            output.file.write(_made(output.format, report))
         elif output.format != "text":
-            sys.stdout.write(_MAKERS[output.format](report))
+            sys.stdout.write(_made(output.format, report))
     if wanted.text:
         colour = wants_colour(sys.stderr, wanted.colour)
         is_watched = colour or sys.stderr.isatty()
         print_findings(report.findings, colour, excerpts(root, report.findings) if is_watched else None)
-        sys.stderr.write(first_steps(report.findings))
-    if with_summary and (wanted.text or not wanted.machine):
+        if not wanted.is_quiet:
+            sys.stderr.write(first_steps(report.findings))
+    if with_summary and not wanted.is_quiet and (wanted.text or not wanted.machine):
         # Where all went to files, one line still says how it ended.
         stream = wanted.words if wanted.text else sys.stderr
         stream.write(f"{checked_words(report)}\n")
     if any(output.format == "github" for output in wanted.wanted):
         _add_summary(report)
+
+
+def _made(format: str, report: Report) -> str:
+    """A report as text."""
+    make: Callable[[Report], str] = getattr(import_module(f"gangplan.report.{format}"), _MAKERS[format])
+    return make(report)
 
 
 def repository_folder(root: Path) -> str:
@@ -137,6 +151,8 @@ def _add_summary(report: Report) -> None:
     name = os.environ.get("GITHUB_STEP_SUMMARY")
     if not name:
         return
+    from gangplan.report.github import MOST_SUMMARY_BYTES, step_summary
+
     try:
         with Path(name).open("ab") as file:
             room = MOST_SUMMARY_BYTES - file.tell()

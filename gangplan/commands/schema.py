@@ -4,12 +4,27 @@ from __future__ import annotations
 
 import json
 import sys
+from pathlib import Path
 
-from gangplan.errors import Exit
-from gangplan.reference.schemas import schema_of
+from gangplan.errors import Exit, UserError
+from gangplan.reference.schemas import editor_schema
 
 
-def print_schema(kind: str) -> Exit:
-    """Print it."""
-    sys.stdout.write(json.dumps(schema_of(kind), indent=2, ensure_ascii=False) + "\n")
+def print_schema(kind: str, root: Path | None = None, team: str | None = None) -> Exit:
+    """Print it; with a workspace, that of specs with the names which it has, or which a team may use.
+
+    Raises UserError for another format with a workspace, and for a team that is not there.
+    """
+    schema = editor_schema(kind)
+    if root is not None:
+        from gangplan.contents.files import Files
+        from gangplan.contents.team_schema import narrowed
+
+        if kind != "spec":
+            raise UserError(
+                f"the schema of '{kind}' is the same in every workspace",
+                "Leave out --workspace and --team.",
+            )
+        schema = narrowed(schema, Files(root, (team,) if team else ()))
+    sys.stdout.write(json.dumps(schema, indent=2, ensure_ascii=False) + "\n")
     return Exit.CLEAN

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from gangplan.commands import complete
 from gangplan.commands.flags import Workspace
 
 app = typer.Typer(
@@ -20,12 +21,31 @@ app = typer.Typer(
 
 @app.command("print")
 def schema_print(
-    kind: Annotated[str, typer.Argument(help="spec, team, cluster, catalog or findings.", metavar="KIND")],
+    kind: Annotated[
+        str,
+        typer.Argument(
+            help="spec, team, cluster, catalog, waiver, findings or plan.",
+            metavar="KIND",
+            autocompletion=complete.words("spec", "team", "cluster", "catalog", "waiver", "findings", "plan"),
+        ),
+    ],
+    workspace: Workspace = None,
+    team: Annotated[
+        str | None,
+        typer.Option(
+            "--team",
+            help="spec: list the images, claims, clusters, GPU models and more that this team may use.",
+            metavar="NAME",
+            autocompletion=complete.teams,
+        ),
+    ] = None,
 ) -> None:
-    """Print the JSON Schema of a file format, for editors and other tools."""
+    """Print the JSON Schema of a file format, for editors and other tools; of specs also with the names that a workspace, or a team in it, has."""
     from gangplan.commands.schema import print_schema
+    from gangplan.spec.root import root_of
 
-    raise typer.Exit(print_schema(kind))
+    root = root_of(workspace) if workspace is not None or team is not None else None
+    raise typer.Exit(print_schema(kind, root, team))
 
 
 @app.command("import")
@@ -33,7 +53,7 @@ def schema_import(
     files: Annotated[
         list[Path],
         typer.Argument(
-            help="Files with CRDs, such as the output of kubectl get crd -o yaml.", metavar="FILE..."
+            help="Files with CRDs, such as the output of kubectl get crd -o yaml.", metavar="FILE"
         ),
     ],
     workspace: Workspace = None,

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import json
 import sys
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from gangplan.commands.common import exit_code, print_findings
 from gangplan.errors import Exit, UserError
 from gangplan.kueue.model import Workload
+from gangplan.objects import Body
 from gangplan.pipeline import worker
 from gangplan.pipeline.render import preview
 from gangplan.pipeline.request import Request, Result
 from gangplan.pipeline.standing import built_world
+from gangplan.records import dataclass
 from gangplan.report.simulate import simulate_document, simulate_text
 from gangplan.resolve.platform import resolve_platform
 from gangplan.simulate import run_of, simulate
@@ -24,12 +28,16 @@ from gangplan.simulate.day import (
     check_used,
     duration_of,
     read_lines,
+    sweep_line,
 )
 from gangplan.simulate.outcome import SimulationOutcome, outcome_of
 from gangplan.source import load_objects
 from gangplan.validate.kueue.members import setup_of
 from gangplan.validate.world import World
 from gangplan.workspace import Workspace, load_workspace, nearest
+
+# Lines of a file: a job, or a pattern, to what is said about it.
+Lines = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,12 +56,12 @@ def run_simulation(request: Request, options: SimulateOptions) -> Exit:
         raise UserError(f"there is no format '{options.format}'", "Formats: text, json.")
     workspace = load_workspace(request.root)
     cluster = _cluster(workspace, request)
-    result = preview(request, workspace)
+    result = preview(replace(request, is_brief=True), workspace)
     if result.has_errors:
         print_findings(result.findings)
         return exit_code(result.findings)
     world = built_world(request, cluster, result)
-    runs, never = _runs(world, result, options)
+    runs, never = queued(world, result, *_lines(result, options), options.seed)
     if not runs and not never:
         raise UserError(f"nothing to simulate: no run of {cluster} waits in a queue of Kueue")
     setup = setup_of(world)
@@ -92,28 +100,72 @@ def _cluster(workspace: Workspace, request: Request) -> str:
     return name
 
 
-def _runs(world: World, result: Result, options: SimulateOptions) -> tuple[list[Workload], list[str]]:
-    """The runs as often as they arrive, and the jobs that can never be admitted."""
-    planned = {f"{run.unit.job.team}/{run.unit.job.name}": run for run in _active(result)}
+def _lines(result: Result, options: SimulateOptions) -> tuple[Lines, Lines | None]:
+    """The durations and arrivals that the files state. Raises UserError for jobs that are not there."""
+    active = [run.unit.job for run in _active(result)]
+    names = sorted({f"{job.team}/{job.trial.sweep}" for job in active if job.trial})
+    names += [f"{job.team}/{job.name}" for job in active]
     durations = read_lines(options.durations, DURATIONS_HELP) if options.durations else {}
     arrivals = read_lines(options.arrivals, ARRIVALS_HELP) if options.arrivals else None
     for lines, path in ((durations, options.durations), (arrivals, options.arrivals)):
         if lines and path:
-            check_used(lines, list(planned), path)
+            check_used(lines, names, path)
+    return durations, arrivals
+
+
+def queued(
+    world: World, result: Result, durations: Lines, arrivals: Lines | None = None, seed: int = 0
+) -> tuple[list[Workload], list[str]]:
+    """The runs as often as they arrive, and the jobs that can never be admitted."""
+    planned = {f"{run.unit.job.team}/{run.unit.job.name}": run for run in _active(result)}
+    planned_at = {one.path: one for one in result.runs}
+    asked: dict[str, Workload | None] = {}  # by the file; trials that are alike ask for the same
     runs, never = [], []
+    later = _later(planned, durations)
     for name, one in sorted(planned.items()):
         job = one.unit.job
-        bodies = list(load_objects(result.texts[one.path]))
-        run = run_of(world, bodies, name, duration=duration_of(durations, name, job.timeout_s), team=job.team)
+        known = sweep_line(durations, name, f"{job.team}/{job.trial.sweep}") if job.trial else name
+        lasts = duration_of(durations, known, job.timeout_s)
+        path = one.alike or one.path
+        if path not in asked:
+            asked[path] = run_of(world, _bodies(result, planned_at[path]), name, team=job.team)
+        run = asked[path]
         if run is None or run.is_hopeless:
             never.append(name)
         if run is None:
             continue
-        for number, arrival in enumerate(arrivals_of(arrivals, name, options.seed)):
+        comes = sweep_line(arrivals, name, f"{job.team}/{job.trial.sweep}") if job.trial else name
+        for number, arrival in enumerate(arrivals_of(arrivals, comes, seed)):
             title = name if not number else f"{name}#{number + 1}"
-            runs.append(replace(run, name=title, arrival=arrival))
+            came = arrival + later.get(name, 0.0)
+            runs.append(replace(run, name=title, duration=lasts, arrival=came))
     return sorted(runs, key=lambda run: (run.arrival, run.name)), never
 
 
+def _bodies(result: Result, run: worker.PlannedRun) -> list[Body]:
+    """The objects of a run."""
+    bodies = list(load_objects(result.texts[run.path]))
+    if run.unit.job.after is None:
+        return bodies
+    from gangplan.generators.schedules import unscheduled  # Git holds a template of it
+
+    return unscheduled(bodies)
+
+
+def _later(planned: Mapping[str, worker.PlannedRun], durations: Lines) -> dict[str, float]:
+    """How much later runs arrive that come after others; few workspaces have any."""
+    if not any(one.unit.job.after for one in planned.values()):
+        return {}
+    from gangplan.simulate.after import offsets
+
+    jobs = {name: one.unit.job for name, one in planned.items()}
+    earlier = {name: {one.file for one in job.after.jobs} for name, job in jobs.items() if job.after}
+    after = {
+        name: [other for other, job in jobs.items() if job.source in files] for name, files in earlier.items()
+    }
+    lasts = {name: float(duration_of(durations, name, job.timeout_s)) for name, job in jobs.items()}
+    return offsets(after, lasts)
+
+
 def _active(result: Result) -> list[worker.PlannedRun]:
-    return [run for run in result.runs if not run.unit.job.is_archived]
+    return [run for run in result.runs if run.unit.job.is_active]

@@ -9,7 +9,10 @@ import typer
 
 from gangplan.commands.flags import Clusters, EngineName, Jobs, Specs, Teams, Workspace
 
+app = typer.Typer(rich_markup_mode=None, add_completion=False, pretty_exceptions_enable=False)
 
+
+@app.command()
 def simulate(
     specs: Specs = None,
     workspace: Workspace = None,

@@ -1,14 +1,21 @@
-"""`--base REVISION`: what a sync from a Git revision to today's tree would meet."""
+"""`--base REVISION`: what a sync from a Git revision to today's tree would meet.
+
+What compares is imported where there is something to compare.
+"""
 
 from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from gangplan.emit import FileOutcome
 from gangplan.errors import UserError
 from gangplan.findings import in_order
-from gangplan.pipeline.base import Tree, findings_since, tree_of
 from gangplan.pipeline.request import Request, Result
-from gangplan.provenance.lines import located
 from gangplan.workspace import RENDERED
+
+if TYPE_CHECKING:
+    from gangplan.pipeline.base import Tree
 
 
 def check_base(request: Request, base: str | None) -> None:
@@ -22,13 +29,34 @@ def check_base(request: Request, base: str | None) -> None:
 
 def add_since(request: Request, result: Result, base: str, today: Tree) -> None:
     """Add the findings between a revision and a tree to those of a result."""
+    from gangplan.pipeline.base import findings_since
+    from gangplan.provenance.lines import located
+
     workspace = result.workspace
     found = located(workspace, request, findings_since(workspace, base, today, request.clusters))
     result.findings = in_order([*result.findings, *found])
 
 
+def rendered_tree(folder: Path) -> Tree:
+    """The tree that stands in a folder."""
+    from gangplan.pipeline.base import tree_of
+
+    return tree_of(folder)
+
+
+def tree_aside(request: Request, result: Result, folder: Path) -> Tree:
+    """The tree as it was rendered aside: what differs stands in `folder`, the rest in rendered/."""
+    places = {True: request.root / RENDERED, False: folder}
+    return {
+        change.path: (places[change.outcome is FileOutcome.SAME] / change.path).read_text(
+            encoding="utf-8", errors="replace"
+        )
+        for change in sorted(result.changes, key=lambda change: change.path)
+    }
+
+
 def checked_tree(request: Request, result: Result) -> Tree:
     """The tree as a render would leave it, after `render --check`: what stands there, and what would change."""
-    tree = tree_of(request.root / RENDERED) | result.texts
+    tree = {**rendered_tree(request.root / RENDERED), **result.texts}
     gone = {change.path for change in result.changes if change.outcome is FileOutcome.REMOVED}
     return {path: text for path, text in tree.items() if path not in gone}

@@ -11,6 +11,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, TextIO
 
 if TYPE_CHECKING:
@@ -20,9 +21,15 @@ if TYPE_CHECKING:
 class _Patient(io.FileIO):
     """A descriptor that takes everything, and keeps the first error of the system."""
 
-    def __init__(self, descriptor: int, failed: OSError | None = None) -> None:
+    def __init__(
+        self,
+        descriptor: int,
+        failed: OSError | None = None,
+        listener: Callable[[bytes], object] | None = None,
+    ) -> None:
         super().__init__(descriptor, "w", closefd=False)
         self.failed: OSError | None = None
+        self._listener = listener
         self._failure = failed  # of a stream that was closed before we began
 
     def write(self, data: ReadableBuffer, /) -> int:
@@ -31,21 +38,27 @@ class _Patient(io.FileIO):
             try:
                 if self._failure is not None:
                     raise self._failure
-                return super().write(data)
+                size = super().write(data)
             except OSError as bad:
                 self.failed = bad
+        if self._listener is not None:
+            self._listener(bytes(memoryview(data).cast("B")[:size]))
         return size
 
 
+# What hears all that goes to a stream: its descriptor, and the bytes.
+Listener = Callable[[int, bytes], object]
+
+
 @contextmanager
-def patient() -> Iterator[Callable[[], str]]:
+def patient(listener: Listener | None = None) -> Iterator[Callable[[], str]]:
     """Both streams of the program, as UTF-8 whatever the terminal says, for as long as a command runs.
 
     Yields a question to be asked at the end: what was lost, and why; empty where nothing was, or where the
     reader only went away.
     """
     before = sys.stdout, sys.stderr
-    out, err = _wrapped(sys.stdout, is_output=True), _wrapped(sys.stderr, is_output=False)
+    out, err = _wrapped(sys.stdout, 1, listener), _wrapped(sys.stderr, 2, listener)
     sys.stdout, sys.stderr = kept = out[0], err[0]
 
     def lost() -> str:
@@ -64,20 +77,21 @@ def patient() -> Iterator[Callable[[], str]]:
         sys.stdout, sys.stderr = before
 
 
-def _wrapped(stream: TextIO | None, is_output: bool) -> tuple[TextIO, _Patient | None]:
+def _wrapped(stream: TextIO | None, number: int, listener: Listener | None) -> tuple[TextIO, _Patient | None]:
     """A stream that never fails, and its descriptor; streams that are no files (of tests) stay as they are."""
     if stream is None:
         # Closed by who started us: /dev/null keeps its number from the next file that is opened.
-        closed = OSError(errno.EBADF, "it is closed") if is_output else None
+        closed = OSError(errno.EBADF, "it is closed") if number == 1 else None
         return _text(_Patient(os.open(os.devnull, os.O_WRONLY), closed), is_by_line=False)
     if not isinstance(stream, io.TextIOWrapper):
         return stream, None
     try:
-        number = stream.fileno()
+        descriptor = stream.fileno()
     except (OSError, ValueError):
         return stream, None
     stream.flush()
-    return _text(_Patient(number), stream.line_buffering or stream.write_through)
+    heard = partial(listener, number) if listener else None
+    return _text(_Patient(descriptor, listener=heard), stream.line_buffering or stream.write_through)
 
 
 def _text(descriptor: _Patient, is_by_line: bool) -> tuple[TextIO, _Patient]:

@@ -5,22 +5,37 @@ from __future__ import annotations
 import datetime
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from operator import is_
+from pathlib import Path
+from typing import TextIO
 
 from gangplan.commands.common import exit_code, plural
+from gangplan.commands.compared import observed
+from gangplan.commands.connecting import Observing
 from gangplan.commands.fix import Fixing, fix_files
 from gangplan.commands.reports import outputs, publish, repository_folder
-from gangplan.commands.since import add_since, check_base
+from gangplan.commands.since import add_since, check_base, tree_aside
 from gangplan.errors import Exit, UserError
-from gangplan.findings import in_order
-from gangplan.pipeline.base import tree_of
-from gangplan.pipeline.fix import with_image_fixes
-from gangplan.pipeline.render import rendered_aside, strangers
+from gangplan.findings import Finding, in_order, with_more
+from gangplan.pipeline.image_fix import with_image_fixes
+from gangplan.pipeline.render import (
+    rendered_aside,
+    rest_of,
+    save,
+    stale_files,
+    standing_of,
+    strangers,
+    telling_of,
+)
 from gangplan.pipeline.request import Request, Result
-from gangplan.pipeline.second_opinion import second_opinion
+from gangplan.pipeline.second_opinion import judge_name, second_opinion
 from gangplan.report.escape import own_line
 from gangplan.report.model import Report
-from gangplan.resolve.tenant_checks import expired_grants
+from gangplan.resolve.tenant_checks import expired_grants, unneeded
 from gangplan.resolve.waiver_checks import judge_waivers
+from gangplan.review.stale import stale_findings
 from gangplan.rules.model import Severity
 
 
@@ -32,39 +47,63 @@ def validate(
     base: str | None = None,
     colour: str = "auto",
     fixing: Fixing | None = None,
+    is_quiet: bool = False,
+    observing: Observing | None = None,
 ) -> Exit:
     """Check everything and report the findings, after fixing what is to be fixed. `today` decides which debug
-    grants and waivers are over; `base` is a Git revision to compare what is rendered with. Raises UserError
-    when nothing was checked."""
+    grants and waivers are over; `base` is a Git revision to compare what is rendered with, `observing` says
+    what else to look at. Raises UserError when nothing was checked."""
     check_base(request, base)
-    wanted = outputs(formats, request.root, colour)
-    level = next((severity for severity in Severity if severity.word == fail_on), None)
-    if level is None:
-        raise UserError(f"there is no severity '{fail_on}'", "Severities: error, warning, note.")
-    day = _day(today)
+    if fixing is not None:  # a dry run leaves nothing anywhere
+        request = replace(request, uses_cache=False)
+    wanted = outputs(formats, request.root, colour, is_quiet)
+    level, day = level_of(fail_on), day_of(today)
     if fixing is not None:
         fix_files(request, fixing, wanted.words, sys.stderr)
-    with rendered_aside(request) as (result, folder):
-        engines = ["embedded validator"]
+    if wanted.is_for_people and base is None and observing is None:
+        request = replace(request, in_sums=True)
+    asked = judge_name()
+    with rendered_aside(replace(request, with_facts=bool(asked)), asked, is_whole=False) as found_now:
+        result, folder = found_now
+        engines, judged_by = ["embedded validator"], ""
         if not result.has_errors:
-            passed_over: list[str] = []
-            judge, found = second_opinion(result.workspace, folder, passed_over)
-            for sentence in passed_over:
-                wanted.words.write(f"no second opinion: {own_line(sentence)}\n")
+            judge, found = _second(request, result, folder, wanted.words)
             engines += [judge] if judge else []
-            result.findings = in_order([*result.findings, *found])
+            judged_by = "" if found else judge
+            result.findings = with_more(result.findings, found)
             if base:
-                add_since(request, result, base, tree_of(folder))
-        result.findings = in_order([*result.findings, *strangers(request, result, folder)])
-        workspace = result.workspace
-        expired = expired_grants(workspace, day, request.teams)
-        is_whole = result.scope.is_everything and not result.has_errors
-        judged = judge_waivers(workspace, result.findings, day, is_whole)
-        result.findings = with_image_fixes(workspace, in_order([*judged, *expired]))
+                add_since(request, result, base, tree_aside(request, result, folder))
+        stale = stale_findings(request.root, stale_files(request, result, folder), asks_git=bool(base))
+        result.findings = in_order([*result.findings, *strangers(request, result, folder), *stale])
+        save(result, judged_by)
+        found = observed(request, result, observing) if observing is not None else []
+        result.findings = with_image_fixes(result.workspace, [*_on_day(request, result, day), *found])
     if not base:
         check_something(request, result)
     publish(report_of(request, result, engines, level), wanted, request.root)
     return exit_code(result.findings, level)
+
+
+def _second(request: Request, result: Result, folder: Path, words: TextIO) -> tuple[str, list[Finding]]:
+    """Another judge and what it found; `words` say what it was not asked."""
+    passed_over: list[str] = []
+    told = telling_of(result), standing_of(result), partial(rest_of, result)
+    judge, found = second_opinion(result.workspace, folder, passed_over, *told)
+    if request.told is not None:
+        return request.told.judge, [*found, *request.told.opinions]
+    for sentence in passed_over:
+        words.write(f"no second opinion: {own_line(sentence)}\n")
+    return judge, found
+
+
+def _on_day(request: Request, result: Result, day: datetime.date) -> list[Finding]:
+    """The findings with the waivers and debug grants that are over on a day."""
+    is_whole = result.scope.is_everything and not result.has_errors
+    judged = judge_waivers(result.workspace, result.findings, day, is_whole)
+    idle = unneeded(result.workspace, result.findings) if is_whole else ()
+    is_as_it_was = len(judged) == len(result.findings) and all(map(is_, judged, result.findings))
+    ordered = judged if is_as_it_was else in_order(judged)
+    return with_more(ordered, expired_grants(result.workspace, day, request.teams), idle)
 
 
 def check_something(request: Request, result: Result) -> None:
@@ -81,8 +120,8 @@ def check_something(request: Request, result: Result) -> None:
     if result.scope.names_specs_alone and not result.active:
         named = "the spec is" if result.specs == 1 else f"all {result.specs} specs are"
         raise UserError(
-            f"nothing was checked that would run: {named} archived",
-            "Name other specs, or remove state: archived from one that should run.",
+            f"nothing was checked that would run: {named} stopped or archived",
+            "Name other specs, or remove state: from one that should run.",
         )
 
 
@@ -90,7 +129,7 @@ def report_of(request: Request, result: Result, engines: Sequence[str], level: S
     """What a run found, as the reports tell it."""
     checked = {
         "specs": result.specs,
-        "runs": sum(1 for change in result.changes if "/runs/" in change.path),
+        "runs": result.run_files,
         "objects": result.objects,
         **({"policies": len(result.policies)} if result.policies else {}),
     }
@@ -98,8 +137,19 @@ def report_of(request: Request, result: Result, engines: Sequence[str], level: S
     return Report(tuple(result.findings), checked, tuple(engines), result.files, folder, level)
 
 
-def _day(text: str | None) -> datetime.date:
-    """The day of a flag, or today. The only look at the calendar: rendering never depends on it."""
+def level_of(word: str) -> Severity:
+    """The severity of a flag. Raises UserError."""
+    level = next((severity for severity in Severity if severity.word == word), None)
+    if level is None:
+        raise UserError(f"there is no severity '{word}'", "Severities: error, warning, note.")
+    return level
+
+
+def day_of(text: str | None) -> datetime.date:
+    """The day of a flag, or today. The only look at the calendar: rendering never depends on it.
+
+    Raises UserError.
+    """
     if text is None:
         return datetime.datetime.now().astimezone().date()
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from gangplan.commands.common import exit_code, print_findings
 from gangplan.errors import Exit, UserError
 from gangplan.pipeline.render import preview
 from gangplan.pipeline.request import Request
+from gangplan.pipeline.worker import PlannedRun
 from gangplan.provenance.lookup import ask, place_in
 from gangplan.report.origins import origins_text
 from gangplan.report.provenance import answer_text
@@ -32,8 +34,22 @@ def why(request: Request, what: str) -> Exit:
     _check_spec(workspace, what)
     result = preview(replace(request, specs=(what,)), workspace)
     print_findings(result.findings)
-    sys.stdout.write("\n".join(origins_text(run) for run in result.runs))
+    alike = _alike(result.runs)
+    sys.stdout.write("\n".join(origins_text(run) for run in result.runs if run.path not in alike))
+    if alike:
+        sys.stdout.write(f"and {len(alike)} more trials, which differ in their values\n")
     return exit_code(result.findings)
+
+
+def _alike(runs: Iterable[PlannedRun]) -> set[str]:
+    """The trials of a sweep on a cluster but the first one, by their paths."""
+    first: dict[tuple[str, str], str] = {}
+    trials = [run for run in runs if run.unit.job.trial is not None]
+    return {
+        run.path
+        for run in trials
+        if first.setdefault((run.unit.job.source, run.cluster), run.path) != run.path
+    }
 
 
 def _check_spec(workspace: Workspace, what: str) -> None:

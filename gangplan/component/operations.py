@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from gangplan.findings import Location
+from gangplan.records import dataclass
 from gangplan.source import Document, Path
 
 OPS = {"add", "remove", "replace", "move", "copy", "test"}
+#: The annotation that tells the objects of one kustomize build apart.
+BUILD_MARK = "gangplan.dev/build-index"
 _IDENTITY = ("/apiVersion", "/kind", "/metadata/name", "/metadata/namespace")
 # Whole maps that hold what references, queues and gangplan itself rely on.
 _HOLDING = ("", "/", "/metadata", "/metadata/annotations", "/metadata/labels")
@@ -109,6 +111,9 @@ def _forbidden(operation: dict[str, Any]) -> tuple[str, str] | None:
     op, source = operation["op"], operation.get("from")
     if op in ("copy", "move") and f"{operation['path']}/".startswith(f"{source}/"):
         return f"'{source}' cannot be put into itself", "path"
+    for field, path in (("from", source), ("path", operation["path"])):
+        if f"{path}/".startswith(f"/metadata/annotations/{BUILD_MARK.replace('/', '~1')}/"):
+            return f"{path} is gangplan's own while it builds: no object keeps it", field
     for field, path in (("from", source), ("path", operation["path"] if op != "test" else None)):
         if op == "copy" and path == source:
             if path in _HOLDING and path != "/metadata/labels":

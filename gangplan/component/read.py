@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path as FilePath
 
 from gangplan.component.operations import Operation, Text, place_in, problem_of
 from gangplan.component.target import Target, TargetError, parse_target
 from gangplan.findings import Finding, Location
 from gangplan.objects import Body
+from gangplan.records import dataclass
 from gangplan.rules.objects import OVERLAY_KIND, OVERLAY_NO_MATCH, OVERLAY_PATCH, OVERLAY_TRANSFORMER
 from gangplan.source import Document, Path, load, load_file
 

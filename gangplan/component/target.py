@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
 from gangplan.model.job import HASH_LENGTH, PLACEHOLDER
 from gangplan.objects import Body
 from gangplan.re2 import PatternError, Search, UnknownScriptError, compiled
+from gangplan.records import dataclass
 
 # What stands for the hash of a run while targets are compared.
 DIGITS = "c9a4e7b1"

@@ -1,7 +1,7 @@
 """Texts in, a rendered tree out: staged, compared, swapped in whole, never half written."""
 
 from gangplan.emit.earlier import EarlierRun, EarlierRuns, renamed
-from gangplan.emit.header import MARK, header_lines, source_of
+from gangplan.emit.header import conflict_line, header_lines, source_of
 from gangplan.emit.tree import Change, FileOutcome, Stage
 
 __all__ = [
@@ -11,6 +11,7 @@ __all__ = [
     "EarlierRuns",
     "FileOutcome",
     "Stage",
+    "conflict_line",
     "header_lines",
     "renamed",
     "source_of",

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass, field
+from collections.abc import Collection
+from dataclasses import field
 from pathlib import Path
 
 from gangplan.emit.header import source_of
 from gangplan.findings import Finding, Location
+from gangplan.model.cost import price_words
+from gangplan.model.job import Job
+from gangplan.records import dataclass
 from gangplan.rules.specs import RUN_KEPT, RUN_RENAMED
 from gangplan.source import MOST_BYTES
 
@@ -16,6 +20,7 @@ from gangplan.source import MOST_BYTES
 # from a change of the spec.
 SPEC_HASH = "gangplan.dev/spec-hash"
 _RUN_FILE = re.compile(r"(.+)-[0-9a-f]{8}\.yaml")
+_RECORD = re.compile(r"^    gangplan\.dev/state: stopped$", re.MULTILINE)
 _HASH_LINE = re.compile(rf'^    {re.escape(SPEC_HASH)}: "?([0-9a-f]+)"?$', re.MULTILINE)
 
 
@@ -31,6 +36,11 @@ class EarlierRun:
         """The run's name: that of its file."""
         return self.path.rpartition("/")[2].removesuffix(".yaml")
 
+    @property
+    def is_record(self) -> bool:
+        """Whether it is the record of a run that is over, which starts nothing."""
+        return bool(_RECORD.search(self.text))
+
 
 @dataclass(slots=True)
 class EarlierRuns:
@@ -39,23 +49,39 @@ class EarlierRuns:
     tree: Path
     _folders: dict[str, dict[str, list[str]]] = field(default_factory=dict)
 
-    def find(self, path: str, job: str, spec_hash: str) -> EarlierRun | None:
-        """A run of the same job and the same spec under another name than `path`, if there is one."""
+    def find(self, path: str, job: str, spec_hash: str, without: Collection[str] = ()) -> EarlierRun | None:
+        """A run of the same job and the same spec under another name than `path`, if there is one.
+
+        `without` are the names of runs that are over.
+        """
         folder, _, own = path.rpartition("/")
         for name in self._listed(folder).get(job, ()):
-            if name == own:
+            if name == own or name.removesuffix(".yaml") in without:
                 continue
-            file = self.tree / folder / name
-            try:
-                if source_of(file) is None or file.stat().st_size > MOST_BYTES:
-                    continue  # no run of ours: told where rendered/ is looked through
-                text = file.read_text(encoding="utf-8")
-            except (OSError, UnicodeDecodeError):
-                continue
-            found = _HASH_LINE.search(text)
+            run = self.read(f"{folder}/{name}")
+            found = _HASH_LINE.search(run.text) if run else None
             if found and found.group(1) == spec_hash:
-                return EarlierRun(f"{folder}/{name}", text)
+                return run
         return None
+
+    def read(self, path: str) -> EarlierRun | None:
+        """A file of the tree, if it is a run of ours: what else is there is told elsewhere."""
+        file = self.tree / path
+        try:
+            if source_of(file) is None or file.stat().st_size > MOST_BYTES:
+                return None
+            return EarlierRun(path, file.read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError):
+            return None
+
+    def names(self, path: str, job: str) -> tuple[str, ...]:
+        """The names of the runs of a job in the folder of `path`."""
+        files = self._listed(path.rpartition("/")[0]).get(job, ())
+        return tuple(name.removesuffix(".yaml") for name in files)
+
+    def jobs(self, folder: str) -> list[str]:
+        """The jobs that have runs in a folder."""
+        return sorted(self._listed(folder))
 
     def _listed(self, folder: str) -> dict[str, list[str]]:
         """File names of a folder by job."""
@@ -73,9 +99,9 @@ class EarlierRuns:
         return self._folders[folder]
 
 
-def renamed(source: str, cluster: str, earlier: EarlierRun, name: str, is_kept: bool) -> Finding:
+def renamed(job: Job, cluster: str, earlier: EarlierRun, name: str, is_kept: bool) -> Finding:
     """The spec is what it was, but its run is another one: the cluster, the image or gangplan changed."""
-    where = Location(source, 1, 1)
+    where = Location(job.source, 1, 1)
     old = earlier.name
     if is_kept:
         return Finding(
@@ -86,7 +112,11 @@ def renamed(source: str, cluster: str, earlier: EarlierRun, name: str, is_kept: 
         )
     message = (
         f"the spec did not change, but its run on {cluster} did ({old} is now {name}): "
-        "it trains again when this is synced"
+        f"it trains again when this is synced, {price_words(job)}"
     )
-    help = "To keep runs as they were rendered: --keep-runs, for render and for the checks."
+    help = (
+        "To keep runs as they were rendered: --keep-runs, for render and for the checks;"
+        " to keep this one alone, write keep: true in its spec. The catalog lists an image that they keep"
+        " under earlier:."
+    )
     return Finding(RUN_RENAMED, where, message, help)

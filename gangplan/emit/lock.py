@@ -11,12 +11,14 @@ from gangplan.emit.swap import advice
 from gangplan.errors import ToolError, UserError
 
 # What a render makes in its state folder; stage.aside is there for a moment between two renames (swap.py).
-OWN = ("lock", "stage", "stage.aside")
+OWN = ("lock", "stage", "stage.aside", "journal", "journal.new")
 
 
 @contextmanager
-def locked(state: Path) -> Iterator[None]:
-    """Hold the lock of a state folder. Raises ToolError when another process holds it, UserError for links.
+def locked(state: Path) -> Iterator[int]:
+    """Hold the lock of a state folder; the value is when it was last given back (ns; 0: never, or unknown).
+
+    Raises ToolError when another process holds it, UserError for links.
 
     What stands in the folder is written and removed, so neither it nor that may lead elsewhere. The kernel
     drops the lock with the process, so a killed render never leaves one behind.
@@ -30,7 +32,7 @@ def locked(state: Path) -> Iterator[None]:
     try:
         import fcntl
     except ImportError:  # not a POSIX system: the swap is still whole, only two renders may race
-        yield
+        yield 0
         return
     try:
         state.mkdir(parents=True, exist_ok=True)
@@ -44,6 +46,7 @@ def locked(state: Path) -> Iterator[None]:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             raise ToolError("another render of this workspace is running", "Wait for it to end.") from None
-        yield
+        yield os.fstat(handle).st_mtime_ns
+        os.utime(handle)
     finally:
         os.close(handle)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import errno
 import os
 from pathlib import Path
@@ -51,6 +50,8 @@ def exchange(first: Path, second: Path) -> None:
 
 def _exchange_at_once(first: Path, second: Path) -> bool:
     try:
+        import ctypes  # 2 ms, for `render` alone
+
         renameat2 = ctypes.CDLL(None, use_errno=True).renameat2
     except (AttributeError, OSError):
         return False

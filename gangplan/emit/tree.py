@@ -1,21 +1,28 @@
 """The rendered tree: new texts are staged beside it, then the whole tree is swapped in at once.
 
-A killed render leaves the old tree or the new one. Unchanged files are never written. Only files that
-carry our mark are replaced or removed, and nothing outside the tree is touched.
+A killed render leaves the old tree or the new one (for a large tree of which little changes see journal.py).
+Unchanged files are never written. Only files that carry our mark are replaced or removed, and nothing outside
+the tree is touched.
 """
 
 from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+import stat
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import suppress
+from dataclasses import field
 from enum import StrEnum
+from hashlib import sha256
 from pathlib import Path
 
+from gangplan.emit import journal
 from gangplan.emit.header import source_of
 from gangplan.emit.swap import advice, exchange
 from gangplan.errors import ToolError, UserError
+from gangplan.incremental.seal import key
+from gangplan.records import dataclass
 
 STATE = ".gangplan"
 
@@ -31,21 +38,24 @@ class FileOutcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One file of the tree, by its path inside it, and what happens to it."""
+    """One file of the tree, by its path inside it, and what happens to it; the digest of its new text."""
 
     path: str
     outcome: FileOutcome
+    digest: str = field(default="", compare=False)
 
 
 @dataclass(slots=True)
 class Stage:
     """A place for new texts beside the tree. Workers put files, one process commits them.
 
-    `tree` is the folder that will hold the result; `folder` is the stage, on the same file system.
+    `tree` is the folder that will hold the result; `folder` is the stage, on the same file system. A stage
+    that is a `look` is never committed: what stands in the tree is compared, and nothing there is refused.
     """
 
     tree: Path
     folder: Path
+    is_look: bool = False
 
     @classmethod
     def beside(cls, tree: Path, state: Path) -> Stage:
@@ -53,7 +63,7 @@ class Stage:
         if tree.is_symlink():
             raise UserError(f"{tree} is a link; a render would replace it", "Make it a folder.")
         folder = state / "stage"
-        _recover(tree, folder)
+        recover(tree, state)
         shutil.rmtree(folder, ignore_errors=True)
         try:
             folder.mkdir(parents=True)
@@ -63,33 +73,38 @@ class Stage:
 
     def put(self, path: str, text: str) -> Change:
         """Compare a text with the tree and stage it when it differs. Raises UserError for a foreign file."""
-        data, existing = text.encode(), self.tree / path
-        try:
-            old = existing.read_bytes()
-        except FileNotFoundError:
-            old = None
-        except OSError as failed:
-            raise UserError(
-                f"{existing}: {failed.strerror}", "A rendered file belongs here; move what is in its way."
-            ) from None
+        data, existing = text.encode(), os.path.join(self.tree, path)
+        digest = sha256(data).hexdigest()
+        old = _regular(existing) if self.is_look else _existing(existing)
         if old == data:
-            return Change(path, FileOutcome.SAME)
-        if old is not None and source_of(existing) is None:
+            return Change(path, FileOutcome.SAME, digest)
+        if old is not None and not self.is_look and source_of(Path(existing)) is None:
             raise UserError(
                 f"{existing} would be overwritten, but gangplan did not write it", "Move it away."
             )
         target = self.folder / path
         try:
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_bytes(data)
+            try:
+                target.write_bytes(data)
+            except FileNotFoundError:  # the first of its folder
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.write_bytes(data)
         except OSError as failed:
             raise _refused(self.folder, failed) from None
-        return Change(path, FileOutcome.NEW if old is None else FileOutcome.CHANGED)
+        return Change(path, FileOutcome.NEW if old is None else FileOutcome.CHANGED, digest)
 
-    def obsolete(self, wanted: set[str], in_scope: Callable[[str, str], bool]) -> list[str]:
-        """Files of ours that nothing renders any more. `in_scope(path, source)` limits what may go."""
+    def obsolete(
+        self,
+        wanted: set[str],
+        in_scope: Callable[[str, str], bool],
+        folders: Collection[str] | None = None,
+    ) -> list[str]:
+        """Files of ours that nothing renders any more. `in_scope(path, source)` limits what may go.
+
+        `folders` are those of the tree in which some may be ("" is the tree itself), where that is known.
+        """
         found = []
-        for path in sorted(_files(self.tree)):
+        for path in sorted(_files(self.tree) if folders is None else _files_in(self.tree, folders)):
             if path in wanted:
                 continue
             source = source_of(self.tree / path)
@@ -100,9 +115,12 @@ class Stage:
     def commit(self, removed: Iterable[str]) -> None:
         """Make the tree what was staged. Raises ToolError when the file system refuses."""
         staged, gone = sorted(_files(self.folder)), set(removed)
+        is_plain = all(journal.is_plain(self.tree, path) for path in (*staged, *gone))
         try:
-            if len(staged) + len(gone) == 1 and self.tree.exists():
+            if len(staged) + len(gone) == 1 and is_plain and self.tree.exists():
                 self._commit_one(staged, gone)
+            elif (staged or gone) and is_plain and self._is_small_part(len(staged) + len(gone)):
+                journal.make(self.tree, self.folder, staged, gone)
             elif staged or gone:
                 self._commit_all(gone)
         except OSError as failed:
@@ -111,8 +129,16 @@ class Stage:
             self.discard()
 
     def discard(self) -> None:
-        """Remove the stage; the tree stays as it is."""
-        shutil.rmtree(self.folder, ignore_errors=True)
+        """Remove the stage; the tree stays as it is. What a journal has still to do stays, too."""
+        if not journal.journal_of(self.folder).exists():
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _is_small_part(self, changes: int) -> bool:
+        """Whether so few of so many files change that a journal is worth while."""
+        if key() is None:
+            return False
+        most = max(journal.MANY, changes * journal.PART)
+        return any(number >= most for number, _ in enumerate(_files(self.tree)))
 
     def _commit_one(self, staged: list[str], gone: set[str]) -> None:
         """A single rename or removal is already all or nothing."""
@@ -121,14 +147,15 @@ class Stage:
             os.replace(self.folder / path, self.tree / path)
         for path in gone:
             (self.tree / path).unlink()
-            _remove_empty(self.tree / path, self.tree)
+            journal.remove_empty(self.tree / path, self.tree)
 
     def _commit_all(self, gone: set[str]) -> None:
         """Complete the stage with links to everything unchanged, then exchange it with the tree."""
+        folder = str(self.folder)
         for path in _files(self.tree):
-            target = self.folder / path
-            if path in gone or os.path.lexists(target):
+            if path in gone or os.path.lexists(os.path.join(folder, path)):
                 continue
+            target = self.folder / path
             target.parent.mkdir(parents=True, exist_ok=True)
             _link(self.tree / path, target)
         if self.tree.exists():
@@ -136,6 +163,33 @@ class Stage:
         else:
             self.tree.parent.mkdir(parents=True, exist_ok=True)
             os.rename(self.folder, self.tree)
+
+
+def _existing(path: str) -> bytes | None:
+    """What stands where a file is rendered; None for nothing. Raises UserError where that is no file."""
+    try:
+        with open(path, "rb", buffering=0) as file:
+            return file.read()
+    except FileNotFoundError:
+        return None
+    except OSError as failed:
+        raise UserError(
+            f"{path}: {failed.strerror}", "A rendered file belongs here; move what is in its way."
+        ) from None
+
+
+def _regular(path: str) -> bytes | None:
+    """The bytes of a regular file; None for whatever else is there. A link is not followed, a pipe not waited
+    for."""
+    try:
+        number = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return None
+    with open(number, "rb", buffering=0) as file:
+        try:
+            return file.read() if stat.S_ISREG(os.fstat(number).st_mode) else None
+        except OSError:
+            return None
 
 
 def _refused(folder: Path, failed: OSError) -> ToolError:
@@ -146,10 +200,19 @@ def _refused(folder: Path, failed: OSError) -> ToolError:
 def _files(folder: Path) -> Iterator[str]:
     """Paths of all files and links below a folder, relative, with forward slashes."""
     for parent, folders, names in os.walk(folder):
-        inside = os.path.relpath(parent, folder).replace(os.sep, "/")
+        inside = parent[len(str(folder)) + 1 :].replace(os.sep, "/")
         links = [name for name in folders if os.path.islink(os.path.join(parent, name))]
         for name in (*names, *links):
-            yield name if inside == "." else f"{inside}/{name}"
+            yield f"{inside}/{name}" if inside else name
+
+
+def _files_in(tree: Path, folders: Collection[str]) -> Iterator[str]:
+    """The same of some folders alone, without those below them."""
+    for inside in folders:
+        with suppress(FileNotFoundError), os.scandir(tree / inside) as entries:
+            for entry in entries:
+                if not entry.is_dir(follow_symlinks=False):
+                    yield f"{inside}/{entry.name}" if inside else entry.name
 
 
 def _link(source: Path, target: Path) -> None:
@@ -160,18 +223,21 @@ def _link(source: Path, target: Path) -> None:
         shutil.copy2(source, target, follow_symlinks=False)
 
 
-def _remove_empty(path: Path, root: Path) -> None:
-    for folder in path.parents:
-        if folder == root:
-            return
-        try:
-            folder.rmdir()
-        except OSError:
-            return
+def is_unfinished(state: Path) -> bool:
+    """Whether a killed render left changes of its tree to be made."""
+    return journal.journal_of(state / "stage").exists()
 
 
-def _recover(tree: Path, folder: Path) -> None:
-    """Finish a two-step exchange that was interrupted between its renames."""
+def recover(tree: Path, state: Path) -> None:
+    """Finish what a killed render began: a journal, or an exchange between its two renames.
+
+    Raises ToolError where the file system refuses. Whoever calls holds the lock.
+    """
+    folder = state / "stage"
+    try:
+        journal.finish(tree, folder)
+    except OSError as failed:
+        raise _refused(tree, failed) from None
     aside = folder.with_name(f"{folder.name}.aside")
     if aside.exists() and not tree.exists():
         os.rename(aside, tree)

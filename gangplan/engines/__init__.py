@@ -11,27 +11,49 @@ from gangplan.errors import UserError
 Worker = TypeVar("Worker")
 Task = TypeVar("Task")
 Result = TypeVar("Result")
+Thing = TypeVar("Thing")
 
 ENGINES = ("auto", "serial", "process", "mpi")
 # A worker costs 40 ms to start; below this many tasks it never pays (measured, benchmarks/).
 WORTH_WORKERS = 64
 
 
+# Things in a task: enough to make its way to a worker worth while, few enough that all workers end together.
+MOST_IN_TASK, FEWEST_IN_TASK = 50, 5
+
+
 class Engine(Protocol):
     """`map` yields `call(worker, task)` in the order of the tasks.
 
     `worker` is what every task works with: the value itself in this process and in one that is forked from
-    it; elsewhere what its pickled form makes anew, once per process.
+    it; elsewhere what its pickled form makes anew, once per process. `named` says which task it was where
+    one cannot be done.
     """
 
     name: str
+
+    @property
+    def workers(self) -> int:
+        """How many tasks are worked on at a time."""
 
     def map(
         self,
         call: Callable[[Worker, Task], Result],
         tasks: Sequence[Task],
         worker: Worker,
+        named: Callable[[Task], str] = repr,
     ) -> Iterator[Result]: ...
+
+
+def shares(things: Sequence[Thing], workers: int) -> list[tuple[Thing, ...]]:
+    """Things as tasks for some workers, in their order: large ones first, small ones at the end."""
+    found, start = [], 0
+    while start < len(things):
+        fair = (len(things) - start) // (2 * workers)
+        end = start + min(MOST_IN_TASK, max(FEWEST_IN_TASK, fair))
+        found.append(tuple(things[start:end]))
+        start = end
+    return found
 
 
 def pick(name: str, jobs: int, size: int) -> Engine:

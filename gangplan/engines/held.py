@@ -10,6 +10,9 @@ from typing import Any
 
 from gangplan.errors import InternalError
 
+# Tasks under way for each worker: one that it works on, and one that it begins with when that is done.
+AHEAD = 2
+
 _held: list[Any] = []
 
 

@@ -6,10 +6,12 @@ Every rank must see the same workspace. Rank 0 runs the command, the others wait
 from __future__ import annotations
 
 import pickle
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 from typing import TypeVar
 
-from gangplan.engines.held import held, hold, is_held
+from gangplan.engines.held import AHEAD, held, hold, is_held
 from gangplan.errors import ToolError
 
 Worker = TypeVar("Worker")
@@ -31,11 +33,21 @@ class MpiEngine:
 
     name = "mpi"
 
+    @property
+    def workers(self) -> int:
+        """The ranks that take tasks; 1 where there is no MPI, which `map` reports."""
+        try:
+            from mpi4py import MPI
+        except (ImportError, RuntimeError):
+            return 1
+        return max(1, MPI.COMM_WORLD.Get_size() - 1)
+
     def map(
         self,
         call: Callable[[Worker, Task], Result],
         tasks: Sequence[Task],
         worker: Worker,
+        named: Callable[[Task], str] = repr,
     ) -> Iterator[Result]:
         """See `Engine`. Raises ToolError without mpi4py, or outside an MPI job."""
         try:
@@ -53,4 +65,11 @@ class MpiEngine:
 
         with MPIPoolExecutor() as pool:
             pickled = pickle.dumps(worker)
-            yield from pool.map(_call, [(call, pickled, task) for task in tasks])
+            left = iter(tasks)
+            under_way = deque(
+                pool.submit(_call, (call, pickled, task)) for task in islice(left, self.workers * AHEAD)
+            )
+            while under_way:
+                result = under_way.popleft().result()
+                under_way.extend(pool.submit(_call, (call, pickled, task)) for task in islice(left, 1))
+                yield result

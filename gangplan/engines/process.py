@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import multiprocessing
 import signal
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from functools import partial
 from typing import TypeVar
 
-from gangplan.engines.held import held, hold
+from gangplan.engines.held import AHEAD, held, hold
 from gangplan.errors import ToolError
 
 Worker = TypeVar("Worker")
@@ -31,40 +33,103 @@ class ProcessEngine:
         call: Callable[[Worker, Task], Result],
         tasks: Sequence[Task],
         worker: Worker,
+        named: Callable[[Task], str] = repr,
     ) -> Iterator[Result]:
-        """See `Engine`. Raises ToolError when a worker dies."""
-        # fork shares what is already imported; where it does not exist the default start is used.
-        method = "fork" if "fork" in multiprocessing.get_all_start_methods() else None
-        context = multiprocessing.get_context(method)
-        with ProcessPoolExecutor(
-            self.workers, mp_context=context, initializer=_set_up, initargs=(worker,)
-        ) as pool:
+        """See `Engine`. When a worker dies, what was under way is done once more, each task by a fresh
+        worker; raises ToolError, which names the task, when that one dies too.
+        """
+        left = deque(tasks)
+        while left:
             try:
-                # Python loses an interrupt that comes while it forks: it waits until all workers are there.
-                _hold(signal.SIG_BLOCK)
-                try:
-                    results = pool.map(partial(_call, call), tasks)
-                finally:
-                    _hold(signal.SIG_UNBLOCK)
-                yield from results
-            except KeyboardInterrupt:
-                pool.shutdown(cancel_futures=True)  # workers of an ended command must not go on writing
-                raise
+                yield from self._ordered(call, left, worker)
             except BrokenProcessPool:
-                raise ToolError(
-                    "a worker process died (killed, or out of memory); nothing was written",
-                    "Try again with --engine serial.",
-                ) from None
+                # Who died says nothing: every task that was under way may have been the one.
+                for _ in range(min(len(left), self.workers * AHEAD)):
+                    yield self._alone(call, left[0], worker, named)
+                    left.popleft()
+
+    def _ordered(
+        self, call: Callable[[Worker, Task], Result], left: deque[Task], worker: Worker
+    ) -> Iterator[Result]:
+        """Results in order; a task with a result leaves `left`. BrokenProcessPool: a worker died.
+
+        No more tasks are under way than the workers can begin soon, so results do not pile up where the first
+        one takes long.
+        """
+        # A shell that starts a command in the background has it ignore interrupts.
+        is_interruptible = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+        with _pool(min(self.workers, len(left)), worker) as pool:
+            tasks = iter(tuple(left))
+            under_way: deque[Future[Result]] = deque()
+            while left:
+                # Python loses an interrupt that comes while it forks: it waits until all workers are there.
+                with _held_back():
+                    while len(under_way) < self.workers * AHEAD and len(under_way) < len(left):
+                        under_way.append(pool.submit(partial(_call, call, is_interruptible), next(tasks)))
+                result = under_way.popleft().result()
+                left.popleft()
+                yield result
+
+    def _alone(
+        self,
+        call: Callable[[Worker, Task], Result],
+        task: Task,
+        worker: Worker,
+        named: Callable[[Task], str],
+    ) -> Result:
+        try:
+            [result] = self._ordered(call, deque([task]), worker)
+        except BrokenProcessPool:
+            raise ToolError(
+                f"a worker process died twice at {named(task)} (killed, or out of memory); "
+                "nothing was written",
+                "Try again with --engine serial, or without these files.",
+            ) from None
+        return result
+
+
+@contextmanager
+def _pool(workers: int, worker: object) -> Iterator[ProcessPoolExecutor]:
+    """Workers that are set up. They end with the command, however that ends."""
+    # fork shares what is already imported; where it does not exist the default start is used.
+    method = "fork" if "fork" in multiprocessing.get_all_start_methods() else None
+    context = multiprocessing.get_context(method)
+    with ProcessPoolExecutor(workers, context, initializer=_set_up, initargs=(worker,)) as pool:
+        try:
+            yield pool
+        except BaseException:
+            pool.shutdown(cancel_futures=True)  # workers of an ended command must not go on writing
+            raise
 
 
 def _set_up(worker: object) -> None:
-    """In a worker: signals that were held back while it was made come through; it has what it works with."""
+    """In a worker: signals that were held back while it was made come through; it has what it works with.
+
+    Ctrl-C reaches the workers of a terminal too. One that waits for a task waits on, and the command ends it:
+    otherwise it would show a traceback, and one that dies may leave a lock that the others wait for.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     _hold(signal.SIG_UNBLOCK)
     hold(worker)
 
 
-def _call(call: Callable[[Worker, Task], Result], task: Task) -> Result:
-    return call(held(), task)
+def _call(call: Callable[[Worker, Task], Result], is_interruptible: bool, task: Task) -> Result:
+    """A task; an interrupt ends it where it would end the command."""
+    if is_interruptible:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        return call(held(), task)
+    finally:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+@contextmanager
+def _held_back() -> Iterator[None]:
+    _hold(signal.SIG_BLOCK)
+    try:
+        yield
+    finally:
+        _hold(signal.SIG_UNBLOCK)
 
 
 def _hold(how: int) -> None:

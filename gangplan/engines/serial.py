@@ -14,12 +14,14 @@ class SerialEngine:
     """Calls one after the other."""
 
     name = "serial"
+    workers = 1
 
     def map(
         self,
         call: Callable[[Worker, Task], Result],
         tasks: Sequence[Task],
         worker: Worker,
+        named: Callable[[Task], str] = repr,
     ) -> Iterator[Result]:
         """See `Engine`."""
         return (call(worker, task) for task in tasks)

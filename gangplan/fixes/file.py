@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 
 from pydantic import BaseModel
 
 from gangplan.findings import Finding, Fix
 from gangplan.fixes.edits import apart, apply
 from gangplan.fixes.spelling import spellings
+from gangplan.records import dataclass
 from gangplan.source import Document, load
 from gangplan.spec.load import parse
 

@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, get_args
 
-from pydantic import BaseModel, PlainValidator
+from pydantic import BaseModel
 
 from gangplan.findings import Fix
 from gangplan.model.quantity import Quantity
 from gangplan.source import Document, Path
-from gangplan.spec.base import Cpu, Memory
+from gangplan.spec.base import Cpu, Memory, ReadBy
 
 # What marks a field as an amount of cores or bytes; a weight is a Quantity too, but written as a number.
-_AMOUNTS = frozenset(
-    meta.func for kind in (Cpu, Memory) for meta in get_args(kind)[1:] if isinstance(meta, PlainValidator)
-)
+_AMOUNTS = frozenset(mark for kind in (Cpu, Memory) for mark in get_args(kind)[1:])
 
 
 def spellings(document: Document, value: BaseModel) -> Iterator[Fix]:
@@ -55,7 +53,7 @@ def _below(value: Any, path: Path, is_amount: bool) -> Iterator[tuple[Path, Quan
 
 def _is_amount(annotation: Any) -> bool:
     """Whether an annotation, or a part of it, is that of cores or bytes."""
-    if isinstance(annotation, PlainValidator):
-        return annotation.func in _AMOUNTS
+    if isinstance(annotation, ReadBy):
+        return annotation in _AMOUNTS
     parts = (*getattr(annotation, "__metadata__", ()), *get_args(annotation))
     return any(_is_amount(part) for part in parts)

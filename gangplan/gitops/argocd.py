@@ -1,4 +1,4 @@
-"""Argo CD: two AppProjects and three Applications per cluster.
+"""Argo CD: AppProjects and Applications of a cluster: platform, tenants, and the runs of each team.
 
 platform and tenants are guardrails: pruned and healed. runs are created once: never pruned, never healed,
 never waited for. Options and reasons: docs/gitops.md.
@@ -6,10 +6,12 @@ never waited for. Options and reasons: docs/gitops.md.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 
+from gangplan.gitops.guardrails import NO_POLICIES, Guardrails
+from gangplan.gitops.source import RENDERED, RepositorySource
 from gangplan.objects import Body
+from gangplan.records import dataclass
 from gangplan.source import load_objects
 from gangplan.template import render_yaml
 
@@ -28,6 +30,13 @@ PLATFORM_KINDS = (
     ("rbac.authorization.k8s.io", "ClusterRole"),
     ("scheduling.k8s.io", "PriorityClass"),
 )
+# Allowed under the names that gangplan gives them alone: policies of others are not ours to change.
+POLICY_KINDS = (
+    ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy"),
+    ("admissionregistration.k8s.io", "ValidatingAdmissionPolicyBinding"),
+)
+# Likewise, where a cluster's file states volumes of teams.
+VOLUME_KINDS = (("", "PersistentVolume"),)
 # What stands in the namespaces of teams, and of the cluster's Prometheus. No Secret: the External Secrets
 # Operator makes those, and one in Git is an error.
 TENANT_KINDS = (
@@ -43,55 +52,133 @@ TENANT_KINDS = (
     ("rbac.authorization.k8s.io", "RoleBinding"),
 )
 RUN_KINDS = (
+    ("", "ConfigMap"),
     ("networking.k8s.io", "NetworkPolicy"),
-    ("trainer.kubeflow.org", "TrainingRuntime"),
-    ("trainer.kubeflow.org", "TrainJob"),
 )
+# Where CronJobs start the runs of schedules.
+SCHEDULE_KINDS = (("batch", "CronJob"),)
 CHILD_KINDS = (
     ("", "Pod"),
     ("", "Service"),
     ("batch", "Job"),
-    ("jobset.x-k8s.io", "JobSet"),
-    ("kueue.x-k8s.io", "Workload"),
 )
+OF_KUEUE = (("kueue.x-k8s.io", "Workload"),)
+# What runs are made of, and what their controllers make of it, by the key of its version in a cluster's file.
+MADE_OF = {
+    "trainer": (("trainer.kubeflow.org", "TrainingRuntime"), ("trainer.kubeflow.org", "TrainJob")),
+    "mpiOperator": (("kubeflow.org", "MPIJob"),),
+}
+# The operator makes Jobs, pods and a Service alone that people may look at; its Secret holds keys.
+MADE_BY = {"trainer": (("jobset.x-k8s.io", "JobSet"),), "mpiOperator": ()}
+
+
+# Attempts of a failed sync: 10 s, 20 s, 40 s, ... apart, five minutes at most.
+RETRIES = 5
+TRIGGERS = ("gangplan-sync-failed", "gangplan-degraded")
+PLUGIN = "gangplan"
 
 
 @dataclass(frozen=True, slots=True)
-class RepositorySource:
-    """Where Argo CD finds the rendered tree, and where it stands itself."""
+class ArgoCluster:
+    """A cluster as Argo CD needs it.
 
-    repository: str
-    revision: str
-    namespace: str
+    `teams` are the namespaces of its teams by name. `override_field` is where Kueue writes into a TrainJob
+    that it starts, which Trainer's version decides (`model/support.py`); an Argo CD that does not know it
+    would show the run as drifted. `others` are namespaces of the platform that something is rendered into:
+    that of the cluster's Prometheus. `destination` is the cluster in Argo CD: its name, or the address of
+    its server. `policies` is what the cluster's policies need besides. `controllers` are those that start
+    runs there, as `versions` calls them; `has_volumes` tells that teams have PersistentVolumes,
+    and `has_cronjobs` that schedules start runs.
+    """
+
+    name: str
+    teams: Mapping[str, str]
+    override_field: str
+    others: Sequence[str] = ()
+    destination: str = ""
+    policies: Guardrails = NO_POLICIES
+    controllers: Sequence[str] = ("trainer",)
+    has_volumes: bool = False
+    has_cronjobs: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ArgoOptions:
+    """What the installation decides: attempts of a failed sync, recipients by notification service, and
+    whether the plugin of `settings.py` reads the tree."""
+
+    retries: int = RETRIES
+    recipients: tuple[tuple[str, str], ...] = ()
+    has_plugin: bool = False
 
 
 def argocd_objects(
-    cluster: str,
-    namespaces: list[str],
-    source: RepositorySource,
-    paths: list[str],
-    override_field: str,
-    others: Sequence[str] = (),
+    cluster: ArgoCluster, source: RepositorySource, parts: Sequence[str], options: ArgoOptions | None = None
 ) -> list[Body]:
     """Projects and applications for one cluster.
 
-    `override_field` is where Kueue writes into a TrainJob that it starts, which Trainer's version decides
-    (`model/support.py`); an Argo CD that does not know it would show the run as drifted. `namespaces` are
-    those of its teams; `paths` says which of platform, tenants and runs are rendered: an application without
-    its folder would never sync. `others` are namespaces of the platform that something is rendered into: that
-    of the cluster's Prometheus.
+    `parts` says which of platform, tenants and runs are rendered: an application without its folder would
+    never sync. Runs have an application and a project per team, so that a fault of one team stops no other,
+    and a file in the wrong folder reaches nobody's namespace. It reads from the folder of the cluster,
+    which is there also when the team has no run left; otherwise the record of its last run would stay.
     """
+    options = options or ArgoOptions()
+    homes = sorted({*cluster.teams.values(), *cluster.others}) or ["default"]
+    policies = cluster.policies
     values = {
-        "cluster": cluster,
-        "namespaces": namespaces,
-        "homes": sorted({*namespaces, *others}) or ["default"],
+        "cluster": cluster.name,
+        "homes": homes,
         "source": source,
-        "override_field": override_field,
-        "platform_kinds": PLATFORM_KINDS,
-        "tenant_kinds": TENANT_KINDS,
-        "run_kinds": (*RUN_KINDS, *CHILD_KINDS),
+        "options": options,
+        "triggers": TRIGGERS,
+        "plugin": PLUGIN,
+        "override_field": cluster.override_field,
+        "teams": cluster.teams if "runs" in parts else {},
+        "policy_homes": sorted({*policies.namespaces} - {*homes}),
+        "policy_kinds": (*POLICY_KINDS, *(VOLUME_KINDS if cluster.has_volumes else ())),
+        "policy_names": f"{policies.prefix}*",
+        "platform_kinds": sorted({*PLATFORM_KINDS, *policies.wide}),
+        "tenant_kinds": sorted({*TENANT_KINDS, *policies.spaced}),
+        "run_kinds": _run_kinds(cluster),
+        "has_trainer": "trainer" in cluster.controllers,
+        "has_operator": "mpiOperator" in cluster.controllers,
+        "destination": _destination(cluster),
     }
     bodies = load_objects(render_yaml("gitops/argocd-projects.yaml.j2", values))
-    for part in paths:
-        bodies += load_objects(render_yaml("gitops/argocd-application.yaml.j2", {**values, "part": part}))
+    for part in parts:
+        for team, home in cluster.teams.items() if part == "runs" else (("", homes[0]),):
+            bodies += _application(values, source, part, team, home)
     return bodies
+
+
+def _run_kinds(cluster: ArgoCluster) -> tuple[tuple[str, str], ...]:
+    """What is in the files of runs, and what is made of it."""
+    made = (kind for name in cluster.controllers for kind in MADE_OF[name])
+    children = (kind for name in cluster.controllers for kind in MADE_BY[name])
+    dated = SCHEDULE_KINDS if cluster.has_cronjobs else ()
+    return (*dated, *RUN_KINDS, *made, *CHILD_KINDS, *children, *OF_KUEUE)
+
+
+def _application(
+    values: Mapping[str, object], source: RepositorySource, part: str, team: str, home: str
+) -> list[Body]:
+    cluster = str(values["cluster"])
+    more = {
+        "part": part,
+        "team": team,
+        "home": home,
+        "wave": {"platform": "-2", "tenants": "-1", "runs": "0"}[part],
+        "path": source.path(RENDERED, cluster, *(() if team else (part,))),
+        "workspace": source.path(),
+        "files": f"runs/{team}/*" if team else "",
+        "changes": f"runs/{team}" if team else ".",
+        # The plugin renders from all of the workspace.
+        "inputs": f"/{source.prefix}" if source.prefix else "/",
+    }
+    return load_objects(render_yaml("gitops/argocd-application.yaml.j2", {**values, **more}))
+
+
+def _destination(cluster: ArgoCluster) -> tuple[str, str]:
+    """The field of a destination, and its value: a name that Argo CD has for the cluster, or its server."""
+    there = cluster.destination or cluster.name
+    return ("server", there) if there.startswith(("https://", "http://")) else ("name", there)

@@ -5,13 +5,14 @@ Written after pkg/scheduler/flavorassigner/flavorassigner.go of Kueue v0.19.2 (t
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from gangplan.kueue.flavors import WORST, Mode, Suits, fits_quota, goes_on, is_preferred
 from gangplan.kueue.model import Podset, ResourceGroup
 from gangplan.kueue.preemption import targets
 from gangplan.kueue.state import Asking, State, Tried
 from gangplan.kueue.units import PODS
+from gangplan.records import dataclass
 
 # No flavor preserved between cycles before this minor of Kueue (gate FlavorFungibilityPreserveScanProgress).
 KEEPS_PROGRESS = (0, 19)

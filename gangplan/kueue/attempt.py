@@ -6,10 +6,10 @@ Written after pkg/scheduler/preemption/{preemption.go,common} of Kueue v0.19.2.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from gangplan.kueue.model import NEVER
 from gangplan.kueue.state import Asking, Holding, State
+from gangplan.records import dataclass
 
 
 @dataclass(slots=True)

@@ -6,11 +6,11 @@ Written after pkg/scheduler/preemption/{preemption.go,classical} of Kueue v0.19.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from gangplan.kueue.attempt import Attempt, fill_back, restore
 from gangplan.kueue.model import NEVER
 from gangplan.kueue.state import Holding
+from gangplan.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

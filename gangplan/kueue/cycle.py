@@ -6,7 +6,7 @@ Written after pkg/scheduler/{scheduler.go,fair_sharing_iterator.go} of Kueue v0.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from gangplan.kueue.assigner import KEEPS_PROGRESS, Assignment, assign
 from gangplan.kueue.fair import OWN_FIRST
@@ -14,6 +14,7 @@ from gangplan.kueue.pending import Pending
 from gangplan.kueue.preemption import targets
 from gangplan.kueue.state import Asking, Holding, State
 from gangplan.kueue.tree import Rank
+from gangplan.records import dataclass
 
 
 @dataclass(slots=True, eq=False)

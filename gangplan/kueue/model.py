@@ -7,7 +7,10 @@ and v0.18.2 have them too. Amounts are whole numbers as Kueue counts them (`unit
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
+
+from gangplan.kueue.units import PODS
+from gangplan.records import dataclass
 
 Key = tuple[str, str]  # flavor, resource
 NEVER = "Never"
@@ -63,6 +66,11 @@ class ClusterQueue(Member):
     preemption: PreemptionRules = PreemptionRules()
     fungibility: Fungibility = Fungibility()
 
+    @property
+    def has_quota(self) -> bool:
+        """Whether it owns anything but a number of pods."""
+        return any(amount for (_, resource), amount in self.nominal.items() if resource != PODS)
+
     def group_of(self, resource: str) -> ResourceGroup | None:
         """The group that covers a resource (`RGByResource`, pkg/cache/scheduler/clusterqueue_snapshot.go)."""
         return next((group for group in self.groups if resource in group.resources), None)
@@ -82,17 +90,24 @@ class Setup:
         """The same quotas as fixed walls: every queue stands alone, as a ResourceQuota per team would have
         it.
         """
+        # A queue without quota of its own, as a sweep's, lives on that of its cohort: they stay together.
+        shared = {one.parent for one in self.queues if one.parent and not one.has_quota}
         alone = tuple(
             replace(
                 queue,
-                parent="",
-                borrowing={},
-                lending={},
-                preemption=PreemptionRules(queue.preemption.within),
+                parent=queue.parent if queue.parent in shared else "",
+                borrowing={} if queue.has_quota else queue.borrowing,
+                lending={} if queue.has_quota else queue.lending,
+                preemption=replace(queue.preemption, borrow=NEVER)
+                if queue.parent in shared
+                else PreemptionRules(queue.preemption.within),
             )
             for queue in self.queues
         )
-        return replace(self, queues=alone, cohorts=(), fair_sharing=False)
+        roots = tuple(
+            replace(one, parent="", borrowing={}, lending={}) for one in self.cohorts if one.name in shared
+        )
+        return replace(self, queues=alone, cohorts=roots, fair_sharing=False)
 
 
 @dataclass(frozen=True, slots=True)

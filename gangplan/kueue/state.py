@@ -7,11 +7,12 @@ to v0.18.2 there is no count of cycles in a search that was interrupted (`KEEPS_
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import inf
 
 from gangplan.kueue.model import NEVER, ClusterQueue, Podset, Setup, Workload
 from gangplan.kueue.tree import QuotaTree
+from gangplan.records import dataclass
 
 # podset, group, flavor -> what is asked of it: (flavor and resource, amount)
 Plan = tuple[tuple[tuple[tuple[tuple[int, int], ...], ...], ...], ...]

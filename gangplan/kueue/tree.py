@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass
 
 from gangplan.kueue.hierarchy import in_cycle
 from gangplan.kueue.model import ClusterQueue, Key, Member
 from gangplan.kueue.units import MOST_INT64
+from gangplan.records import dataclass
 
 # A share of what can be lent: (1, ratio) for a borrower of weight zero, else (0, ratio / weight). Larger
 # takes more.
@@ -96,13 +96,13 @@ class QuotaTree:
         self.local = [[0] * len(self.keys) for _ in self.nominal]
         self.height = [0] * len(self.parent)
         for node in reversed(list(self._downwards())):
-            below = self.children[node]
+            below, own, local = self.children[node], self.subtree[node], self.local[node]
             for key in size:
-                lent = sum(self.subtree[one][key] - self.local[one][key] for one in below)
-                self.subtree[node][key] = min(ceiling, self.subtree[node][key] + lent)
-                lending = self._lending[node][key]
+                lent = sum(self.subtree[one][key] - self.local[one][key] for one in below) if below else 0
+                own[key] = min(ceiling, own[key] + lent)
+            for key, lending in enumerate(self._lending[node]):
                 if lending is not None:
-                    self.local[node][key] = max(0, self.subtree[node][key] - lending)
+                    local[key] = max(0, own[key] - lending)
             if node >= self.count and below:
                 self.height[node] = 1 + max(self.height[one] for one in below)
         self.potential = [list(row) for row in self.subtree]
@@ -110,18 +110,23 @@ class QuotaTree:
             above = self.parent[node]
             if above < 0:
                 continue
+            local, given, limits = self.local[node], self.potential[above], self.limit[node]
+            own, potential = self.subtree[node], self.potential[node]
             for key in size:
-                most, limit = self.local[node][key] + self.potential[above][key], self.limit[node][key]
+                most, limit = local[key] + given[key], limits[key]
                 if limit is not None:
-                    most = min(most, self.subtree[node][key] + limit)
-                self.potential[node][key] = min(ceiling, most)
-        self.lendable = [self._by_resource(row) for row in self.potential]
+                    most = min(most, own[key] + limit)
+                potential[key] = min(ceiling, most)
+        self._lendable: dict[int, dict[str, int]] = {}
 
-    def _by_resource(self, row: list[int]) -> dict[str, int]:
-        total: dict[str, int] = {}
-        for (_, resource), amount in zip(self.keys, row, strict=True):
-            total[resource] = total.get(resource, 0) + amount
-        return total
+    def lendable(self, node: int) -> dict[str, int]:
+        """What a node can lend at most, by resource."""
+        if node not in self._lendable:
+            total: dict[str, int] = {}
+            for (_, resource), amount in zip(self.keys, self.potential[node], strict=True):
+                total[resource] = total.get(resource, 0) + amount
+            self._lendable[node] = total
+        return self._lendable[node]
 
     def _downwards(self) -> Iterator[int]:
         """Every node, parents before children."""
@@ -266,7 +271,7 @@ class QuotaTree:
         for key in borrowed:
             resource = self.keys[key][1]
             total[resource] = total.get(resource, 0) + used[key] - own[key]
-        lendable, ratio = self.lendable[above], 0.0
+        lendable, ratio = self.lendable(above), 0.0
         for resource, amount in total.items():
             if lendable[resource] > 0:
                 ratio = max(ratio, float(amount) * 1000.0 / float(lendable[resource]))

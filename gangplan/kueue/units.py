@@ -43,5 +43,10 @@ def shown(resource: str, value: int) -> str:
         return "unlimited"
     if resource == CPU:
         return Quantity(value * 10**6).canonical()
-    binary = resource in BINARY or resource.startswith("hugepages-")
-    return Quantity.of(value, Format.BINARY_SI if binary else Format.DECIMAL_SI).canonical()
+    return Quantity.of(value, format_of(resource)).canonical()
+
+
+def format_of(resource: str) -> Format:
+    """The family of suffixes that amounts of a resource are written with (resource_formatter.go)."""
+    is_bytes = resource in BINARY or resource.startswith("hugepages-")
+    return Format.BINARY_SI if is_bytes else Format.DECIMAL_SI

@@ -11,7 +11,7 @@ from fractions import Fraction
 
 from gangplan.model.quantity import Format, Quantity, gib
 
-_BYTES = re.compile(r"memory|ephemeral-storage|storage|hugepages-.*")
+_BYTES = re.compile(r"memory|ephemeral-storage|storage(/.*)?|hugepages-.*")
 _MIG = re.compile(r"[a-z0-9.]+/mig-(.+)")
 _GPU = re.compile(r"[a-z0-9.-]+/(?:gpu|gpu\.shared|gpus)")
 _NOUNS = {"ephemeral-storage": "scratch disk", "storage": "storage"}
@@ -22,7 +22,10 @@ def say(resource: str, amount: Quantity | Fraction) -> str:
     if resource == "cpu":
         return f"{bare(resource, amount)} CPU"
     if _BYTES.fullmatch(resource):
-        return f"{bare(resource, amount)} of {_NOUNS.get(resource, resource)}"
+        page = resource.removeprefix("hugepages-")
+        noun = f"huge pages of {page}" if page != resource else _NOUNS.get(resource, resource)
+        noun = noun.replace("storage/", "local disks of ")
+        return f"{bare(resource, amount)} of {noun}"
     number = bare(resource, amount)
     if mig := _MIG.fullmatch(resource):
         return f"{number} MIG {'slice' if number == '1' else 'slices'} ({mig[1]})"

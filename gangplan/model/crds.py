@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
+
+from gangplan.records import dataclass
 
 _NAMES = ("group", "kind", "plural", "scope")
 

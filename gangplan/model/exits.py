@@ -25,4 +25,18 @@ LAUNCH_EXITS = {
     "unanswered": LaunchExit(198, "a worker has no address or does not answer by SSH", False),
     "unreached": LaunchExit(199, "MPI did not reach all workers", False),
 }
+# What the preflight exits with, if the spec has one: images/preflight/preflight.py has the same numbers.
+# Between the signals that a kernel sends by itself and 192 no program of a launch uses them either.
+PREFLIGHT_EXITS = {
+    "ranks": LaunchExit(183, "the preflight found other ranks than the plan", True),
+    "hosts": LaunchExit(184, "the preflight found a host twice", False),
+    "versions": LaunchExit(186, "the preflight found several MPI versions", True),
+    "allreduce": LaunchExit(187, "the preflight got wrong sums", False),
+    "gpus": LaunchExit(188, "the preflight saw too few GPUs", False),
+    "memlock": LaunchExit(189, "the preflight found a low ulimit -l", False),
+    "storage": LaunchExit(190, "the preflight could not use shared storage", False),
+    "clock": LaunchExit(191, "the preflight found a wrong clock", False),
+    "unstarted": LaunchExit(194, "the preflight did not run", True),
+    "unfinished": LaunchExit(195, "the preflight did not end", False),
+}
 FINAL_CODES = tuple(one.code for one in LAUNCH_EXITS.values() if one.is_final)

@@ -2,17 +2,38 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from decimal import Decimal
+from dataclasses import field
 from typing import Literal
 
 from gangplan.findings import Location
+from gangplan.model.backend import BACKENDS, DATED_TRAINJOB, Backend, BackendName
 from gangplan.model.crds import NO_CRDS, CrdFiles
+from gangplan.model.fabric import NO_ACCESS, Fabric, FabricAccess
+from gangplan.model.frameworks import BY_MPI
+from gangplan.model.identity import CloudIdentity
+from gangplan.model.image import Family as Family
+from gangplan.model.image import MpiBuild as MpiBuild
+from gangplan.model.image import PulledImage as PulledImage
+from gangplan.model.image import Ssh as Ssh
+from gangplan.model.pods import After, Debug, Neighbour, Registered, whole_pod
+from gangplan.model.pods import Elastic as Elastic
+from gangplan.model.pods import EnvVar as EnvVar
+from gangplan.model.pods import ExitCodes as ExitCodes
+from gangplan.model.pods import InlineVolume as InlineVolume
+from gangplan.model.pods import Mount as Mount
+from gangplan.model.pods import PodClaim as PodClaim
+from gangplan.model.pods import PodContainer as PodContainer
+from gangplan.model.pods import RunFile as RunFile
+from gangplan.model.pods import Schedule as Schedule
+from gangplan.model.pods import Scratch as Scratch
+from gangplan.model.pods import TargetPool as TargetPool
+from gangplan.model.pods import Toleration as Toleration
 from gangplan.model.quantity import Quantity
-from gangplan.model.version import Version
+from gangplan.model.trial import FromTemplate
+from gangplan.model.trial import Trial as Trial
+from gangplan.model.version import NOT_INSTALLED, Version
+from gangplan.records import dataclass
 
-Framework = Literal["mpi", "torch", "horovod", "deepspeed"]
-Family = Literal["OpenMPI", "IntelMPI", "MPICH"]
 Posture = Literal["default", "restricted", "isolated"]
 Gang = Literal["kueue", "volcano", "coscheduling", "none"]
 
@@ -32,10 +53,7 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class DnsService:
-    """The DNS pods of a cluster, selected as NetworkPolicy selects: namespace, pod labels, pod ports.
-
-    `addresses` are ranges that answer on port 53 without being pods that a policy could select.
-    """
+    """The DNS pods of a cluster, as NetworkPolicy selects; `addresses` answer on port 53 without pods."""
 
     namespace: str
     labels: tuple[tuple[str, str], ...]
@@ -56,7 +74,7 @@ class Platform:
     environment: str
     region: str
     kubernetes: Version
-    trainer: Version
+    trainer: Version  # NOT_INSTALLED, and jobset with it, where runs are MPIJobs alone
     jobset: Version
     kueue: Version | None
     openshift: Version | None
@@ -71,116 +89,73 @@ class Platform:
     crds: CrdFiles = NO_CRDS
 
     @property
+    def has_trainer(self) -> bool:
+        """Whether Kubeflow Trainer is there, and JobSet with it."""
+        return self.trainer != NOT_INSTALLED
+
+    @property
+    def backends(self) -> tuple[Backend, ...]:
+        """What runs can be made of there."""
+        there = {"trainer": self.has_trainer, "mpiOperator": self.mpi_operator is not None}
+        return tuple(made for made in BACKENDS.values() if there[made.stated])
+
+    @property
     def has_pod_group(self) -> bool:
         """Whether Trainer makes a PodGroup, which a scheduler of its own starts as one."""
         return self.gang in ("volcano", "coscheduling")
 
 
 @dataclass(frozen=True, slots=True)
-class Ssh:
-    """The SSH server of an image."""
-
-    server: str
-    config: str
-    port: int
-    keys: str
-
-
-@dataclass(frozen=True, slots=True)
-class MpiBuild:
-    """The MPI of an image. `major` decides the environment names (Open MPI 4 and 5 differ)."""
-
-    family: Family
-    major: int
-    version: str
-    setup: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class PulledImage:
-    """An image as this cluster pulls it."""
-
-    name: str
-    reference: str
-    framework: Framework
-    mpi: MpiBuild | None
-    ssh: Ssh
-    uid: int
-    gid: int
-
-
-@dataclass(frozen=True, slots=True)
 class Resources:
-    """Requests, equal to limits: CPU, memory, and extended resources by name."""
+    """Requests, equal to limits: CPU, memory, GPUs and RDMA devices by name, and all else by resource.
+
+    `others` are ephemeral storage, huge pages and further devices, in bytes and pieces.
+    """
 
     cpu: Quantity
     memory: Quantity
     devices: tuple[tuple[str, int], ...] = ()
+    others: tuple[tuple[str, Quantity], ...] = ()
+
+    @property
+    def amounts(self) -> dict[str, Quantity]:
+        """Everything beside CPU and memory, by resource."""
+        return {name: Quantity.of(count) for name, count in self.devices} | dict(self.others)
 
 
 @dataclass(frozen=True, slots=True)
-class EnvVar:
-    """One environment variable: a value, or a key of a secret."""
+class Step:
+    """What makes a pod a step before the workers: its place in `steps`, how long it may take, in seconds.
 
-    name: str
-    value: str = ""
-    secret: str = ""
-    key: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Mount:
-    """A claim or a secret shown as files. Exactly one of `claim` and `secret` is set.
-
-    `single`: one node or pod at a time can mount it, so it goes to the only worker and not to the launcher.
+    One that fetches has a `source` (hf://... or s3://BUCKET/PATH) and the folder that it goes to.
     """
 
-    volume: str
-    path: str
-    claim: str = ""
-    secret: str = ""
-    read_only: bool = False
-    single: bool = False
+    index: int
+    timeout_s: int
+    source: str = ""
+    to: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Toleration:
-    """A toleration; an empty value means operator Exists."""
+class Role:
+    """Pods of another shape beside the workers; without `argv` they run the job's command.
 
-    key: str
-    effect: str
-    value: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class TargetPool:
-    """Where pods go: node selector and tolerations, and what a node there offers.
-
-    Prices are of one GPU and one CPU core for an hour, in the currency of the platform; None is not stated.
-    `gbps` is the network of a node in Gbit/s.
+    `env` are variables beside those of the job. With a `step` they come before the workers instead.
     """
 
     name: str
-    selector: tuple[tuple[str, str], ...]
-    tolerations: tuple[Toleration, ...]
-    gpu: str = ""  # the resource by which its GPUs are counted
-    per_gpu_hour: Decimal | None = None
-    per_cpu_hour: Decimal | None = None
-    gbps: int | None = None
+    workers: int
+    image: str
+    argv: tuple[str, ...]
+    env: tuple[EnvVar, ...]
+    resources: Resources
+    pool: TargetPool
+    step: Step | None = None
 
-
-@dataclass(frozen=True, slots=True)
-class Fabric:
-    """The RDMA network of a worker, empty where it has none.
-
-    `resources` are its devices as the pool calls them; `networks` are attached in this order, one by one also
-    where a name repeats; `interfaces` are names inside pods, `hcas` cards by name and port (`mlx5_0:2`).
-    """
-
-    resources: tuple[str, ...] = ()
-    networks: tuple[str, ...] = ()
-    interfaces: tuple[str, ...] = ()
-    hcas: tuple[str, ...] = ()
+    @property
+    def place(self) -> tuple[str | int, ...]:
+        """Where it stands in the spec."""
+        return ("steps", self.step.index) if self.step else ("roles", self.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,25 +210,88 @@ class Job:
     spec_hash: str
     run: int
     is_archived: bool
+    is_stopped: bool = False
+    is_kept: bool = False  # as it was rendered, although the platform changed
+    retired: tuple[str, ...] = ()  # earlier runs of the job that are over
     waived: tuple[str, ...] = ()  # policies that a server must not hold against it
     regimes: tuple[str, ...] = ()
     residency: str = ""
-    datasets: tuple[str, ...] = ()  # of a job with a regime or a residency
+    datasets: tuple[str, ...] = ()  # the claims and connections that it reads and writes
     data_regions: tuple[tuple[str, str], ...] = ()
     is_extended: bool = False  # whether it may take longer than a plain run
+    exit_codes: ExitCodes = ExitCodes()
+    elastic: Elastic | None = None  # for torch; `workers` is the most
+    debug: Debug | None = None  # None: a failed run's pods go at once
+    workdir: str = ""  # empty: the image's own
+    identity: CloudIdentity | None = None
+    mounts_token: bool = False  # of the service account, for the Kubernetes API
+    roles: tuple[Role, ...] = ()
+    steps: tuple[Role, ...] = ()  # before the workers, in their order
+    near: tuple[Neighbour, ...] = ()
+    apart: tuple[str, ...] = ()  # jobs whose pods are on no node of the workers
+    files: tuple[RunFile, ...] = ()  # from beside the spec
+    containers: tuple[PodContainer, ...] = ()  # beside the program: setup, then sidecars
+    made_of: BackendName = "trainjob"
     pools: tuple[str, ...] = ()  # those of the team where a worker fits, as they are preferred
+    trial: Trial | None = None  # of a sweep
+    template: FromTemplate | None = None  # that it was made from
+    schedule: Schedule | None = None  # that starts runs of it
+    after: After | None = None  # other runs; Git holds a template of it then
+    model: Registered | None = None  # what it registers
+    is_dated: bool = False  # a CronJob makes its runs, each named after its start
     origins: dict[str, Origin] = field(default_factory=dict, compare=False, repr=False)
 
     @property
+    def is_active(self) -> bool:
+        """Whether the run is to run: neither stopped nor archived."""
+        return not (self.is_archived or self.is_stopped)
+
+    @property
+    def backend(self) -> Backend:
+        """What the run is made of."""
+        return DATED_TRAINJOB if self.is_dated else BACKENDS[self.made_of]
+
+    @property
     def uses_mpi(self) -> bool:
-        """Whether ranks are started by an MPI launcher (torch is not)."""
-        return self.image.framework != "torch"
+        """Whether ranks are started by a launcher over SSH (torch and what has no launcher are not)."""
+        return self.image.framework in BY_MPI
+
+    @property
+    def others(self) -> tuple[Role, ...]:
+        """All pods beside workers and launcher: steps before them, and other roles."""
+        return (*self.steps, *self.roles) if self.steps else self.roles
+
+    def trains(self, role: str) -> bool:
+        """Whether pods of a role run ranks: workers, and a launcher that is one of them."""
+        return role == "worker" or (role == "launcher" and self.launcher_runs_ranks)
 
     def mounts_of(self, role: str) -> tuple[Mount, ...]:
-        """What the pods of a role mount: without ranks a launcher leaves alone what one pod can hold."""
-        if role == "launcher" and not self.launcher_runs_ranks:
-            return tuple(mount for mount in self.mounts if not mount.single)
-        return self.mounts
+        """What the pods of a role mount: without ranks they leave alone what one pod can hold."""
+        return self.mounts if self.trains(role) else tuple(one for one in self.mounts if not one.single)
+
+    def access_of(self, role: str) -> FabricAccess:
+        """What the pods of a role get of their nodes."""
+        return self.fabric.access if self.trains(role) else NO_ACCESS
+
+    def containers_of(self, role: str) -> tuple[PodContainer, ...]:
+        """What runs before and beside the program in pods of a role: none where they run no ranks."""
+        return self.containers if self.trains(role) else ()
+
+    @property
+    def worker_pod(self) -> Resources:
+        """What a whole worker asks for: its program, and containers of its fabric and the job around it."""
+        fabric, own = self.fabric.access.containers, self.containers
+        if not (fabric or own):
+            return self.resources
+        cpu = [*((one.cpu, one.is_sidecar) for one in fabric), *((one.cpu, one.is_sidecar) for one in own)]
+        memory = [(one.memory, one.is_sidecar) for one in fabric]
+        memory += [(one.memory, one.is_sidecar) for one in own]
+        return Resources(
+            whole_pod(self.resources.cpu, cpu),
+            whole_pod(self.resources.memory, memory),
+            self.resources.devices,
+            self.resources.others,
+        )
 
     @property
     def ranks(self) -> int:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from gangplan.model.quantity import Quantity, parse_cpu, parse_memory
+from gangplan.records import dataclass
 
 # Founding requirements, appendix A (S1, S4): 4 workers, no GPU, 24 h, no restart.
 DEFAULT_WORKERS = 4

@@ -9,11 +9,12 @@ And where Go caps (`8Ei`) or overflows (`10E`), a `QuantityError` is raised.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Callable
 from enum import StrEnum
 from functools import total_ordering
 
 from gangplan.model.units import UNIT_SUFFIXES, UNITS
+from gangplan.records import dataclass
 
 _NANO = 10**9
 # The largest number of whole units: `Value()` is an int64.
@@ -30,6 +31,7 @@ _BINARY_SUFFIX = ("", *_BINARY)
 _QUANTITY = re.compile(
     r"([-+]?)([0-9]+\.?[0-9]*|\.[0-9]+)(?:([numkMGTPE]|[KMGTPE]i)?|[eE]([-+]?[0-9]+))", re.ASCII
 )
+_NUMBER = re.compile(r"[0-9]*\.?[0-9]+", re.ASCII)
 _THOUSANDS = re.compile(r"[-+]?[0-9]{1,3}(?:,[0-9]{3})+", re.ASCII)
 _LOOKS_LIKE = re.compile(r"([-+]?[0-9][0-9.,_]*)\s*([A-Za-z]*)", re.ASCII)
 
@@ -153,7 +155,7 @@ def parse_cpu(text: str | int | float) -> Quantity:
     """
     if isinstance(text, bool) or not isinstance(text, str | int | float):
         raise QuantityError(f"{text!r} is not a number of cores", _CPU_HELP)
-    quantity = _parsed(str(text), ("", "m"), _CPU_HELP)
+    quantity = _parsed(str(text), ("", "m"), _CPU_HELP, _is_cpu)
     if quantity.format is Format.BINARY_SI or str(text).endswith("i"):
         raise QuantityError(f"{text!r} is an amount of memory, not of cores", _CPU_HELP)
     if quantity.nano % (_NANO // 1000):
@@ -166,22 +168,34 @@ def parse_memory(text: str | int | float) -> Quantity:
     if isinstance(text, bool) or not isinstance(text, str | int | float):
         raise QuantityError(f"{text!r} is not an amount of memory", _MEMORY_HELP)
     written = str(text).strip()
-    if re.fullmatch(r"[0-9]*\.?[0-9]+", written, re.ASCII) and float(written):
+    is_number = len(written) <= _MAX_DIGITS and _NUMBER.fullmatch(written)
+    if is_number and 0 < float(written) <= _MAXUNITS:
         raise QuantityError(f"{text!r} has no unit", _with_a_unit(written))
-    quantity = _parsed(
-        str(text), tuple(suffix for suffix in UNIT_SUFFIXES if suffix not in ("", "m")), _MEMORY_HELP
-    )
+    suffixes = tuple(suffix for suffix in UNIT_SUFFIXES if suffix not in ("", "m"))
+    quantity = _parsed(str(text), suffixes, _MEMORY_HELP, _is_memory)
     if quantity.nano % _NANO:
         raise QuantityError(f"{text!r} is not a whole number of bytes", _MEMORY_HELP)
     return _more_than_zero(quantity, text)
 
 
-def _parsed(text: str, suffixes: tuple[str, ...], otherwise: str) -> Quantity:
-    """The quantity; what is proposed for a text that is none ends in one of these suffixes."""
+def _is_cpu(text: str) -> bool:
+    """Whether a text may be proposed for a number of cores."""
+    quantity = parse(text) if _QUANTITY.fullmatch(text) else ZERO
+    return quantity.nano > 0 and not quantity.nano % (_NANO // 1000) and not text.endswith("i")
+
+
+def _is_memory(text: str) -> bool:
+    """Whether a text may be proposed for an amount of memory."""
+    quantity = parse(text) if _QUANTITY.fullmatch(text) and not _NUMBER.fullmatch(text) else ZERO
+    return quantity.nano > 0 and not quantity.nano % _NANO
+
+
+def _parsed(text: str, suffixes: tuple[str, ...], otherwise: str, fits: Callable[[str], bool]) -> Quantity:
+    """The quantity; what is proposed for a text that is none ends in one of these suffixes, and fits."""
     try:
         return parse(text)
     except QuantityError as error:
-        help = _suggestion(text.strip(), suffixes) if error.help.startswith("Did") else error.help
+        help = _suggestion(text.strip(), suffixes, fits) if error.help.startswith("Did") else error.help
         raise QuantityError(error.message, otherwise if help == _GENERAL else help) from None
 
 
@@ -235,10 +249,11 @@ def _with_a_unit(number: str) -> str:
     amount = float(number)
     if amount >= 1e8:
         exact = Quantity.of(int(amount), Format.BINARY_SI)
-        return f"Did you mean {exact.canonical()} ({gib(exact)})?"
-    if amount >= 16_384:
-        return f"Did you mean {number}Mi?"
-    return f"Did you mean {number}Gi?" if amount < 1024 else f"Did you mean {number}Mi or {number}Gi?"
+        text = exact.canonical()
+        return f"Did you mean {text} ({gib(exact)})?" if _is_memory(text) else _MEMORY_HELP
+    units = ("Mi",) if amount >= 16_384 else ("Gi",) if amount < 1024 else ("Mi", "Gi")
+    good = [number + unit for unit in units if _is_memory(number + unit)]
+    return f"Did you mean {' or '.join(good)}?" if good else _MEMORY_HELP
 
 
 def gib(amount: Quantity) -> str:
@@ -266,7 +281,9 @@ def _decimal(number: int, unit: int) -> str:
     return f"-{text}" if number < 0 else text
 
 
-def _suggestion(text: str, among: tuple[str, ...] = UNIT_SUFFIXES) -> str:
+def _suggestion(
+    text: str, among: tuple[str, ...] = UNIT_SUFFIXES, fits: Callable[[str], bool] | None = None
+) -> str:
     """The nearest texts that are quantities, as a question; a general hint where there are none."""
     match = _LOOKS_LIKE.fullmatch(text)
     if not match:
@@ -276,7 +293,8 @@ def _suggestion(text: str, among: tuple[str, ...] = UNIT_SUFFIXES) -> str:
     number = number.replace(",", "" if _THOUSANDS.fullmatch(number) else ".")
     suffixes = (unit,) if unit in _DECIMAL or unit in _BINARY else UNITS.get(unit.lower(), ())
     wanted = (suffix for suffix in suffixes if suffix in among)
-    good = [number + suffix for suffix in wanted if _QUANTITY.fullmatch(number + suffix)]
+    fits = fits or (lambda written: _QUANTITY.fullmatch(written) is not None)
+    good = [number + suffix for suffix in wanted if fits(number + suffix)]
     if len(good) == 2:
         return f"Did you mean {good[0]} or {good[1]} ({gib(parse(good[1]))})?"
     return f"Did you mean {good[0]}?" if good else _GENERAL

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from gangplan.model.job import Platform
+from gangplan.model.identity import CloudIdentity
+from gangplan.model.job import Egress, Platform
+from gangplan.model.manager import UNCONFIGURED, ManagerSettings
 from gangplan.model.quantity import Quantity
 from gangplan.model.version import Version
+from gangplan.records import dataclass
 
 Pairs = tuple[tuple[str, str], ...]
 
@@ -85,8 +86,16 @@ class QueueCheck:
 
 
 @dataclass(frozen=True, slots=True)
+class Concurrent:
+    """A queue's concurrentAdmissionPolicy, in Kueue's words; the flavor is empty for any."""
+
+    mode: str
+    last_flavor: str
+
+
+@dataclass(frozen=True, slots=True)
 class SiteQueue:
-    """The ClusterQueue of one team."""
+    """The ClusterQueue of one team, or of a sweep of it, which covers further resources (`covered`)."""
 
     name: str
     team: str
@@ -97,6 +106,10 @@ class SiteQueue:
     quotas: tuple[FlavorQuota, ...]
     preempt: Preempt
     checks: tuple[QueueCheck, ...] = ()
+    queueing_strategy: str = "BestEffortFIFO"
+    concurrent: Concurrent | None = None
+    admission_mode: str = ""
+    covered: tuple[str, ...] = ()  # where those are not the site's
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,11 +152,15 @@ class Site:
     flavors: tuple[SiteFlavor, ...] = ()
     cohorts: tuple[SiteCohort, ...] = ()
     queues: tuple[SiteQueue, ...] = ()
+    sweeps: tuple[SiteQueue, ...] = ()  # queues of sweeps, which take from their team's quota
     fair_sharing: bool = True
     provisioning: tuple[Provisioning, ...] = ()
+    manager: ManagerSettings = UNCONFIGURED
+    controllers: Pairs = ()  # further admission checks to make: name, controller
     workers: tuple[RemoteCluster, ...] = ()
     monitor: Monitor | None = None
     is_gitops_only: bool = False
+    has_cronjobs: bool = False  # that start runs of schedules
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +172,27 @@ class ClaimToMake:
     size: Quantity
     access_modes: tuple[str, ...]
     storage_class: str
+
+
+@dataclass(frozen=True, slots=True)
+class VolumeToMake:
+    """A PersistentVolume for storage that exists, and its claim: of a CSI driver, or `nfs` (server and path).
+
+    `key` is its name in the cluster's file, `name` the object's, which is the team's alone on the cluster.
+    """
+
+    key: str
+    name: str
+    claim: str
+    access_modes: tuple[str, ...]
+    size: Quantity
+    driver: str = ""
+    handle: str = ""
+    attributes: Pairs = ()
+    mount_options: tuple[str, ...] = ()
+    fs_type: str = ""
+    secret: str = ""
+    nfs: tuple[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,6 +234,15 @@ class DebugGrant:
 
 
 @dataclass(frozen=True, slots=True)
+class PodSecurityLevel:
+    """The Pod Security level of a namespace; beyond restricted with the reason and the last day."""
+
+    level: str = "restricted"
+    reason: str = ""
+    until: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class ContainerBounds:
     """The LimitRange of a namespace: CPU and memory only, because any other upper bound becomes a default."""
 
@@ -203,6 +250,15 @@ class ContainerBounds:
     default_memory: Quantity
     most_cpu: Quantity
     most_memory: Quantity
+
+
+@dataclass(frozen=True, slots=True)
+class TenantQueue:
+    """A LocalQueue. Its weight counts among those of the team; None is not stated, which is 1."""
+
+    name: str
+    weight: Quantity | None = None
+    cluster_queue: str = ""  # where it is not the team's
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +271,7 @@ class Tenant:
     platform: Platform
     service_account: str
     pull_secrets: tuple[str, ...]
-    queue: str
+    queues: tuple[TenantQueue, ...]  # the team's own first
     cluster_queue: str
     contact: str
     cost_centre: str
@@ -226,7 +282,11 @@ class Tenant:
     members: tuple[GroupMember, ...] = ()
     debuggers: tuple[DebugGrant, ...] = ()
     claims: tuple[ClaimToMake, ...] = ()
+    volumes: tuple[VolumeToMake, ...] = ()
     store: Store | None = None
     is_gitops_only: bool = False
     waived: tuple[str, ...] = ()  # policies that a server must not hold against its objects
     regimes: tuple[str, ...] = ()
+    pod_security: PodSecurityLevel = PodSecurityLevel()
+    identity: CloudIdentity | None = None
+    schedules: tuple[Egress, ...] = ()  # how pods that create runs of schedules reach the API server

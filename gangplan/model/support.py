@@ -6,9 +6,9 @@ A line is major and minor, such as "2.3". Schemas of a new line go into `validat
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from gangplan.model.version import Version
+from gangplan.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

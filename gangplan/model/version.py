@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from gangplan.records import dataclass
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -24,6 +24,10 @@ class Version:
     def at_least(self, major: int, minor: int) -> bool:
         """Whether this version belongs to the given minor line or a later one."""
         return (self.major, self.minor) >= (major, minor)
+
+
+# Of a component that a cluster does not have.
+NOT_INSTALLED = Version(0, 0, 0)
 
 
 def parse_version(text: str) -> Version:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from gangplan.component import Component
+from gangplan.component.operations import BUILD_MARK
 from gangplan.component.target import DIGITS, with_digits
-from gangplan.errors import UserError
+from gangplan.errors import ToolError, UserError
 from gangplan.findings import Location
 from gangplan.objects import Body, dump_all, ref_of
 from gangplan.overlay.shape import (
@@ -23,6 +24,7 @@ from gangplan.overlay.shape import (
     tree_of,
 )
 from gangplan.plan.names import PLACEHOLDER
+from gangplan.records import dataclass
 from gangplan.source import load_blocks
 from gangplan.tools.kustomize import KustomizeEngine, require_engine
 
@@ -41,12 +43,26 @@ class PatchError(UserError):
         return PatchError, (self.message, self.help, self.where)  # workers hand it on
 
 
+class Shapes(Protocol):
+    """Outcomes by the keys of shapes, from earlier commands and for later ones."""
+
+    def get(self, key: Any) -> Body | None:
+        """What a shape becomes, where that is known."""
+
+    def add(self, made: Mapping[Any, Body]) -> None:
+        """Keep more."""
+
+
 @dataclass(slots=True)
 class OverlayBuilder:
-    """Builds the objects of one cluster. It remembers outcomes by shape and which patches matched."""
+    """Builds the objects of one cluster. It remembers outcomes by shape, and in `shapes` for later commands.
+
+    `hits` are the patches (by their numbers) that matched each object of the last build.
+    """
 
     component: Component
-    matched: set[int] = field(default_factory=set)
+    shapes: Shapes | None = None
+    hits: list[tuple[int, ...]] = field(default_factory=list)
     _engine: KustomizeEngine | None = None
     _by_shape: dict[Any, Any] = field(default_factory=dict)
     _tree: Tree = field(init=False)
@@ -60,13 +76,14 @@ class OverlayBuilder:
         built = list(bodies)
         direct: list[int] = []
         by_shape: dict[int, tuple[Any, list[Any]]] = {}
+        self.hits = []
         for index, body in enumerate(bodies):
             hits = [
                 number for number, patch in enumerate(self.component.patches) if patch.target.matches(body)
             ]
+            self.hits.append(tuple(hits))
             if not hits:
                 continue
-            self.matched.update(hits)
             self._check_replaced(body, hits)
             if self._needs_values(body):
                 direct.append(index)
@@ -106,10 +123,17 @@ class OverlayBuilder:
         )
 
     def _learn(self, bodies: Sequence[Body], wanted: dict[int, tuple[Any, list[Any]]]) -> None:
-        """Build one representative of each shape not seen yet."""
+        """Build one representative of each shape that neither this command nor an earlier one has seen."""
         new = {key: bodies[index] for index, (key, _) in wanted.items() if key not in self._by_shape}
+        if self.shapes is not None:
+            kept = {key: outcome for key in new if (outcome := self.shapes.get(key)) is not None}
+            self._by_shape.update((key, slotted(outcome)) for key, outcome in kept.items())
+            new = {key: body for key, body in new.items() if key not in kept}
         chosen = [representative(body, self._tree, number) for number, body in enumerate(new.values())]
-        self._by_shape.update(zip(new, map(slotted, self._run(chosen)), strict=True))
+        made = dict(zip(new, self._run(chosen), strict=True))
+        self._by_shape.update((key, slotted(outcome)) for key, outcome in made.items())
+        if made and self.shapes is not None:
+            self.shapes.add(made)
 
     def _run(self, bodies: list[Body]) -> list[Body]:
         outcomes: list[Body] = []
@@ -129,11 +153,7 @@ class OverlayBuilder:
             except UserError as refused:
                 cause = refused.message.split(" cannot build it: ", 1)[-1]
                 raise self._refused(cause.removeprefix("component: ").replace('\\"', "'")) from refused
-        outcomes: list[Body | None] = [None] * len(bodies)
-        for body in load_blocks(text.decode()):
-            index, outcome = _unmarked(body)
-            outcomes[index] = in_order_of(bodies[index], outcome)
-        return [outcome for outcome in outcomes if outcome is not None]
+        return _answer(self._engine, text, bodies)
 
     def _refused(self, cause: str) -> PatchError:
         """kustomize's complaint at the patch whose path it names."""
@@ -157,6 +177,21 @@ class OverlayBuilder:
         (folder / "kustomization.yaml").write_text(
             "resources: [objects.yaml]\ncomponents: [component]\n", encoding="utf-8"
         )
+
+
+def _answer(engine: KustomizeEngine, text: bytes, bodies: list[Body]) -> list[Body]:
+    """What kustomize made of each object, in order. ToolError: it is no answer about just these."""
+    help = f"{engine.path} is not a working kustomize; `gangplan tools list` shows which programs are used"
+    outcomes: dict[int, Body] = {}
+    try:
+        for body in load_blocks(text.decode()):
+            index, outcome = _unmarked(body)
+            outcomes[index] = in_order_of(bodies[index], outcome)
+    except (ValueError, LookupError, TypeError, AttributeError):
+        raise ToolError(f"{engine.label} printed something else than what it was given", help) from None
+    if len(outcomes) != len(bodies) or not text.endswith(b"\n"):
+        raise ToolError(f"{engine.label} did not print all of the {len(bodies)} objects it was given", help)
+    return [outcomes[index] for index in range(len(bodies))]
 
 
 def _brings(added: str, path: str) -> bool:
@@ -183,19 +218,16 @@ def _without_digits(value: Any) -> Any:
     return f"{value[: -len(DIGITS)]}{PLACEHOLDER}" if is_name else value
 
 
-_MARK = "gangplan.dev/build-index"
-
-
 def _marked(body: Body, index: int) -> Body:
     """The object with its place noted, so that equal names in one build do not clash."""
     meta = dict(body["metadata"])
-    meta["annotations"] = {**meta.get("annotations", {}), _MARK: f"i{index}"}
+    meta["annotations"] = {**meta.get("annotations", {}), BUILD_MARK: f"i{index}"}
     return {**body, "metadata": meta}
 
 
 def _unmarked(body: Body) -> tuple[int, Body]:
     annotations = body["metadata"]["annotations"]
-    index = int(annotations.pop(_MARK)[1:])
+    index = int(annotations.pop(BUILD_MARK)[1:])
     if not annotations:
         del body["metadata"]["annotations"]
     return index, body

@@ -13,11 +13,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
 from gangplan.objects import Body
+from gangplan.records import dataclass
 
 # The steps of all paths of a component's patches, as a tree. None opens everything below.
 Tree = dict[str, "Tree"]
@@ -49,15 +49,18 @@ def shape_of(body: Body, tree: Tree) -> tuple[Any, list[Any]]:
     parts: list[Any] = []
     return tuple(
         [
-            (name, value if name in _LITERAL else _key(value, _below(tree, name), parts))
+            (name, value if name in _LITERAL else _key(value, _below(tree, name, body), parts))
             for name, value in body.items()
         ]
     ), parts
 
 
-def _below(tree: Tree, name: str) -> Tree | None:
-    """kustomize itself looks at names, labels and references, so that only `spec` is closed."""
-    return tree["spec"] if name == "spec" else None
+def _below(tree: Tree, name: str, body: Body) -> Tree | None:
+    """kustomize itself looks at names, labels and references, so that only `spec` is closed.
+
+    In a CronJob it looks for references in the pod's volumes, too (5.8.1, namereference.go).
+    """
+    return tree["spec"] if name == "spec" and body["kind"] != "CronJob" else None
 
 
 def _key(value: Any, tree: Tree | None, parts: list[Any]) -> Any:
@@ -81,7 +84,7 @@ def representative(body: Body, tree: Tree, number: int) -> Body:
     """
     placeholders = (f"gp{number}x{index}x0gp" for index in count())
     return {
-        name: value if name in _LITERAL else _placed(value, _below(tree, name), placeholders)
+        name: value if name in _LITERAL else _placed(value, _below(tree, name, body), placeholders)
         for name, value in body.items()
     }
 

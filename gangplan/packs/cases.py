@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from pydantic import Field
 
 from gangplan.findings import Finding, Location
 from gangplan.packs.model import Params
+from gangplan.records import dataclass
 from gangplan.rules.policy import POLICY_CASE
 from gangplan.source import Document, load_file
 from gangplan.spec.base import Strict

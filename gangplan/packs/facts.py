@@ -5,9 +5,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal, get_args
 
+from gangplan.records import dataclass
 from gangplan.spec.job import Regime
 
 Kind = Literal["text", "number", "truth", "list"]
@@ -32,7 +32,12 @@ FACTS: dict[str, FactPage] = {
     "auditDays": FactPage("number", "`retention.audit` in days; empty when it is not stated."),
     "registries": FactPage("list", "`registries` that the cluster trusts."),
     "internet": FactPage("truth", "Whether `egress` has an entry `internet`."),
-    "egressRanges": FactPage("list", "Address ranges of all entries of `egress`."),
+    "egressRanges": FactPage(
+        "list", "Address ranges of all entries of `egress`, and of nodes whose network a fabric uses."
+    ),
+    "fabricCapabilities": FactPage("list", "Capabilities that fabrics of node pools give."),
+    "fabricPaths": FactPage("list", "Paths of the node that fabrics of node pools give."),
+    "fabricWritable": FactPage("list", "Of these, the paths that they give for writing."),
     "ownPools": FactPage("list", "Where part of a cluster is rented: the labels of each pool of its own."),
     "deadlineKind": FactPage("text", "The kind that holds a run's deadline: TrainJob or TrainingRuntime."),
     "encryptedClasses": FactPage("list", "Storage classes that encrypt."),
@@ -48,4 +53,5 @@ FACTS: dict[str, FactPage] = {
     "teamPriorities": FactPage("list", "Priority classes of each team, as NAMESPACE=CLASS/CLASS."),
     "scans": FactPage("list", "Scan reports below images/scans/, as DIGEST=CRITICAL/HIGH."),
     "waivers": FactPage("list", "Waivers that hold here, as expressions over NAMESPACE/JOB/POLICY (RE2)."),
+    "waiverEnds": FactPage("list", "Of these, each with its last day, as YYYY-MM-DD=EXPRESSION."),
 }

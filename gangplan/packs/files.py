@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from gangplan import policies as shipped
@@ -21,6 +21,7 @@ def check_files(root: Path) -> list[Finding]:
     findings = [
         finding for name in shipped.PACKS if name not in theirs for finding in _copied(top / name, name)
     ]
+    packs = {path.parent.name for path in top.glob("*/pack.yaml") if path.is_file()}
     for folder, folders, files in os.walk(top):
         parts = Path(folder).relative_to(top).parts
         folders[:] = sorted(name for name in folders if not name.startswith("."))
@@ -29,7 +30,7 @@ def check_files(root: Path) -> list[Finding]:
             findings += [_no_folder(f"{POLICIES}/{name}") for name in NOT_PACKS if name in files]
         for name in sorted([*files, *folders]):
             if name.lower().endswith((".yaml", ".yml")) and not name.startswith("."):
-                findings += _ignored(top, (*parts, name)) or _no_file(top, (*parts, name))
+                findings += _ignored(packs, (*parts, name)) or _no_file(folder, (*parts, name))
     return findings
 
 
@@ -40,9 +41,11 @@ def _no_folder(shown: str) -> Finding:
     )
 
 
-def _no_file(top: Path, parts: tuple[str, ...]) -> list[Finding]:
+def _no_file(folder: str, parts: tuple[str, ...]) -> list[Finding]:
     """A finding for a name that no regular file stands behind: a folder, a pipe, a link to a device."""
-    if top.joinpath(*parts).is_file() or parts[:1] == ("waivers",):  # spec/waiver_files.py tells
+    if os.path.isfile(os.path.join(folder, parts[-1])) or parts[:1] == (
+        "waivers",
+    ):  # spec/waiver_files.py tells
         return []
     where = Location("/".join((POLICIES, *parts)))
     help = "Put a regular file in its place, or remove it."
@@ -69,11 +72,13 @@ def _copied(folder: Path, name: str) -> Iterator[Finding]:
 
 
 def _texts(folder: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in folder.glob("*.yaml") if path.is_file()}
+    with os.scandir(folder) as entries:
+        files = [one for one in entries if one.name.endswith(".yaml") and one.is_file()]
+    return {one.name: Path(one.path).read_bytes() for one in files}
 
 
-def _ignored(top: Path, parts: tuple[str, ...]) -> list[Finding]:
-    """A file below policies/ by its path: a finding when nothing reads it."""
+def _ignored(packs: Collection[str], parts: tuple[str, ...]) -> list[Finding]:
+    """A file below policies/ by its path: a finding when nothing reads it. `packs` have a pack.yaml."""
     *folders, name = parts
     stem, _, ending = name.rpartition(".")
     shown = "/".join((POLICIES, *parts))
@@ -83,7 +88,7 @@ def _ignored(top: Path, parts: tuple[str, ...]) -> list[Finding]:
         return []  # spec/waiver_files.py tells
     if folders and folders[0] in NOT_PACKS and len(folders) > 1:
         message, help = _nested(f"{POLICIES}/{folders[0]}/")
-    elif folders and folders[0] not in NOT_PACKS and not (top / folders[0] / "pack.yaml").is_file():
+    elif folders and folders[0] not in NOT_PACKS and folders[0] not in packs:
         pack = f"{POLICIES}/{folders[0]}"
         message = f"{pack}/ has no pack.yaml: the file would be ignored"
         help = f"Add {pack}/pack.yaml; or move the file to {POLICIES}/, where it holds on every cluster."

@@ -1,12 +1,10 @@
 """pack.yaml as it is written: what a pack is for, and each of its policies with default parameters."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, PlainValidator, WithJsonSchema
+from pydantic import Field
 
-from gangplan.spec.base import Strict, helpful
+from gangplan.spec.base import ReadBy, Strict, helpful
 from gangplan.spec.params import SCHEMA, param
 
 Action = Literal["Deny", "Warn", "Audit"]
@@ -35,9 +33,9 @@ def _value(value: Any) -> Any:
 
 Value = Annotated[
     str | int | float | bool | tuple[str, ...] | FactParam,
-    PlainValidator(_value),
-    WithJsonSchema(
-        {"anyOf": [*SCHEMA["anyOf"], {"type": "object", "properties": {"fact": {"type": "string"}}}]}
+    ReadBy(
+        _value,
+        {"anyOf": [*SCHEMA["anyOf"], {"type": "object", "properties": {"fact": {"type": "string"}}}]},
     ),
 ]
 Params = dict[str, Value]
@@ -81,6 +79,15 @@ class PackPolicy(Strict):
         pattern=r"^(spec|team|cluster)(\.[A-Za-z]+)+$|^$",
         description="The field at which a breach is reported, where several decide; first its file.",
         examples=["spec.network.egress"],
+    )
+    ci_only: str = Field(
+        "",
+        alias="ci_only",
+        description=(
+            "Why the API server cannot judge the policy. Then it is not applied, and holds in `validate`"
+            " alone; `policy list` and `explain` show it."
+        ),
+        examples=["It needs the list of licences, which is in Git."],
     )
     waivable: bool = Field(
         True,

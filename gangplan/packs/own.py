@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from gangplan import policies as shipped
@@ -18,6 +18,7 @@ from gangplan.packs.read import (
     read_pack,
     shipped_pack,
 )
+from gangplan.records import dataclass
 from gangplan.rules.policy import POLICY_INVALID
 from gangplan.source import Document, load_several
 

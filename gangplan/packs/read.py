@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from gangplan.errors import InternalError
 from gangplan.findings import Finding, Location
 from gangplan.objects import POLICY
 from gangplan.packs.model import Pack
+from gangplan.records import dataclass
 from gangplan.rules.policy import PACK_INVALID
 from gangplan.source import Document, load_file
 from gangplan.spec.load import parse

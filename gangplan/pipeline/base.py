@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path as FilePath
 
 from gangplan.emit.header import MARK
 from gangplan.findings import Finding, Location
 from gangplan.objects import Body, Path, walk
+from gangplan.records import dataclass
 from gangplan.resolve.platform import resolve_platform
 from gangplan.rules.lifecycle import BASE_UNREADABLE
 from gangplan.rules.model import Severity
+from gangplan.rules.runs import RUN_STARTED
 from gangplan.source import ManifestError, load_objects
 from gangplan.tools.git import files_at
 from gangplan.validate.problems import dotted
-from gangplan.validate.transition import Key, transition
+from gangplan.validate.run_hours import Key
+from gangplan.validate.transition import transition
 from gangplan.validate.versions import versions_of
 from gangplan.workspace import RENDERED, Workspace
 
@@ -108,8 +111,11 @@ def _cluster(workspace: Workspace, name: str, revision: str, before: Tree, after
     old, new = (_objects(tree, workspace, problems) for tree in (before, after))
     versions = versions_of(resolve_platform(workspace.clusters[name]))
     steps = transition([body for body, _ in old.values()], [body for body, _ in new.values()], versions)
+    unread = {problem.finding.where.file for problem in problems}
     for step in steps:
         kind, namespace, object_name = step.key
+        if step.problem.rule is RUN_STARTED and f"{RENDERED}/{new[step.key][1].path}" in unread:
+            continue  # nobody knows whether it was there before
         about = "/".join(part for part in (kind, namespace, object_name) if part)
         problem = step.problem
         spot = (new.get(step.key) or old[step.key])[1]

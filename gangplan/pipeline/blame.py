@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from gangplan.component import Component
 from gangplan.findings import Finding, Location, Waived
 from gangplan.objects import Body, Path, walk
-from gangplan.plan import Unit
+from gangplan.records import dataclass
 from gangplan.rules.model import Echo
 from gangplan.validate.problems import Problem
-from gangplan.validate.proofs import prove
+from gangplan.validate.proofs import PROOFS, may_read
 from gangplan.validate.world import BuiltRun, World
 from gangplan.workspace import OVERLAYS
 
 Key = tuple[str, Path]
-
-
-def keys(world: World, unit: Unit, bodies: Sequence[Body]) -> set[Key]:
-    """What the proofs find, by rule and path."""
-    return {key_of(problem) for _, problem in prove(world, BuiltRun(unit, tuple(bodies)))}
 
 
 def key_of(problem: Problem) -> Key:
@@ -28,36 +23,67 @@ def key_of(problem: Problem) -> Key:
     return problem.rule, problem.path
 
 
-def culprit(
-    world: World, plain: World, unit: Unit, before: Sequence[Body], wanted: Key, component: Component
-) -> tuple[Body, Path, Location] | None:
-    """The standing object without whose patch a run's problem would not be there, its field, and the patch.
+@dataclass(slots=True)
+class Trial:
+    """A run of which a proof found something, on a cluster whose component may patch it or what stands there.
 
-    `plain` is the world as generated, in which the problem is not found.
+    `plain` makes the world as generated. The same proof is asked again, and only as far as needed: no other
+    proof tells the same rule.
     """
-    pairs = list(zip(world.standing, plain.standing, strict=True))
-    home = unit.job.namespace
-    for index, (built, generated) in enumerate(pairs):
-        near = built["metadata"].get("namespace", home) == home
-        if built == generated or not near:
-            continue
-        restored = (*world.standing[:index], generated, *world.standing[index + 1 :])
-        if wanted not in keys(replace(world, standing=restored), unit, before):
-            path = _changed(generated, built)
-            return built, path, component.place_of(path, generated)
-    return None
 
+    proof: str
+    world: World
+    run: BuiltRun
+    component: Component
+    plain: Callable[[], World] | None = None
+    _own: set[Key] | None = None
+    _bare: set[Key] | None = None
 
-def patched_place(
-    world: World, unit: Unit, built: Sequence[Body], before: Sequence[Body], wanted: Key, component: Component
-) -> Location:
-    """The patch of the run's own objects without which a problem would not be there; else the file."""
-    for index, generated in enumerate(before):
-        if built[index] != generated:
-            restored = [*built[:index], generated, *built[index + 1 :]]
-            if wanted not in keys(world, unit, restored):
-                return component.place_of(_changed(generated, built[index]), generated)
-    return Location(component.file, 1, 1)
+    def is_of_patch(self, problem: Problem) -> bool:
+        """Whether the objects of the run as generated do not have the problem."""
+        if not self.component.patches or self.run.bodies == self.run.generated:
+            return False
+        if self._own is None:
+            self._own = self._keys(self.world, self.run.generated)
+        return key_of(problem) not in self._own
+
+    def is_of_cluster(self, problem: Problem) -> bool:
+        """Whether they do not have it where nothing is patched; ask `is_of_patch` first."""
+        if not self.component.patches or self.plain is None or (plain := self.plain()) is self.world:
+            return False
+        if self._bare is None:
+            self._bare = self._keys(plain, self.run.generated)
+        return key_of(problem) not in self._bare
+
+    def culprit(self, problem: Problem) -> tuple[Body, Path, Location] | None:
+        """The standing object without whose patch it would not be there, the field, and the patch."""
+        standing = self.world.standing
+        pairs = zip(standing, self.plain().standing if self.plain else (), strict=True)
+        home = self.run.unit.job.namespace
+        for index, (built, generated) in enumerate(pairs):
+            near = built["metadata"].get("namespace", home) == home
+            if not near or not may_read(self.proof, built, home) or built == generated:
+                continue
+            restored = replace(self.world, standing=(*standing[:index], generated, *standing[index + 1 :]))
+            if key_of(problem) not in self._keys(restored, self.run.generated):
+                path = _changed(generated, built)
+                return built, path, self.component.place_of(path, generated)
+        return None
+
+    def patched_place(self, problem: Problem) -> Location:
+        """The patch of the run's own objects without which the problem would not be there; else the file."""
+        built = self.run.bodies
+        for index, generated in enumerate(self.run.generated):
+            if built[index] != generated:
+                restored = (*built[:index], generated, *built[index + 1 :])
+                if key_of(problem) not in self._keys(self.world, restored):
+                    return self.component.place_of(_changed(generated, built[index]), generated)
+        return Location(self.component.file, 1, 1)
+
+    def _keys(self, world: World, bodies: Sequence[Body]) -> set[Key]:
+        """What the proof finds of objects, by rule and path."""
+        run = BuiltRun(self.run.unit, tuple(bodies))
+        return {key_of(problem) for _, problem in PROOFS[self.proof](world, run)}
 
 
 def _changed(before: Body, built: Body) -> Path:
@@ -78,7 +104,8 @@ def without_echoes(findings: Iterable[Finding]) -> list[Finding]:
     every = _promises_once(_facts_once(findings))
     blamed = {finding.where for finding in every if finding.rule.echo is Echo.CAUSE}
     first: dict[tuple[str, Location, str], Finding] = {}
-    for finding in sorted(every, key=lambda one: one.sort_key):
+    of_runs = (finding for finding in every if finding.rule.echo is Echo.RUN)
+    for finding in sorted(of_runs, key=lambda one: one.sort_key):
         first.setdefault((finding.rule, finding.where, finding.object_ref), finding)
     return [
         one
@@ -92,6 +119,9 @@ def _facts_once(findings: Iterable[Finding]) -> list[Finding]:
     """Without what policies say in the same words of several runs, where the cluster's file is to blame."""
     found: list[Finding] = []
     told: set[tuple[str, Location, str, Waived | None]] = set()
+    findings = list(findings)
+    if not any(one.rule.is_policy or one.rule.echo is Echo.PATCH for one in findings):
+        return findings  # then their order matters to nobody
     for one in sorted(findings, key=lambda one: one.sort_key):
         if one.where.file.endswith("/cluster.yaml") and one.rule.is_policy:
             key = one.rule, one.where, one.message, one.waiver

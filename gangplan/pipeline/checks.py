@@ -11,9 +11,9 @@ from gangplan.model.job import Platform
 from gangplan.model.site import Site
 from gangplan.objects import Body, Path, ref_of
 from gangplan.overlay import OverlayBuilder
-from gangplan.pipeline.blame import culprit, key_of, keys, patched_place
-from gangplan.plan import Unit
+from gangplan.pipeline.blame import Trial
 from gangplan.plan.names import PLACEHOLDER
+from gangplan.resolve.counted import counted_amounts
 from gangplan.resolve.shares import capacity
 from gangplan.rules.contention import PREEMPTIBLE_WITHOUT_CHECKPOINT, RUNS_BLOCK_RUNS
 from gangplan.rules.model import NOTE, Echo
@@ -38,13 +38,20 @@ def check_standing(
     before: list[Body],
     tracer: Tracer,
     component: Component,
+    levels: Mapping[str, str],
 ) -> list[Finding]:
-    """What the objects of a cluster say together: names that meet, quotas, caps and bounds that agree."""
-    offered = {flavor.name: capacity(spec.node_pools[flavor.pool]) for flavor in site.flavors}
-    judged = judge_standing(built, None if spec.overcommit else offered)
+    """What the objects of a cluster say together: names that meet, quotas, caps and bounds that agree.
+
+    `levels` are the Pod Security levels that the cluster's file states, by namespace.
+    """
+    offered = {
+        flavor.name: counted_amounts(capacity(spec.node_pools[flavor.pool]), site.manager)
+        for flavor in site.flavors
+    }
+    judged = judge_standing(built, None if spec.overcommit else offered, levels, site.manager)
     if not any(judged):
         return []
-    own = judge_standing(before, None if spec.overcommit else offered)
+    own = judge_standing(before, None if spec.overcommit else offered, levels, site.manager)
     return [
         finding
         for index, (body, wrong, generated) in enumerate(zip(built, judged, own, strict=True))
@@ -53,36 +60,41 @@ def check_standing(
 
 
 def prove_run(
-    world: World,
-    unit: Unit,
-    bodies: list[Body],
-    before: list[Body],
-    component: Component,
-    plain: Callable[[], World] | None = None,
+    world: World, run: BuiltRun, component: Component, plain: Callable[[], World] | None = None
 ) -> list[Finding]:
     """What the proofs say of a run whose objects are sound: at the field of the spec that is to blame.
 
-    A problem that the generated objects (`before`) do not have stands at the patch that made it; so does one
-    that they do not have where nothing is patched (`plain`), at the patch of the object that spoils the run.
+    A problem that the generated objects do not have stands at the patch that made it; so does one that they
+    do not have where nothing is patched (`plain`), at the patch of the object that spoils the run.
     """
-    proved = prove(world, BuiltRun(unit, tuple(bodies), tuple(before)))
-    if bodies is before:  # a kept run is what was planned then, not now
-        proved = [(index, problem) for index, problem in proved if problem.rule.echo is not Echo.PATCH]
-    if not proved:
-        return []
-    tracer = tracer_of(unit, bodies, component, before)
-    own = keys(world, unit, before) if component.patches else None
-    bare = own if own is None or plain is None else keys(plain(), unit, before)
+    found: list[Finding] = []
+    for proof, proved in prove(world, run).items():
+        if run.bodies is run.generated:  # a kept run is what was planned then, not now
+            proved = [(index, problem) for index, problem in proved if problem.rule.echo is not Echo.PATCH]
+        if proved:
+            found += _blamed(Trial(proof, world, run, component, plain), proved)
+    if run.unit.job.steps and component.patches and run.bodies is not run.generated:
+        from gangplan.pipeline.moved import moved_patches  # few runs have steps
+
+        found += moved_patches(component, run)
+    return found
+
+
+def _blamed(trial: Trial, proved: Sequence[tuple[int, Problem]]) -> list[Finding]:
+    """What one proof says of a run, each problem at the place that is to blame."""
+    run, component = trial.run, trial.component
+    unit, bodies = run.unit, run.bodies
+    tracer = tracer_of(unit, bodies, component, run.generated)
     found: list[Finding] = []
     for index, problem in proved:
         traced = trace_field(unit, problem.field) or tracer(index, problem.path)
         where, about, path = traced.where, str(ref_of(bodies[index])), problem.path
-        if own is not None and key_of(problem) not in own:
+        if trial.is_of_patch(problem):
             where = component.place_of(problem.path, bodies[index])
             if where == Location(component.file, 1, 1):  # another object than the patched one suffers
-                where = patched_place(world, unit, bodies, before, key_of(problem), component)
-        elif bare is not None and plain is not None and key_of(problem) not in bare:
-            blamed = culprit(world, plain(), unit, before, key_of(problem), component)
+                where = trial.patched_place(problem)
+        elif trial.is_of_cluster(problem):
+            blamed = trial.culprit(problem)
             if blamed is not None:
                 body, path, where = blamed
                 about = f"{body['kind']}/{body['metadata']['name']}"  # told once, not for every team
@@ -128,13 +140,15 @@ def check_objects(
     platform: Platform,
     tracer: Tracer,
     builder: OverlayBuilder,
+    shown: Sequence[bool] = (),
 ) -> list[Finding]:
     """The gate: each built object against the schema of its kind and the rules, at the cluster's versions.
 
     A problem that the generated object did not have is the overlay's; `tracer` knows where any other is from.
+    `shown` as in `judge`.
     """
     versions = versions_of(platform)
-    judged = judge_built(bodies, versions)
+    judged = judge_built(bodies, versions, shown)
     if not any(judged):
         return []
     own = judge_built(before, versions)

@@ -6,13 +6,23 @@ from collections.abc import Sequence
 
 from gangplan.emit import header_lines
 from gangplan.findings import Finding, about
-from gangplan.generators import platform_objects, tenant_objects
+from gangplan.generators import tenant_objects
 from gangplan.model.site import Site, Tenant
 from gangplan.objects import Body, dump_all
-from gangplan.pipeline.checks import check_objects, check_standing
-from gangplan.pipeline.worker import Expanded, WorkerState, build, policies_say, put
+from gangplan.pipeline.checks import check_standing
+from gangplan.pipeline.worker import (
+    Expanded,
+    Standing,
+    WorkerState,
+    build,
+    check,
+    policies_say,
+    put,
+    standing_on,
+)
+from gangplan.policy.export import exported
+from gangplan.policy.objects import POLICY_FILE
 from gangplan.resolve import resolve_site, resolve_tenants
-from gangplan.trace import StandingObjects, joined, standing_tracer
 from gangplan.waivers import excuse_standing, unmarked
 
 
@@ -21,39 +31,71 @@ def expand_cluster(worker: WorkerState, cluster: str, teams: Sequence[str] = ())
 
     With `teams`, only those tenants.
     """
+    # Tables of eleven modules, which a spec that is named does without.
+    from gangplan.trace.standing import StandingObjects, joined, standing_tracer
+
     result = Expanded()
-    site = resolve_site(worker.workspace, cluster)
-    parts: list[tuple[str, Site | Tenant, list[Body]]] = []
-    if not teams:
-        parts.append((f"{cluster}/platform/platform.yaml", site, platform_objects(site)))
-    tenants = resolve_tenants(worker.workspace, cluster)
-    for tenant in tenants:
-        if not teams or tenant.team in teams:
-            path = f"{cluster}/tenants/{tenant.team}/tenant.yaml"
-            parts.append((path, tenant, tenant_objects(tenant)))
-    built = build(worker, cluster, [bodies for _, _, bodies in parts], result)
+    made = _of_teams(worker, cluster, teams) if teams else standing_on(worker, cluster)
+    for outcome in made.outcomes:
+        result.findings += outcome.findings
+        result.is_lasting &= outcome.is_lasting
+        for name, numbers in outcome.matched.items():
+            result.matched.setdefault(name, set()).update(numbers)
+    site, built, parts = made.site, made.built, _parts(cluster, made)
     wrong: list[Finding] = []
     builder, tracers = worker.builders[cluster], []
     for (path, owner, before), bodies in zip(parts, built, strict=True):
         standing = StandingObjects(worker.workspace, cluster, site, owner, tuple(before))
         tracers.append((standing_tracer(standing, bodies, builder.component), len(bodies)))
-        wrong += check_objects(bodies, before, site.platform, tracers[-1][0], builder)
+        found, is_telling = check(worker, cluster, bodies, before, site.platform, tracers[-1][0])
+        wrong += found
         if bodies:
-            put(worker, result, path, dump_all(bodies, header_lines(owner.source)))
+            put(worker, result, path, dump_all(bodies, header_lines(owner.source)), is_telling)
         result.objects += len(bodies)
+    if not teams:
+        _put_policies(worker, cluster, result)
     result.findings += wrong
     if not teams and not wrong:
         flat = [
             [body for group in groups for body in group] for groups in (built, [part[2] for part in parts])
         ]
         spec = worker.workspace.clusters[cluster].spec
-        result.findings += check_standing(spec, site, flat[0], flat[1], joined(tracers), builder.component)
+        levels = {one.namespace: one.pod_security.level for one in made.tenants}
+        told = joined(tracers), builder.component, levels
+        result.findings += check_standing(spec, site, flat[0], flat[1], *told)
     if not wrong:
         waived = [getattr(owner, "waived", ()) for _, owner, _ in parts]
         bare = [unmarked(body, own) for own, bodies in zip(waived, built, strict=True) for body in bodies]
         tracer = joined(tracers)
         result.findings += policies_say(worker, cluster, bare, tracer, result, result.findings)
-    owners = {tenant.namespace: tenant.team for tenant in tenants}
+    owners = {one.namespace: one.team for one in resolve_tenants(worker.workspace, cluster)}
     findings = excuse_standing(result.findings, worker.workspace.waivers, cluster, owners)
     result.findings = about(cluster, findings)
     return result
+
+
+def _put_policies(worker: WorkerState, cluster: str, result: Expanded) -> None:
+    """The cluster's policies in a file of their own. No overlay touches it: they judge here as they are."""
+    bodies = exported(worker.workspace, cluster)
+    if bodies:
+        source = worker.workspace.clusters[cluster].document.file
+        put(worker, result, f"{cluster}/{POLICY_FILE}", dump_all(bodies, header_lines(source)), True)
+        result.objects += len(bodies)
+
+
+def _of_teams(worker: WorkerState, cluster: str, teams: Sequence[str]) -> Standing:
+    """The same for some tenants alone."""
+    tenants = [one for one in resolve_tenants(worker.workspace, cluster) if one.team in teams]
+    groups = [tenant_objects(tenant) for tenant in tenants]
+    outcomes = [Expanded() for _ in groups]
+    site, built = resolve_site(worker.workspace, cluster), build(worker, cluster, groups, outcomes)
+    return Standing(site, tenants, groups, built, outcomes)
+
+
+def _parts(cluster: str, made: Standing) -> list[tuple[str, Site | Tenant, list[Body]]]:
+    """The files in `rendered/`, each with what it is of and its objects as generated."""
+    tenants = [(f"{cluster}/tenants/{one.team}/tenant.yaml", one) for one in made.tenants]
+    owners: list[tuple[str, Site | Tenant]] = [*tenants]
+    if len(made.groups) > len(owners):
+        owners.insert(0, (f"{cluster}/platform/platform.yaml", made.site))
+    return [(path, owner, bodies) for (path, owner), bodies in zip(owners, made.groups, strict=True)]

@@ -12,7 +12,7 @@ from gangplan.errors import ToolError, UserError
 from gangplan.findings import Location
 from gangplan.source import FileLimits, ManifestError, load_objects, load_several
 from gangplan.source import Path as Steps
-from gangplan.validate.apiserver.crdrules.imported import schema_rules
+from gangplan.validate.apiserver.crdrules.compiled import mistakes
 from gangplan.validate.apiserver.crdrules.manifest import problem
 from gangplan.validate.apiserver.crdrules.registry import stored
 
@@ -67,8 +67,7 @@ def crds_in(file: Path) -> list[dict[str, Any]]:
         wrong = problem(item)
         if wrong is not None:
             place = _place(data, str(file), number, (*path, *wrong.path))
-            help = "An API server would refuse the CRD; get it as it is there: kubectl get crd NAME -o yaml."
-            raise UserError(f"{place}: {wrong.message}", help)
+            raise UserError(f"{place}: {wrong.message}", wrong.help)
     return [stored(item) for _, _, item in found]
 
 
@@ -89,19 +88,22 @@ def _place(data: bytes, file: str, number: int, path: Steps) -> str:
 
 
 def check_rules(file: Path, crd: dict[str, Any], minor: int) -> None:
-    """Raise UserError where a rule of a CRD does not compile, as in an API server of Kubernetes 1.`minor`."""
+    """Raise UserError where a rule of a CRD does not compile, or a default does not fit its field, as in an
+    API server of Kubernetes 1.`minor`."""
     for version, schema in crd["versions"].items():
+        name = f"{crd['kind']} {crd['group']}/{version}"
         try:
-            schema_rules(schema, minor)
+            for place, message in mistakes(schema, minor):
+                help = f"Kubernetes 1.{minor} would refuse the CRD: correct it."
+                raise UserError(f"{_where(file, crd, version, place)}: {name}: {message}", help)
         except CompileError as wrong:
-            name = f"{crd['kind']} {crd['group']}/{version}"
             help = f"Kubernetes 1.{minor} would refuse the CRD: correct the rule."
-            where = _where(file, crd, version, wrong)
+            where = _where(file, crd, version, wrong.place, wrong.issues[0].offset)
             raise UserError(f"{where}: a rule of {name} does not compile: {wrong}", help) from None
 
 
-def _where(file: Path, crd: dict[str, Any], version: str, wrong: CompileError) -> Location:
-    """The place of the mistake in the file that was taken in."""
+def _where(file: Path, crd: dict[str, Any], version: str, steps: Steps, offset: int = 0) -> Location:
+    """The place of the mistake in the file that was taken in; `offset` is one in the text at the place."""
     documents, _ = load_several(file.read_bytes(), str(file), _LIMITS)
     for document in documents:
         body = document.value if isinstance(document.value, dict) else {}
@@ -110,6 +112,6 @@ def _where(file: Path, crd: dict[str, Any], version: str, wrong: CompileError) -
             if not spec or (spec["group"], spec["names"]["plural"]) != (crd["group"], crd["plural"]):
                 continue
             at = [one["name"] for one in spec["versions"]].index(version)
-            place = (*prefix, "spec", "versions", at, "schema", "openAPIV3Schema", *wrong.place)
-            return document.inside(place, wrong.issues[0].offset)
+            place = (*prefix, "spec", "versions", at, "schema", "openAPIV3Schema", *steps)
+            return document.inside(place, offset) if offset else document.where(place)
     return Location(str(file))

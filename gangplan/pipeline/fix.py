@@ -5,21 +5,19 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 from pydantic import BaseModel
 
 from gangplan.component import load_component
-from gangplan.findings import Finding, Fix, Location
+from gangplan.findings import Fix
 from gangplan.fixes import FixedFile, fix_file, read
 from gangplan.fixes.edits import apart, apply
 from gangplan.fixes.images import digests, names
 from gangplan.pipeline.request import Request
 from gangplan.pipeline.scope import select
-from gangplan.rules.core import SPEC_VALUE
-from gangplan.source import Document, load_file
+from gangplan.source import Document
 from gangplan.spec.catalog import ImageCatalog
 from gangplan.spec.cluster import Cluster
 from gangplan.spec.job import TrainingJob
@@ -27,29 +25,6 @@ from gangplan.spec.team import Team
 from gangplan.spec.waiver import Waiver
 from gangplan.spec.waiver_files import WAIVERS
 from gangplan.workspace import CATALOG, OVERLAYS, SPECS, Workspace
-
-
-def with_image_fixes(workspace: Workspace, findings: Sequence[Finding]) -> list[Finding]:
-    """The findings; those about an image that the catalog has by name get the fix."""
-    if not any(_is_about_image(one) for one in findings):
-        return list(findings)
-    catalog = workspace.catalog
-    if catalog is None:
-        return list(findings)
-    return [
-        replace(one, fix=_image_fix(workspace.root, one.where, catalog)) if _is_about_image(one) else one
-        for one in findings
-    ]
-
-
-def _is_about_image(finding: Finding) -> bool:
-    return finding.rule == SPEC_VALUE and finding.fix is None and "image" in finding.message
-
-
-def _image_fix(root: Path, where: Location, catalog: ImageCatalog) -> Fix | None:
-    document, _ = load_file(root / where.file, where.file)
-    fixes = names(document, catalog) if document is not None else ()
-    return next((fix for fix in fixes if (fix.line, fix.column) == (where.line, where.column)), None)
 
 
 def fixed_files(request: Request, workspace: Workspace, with_platform: bool) -> Iterator[FixedFile]:
@@ -85,7 +60,12 @@ def _targets(request: Request, workspace: Workspace) -> Iterator[tuple[str, type
     for team in filter(scope.has_team, folders):
         yield f"{SPECS}/{team}/team.yaml", Team
     for file in files:
-        yield file.file, TrainingJob
+        if file.file in workspace.sweeps:
+            from gangplan.spec.sweep import Sweep  # few workspaces have sweeps
+
+            yield file.file, Sweep
+        else:
+            yield file.file, TrainingJob
 
 
 def _platform_files(request: Request, workspace: Workspace) -> Iterator[tuple[str, type[BaseModel]]]:

@@ -10,14 +10,16 @@ import os
 import re
 import stat
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 
-from gangplan.emit import source_of
+from gangplan.emit import conflict_line, source_of
 from gangplan.findings import Finding, Location
+from gangplan.model.backend import BY_KIND
 from gangplan.objects import Ref, ref_of
+from gangplan.records import dataclass
 from gangplan.rules.grants import RENDERED_FOREIGN
+from gangplan.rules.merges import MERGE_CONFLICT
 from gangplan.source import ManifestError, load_objects
 from gangplan.workspace import RENDERED
 
@@ -25,7 +27,7 @@ from gangplan.workspace import RENDERED
 HARMLESS = frozenset({"README.md", ".gitkeep", ".DS_Store"})
 _RUN = re.compile(r"(?P<cluster>[^/]+)/runs/(?P<team>[^/]+)/(?P<name>[^/]+-[0-9a-f]{8})\.yaml")
 # What a run is made of (generators/__init__.py).
-RUN_KINDS = frozenset({"NetworkPolicy", "PodDisruptionBudget", "TrainingRuntime", "TrainJob"})
+RUN_KINDS = frozenset({"NetworkPolicy", "PodDisruptionBudget", "TrainingRuntime", *BY_KIND})
 _HELP = "Remove it; put objects that gangplan does not render into another folder."
 
 
@@ -41,26 +43,46 @@ class Today:
 
 
 def foreign(
-    tree: Path, today: Today | None = None, covers: Callable[[str, str], bool] = lambda *_: True
+    tree: Path,
+    today: Today | None = None,
+    covers: Callable[[str, str], bool] = lambda *_: True,
+    settled: Collection[str] = (),
+    folders: Collection[str] | None = None,
 ) -> list[Finding]:
     """An error for everything in a rendered tree that gangplan does not write.
 
-    With `today`, files of ours are held to it as well, those that it `covers` (path, source).
+    With `today`, files of ours are held to it as well, those that it `covers` (path, source). The files of
+    folders that are `settled` (`rendered/...`), and files that are, are known to be what is rendered now.
+    `folders` are all that the tree has, where somebody has looked already.
     """
     if tree.is_symlink():
         return [_error("", f"{RENDERED}/ is a link", "Make it a folder.")]
     found: list[Finding] = []
-    for parent, folders, files in os.walk(tree):
-        inside = os.path.relpath(parent, tree).replace(os.sep, "/")
-        folders.sort()
-        links = [name for name in folders if os.path.islink(os.path.join(parent, name))]
-        for name in sorted([*files, *links]):
-            path = name if inside == "." else f"{inside}/{name}"
+    for folder in sorted(set(_folders(tree) if folders is None else folders) - set(settled)):
+        inside = folder[len(RENDERED) + 1 :]
+        for name in _files(tree / inside):
+            path = f"{inside}/{name}" if inside else name
+            if f"{RENDERED}/{path}" in settled:
+                continue
             found += _unmarked(tree, path)
             source = source_of(tree / path)
             if today is not None and source is not None and covers(path, source):
                 found += _ours(tree, today, path)
     return found
+
+
+def _folders(tree: Path) -> list[str]:
+    """The tree and all folders in it, from the root of the workspace."""
+    return [f"{RENDERED}{parent[len(str(tree)) :]}".replace(os.sep, "/") for parent, _, _ in os.walk(tree)]
+
+
+def _files(folder: Path) -> list[str]:
+    """The names of what a folder holds besides folders: nothing where it is gone."""
+    try:
+        with os.scandir(folder) as entries:
+            return sorted(entry.name for entry in entries if not entry.is_dir(follow_symlinks=False))
+    except FileNotFoundError:
+        return []
 
 
 def _unmarked(tree: Path, path: str) -> Iterator[Finding]:
@@ -69,8 +91,17 @@ def _unmarked(tree: Path, path: str) -> Iterator[Finding]:
         yield _error(path, "this is a link, which gangplan never writes", _HELP)
     elif not stat.S_ISREG(mode):
         yield _error(path, "this is a pipe, socket or device, not a regular file", _HELP)
-    elif path.rpartition("/")[2] not in HARMLESS and source_of(tree / path) is None:
+    elif source_of(tree / path) is not None:
+        yield from _conflict(path, (tree / path).read_bytes())
+    elif path.rpartition("/")[2] not in HARMLESS:
         yield _error(path, "gangplan did not write this file, but it is applied with the others", _HELP)
+
+
+def _conflict(path: str, data: bytes) -> Iterator[Finding]:
+    if line := conflict_line(data):
+        message = "an unresolved merge conflict: Git could not merge two renders of this file"
+        help = "Settle conflicts in the other files, then run gangplan render, which writes this one again."
+        yield Finding(MERGE_CONFLICT, Location(f"{RENDERED}/{path}", line, 1), message, help)
 
 
 def _ours(tree: Path, today: Today, path: str) -> Iterator[Finding]:
@@ -78,6 +109,8 @@ def _ours(tree: Path, today: Today, path: str) -> Iterator[Finding]:
     new = today.folder / path
     run = _RUN.fullmatch(path)
     try:
+        if conflict_line((tree / path).read_bytes()):
+            return  # told already
         if new.is_file() and (tree / path).read_bytes() == new.read_bytes():
             return
         refs = _refs(tree / path)

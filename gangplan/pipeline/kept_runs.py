@@ -3,21 +3,40 @@
 The name of a run holds a hash of what must not change while it runs: the specs of its TrainingRuntime and its
 TrainJob (plan/names.py). These are taken from the file when they have that hash. Everything else (metadata,
 network policies, any further object) may change without a new run, so it is rendered as it is today, and what
-more stands in the file is not taken. What comes out is judged like any new run.
+more stands in the file is not taken; the digest in the annotations is that of the specs (lineage.py). What
+comes out is judged like any new run.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from gangplan.emit import EarlierRun, EarlierRuns, renamed
 from gangplan.findings import Finding, Location
-from gangplan.objects import Body
+from gangplan.generators.files import KIND as FILES
+from gangplan.generators.files import files_map
+from gangplan.gitops.record import STATE, STOPPED, record_of
+from gangplan.model.backend import BY_KIND
+from gangplan.objects import Body, Path
+from gangplan.pipeline.lineage import with_own_digest
 from gangplan.plan import Unit
-from gangplan.plan.names import HASHED, content_hash, run_name
+from gangplan.plan.names import DATED, FIXED, HASHED, content_hash, run_name
 from gangplan.rules.grants import RUN_FORGED
+from gangplan.rules.runs import RETIRED_LOST, RETIRED_UNKNOWN
 from gangplan.source import ManifestError, load_objects
+from gangplan.trace import Trace, Tracer
 from gangplan.workspace import RENDERED
+
+# Run numbers that an earlier run of a job is looked for under, from today's down.
+_MOST_NUMBERS = 1000
+# What only the template of a schedule's runs holds.
+STAND_IN = f"-{DATED}"
+# What creates runs from a template; no record has it.
+CREATORS = ("CronJob", "Job")
+_BRING_BACK = (
+    "Take it off the list and run gangplan retire --write, which brings the file back from Git;"
+    " where Git has it no more, remove the run from the cluster by hand."
+)
 
 
 def path_of(cluster: str, unit: Unit, name: str) -> str:
@@ -26,45 +45,190 @@ def path_of(cluster: str, unit: Unit, name: str) -> str:
 
 
 def named(
-    runs: EarlierRuns, cluster: str, unit: Unit, bodies: Sequence[Body], is_kept: bool
+    runs: EarlierRuns, cluster: str, unit: Unit, bodies: Sequence[Body], texts: Sequence[str], is_kept: bool
 ) -> tuple[str, list[Body] | None, list[Finding]]:
-    """The name of a run as built today, or that of an earlier one and its objects where it is to be kept."""
-    name = run_name(unit.job.name, content_hash(bodies, unit.job.run))
-    earlier = runs.find(path_of(cluster, unit, name), unit.job.name, unit.job.spec_hash)
-    if earlier is None:
+    """The name of a run as built today, or that of an earlier one and its objects where it is to be kept.
+
+    `texts` are the objects as they are written.
+    """
+    name = run_name(unit.job.name, content_hash(bodies, unit.job.run, texts))
+    earlier = runs.find(path_of(cluster, unit, name), unit.job.name, unit.job.spec_hash, unit.job.retired)
+    job = unit.job
+    if earlier is not None and job.is_dated and not (is_kept or job.is_kept or job.is_stopped):
+        return name, None, []  # nothing starts that has not been due
+    if earlier is None or job.is_archived:  # nobody applies an archived run, under whatever name
         return name, None, []
-    change = renamed(unit.job.source, cluster, earlier, name, is_kept)
-    if not is_kept:
+    is_kept |= job.is_kept
+    change = renamed(job, cluster, earlier, name, is_kept)
+    if not is_kept and not job.is_stopped:
         return name, None, [change]
     kept, wrong = restored(earlier, unit, bodies)
-    return (name, None, wrong) if kept is None else (earlier.name, kept, [change])
+    if kept is None:
+        return name, None, wrong
+    return earlier.name, kept, [] if job.is_stopped else [change]
+
+
+def check_retired(runs: EarlierRuns, clusters: Iterable[str], unit: Unit, name: str) -> list[Finding]:
+    """What is wrong with the list of runs that are over; `name` is the run that the spec describes.
+
+    Where a job runs on several `clusters`, the run of one may be superseded on another.
+    """
+    job = unit.job
+    origin = job.origins.get("retired")
+    where = origin.where if origin and origin.where else Location(job.source, 1, 1)
+    found = []
+    for one in job.retired:
+        if one.rpartition("-")[0] != job.name:
+            message = f"{one} is no run of this job: its runs are called {job.name}-<hash>"
+            found.append(Finding(RETIRED_UNKNOWN, where, message, "Remove it from the list."))
+        elif one == name and not any(_is_superseded(runs, cluster, unit, one) for cluster in clusters):
+            message = f"{one} is the run that this spec describes, so it is not over for Git"
+            help = "Remove it from the list, and write state: stopped to end the run."
+            found.append(Finding(RETIRED_UNKNOWN, where, message, help))
+    return found
+
+
+def _is_superseded(runs: EarlierRuns, cluster: str, unit: Unit, name: str) -> bool:
+    """Whether `rendered/` has a run of a cluster and another one of its job."""
+    names = runs.names(path_of(cluster, unit, name), unit.job.name)
+    return name in names and len(names) > 1
+
+
+def of_retired(
+    runs: EarlierRuns, cluster: str, others: Iterable[str], unit: Unit, name: str, today: Sequence[Body]
+) -> tuple[list[Body] | None, list[Finding]]:
+    """The objects of an earlier run of a job on a cluster, of which its record is made; None: there is none.
+
+    What no update may change is that of the run itself: an engine that compares by asking the server, such as
+    Argo CD, cannot compare the whole application where one object differs there, and ends nothing. It stands
+    in `rendered/`; that of `today` will do where only the number of the run differs.
+    """
+    job, path = unit.job, path_of(cluster, unit, name)
+    numbers = range(job.run, max(0, job.run - _MOST_NUMBERS), -1)
+    earlier = runs.read(path)
+    kept, wrong = restored(earlier, unit, today, numbers) if earlier is not None else (None, [])
+    if kept is not None:
+        return kept, []
+    if any(run_name(job.name, content_hash(today, number)) == name for number in numbers):
+        return list(today), []
+    if earlier is None and any(runs.read(path_of(one, unit, name)) for one in others if one != cluster):
+        return None, []
+    origin = job.origins.get("retired")
+    where = origin.where if origin and origin.where else Location(job.source, 1, 1)
+    message = (
+        f"{RENDERED}/{path} is not there, so nobody knows what {name} was, and its record would end nothing"
+    )
+    return None, wrong or [Finding(RETIRED_LOST, where, message, _BRING_BACK)]
+
+
+def with_creators(bodies: Sequence[Body], tracer: Tracer) -> tuple[list[Body], Tracer]:
+    """The objects of a schedule and the pods that create its runs, as policies will see them."""
+    pods, places = list[Body](), list[int]()
+    for index, body in enumerate(bodies):
+        if body["kind"] == "CronJob":
+            template = body["spec"]["jobTemplate"]["spec"]["template"]
+            own = {"name": f"{body['metadata']['name']}-29000000-abcde"}
+            own["namespace"] = body["metadata"]["namespace"]
+            metadata = {**(template.get("metadata") or {}), **own}
+            pods.append({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template["spec"]})
+            places.append(index)
+
+    def traced(index: int, path: Path) -> Trace:
+        if index < len(bodies):
+            return tracer(index, path)
+        return tracer(places[index - len(bodies)], ("spec", "jobTemplate", "spec", "template", *path))
+
+    return [*bodies, *pods], traced
+
+
+def stood(bodies: list[Body], is_dated: bool) -> list[Body]:
+    """The objects as they stand in the tree: those of a schedule, or the record of a run that is stopped."""
+    if not is_dated:
+        return record_of(bodies)
+    from gangplan.generators.schedules import scheduled  # few files are of a schedule
+
+    return scheduled(bodies)
+
+
+def ended(bodies: list[Body]) -> list[Body]:
+    """The record of an earlier run; of a schedule, whose runs are in no tree, that of its template."""
+    if any(STAND_IN in body["metadata"]["name"] or body["kind"] in CREATORS for body in bodies):
+        from gangplan.generators.schedules import over
+
+        bodies = over(bodies)
+    return record_of(bodies)
 
 
 def restored(
-    earlier: EarlierRun, unit: Unit, today: Sequence[Body]
+    earlier: EarlierRun, unit: Unit, today: Sequence[Body], numbers: Iterable[int] = ()
 ) -> tuple[list[Body] | None, list[Finding]]:
     """The objects of an earlier run with the placeholder in their names, or why they cannot be taken.
 
-    `today` are those that would be rendered now, in their order.
+    `today` are those that would be rendered now, in their order; `numbers` are those that the run may have
+    had, where it need not be today's.
     """
     try:
         bodies = load_objects(earlier.text.replace(earlier.name, unit.run_name))
+        if not any(body.get("kind") in BY_KIND for body in bodies):
+            from gangplan.generators.schedules import unscheduled  # few files hold a template of a run
+
+            bodies = unscheduled(bodies)
     except ManifestError:  # its words would show what stands in the file
         return None, [_forged(earlier, "it is not YAML as gangplan writes it")]
-    kept = [body for body in bodies if body.get("kind") in HASHED]
-    wanted = [body["kind"] for body in today if body["kind"] in HASHED]
-    if [body["kind"] for body in kept] != wanted or not all(
-        isinstance(one.get("spec"), dict) for one in kept
-    ):
+    kept = [_started(body) for body in bodies if body.get("kind") in HASHED]
+    wanted = [body["kind"] for body in today if body["kind"] in HASHED and body["kind"] != FILES]
+    held = [body for body in kept if body["kind"] == FILES]  # files of that time, which today's may not be
+    if [body["kind"] for body in kept if body["kind"] != FILES] != wanted or not all(map(_is_whole, kept)):
         return None, [_forged(earlier, f"it does not hold one {' and one '.join(wanted)}")]
     try:
-        found = run_name(unit.job.name, content_hash(kept, unit.job.run))
+        found = [run_name(unit.job.name, content_hash(kept, one)) for one in numbers or (unit.job.run,)]
     except (TypeError, ValueError):  # a value that no manifest of ours has, such as a date
         return None, [_forged(earlier, "it is not YAML as gangplan writes it")]
-    if found != earlier.name:
-        return None, [_forged(earlier, f"what it holds would be called {found}")]
-    specs = iter(kept)
-    return [{**body, "spec": next(specs)["spec"]} if body["kind"] in HASHED else body for body in today], []
+    if earlier.name not in found:
+        return None, [_forged(earlier, f"what it holds would be called {found[0]}")]
+    specs = iter(body for body in kept if body["kind"] != FILES)
+    bodies = []
+    for body in today:
+        if body["kind"] in ("TrainingRuntime", "MPIJob"):
+            bodies += [_files(one, body) for one in held]
+        if body["kind"] != FILES:
+            bodies.append(_with_spec(body, next(specs)) if body["kind"] in HASHED else body)
+    return with_own_digest(bodies), []
+
+
+def _with_spec(today: Body, earlier: Body) -> Body:
+    """An object of today with what it had then. A run had its own name, whether a schedule made it or not."""
+    name = (earlier.get("metadata") or {}).get("name", today["metadata"]["name"])
+    return {**today, "spec": earlier["spec"], "metadata": {**today["metadata"], "name": name}}
+
+
+def _is_whole(body: Body) -> bool:
+    names = [name for name in FIXED if name in body]
+    return bool(names) and all(isinstance(body[name], dict) for name in names)
+
+
+def _files(earlier: Body, runtime: Body) -> Body:
+    """The files of an earlier run, with the metadata that they would have today."""
+    fixed = {name: earlier[name] for name in FIXED if name in earlier}
+    return files_map({**runtime["metadata"]}, fixed)
+
+
+def _started(body: Body) -> Body:
+    """The object of a record as it was before: a record is suspended, and else the run itself."""
+    annotations = (body.get("metadata") or {}).get("annotations") or {}
+    spec = body.get("spec")
+    made = BY_KIND.get(str(body.get("kind")))
+    if made is None or annotations.get(STATE) != STOPPED or not isinstance(spec, dict):
+        return body
+    return {**body, "spec": _without(spec, made.suspended)}
+
+
+def _without(spec: Body, path: Sequence[str]) -> Body:
+    """The spec without the field at a path."""
+    name, rest = path[0], path[1:]
+    if rest:
+        return {**spec, name: _without(spec[name], rest)} if isinstance(spec.get(name), dict) else spec
+    return {key: value for key, value in spec.items() if key != name}
 
 
 def _forged(earlier: EarlierRun, why: str) -> Finding:

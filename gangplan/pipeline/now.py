@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from gangplan.model.usage import read_usage
 from gangplan.pipeline.quota import holding_of, nearly_used
 from gangplan.pipeline.request import Request, Result
 from gangplan.pipeline.standing import built_world
+from gangplan.records import dataclass
 from gangplan.resolve import resolve_site
 from gangplan.source import load_objects
 from gangplan.validate.kueue import Usage, Verdict, judge
@@ -58,7 +58,7 @@ def against(request: Request, result: Result, snapshot: Path) -> tuple[list[Now]
     world = built_world(request, cluster, result)
     found = []
     for run in sorted(result.runs, key=lambda run: run.unit.job.source):
-        if not run.unit.job.is_archived:
+        if run.unit.job.is_active:
             bodies = list(load_objects(result.texts[run.path]))
             verdict, idle = judge(world, bodies, usage), judge(world, bodies)
             name = f"{run.unit.job.team}/{run.unit.job.name}"
@@ -90,7 +90,7 @@ def _givers(
 
     left = {key: own(now.queue, key) - used(now.queue, key) for key in wanted}
     rest = {key: Quantity(int(max(amount, Fraction(0)) * NANO)) for key, amount in left.items()}
-    policy = standing.queues[now.queue].quotas.preemption.reclaim
+    policy = standing.quotas[now.queue].preemption.reclaim
     if policy == NEVER or any(left[key] < amount for key, amount in wanted.items()):
         return (), rest
     givers = [

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from gangplan.errors import UserError
 from gangplan.findings import Finding
 from gangplan.model.amounts import bare, say
+from gangplan.model.manager import ManagerSettings
 from gangplan.model.quantity import ZERO, Quantity
 from gangplan.model.site import Site
 from gangplan.model.usage import Usage
+from gangplan.records import dataclass
+from gangplan.resolve.counted import counted, counted_amounts, counted_resources
 from gangplan.resolve.shares import capacity, measure
 from gangplan.resolve.tree import most_by_queue
 from gangplan.rules.quotas import QUOTA_NEARLY_USED
+from gangplan.spec.nodes import NodePool
 from gangplan.workspace import ClusterFile
 
 # Founding requirements, appendix A: warn from 90 % of a quota (S0's example is 30/32 = 94 %).
@@ -72,26 +76,41 @@ def check_known(usage: Usage, site: Site, file: Path | None) -> None:
 def holding_of(cluster: ClusterFile, site: Site, usage: Usage | None) -> ClusterHoldings:
     """The quotas of a cluster's teams, and what a snapshot says is used of them."""
     pools = cluster.spec.node_pools
+    site = counted(site)
     most = most_by_queue(site)
     names = {flavor.name: flavor.pool for flavor in site.flavors}
     rows = []
     for queue in site.queues:
         for quota in queue.quotas:
             pool = names[quota.flavor]
-            resource = measure(pools[pool])
+            resource = shown_measure(pools[pool], site.manager)
             (own,) = (amount.nominal for amount in quota.amounts if amount.resource == resource)
             used = None
             if usage is not None:
-                used = usage.get(queue.name, {}).get(quota.flavor, {}).get(resource, ZERO)
+                queues = (queue.name, *(one.name for one in site.sweeps if one.team == queue.team))
+                used = sum(
+                    (usage.get(name, {}).get(quota.flavor, {}).get(resource, ZERO) for name in queues), ZERO
+                )
             rows.append(Row(queue.team, pool, resource, own, most[queue.name][quota.flavor][resource], used))
-    offered = {name: (measure(pool), capacity(pool)[measure(pool)]) for name, pool in pools.items()}
+    offered = {name: _offered(pool, site.manager) for name, pool in pools.items()}
     reserves: dict[str, Quantity] = {}
     for cohort in site.cohorts:
         for quota in cohort.quotas:
-            resource = measure(pools[names[quota.flavor]])
+            resource = shown_measure(pools[names[quota.flavor]], site.manager)
             kept = sum((amount.nominal for amount in quota.amounts if amount.resource == resource), ZERO)
             reserves[resource] = reserves.get(resource, ZERO) + kept
     return ClusterHoldings(cluster.name, rows, offered, reserves)
+
+
+def shown_measure(pool: NodePool, manager: ManagerSettings) -> str:
+    """The resource that a pool is divided by, or what quota counts for it."""
+    resource = measure(pool)
+    return resource if resource in (names := counted_resources((resource,), manager)) else names[0]
+
+
+def _offered(pool: NodePool, manager: ManagerSettings) -> tuple[str, Quantity]:
+    resource = shown_measure(pool, manager)
+    return resource, counted_amounts(capacity(pool), manager)[resource]
 
 
 def nearly_used(cluster: ClusterFile, holding: ClusterHoldings) -> list[Finding]:

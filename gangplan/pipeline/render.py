@@ -2,49 +2,76 @@
 
 from __future__ import annotations
 
+import shutil
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 
 from gangplan.emit import Change, FileOutcome, Stage
 from gangplan.emit.lock import locked
+from gangplan.emit.tree import STATE, is_unfinished, recover
+from gangplan.errors import ToolError
 from gangplan.findings import Finding
+from gangplan.incremental.store import Store
+from gangplan.pipeline.conditions import known_of
 from gangplan.pipeline.foreign import Today, foreign
 from gangplan.pipeline.request import Request, Result
+from gangplan.pipeline.seen import file_digest, looked, note_unswept, unswept
 from gangplan.pipeline.stages import run
+from gangplan.pipeline.whole import VanishedError
 from gangplan.spec.namespaces import namespace_of
 from gangplan.workspace import RENDERED, Workspace, load_workspace
+
+# Clocks of file systems are this much coarser than the system's (FAT: two seconds).
+_SLACK_NS = 2_000_000_000
+# Of so few changed files, the next command reads the folders anew; after more, this one does.
+_FEW = 1000
 
 
 def render(request: Request, tree: Path | None = None, check: bool = False) -> Result:
     """Render into `tree` (default: rendered/). With `check`, nothing is written: `changes` tell the drift."""
-    with _staged(request.root, tree or request.root / RENDERED) as stage:
-        result = run(request, load_workspace(request.root), stage)
+    with _staged(request.root, tree or request.root / RENDERED) as (stage, last):
+        if request.looked is not None and request.looked.began < last + _SLACK_NS:
+            request = replace(request, looked=None)  # another render has ended since
+        # Which files are telling is asked for here too: who validates next need not see the others.
+        request = replace(request, uses_cache=request.uses_cache and tree is None, with_facts=True)
+        result = _run(request, stage)
         if result.has_errors:
+            save(result)
             return result
         wanted = {change.path for change in result.changes}
-        removed = stage.obsolete(wanted, result.scope.covers)
+        removed = stage.obsolete(wanted, result.scope.covers, _unsettled(result, request))
         result.changes += [Change(path, FileOutcome.REMOVED) for path in removed]
         result.changes.sort(key=lambda change: change.path)
         if check:
             _attach_texts(result, stage)
-            result.strangers = foreign(stage.tree)
+            result.strangers = foreign(
+                stage.tree, settled=settled_of(result, request), folders=_folders_of(result)
+            )
         else:
             stage.commit(removed)
+            if request.looked is not None:
+                changed = len(result.differences)
+                request.looked.is_over, request.looked.is_rewritten = 0 < changed < _FEW, changed >= _FEW
+        save(result)
         return result
 
 
 def preview(request: Request, workspace: Workspace | None = None) -> Result:
     """Render without writing: the runs and the texts stay in memory. Who has the workspace hands it on."""
+    _finish(request.root)
     return run(request, workspace or load_workspace(request.root), None)
 
 
 def strangers(request: Request, result: Result, folder: Path) -> list[Finding]:
     """What stands in rendered/ and is not gangplan's; `folder` holds what is rendered now."""
     tree = request.root / RENDERED
+    settled = {*settled_of(result, request), *(f"{RENDERED}/{path}" for path in standing_of(result))}
+    seen = _folders_of(result)
     if result.has_errors:  # then not all is rendered that would be
-        return foreign(tree)
+        return foreign(tree, settled=settled, folders=seen)
     workspace = result.workspace
     homes = {
         (name, team): namespace_of(cluster.spec, team, workspace.teams[team].spec)
@@ -52,27 +79,163 @@ def strangers(request: Request, result: Result, folder: Path) -> list[Finding]:
         for team in cluster.spec.teams
         if team in workspace.teams
     }
-    return foreign(tree, Today(folder, homes), result.scope.covers)
+    return foreign(tree, Today(folder, homes), result.scope.covers, settled, seen)
+
+
+def stale_files(request: Request, result: Result, folder: Path) -> list[Change]:
+    """What a render would change in rendered/; nothing where there is none, or where there are errors.
+
+    `folder` holds what was rendered aside, all of it or what differs.
+    """
+    tree = request.root / RENDERED
+    if result.has_errors or not tree.is_dir():
+        return []
+    found = []
+    for change in result.differences:
+        old, new = tree / change.path, folder / change.path
+        is_there = old.is_file() and not old.is_symlink()
+        if not (is_there and old.read_bytes() == new.read_bytes()):
+            found.append(Change(change.path, FileOutcome.CHANGED if is_there else FileOutcome.NEW))
+    for change in result.changes if request.told is not None else ():  # shards leave out new files, too
+        if change.outcome is FileOutcome.SAME and not (tree / change.path).is_file():
+            found.append(Change(change.path, FileOutcome.NEW))
+    stage = Stage(tree, folder, is_look=True)
+    wanted = {change.path for change in result.changes}
+    gone = stage.obsolete(wanted, result.scope.covers, _unsettled(result, request))
+    found += [Change(path, FileOutcome.REMOVED) for path in gone]
+    if all(change.outcome is FileOutcome.NEW for change in found) and len(found) == len(result.changes) + len(
+        result.wholes
+    ):
+        return []  # nobody keeps what is rendered here
+    return sorted(found, key=lambda change: change.path)
 
 
 @contextmanager
-def rendered_aside(request: Request) -> Iterator[tuple[Result, Path]]:
-    """Render into a temporary folder for as long as the caller looks at it."""
+def rendered_aside(request: Request, judge: str = "", is_whole: bool = True) -> Iterator[tuple[Result, Path]]:
+    """Render into a temporary folder for as long as the caller looks at it.
+
+    What is known already is not there but in `rendered/`, except for what the `judge` has not seen; nor is,
+    unless it is asked for as a `whole`, what `rendered/` holds just so (`standing_of`).
+    """
+    _finish(request.root)
     with tempfile.TemporaryDirectory(prefix="gangplan-") as folder:
-        stage = Stage(Path(folder) / "nothing", Path(folder) / "tree")
+        tree = Path(folder) / "nothing" if is_whole else request.root / RENDERED
+        stage = Stage(tree, Path(folder) / "tree", is_look=True)
         stage.folder.mkdir()
-        yield run(request, load_workspace(request.root), stage), stage.folder
+        yield _run(request, stage, judge), stage.folder
+
+
+def _finish(root: Path) -> None:
+    """Finish what a killed render began, before `rendered/` is looked at; one that still runs does so."""
+    state = root / STATE
+    if is_unfinished(state):
+        with suppress(ToolError), locked(state):
+            recover(root / RENDERED, state)
+
+
+def settled_of(result: Result, request: Request) -> Collection[str]:
+    """What of `rendered/`, by folders and files from the root, holds exactly what is rendered now."""
+    if request.told is not None:
+        return request.told.settled
+    return result.known.settled if result.known is not None else ()
+
+
+def _unsettled(result: Result, request: Request) -> list[str] | None:
+    """The folders of `rendered/`, by their paths in it, that may hold more than what is rendered now."""
+    folders, settled = _folders_of(result), settled_of(result, request)
+    if folders is None:
+        return None
+    return [path[len(RENDERED) + 1 :] for path in folders if path not in settled]
+
+
+def _folders_of(result: Result) -> list[str] | None:
+    """All folders of `rendered/`, where somebody has looked."""
+    if result.known is None:
+        return None
+    return result.known.rendered()
+
+
+def standing_of(result: Result) -> set[str]:
+    """The files of `rendered/`, by their paths in it, that were found to hold what is rendered now; those of
+    teams that were taken as a whole aside (`rest_of`)."""
+    return {change.path for change in result.changes if change.outcome is FileOutcome.SAME}
+
+
+def rest_of(result: Result) -> set[str]:
+    """The files of `rendered/` of teams that were taken as a whole, by their paths in it.
+
+    Raises ToolError.
+    """
+    if result.known is None:
+        return set()
+    try:
+        wholes = [one for whole in result.wholes for one in result.known.details(whole)]
+    except VanishedError:
+        raise ToolError("another command changed .gangplan/cache meanwhile", "Try again.") from None
+    return {change.path for one in wholes for change in one.changes}
+
+
+def telling_of(result: Result) -> Collection[str]:
+    """Files that show schemas all that the others show, and those of which that is not known."""
+    return result.telling.union(result.unjudged)
+
+
+def _run(request: Request, stage: Stage, judge: str = "") -> Result:
+    """All stages, with what earlier commands found out where that may count."""
+    known = None
+    if request.uses_cache and not request.keep_runs:
+        root = request.root
+        store = Store(str(root))
+        seen = request.looked or looked(root, store)
+        listed = {} if seen is None else seen.plain
+        workspace = load_workspace(root, unswept(store, seen) if seen is not None else (), listed)
+        if seen is not None and not workspace.is_refused:
+            note_unswept(store, seen, workspace.sweeps)
+            known = known_of(root, seen, workspace, judge, request.clusters, request.versions)
+    else:
+        workspace = load_workspace(request.root)
+    try:
+        result = run(request, workspace, stage, known)
+    except VanishedError:  # what is known has changed under way
+        return _run(replace(request, in_sums=False, looked=None), stage, judge)
+    if known is not None:
+        result.unjudged = known.opinions.unjudged(lambda: _holding(result))
+    for path in result.unjudged:
+        copy = stage.folder / path
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(request.root / RENDERED / path, copy)
+    return result
+
+
+def _holding(result: Result) -> Callable[[str], str]:
+    """What tells the digest of a file of `rendered/` that was found to hold what is rendered now; else ""."""
+    own = {change.path: change.digest for change in result.changes if change.outcome is FileOutcome.SAME}
+    folders = {folder for whole in result.wholes for folder in whole.settled}
+
+    def holding(path: str) -> str:
+        if f"{RENDERED}/{path}".rpartition("/")[0] in folders:
+            return file_digest(result.workspace.root / RENDERED / path)
+        return own.get(path, "")
+
+    return holding
+
+
+def save(result: Result, judge: str = "") -> None:
+    """Keep what was found out for the next command."""
+    if result.known is not None:
+        result.known.save(judge, result.telling, result.changes)
 
 
 @contextmanager
-def _staged(root: Path, tree: Path) -> Iterator[Stage]:
-    """The stage of a tree, under its lock; whatever happens, the stage is gone afterwards."""
+def _staged(root: Path, tree: Path) -> Iterator[tuple[Stage, int]]:
+    """The stage of a tree, under its lock, and when that was last given back; whatever happens, the stage is
+    gone afterwards."""
     is_default = tree == root / RENDERED
     state = root / ".gangplan" if is_default else tree.parent / f".{tree.name}.gangplan"
-    with locked(state):
+    with locked(state) as last:
         stage = Stage.beside(tree, state)
         try:
-            yield stage
+            yield stage, last
         finally:
             stage.discard()
             if not is_default:

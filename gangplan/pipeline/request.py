@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import field
 from pathlib import Path
 
 from gangplan.emit import Change, FileOutcome
 from gangplan.findings import Finding
+from gangplan.incremental.look import Look
+from gangplan.model.run_facts import RunFacts
+from gangplan.pipeline.known import Known
 from gangplan.pipeline.scope import EVERYTHING, Scope
-from gangplan.pipeline.worker import PlannedRun
+from gangplan.pipeline.shard import Shard
+from gangplan.pipeline.told import Telling, Told
+from gangplan.pipeline.whole import Whole
+from gangplan.pipeline.worker import Expanded, PlannedRun, WorkerState
+from gangplan.records import dataclass
 from gangplan.resolve.upgrade import Pairs
 from gangplan.workspace import Workspace
 
@@ -26,6 +34,34 @@ class Request:
     keep_runs: bool = False
     versions: Pairs = ()  # render as if the clusters had these
     with_flows: bool = False  # a preview also says who may talk to whom
+    uses_cache: bool = False  # what earlier commands found out about the same files counts
+    looked: Look | None = None  # the workspace as it was when the command began
+    with_facts: bool = False  # also say which files show schemas something new
+    shard: Shard | None = None  # only this part of the specs
+    told: Told | None = None  # what shards found out
+    progress: Callable[[int, int], None] | None = None  # told how many specs are done, of how many
+    # Results of specs and clusters from elsewhere, by their files and folders.
+    taken: Mapping[str, Expanded] = field(default_factory=dict)
+    like: WorkerState | None = None  # a worker on another workspace with the same platform
+    noted: dict[str, Expanded] | None = None  # where to put all results, for another request
+    in_sums: bool = False  # of runs that are as they were, how many there are and what was found is enough
+    is_brief: bool = False  # a preview needs no texts of trials that are alike, nor the files behind runs
+
+
+@dataclass(slots=True)
+class ShardResult:
+    """What a shard has to tell beside its own findings: its results for the whole, as `telling`.
+
+    `teams` are those whose specs it has, `others` all teams with specs; `elsewhere` is what the first shard
+    tells; `secrets` must not be repeated, and `has_secrets` says that the workspace is refused for one.
+    """
+
+    telling: Telling
+    teams: frozenset[str] = frozenset()
+    others: frozenset[str] = frozenset()
+    elsewhere: frozenset[Finding] = frozenset()
+    secrets: set[str] = field(default_factory=set)
+    has_secrets: bool = False
 
 
 @dataclass(slots=True)
@@ -36,14 +72,34 @@ class Result:
     findings: list[Finding] = field(default_factory=list)
     changes: list[Change] = field(default_factory=list)
     runs: list[PlannedRun] = field(default_factory=list)
+    facts: list[RunFacts] = field(default_factory=list)
     texts: dict[str, str] = field(default_factory=dict)
     specs: int = 0
     objects: int = 0
     files: tuple[str, ...] = ()  # the specs, by their files
-    active: int = 0  # runs that are not archived
+    active: int = 0  # runs that are neither stopped nor archived
     policies: set[str] = field(default_factory=set)  # those that judged
+    telling: set[str] = field(default_factory=set)  # files that show schemas what the others do not
+    unjudged: list[str] = field(
+        default_factory=list
+    )  # files of `rendered/` that another judge has still to see
     scope: Scope = EVERYTHING  # what was worked on
+    known: Known | None = None  # what earlier commands found out, and where this one's results are kept
     strangers: list[Finding] = field(default_factory=list)  # of --check: what is not gangplan's in the tree
+    worker: WorkerState | None = None  # what worked on it, in this process
+    shard: ShardResult | None = None  # where only a part of the specs is worked on
+    wholes: list[Whole] = field(default_factory=list)  # teams whose changes are not among the `changes`
+
+    def count(self, outcome: FileOutcome) -> int:
+        """How many files have an outcome."""
+        wholes = sum(one.same for one in self.wholes) if outcome is FileOutcome.SAME else 0
+        return sum(1 for change in self.changes if change.outcome is outcome) + wholes
+
+    @property
+    def run_files(self) -> int:
+        """How many files are of runs, those aside that go."""
+        there = (one for one in self.changes if one.outcome is not FileOutcome.REMOVED)
+        return sum("/runs/" in one.path for one in there) + sum(one.runs for one in self.wholes)
 
     @property
     def has_errors(self) -> bool:

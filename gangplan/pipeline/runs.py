@@ -3,49 +3,80 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property, partial
 
 from gangplan.emit import header_lines
-from gangplan.findings import Finding, Location, about
+from gangplan.findings import Finding, Location, about, without_copies
 from gangplan.generators import run_objects
-from gangplan.objects import Body, dump_all
+from gangplan.objects import Body, dump, joined
 from gangplan.overlay import OverlayBuilder
-from gangplan.pipeline.checks import check_objects, prove_run
-from gangplan.pipeline.kept_runs import named, path_of
-from gangplan.pipeline.worker import Expanded, PlannedRun, WorkerState, build, policies_say, put, world_on
+from gangplan.pipeline.checks import prove_run
+from gangplan.pipeline.facts import facts_of
+from gangplan.pipeline.kept_runs import check_retired, ended, named, of_retired, path_of, stood, with_creators
+from gangplan.pipeline.worker import (
+    Expanded,
+    PlannedRun,
+    WorkerState,
+    build,
+    check,
+    policies_say,
+    put,
+    shows_more,
+    world_on,
+)
 from gangplan.plan import Unit, plan_unit
 from gangplan.plan.sources import sources_of
+from gangplan.records import dataclass
 from gangplan.resolve import resolve, target_clusters
+from gangplan.rules.files import OF_FILES
 from gangplan.trace import Tracer, tracer_of
-from gangplan.validate.kueue import judge
-from gangplan.validate.kueue.contention import demand_of
+from gangplan.validate.kueue import verdict_of
+from gangplan.validate.kueue.contention import can_resume, demand_for
+from gangplan.validate.kueue.request import request_of
 from gangplan.validate.network.flows import Flow, flows
 from gangplan.validate.scheduler import admitted_fit
-from gangplan.validate.world import BuiltRun as Judged
-from gangplan.validate.world import World
+from gangplan.validate.world import BuiltRun, World
 from gangplan.waivers import Subject, excuse, unmarked
 from gangplan.workspace import Spec, SpecFile, load_spec
 
 
-def expand_specs(worker: WorkerState, files: Sequence[SpecFile]) -> Expanded:
-    """Expand some spec files: load, resolve, plan, generate, build, check, stage."""
-    result = Expanded()
-    planned: dict[str, list[tuple[Unit, Spec]]] = {}
+def expand_specs(worker: WorkerState, files: Sequence[SpecFile]) -> list[Expanded]:
+    """Expand some spec files: load, resolve, plan, generate, build, check, stage. A result for each file."""
+    results: list[Expanded] = []
+    planned: dict[str, list[tuple[Unit, Expanded]]] = {}
     for file in files:
-        for cluster, unit, spec in _plan(worker, file, result):
-            planned.setdefault(cluster, []).append((unit, spec))
+        result = Expanded(file.file)
+        results.append(result)
+        if file.file in worker.workspace.sweeps:
+            from gangplan.pipeline.sweeps import expand_sweep  # few workspaces have sweeps
+
+            expand_sweep(worker, file, result, _plan_spec, _render_runs)
+            continue
+        for cluster, unit in _plan(worker, file, result):
+            planned.setdefault(cluster, []).append((unit, result))
     for cluster in sorted(planned):
-        _render_runs(worker, cluster, planned[cluster], result)
-    return result
+        _render_runs(worker, cluster, planned[cluster])
+    for result in results:
+        result.findings = without_copies(result.findings)
+    return results
 
 
-def _plan(worker: WorkerState, file: SpecFile, result: Expanded) -> Iterable[tuple[str, Unit, Spec]]:
+def _plan(worker: WorkerState, file: SpecFile, result: Expanded) -> Iterable[tuple[str, Unit]]:
     """The units of one spec file on the clusters asked for."""
-    spec, findings = load_spec(worker.workspace.root, file)
+    spec, findings = load_spec(worker.workspace.root, file, worker.workspace.templates)
     result.findings += findings
-    if spec is None:
-        return
+    # What comes of files beside it is not told by its own bytes (known.py).
+    result.is_lasting &= not (any(one.rule in OF_FILES for one in findings) or (spec and spec.files))
+    if spec is not None:
+        yield from _plan_spec(worker, spec, result)
+
+
+def _plan_spec(worker: WorkerState, spec: Spec, result: Expanded) -> Iterable[tuple[str, Unit]]:
+    """The units of a spec, or of a trial of a sweep."""
+    file = spec.source
+    near = spec.spec.placement and (spec.spec.placement.near or spec.spec.placement.apart)
+    result.is_lasting &= not (near or spec.spec.after)  # neither is what other jobs of the team are
     clusters, findings = target_clusters(worker.workspace, spec)
     result.findings += findings
     for cluster in clusters:
@@ -59,15 +90,16 @@ def _plan(worker: WorkerState, file: SpecFile, result: Expanded) -> Iterable[tup
         result.findings += about(cluster, findings)
         if unit is not None:
             place = spec.document.where(("name",)) if spec.spec.name else Location(file.file, 1, 1)
-            result.jobs.append((cluster, job.namespace, job.name, place))
-            yield cluster, unit, spec
+            name = job.trial.sweep if job.trial else job.name
+            result.jobs.append((cluster, job.namespace, name, place))
+            yield cluster, unit
 
 
-def _render_runs(worker: WorkerState, cluster: str, units: list[tuple[Unit, Spec]], result: Expanded) -> None:
+def _render_runs(worker: WorkerState, cluster: str, units: list[tuple[Unit, Expanded]]) -> None:
     """The units of one cluster: generated and built together, then each taken through `RUN_STAGES`."""
-    groups = [run_objects(unit) for unit, _ in units]
-    built = build(worker, cluster, groups, result)
-    for (unit, _), generated, bodies in zip(units, groups, built, strict=True):
+    groups = [run_objects(unit, worker.moulds.objects_of) for unit, _ in units]
+    built = build(worker, cluster, groups, [result for _, result in units])
+    for (unit, result), generated, bodies in zip(units, groups, built, strict=True):
         draft = _Draft(worker, cluster, unit, generated, bodies, result)
         for step in RUN_STAGES:
             step(draft)
@@ -77,7 +109,8 @@ def _render_runs(worker: WorkerState, cluster: str, units: list[tuple[Unit, Spec
 class _Draft:
     """A run on its way: its objects as generated and as built, and what was found about it.
 
-    `is_sound`: nothing is wrong with an object itself, so that the run can be judged.
+    `is_sound`: nothing is wrong with an object itself, so that the run can be judged. `is_telling`: its
+    objects show their schemas more than those before.
     """
 
     worker: WorkerState
@@ -88,7 +121,10 @@ class _Draft:
     result: Expanded
     findings: list[Finding] = field(default_factory=list)
     name: str = ""
+    texts: Sequence[str] = ()
+    retired: dict[str, list[Body]] = field(default_factory=dict)  # earlier runs that are over, by name
     is_sound: bool = False
+    is_telling: bool = False
 
     @property
     def builder(self) -> OverlayBuilder:
@@ -101,6 +137,13 @@ class _Draft:
         return world_on(self.worker, self.cluster)
 
     @cached_property
+    def built(self) -> BuiltRun:
+        """It, to be proved: ask once it has its name, for an earlier run may take its place."""
+        bodies = tuple(self.bodies)
+        generated = bodies if self.generated is self.bodies else tuple(self.generated)
+        return BuiltRun(self.unit, bodies, generated)
+
+    @cached_property
     def tracer(self) -> Tracer:
         """What knows where each field is from."""
         return tracer_of(self.unit, self.bodies, self.builder.component, self.generated)
@@ -111,19 +154,42 @@ class _Draft:
 
 
 def _name_run(draft: _Draft) -> None:
-    """Its name, by what it holds; or an earlier run in its place, where that is to be kept."""
+    """Its name, by what it holds; or an earlier run in its place, where that is to be kept or stopped."""
     worker = draft.worker
     keep = worker.options.keep_runs
-    draft.name, kept, found = named(worker.earlier, draft.cluster, draft.unit, draft.bodies, keep)
+    draft.texts = [dump(body, written=worker.written) for body in draft.bodies]
+    draft.name, kept, found = named(
+        worker.earlier, draft.cluster, draft.unit, draft.bodies, draft.texts, keep
+    )
     draft.findings += found
+    draft.result.is_lasting &= not found and kept is None  # it speaks of another file in rendered/
+    clusters = worker.workspace.clusters
+    draft.findings += check_retired(worker.earlier, clusters, draft.unit, draft.name)
     if kept is not None:
         draft.generated = draft.bodies = kept
+        draft.texts = [dump(body) for body in kept]
+    _find_retired(draft)
+
+
+def _find_retired(draft: _Draft) -> None:
+    """Earlier runs of the job that are over, as they were on this cluster."""
+    worker, job = draft.worker, draft.unit.job
+    for name in job.retired:
+        if name == draft.name or name.rpartition("-")[0] != job.name:
+            continue  # told already
+        given = draft.cluster, worker.workspace.clusters, draft.unit, name, draft.bodies
+        run, found = of_retired(worker.earlier, *given)
+        draft.findings += found
+        if run is None:
+            draft.result.is_lasting = False  # as long as nothing changes in rendered/
+        else:
+            draft.retired[name] = run
 
 
 def _check_run(draft: _Draft) -> None:
     """Each object by itself, against the schema of its kind and the rules."""
-    platform = draft.unit.job.platform
-    wrong = check_objects(draft.bodies, draft.generated, platform, draft.tracer, draft.builder)
+    given = draft.bodies, draft.generated, draft.unit.job.platform, draft.tracer
+    wrong, draft.is_telling = check(draft.worker, draft.cluster, *given)
     draft.findings += wrong
     draft.is_sound = not any(finding.is_error for finding in draft.excused(wrong))
 
@@ -133,7 +199,7 @@ def _prove_run(draft: _Draft) -> None:
     if draft.is_sound:
         world, component = draft.world, draft.builder.component
         plain = partial(draft.worker.plain.__getitem__, draft.cluster)
-        draft.findings += prove_run(world, draft.unit, draft.bodies, draft.generated, component, plain)
+        draft.findings += prove_run(world, draft.built, component, plain)
 
 
 def _police_run(draft: _Draft) -> None:
@@ -142,14 +208,17 @@ def _police_run(draft: _Draft) -> None:
         job, result = draft.unit.job, draft.result
         others = [*(one for one in result.findings if one.where.file == job.source), *draft.findings]
         bare = [unmarked(body, job.waived) for body in draft.bodies]
-        draft.findings += policies_say(draft.worker, draft.cluster, bare, draft.tracer, result, others)
+        bare, tracer = with_creators(bare, draft.tracer) if job.is_dated else (bare, draft.tracer)
+        draft.findings += policies_say(draft.worker, draft.cluster, bare, tracer, result, others)
 
 
 def _note_demand(draft: _Draft) -> None:
     """What it asks of Kueue, to be held against what others ask."""
     job = draft.unit.job
-    demand = demand_of(draft.world, draft.bodies) if draft.is_sound else None
-    if demand is not None and not job.is_archived:
+    if not (draft.is_sound and job.is_active):
+        return
+    asked = draft.built.once(request_of, draft.world)
+    if (demand := demand_for(draft.world, asked, can_resume(draft.bodies))) is not None:
         origin = job.origins.get("workers")
         place = origin.where if origin and origin.where else Location(job.source, 1, 1)
         draft.result.demands.append((draft.cluster, f"{job.team}/{job.name}", place, demand))
@@ -161,12 +230,36 @@ def _report_run(draft: _Draft) -> None:
 
 
 def _put_run(draft: _Draft) -> None:
-    """Its text, under its name."""
-    job, name = draft.unit.job, draft.name
-    text = dump_all(draft.bodies, header_lines(job.source)).replace(draft.unit.run_name, name)
-    put(draft.worker, draft.result, path_of(draft.cluster, draft.unit, name), text)
-    draft.result.objects += len(draft.bodies)
-    draft.result.active += not job.is_archived
+    """Its text, under its name; and of runs of the job that are over their records."""
+    job, bodies, texts = draft.unit.job, draft.bodies, draft.texts
+    if job.after is not None:
+        from gangplan.pipeline.after import Planner, held_back  # few runs come after others
+
+        bodies = held_back(draft.worker, draft.unit, bodies, Planner(_plan, _plan_spec))
+    elif job.is_dated or job.is_stopped:
+        bodies = stood(bodies, job.is_dated)
+    if bodies is not draft.bodies:
+        texts = [dump(body) for body in bodies]
+    _put_text(draft, draft.name, bodies, texts)
+    for name, run in draft.retired.items():
+        record = ended(run)
+        _put_text(draft, name, record, [dump(body) for body in record])
+    draft.result.active += job.is_active
+
+
+def _put_text(draft: _Draft, name: str, bodies: list[Body], texts: Sequence[str]) -> None:
+    job, path = draft.unit.job, path_of(draft.cluster, draft.unit, name)
+    text = joined(texts, header_lines(job.source)).replace(draft.unit.run_name, name)
+    is_judged = bodies is draft.bodies
+    is_telling = draft.is_telling if is_judged else shows_more(draft.worker, bodies, job.platform)
+    put(draft.worker, draft.result, path, text, is_telling)
+    draft.result.objects += len(bodies)
+
+
+def _sum_up(draft: _Draft) -> None:
+    """What it amounts to, for commands that compare."""
+    verdict = verdict_of(draft.world, draft.built) if draft.is_sound else None
+    draft.result.facts.append(facts_of(draft.cluster, draft.unit, draft.name, verdict))
 
 
 def _keep_run(draft: _Draft) -> None:
@@ -174,11 +267,16 @@ def _keep_run(draft: _Draft) -> None:
     if not draft.worker.options.keeps_texts:
         return
     worker, cluster, unit, bodies = draft.worker, draft.cluster, draft.unit, draft.bodies
-    verdict = judge(draft.world, bodies) if draft.is_sound else None
+    verdict = verdict_of(draft.world, draft.built) if draft.is_sound else None
     between = _flows(worker, cluster, unit, bodies) if draft.is_sound else ()
-    fit = admitted_fit(draft.world, bodies, verdict) if verdict else None
+    fit = admitted_fit(draft.world, bodies) if verdict else None
     path = path_of(cluster, unit, draft.name)
-    draft.result.runs.append(PlannedRun(cluster, draft.name, path, unit, verdict, between, fit))
+    there = worker.earlier.names(path, unit.job.name)
+    again = (
+        draft.name not in there and worker.earlier.find(path, unit.job.name, unit.job.spec_hash) is not None
+    )
+    run = PlannedRun(cluster, draft.name, path, unit, verdict, between, fit, there, again)
+    draft.result.runs.append(run)
 
 
 # The order, for every run.
@@ -190,6 +288,7 @@ RUN_STAGES: tuple[Callable[[_Draft], None], ...] = (
     _note_demand,
     _report_run,
     _put_run,
+    _sum_up,
     _keep_run,
 )
 
@@ -198,4 +297,4 @@ def _flows(worker: WorkerState, cluster: str, unit: Unit, bodies: list[Body]) ->
     """Who may talk to whom, when it is asked for."""
     if not worker.options.with_flows:
         return ()
-    return flows(world_on(worker, cluster), Judged(unit, tuple(bodies)))
+    return flows(world_on(worker, cluster), BuiltRun(unit, tuple(bodies)))

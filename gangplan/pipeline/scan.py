@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 
 from gangplan.emit import source_of
@@ -21,18 +22,27 @@ from gangplan.workspace import OVERLAYS, RENDERED, SPECS
 FOLDERS = (SPECS, OVERLAYS, "images")
 
 
-def scan(root: Path, covers: Callable[[str], bool]) -> tuple[list[Finding], set[str]]:
+def scan(
+    root: Path,
+    covers: Callable[[str], bool],
+    clean: Collection[str] = (),
+    ours: Collection[str] = (),
+    known: Collection[str] | None = None,
+) -> tuple[list[Finding], set[str]]:
     """One error per secret, at its line and column, and the secrets themselves (for `without`).
 
-    `covers` says which files are meant, by their path from the root. Files that cannot be read are left out.
+    `covers` says which files are meant, by their path from the root. Files that cannot be read are left out,
+    and so are those of folders that are `clean`: there is no secret in them. Files that are known to be
+    `ours` are not opened to see that they are. `known` are all folders that there are, where somebody
+    has looked.
     """
     findings, values = [], set()
-    for file, text in _texts(root, FOLDERS):
+    for file, text in _texts(root, FOLDERS, clean, (), known):
         if covers(file):
             for secret in secrets_in(text):
                 findings.append(_finding(file, text, secret))
                 values.add(_value(text, secret))
-    for file, text in _texts(root, (RENDERED,)):
+    for file, text in _texts(root, (RENDERED,), clean, ours, known):
         for secret in secrets_in(text):
             findings.append(_finding(file, text, secret))
         if stored_secrets(text):
@@ -47,6 +57,8 @@ def scan(root: Path, covers: Callable[[str], bool]) -> tuple[list[Finding], set[
 
 def without(findings: Iterable[Finding], values: Collection[str]) -> list[Finding]:
     """The findings, with every secret in their texts hidden."""
+    if not values:
+        return list(findings)
     out = []
     for finding in findings:
         message, help, fix = hidden(finding.message, values), hidden(finding.help, values), finding.fix
@@ -103,12 +115,41 @@ def _value(text: str, secret: Secret) -> str:
     return text[secret.offset : secret.offset + secret.length]
 
 
-def _texts(root: Path, folders: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Path and text of every file that is text; rendered files of ours and links aside."""
+def _walk(root: Path, folder: str) -> Iterator[tuple[str, list[str]]]:
+    """A folder and all below it, in order: its path, and the names of its files."""
+    for parent, names, files in os.walk(root / folder):
+        names.sort()
+        yield parent, files
+
+
+def _listed(root: Path, folders: Collection[str], clean: Collection[str]) -> Iterator[tuple[str, list[str]]]:
+    """The same of folders that are known, without those that are clean."""
+    for inside in sorted(folders):
+        if inside not in clean:
+            for parent, _, files in islice(os.walk(root / inside), 1):
+                yield parent, files
+
+
+def _texts(
+    root: Path,
+    folders: Iterable[str],
+    clean: Collection[str],
+    ours: Collection[str],
+    known: Collection[str] | None = None,
+) -> Iterator[tuple[str, str]]:
+    """Path and text of every file that is text; rendered files of ours and links aside.
+
+    `known` are all folders that there are, where somebody has looked.
+    """
     for folder in folders:
-        for parent, names, files in os.walk(root / folder):
-            names.sort()
+        below = known and [path for path in known if path == folder or path.startswith(f"{folder}/")]
+        for parent, files in _walk(root, folder) if below is None else _listed(root, below, clean):
+            inside = parent[len(str(root)) + 1 :].replace(os.sep, "/")
+            if inside in clean:
+                continue
             for name in sorted(files):
+                if f"{inside}/{name}" in ours:
+                    continue
                 path = Path(parent) / name
                 is_ours = folder == RENDERED and source_of(path) is not None
                 if is_ours or path.is_symlink() or not path.is_file():

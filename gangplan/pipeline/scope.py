@@ -5,15 +5,17 @@ from __future__ import annotations
 import fnmatch
 import os
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
+from functools import cache
 from pathlib import Path
 
 from gangplan.errors import UserError
 from gangplan.findings import Finding, in_order, on_clusters, told_apart
+from gangplan.records import dataclass
 from gangplan.workspace import OVERLAYS, RENDERED, SPECS, SpecFile, Workspace, nearest
 
 # What stands here counts for every run: a named file of it means the whole workspace.
-SHARED = ("images", "policies", "schemas")
+SHARED = ("images", "policies", "schemas", "jobtemplates")
 _READ = f"{SPECS}/, {OVERLAYS}/, {', '.join(f'{one}/' for one in SHARED[:-1])} and {SHARED[-1]}/"
 
 
@@ -49,6 +51,11 @@ class Scope:
         """Whether everything of a cluster is worked on: its platform, its tenants and every run."""
         is_meant = self.names_nothing or cluster in self.named_clusters
         return is_meant and not self.teams and self.allows(cluster)
+
+    def has_runs_of(self, cluster: str, team: str) -> bool:
+        """Whether every run of a team on a cluster is worked on."""
+        teams = self.tenants(cluster)
+        return teams is not None and (not teams or team in teams)
 
     def tenants(self, cluster: str) -> tuple[str, ...] | None:
         """The teams whose tenants are worked on; empty means the platform and all, None that nothing is."""
@@ -128,6 +135,10 @@ def select(
     flags = Scope(clusters, teams)
     for argument in named:
         _add(means, workspace, flags, argument, cwd)
+    if means.files and any(one.spec.schedules for one in workspace.clusters.values()):
+        from gangplan.resolve.order import successors  # few clusters create runs after others
+
+        means.files |= {one for one in successors(workspace, means.files) if flags.reads(one)}
     scope = flags
     if not means.everything:
         scope = Scope(
@@ -230,6 +241,9 @@ def _unknown(workspace: Workspace, argument: str, names: Sequence[str], cwd: Pat
     )
 
 
+_JOB = "TrainJob/"
+
+
 def within(
     findings: Sequence[Finding], scope: Scope, runs: Collection[tuple[str, str, str]]
 ) -> list[Finding]:
@@ -238,14 +252,20 @@ def within(
     Where only specs are named, those are the clusters that they run on. `runs` are (cluster, namespace, job);
     what holds on some of a run's clusters alone names them.
     """
+    refs = {one.object_ref.removeprefix(_JOB) for one in findings if one.object_ref.startswith(_JOB)}
+    told = {(namespace, job) for namespace, _, job in (ref.partition("/") for ref in refs)}
     clusters: dict[str, list[str]] = {}
     for cluster, namespace, job in runs:
-        clusters.setdefault(f"TrainJob/{namespace}/{job}", []).append(cluster)
+        if (namespace, job) in told:
+            clusters.setdefault(f"{_JOB}{namespace}/{job}", []).append(cluster)
     on = {cluster for cluster, _, _ in runs} if scope.names_specs_alone else set()
 
+    @cache
+    def is_meant(clusters: tuple[str, ...]) -> bool:
+        return not clusters or any(scope.allows(one) and one in (on or {one}) for one in clusters)
+
     def concerns(finding: Finding) -> bool:
-        is_meant = any(scope.allows(one) and one in (on or {one}) for one in finding.clusters)
-        return finding.is_error or not finding.clusters or is_meant
+        return is_meant(finding.clusters) or finding.is_error
 
     return told_apart(in_order(filter(concerns, map(_placed, findings))), clusters)
 

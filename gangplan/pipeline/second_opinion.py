@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import tempfile
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 
 from gangplan.emit import source_of
@@ -11,18 +12,32 @@ from gangplan.findings import Finding, Location, about
 from gangplan.resolve.platform import resolve_platform
 from gangplan.rules.objects import KUBECONFORM
 from gangplan.tools.kubeconform import Kubeconform, KubeconformVerdict, pick
-from gangplan.validate.apiserver.schema import materialise
+from gangplan.validate.apiserver.schema import SchemaVersions, materialise
 from gangplan.validate.versions import versions_of
-from gangplan.workspace import Workspace
+from gangplan.workspace import RENDERED, Workspace
 
-# Every file here is one that gangplan has just written: an object's kind stands alone on its line.
+# Every file here is one that gangplan has just written: an object's kind stands alone on its line, and no
+# letter of a key is escaped.
 _KIND = re.compile(r'^kind: "?([A-Za-z]+)"?$', re.MULTILINE)
+_WORD = re.compile(r"[A-Za-z0-9$_-]+")
 
 
 def second_opinion(
-    workspace: Workspace, tree: Path, passed_over: list[str] | None = None
+    workspace: Workspace,
+    tree: Path,
+    passed_over: list[str] | None = None,
+    telling: Collection[str] | None = None,
+    standing: Collection[str] = (),
+    rest: Callable[[], Collection[str]] = tuple,
 ) -> tuple[str, list[Finding]]:
     """The judge's name and its findings; an empty name when kubeconform is absent.
+
+    `standing` are files of the workspace's `rendered/` that belong to the tree and are not in it, and so
+    are the `rest`, which are not telling.
+
+    `telling` are the files, by their paths in the tree, that show schemas all that the others show
+    (validate/apiserver/schema_facts.py): where these are good, so are the others, and where one is not, all
+    are judged. None: judge all.
 
     A program of that name that cannot be used is named in `passed_over`: who counts on a second opinion must
     know that there was none.
@@ -30,19 +45,67 @@ def second_opinion(
     judge = pick(passed_over)
     if judge is None:
         return "", []
-    findings = []
-    for folder in sorted(path for path in tree.iterdir() if path.is_dir()):
-        findings += _judge_cluster(judge, workspace, folder)
-    return judge.label, findings
+    homes = {
+        **dict.fromkeys(standing, workspace.root / RENDERED),
+        **{file.relative_to(tree).as_posix(): tree for file in tree.rglob("*.yaml")},
+    }
+    found = _judge_files(judge, workspace, homes, telling)
+    if found and (more := rest()):
+        found = _judge_files(
+            judge, workspace, {**dict.fromkeys(more, workspace.root / RENDERED), **homes}, telling
+        )
+    return judge.label, found
 
 
-def _judge_cluster(judge: Kubeconform, workspace: Workspace, folder: Path) -> list[Finding]:
-    versions = versions_of(resolve_platform(workspace.clusters[folder.name]))
-    files = sorted(folder.rglob("*.yaml"))
-    kinds = {kind for file in files for kind in _KIND.findall(file.read_text(encoding="utf-8"))}
+def _judge_files(
+    judge: Kubeconform, workspace: Workspace, homes: Mapping[str, Path], telling: Collection[str] | None
+) -> list[Finding]:
+    """The findings about files of all clusters, which stand in their `homes`."""
+    clusters: dict[str, list[str]] = {}
+    for path in sorted(homes):
+        clusters.setdefault(path.partition("/")[0], []).append(path)
+    alike: dict[SchemaVersions, dict[str, list[str]]] = {}
+    for name, paths in clusters.items():
+        alike.setdefault(versions_of(resolve_platform(workspace.clusters[name])), {})[name] = paths
+    return [one for found in alike.items() for one in _judge_all(judge, homes, *found, telling)]
+
+
+def judge_name() -> str:
+    """Who gives a second opinion; empty where nobody does."""
+    judge = pick()
+    return judge.label if judge else ""
+
+
+def _judge_all(
+    judge: Kubeconform,
+    homes: Mapping[str, Path],
+    versions: SchemaVersions,
+    clusters: Mapping[str, list[str]],
+    telling: Collection[str] | None,
+) -> list[Finding]:
+    """The findings about all clusters of one set of versions, whose telling files tell for all of them.
+
+    `clusters` are the files of each, which stand in their `homes`.
+    """
+    if telling is not None:
+        chosen = {cluster: [path for path in paths if path in telling] for cluster, paths in clusters.items()}
+        told = [item for item in chosen.items() if item[1]]
+        found = [one for item in told for one in _judge_cluster(judge, homes, versions, *item)]
+        if not found or chosen == clusters:
+            return found
+    return [one for item in clusters.items() for one in _judge_cluster(judge, homes, versions, *item)]
+
+
+def _judge_cluster(
+    judge: Kubeconform, homes: Mapping[str, Path], versions: SchemaVersions, cluster: str, paths: list[str]
+) -> list[Finding]:
+    files = [homes[path] / path for path in paths]
+    texts = [file.read_text(encoding="utf-8") for file in files]
+    kinds = {kind for text in texts for kind in _KIND.findall(text)}
+    words = {word for text in texts for word in _WORD.findall(text)}
     with tempfile.TemporaryDirectory(prefix="gangplan-") as schemas:
-        verdicts = judge.check(files, materialise(versions, Path(schemas), kinds))
-    return about(folder.name, (_finding(verdict) for verdict in verdicts if verdict.status != "valid"))
+        verdicts = judge.check(files, materialise(versions, Path(schemas), kinds, words))
+    return about(cluster, (_finding(verdict) for verdict in verdicts if verdict.status != "valid"))
 
 
 def _finding(verdict: KubeconformVerdict) -> Finding:

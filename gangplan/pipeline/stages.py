@@ -2,127 +2,96 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 from gangplan.component import no_match
-from gangplan.emit import Stage
-from gangplan.engines import pick
-from gangplan.errors import InternalError
-from gangplan.findings import Finding, Location, about, in_order
+from gangplan.emit import FileOutcome, Stage
+from gangplan.engines import pick, shares
+from gangplan.findings import Finding, about, in_order
 from gangplan.pipeline.blame import without_echoes
 from gangplan.pipeline.checks import check_together
 from gangplan.pipeline.clusters import expand_cluster
-from gangplan.pipeline.request import Request, Result
+from gangplan.pipeline.counts import count_findings
+from gangplan.pipeline.course import Course
+from gangplan.pipeline.known import Known
+from gangplan.pipeline.platform import closed_clusters, platform_findings
+from gangplan.pipeline.request import Request, Result, ShardResult
 from gangplan.pipeline.runs import expand_specs
 from gangplan.pipeline.scan import scan, without, without_repeats
 from gangplan.pipeline.scope import select, within
-from gangplan.pipeline.worker import Expanded, WorkerOptions, WorkerState, worker_of
-from gangplan.policy.checks import check_policies
-from gangplan.resolve.checks import check_site
-from gangplan.resolve.compat import check_versions
-from gangplan.resolve.platform import resolve_platform
-from gangplan.resolve.scans import check_scans
-from gangplan.resolve.tenant_checks import check_tenants
+from gangplan.pipeline.shard import team_of, teams_of
+from gangplan.pipeline.told import Telling
+from gangplan.pipeline.worker import WorkerOptions, worker_like, worker_of
 from gangplan.resolve.upgrade import with_versions
-from gangplan.resolve.waiver_checks import check_waivers
-from gangplan.rules.core import JOB_NAME_TWICE
-from gangplan.validate.kueue.contention import RunDemand
-from gangplan.waivers import Subject, excuse, excuse_by_file
-from gangplan.workspace import OVERLAYS, SPECS, SpecFile, Workspace, load_spec
-
-# Specs per task: enough to make a kustomize start worth while, few enough to keep all workers busy.
-CHUNK = 50
+from gangplan.waivers import Subject, excuse
+from gangplan.workspace import OVERLAYS, RENDERED, SpecFile, Workspace, load_spec
 
 
-@dataclass(slots=True)
-class _Course:
-    """A command on its way through the stages: what it has, and what it found so far.
+def run(request: Request, workspace: Workspace, stage: Stage | None, known: Known | None = None) -> Result:
+    """Everything up to the texts, which are kept where there is no stage to put them on.
 
-    `workspace` has the versions that were asked for. What tasks yield and only the whole can be judged by:
-    patches that matched, by cluster; jobs by cluster, namespace and name; what runs ask of Kueue, by cluster.
+    What is `known` is not made again; it stands in `rendered/` and not on the stage.
     """
-
-    request: Request
-    workspace: Workspace
-    stage: Stage | None
-    result: Result
-    files: list[SpecFile] = field(default_factory=list)
-    worker: WorkerState | None = None
-    matched: dict[str, set[int]] = field(default_factory=dict)
-    places: dict[tuple[str, str, str], Location] = field(default_factory=dict)
-    demands: dict[str, dict[str, tuple[Location, RunDemand]]] = field(default_factory=dict)
-
-    @property
-    def started(self) -> WorkerState:
-        """The worker. Raises InternalError before it is started."""
-        if self.worker is None:
-            raise InternalError("a worker was used before it was started")
-        return self.worker
-
-    def take(self, outcome: Expanded) -> None:
-        """Add what a task yields."""
-        result = self.result
-        result.findings += outcome.findings
-        result.changes += outcome.changes
-        result.runs += outcome.runs
-        result.texts |= outcome.texts
-        result.objects += outcome.objects
-        result.active += outcome.active
-        result.policies |= outcome.policies
-        for cluster, indexes in outcome.matched.items():
-            self.matched.setdefault(cluster, set()).update(indexes)
-        for cluster, job, place, demand in outcome.demands:
-            self.demands.setdefault(cluster, {})[job] = (place, demand)
-        for cluster, namespace, job, place in outcome.jobs:
-            self._check_unique(cluster, namespace, job, place)
-
-    def _check_unique(self, cluster: str, namespace: str, job: str, place: Location) -> None:
-        """Two files of one namespace must not describe one job."""
-        first = self.places.setdefault((cluster, namespace, job), place)
-        if first != place:
-            message = f"job '{job}' is defined twice in namespace {namespace}; first in {first}"
-            help = "Rename one of the files, or set name: in one."
-            self.result.findings.append(Finding(JOB_NAME_TWICE, place, message, help))
-
-
-def run(request: Request, workspace: Workspace, stage: Stage | None) -> Result:
-    """Everything up to the texts, which are kept where there is no stage to put them on."""
-    result = Result(workspace, list(workspace.findings))
+    result = Result(workspace, list(workspace.findings), known=known)
+    if request.shard is not None:
+        result.shard = ShardResult(Telling(workspace.rulebook.policy))
     if workspace.is_refused:
-        return result
+        return _of_first(request, result)
     at_versions = with_versions(workspace, request.versions, request.clusters)
-    course = _Course(request, at_versions, stage, result)
-    for step in STAGES if workspace.catalog is not None and workspace.clusters else UNRESOLVED:
+    course = Course(request, at_versions, stage, result, known=result.known)
+    is_resolved = workspace.catalog is not None and workspace.clusters
+    for step in (SHARD_STAGES if request.shard else STAGES) if is_resolved else UNRESOLVED:
         step(course)
+    return result if is_resolved else _of_first(request, result)
+
+
+def _of_first(request: Request, result: Result) -> Result:
+    """A result where no run can be worked on: of several shards, the first one tells why."""
+    if request.shard is not None and not request.shard.is_first:
+        result.findings.clear()
     return result
 
 
-def _check_platform(course: _Course) -> None:
+def _check_platform(course: Course) -> None:
     """Clusters, teams, policies and waivers, before any spec is looked at."""
-    course.result.findings += platform_findings(course.workspace)
+    find = partial(platform_findings, course.workspace)
+    course.result.findings += course.known.platform_findings(find) if course.known else find()
+    if course.result.shard is not None:
+        course.result.shard.elsewhere = frozenset(course.result.findings)
 
 
-def _read_specs(course: _Course) -> None:
+def _read_specs(course: Course) -> None:
     """Specs that cannot be read, where nothing can be resolved."""
-    files = course.workspace.spec_files
-    course.result.findings += [one for file in files for one in load_spec(course.workspace.root, file)[1]]
-    course.result.specs = len(files)
+    files = [one for one in course.workspace.spec_files if one.file not in course.workspace.sweeps]
+    course.result.findings += [
+        one for file in files for one in load_spec(course.workspace.root, file, course.workspace.templates)[1]
+    ]
+    course.result.specs = len(course.workspace.spec_files)
 
 
-def _choose_scope(course: _Course) -> None:
+def _choose_scope(course: Course) -> None:
     """The clusters, teams and specs that flags and named files mean. Raises UserError."""
     request, result = course.request, course.result
     result.scope, course.files = select(
         course.workspace, request.clusters, request.teams, request.specs, Path.cwd()
     )
+    if request.shard is not None and result.shard is not None:
+        teams = [file.team for file in course.files]
+        result.shard.teams, result.shard.others = teams_of(request.shard, teams), frozenset(teams)
+        course.files = [file for file in course.files if file.team in result.shard.teams]
     result.specs, result.files = len(course.files), tuple(file.file for file in course.files)
 
 
-def _start_worker(course: _Course) -> None:
+def _start_worker(course: Course) -> None:
     """What all tasks work with."""
     request, result = course.request, course.result
+    closed = closed_clusters(course.workspace, result.findings)
+    if closed or result.scope.named_clusters:  # other runs are worked on than the conditions tell
+        course.known = result.known = None
+    elif course.known is not None and request.in_sums and _is_plain(course):
+        course.known.takes_whole = True
     options = WorkerOptions(
         request.clusters,
         course.stage,
@@ -130,110 +99,200 @@ def _start_worker(course: _Course) -> None:
         request.keep_runs,
         request.versions,
         request.with_flows,
-        closed_clusters(course.workspace, result.findings),
+        request.with_facts,
+        closed,
         result.scope,
+        conditions=course.known.conditions if course.known else "",
+        is_brief=request.is_brief,
     )
-    course.worker = worker_of(course.workspace, options)
+    if request.like is not None:
+        course.worker = worker_like(request.like, course.workspace, options)
+    else:
+        course.worker = worker_of(course.workspace, options)
+    result.worker = course.worker
 
 
-def _expand_specs(course: _Course) -> None:
+def _is_plain(course: Course) -> bool:
+    """Whether a command is about all runs, takes none from elsewhere, and nothing asks for facts of all.
+
+    Then no job of one team is another's: clusters where two teams share a namespace are closed.
+    """
+    request, sites = course.request, course.workspace.clusters.values()
+    is_elsewhere = request.shard or request.told or request.taken or request.noted is not None
+    is_everything = course.result.scope.is_everything and not is_elsewhere
+    return is_everything and not any(one.monthly_budget for file in sites for one in file.spec.teams.values())
+
+
+def _expand_specs(course: Course) -> None:
     """Runs: resolved, planned, generated, built, checked and staged, by as many workers as are asked for."""
-    files = course.files
+    known, told, shard = course.known, course.request.told, course.result.shard
+    files = known.unknown(course.files) if known else course.files
+    taken, noted = course.request.taken, course.request.noted
+    files = [file for file in files if file.file not in (told.specs if told else taken)]
     engine = pick(course.request.engine, course.request.jobs, len(files))
-    chunks = [tuple(files[start : start + CHUNK]) for start in range(0, len(files), CHUNK)]
-    for outcome in engine.map(expand_specs, chunks, course.started):
+    tasks = shares(files, engine.workers)
+    made = (one for outcomes in engine.map(expand_specs, tasks, course.started, _named) for one in outcomes)
+    tell = course.request.progress or (lambda *_: None)
+    for done, file in enumerate(course.files, 1):  # in their order, wherever the results are from
+        if known is not None and file.team in known.wholes:
+            course.take_whole(file.team)
+            tell(done, len(course.files))
+            continue
+        outcome = known.result(file) if known else told.result(file.file) if told else taken.get(file.file)
+        if outcome is None:
+            outcome = next(made)
+            if known is not None:
+                known.note(outcome)
+        if shard is not None:
+            shard.telling.note(outcome)
+        if noted is not None:
+            noted[file.file] = outcome
         course.take(outcome)
+        tell(done, len(course.files))
 
 
-def _expand_clusters(course: _Course) -> None:
+def _named(files: Sequence[SpecFile]) -> str:
+    """A task, by its files."""
+    others = f" or one of the {len(files) - 1} after it" if len(files) > 1 else ""
+    return f"{files[0].file}{others}"
+
+
+def _expand_clusters(course: Course) -> None:
     """What stands on each cluster before any run: its platform, its tenants."""
-    scope, worker = course.result.scope, course.started
+    scope, worker, request, shard = course.result.scope, course.started, course.request, course.result.shard
+    told = request.told
     standing = {name for name in course.workspace.clusters if scope.tenants(name) is not None}
     for cluster in sorted(standing - worker.options.closed):
-        course.take(expand_cluster(worker, cluster, scope.tenants(cluster) or ()))
+        make = partial(expand_cluster, worker, cluster, teams := scope.tenants(cluster) or ())
+        folder = f"{OVERLAYS}/{cluster}"
+        outcome = told.clusters.get(cluster) if told else request.taken.get(folder)
+        if outcome is None:
+            outcome = course.known.cluster(cluster, teams, make) if course.known else make()
+        if request.noted is not None:
+            request.noted[folder] = outcome
+        if shard is not None:
+            shard.telling.clusters[cluster] = outcome
+        course.take(outcome)
+        worker.forget(cluster)
 
 
-def _check_together(course: _Course) -> None:
-    """Runs that stand in each other's way, cluster by cluster."""
+def _check_together(course: Course) -> None:
+    """Runs that are in each other's way, cluster by cluster, and those that a namespace has no room for."""
+    if course.could_clash or sum(bool(one.schedule) for one in course.result.facts) > 1:
+        course.complete()
     for cluster, demands in sorted(course.demands.items()):
-        pools = course.workspace.clusters[cluster].spec.node_pools
-        named = {place: name.split("/") for name, (place, _) in demands.items()}
-        for finding in check_together(cluster, pools, demands):
-            team, job = named[finding.where]
+        found = check_together(cluster, course.workspace.clusters[cluster].spec.node_pools, demands)
+        named = {place: name for name, (place, _) in demands.items()} if found else {}
+        for finding in found:
+            team, _, job = named[finding.where].partition("/")
             excused = excuse([finding], course.workspace.waivers, Subject(cluster, team, job))
             course.result.findings += about(cluster, excused)
+    result = course.result
+    if sum(bool(one.schedule) for one in result.facts) > 1:
+        from gangplan.pipeline.schedules import crowded_hours  # few clusters have schedules
+
+        result.findings += crowded_hours(result.facts, course.demands)
+    result.findings += count_findings(
+        course.started, result.changes, result.texts, result.facts, _standing(result)
+    )
+    if any(
+        one.monthly_budget for file in course.workspace.clusters.values() for one in file.spec.teams.values()
+    ):
+        from gangplan.pipeline.budgets import budget_findings  # few clusters have budgets
+
+        result.findings += budget_findings(course.workspace, result.scope, result.facts, course.places)
 
 
-def _drop_echoes(course: _Course) -> None:
+def _standing(result: Result) -> dict[tuple[str, str], int]:
+    """The runs of teams that were taken as a whole, by cluster and team."""
+    return {(cluster, one.team): count for one in result.wholes for cluster, count in one.counts.items()}
+
+
+def _drop_echoes(course: Course) -> None:
     """One cause is told once, however many runs suffer from it."""
     course.result.findings = without_echoes(course.result.findings)
 
 
-def _check_patches(course: _Course) -> None:
+def _check_patches(course: Course) -> None:
     """A patch that matches nothing is a mistake: kustomize would pass it in silence."""
     result = course.result
     if result.has_errors:
         return
     for cluster in filter(result.scope.has_whole, course.workspace.clusters):
-        jobs = {job for name, _, job in course.places if name == cluster}
         for index, patch in enumerate(course.workspace.components[cluster].patches):
             if index not in course.matched.get(cluster, set()):
+                course.complete()
+                every = {(name, job) for name, _, job in course.places} | course.others
+                jobs = {job for name, job in every if name == cluster}
                 result.findings.append(no_match(cluster, patch, jobs))
 
 
-def _keep_scope(course: _Course) -> None:
+def _keep_scope(course: Course) -> None:
     """Every error, and of the rest what is about the part that is worked on."""
     result = course.result
     result.findings = within(result.findings, result.scope, course.places)
 
 
-def _scan_for_secrets(course: _Course) -> None:
+def _scan_for_secrets(course: Course) -> None:
     """The findings in order, with those about secrets; no other finding repeats a secret."""
-    result = course.result
-    found, values = scan(course.workspace.root, result.scope.reads)
+    result, known = course.result, course.known
+    clean = known.without_secrets() if known else ()
+    ours = {f"{RENDERED}/{one.path}" for one in result.changes if one.outcome is FileOutcome.SAME}
+    folders = list(known.seen.contents) if known else None
+    found, values = scan(course.workspace.root, result.scope.reads, clean, ours, folders)
+    if known is not None:
+        known.scanned(found, result.scope.is_everything)
+    if result.shard is not None:
+        result.shard.secrets, result.shard.has_secrets = values, any(one.is_error for one in found)
+        found = [one for one in found if _is_told_here(course, one)]
     result.findings = in_order([*without_repeats(without(result.findings, values), found), *found])
 
 
+def _is_told_here(course: Course, finding: Finding) -> bool:
+    """Whether a shard tells what was found in a file: its own specs, the first one all that is no spec."""
+    shard, team = course.result.shard, team_of(finding.where.file)
+    if course.request.shard is None or shard is None:
+        return True
+    return team in shard.teams or (course.request.shard.is_first and team not in shard.others)
+
+
+def _leave_to_first(course: Course) -> None:
+    """What every shard finds about the platform is told by the first one."""
+    shard, result = course.result.shard, course.result
+    if shard is not None and course.request.shard is not None and not course.request.shard.is_first:
+        result.findings = [one for one in result.findings if one not in shard.elsewhere]
+
+
+def _expand_clusters_once(course: Course) -> None:
+    """What stands on each cluster, by the first shard."""
+    if course.request.shard is not None and course.request.shard.is_first:
+        _expand_clusters(course)
+
+
 # The order, for all commands that render. Each stage adds to the course what it finds.
-STAGES: tuple[Callable[[_Course], None], ...] = (
+STAGES: tuple[Callable[[Course], None], ...] = (
     _check_platform,
     _choose_scope,
     _start_worker,
     _expand_specs,
-    _expand_clusters,
     _check_together,
+    _expand_clusters,
     _drop_echoes,
     _check_patches,
     _keep_scope,
     _scan_for_secrets,
 )
+# The same for a part of the specs. What only all runs show is found where the shards are merged.
+SHARD_STAGES: tuple[Callable[[Course], None], ...] = (
+    _check_platform,
+    _choose_scope,
+    _start_worker,
+    _expand_specs,
+    _expand_clusters_once,
+    _drop_echoes,
+    _leave_to_first,
+    _keep_scope,
+    _scan_for_secrets,
+)
 # What is left where there is no catalog or no cluster: a spec that cannot be read is told now too.
 UNRESOLVED = (_check_platform, _read_specs, _scan_for_secrets)
-
-
-def platform_findings(workspace: Workspace) -> list[Finding]:
-    """What is wrong with clusters and teams before any spec is looked at."""
-    findings: list[Finding] = []
-    for name, cluster in workspace.clusters.items():
-        findings += workspace.component_findings[name]
-        findings += check_versions(cluster, resolve_platform(cluster))
-        findings += check_site(workspace, cluster)
-    findings += check_scans(workspace.root)
-    findings = excuse_by_file([*findings, *check_tenants(workspace)], workspace.waivers)
-    findings += check_policies(workspace)
-    if workspace.waivers:
-        findings += check_waivers(workspace)
-    return findings
-
-
-def closed_clusters(workspace: Workspace, findings: list[Finding]) -> frozenset[str]:
-    """Clusters with an error in their own files, or in those of a team on them; the others go on.
-
-    Nothing is written as long as there is any error, but every problem is told in one run.
-    """
-    files = {finding.where.file for finding in findings if finding.is_error}
-    parts = [file.split("/") for file in files]
-    broken = {part[1] for part in parts if part[0] == OVERLAYS and len(part) > 1}
-    teams = {part[1] for part in parts if part[0] == SPECS and part[2:] == ["team.yaml"]}
-    on_them = {name for name, cluster in workspace.clusters.items() if teams & set(cluster.spec.teams)}
-    return frozenset(broken | on_them)

@@ -6,21 +6,31 @@ Nothing here writes but `Stage.put`.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 
 from gangplan.emit import Change, EarlierRuns, Stage
 from gangplan.findings import Finding, Location
 from gangplan.generators import platform_objects, tenant_objects
-from gangplan.objects import Body
+from gangplan.incremental.store import Store
+from gangplan.model.job import Platform
+from gangplan.model.run_facts import RunFacts
+from gangplan.model.site import Site, Tenant
+from gangplan.mould import Moulds
+from gangplan.objects import Body, Written
 from gangplan.overlay import OverlayBuilder, PatchError
+from gangplan.pipeline.checks import check_objects
 from gangplan.pipeline.scope import EVERYTHING, Scope
+from gangplan.pipeline.shapes import KeptShapes
 from gangplan.plan import Unit
 from gangplan.policy.checks import PolicyChecker, checker_of, policy_findings
+from gangplan.records import dataclass
 from gangplan.resolve import resolve_site, resolve_tenants
+from gangplan.resolve.platform import resolve_platform
 from gangplan.resolve.upgrade import Pairs, with_versions
 from gangplan.rules.objects import OVERLAY_PATCH
 from gangplan.trace import Tracer
+from gangplan.validate.apiserver.schema_facts import Facts
 from gangplan.validate.kueue import Verdict
 from gangplan.validate.kueue.contention import RunDemand
 from gangplan.validate.network.flows import Flow
@@ -40,13 +50,20 @@ class WorkerOptions:
     keep_runs: bool = False
     versions: Pairs = ()
     with_flows: bool = False
+    with_facts: bool = False
     closed: frozenset[str] = frozenset()  # clusters that nothing can be resolved on
     scope: Scope = EVERYTHING
+    store: Path | None = None  # the workspace whose cache it uses, where that is another
+    conditions: str = ""  # what all results follow from besides the specs (known.py); empty: nothing is kept
+    is_brief: bool = False  # keeps neither texts of trials that are alike nor the files behind runs
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedRun:
-    """One run as planned and named."""
+    """One run as planned and named. `there` are the runs of its job that `rendered/` holds, by name.
+
+    `is_retrained`: one of them has the same spec, so that the platform made another run of it.
+    """
 
     cluster: str
     name: str
@@ -55,22 +72,48 @@ class PlannedRun:
     verdict: Verdict | None = None
     flows: tuple[Flow, ...] = ()
     fit: Fit | None = None
+    there: tuple[str, ...] = ()
+    is_retrained: bool = False
+    at_once: int = 0  # of a trial: how many like it run at the same time; 0: none, or not known
+    alike: str = ""  # of a trial: the file of another one that is the same to Kueue and to nodes
 
 
 @dataclass(slots=True)
 class Expanded:
-    """What a task yields."""
+    """What a task yields: of a spec, or of what stands on a cluster.
 
+    `file` is the spec, empty where it is about none or several. `is_lasting`: the same comes of the same
+    files, whatever else is worked on with them and whatever `rendered/` holds besides the run itself.
+    """
+
+    file: str = ""
+    is_lasting: bool = True
     findings: list[Finding] = field(default_factory=list)
     changes: list[Change] = field(default_factory=list)
     jobs: list[tuple[str, str, str, Location]] = field(default_factory=list)  # cluster, namespace, job, place
     matched: dict[str, set[int]] = field(default_factory=dict)
     runs: list[PlannedRun] = field(default_factory=list)
     demands: list[tuple[str, str, Location, RunDemand]] = field(default_factory=list)  # cluster, job, place
+    facts: list[RunFacts] = field(default_factory=list)
     texts: dict[str, str] = field(default_factory=dict)
     objects: int = 0
-    active: int = 0  # runs that are not archived
+    active: int = 0  # runs that are neither stopped nor archived
     policies: set[str] = field(default_factory=set)  # those that judged
+    telling: set[str] = field(default_factory=set)  # files that show schemas something new
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What stands on a cluster before any run: its platform, then each tenant, as generated and as built.
+
+    `outcomes` say of each what the overlay made of it.
+    """
+
+    site: Site
+    tenants: Sequence[Tenant]
+    groups: list[list[Body]]
+    built: list[list[Body]]
+    outcomes: list[Expanded]
 
 
 @dataclass(slots=True)
@@ -87,14 +130,40 @@ class WorkerState:
     worlds: dict[str, World] = field(default_factory=dict)
     plain: dict[str, World] = field(default_factory=dict)  # the same without any patch
     checker: dict[str, PolicyChecker] = field(default_factory=dict)
+    standing: dict[str, Standing] = field(default_factory=dict)
+    moulds: Moulds = field(default_factory=Moulds)
+    names: dict[tuple[str, str], list[str]] = field(default_factory=dict)  # of runs, by file and cluster
+    is_shown_good: bool = True  # whether all objects that showed `facts` were good
+    facts: Facts = field(init=False)
+    written: Written = field(init=False)
+
+    def __post_init__(self) -> None:
+        """What knows the parts of the moulds again."""
+        self.facts, self.written = Facts(self.moulds.parts), Written(self.moulds.parts)
+
+    def forget(self, cluster: str) -> None:
+        """Let go of what stands on a cluster: with hundreds of teams that is thousands of objects."""
+        for kept in (self.worlds, self.plain, self.checker, self.standing):
+            kept.pop(cluster, None)
 
     def __reduce__(self) -> tuple[Callable[[Path, WorkerOptions], WorkerState], tuple[Path, WorkerOptions]]:
         return _worker_elsewhere, (self.workspace.root, self.options)
 
 
+def worker_like(other: WorkerState, workspace: Workspace, options: WorkerOptions) -> WorkerState:
+    """A worker on a workspace that differs from another's in specs alone, with what that one has made."""
+    store = other.options.store or other.workspace.root
+    asked = replace(options, store=store, conditions=other.options.conditions)
+    return replace(other, options=asked, workspace=workspace, earlier=EarlierRuns(workspace.root / RENDERED))
+
+
 def worker_of(workspace: Workspace, options: WorkerOptions) -> WorkerState:
     """A worker on a workspace, whose findings are reported by whoever read it."""
-    builders = {name: OverlayBuilder(component) for name, component in workspace.components.items()}
+    kept = Store(str(options.store or workspace.root)) if options.conditions else None
+    builders = {
+        name: OverlayBuilder(component, None if kept is None else KeptShapes(kept, name, component))
+        for name, component in workspace.components.items()
+    }
     return WorkerState(options, workspace, builders, EarlierRuns(workspace.root / RENDERED))
 
 
@@ -106,15 +175,41 @@ def _worker_elsewhere(root: Path, options: WorkerOptions) -> WorkerState:
 def world_on(worker: WorkerState, cluster: str) -> World:
     """What stands on a cluster before any run, built once per worker."""
     if cluster not in worker.worlds:
-        site = resolve_site(worker.workspace, cluster)
-        groups = [platform_objects(site), *map(tenant_objects, resolve_tenants(worker.workspace, cluster))]
-        built = build(worker, cluster, groups, Expanded())
-        standing = [body for bodies in built for body in bodies]
-        spec = worker.workspace.clusters[cluster].spec
-        worker.worlds[cluster] = world_of(cluster, spec, versions_of(site.platform), standing)
-        generated = tuple(body for bodies in groups for body in bodies)
-        worker.plain[cluster] = replace(worker.worlds[cluster], standing=generated)
+        standing, generated = _standing(worker, cluster)
+        file = worker.workspace.clusters[cluster]
+        world = world_of(cluster, file.spec, versions_of(resolve_platform(file)), standing)
+        worker.worlds[cluster] = world
+        worker.plain[cluster] = world if generated is None else replace(world, standing=generated)
     return worker.worlds[cluster]
+
+
+def _standing(worker: WorkerState, cluster: str) -> tuple[tuple[Body, ...], tuple[Body, ...] | None]:
+    """The objects that stand on a cluster as built, and as generated where that is not the same.
+
+    They follow from the conditions of a command, so they are kept with these.
+    """
+    store, conditions = Store(str(worker.options.store or worker.workspace.root)), worker.options.conditions
+    name = f"worlds/{cluster}"
+    held = store.get(name) if conditions else None
+    if isinstance(held, dict) and held["of"] == conditions:
+        return tuple(held["built"]), tuple(held["generated"]) if held["generated"] else None
+    made = standing_on(worker, cluster)
+    built = tuple(body for bodies in made.built for body in bodies)
+    generated = tuple(body for bodies in made.groups for body in bodies)
+    if conditions and all(outcome.is_lasting for outcome in made.outcomes):
+        store.put(name, {"of": conditions, "built": built, "generated": generated != built and generated})
+    return built, None if generated == built else generated
+
+
+def standing_on(worker: WorkerState, cluster: str) -> Standing:
+    """What stands on a cluster before any run, made once per worker."""
+    if cluster not in worker.standing:
+        site, tenants = resolve_site(worker.workspace, cluster), resolve_tenants(worker.workspace, cluster)
+        groups = [platform_objects(site), *map(tenant_objects, tenants)]
+        outcomes = [Expanded() for _ in groups]
+        built = build(worker, cluster, groups, outcomes)
+        worker.standing[cluster] = Standing(site, tenants, groups, built, outcomes)
+    return worker.standing[cluster]
 
 
 def policies_say(
@@ -134,20 +229,57 @@ def policies_say(
     return policy_findings(checker, bodies, tracer, others) if checker else []
 
 
-def build(worker: WorkerState, cluster: str, groups: list[list[Body]], result: Expanded) -> list[list[Body]]:
-    """All groups through the overlay in one go."""
+def build(
+    worker: WorkerState, cluster: str, groups: list[list[Body]], results: Sequence[Expanded]
+) -> list[list[Body]]:
+    """All groups through the overlay in one go; each has the result that it belongs to."""
     builder = worker.builders[cluster]
     try:
         built = iter(builder.build([body for group in groups for body in group]))
     except PatchError as refused:
-        result.findings.append(Finding(OVERLAY_PATCH, refused.where, refused.message, refused.help or ""))
+        # A patch that spoils one spoils all that are built with it.
+        finding = Finding(OVERLAY_PATCH, refused.where, refused.message, refused.help or "")
+        for result in results:
+            result.is_lasting = False
+        results[0].findings.append(finding)
         return groups
-    result.matched[cluster] = set(builder.matched)
+    hits = iter(builder.hits)
+    for group, result in zip(groups, results, strict=True):
+        result.matched.setdefault(cluster, set()).update(*(next(hits) for _ in group))
     return [[next(built) for _ in group] for group in groups]
 
 
-def put(worker: WorkerState, result: Expanded, path: str, text: str) -> None:
-    """A text on the stage, and among those that are kept, as the options say."""
+def check(
+    worker: WorkerState,
+    cluster: str,
+    bodies: Sequence[Body],
+    before: Sequence[Body],
+    platform: Platform,
+    tracer: Tracer,
+) -> tuple[list[Finding], bool]:
+    """What the gate finds of the built objects of a file; and where that is asked for, whether the file is
+    telling: whether it shows their schemas more than those before it."""
+    shown: list[bool] = []
+    if worker.options.with_facts:
+        versions = versions_of(platform)
+        shown = [not worker.facts.are_new([body], versions) for body in bodies]
+    told = shown if worker.is_shown_good else []
+    found = check_objects(bodies, before, platform, tracer, worker.builders[cluster], told)
+    worker.is_shown_good &= not found
+    return found, not all(shown)
+
+
+def shows_more(worker: WorkerState, bodies: Sequence[Body], platform: Platform) -> bool:
+    """Whether objects that the gate does not judge show their schemas more than those before them."""
+    is_more = worker.options.with_facts and worker.facts.are_new(bodies, versions_of(platform))
+    worker.is_shown_good &= not is_more
+    return is_more
+
+
+def put(worker: WorkerState, result: Expanded, path: str, text: str, is_telling: bool) -> None:
+    """A text on the stage, and among those that are kept and that are telling, as the options say."""
+    if is_telling:
+        result.telling.add(path)
     if worker.options.stage is not None:
         result.changes.append(worker.options.stage.put(path, text))
     if worker.options.keeps_texts:

@@ -12,10 +12,9 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
-from gangplan.model.job import Job
-from gangplan.plan.env_problems import env_problems
+from gangplan.model.job import Elastic, Job
+from gangplan.plan.env_problems import env_problems, own_problems
 from gangplan.plan.flag_problems import flag_problems
 from gangplan.plan.flags import carried, family_of, forwarded, own_options
 from gangplan.plan.launch import Kept
@@ -27,6 +26,7 @@ from gangplan.plan.problems import CommandProblem, Path, WordProblem, corrected,
 from gangplan.plan.started_by import elsewhere_problems
 from gangplan.plan.starts import start_problems
 from gangplan.plan.words import length_problems, word_problems
+from gangplan.records import dataclass
 from gangplan.rules.commands import COMMAND_LAUNCHER, COMMAND_SCRIPT
 from gangplan.rules.model import Severity
 from gangplan.rules.specs import COMMAND_NESTED
@@ -51,7 +51,9 @@ class Final:
 
 def final_command(job: Job) -> Final:
     """The command of the launcher (of every worker for torch), with all that is wrong with it."""
-    job = dataclasses.replace(job, command=tuple(_fill(word, job) for word in job.command))
+    command = tuple(_fill(word, job) for word in job.command)
+    if command != job.command:
+        job = dataclasses.replace(job, command=command)
     final, found, script_problem = _final(job)
     problems = [
         *script_problem,
@@ -60,16 +62,18 @@ def final_command(job: Job) -> Final:
         *(() if found else elsewhere_problems(job)),
         *flag_problems(job, found),
         *env_problems(job),
+        *own_problems(job, found),
     ]
     problems += length_problems(job, final.argv, final.places)
-    return dataclasses.replace(final, problems=tuple(dict.fromkeys(problems)))
+    return dataclasses.replace(final, problems=tuple(dict.fromkeys(problems))) if problems else final
 
 
 def is_sound(job: Job, command: tuple[str, ...]) -> bool:
     """Whether a command that a help proposes is right itself."""
     job = dataclasses.replace(job, command=command)
     _, found, script_problem = _final(job)
-    wrong = [one.severity for one in (*script_problem, *word_problems(job))]
+    elsewhere = () if found else elsewhere_problems(job)
+    wrong = [one.severity for one in (*script_problem, *word_problems(job), *elsewhere)]
     wrong += [one.severity for launch in found for one in _all_problems(job, launch)]
     return Severity.ERROR not in wrong
 
@@ -81,6 +85,9 @@ def _final(job: Job) -> tuple[Final, list[FoundLauncher], list[CommandProblem]]:
     except UnreadableError as error:
         message = f"the script cannot be read: {error} is not closed"
         return _wrapped(job), [], [CommandProblem(COMMAND_SCRIPT, ("command",), message, "Close it.")]
+    if job.image.framework == "plain":
+        # What a worker starts on itself is the program's own affair; only a launcher with hosts is not.
+        found = [one for one in found if one.start.launcher.kind in ("mpi", "horovod", "deepspeed")]
     return (_kept(job, found) if found else _wrapped(job)), found, []
 
 
@@ -96,23 +103,32 @@ def _wrapped(job: Job) -> Final:
     words = job.command
     own = tuple(("command", index) for index in range(len(words)))
     if job.image.framework == "torch":
-        return _under_torchrun(words, own)
+        return _under_torchrun(words, own, job.elastic)
+    if not job.uses_mpi:
+        return Final(words, "", True, own)
     options = own_options(job)
     flags = tuple(("mpi", "flags", index) for index in range(len(job.mpi_flags)))
     places: tuple[Path, ...] = ((), *(() for _ in options), *flags, *own)
     return Final(("mpirun", *options, *job.mpi_flags, *words), "mpirun", True, places)
 
 
-def _under_torchrun(words: tuple[str, ...], own: tuple[Path, ...]) -> Final:
+def _under_torchrun(words: tuple[str, ...], own: tuple[Path, ...], elastic: Elastic | None) -> Final:
     """torchrun reads node count, rank and address from the PET_* variables that Trainer sets.
 
     It starts scripts and modules with the interpreter beside it. Another interpreter, one with options of its
     own (torchrun would take them for its own) and any other program are started as they are.
     """
+    added: tuple[str, ...] = ()
+    if elastic is not None:
+        from gangplan.plan.elastic import options  # few runs are elastic
+
+        added = options(elastic)
     takes_over = _PYTHON.fullmatch(words[0]) and len(words) > 1
     if takes_over and (not words[1].startswith("-") or (words[1] == "-m" and len(words) > 2)):
-        return Final(("torchrun", *words[1:]), "torchrun", True, ((), *own[1:]))
-    return Final(("torchrun", "--no-python", *words), "torchrun", True, ((), (), *own))
+        places = ((), *(() for _ in added), *own[1:])
+        return Final(("torchrun", *added, *words[1:]), "torchrun", True, places)
+    added = (*added, "--no-python")
+    return Final(("torchrun", *added, *words), "torchrun", True, ((), *(() for _ in added), *own))
 
 
 def _kept(job: Job, found: list[FoundLauncher]) -> Final:
@@ -167,7 +183,10 @@ def _launch_problems(job: Job, found: list[FoundLauncher]) -> Iterator[CommandPr
         for one in wrong:
             index = one.at if launch.script is None else launch.script.at
             path: Path = ("command", min(index, len(job.command) - 1))
-            yield CommandProblem(one.rule, path, one.message, f"{one.hint} {right}".strip())
+            help = f"{one.hint} {right}".strip()
+            if one.command and is_pasteable(one.command) and is_sound(job, one.command):
+                help = f"Write command: {listed(one.command)}."
+            yield CommandProblem(one.rule, path, one.message, help)
 
 
 def _right(job: Job, launch: FoundLauncher, wrong: list[WordProblem]) -> str:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from gangplan.model.job import EnvVar, Job
-from gangplan.plan.flags import family_of
-from gangplan.plan.launchers import FAMILIES
+from gangplan.plan.flags import family_of, flags_of
+from gangplan.plan.launchers import FAMILIES, FoundLauncher
 from gangplan.plan.problems import CommandProblem
 from gangplan.plan.reach import broken_by, component_of
 from gangplan.plan.words import VARIABLE
 from gangplan.rules.commands import COMMAND_RENDEZVOUS
+from gangplan.rules.pods import ENV_OWN_VALUE
 from gangplan.rules.specs import ENV_LITERAL, ENV_RESERVED
 
 # Where every distribution has the shell's own tools (sleep, timeout, uname, tr), which the launch scripts call.
@@ -21,7 +22,7 @@ _HERE = ("localhost", "127.0.0.1", "::1")
 def env_problems(job: Job) -> Iterator[CommandProblem]:
     """What is wrong with the values of `env`; names that are taken are refused earlier (resolve/data.py)."""
     for variable in job.env:
-        if variable.secret:
+        if not variable.is_plain:
             continue
         path = ("env", variable.name)
         if variable.name == "PATH" and not set(_TOOLS) & set(variable.value.split(":")):
@@ -36,6 +37,32 @@ def env_problems(job: Job) -> Iterator[CommandProblem]:
             message = f"MASTER_ADDR is {variable.value}, so each of the {job.workers} workers would look for the first rank on itself"
             help = "Remove it; let the program take the address from rank 0, or from PET_MASTER_ADDR in an image of torch."
             yield CommandProblem(COMMAND_RENDEZVOUS, path, message, help)
+
+
+def own_problems(job: Job, found: Sequence[FoundLauncher]) -> Iterator[CommandProblem]:
+    """Fields of pods that would be the launcher's in all ranks, by who starts them or by an option.
+
+    MPICH's and Intel MPI's Hydra hand on the whole environment (tried with 5.0.2 and 2021.18.1), and so does
+    horovodrun, as -x for each name (horovod 0.28, runner/mpi_run.py). A launcher without ranks can forget them.
+    """
+    own = {variable.name for variable in job.env if variable.is_own}
+    if not own or not job.uses_mpi:
+        return
+    starters = {one.start.launcher.kind: one.start.name for one in found}
+    starter = "Hydra" if flags_of(job).launcher.style == "hydra" else starters.get("horovod", "")
+    for name in sorted(own) if starter and job.launcher_runs_ranks else ():
+        message = f"{starter} hands the launcher's environment to all ranks, so {name} would be the launcher's in each"
+        help = (
+            "Remove runsRanks, so that the launcher can forget it; or let Open MPI's mpirun start the ranks."
+        )
+        yield CommandProblem(ENV_OWN_VALUE, ("env", name), message, help)
+    readings = (*(one.reading for one in found), flags_of(job))
+    told = {value.partition("=")[0] for one in readings for use in one.of("env") for value in use.values}
+    for name in sorted(own & told):
+        message = (
+            f"an option hands {name} of the launcher to all ranks, which have the values of their own pods"
+        )
+        yield CommandProblem(ENV_OWN_VALUE, ("env", name), message, f"Remove the option that names {name}.")
 
 
 def _literal(path: tuple[str, ...], variable: EnvVar, what: str) -> CommandProblem:

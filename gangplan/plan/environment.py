@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from gangplan.model.job import EnvVar, Job
+import json
+
+from gangplan.model.frameworks import MEETING_PORT, NUMBER
+from gangplan.model.job import PLACEHOLDER, EnvVar, Job, PodContainer, Role
 from gangplan.plan.command import HOSTFILE, HYDRA_HOSTFILE
 from gangplan.plan.traffic import traffic_env
 
@@ -15,24 +18,116 @@ GPUS_SHOWN = "NVIDIA_VISIBLE_DEVICES"
 def launcher_env(job: Job) -> tuple[EnvVar, ...]:
     """Variables for the launcher's container, the job's own included, sorted by name. The job's own win."""
     hidden = [(GPUS_SHOWN, "void")] if hides_gpus(job) else []
-    return _with_defaults(job, [*_family_env(job), *traffic_env(job), *hidden])
+    return _with_defaults(job, [*_of_family(job), *traffic_env(job), *hidden])
 
 
 def worker_env(job: Job) -> tuple[EnvVar, ...]:
     """Variables for the workers' containers: the job's own, for people and for torch."""
-    return _with_defaults(job, [] if job.uses_mpi else traffic_env(job))
+    told = () if job.uses_mpi else (*meeting(job), *_rendezvous(job))
+    return _with_defaults(job, [] if job.uses_mpi else traffic_env(job), told)
+
+
+def container_env(job: Job, container: PodContainer) -> tuple[EnvVar, ...]:
+    """Variables of a container before or beside the program: the job's and its own, which win.
+
+    It has asked for no GPU, so it must not see those of its node, which are other runs' too.
+    """
+    hidden = [(GPUS_SHOWN, "void")] if job.worker_pool.gpu else []
+    variables = {one.name: one for one in _with_defaults(job, hidden)}
+    variables |= {one.name: one for one in container.env}
+    return tuple(variables[name] for name in sorted(variables))
 
 
 def hides_gpus(job: Job) -> bool:
-    """Whether a dedicated launcher stands on a node whose GPUs it must not see, for its own it has none."""
-    is_dedicated = job.uses_mpi and not job.launcher_runs_ranks
+    """Whether a dedicated launcher stands on a node whose GPUs it must not see, for its own it has none.
+
+    The MPI operator hides them by itself (v0.8.2, nvidiaDisableEnvVars).
+    """
+    is_dedicated = job.uses_mpi and not job.launcher_runs_ranks and job.made_of == "trainjob"
     return is_dedicated and bool(job.launcher_pool.gpu) and all(one.name != GPUS_SHOWN for one in job.env)
 
 
-def _with_defaults(job: Job, defaults: list[tuple[str, str]]) -> tuple[EnvVar, ...]:
+def meeting(job: Job) -> tuple[EnvVar, ...]:
+    """What tells each worker its number and where to meet, as far as Trainer does not."""
+    return _meeting(job, "worker")
+
+
+def role_env(job: Job, role: Role) -> tuple[EnvVar, ...]:
+    """Variables of the pods of another role: the job's own, what it is told of the workers, and its own."""
+    hidden = [(GPUS_SHOWN, "void")] if role.pool.gpu and not role.resources.devices else []
+    variables = {one.name: one for one in _with_defaults(job, hidden, _meeting(job, role.name))}
+    variables |= {one.name: one for one in role.env}
+    return tuple(variables[name] for name in sorted(variables))
+
+
+def step_env(job: Job, step: Role) -> tuple[EnvVar, ...]:
+    """Variables of the pod of a step: the job's own and its own, which win. There are no workers to be told of."""
+    hidden = [(GPUS_SHOWN, "void")] if step.pool.gpu and not step.resources.devices else []
+    variables = {one.name: one for one in _with_defaults(job, hidden)}
+    variables |= {one.name: one for one in step.env}
+    return tuple(variables[name] for name in sorted(variables))
+
+
+def _meeting(job: Job, role: str) -> tuple[EnvVar, ...]:
+    if job.image.framework not in ("tensorflow", "plain"):
+        return ()
+    number = EnvVar("NODE_RANK", field=NUMBER)
+    if job.image.framework == "plain":
+        hosts = _hosts(job, "node", job.workers)
+        told = {"MASTER_ADDR": hosts[0], "MASTER_PORT": str(MEETING_PORT), "NNODES": str(job.workers)}
+        told |= {hosts_name(one.name): ",".join(_hosts(job, one.name, one.workers)) for one in job.roles}
+        told |= {"ROLE": role} if job.roles else {}
+        return (*(EnvVar(name, value) for name, value in told.items()), number)
+    # An evaluator is told of the others, and they are not told of it (tf.estimator.RunConfig).
+    counts = {one.name: (one.name, one.workers) for one in job.roles if one.name != "evaluator"}
+    counts["worker"] = ("node", job.workers)
+    addresses = {
+        name: [f"{host}:{MEETING_PORT}" for host in _hosts(job, entry, count)]
+        for name, (entry, count) in sorted(counts.items())
+    }
+    cluster = json.dumps(addresses, separators=(",", ":"))
+    task = f'{{"type":"{role}","index":$(NODE_RANK)}}'
+    return number, EnvVar("TF_CONFIG", f'{{"cluster":{cluster},"task":{task}}}', is_expanded=True)
+
+
+def hosts_name(role: str) -> str:
+    """The variable that lists the hosts of a role: LOADER_HOSTS."""
+    return f"{role.upper().replace('-', '_')}_HOSTS"
+
+
+def _hosts(job: Job, entry: str, count: int) -> list[str]:
+    """Names of the pods of a replicated job (JobSet v0.12, pkg/controllers, with a service of the run's name)."""
+    run = f"{job.name}-{PLACEHOLDER}"
+    return [f"{run}-{entry}-0-{number}.{run}" for number in range(count)]
+
+
+def _with_defaults(
+    job: Job, defaults: list[tuple[str, str]], others: tuple[EnvVar, ...] = ()
+) -> tuple[EnvVar, ...]:
     variables = {name: EnvVar(name, value) for name, value in defaults}
+    variables |= {variable.name: variable for variable in others}
     variables |= {variable.name: variable for variable in job.env}
     return tuple(variables[name] for name in sorted(variables))
+
+
+# What the MPI operator sets in a launcher after the variables of its template, so that these would be in vain
+# (v0.8.2, newLauncherPodTemplate).
+SET_BY_OPERATOR = frozenset(
+    {
+        *("K_MPI_JOB_ROLE", "NVIDIA_DRIVER_CAPABILITIES", "NVIDIA_VISIBLE_DEVICES"),
+        *("OMPI_MCA_orte_default_hostfile", "OMPI_MCA_orte_keep_fqdn_hostnames"),
+        *("OMPI_MCA_orte_set_default_slots", "OMPI_MCA_plm_rsh_args"),
+        *("I_MPI_HYDRA_BOOTSTRAP_EXEC_EXTRA_ARGS", "I_MPI_HYDRA_HOST_FILE", "I_MPI_PERHOST"),
+        *("HYDRA_HOST_FILE", "HYDRA_LAUNCH_EXTRA_ARGS"),
+    }
+)
+
+
+def _of_family(job: Job) -> list[tuple[str, str]]:
+    """What the family needs, as far as the run's controller does not set it."""
+    if job.made_of == "trainjob":
+        return _family_env(job)
+    return [(name, value) for name, value in _family_env(job) if name not in SET_BY_OPERATOR]
 
 
 def _family_env(job: Job) -> list[tuple[str, str]]:
@@ -87,3 +182,12 @@ def _open_mpi_env(job: Job) -> list[tuple[str, str]]:
         ("PRTE_MCA_prte_default_hostfile", HOSTFILE),
         *([("PRTE_MCA_plm_ssh_no_tree_spawn", "1")] if direct else []),
     ]
+
+
+def _rendezvous(job: Job) -> tuple[EnvVar, ...]:
+    """Where the workers of an elastic run meet."""
+    if job.elastic is None:
+        return ()
+    from gangplan.plan.elastic import rendezvous  # few runs are elastic
+
+    return rendezvous(job)

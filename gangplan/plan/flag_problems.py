@@ -23,7 +23,7 @@ from gangplan.rules.commands import (
 
 def flag_problems(job: Job, found: list[FoundLauncher]) -> Iterator[CommandProblem]:
     """What is wrong with the MPI options of a spec."""
-    if job.image.framework == "torch" or found:
+    if not job.uses_mpi or found:
         yield from _without_effect(job, found)
         return
     yield from _map_by(job)
@@ -32,8 +32,9 @@ def flag_problems(job: Job, found: list[FoundLauncher]) -> Iterator[CommandProbl
 
 def _without_effect(job: Job, found: list[FoundLauncher]) -> Iterator[CommandProblem]:
     """Options for an mpirun that gangplan does not start."""
-    if job.image.framework == "torch":
-        why, help = f"image '{job.image.name}' starts its ranks with torchrun", "Remove it."
+    if not job.uses_mpi:
+        by = "with torchrun" if job.image.framework == "torch" else "without MPI"
+        why, help = f"image '{job.image.name}' starts its ranks {by}", "Remove it."
     else:
         name = found[0].start.name
         why = f"the command starts {name} itself"

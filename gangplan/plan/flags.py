@@ -38,9 +38,11 @@ def pins(use: Use) -> bool:
 def forwarded(job: Job) -> tuple[str, ...]:
     """Names that Open MPI must be told to carry to the workers: sshd passes none of the container's own.
 
-    MPICH and Intel MPI carry the launcher's environment by themselves.
+    MPICH and Intel MPI carry the launcher's environment by themselves. What each pod has a value of its own for,
+    the sessions of its SSH server have (generators/runtime.py).
     """
-    return ("PATH", "LD_LIBRARY_PATH", *(variable.name for variable in job.env), *to_carry(job))
+    shared = (variable.name for variable in job.env if not variable.is_own)
+    return ("PATH", "LD_LIBRARY_PATH", *shared, *to_carry(job))
 
 
 def carried(job: Job, reading: LauncherReading, names: tuple[str, ...]) -> Iterator[str]:

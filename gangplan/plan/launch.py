@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from gangplan.model.job import Job
 from gangplan.plan.launchers import FoundLauncher, Use
 from gangplan.plan.problems import Edit
+from gangplan.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +31,7 @@ class Kept:
         text, script = use.value, self.found.script
         if script is None or use.value_at >= len(script.words) or not script.words[use.value_at].is_open:
             return text
-        known = {variable.name: variable.value for variable in self.job.env if not variable.secret}
+        known = {variable.name: variable.value for variable in self.job.env if variable.is_plain}
         known |= {"PET_NNODES": str(self.job.workers), "PET_NPROC_PER_NODE": str(self.job.slots)}
         for name in script.words[use.value_at].names:
             value = script.sets[name] if name in script.sets else known.get(name)

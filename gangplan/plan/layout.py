@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from gangplan.model.job import Job
+from gangplan.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +21,7 @@ class Layout:
     node_pods: int
     launcher_pods: int
     num_nodes: int
+    role_pods: int = 0  # of steps and other roles, which run no ranks
 
     @property
     def ranks(self) -> int:
@@ -31,13 +31,14 @@ class Layout:
     @property
     def pods(self) -> int:
         """All pods, the launcher included."""
-        return self.node_pods + self.launcher_pods
+        return self.node_pods + self.launcher_pods + self.role_pods
 
 
 def layout_of(job: Job) -> Layout:
     """The counts of a job."""
+    others = sum(role.workers for role in job.others)
     if not job.uses_mpi:
-        return Layout(job.workers, job.slots, job.workers, 0, job.workers)
+        return Layout(job.workers, job.slots, job.workers, 0, job.workers, others)
     if job.launcher_runs_ranks:
-        return Layout(job.workers, job.slots, job.workers - 1, 1, job.workers)
-    return Layout(job.workers, job.slots, job.workers, 1, job.workers)
+        return Layout(job.workers, job.slots, job.workers - 1, 1, job.workers, others)
+    return Layout(job.workers, job.slots, job.workers, 1, job.workers, others)

@@ -3,28 +3,46 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Sequence
 
+from gangplan.model.backend import SCHEDULED as SCHEDULED
+from gangplan.model.backend import TRAINJOB, Backend
 from gangplan.model.job import HASH_LENGTH as HASH_LENGTH
 from gangplan.model.job import PLACEHOLDER as PLACEHOLDER
+from gangplan.model.job import Role
 from gangplan.objects import Body, dump
 from gangplan.plan.layout import Layout
 
-# The kinds whose specs must not change while a run runs.
-HASHED = ("TrainingRuntime", "TrainJob")
+# What stands for the end of a run's name where a schedule makes it, which is the UTC time of its start.
+DATED = "20001231-2359"
 
-# JobSet refuses a pod name above 63 characters: <run>-<replicated job>-<job>-<pod>-<5 random>
-# (jobset webhook, v0.10 to v0.12: the last pod of the last job must be a DNS-1035 label).
+# The kinds whose specs must not change while a run runs; of a ConfigMap, what it holds.
+HASHED = ("TrainingRuntime", "TrainJob", "MPIJob", "ConfigMap")
+# What must not change of an object.
+FIXED = ("spec", "data", "binaryData")
+_SPEC = re.compile(r"\nspec:(?=[ \n])")
+# What begins the next field of an object: entries of a list stand as far left as its name.
+_TOP = re.compile(r"\n(?!- )[^ \n]")
+
+# Names of pods are host names, and these have at most 63 characters (DNS-1035 labels).
 _LONGEST = 63
 
 
-def name_budget(layout: Layout, uses_mpi: bool) -> int:
-    """The longest run name that yields legal pod names; 44 for MPI, 46 to 48 for torch."""
-    longest = 0
+def name_budget(
+    layout: Layout, uses_mpi: bool, roles: Sequence[Role] = (), backend: Backend = TRAINJOB
+) -> int:
+    """The longest run name that yields legal pod names.
+
+    44 for MPI and 46 to 48 for torch as a TrainJob, 52 to 54 as an MPIJob.
+    """
+    beside, longest = dict(backend.beside), 0
     if layout.launcher_pods:
-        longest = len("-launcher-0-0-abcde")
+        longest = len(beside["launcher"])
     if layout.node_pods:
-        longest = max(longest, len(f"-node-0-{layout.node_pods - 1}-abcde"))
+        longest = max(longest, len(beside["worker"].format(last=layout.node_pods - 1)))
+    for role in roles:
+        longest = max(longest, len(f"-{role.name}-0-{role.workers - 1}-abcde"))
     return _LONGEST - longest
 
 
@@ -33,14 +51,32 @@ def run_name(job: str, digest: str) -> str:
     return f"{job}-{digest[:HASH_LENGTH]}"
 
 
-def content_hash(bodies: Sequence[Body], run: int) -> str:
+def content_hash(bodies: Sequence[Body], run: int, texts: Sequence[str] = ()) -> str:
     """The hash in a run's name: everything that must not change while it runs, and the run number.
 
-    That is the whole runtime and what Trainer makes immutable in the TrainJob (2.2 and later: runtimeRef,
-    trainer, activeDeadlineSeconds). Metadata and network policies may change without a new run.
+    That is the whole runtime, the files that come with the run, and what Trainer makes immutable in the TrainJob (2.2 and later: runtimeRef,
+    trainer, activeDeadlineSeconds). Metadata and network policies may change without a new run. `texts` are the
+    objects as `dump` writes them, where they are written already.
     """
     digest = hashlib.sha256(f"run {run}\n".encode())
-    for body in bodies:
+    for index, body in enumerate(bodies):
         if body["kind"] in HASHED:
-            digest.update(dump({"kind": body["kind"], "spec": body["spec"]}).encode())
+            has_text = texts and "spec" in body
+            digest.update((_spec_of(body, texts[index]) if has_text else _fixed(body)).encode())
     return digest.hexdigest()
+
+
+def _fixed(body: Body) -> str:
+    """What must not change of an object."""
+    return dump({"kind": body["kind"], **{name: body[name] for name in FIXED if name in body}})
+
+
+def _spec_of(body: Body, text: str) -> str:
+    """The same, cut out of the object's text: its spec stands there in the same lines."""
+    begin = _SPEC.search(text)
+    if begin is None:
+        return _fixed(body)
+    is_last = next(reversed(body)) == "spec"  # as in the text, which begins with other fields
+    end = None if is_last else _TOP.search(text, begin.end())
+    start, stop = begin.start() + 1, end.start() + 1 if end else len(text)
+    return f"kind: {body['kind']}\n{text[start:stop]}"

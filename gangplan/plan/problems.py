@@ -6,9 +6,9 @@ import json
 import re
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from gangplan.plan.launchers import FoundLauncher
+from gangplan.records import dataclass
 from gangplan.rules.model import Rule, Severity
 
 Path = tuple[str | int, ...]
@@ -46,7 +46,8 @@ class Edit:
 class WordProblem:
     """One thing wrong with a launcher: the word at index `at`, what is wrong, what to do, and how it is corrected.
 
-    The help is `hint` and the whole command with all corrections.
+    The help is `hint` and the whole command with all corrections; or `command` alone, which would be right in
+    place of the whole one, where nothing else is wrong with it.
     """
 
     rule: Rule
@@ -54,6 +55,7 @@ class WordProblem:
     message: str
     hint: str
     edit: Edit | None = None
+    command: tuple[str, ...] = ()
 
     @property
     def severity(self) -> Severity:

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Iterator
 
 from gangplan.plan.launch import Kept
-from gangplan.plan.problems import Edit, WordProblem, listed
+from gangplan.plan.problems import Edit, WordProblem
 from gangplan.plan.program import program_of
 from gangplan.rules.commands import COMMAND_RENDEZVOUS
 
@@ -76,9 +76,10 @@ def accelerate_problems(kept: Kept) -> Iterator[WordProblem]:
     hint = (
         "Write only the program; gangplan starts it with torchrun, whose variables accelerate's library reads."
         if edit
-        else "Write command: " + _script(kept)
+        else "Start it in a shell's script that hands on what Trainer tells each worker (PET_NODE_RANK and PET_MASTER_ADDR)."
     )
-    yield WordProblem(COMMAND_RENDEZVOUS, kept.found.start.begin, message, hint, edit)
+    whole = () if edit else _script(kept)
+    yield WordProblem(COMMAND_RENDEZVOUS, kept.found.start.begin, message, hint, edit, whole)
 
 
 def _settings(kept: Kept) -> bool:
@@ -95,7 +96,7 @@ _PLAIN = frozenset(
 )
 
 
-def _script(kept: Kept) -> str:
+def _script(kept: Kept) -> tuple[str, ...]:
     """accelerate launch in a shell that fills in what Trainer tells each worker."""
     reading, job = kept.found.reading, kept.job
     own = [
@@ -109,4 +110,4 @@ def _script(kept: Kept) -> str:
         f'accelerate launch --num_machines {job.workers} --num_processes {job.ranks} --machine_rank "$PET_NODE_RANK"'
         ' --main_process_ip "$PET_MASTER_ADDR" --main_process_port "$PET_MASTER_PORT"'
     )
-    return listed(("bash", "-c", f"{told} {shlex.join(words)}")) + "."
+    return "bash", "-c", f"{told} {shlex.join(words)}"

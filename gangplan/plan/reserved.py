@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gangplan.resolve.data import RESERVED_ENV
+from gangplan.resolve.secrets import RESERVED_ENV
 
 # Beginnings of names that launchers read their hosts and their way to them from.
 _LAUNCH = ("OMPI_MCA_", "PRTE_MCA_", "PMIX_MCA_", "HYDRA_", "I_MPI_HYDRA_", "PET_")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
+from gangplan.records import dataclass
 from gangplan.source import Document
 from gangplan.spec.waiver_files import WaiverFile
 from gangplan.workspace import ClusterFile, Spec, TeamFile, Workspace

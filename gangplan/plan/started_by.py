@@ -53,7 +53,7 @@ def through_problems(kept: Kept) -> Iterator[WordProblem]:
     if found.script is not None and found.start.begin < len(found.script.words):
         first = found.script.words[found.start.begin]
         whole = first.text in [form for name in first.names for form in (f"${name}", f"${{{name}}}")]
-        given = {one.name: one.value for one in kept.job.env} | found.script.sets
+        given = {one.name: one.value for one in kept.job.env if one.is_plain} | found.script.sets
         if whole and not given.get(first.names[0]):
             message = f"what {first.text} starts is only known when the script runs"
             yield WordProblem(COMMAND_UNREADABLE, at, message, "Write the launcher itself, such as mpirun.")
@@ -77,7 +77,7 @@ def through_problems(kept: Kept) -> Iterator[WordProblem]:
             )
             edit = Edit(found.peeled.at, found.start.begin) if found.script is None else None
             yield WordProblem(COMMAND_HOSTS, at, message, f"Start {name} without {one}.", edit)
-        elif one in SEES_ONE_HOST and kept.job.image.framework != "torch" and kept.job.workers > 1:
+        elif one in SEES_ONE_HOST and kept.job.uses_mpi and kept.job.workers > 1:
             message = (
                 f"{one} starts {name}, so it sees {name} and the ranks beside it, but none on other workers"
             )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from gangplan.model.frameworks import ONE_RANK
 from gangplan.plan.flags import family_of
 from gangplan.plan.launch import Kept
 from gangplan.plan.launchers import FoundLauncher, UnreadableError, find
@@ -32,6 +33,7 @@ def start_problems(kept: Kept) -> Iterator[WordProblem]:
         yield from wrong
         return
     yield from through_problems(kept)
+    yield from _elastic(kept)
     yield from _nested(kept)
     yield from _before(kept)
     yield from _one_word(kept)
@@ -41,20 +43,34 @@ def start_problems(kept: Kept) -> Iterator[WordProblem]:
         yield from accelerate_problems(kept)
 
 
+def _elastic(kept: Kept) -> Iterator[WordProblem]:
+    """An elastic run is told to torchrun by gangplan, which starts it around a plain command."""
+    if kept.job.elastic is None:
+        return
+    from gangplan.rules.elastic import ELASTIC_UNUSABLE  # few runs are elastic
+
+    program, start = program_of(kept.found), kept.found.start
+    edit = Edit(start.begin, len(kept.found.reading.words), program) if program else None
+    message = f"{start.name} of the command does not know that the run is elastic"
+    hint = "Write only the program; gangplan starts it with torchrun."
+    yield WordProblem(ELASTIC_UNUSABLE, start.begin, message, hint, edit)
+
+
 def _image(kept: Kept) -> Iterator[WordProblem]:
     """A launcher that the image has not, or that belongs to another way of starting."""
     job, start = kept.job, kept.found.start
     kind, is_torch = start.launcher.kind, kept.job.image.framework == "torch"
-    if kind == "mpi" and not is_torch and family_of(job) in start.families:
+    by_mpi = job.uses_mpi
+    if kind == "mpi" and by_mpi and family_of(job) in start.families:
         return
-    if kind in ("horovod", "deepspeed") and not is_torch:
+    if kind in ("horovod", "deepspeed") and by_mpi:
         return
     if kind in ("torch", "accelerate") and is_torch:
         return
     program = program_of(kept.found)
     edit = Edit(start.begin, len(kept.found.reading.words), program) if program else None
     at = start.begin
-    if kind == "mpi" and not is_torch:
+    if kind == "mpi" and by_mpi:
         mpi = job.image.mpi
         has = f"{mpi.family} {mpi.version}" if mpi else "no MPI"
         mine = "mpiexec" if mpi and mpi.family != "OpenMPI" else "mpirun"
@@ -62,7 +78,9 @@ def _image(kept: Kept) -> Iterator[WordProblem]:
         yield WordProblem(COMMAND_LAUNCHER, at, message, f"Write {mine}.", Edit(at, start.at + 1, (mine,)))
         return
     framework = job.image.framework
-    if start.name in OF_TORCH and is_torch:
+    if framework in ONE_RANK:
+        message = f"image '{job.image.name}' (framework {framework}) starts the command once on every worker, and {start.name} would start ranks of its own there"
+    elif start.name in OF_TORCH and is_torch:
         message = f"{start.name} starts the ranks of torch itself, so each of the {job.ranks} ranks would start them all again"
     elif kind == "foreign":
         message = (

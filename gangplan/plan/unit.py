@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from gangplan.findings import Finding, Location
 from gangplan.model.job import EnvVar, Job
 from gangplan.plan.command import Final, final_command
 from gangplan.plan.environment import launcher_env, worker_env
 from gangplan.plan.layout import Layout, layout_of
-from gangplan.plan.names import HASH_LENGTH, PLACEHOLDER, name_budget
+from gangplan.plan.names import DATED, HASH_LENGTH, PLACEHOLDER, name_budget
 from gangplan.plan.problems import Path
 from gangplan.plan.sources import Sources
+from gangplan.records import dataclass
 from gangplan.rules.core import NAME_TOO_LONG
 from gangplan.rules.model import Severity
 from gangplan.workspace import Spec
@@ -61,6 +62,7 @@ def plan_unit(job: Job, spec: Spec, sources: Sources | None = None) -> tuple[Uni
     findings = [
         *_check_name(job, layout, spec),
         *_problems(final, spec),
+        *_of_others(job, spec),
     ]
     if any(one.severity is Severity.ERROR for one in findings):
         return None, findings
@@ -70,16 +72,17 @@ def plan_unit(job: Job, spec: Spec, sources: Sources | None = None) -> tuple[Uni
 
 
 def _check_name(job: Job, layout: Layout, spec: Spec) -> list[Finding]:
-    budget = name_budget(layout, job.uses_mpi) - HASH_LENGTH - 1
+    taken = len(DATED) if job.is_dated else HASH_LENGTH
+    budget = name_budget(layout, job.uses_mpi, job.others, job.backend) - taken - 1
     if len(job.name) <= budget:
         return []
     where = spec.document.where(("name",)) if spec.spec.name else Location(spec.source.file, 1, 1)
-    message = f"job name '{job.name}' has {len(job.name)} characters; with {layout.workers} workers at most {budget} fit, because Kubernetes limits pod names to 63"
-    return [
-        Finding(
-            NAME_TOO_LONG, where, message, f"Shorten it, for example to '{job.name[:budget].rstrip('-')}'."
-        )
-    ]
+    what, name = "job", job.name
+    if job.trial is not None:  # its own part of the name is given
+        what, name, budget = "sweep", job.trial.sweep, budget - len(job.trial.name) - 1
+    message = f"{what} name '{name}' has {len(name)} characters; with {layout.workers} workers at most {budget} fit, because Kubernetes limits pod names to 63"
+    help = f"Shorten it, for example to '{name[:budget].rstrip('-')}'."
+    return [Finding(NAME_TOO_LONG, where, message, help)]
 
 
 def _problems(final: Final, spec: Spec) -> list[Finding]:
@@ -87,7 +90,22 @@ def _problems(final: Final, spec: Spec) -> list[Finding]:
     return [Finding(one.rule, _where(spec, one.path), one.message, one.help) for one in final.problems]
 
 
+def _of_others(job: Job, spec: Spec) -> list[Finding]:
+    """What is wrong with commands of roles and steps."""
+    if not job.others:
+        return []
+    from gangplan.plan.others import other_problems  # few runs have any
+
+    problems = dict.fromkeys(other_problems(job))
+    return [Finding(one.rule, _where(spec, one.path), one.message, one.help) for one in problems]
+
+
 def _where(spec: Spec, path: Path) -> Location:
     """The place of a word; a command on one line has one place for all."""
-    is_list = isinstance(spec.document.value.get("command"), list)
-    return spec.document.where(path if path[0] != "command" or is_list else path[:1])
+    if "command" not in path:
+        return spec.document.where(path)
+    end = path.index("command") + 1
+    written = spec.document.value
+    for part in path[:end]:
+        written = written[part]
+    return spec.document.where(path if isinstance(written, list) else path[:end])

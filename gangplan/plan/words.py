@@ -77,8 +77,8 @@ def word_problems(job: Job, is_sound: Sound | None = None) -> Iterator[CommandPr
     """Problems of single words, in the order of the words. `is_sound` tells whether a command may be proposed."""
     yield from _first_word(job, is_sound)
     yield from rights_problems(job, is_sound)
-    yield from operator_problems(job, _code(job), is_sound)
-    code = _code(job)
+    code = _code(job.command)
+    yield from operator_problems(job, code, is_sound)
     for index, word in enumerate(job.command):
         if index in code:
             continue
@@ -154,9 +154,15 @@ def _in_shell(words: tuple[str, ...]) -> tuple[str, ...]:
     return ("bash", "-c", script_of(words))
 
 
-def _code(job: Job) -> set[int]:
+def unexpanded(words: tuple[str, ...]) -> list[str]:
+    """The names of variables in words that no shell reads, each once."""
+    code = _code(words)
+    found = (one for at, word in enumerate(words) if at not in code for one in VARIABLE.finditer(word))
+    return list(dict.fromkeys(name for one in found if (name := one[1] or one[2])))
+
+
+def _code(words: tuple[str, ...]) -> set[int]:
     """Indexes of words that another program reads as its own language."""
-    words = job.command
     at = peel(words).at
     script = script_at(words, at)
     if script >= 0:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,17 +14,20 @@ from gangplan.packs.model import FactParam
 from gangplan.packs.read import POLICIES, PolicySource
 from gangplan.policy.choose import ChosenPolicy, text_of
 from gangplan.policy.objects import TEAM_LABEL, bindings, has_params, params_object
+from gangplan.records import dataclass
 from gangplan.rules.model import Severity
 from gangplan.rules.objects import SCHEMA_MISSING
 from gangplan.rules.policy import POLICY_CASE, POLICY_UNTESTED
 from gangplan.validate.apiserver.crdrules.registry import imported
-from gangplan.validate.apiserver.policy.judge import PolicyEvaluator, namespaces_of
+from gangplan.validate.apiserver.defaulting.omitted import without_nulls
+from gangplan.validate.apiserver.policy.judge import Namespaces, PolicyEvaluator
 from gangplan.validate.apiserver.policy.kinds import kinds_of
 from gangplan.validate.apiserver.policy.matching import UndecidableError
 from gangplan.validate.apiserver.policy.model import Written
 from gangplan.validate.apiserver.policy.read import PolicyReading, read
 from gangplan.validate.apiserver.schema import SchemaVersions
 from gangplan.validate.apiserver.schema import problems as schema_problems
+from gangplan.validate.problems import Problem
 from gangplan.workspace import Workspace
 
 # What cases are judged as: the versions that the sample cluster of the newest profile has.
@@ -138,7 +141,7 @@ def evaluator_of(suite: Suite, case: PolicyCase) -> tuple[PolicyEvaluator, Polic
     versions = suite.versions
     reading = read([Written(one.body, one.document, one.file) for one in sources], versions)
     namespace = _namespace(case, chosen.label if chosen else "")
-    known = namespaces_of([namespace], versions)
+    known = Namespaces([namespace], versions)
     policies = [one for one in reading.policies if one.policy.name == case.policy]
     evaluator = PolicyEvaluator(
         versions, policies, reading.bindings, reading.others, known, kinds_of(versions)
@@ -192,7 +195,7 @@ def _unsound(suite: Suite, case: PolicyCase) -> Finding | None:
     """An object that breaks its schema never reaches a policy: such a case shows nothing."""
     parts = {"object": case.file.object, "oldObject": case.file.old_object}
     for name, body in parts.items():
-        for problem in schema_problems(body, suite.versions)[:1] if body is not None else ():
+        for problem in refusals(body, suite.versions)[:1] if body is not None else ():
             if problem.rule != SCHEMA_MISSING:
                 message = f"an API server refuses the object before any policy: {problem.message}"
                 return Finding(POLICY_CASE, case.document.where((name, *problem.path)), message, problem.help)
@@ -206,6 +209,11 @@ def _unsound(suite: Suite, case: PolicyCase) -> Finding | None:
         where = case.document.where(("matches",))
         return Finding(POLICY_CASE, where, "a policy never refuses an object that it does not apply to", help)
     return None
+
+
+def refusals(body: Body, versions: SchemaVersions) -> list[Problem]:
+    """What a server finds wrong with an object, which reads no field that is null unless it may be null."""
+    return schema_problems(body, versions) and schema_problems(without_nulls(body), versions)
 
 
 def _refused(case: PolicyCase, said: list[str]) -> list[Finding]:

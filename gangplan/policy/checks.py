@@ -3,30 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from gangplan.findings import Finding, Location
 from gangplan.model.support import KUBERNETES
-from gangplan.objects import BINDING, POLICY, Body, ref_of
+from gangplan.objects import BINDING, POLICY, Body, Ref, ref_of
 from gangplan.packs.checks import check_packs
 from gangplan.packs.files import check_files
 from gangplan.packs.read import PolicySource
 from gangplan.plan.names import PLACEHOLDER
 from gangplan.policy.choose import ChosenPolicy, chosen
+from gangplan.policy.limits import too_large
 from gangplan.policy.objects import cluster_objects
 from gangplan.policy.places import blamed_place
+from gangplan.records import dataclass
 from gangplan.resolve.facts import facts
 from gangplan.resolve.platform import resolve_platform
 from gangplan.rulebook import Rulebook
 from gangplan.rules.objects import SCHEMA_MISSING
-from gangplan.rules.policy import PACK_INVALID, POLICY_INERT, POLICY_INVALID, POLICY_UNDECIDED
+from gangplan.rules.policy import (
+    PACK_INVALID,
+    POLICY_INERT,
+    POLICY_INVALID,
+    POLICY_OBSTRUCTS,
+    POLICY_PARAM_KIND,
+    POLICY_UNDECIDED,
+)
 from gangplan.source import Document
 from gangplan.trace import Tracer
-from gangplan.validate.apiserver.policy.judge import PolicyEvaluator, Violation, namespaces_of
+from gangplan.validate.apiserver.policy.judge import Namespaces, PolicyEvaluator, Violation
 from gangplan.validate.apiserver.policy.kinds import Kinds, kinds_of
 from gangplan.validate.apiserver.policy.model import Written
+from gangplan.validate.apiserver.policy.obstruction import obstructing
 from gangplan.validate.apiserver.policy.read import PolicyReading, read
-from gangplan.validate.apiserver.policy.resources import served, unknown_resources
+from gangplan.validate.apiserver.policy.resources import served, unknown_parameters, unknown_resources
 from gangplan.validate.apiserver.schema import SchemaVersions
 from gangplan.validate.apiserver.schema import problems as schema_problems
 from gangplan.validate.problems import dotted
@@ -62,7 +72,7 @@ class PolicyChecker:
     @property
     def names(self) -> frozenset[str]:
         """The policies that judge."""
-        return frozenset(one.policy.name for one in self.evaluator.policies)
+        return self.evaluator.names
 
 
 def policy_sources(
@@ -95,6 +105,7 @@ def check_policies(workspace: Workspace, clusters: Iterable[str] = ()) -> list[F
         versions = _versions(workspace, cluster)
         if versions.kubernetes in KUBERNETES:  # any other is told where it is stated
             findings += _problems(_read(sources, versions), without_repeats=is_taken)
+            findings += too_large(sources)
             own = [one for one in sources if one.document and not one.is_shipped]
             findings += _own_problems(own, versions)
     return findings
@@ -111,6 +122,10 @@ def _own_problems(own: Sequence[PolicySource], versions: SchemaVersions) -> Iter
             if isinstance(source.body.get("spec"), dict):
                 for one in unknown_resources(source.body, groups):
                     yield Finding(POLICY_INERT, written.where(one.path), one.message, one.help)
+                for one in unknown_parameters(source.body, groups, versions):
+                    yield Finding(POLICY_PARAM_KIND, written.where(one.path), one.message, one.help)
+                for one in obstructing(source.body):
+                    yield Finding(POLICY_OBSTRUCTS, written.where(one.path), one.message, one.help)
         elif source.body.get("kind") != BINDING:
             for one in schema_problems(source.body, versions):
                 rule = one.rule if one.rule == SCHEMA_MISSING else POLICY_INVALID
@@ -143,16 +158,24 @@ def checker_of(
     reading = _read(sources, versions)
     if not reading.policies:
         return PolicyChecker(PolicyEvaluator(versions, (), ()))
-    namespaces = namespaces_of([*standing, *reading.others], versions)
+    namespaces = Namespaces([*standing, *reading.others], versions)
     evaluator = PolicyEvaluator(
         versions,
         reading.policies,
         reading.bindings,
-        [*reading.others, *standing],
+        _once_each([*reading.others, *standing]),
         namespaces,
         kinds or kinds_of(versions),
     )
     return PolicyChecker(evaluator, pages, workspace.clusters[cluster].document, workspace.rulebook)
+
+
+def _once_each(bodies: Iterable[Body]) -> list[Body]:
+    """The objects without repeats: parameters may be among what is rendered, too."""
+    found: dict[Ref, Body] = {}
+    for body in bodies:
+        found.setdefault(ref_of(body), body)
+    return list(found.values())
 
 
 def policy_findings(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field, replace
 from typing import Any
 
 from gangplan.findings import Finding
@@ -14,8 +14,13 @@ from gangplan.packs.model import FactParam, PackPolicy, Params
 from gangplan.packs.own import OwnPolicies
 from gangplan.packs.read import PackFolder, PolicySource
 from gangplan.policies import PACKS
+from gangplan.records import dataclass
 from gangplan.rules.policy import POLICY_UNKNOWN
+from gangplan.spec.cluster import Cluster
 from gangplan.workspace import ClusterFile, nearest
+
+# Where policies of these packs leave namespaces alone for a fabric, this one holds them to what fabrics give.
+STEPPING_BACK, FABRICS = ("baseline", "restricted"), "fabrics"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -23,7 +28,8 @@ class ChosenPolicy:
     """A policy that applies. `name` is that of its bindings and parameters: <policy>, or <policy>-<pack>.
 
     `label` is the label that it asks for, empty for all teams; `params` are texts, as a ConfigMap holds them.
-    `origins` tell of some where the cluster's file sets them, or which fact they are.
+    `origins` tell of some where the cluster's file sets them, or which fact they are. `excused` are the Pod
+    Security levels of the namespaces that it leaves alone (exempt.py).
     """
 
     policy: str
@@ -34,6 +40,7 @@ class ChosenPolicy:
     label: str = ""
     params: Mapping[str, str] = field(default_factory=dict)
     origins: Mapping[str, FactParam | tuple[str, ...]] = field(default_factory=dict)
+    excused: tuple[str, ...] = ()
 
 
 def chosen(
@@ -41,20 +48,37 @@ def chosen(
 ) -> tuple[list[ChosenPolicy], list[Finding]]:
     """The policies of a cluster in the order of their names, and what its file says that no pack has."""
     folders, findings = _folders(policies, cluster)
-    choice = _Choice(policies, cluster, facts, {folder.name: folder for folder in folders})
+    by_name = {folder.name: folder for folder in folders}
+    choice = _Choice(policies, cluster, facts, by_name, _excused(cluster.spec))
     found: dict[str, ChosenPolicy] = {}
     # Packs of all teams first; of these gangplan's own, so that no other takes their place.
     for folder in sorted(folders, key=lambda one: (bool(one.pack.label), one.name not in PACKS)):
         for one in choice.of(folder, found):
             found[one.name] = one
+    if cluster.spec.versions.mpi_operator:
+        from gangplan.policy.mpijobs import with_mpi_jobs  # few clusters have it
+
+        has_trainer = bool(cluster.spec.versions.trainer)
+        found = {
+            name: replace(one, source=with_mpi_jobs(one.source, has_trainer)) for name, one in found.items()
+        }
     on = {one.policy for one in found.values()}
     return [found[name] for name in sorted(found)], [*findings, *_unknown(cluster, on, found)]
+
+
+def _excused(cluster: Cluster) -> Mapping[str, tuple[str, ...]]:
+    if not cluster.fabrics:
+        return {}
+    from gangplan.policy.exempt import excused_levels  # few clusters have a fabric
+
+    return excused_levels(cluster)
 
 
 def _folders(policies: OwnPolicies, cluster: ClusterFile) -> tuple[list[PackFolder], list[Finding]]:
     """The packs that a cluster names, and those they need."""
     found: dict[str, PackFolder] = {}
     findings: list[Finding] = []
+    is_raised = bool(_excused(cluster.spec))
     todo: list[tuple[str, tuple[str | int, ...]]] = [
         (name, ("policies", "packs", index)) for index, name in enumerate(cluster.spec.policies.packs)
     ]
@@ -78,6 +102,8 @@ def _folders(policies: OwnPolicies, cluster: ClusterFile) -> tuple[list[PackFold
             continue
         found[name] = folder
         todo += [(needed, ()) for needed in folder.pack.needs]  # checks.py tells of those that are not there
+        if name in STEPPING_BACK and is_raised:
+            todo.append((FABRICS, ()))
     return list(found.values()), findings
 
 
@@ -89,6 +115,7 @@ class _Choice:
     cluster: ClusterFile
     facts: Mapping[str, str]
     folders: Mapping[str, PackFolder]
+    excused: Mapping[str, tuple[str, ...]]
 
     def of(self, folder: PackFolder, before: Mapping[str, ChosenPolicy]) -> Iterator[ChosenPolicy]:
         """What a pack adds to those chosen before."""
@@ -146,7 +173,8 @@ class _Choice:
     ) -> ChosenPolicy:
         action = self.cluster.spec.policies.actions.get(policy, page.action)
         texts = {key: self._text(value) for key, value in params.items()}
-        return ChosenPolicy(policy, name, page, source, action, label, texts, self._origins(policy, params))
+        origins, levels = self._origins(policy, params), self.excused.get(policy, ())
+        return ChosenPolicy(policy, name, page, source, action, label, texts, origins, levels)
 
     def _origins(self, policy: str, params: Mapping[str, Any]) -> dict[str, FactParam | tuple[str, ...]]:
         """Parameters that are facts, and those that the cluster's file sets."""

@@ -1,20 +1,154 @@
-"""The policies of a cluster as objects that a GitOps engine applies and finds again unchanged."""
+"""The policies of a cluster as objects that a GitOps engine applies and finds again unchanged.
+
+`render` puts them into platform/policies.yaml, and `policy export` prints the same.
+"""
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-from gangplan.objects import BINDING, POLICY, Body, apply_key
+from gangplan.gitops.guardrails import Guardrails
+from gangplan.objects import ADMISSION, BINDING, POLICY, Body
+from gangplan.packs.read import PolicySource
 from gangplan.policy.checks import policy_sources
+from gangplan.policy.choose import ChosenPolicy
+from gangplan.policy.guards import guarded
+from gangplan.policy.objects import NAMESPACE, PREFIX, namespace_object
+from gangplan.records import dataclass
+from gangplan.spec.cluster import Policies
 from gangplan.workspace import Workspace
+
+# What the API server asks before what: a binding whose parameters are missing refuses everything. Engines
+# remove in the opposite order (gitops-engine of Argo CD 3.5.1, sync_context.go, "reverse of sync wave"). The
+# whole comes before the queues of the platform, so that nothing is admitted where policies are not in force.
+WAVES = {POLICY: -24, BINDING: -23}
+FIRST_WAVE = -25
+_STRENGTH = ("Audit", "Warn", "Deny")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Emitted:
+    """An object as it is applied, what it is made from, and for packs the policy whose part it is."""
+
+    body: Body
+    source: PolicySource
+    chosen: ChosenPolicy | None = None
 
 
 def exported(workspace: Workspace, cluster: str) -> list[Body]:
     """Namespace, parameters, policies, bindings, in the order to apply them; what servers fill in too."""
-    sources, _, _ = policy_sources(workspace, cluster)
-    return sorted((settled(source.body) for source in sources), key=apply_key)
+    return [one.body for one in emitted(workspace, cluster)]
+
+
+def emitted(workspace: Workspace, cluster: str) -> list[Emitted]:
+    """The same, with what each is made from. `check_policies` tells what is wrong with them."""
+    sources, pages, _ = policy_sources(workspace, cluster)
+    if not sources:
+        return []
+    file = workspace.clusters[cluster]
+    sources = _without_empty_home([one for one in sources if not _is_left_out(one.body, pages)])
+    names = frozenset(_name(one.body) for one in sources if one.body.get("kind") == POLICY)
+    if NAMESPACE in map(_home, sources) and not any(_is_home(one) for one in sources):
+        sources = [PolicySource(namespace_object(), None, file.document.file), *sources]
+    found = [
+        Emitted(applied(one, file.spec.policies, names), one, _chosen(one.body, pages)) for one in sources
+    ]
+    return sorted(found, key=_order)
+
+
+def _without_empty_home(sources: list[PolicySource]) -> list[PolicySource]:
+    is_needed = NAMESPACE in map(_home, sources)
+    return [one for one in sources if is_needed or not _is_home(one)]
+
+
+def _is_left_out(body: Body, pages: Mapping[str, ChosenPolicy]) -> bool:
+    """Whether an object belongs to a policy that the API server cannot judge."""
+    chosen = _chosen(body, pages)
+    return chosen is not None and bool(chosen.page.ci_only)
+
+
+def server_action(action: str, enforcement: str) -> str:
+    """What the API server does about a breach that leads to `action`, on a cluster that enforces so much."""
+    return min(action, enforcement, key=_STRENGTH.index)
+
+
+def applied(source: PolicySource, settings: Policies, policies: Collection[str]) -> Body:
+    """An object under the name that it has in the cluster, with what servers and engines ask of it."""
+    body = settled(source.body)
+    kind, spec = body.get("kind"), body.get("spec")
+    metadata = body.setdefault("metadata", {})
+    if not isinstance(metadata, dict):
+        return body
+    if kind in (POLICY, BINDING):
+        metadata["name"] = f"{PREFIX}{metadata.get('name')}"
+    if kind == POLICY and isinstance(spec, dict):
+        guarded(spec, settings.controllers)
+    if kind == BINDING and isinstance(spec, dict):
+        if spec.get("policyName") in policies:
+            spec["policyName"] = f"{PREFIX}{spec['policyName']}"
+        spec["validationActions"] = _capped(spec.get("validationActions"), settings.enforcement)
+    wave = WAVES.get(str(kind), FIRST_WAVE)
+    own = {"argocd.argoproj.io/sync-wave": str(wave), "gangplan.dev/source": source.file}
+    metadata["annotations"] = dict(sorted({**(metadata.get("annotations") or {}), **own}.items()))
+    return body
+
+
+def _capped(actions: Any, enforcement: str) -> list[str]:
+    """The actions of a binding, none stronger than a cluster enforces."""
+    known = [one for one in actions or () if one in _STRENGTH]
+    return list(dict.fromkeys(server_action(one, enforcement) for one in known))
+
+
+def _chosen(body: Body, pages: Mapping[str, ChosenPolicy]) -> ChosenPolicy | None:
+    """What of the packs an object belongs to."""
+    name = _name(body)
+    if body.get("kind") not in (POLICY, BINDING):
+        name = name.removeprefix(PREFIX)
+    return pages.get(name) or pages.get(name.removesuffix("-object")) or _named(name, pages)
+
+
+def _named(policy: str, pages: Mapping[str, ChosenPolicy]) -> ChosenPolicy | None:
+    return next((one for one in pages.values() if one.policy == policy), None)
+
+
+def _order(one: Emitted) -> tuple[int, bool, str, str, str]:
+    """Namespaces first, then parameters, policies, bindings, each by name."""
+    kind = str(one.body.get("kind"))
+    wave = WAVES.get(kind, FIRST_WAVE)
+    return wave, not _is_namespace(one.source), kind, _home(one.source), _name(one.body)
+
+
+def _is_home(source: PolicySource) -> bool:
+    return _is_namespace(source) and _name(source.body) == NAMESPACE
+
+
+def _is_namespace(source: PolicySource) -> bool:
+    return source.body.get("kind") == "Namespace"
+
+
+def _home(source: PolicySource) -> str:
+    return str((source.body.get("metadata") or {}).get("namespace") or "")
+
+
+def _name(body: Body) -> str:
+    return str((body.get("metadata") or {}).get("name"))
+
+
+def guardrails(workspace: Workspace, cluster: str) -> Guardrails:
+    """What the project that applies the cluster's policies must allow."""
+    rest = [body for body in exported(workspace, cluster) if body.get("apiVersion") != ADMISSION]
+    homes = {NAMESPACE}
+    wide: set[tuple[str, str]] = set()
+    spaced: set[tuple[str, str]] = set()
+    for body in rest:
+        kind = str(body.get("apiVersion")).rpartition("/")[0], str(body.get("kind"))
+        home = (body.get("metadata") or {}).get("namespace")
+        homes |= {str(home)} if home else set()
+        (spaced if home else wide).add(kind)
+    wide.discard(("", "Namespace"))  # any project of guardrails allows it
+    return Guardrails(PREFIX, tuple(sorted(homes)), tuple(sorted(wide)), tuple(sorted(spaced)))
 
 
 def settled(body: Body) -> Body:
@@ -23,7 +157,9 @@ def settled(body: Body) -> Body:
     Source: k8s.io/kubernetes v1.34, pkg/apis/admissionregistration/v1/defaults.go.
     """
     result = copy.deepcopy(body)
-    spec = result.get("spec") or {}
+    spec = result.get("spec")
+    if not isinstance(spec, dict):
+        return result
     if result.get("kind") == POLICY:
         spec.setdefault("failurePolicy", "Fail")
     if result.get("kind") in (POLICY, BINDING):

@@ -7,14 +7,18 @@ from typing import Any
 
 from gangplan.objects import ADMISSION, BINDING
 from gangplan.packs.read import PolicySource
+from gangplan.policies import PACKS
 from gangplan.policy.choose import ChosenPolicy
 from gangplan.waivers import MARK
 
 Body = dict[str, Any]
 
+# Where they are below rendered/<cluster>/.
+POLICY_FILE = "platform/policies.yaml"
 NAMESPACE = "gangplan-policies"
 PREFIX = "gangplan-"
 TEAM_LABEL = "gangplan.dev/team"
+LEVEL_LABEL = "pod-security.kubernetes.io/enforce"
 LABELS = {"app.kubernetes.io/managed-by": "gangplan"}
 
 
@@ -24,21 +28,26 @@ def cluster_objects(chosen: Iterable[ChosenPolicy], file: str) -> list[PolicySou
     `file` is blamed for what gangplan makes: the cluster's file.
     """
     policies: dict[str, PolicySource] = {}
-    made: list[Body] = []
+    params: list[Body] = []
+    bound: list[PolicySource] = []
     for one in chosen:
         policies.setdefault(one.policy, one.source)
         if has_params(one.source.body):
-            made.append(params_object(one))
-        made += bindings(one)
-    if any(body["kind"] == "ConfigMap" for body in made):
-        made.insert(0, namespace_object())
-    first = [body for body in made if body["kind"] in ("Namespace", "ConfigMap")]
-    last = [body for body in made if body["kind"] not in ("Namespace", "ConfigMap")]
+            params.append(params_object(one))
+        bound += [PolicySource(body, None, file, _is_shipped(one)) for body in bindings(one)]
+    if params:
+        params.insert(0, namespace_object())
     return [
-        *(PolicySource(body, None, file) for body in first),
+        *(PolicySource(body, None, file) for body in params),
         *(policies[name] for name in sorted(policies)),
-        *(PolicySource(body, None, file) for body in last),
+        *bound,
     ]
+
+
+def _is_shipped(one: ChosenPolicy) -> bool:
+    """Whether a workspace names nothing in a policy's bindings: policy and pack come with gangplan."""
+    pack = one.name.removeprefix(one.policy).removeprefix("-")
+    return one.source.is_shipped and (not pack or pack in PACKS)
 
 
 def has_params(policy: Body) -> bool:
@@ -47,8 +56,9 @@ def has_params(policy: Body) -> bool:
 
 
 def namespace_object() -> Body:
-    """The namespace of the parameter objects."""
-    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE, "labels": dict(LABELS)}}
+    """The namespace of the parameter objects, in which nothing runs."""
+    labels = {**LABELS, "pod-security.kubernetes.io/enforce": "restricted"}
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE, "labels": labels}}
 
 
 def params_object(one: ChosenPolicy) -> Body:
@@ -70,13 +80,15 @@ def bindings(one: ChosenPolicy) -> Iterator[Body]:
     # What nobody can waive has no way round it: a label that anyone could write must not be one.
     mark = {"key": f"{MARK}{one.policy}", "operator": "DoesNotExist"}
     unwaived = [mark] if one.page.waivable else []
+    # Namespaces whose level admits what the policy refuses, where a fabric needs it (exempt.py).
+    tight = [{"key": LEVEL_LABEL, "operator": "NotIn", "values": list(one.excused)}] if one.excused else []
     if not one.label:
-        yield _binding(one, one.name, [{"key": TEAM_LABEL, "operator": "Exists"}], unwaived)
+        yield _binding(one, one.name, [{"key": TEAM_LABEL, "operator": "Exists"}, *tight], unwaived)
         return
     label = f"gangplan.dev/{one.label}"
     here, absent = {"key": label, "operator": "Exists"}, {"key": label, "operator": "DoesNotExist"}
-    yield _binding(one, one.name, [here], unwaived)
-    yield _binding(one, f"{one.name}-object", [absent], [here, *unwaived])
+    yield _binding(one, one.name, [here, *tight], unwaived)
+    yield _binding(one, f"{one.name}-object", [absent, *tight], [here, *unwaived])
 
 
 def _binding(one: ChosenPolicy, name: str, namespaces: list[Body], objects: list[Body]) -> Body:

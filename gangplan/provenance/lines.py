@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from gangplan.findings import Finding
 from gangplan.objects import Body, walk
 from gangplan.pipeline.base import SyncProblem, once
 from gangplan.pipeline.clusters import expand_cluster
+from gangplan.pipeline.platform import closed_clusters, platform_findings
 from gangplan.pipeline.render import preview
 from gangplan.pipeline.request import Request
-from gangplan.pipeline.stages import closed_clusters, platform_findings
 from gangplan.pipeline.worker import WorkerOptions, worker_of
+from gangplan.policy.objects import POLICY_FILE
+from gangplan.policy.trace import policy_tracer
+from gangplan.records import dataclass
 from gangplan.resolve.upgrade import with_versions
 from gangplan.source import load_objects
-from gangplan.trace import Trace, Tracer, standing_of, standing_tracer, tracer_of
+from gangplan.trace import Trace, Tracer, tracer_of
 from gangplan.trace.cause import Path
+from gangplan.trace.standing import standing_of, standing_tracer
 from gangplan.workspace import Workspace
 
 
@@ -45,6 +49,12 @@ class Rendered:
                 yield index, path, value, self.tracer(index, path)
 
 
+def runs_by_template(workspace: Workspace, request: Request) -> tuple[list[Rendered], list[Finding]]:
+    """The runs of all specs that may be made from a template."""
+    specs = tuple(str(request.root / one) for one in sorted(workspace.template_marks))
+    return runs_of(workspace, replace(request, specs=specs)) if specs else ([], [])
+
+
 def runs_of(workspace: Workspace, request: Request) -> tuple[list[Rendered], list[Finding]]:
     """The files of the runs that a request is about, and all findings; specs with errors have no file."""
     found = []
@@ -54,6 +64,14 @@ def runs_of(workspace: Workspace, request: Request) -> tuple[list[Rendered], lis
         bodies = tuple(load_objects(text.replace(run.name, run.unit.run_name)))
         tracer = tracer_of(run.unit, bodies, workspace.components[run.cluster])
         found.append(Rendered(run.path, text, bodies, tracer, (run.unit.run_name, run.name)))
+        folder = run.path.rpartition("/")[0]
+        for name in run.unit.job.retired:  # an earlier run of the job, as the record that it is
+            path = f"{folder}/{name}.yaml"
+            if name != run.name and path in result.texts:
+                text = result.texts[path]
+                bodies = tuple(load_objects(text.replace(name, run.unit.run_name)))
+                tracer = tracer_of(run.unit, bodies, workspace.components[run.cluster])
+                found.append(Rendered(path, text, bodies, tracer, (run.unit.run_name, name)))
     return found, result.findings
 
 
@@ -96,6 +114,10 @@ def standing_on(workspace: Workspace, request: Request, cluster: str) -> tuple[l
     component = workspace.components[cluster]
     found = []
     for path, text in sorted(expanded.texts.items()):
+        if path == f"{cluster}/{POLICY_FILE}":
+            bodies = tuple(load_objects(text))
+            found.append(Rendered(path, text, bodies, policy_tracer(workspace, cluster, bodies)))
+            continue
         team = path.split("/")[2] if path.split("/")[1] == "tenants" else ""
         standing = standing_of(workspace, cluster, team)
         if standing is not None:

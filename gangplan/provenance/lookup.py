@@ -5,7 +5,7 @@ from __future__ import annotations
 import fnmatch
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path as FilePath
 
 from gangplan.emit.header import source_of
@@ -13,7 +13,8 @@ from gangplan.errors import UserError
 from gangplan.findings import Finding, Location
 from gangplan.objects import Body
 from gangplan.pipeline.request import Request
-from gangplan.provenance.lines import Rendered, runs_of, standing_on
+from gangplan.provenance.lines import Rendered, runs_by_template, runs_of, standing_on
+from gangplan.records import dataclass
 from gangplan.source.lines import lines_of, paths_at
 from gangplan.spec.waiver import WaiverScope
 from gangplan.spec.waiver_files import WAIVERS
@@ -85,11 +86,8 @@ def _read(root: FilePath, file: str) -> tuple[str, str]:
             name = path.resolve().relative_to(root).as_posix()
             return name, path.read_text(encoding="utf-8", errors="replace")
     folder = root / FilePath(file).parent
-    there = (
-        [f"{FilePath(file).parent.as_posix()}/{one.name}" for one in folder.iterdir() if one.is_file()]
-        if folder.is_dir()
-        else []
-    )
+    listed = folder.iterdir() if folder.is_dir() else ()
+    there = [f"{FilePath(file).parent.as_posix()}/{one.name}" for one in listed if one.is_file()]
     raise UserError(f"there is no file {file} in this workspace", nearest(file, there) if there else "")
 
 
@@ -202,6 +200,8 @@ def _written(workspace: Workspace, request: Request, name: str, text: str, line:
 def _affected(workspace: Workspace, request: Request, name: str) -> tuple[list[Rendered], list[Finding]]:
     """What is rendered from a file."""
     parts = name.split("/")
+    if workspace.has_template(name):
+        return runs_by_template(workspace, request)
     if parts[0] == SPECS and len(parts) > 2:
         if parts[2:] != ["team.yaml"]:
             return runs_of(workspace, replace(request, specs=(str(request.root / name),)))

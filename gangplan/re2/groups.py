@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from gangplan.re2.tree import Choice, Node, Series
+from gangplan.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from gangplan.re2.tree import Anchor, Choice, Letter, Node, Repeat, Series
+from gangplan.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from gangplan.records import dataclass
 from gangplan.reference.formats import facts_of
 from gangplan.reference.schemas import models, schema_of
 from gangplan.rulebook import shipped
@@ -16,6 +16,8 @@ from gangplan.rules.model import Rule
 # Where the files of a format stand; the names that people may put before a field of it.
 FILES = {
     "spec": "specs/<team>/<job>.yaml",
+    "sweep": "specs/<team>/<sweep>.yaml",
+    "template": "jobtemplates/<name>.yaml",
     "team": "specs/<team>/team.yaml",
     "cluster": "overlays/<cluster>/cluster.yaml",
     "catalog": "images/catalog.yaml",

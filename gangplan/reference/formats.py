@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
+from gangplan.reference.levels import levels_of
 from gangplan.reference.schemas import schema_of
 
 _TITLES = {
     "spec": "TrainingJob",
+    "sweep": "Sweep",
+    "template": "JobTemplate",
     "team": "Team",
     "cluster": "Cluster",
     "catalog": "ImageCatalog",
@@ -35,31 +39,76 @@ def _block(field: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def format_page(kind: str) -> str:
-    """The fields of one format and of every block inside it, as tables."""
-    schema = schema_of(kind)
-    lines = [f"## {_TITLES[kind]}", "", schema["description"], "", *table_of(schema, schema)]
-    for name in sorted(schema.get("$defs", {})):
-        block = schema["$defs"][name]
-        if "properties" in block:
-            lines += [
-                f"### {_TITLES[kind]}: {name}",
-                "",
-                block.get("description", ""),
-                "",
-                *table_of(block, schema),
-            ]
+    """The fields of one format, those that everybody writes first, and of every block inside it, as tables."""
+    schema, title = schema_of(kind), _TITLES[kind]
+    lines = [f"## {title}", "", schema["description"], ""]
+    levels = levels_of(kind, schema["properties"])
+    for level in levels:
+        about = [level.about, ""] if level.about else []
+        lines += [f"### {title}: {level.title}", "", *about, *table_of(schema, schema, kind, level.fields)]
+    if not levels:
+        lines += table_of(schema, schema, kind)
+    for name, block in _blocks(schema):
+        lines += [
+            f"### {title}: {name}",
+            "",
+            block.get("description", ""),
+            "",
+            *table_of(block, schema, kind),
+        ]
     return "\n".join(lines)
 
 
-def table_of(block: dict[str, Any], schema: dict[str, Any]) -> list[str]:
-    """The fields of a block, one row each."""
+def contents() -> list[str]:
+    """What docs/spec.md has: each format, and under it the parts of its table."""
+    lines = []
+    for kind, title in _TITLES.items():
+        schema = schema_of(kind)
+        parts = [
+            f"[{one.title}](#{_anchor(title, one.title)})" for one in levels_of(kind, schema["properties"])
+        ]
+        blocks = [f"[{name}](#{_anchor(title, name)})" for name, _ in _blocks(schema)]
+        lines += [f"- [{title}](#{title.lower()})", *(f"  - {part}" for part in parts)]
+        lines += [f"  - blocks: {', '.join(blocks)}"] if blocks else []
+    return [*lines, ""]
+
+
+def table_of(
+    block: dict[str, Any], schema: dict[str, Any], kind: str, names: Sequence[str] | None = None
+) -> list[str]:
+    """Fields of a block, one row each: all of them, or those with `names` in that order.
+
+    `kind` is the format that the block belongs to; empty for one without a page of its own in docs/spec.md.
+    """
     rows = ["| field | type | default | example | meaning |", "|---|---|---|---|---|"]
-    for name, field in block["properties"].items():
-        facts = facts_of(name, field, block, schema)
+    for name in block["properties"] if names is None else names:
+        facts = facts_of(name, block["properties"][name], block, schema)
         rows.append(
-            f"| `{name}` | {facts['type']} | {facts['default']} | {facts['example']} | {facts['meaning']} |"
+            f"| `{name}` | {_linked(facts['type'], schema, kind)} | {facts['default']} | {facts['example']} |"
+            f" {facts['meaning']} |"
         )
     return [*rows, ""]
+
+
+def _blocks(schema: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    """The blocks inside a format, by name."""
+    return [(name, block) for name, block in sorted(schema.get("$defs", {}).items()) if "properties" in block]
+
+
+def _linked(type: str, schema: dict[str, Any], kind: str) -> str:
+    """A type in words; the name of a block leads to its table, in a format with a page."""
+    if kind not in _TITLES:
+        return type
+    names = {name for name, _ in _blocks(schema)}
+    return " ".join(
+        f"[{word}](#{_anchor(_TITLES[kind], word)})" if word in names else word for word in type.split(" ")
+    )
+
+
+def _anchor(title: str, part: str) -> str:
+    """The anchor of a heading, as forges write it."""
+    text = f"{title}: {part}".lower()
+    return "".join(letter for letter in text if letter.isalnum() or letter in " -").replace(" ", "-")
 
 
 def _shown(value: Any) -> str:

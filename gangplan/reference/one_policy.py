@@ -14,6 +14,7 @@ from gangplan.packs.kinds import example
 from gangplan.packs.model import FactParam, Pack, Value
 from gangplan.packs.own import OwnPolicies
 from gangplan.packs.read import POLICIES, PolicySource, name_of
+from gangplan.policy.objects import POLICY_FILE, PREFIX
 from gangplan.rules.model import Rule
 from gangplan.workspace import find_root
 
@@ -40,6 +41,10 @@ def policy_lines(rule: Rule, policies: OwnPolicies) -> Iterator[str]:
         yield f"Parameter {key}: {shown(value)}"
     if page.told_by:
         yield f"In a pull request {', '.join(page.told_by)} reports the same; then only that is reported."
+    if page.ci_only:
+        yield f"CI only: {page.ci_only}"
+    else:
+        yield f"In the cluster: ValidatingAdmissionPolicy {PREFIX}{rule}, in {POLICY_FILE} of each cluster that has it."
     tests = folder.folder / "tests"
     yield from _cases([case for case in cases_in(tests, f"{home}/tests")[0] if case.policy == rule], tests)
 
@@ -99,4 +104,5 @@ def _own_lines(name: str, source: PolicySource, sources: Sequence[PolicySource])
         "",
         f"A breach leads to: {', '.join(map(str, actions)) or 'nothing, for no binding names it'}.",
     )
+    yield f"In the cluster: ValidatingAdmissionPolicy {PREFIX}{name}, in {POLICY_FILE} of every cluster."
     yield "Waiver: a waiver may excuse it; its bindings must heed gangplan.dev/waived-" + name + "."

@@ -25,7 +25,7 @@ server of the cluster. The expressions are CEL ([cel.md](cel.md)). There are two
 | place | applies | what you write |
 |---|---|---|
 | `policies/<pack>/` with a `pack.yaml` | on the clusters that list the pack | policies and their pages; gangplan writes bindings and parameter objects |
-| `policies/*.yaml` | on every cluster | policies, bindings and parameters, as they are to be applied |
+| `policies/*.yaml` | on every cluster | policies, bindings and parameters |
 
 Any other YAML file in `policies/` is an error (`policy-file-ignored`): nobody would read it.
 
@@ -218,9 +218,16 @@ server refuses what the waiver excuses here. Who may create runs could write suc
 $ gangplan policy export --cluster lab -o policies-lab.yaml
 ```
 
-The file holds policies, bindings, parameters and their namespace, and is applied as a whole: by the platform's
-GitOps application, or with `kubectl apply`. Nothing is written while anything is wrong with a policy. It does not
-change until its sources do.
+`gangplan render` writes the same objects to `rendered/<cluster>/platform/policies.yaml`, which Argo CD or Flux
+applies: policies, bindings, parameters and their namespace, policies and bindings under names that begin with
+`gangplan-`. Nothing is written while anything is wrong with a policy.
+[policies-in-the-cluster.md](policies-in-the-cluster.md) leads from Audit to Deny, and says what policies never
+stop. A policy that the API server cannot judge says so in its pack (`ci_only: REASON`). It then holds in `validate`
+alone; `gangplan policy list` marks it, and `gangplan explain` has the reason.
+
+Write `operations: [CREATE, UPDATE]`, never DELETE, and no `/status` for what runs are made of (`policy-obstructs`).
+For updates, begin with a condition that something changed that the policy looks at, like `spec-changed` above. An audit
+annotation whose value fails refuses the request, even where the binding says Audit or Warn: ask `has()` first.
 
 ## Kinds of your own
 
@@ -253,7 +260,7 @@ def own_policies_page() -> str:
 def _table(model: type[BaseModel]) -> str:
 
     schema: dict[str, Any] = model.model_json_schema(by_alias=True)
-    return "\n".join(table_of(schema, schema))
+    return "\n".join(table_of(schema, schema, ""))
 
 
 def _facts() -> str:

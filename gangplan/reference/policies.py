@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from gangplan import policies as shipped
-from gangplan.rulebook import PACKS
+from gangplan.rulebook import PACKS, built_in
 from gangplan.rulebook import shipped as shipped_rules
 from gangplan.source import load_objects
 
@@ -17,8 +17,8 @@ INTRODUCTION = """\
 Generated from the packs in `policies/` by `make docs`.
 
 A policy is a plain Kubernetes ValidatingAdmissionPolicy, and is judged twice: by `gangplan validate` in the pull
-request, at the line of the spec, and by the API server of the cluster, to which `gangplan policy export` brings
-the same files. `gangplan explain POLICY` prints what this page says of one, with an object that it refuses.
+request, at the line of the spec, and by the API server of the cluster, which gets the same policies in
+`rendered/<cluster>/platform/policies.yaml` ([policies-in-the-cluster.md](policies-in-the-cluster.md)). `gangplan explain POLICY` prints what this page says of one, with an object that it refuses.
 Policies and packs of your own: [own-policies.md](own-policies.md).
 
 ## Which policies hold where
@@ -31,6 +31,7 @@ policies:
   packs: [baseline, restricted, images, hipaa]
   actions: {image-scan: Warn}            # Deny (error), Warn (warning) or Audit (note) instead of the pack's
   params: {run-deadline: {seconds: 43200}}   # instead of the pack's numbers and lists
+  enforcement: Audit                     # the most that the API server does; validate does not change
 ```
 
 Most packs hold for every namespace of a team (label `gangplan.dev/team`). The packs of a regime hold for what
@@ -54,8 +55,8 @@ Policies ask for Kubernetes 1.31 or later where they look into address ranges (`
 `network-internet` and `network-posture`), else for 1.30; a pack that is too new for its cluster is an error.
 
 What the API server sees and a rendered file does not, is judged there alone: policies about pods judge what
-webhooks and controllers made of them, too. On an update only a changed `spec` is judged again, so that a policy
-that comes later does not keep a running object from ending.
+webhooks and controllers made of them, too. An update is judged only if it changes what the policy looks at, so
+that a policy that comes later does not keep a running object from ending.
 """
 
 
@@ -70,7 +71,33 @@ def policies_page() -> str:
         lines.append(f"| [{name}](#{name}) | {' + '.join([str(count), *also])} | {pack['title']} |")
     for name, pack in packs.items():
         lines += ["", *_pack(name, pack)]
+    lines += ["", *_only_in_ci()]
     return "\n".join(lines) + "\n"
+
+
+_ONLY_IN_CI = """\
+## What only CI checks
+
+The API server can judge every policy above: whatever gangplan knows and an object does not show is a parameter.
+Built-in rules are not policies. Most compare a spec with other files, such as the pools and limits of a cluster or
+the specs of other teams, which an API server that sees one object at a time cannot. Of those that a waiver may
+excuse, these have no policy; whoever applies objects past CI gets round them:
+"""
+
+
+def _only_in_ci() -> Iterator[str]:
+    """The waivable built-in rules, with the policies that report the same."""
+    rules = shipped_rules()
+    alike = {name: [one for one in rules.values() if name in one.told_by] for name in built_in()}
+    yield from (_ONLY_IN_CI, "| rule | what it reports |", "|---|---|")
+    waivable = [rule for rule in built_in().values() if rule.may_be_waived]
+    yield from (f"| `{rule}` | {rule.summary} |" for rule in waivable if not alike[rule])
+    yield from ("", "These have one:", "", "| rule | in the cluster |", "|---|---|")
+    yield from (
+        f"| `{rule}` | {', '.join(f'[{one}](#{one})' for one in alike[rule])} |"
+        for rule in built_in().values()
+        if alike[rule]
+    )
 
 
 def _packs() -> Iterator[tuple[str, dict[str, Any]]]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from gangplan.findings import Finding, Location
+from gangplan.records import dataclass
 from gangplan.report.model import is_waived
 from gangplan.rules.model import Severity
 from gangplan.rules.specs import RUN_RENAMED
@@ -51,24 +51,23 @@ def changes(findings: Iterable[Finding], most: int = MOST) -> list[SuggestedChan
     a cluster; the same help of one rule at several places is one change made there, unless it only gives an
     example; a command counts once. Waived findings count nothing.
     """
-    at: dict[tuple[str, str, Location], list[Finding]] = {}
+    at: dict[tuple[str, str, str, int, int], list[Finding]] = {}  # by place, which costs less than its hash
     for finding in findings:
         if finding.help and not is_waived(finding) and finding.rule not in _CHOICES:
-            at.setdefault((finding.rule, finding.help, finding.where), []).append(finding)
-    single, alike = [], dict[tuple[str, str], list[Finding]]()
-    for (rule, help, where), same in at.items():
-        is_command = _COMMAND.search(help) is not None
-        if len(same) > 1 and not is_command:
-            single.append(_change(rule, help, {where}, same))
-        elif is_command or not (_EXAMPLE.search(help) or _LIST.match(help)):
-            alike.setdefault((rule, help), []).extend(same)
-    many = [
-        _change(rule, help, {finding.where for finding in same}, same)
-        for (rule, help), same in alike.items()
+            where = finding.where
+            key = finding.rule, finding.help, where.file, where.line, where.column
+            at.setdefault(key, []).append(finding)
+    alike: dict[tuple[str, str], list[list[Finding]]] = {}  # by rule and help: the findings of each place
+    for (rule, help, *_), same in at.items():
+        alike.setdefault((rule, help), []).append(same)
+    found = [
+        _change(rule, help, same)
+        for (rule, help), places in alike.items()
+        for same in _made_together(help, places)
         if len(same) > 1
     ]
     ranked = sorted(
-        [*single, *many],
+        found,
         key=lambda change: (
             -change.errors,
             -change.findings,
@@ -81,6 +80,14 @@ def changes(findings: Iterable[Finding], most: int = MOST) -> list[SuggestedChan
     return ranked[:most]
 
 
-def _change(rule: str, help: str, places: Iterable[Location], same: list[Finding]) -> SuggestedChange:
+def _made_together(help: str, places: list[list[Finding]]) -> Iterable[list[Finding]]:
+    """The findings of all places as one change, or of each place where its help tells no value to write there."""
+    if _COMMAND.search(help) is None and (_EXAMPLE.search(help) or _LIST.match(help)):
+        return places
+    return [[finding for same in places for finding in same]]
+
+
+def _change(rule: str, help: str, same: list[Finding]) -> SuggestedChange:
     errors = sum(finding.severity is Severity.ERROR for finding in same)
-    return SuggestedChange(rule, help, tuple(sorted(places)), len(same), errors)
+    places = tuple(sorted({finding.where for finding in same}))
+    return SuggestedChange(rule, help, places, len(same), errors)

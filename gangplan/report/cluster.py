@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
+from gangplan.records import dataclass
 from gangplan.report.upgrade import ABSENT, Delta, Upgrade
 from gangplan.resolve.inventory import InstalledComponent
 

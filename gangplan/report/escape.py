@@ -29,12 +29,19 @@ _LINK = re.compile(r"\[(?=[^\[\]]*\]\()")
 
 def visible(text: str) -> str:
     r"""One line without control characters: `\n`, `\x1b` and `\u202e` stand for what cannot be seen."""
+    if text.isascii() and text.isprintable():
+        return text
     return _UNSEEN.sub(_named, text)
+
+
+def is_plain(text: str) -> bool:
+    """Whether `log_line` leaves a text as it is, as nearly all are: told in a tenth of its time."""
+    return text.isascii() and text.isprintable() and "##" not in text
 
 
 def log_line(text: str) -> str:
     """One line for a terminal or the log of a CI job: what `visible` gives, and nothing that a runner obeys."""
-    return _LOG_COMMAND.sub(r"##\1\\[", visible(text))
+    return text if is_plain(text) else _LOG_COMMAND.sub(r"##\1\\[", visible(text))
 
 
 def own_line(text: str) -> str:

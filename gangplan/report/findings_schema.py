@@ -39,6 +39,10 @@ def findings_schema() -> dict[str, Any]:
                     "additionalProperties": {"type": "array", "items": {"type": "string"}},
                     "description": "Of render: the files below rendered/ that are new, changed, same or removed.",
                 },
+                "shard": {
+                    "type": "object",
+                    "description": "Of validate --shard: what gangplan report merge needs; its shape may change.",
+                },
                 "counts": {
                     **_object({word: _count("") for word in [*_LEVELS, "waived"]}),
                     "description": "Findings by severity; waived ones count only as waived.",
@@ -54,7 +58,7 @@ def findings_schema() -> dict[str, Any]:
                     "description": "All findings: errors, warnings, notes, then those that a waiver covers; each in the order of files and lines.",
                 },
             },
-            optional=("command", "folder", "failOn", "checked", "engines", "files"),
+            optional=("command", "folder", "failOn", "checked", "engines", "files", "shard"),
         ),
     }
 

@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gangplan.generators.common import PREFIX
+from gangplan.model.quantity import Quantity
 from gangplan.model.support import KUEUE
 from gangplan.model.version import Version
+from gangplan.spec.admission import ManagedResources, UsageSharing
 from gangplan.workspace import ClusterFile
 
 # Lines of YAML, each behind the comment that explains it.
@@ -29,10 +31,16 @@ def kueue_config(cluster: ClusterFile, kueue: Version) -> str:
         "# kueue-system), beside those already there, and restart the manager. It fails on a key that it does not know.",
         "# Fields and defaults as of Kueue 0.15.2, 0.18.2 and 0.19.2.",
     ]
-    parts = [_head(), _integrations(bool(spec.versions.mpi_operator))]
+    parts = [_head(), _integrations(bool(spec.versions.trainer), bool(spec.versions.mpi_operator))]
     parts.append(_wait_for_pods_ready(cluster, kueue))
     if spec.fair_sharing:
         parts.append(_fair_sharing())
+    if spec.kueue.admission_fair_sharing is not None:
+        parts.append(_usage_sharing(spec.kueue.admission_fair_sharing, cluster.document.file))
+    if any(team.concurrent_admission for team in spec.teams.values()):
+        parts.append(_gates())
+    if spec.kueue.resources is not None:
+        parts.append(_resources(spec.kueue.resources, cluster.document.file))
     if spec.monitoring is not None:
         parts.append(_metrics())
     parts.append(_namespaces())
@@ -48,23 +56,23 @@ def _head() -> Lines:
     yield "kind: Configuration", ""
 
 
-def _integrations(has_mpi_operator: bool) -> Lines:
+def _integrations(has_trainer: bool, has_mpi_operator: bool) -> Lines:
     yield (
         "integrations:",
         "What waits in queues. A list replaces the default, so whatever else the cluster queues belongs here too.",
     )
     yield "  frameworks:", ""
     yield '  - "batch/job"', "The only one where the list is empty."
-    yield (
-        '  - "jobset.x-k8s.io/jobset"',
-        "What a TrainJob becomes; those of a queued run are not queued again.",
-    )
-    yield (
-        '  - "trainer.kubeflow.org/trainjob"',
-        "The runs. Without it they start at once, past every queue and quota (since Kueue 0.14).",
-    )
+    alone = "Without it they start at once, past every queue and quota"
+    if has_trainer:
+        yield (
+            '  - "jobset.x-k8s.io/jobset"',
+            "What a TrainJob becomes; those of a queued run are not queued again.",
+        )
+        yield '  - "trainer.kubeflow.org/trainjob"', f"The runs. {alone} (since Kueue 0.14)."
     if has_mpi_operator:
-        yield '  - "kubeflow.org/mpijob"', "The cluster has the MPI operator."
+        why = "The cluster has the MPI operator." if has_trainer else f"The runs. {alone}."
+        yield '  - "kubeflow.org/mpijob"', why
 
 
 def _wait_for_pods_ready(cluster: ClusterFile, kueue: Version) -> Lines:
@@ -110,6 +118,58 @@ def _fair_sharing() -> Lines:
     )
 
 
+def _usage_sharing(stated: UsageSharing, file: str) -> Lines:
+    yield (
+        "admissionFairSharing:",
+        f"The block alone switches it on, for queues whose admissionMode says so; from kueue of {file}.",
+    )
+    yield (
+        f"  usageHalfLifeTime: {go_duration(stated.usage_half_life_time)}",
+        "After this time past use counts half.",
+    )
+    yield f"  usageSamplingInterval: {go_duration(stated.usage_sampling_interval)}", ""
+    if stated.resource_weights:
+        yield "  resourceWeights:", "What a core, a byte or a device counts; 1 where it is not listed."
+        for resource, weight in sorted(stated.resource_weights.items()):
+            yield f"    {resource}: {_number(weight)}", ""
+
+
+def _number(weight: Quantity) -> str:
+    """A weight as YAML's numbers are written: the manager reads a float."""
+    return f"{weight.nano / 10**9:g}"
+
+
+def _resources(stated: ManagedResources, file: str) -> Lines:
+    yield (
+        "resources:",
+        f"How quota counts: kueue.resources of {file}, by which gangplan counts quotas and runs.",
+    )
+    if stated.exclude_resource_prefixes:
+        yield "  excludeResourcePrefixes:", ""
+        yield from ((f"  - {prefix}", "") for prefix in stated.exclude_resource_prefixes)
+    if stated.transformations:
+        yield "  transformations:", ""
+    for resource, rule in sorted(stated.transformations.items()):
+        yield f"  - input: {resource}", ""
+        yield f"    strategy: {rule.strategy}", ""
+        if rule.outputs:
+            yield "    outputs:", ""
+            yield from (
+                (f'      {name}: "{factor.canonical()}"', "") for name, factor in sorted(rule.outputs.items())
+            )
+
+
+def _gates() -> Lines:
+    yield (
+        "featureGates:",
+        "Kueue refuses this list beside the flag --feature-gates: if the manager has that, write it there.",
+    )
+    yield (
+        "  ConcurrentAdmission: true",
+        "Alpha in 0.18 and 0.19, off by default: concurrentAdmission needs it.",
+    )
+
+
 def _metrics() -> Lines:
     yield "metrics:", "Quota and use per queue as series, which alerts and dashboards read. Off by default."
     yield "  enableClusterQueueResources: true", ""
@@ -132,4 +192,4 @@ def _namespaces() -> Lines:
 def go_duration(seconds: int) -> str:
     """A time as Go reads it, which knows no days: `1h30m`."""
     parts = ((seconds // 3600, "h"), (seconds % 3600 // 60, "m"), (seconds % 60, "s"))
-    return "".join(f"{count}{unit}" for count, unit in parts if count)
+    return "".join(f"{count}{unit}" for count, unit in parts if count) or "0s"

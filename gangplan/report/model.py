@@ -6,10 +6,11 @@ import hashlib
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from gangplan.findings import Finding, in_order, worst
+from gangplan.records import dataclass
 from gangplan.rules.model import Severity
 
 # A digest or the hash in the name of a run, and any number: they change while the problem stays.

@@ -6,7 +6,7 @@ from typing import Any
 
 from gangplan.validate.scheduler import Fit
 
-NAMES = {"node": "workers", "launcher": "launcher"}
+NAMES = {"node": "workers", "worker": "workers", "launcher": "launcher"}
 TAILS = {"sure": "", "possible": " (if they are packed tightly)", "no": "", "unknown": " (not judged)"}
 
 
@@ -28,7 +28,8 @@ def _set(fit: Fit, name: str) -> str:
     if not found:
         return f"{called}: no node" if wanted == 1 else f"none of {wanted} {called}"
     if wanted == 1:
-        return f"{called.removesuffix('s')} on {next(iter(placed))}"
+        one = NAMES.get(name, f"pod of {name}").removesuffix("s") if name in NAMES else f"pod of {name}"
+        return f"{one} on {next(iter(placed))}"
     where = " and ".join(_pool(pool, fit.nodes[name][pool]) for pool in placed)
     share = f"{wanted} {called}" if found == wanted else f"only {found} of {wanted} {called}"
     return f"{share} {'need' if found == wanted else 'fit on'} {where}"

@@ -27,7 +27,9 @@ def origins_text(run: PlannedRun) -> str:
     rows = []
     for name, value in values.items():
         origin = job.origins[name]
-        rows.append((name, str(value), origin.layer, str(origin.where) if origin.where else ""))
+        of_template = origin.layer == "spec" and origin.where and origin.where.file != job.source
+        layer = f"template {job.template.label}" if of_template and job.template else origin.layer
+        rows.append((name, str(value), layer, str(origin.where) if origin.where else ""))
     widths = [max(len(row[column]) for row in rows) for column in range(3)]
     lines = [
         own_line(f"  {name:<{widths[0]}}  {value:<{widths[1]}}  {layer:<{widths[2]}}  {where}".rstrip())

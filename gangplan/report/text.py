@@ -6,11 +6,12 @@ within a file findings stand in the order of its lines.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import zip_longest
 
 from gangplan.findings import Finding, Location, in_order, worst
 from gangplan.report.changes import changes
-from gangplan.report.escape import log_line
+from gangplan.report.escape import is_plain, log_line
 from gangplan.report.model import Report, checked_words, count_words, title, waiver_words
 from gangplan.rules.model import Severity
 
@@ -29,7 +30,7 @@ def text_report(findings: Sequence[Finding], colour: bool = False, line: Line | 
     for finding in in_order(findings):
         files.setdefault(finding.where.file, []).append(finding)
     groups = sorted(files.values(), key=_rank)
-    return "\n".join("".join(f"{_lines(one, colour, line)}\n" for one in group) for group in groups)
+    return "\n".join("".join(_group(group, colour, line)) for group in groups)
 
 
 def whole_text(report: Report, colour: bool = False, line: Line | None = None) -> str:
@@ -61,15 +62,37 @@ def _rank(group: list[Finding]) -> tuple[int, str]:
     return (-level if level is not None else 1, group[0].where.file)
 
 
-def _lines(finding: Finding, colour: bool, line: Line | None) -> str:
+def _group(findings: list[Finding], colour: bool, line: Line | None) -> Iterator[str]:
+    """The lines of each. What is helped alike at one place, as on several clusters, has one excerpt and one help."""
+    before: Finding | None = None
+    for one, after in zip_longest(findings, findings[1:]):
+        excerpt = None if before is not None and _is_helped_alike(before, one) else line
+        is_last = after is None or not _is_helped_alike(one, after)
+        yield f"{_lines(one, colour, excerpt, one.help if is_last else '')}\n"
+        before = one
+
+
+def _is_helped_alike(one: Finding, other: Finding) -> bool:
+    return (
+        (one.where, one.help, one.waiver) == (other.where, other.help, other.waiver)
+        and one.rule == other.rule
+        and bool(one.help)
+    )
+
+
+def _lines(finding: Finding, colour: bool, line: Line | None, help: str) -> str:
+    if line is None and not colour and finding.waiver is None:
+        first = f"{finding.where}: {finding.severity.word}[{finding.rule}] {title(finding)}"
+        if is_plain(first) and is_plain(help):
+            return f"{first}\n  help: {help}" if help else first
     level = log_line(f"{finding.severity.word}[{finding.rule}]")
     if colour:
         level = _painted(level, f"1;{_COLOURS[finding.severity]}")
     lines = [f"{log_line(str(finding.where))}: {level} {log_line(title(finding))}"]
     if line is not None:
         lines += _excerpt(finding.where, line(finding.where), colour)
-    if finding.help:
-        lines.append(f"  help: {log_line(finding.help)}")
+    if help:
+        lines.append(f"  help: {log_line(help)}")
     if finding.waiver is not None:
         lines.append(f"  {log_line(waiver_words(finding))}")
     return "\n".join(lines)

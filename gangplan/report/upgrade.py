@@ -6,12 +6,13 @@ A run is compared with the run of the same job, whatever the two are called; its
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from gangplan.objects import Body, Path, walk
 from gangplan.pipeline.request import Result
 from gangplan.pipeline.worker import PlannedRun
+from gangplan.records import dataclass
 from gangplan.source import load_objects
 from gangplan.validate.problems import dotted
 
@@ -43,7 +44,7 @@ class Renamed:
     job: str
     old: str
     new: str
-    is_archived: bool
+    is_over: bool
 
 
 @dataclass(slots=True)
@@ -59,8 +60,8 @@ class Upgrade:
 
     @property
     def trains_again(self) -> list[Renamed]:
-        """The runs that a GitOps engine would start anew; archived ones are never applied."""
-        return [run for run in self.renamed if not run.is_archived]
+        """The runs that a GitOps engine would start anew; those that are over are never started."""
+        return [run for run in self.renamed if not run.is_over]
 
 
 @dataclass(slots=True)
@@ -169,5 +170,5 @@ def _renamed(before: Result, after: Result, cluster: str) -> list[Renamed]:
         earlier = old.get(_label(run)) if run.cluster == cluster else None
         if earlier is not None and earlier.name != run.name:
             job = run.unit.job
-            found.append(Renamed(job.team, job.name, earlier.name, run.name, job.is_archived))
+            found.append(Renamed(job.team, job.name, earlier.name, run.name, not job.is_active))
     return found

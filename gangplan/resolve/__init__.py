@@ -1,7 +1,29 @@
 """Specs and workspace in, jobs out: defaults applied, names looked up, every value's origin kept."""
 
+from gangplan.model.site import Site, Tenant
 from gangplan.resolve.job import resolve, target_clusters
-from gangplan.resolve.site import resolve_site
-from gangplan.resolve.tenant import resolve_tenants
+from gangplan.resolve.site import resolve_site as _resolve_site
+from gangplan.resolve.tenant import resolve_tenants as _resolve_tenants
+from gangplan.workspace import Workspace
 
 __all__ = ["resolve", "resolve_site", "resolve_tenants", "target_clusters"]
+
+
+def resolve_site(workspace: Workspace, cluster_name: str) -> Site:
+    """The site of a cluster whose file was found sound, with the queues of sweeps."""
+    site = _resolve_site(workspace, cluster_name)
+    if not workspace.sweeps:
+        return site
+    from gangplan.resolve.sweeps import with_sweeps  # few workspaces have sweeps
+
+    return with_sweeps(site, workspace, cluster_name)
+
+
+def resolve_tenants(workspace: Workspace, cluster_name: str) -> list[Tenant]:
+    """The teams that a cluster lists, sorted by name, with the queues of their sweeps."""
+    tenants = _resolve_tenants(workspace, cluster_name)
+    if not workspace.sweeps:
+        return tenants
+    from gangplan.resolve.sweeps import with_sweep_queues  # few workspaces have sweeps
+
+    return with_sweep_queues(tenants, workspace, cluster_name)

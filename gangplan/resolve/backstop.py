@@ -7,10 +7,10 @@ states a cap of its own, which checks hold against that amount.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from gangplan.model.backend import BACKENDS
 from gangplan.model.quantity import Quantity, parse_cpu, parse_memory
 from gangplan.model.site import ContainerBounds
+from gangplan.records import dataclass
 from gangplan.resolve.quota import Amounts, gpu_resources
 from gangplan.resolve.shares import CPU, MEMORY, free_per_node
 from gangplan.spec.cluster import Cluster
@@ -33,11 +33,18 @@ class Backstop:
 
 def backstop(cluster: Cluster, team: TeamQueue, most: Amounts) -> Backstop:
     """The bounds of a team's namespace, where its queue can give at most `most` of each resource."""
-    hard = {f"requests.{resource}": amount for resource, amount in most.items()}
+    hard = {f"requests.{resource}": amount for resource, amount in _with_room(cluster, most).items()}
     hard |= {f"requests.{resource}": cap for resource, cap in caps_of(cluster, team.hard_quota).items()}
+    if team.hard_quota is not None:
+        hard |= {storage_of(name): cap for name, cap in team.hard_quota.storage.items()}
     objects = cluster.limits.objects
+    stated = {"trainer": cluster.versions.trainer, "mpiOperator": cluster.versions.mpi_operator}
     hard |= {
-        "count/trainjobs.trainer.kubeflow.org": Quantity.of(objects.runs),
+        **{
+            f"count/{made.resource}": Quantity.of(objects.runs)
+            for made in BACKENDS.values()
+            if stated[made.stated]
+        },
         "persistentvolumeclaims": Quantity.of(objects.claims),
         "pods": Quantity.of(objects.pods),
         # Training needs no way in from outside.
@@ -48,6 +55,23 @@ def backstop(cluster: Cluster, team: TeamQueue, most: Amounts) -> Backstop:
         name for name in cluster.limits.priorities if name not in allowed_priorities(cluster, team)
     )
     return Backstop(tuple(sorted(hard.items())), _bounds(cluster), forbidden)
+
+
+def storage_of(storage_class: str) -> str:
+    """What claims of a class request, as a quota counts it (Kubernetes v1.34, quota/evaluator/core, claims)."""
+    return f"{storage_class}.storageclass.storage.k8s.io/requests.storage"
+
+
+def _with_room(cluster: Cluster, most: Amounts) -> Amounts:
+    """The most that a queue gives, and what creates the runs of schedules: it has to start when all is in use."""
+    if cluster.schedules is None or cluster.schedules.starter(cluster.gitops_only) != "cronjob":
+        return most
+    from gangplan.model.schedule import CPU as POD_CPU  # few clusters have schedules
+    from gangplan.model.schedule import MEMORY as POD_MEMORY
+    from gangplan.model.schedule import TOGETHER
+
+    room = {CPU: parse_cpu(POD_CPU) * TOGETHER, MEMORY: parse_memory(POD_MEMORY) * TOGETHER}
+    return {name: amount + room[name] if name in room else amount for name, amount in most.items()}
 
 
 def caps_of(cluster: Cluster, hard: HardQuota | None) -> Amounts:

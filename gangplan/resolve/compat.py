@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 
 from gangplan.findings import Finding
 from gangplan.model.job import Platform
@@ -25,6 +24,7 @@ from gangplan.model.support import (
     work_together,
 )
 from gangplan.model.version import parse_version
+from gangplan.records import dataclass
 from gangplan.rules.clusters import (
     CNI_DEPRECATED,
     CNI_REMOVED,
@@ -77,7 +77,8 @@ def _known(asked: _Asked) -> Iterable[Finding]:
     platform = asked.platform
     if not asked.is_openshift_old or KUBERNETES_OF_OPENSHIFT.get(asked.openshift) != platform.kubernetes.line:
         yield from _unknown(asked, "kubernetes", "Kubernetes", platform.kubernetes.line, KUBERNETES)
-    yield from _unknown(asked, "trainer", "Trainer", platform.trainer.line, TRAINER)
+    if platform.has_trainer:
+        yield from _unknown(asked, "trainer", "Trainer", platform.trainer.line, TRAINER)
     if asked.cluster.spec.versions.jobset:
         yield from _unknown(asked, "jobset", "JobSet", platform.jobset.line, JOBSET)
     if platform.kueue is not None:
@@ -200,7 +201,12 @@ def _gang(asked: _Asked) -> Iterable[Finding]:
 def _gpu_operator(asked: _Asked) -> Iterable[Finding]:
     """Nothing offers nvidia.com/gpu on a node but NVIDIA's device plugin; its operator should be stated."""
     pools = asked.cluster.spec.node_pools
-    name = next((name for name, pool in pools.items() if pool.gpu and pool.gpu.resource == NVIDIA_GPU), None)
+    plugged = (
+        name
+        for name, pool in pools.items()
+        if pool.gpu and pool.gpu.resource == NVIDIA_GPU and pool.gpu.device_class is None
+    )
+    name = next(plugged, None)
     if name is None or asked.cluster.spec.versions.gpu_operator:
         return
     yield Finding(

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from gangplan.findings import Location
 from gangplan.model.job import Origin
+from gangplan.records import dataclass
 from gangplan.resolve.context import JobResolution
 from gangplan.rules.security import COMPLIANCE_NOT_ENFORCED
 
@@ -19,7 +18,7 @@ class Compliance:
     """What a job's data falls under: regimes, sorted, and a residency ("" for none).
 
     `datasets` are the claims and connections that it reads and writes, `regions` those of the connections
-    ("" where team.yaml states none); both are empty where no regime asks for them.
+    ("" where team.yaml states none), empty where no regime asks for them.
     """
 
     regimes: tuple[str, ...] = ()
@@ -54,9 +53,9 @@ def resolve_compliance(context: JobResolution) -> Compliance:
         _enforced(context, name, asked[name], f"the data falls under {name}")
     if spec.residency:
         _enforced(context, RESIDENCY, context.where("residency"), f"the data must stay in {spec.residency}")
-    if not asked and not spec.residency:
-        return Compliance()
     names = _datasets(context)
+    if not asked and not spec.residency:
+        return Compliance(datasets=names)
     connections = team.spec.connections
     regions = tuple((name, connections[name].region or "") for name in names if name in connections)
     return Compliance(tuple(sorted(asked)), spec.residency or "", names, regions)

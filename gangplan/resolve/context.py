@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
+from functools import cache
 from typing import Any
 
 from pydantic.alias_generators import to_camel
@@ -11,10 +12,13 @@ from pydantic.alias_generators import to_camel
 from gangplan.findings import Finding, Location
 from gangplan.model.job import Origin
 from gangplan.model.profiles import PROFILES
+from gangplan.records import dataclass
 from gangplan.rules.model import Rule, Severity
 from gangplan.source import Document, Path
 from gangplan.spec.catalog import ImageCatalog
 from gangplan.workspace import ClusterFile, Spec, TeamFile, nearest
+
+_alias = cache(to_camel)  # of the names of fields, which stand in the code
 
 
 @dataclass(slots=True)
@@ -29,6 +33,7 @@ class JobResolution:
     origins: dict[str, Origin] = field(default_factory=dict)
     teams: Mapping[str, TeamFile] = field(default_factory=dict)
     catalog_document: Document | None = None
+    jobs: frozenset[str] = frozenset()  # of the team, as their files are called
 
     def where(self, *path: str | int, key: bool = False) -> Location:
         """The place of a field in the spec."""
@@ -63,7 +68,13 @@ class JobResolution:
             if team.name != self.team.name and any(name in getattr(team.spec, block) for block in blocks)
         ]
         if not owners:
-            return nearest(name, known)
+            fields = " or ".join(to_camel(block) for block in blocks)
+            names = [*known]
+            return (
+                nearest(name, names)
+                if names
+                else f"Declare it in specs/{self.team.name}/team.yaml, below {fields}."
+            )
         return f"Team {owners[0]} declares it, but a run can use only what its own team declares. {nearest(name, known)}"
 
     def choose(self, name: str, built_in: Any) -> Any:
@@ -71,7 +82,7 @@ class JobResolution:
 
         The name is the model's; the same name in `Defaults` and in the profile supplies the default.
         """
-        alias = to_camel(name)
+        alias = _alias(name)
         document = self.spec.document
         written = getattr(self.spec.spec, name, None)
         if written is not None:

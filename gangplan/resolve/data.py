@@ -2,88 +2,63 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 from gangplan.findings import Location
-from gangplan.model.job import EnvVar, Mount, Origin, PulledImage
+from gangplan.model.job import EnvVar, Mount, Origin, PulledImage, Scratch
+from gangplan.resolve.buckets import bucket_mount, is_folder
 from gangplan.resolve.claims import writable
+from gangplan.resolve.config_maps import config_mounts
 from gangplan.resolve.context import JobResolution
-from gangplan.resolve.mounts import check_mounts
+from gangplan.resolve.data_plan import DataPlan
+from gangplan.resolve.mounts import check_mounts, check_workdir
+from gangplan.resolve.scratch import scratch_env, scratch_mount
+from gangplan.resolve.secrets import check_reserved, resolve_secrets
+from gangplan.resolve.variables import plain_env
 from gangplan.rules.core import SPEC_VALUE
 from gangplan.rules.specs import (
     CLAIM_NOT_SHARED,
     CLAIM_READ_ONLY,
     CLAIM_UNKNOWN,
     CONNECTION_CLASH,
+    CONNECTION_NOT_ADDRESSED,
     CONNECTION_NOT_MOUNTABLE,
-    ENV_RESERVED,
-    ENV_TWICE,
-    SECRET_UNKNOWN,
 )
 from gangplan.spec.team import Claim, Connection
 
-# Names that Trainer sets itself. 2.3 rejects them in trainer.env, older versions overwrite them without
-# a word (mpi.go and torch.go of Trainer v2.3.0); the launch environment of gangplan is reserved too.
-RESERVED_ENV = frozenset(
-    {
-        "OMPI_MCA_orte_default_hostfile",
-        "OMPI_MCA_orte_keep_fqdn_hostnames",
-        "OMPI_MCA_orte_set_default_slots",
-        "OMPI_MCA_plm_rsh_args",
-        "PET_NNODES",
-        "PET_NPROC_PER_NODE",
-        "PET_NODE_RANK",
-        "PET_MASTER_ADDR",
-        "PET_MASTER_PORT",
-        "PRTE_MCA_prte_default_hostfile",
-        "PRTE_MCA_plm_ssh_args",
-        "PRTE_MCA_prte_keep_fqdn_hostnames",
-        "OMPI_MCA_plm_rsh_no_tree_spawn",
-        "PRTE_MCA_plm_ssh_no_tree_spawn",
-        "I_MPI_HYDRA_BRANCH_COUNT",
-        "I_MPI_HYDRA_HOST_FILE",
-        "I_MPI_HYDRA_BOOTSTRAP",
-        "I_MPI_PERHOST",
-        "HYDRA_HOST_FILE",
-        "CHECKPOINT_DIR",
-        "CHECKPOINT_INTERVAL",
-        "CHECKPOINT_RESUME",
-    }
-)
 
-
-@dataclass(slots=True)
-class DataPlan:
-    """What the references amount to, while they are collected."""
-
-    mounts: list[Mount] = field(default_factory=list)
-    env: dict[str, EnvVar] = field(default_factory=dict)
-    egress: dict[str, Location] = field(default_factory=dict)  # endpoint -> where it is asked for
-    connection: str = ""
-
-
-def resolve_data(context: JobResolution, image: PulledImage | None, workers: int) -> DataPlan:
+def resolve_data(
+    context: JobResolution, image: PulledImage | None, workers: int, scratch: Scratch | None = None
+) -> DataPlan:
     """Mounts, environment and endpoint names of the job."""
-    plan = DataPlan()
-    _plain_env(context, plan)
+    plan = DataPlan(env=plain_env(context))
     for name, target in context.spec.spec.data.items():
-        _dataset(context, plan, name, target, workers)
-    _checkpoint(context, plan, workers)
-    _secrets(context, plan)
-    _reserved(context)
+        _dataset(context, plan, name, target, workers, image)
+    _checkpoint(context, plan, workers, image)
+    resolve_secrets(context, plan)
+    check_reserved(context)
+    plan.mounts.extend(config_mounts(context))
+    plan.mounts.extend(scratch_mount(scratch))
+    if context.spec.spec.volumes:
+        from gangplan.resolve.volumes import volume_mounts  # few runs have one
+
+        plan.mounts.extend(volume_mounts(context))
+    plan.env |= scratch_env(context, scratch)
+    if context.spec.spec.model is not None:
+        from gangplan.resolve.registered import model_env  # few jobs register one
+
+        plan.env |= model_env(context.spec.spec.model)
     check_mounts(context, plan.mounts, image)
+    check_workdir(context, image)
     return plan
 
 
-def _plain_env(context: JobResolution, plan: DataPlan) -> None:
-    """Cluster, cluster defaults, team defaults, spec: the nearest to the spec wins, name by name."""
-    cluster, team, spec = context.cluster.spec, context.team.spec, context.spec.spec
-    for layer in (cluster.env, cluster.defaults.env, team.defaults.env, spec.env):
-        for name, value in layer.items():
-            plan.env[name] = EnvVar(name, value)
-
-
-def _dataset(context: JobResolution, plan: DataPlan, name: str, target: str, workers: int) -> None:
+def _dataset(
+    context: JobResolution,
+    plan: DataPlan,
+    name: str,
+    target: str,
+    workers: int,
+    image: PulledImage | None = None,
+) -> None:
     """One entry of `data`."""
     team, where = context.team.spec, context.where("data", name, key=True)
     claim, connection = team.claims.get(name), team.connections.get(name)
@@ -91,13 +66,14 @@ def _dataset(context: JobResolution, plan: DataPlan, name: str, target: str, wor
         if target == "env":
             _s3_env(context, plan, name, connection, where)
             return
+        if is_folder(connection):
+            _bucket(context, plan, name, connection, target, image, where)
+            return
+        if _is_made(context, name, connection):
+            _mount_bucket(context, plan, name, connection, target, workers, where)
+            return
         if connection.claim is None:
-            context.report(
-                CONNECTION_NOT_MOUNTABLE,
-                context.where("data", name),
-                f"'{name}' is an S3 connection without a claim, so it cannot be mounted at {target}",
-                f"Write {name}: env and read it by its address, or ask for a claim that exposes the bucket as files.",
-            )
+            _report_folder(context, name, connection, target)
             return
         name, claim = connection.claim, team.claims.get(connection.claim)
     if claim is None:
@@ -118,6 +94,61 @@ def _dataset(context: JobResolution, plan: DataPlan, name: str, target: str, wor
         )
         return
     _mount_claim(context, plan, name, claim, target, workers, where)
+
+
+def _is_made(context: JobResolution, name: str, connection: Connection) -> bool:
+    """Whether the cluster's file states a PersistentVolume for a bucket."""
+    if name not in context.cluster.spec.teams[context.team.name].persistent_volumes:
+        return False
+    from gangplan.resolve.persistent import is_bucket  # few teams have one
+
+    return is_bucket(connection)
+
+
+def _mount_bucket(
+    context: JobResolution,
+    plan: DataPlan,
+    name: str,
+    connection: Connection,
+    path: str,
+    workers: int,
+    where: Location,
+) -> None:
+    """A bucket by the claim that gangplan makes for it."""
+    from gangplan.resolve.persistent import claim_of
+
+    _mount_claim(context, plan, name, claim_of(connection), path, workers, where)
+
+
+def _report_folder(context: JobResolution, name: str, connection: Connection, target: str) -> None:
+    """A connection that is to be a folder, and of which nobody makes one."""
+    kind = {
+        "s3": "an S3 connection",
+        "gcs": "a bucket of Google Cloud",
+        "azure-blob": "a container of Azure",
+    }
+    env = f"Write {name}: env and read it by its address, or ask" if connection.type == "s3" else "Ask"
+    context.report(
+        CONNECTION_NOT_MOUNTABLE,
+        context.where("data", name),
+        f"'{name}' is {kind[connection.type]} without a claim, so it cannot be mounted at {target}",
+        f"{env} for a claim that exposes the bucket as files.",
+    )
+
+
+def _bucket(
+    context: JobResolution,
+    plan: DataPlan,
+    name: str,
+    connection: Connection,
+    path: str,
+    image: PulledImage | None,
+    where: Location,
+) -> None:
+    """A bucket that is a folder by itself; its driver reaches the store from inside the pod."""
+    plan.mounts.append(bucket_mount(context, name, connection, path, image, where))
+    place = context.team.document.where(("connections", name, "egress"))
+    plan.egress.setdefault(connection.endpoint_name, place if connection.egress else where)
 
 
 def _mount_claim(
@@ -154,10 +185,19 @@ def _s3_env(
 
     These tools know one address and one pair of keys, so all connections of a run must agree on them.
     """
+    if connection.type != "s3" or connection.endpoint is None or connection.secret is None:
+        lacks = "is no S3 connection" if connection.type != "s3" else "states no endpoint and secret"
+        context.report(
+            CONNECTION_NOT_ADDRESSED,
+            where,
+            f"'{name}' {lacks}: the environment cannot hold its address and keys",
+            "Mount it as a folder, or state endpoint and secret of an S3-compatible store.",
+        )
+        return
     address = f"s3://{connection.bucket}/{connection.prefix}".rstrip("/")
     written = context.team.document.value["connections"][name].get("egress")
     place = context.team.document.where(("connections", name, "egress")) if written else where
-    plan.egress.setdefault(connection.egress, place)
+    plan.egress.setdefault(connection.endpoint_name, place)
     plan.connection = plan.connection or name
     other = context.team.spec.connections[plan.connection]
     if (other.endpoint, other.secret, other.region) != (
@@ -182,24 +222,38 @@ def _s3_env(
         plan.env.setdefault(key, EnvVar(key, secret=connection.secret, key=key))
 
 
-def _checkpoint(context: JobResolution, plan: DataPlan, workers: int) -> None:
+def _report_read_only(context: JobResolution, name: str, where: Location) -> None:
+    context.report(
+        CLAIM_READ_ONLY,
+        where,
+        f"checkpoints cannot be written to claim '{name}': it is read-only",
+        writable(context.team.spec.claims, context.team.spec.connections),
+    )
+
+
+def _checkpoint(
+    context: JobResolution, plan: DataPlan, workers: int, image: PulledImage | None = None
+) -> None:
     asked = context.spec.spec.checkpoint
     if asked is None:
         return
     team, job = context.team.spec, context.spec.spec.name or context.spec.source.stem
     where = context.where("checkpoint", "to")
     connection, claim = team.connections.get(asked.to), team.claims.get(asked.to)
-    if connection is not None:
+    if connection is not None and is_folder(connection):
+        _bucket(context, plan, asked.to, connection, asked.path, image, where)
+        directory = f"{asked.path}/{job}"
+    elif connection is not None and _is_made(context, asked.to, connection):
+        if connection.read_only:
+            _report_read_only(context, asked.to, where)
+        _mount_bucket(context, plan, asked.to, connection, asked.path, workers, where)
+        directory = f"{asked.path}/{job}"
+    elif connection is not None:
         _s3_env(context, plan, asked.to, connection, where)
         directory = f"s3://{connection.bucket}/{connection.prefix}".rstrip("/") + f"/{job}"
     elif claim is not None:
         if claim.read_only or set(claim.access_modes) == {"ReadOnlyMany"}:
-            context.report(
-                CLAIM_READ_ONLY,
-                where,
-                f"checkpoints cannot be written to claim '{asked.to}': it is read-only",
-                writable(team.claims, team.connections),
-            )
+            _report_read_only(context, asked.to, where)
         _mount_claim(context, plan, asked.to, claim, asked.path, workers, where)
         directory = f"{asked.path}/{job}"
     else:
@@ -218,49 +272,3 @@ def _checkpoint(context: JobResolution, plan: DataPlan, workers: int) -> None:
     for name, value in values.items():
         plan.env[name] = EnvVar(name, value)
     context.origins["checkpoint"] = Origin("spec", context.where("checkpoint"))
-
-
-def _secrets(context: JobResolution, plan: DataPlan) -> None:
-    declared, asked = context.team.spec.secrets, context.spec.spec.secrets
-    for name, reference in asked.env.items():
-        secret, key = reference.split("/")
-        if secret not in declared:
-            context.report(
-                SECRET_UNKNOWN,
-                context.where("secrets", "env", name),
-                f"secret '{secret}' is not declared by team {context.team.name}",
-                context.near(secret, declared, "secrets"),
-            )
-        if name in context.spec.spec.env:
-            context.report(
-                ENV_TWICE,
-                context.where("secrets", "env", name, key=True),
-                f"'{name}' is set in env and in secrets.env",
-                "Keep one.",
-            )
-        plan.env[name] = EnvVar(name, secret=secret, key=key)
-    for secret, path in asked.files.items():
-        if secret not in declared:
-            context.report(
-                SECRET_UNKNOWN,
-                context.where("secrets", "files", secret, key=True),
-                f"secret '{secret}' is not declared by team {context.team.name}",
-                context.near(secret, declared, "secrets"),
-            )
-        plan.mounts.append(
-            Mount(f"secret-{secret}".replace(".", "-")[:63].rstrip("-"), path, secret=secret, read_only=True)
-        )
-
-
-def _reserved(context: JobResolution) -> None:
-    """Names that belong to Trainer or to the launch."""
-    for block, names in (("env", context.spec.spec.env), ("secrets", context.spec.spec.secrets.env)):
-        for name in names:
-            if name in RESERVED_ENV:
-                path = ("env", name) if block == "env" else ("secrets", "env", name)
-                context.report(
-                    ENV_RESERVED,
-                    context.where(*path, key=True),
-                    f"'{name}' is set for every run; a value of your own would break the launch",
-                    "Remove it.",
-                )

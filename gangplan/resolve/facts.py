@@ -6,9 +6,10 @@ A list is joined by commas. An empty text is a fact that nobody stated; policies
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Set
 from typing import get_args
 
+from gangplan.model.fabric import GivenByFabrics
 from gangplan.model.job import Platform
 from gangplan.resolve.backstop import allowed_priorities
 from gangplan.resolve.image import reference
@@ -29,6 +30,7 @@ STATED: dict[str, tuple[str, ...]] = {
     "internet": ("egress",),
     "egressRanges": ("egress",),
     "ownPools": ("nodePools",),
+    **dict.fromkeys(("fabricCapabilities", "fabricPaths", "fabricWritable"), ("fabrics",)),
     "encryptedClasses": ("storageClasses",),
     "priorities": ("limits", "priorities"),
 }
@@ -44,6 +46,7 @@ def facts(workspace: Workspace, cluster_name: str) -> dict[str, str]:
     cluster = workspace.clusters[cluster_name]
     spec, platform = cluster.spec, resolve_platform(cluster)
     teams = {name: workspace.teams[name] for name in sorted(spec.teams) if name in workspace.teams}
+    granted = list(_granted(workspace, cluster_name, teams))
     return {
         "cluster": cluster_name,
         "deadlineKind": _deadline_kind(platform),
@@ -52,13 +55,14 @@ def facts(workspace: Workspace, cluster_name: str) -> dict[str, str]:
         **_images(workspace, cluster_name),
         **_priorities(spec, teams),
         "scans": ",".join(f"{one.digest}={one.critical}/{one.high}" for one in scan_results(workspace.root)),
-        "waivers": _list(_granted(workspace, cluster_name, teams)),
+        "waivers": _list(one for _, one in granted),
+        "waiverEnds": _list(f"{day}={one}" for day, one in granted),
     }
 
 
 def _stated(spec: Cluster) -> dict[str, str]:
     """What the cluster's file says in so many words."""
-    audit, egress = spec.retention.audit, spec.egress
+    audit, egress, given = spec.retention.audit, spec.egress, _given(spec)
     return {
         "region": spec.region,
         "location": spec.location,
@@ -69,9 +73,22 @@ def _stated(spec: Cluster) -> dict[str, str]:
         "auditDays": "" if audit is None else str(audit // 86_400),
         "registries": _list(spec.registries),
         "internet": _truth("internet" in egress),
-        "egressRanges": _list(target.cidr for targets in egress.values() for target in targets),
+        "egressRanges": _list(
+            (*(target.cidr for targets in egress.values() for target in targets), *given.node_addresses)
+        ),
+        "fabricCapabilities": _list(given.capabilities),
+        "fabricPaths": _list(given.paths),
+        "fabricWritable": _list(given.writable),
         "ownPools": _own_pools(spec),
     }
+
+
+def _given(spec: Cluster) -> GivenByFabrics:
+    if not spec.fabrics:
+        return GivenByFabrics()
+    from gangplan.resolve.fabrics import given_by  # few clusters have one
+
+    return given_by(spec)
 
 
 def _own_pools(spec: Cluster) -> str:
@@ -85,7 +102,9 @@ def _own_pools(spec: Cluster) -> str:
 
 
 def _deadline_kind(platform: Platform) -> str:
-    """The kind that holds a run's deadline: TrainJob since Trainer 2.2, before its TrainingRuntime."""
+    """The kind that holds a run's deadline: TrainJob since Trainer 2.2, before its TrainingRuntime; or MPIJob."""
+    if not platform.has_trainer:
+        return "MPIJob"
     return "TrainJob" if platform.trainer.at_least(2, 2) else "TrainingRuntime"
 
 
@@ -104,10 +123,21 @@ def _storage(spec: Cluster, teams: Mapping[str, TeamFile]) -> dict[str, str]:
     return {
         "encryptedClasses": _list(name for name, one in spec.storage_classes.items() if one.encrypted),
         "encryptedClaims": _list(
-            place for place, claim, regimes in claims if _is_encrypted(claim, regimes, spec)
+            [place for place, claim, regimes in claims if _is_encrypted(claim, regimes, spec)]
+            + _encrypted_buckets(spec, teams)
         ),
         "singleClaims": _list(place for place, claim, _ in claims if _is_single(claim)),
     }
+
+
+def _encrypted_buckets(spec: Cluster, teams: Mapping[str, TeamFile]) -> list[str]:
+    """Claims that are made for buckets, of those that the platform says are encrypted."""
+    return [
+        f"{namespace_of(spec, name, team.spec)}/{key}"
+        for name, team in teams.items()
+        for key, volume in spec.teams[name].persistent_volumes.items()
+        if volume.encrypted and key in team.spec.connections
+    ]
 
 
 def _is_encrypted(claim: Claim, regimes: Set[str], spec: Cluster) -> bool:
@@ -159,8 +189,10 @@ def _priorities(spec: Cluster, teams: Mapping[str, TeamFile]) -> dict[str, str]:
     }
 
 
-def _granted(workspace: Workspace, cluster_name: str, teams: Mapping[str, TeamFile]) -> Iterable[str]:
-    """The waivers that hold here, each as a regular expression over NAMESPACE/JOB/RULE (RE2)."""
+def _granted(
+    workspace: Workspace, cluster_name: str, teams: Mapping[str, TeamFile]
+) -> Iterator[tuple[str, str]]:
+    """The waivers that hold here: the last day, and a regular expression over NAMESPACE/JOB/RULE (RE2)."""
     for waiver in workspace.waivers:
         scope = waiver.spec.scope
         if scope.cluster and not re.fullmatch(_regex(scope.cluster), cluster_name):
@@ -170,7 +202,7 @@ def _granted(workspace: Workspace, cluster_name: str, teams: Mapping[str, TeamFi
                 job = ".*" if scope.job is None else _regex(scope.job)
                 for policy in waiver.policies:
                     namespace = namespace_of(workspace.clusters[cluster_name].spec, name, team.spec)
-                    yield f"^{re.escape(namespace)}/{job}/{policy}$"
+                    yield str(waiver.spec.expires), f"^{re.escape(namespace)}/{job}/{policy}$"
 
 
 def _regex(pattern: str) -> str:

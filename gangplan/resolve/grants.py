@@ -7,10 +7,10 @@ hang on the team's word alone. Errors stand at the file that takes or leaves out
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from gangplan.findings import Finding, Location
 from gangplan.model.profiles import DEFAULT_POSTURE
+from gangplan.records import dataclass
 from gangplan.rules.grants import NAMESPACE_NOT_GIVEN, POSTURE_TOO_WEAK, REGIME_NOT_EVERYWHERE
 from gangplan.rules.teams import NAMESPACE_RESERVED, NAMESPACE_TWICE
 from gangplan.spec.namespaces import RESERVED, namespace_of, own_names

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
+from gangplan.findings import Location
+from gangplan.model.frameworks import BY_MPI, SINCE, Framework
 from gangplan.model.job import MpiBuild, Origin, PulledImage, Ssh
+from gangplan.model.version import parse_version
 from gangplan.resolve.context import JobResolution
+from gangplan.rules.frameworks import FRAMEWORK_VERSION
 from gangplan.rules.platform import IMAGE_NOT_FIPS
 from gangplan.rules.specs import (
+    IMAGE_DIGEST_OPEN,
     IMAGE_MISSING,
     IMAGE_UNKNOWN,
     IMAGE_WITHOUT_MPI,
@@ -51,30 +57,77 @@ def resolve_image(context: JobResolution) -> PulledImage | None:
     framework = context.spec.spec.framework or entry.framework
     context.origins["framework"] = _origin_of_framework(context)
     mpi = _mpi(context, name, entry, framework)
-    if mpi is None and framework != "torch":
+    if mpi is None and framework in BY_MPI:
         return None
-    _fips(context, name, entry)
-    pulled = reference(entry, context.cluster.spec, context.cluster.name)
-    if not is_trusted(pulled, context.cluster.spec.registries):
-        context.report(
-            REGISTRY_UNTRUSTED,
-            context.origin_of("image", ("image",)),
-            f"cluster {context.cluster.name} pulls image '{name}' from {pulled.partition('@')[0]}, which is not one of its registries",
-            f"Mirror it to {' or '.join(context.cluster.spec.registries)}, or choose another image.",
-        )
+    _version(context, framework)
+    pulled = pull(context, name, entry, context.origin_of("image", ("image",)))
+    if pulled is None:
         return None
     return PulledImage(
         name=name,
         reference=pulled,
         framework=framework,
-        mpi=mpi if framework != "torch" else None,
+        mpi=mpi if framework in BY_MPI else None,
         ssh=Ssh(entry.ssh.server, entry.ssh.config, entry.ssh.port, entry.ssh.keys),
         uid=entry.user.uid,
         gid=entry.user.gid,
+        preflight=_preflight(context, name, entry, framework),
     )
 
 
-def _fips(context: JobResolution, name: str, entry: ImageSpec) -> None:
+def _preflight(context: JobResolution, name: str, entry: ImageSpec, framework: Framework) -> str:
+    """The program that looks at the workers first, where the spec asks for it."""
+    if not context.spec.spec.preflight:
+        return ""
+    from gangplan.resolve.preflight import resolve_preflight  # few runs have one
+
+    return resolve_preflight(context, name, entry, framework)
+
+
+def inside(context: JobResolution, name: str | None) -> dict[str, Any]:
+    """What of an image decides where it runs, by the fields of `WorkerShape`: architectures, CUDA, ROCm."""
+    entry = context.catalog.images.get(name) if name else None
+    if entry is None:
+        return {}
+    return {
+        "architectures": entry.architectures,
+        "cuda": entry.cuda,
+        "rocm": entry.rocm,
+        "has_compat": entry.cuda_compat,
+    }
+
+
+def pull(context: JobResolution, name: str, entry: ImageSpec, where: Location) -> str | None:
+    """How the cluster pulls an image of the catalog, which is asked for at a place; None where it must not."""
+    _fips(context, name, entry, where)
+    _digest(context, name, entry)
+    pulled = reference(entry, context.cluster.spec, context.cluster.name)
+    if is_trusted(pulled, context.cluster.spec.registries):
+        return pulled
+    context.report(
+        REGISTRY_UNTRUSTED,
+        where,
+        f"cluster {context.cluster.name} pulls image '{name}' from {pulled.partition('@')[0]}, which is not one of its registries",
+        f"Mirror it to {' or '.join(context.cluster.spec.registries)}, or choose another image.",
+    )
+    return None
+
+
+def _version(context: JobResolution, framework: str) -> None:
+    """Older versions of Trainer drop a policy that they do not know, and the workers never meet."""
+    needs = SINCE.get(framework)
+    version = context.cluster.spec.versions.trainer
+    if needs and version and not parse_version(version).at_least(*needs):
+        context.report(
+            FRAMEWORK_VERSION,
+            context.origin_of("framework", ("framework",)),
+            f"framework {framework} needs Trainer {needs[0]}.{needs[1]}, and cluster {context.cluster.name} has {version}",
+            "Run it on another cluster; or write framework: plain, and let the program find its workers by"
+            " MASTER_ADDR, NNODES and NODE_RANK.",
+        )
+
+
+def _fips(context: JobResolution, name: str, entry: ImageSpec, where: Location) -> None:
     """On nodes in FIPS mode an image uses validated cryptography; where a pack says so, it need not be said twice."""
     cluster = context.cluster.spec
     if not cluster.fips or entry.fips or FIPS_PACK in cluster.policies.packs:
@@ -87,10 +140,28 @@ def _fips(context: JobResolution, name: str, entry: ImageSpec) -> None:
     instead = f"Use {' or '.join(fitting)}" if fitting else "Build it on a FIPS base"
     context.report(
         IMAGE_NOT_FIPS,
-        context.origin_of("image", ("image",)),
+        where,
         f"cluster {context.cluster.name} runs in FIPS mode, and image '{name}' is not built for it:"
         " the ciphers and hashes in its libraries are not validated, and some fail at run time",
         f"{instead}; an image that is built for it says fips: true in images/catalog.yaml.",
+    )
+
+
+def _digest(context: JobResolution, name: str, entry: ImageSpec) -> None:
+    """A digest of zeros keeps the place of one that is still to be looked up (gangplan import writes it)."""
+    own = entry.clusters.get(context.cluster.name)
+    if set((own.digest if own and own.digest else entry.digest).removeprefix("sha256:")) != {"0"}:
+        return
+    document = context.catalog_document
+    place = document.where(("images", name, "digest")) if document else context.where("image")
+    what = f"{entry.repository}:{entry.tag}" if entry.tag else entry.repository
+    context.report(
+        IMAGE_DIGEST_OPEN,
+        place,
+        f"the digest of image '{name}' is still to be looked up: no image has one of zeros",
+        f"Write that of {what}: `gangplan images pin {name}` looks it up."
+        if entry.tag
+        else f"Write that of {what}: skopeo inspect --format '{{{{.Digest}}}}' docker://{what}",
     )
 
 
@@ -147,7 +218,7 @@ def _origin_of_framework(context: JobResolution) -> Origin:
 def _mpi(context: JobResolution, name: str, entry: ImageSpec, framework: str) -> MpiBuild | None:
     asked = context.spec.spec.mpi
     if entry.mpi is None:
-        if framework != "torch":
+        if framework in BY_MPI:
             _without_mpi(context, name, framework)
         return None
     if asked and asked.implementation and asked.implementation != entry.mpi.implementation:

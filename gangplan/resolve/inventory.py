@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Literal
 
 from gangplan.model.job import Platform
@@ -20,6 +19,7 @@ from gangplan.model.support import (
     work_together,
 )
 from gangplan.model.version import parse_version
+from gangplan.records import dataclass
 from gangplan.resolve.platform import resolve_platform
 from gangplan.spec.cluster import Cluster
 from gangplan.workspace import ClusterFile
@@ -46,7 +46,7 @@ def inventory(cluster: ClusterFile) -> list[InstalledComponent]:
 
 
 def _core(spec: Cluster, platform: Platform) -> Iterator[InstalledComponent]:
-    versions, trainer = spec.versions, platform.trainer.line
+    versions = spec.versions
     kubernetes = platform.kubernetes.line
     yield InstalledComponent(
         "kubernetes",
@@ -55,22 +55,28 @@ def _core(spec: Cluster, platform: Platform) -> Iterator[InstalledComponent]:
         _known(kubernetes, KUBERNETES),
         (f"schemas and pod security rules of {kubernetes}",),
     )
+    if versions.trainer:
+        yield from _trainer(versions.trainer, spec, platform)
+    yield _kueue(spec, platform)
+
+
+def _trainer(stated: str, spec: Cluster, platform: Platform) -> Iterator[InstalledComponent]:
+    trainer = platform.trainer.line
     yield InstalledComponent(
-        "trainer", "Trainer", versions.trainer, _known(trainer, TRAINER), tuple(_trainer_facts(trainer))
+        "trainer", "Trainer", stated, _known(trainer, TRAINER), tuple(_trainer_facts(trainer))
     )
     pinned = TRAINER[trainer].jobset.line if trainer in TRAINER else ""
     jobset = platform.jobset.line
     yield InstalledComponent(
         "jobset",
         "JobSet",
-        versions.jobset or "",
+        spec.versions.jobset or "",
         _known(jobset, JOBSET) if jobset == pinned or jobset not in JOBSET else "untried",
         (
             "template of a runtime, names of pods",
             f"Trainer {trainer} brings {pinned or 'one that is not known'}",
         ),
     )
-    yield _kueue(spec, platform)
 
 
 def _trainer_facts(line: str) -> Iterator[str]:
@@ -101,9 +107,10 @@ def _kueue(spec: Cluster, platform: Platform) -> InstalledComponent:
     facts = KUEUE.get(line)
     if facts is None:
         return InstalledComponent("kueue", "Kueue", stated, "no", ())
-    is_pair = trainer in TRAINER and work_together(trainer, line)
+    is_pair = not platform.has_trainer or (trainer in TRAINER and work_together(trainer, line))
+    started = f", started through {facts.override_field}" if platform.has_trainer else ""
     decides = (
-        f"{facts.api_version}, started through {facts.override_field}",
+        f"{facts.api_version}{started}",
         f"a run has at most {facts.most_pod_sets} kinds of pods",
         f"waitForPodsReady is {'on' if facts.waits_for_pods else 'off'} unless configured",
         "a flavor with topology cannot change"

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from dataclasses import replace
 from typing import Any
 
 from gangplan.findings import Finding
-from gangplan.model.job import Job, Origin, PulledImage, Resources
+from gangplan.model.frameworks import BY_MPI
+from gangplan.model.job import Job, PulledImage, Resources
 from gangplan.model.profiles import (
     DEFAULT_CPU,
     DEFAULT_GPUS,
@@ -17,13 +16,18 @@ from gangplan.model.profiles import (
     DEFAULT_PRIORITY,
     DEFAULT_RETRIES,
     DEFAULT_TIMEOUT_S,
-    DEFAULT_WORKERS,
     PLAIN_TIMEOUT_S,
 )
-from gangplan.resolve.compliance import resolve_compliance
+from gangplan.resolve.cloud import metadata_egress, own_identity
+from gangplan.resolve.compliance import Compliance, resolve_compliance
+from gangplan.resolve.config_maps import run_files
+from gangplan.resolve.containers import named, resolve_containers
 from gangplan.resolve.context import JobResolution
-from gangplan.resolve.data import DataPlan, resolve_data
-from gangplan.resolve.image import resolve_image
+from gangplan.resolve.data import resolve_data
+from gangplan.resolve.data_plan import DataPlan
+from gangplan.resolve.devices import resolve_others
+from gangplan.resolve.identity import identity
+from gangplan.resolve.image import inside, resolve_image
 from gangplan.resolve.launcher import add_threads, resolve_launcher
 from gangplan.resolve.limits import (
     check_counts,
@@ -35,49 +39,18 @@ from gangplan.resolve.limits import (
     resolve_posture,
 )
 from gangplan.resolve.losses import check_checkpoint, check_spot
-from gangplan.resolve.placement import ChosenPlacement, WorkerShape, gpu_model, resolve_placement
-from gangplan.resolve.platform import resolve_platform
+from gangplan.resolve.misfit import WorkerShape
+from gangplan.resolve.placement import ChosenPlacement, check_on_pool, gpu_model, resolve_placement
 from gangplan.resolve.proxy import add_proxy
-from gangplan.resolve.tenant import SERVICE_ACCOUNT
+from gangplan.resolve.scratch import asked_scratch, check_scratch, on_pool
+from gangplan.resolve.seldom import after_losses, endpoints_of, neighbours_of, others_of, workers_of
+from gangplan.resolve.slots import resolve_slots
+from gangplan.resolve.targets import target_clusters as target_clusters
 from gangplan.resolve.zones import check_zones
-from gangplan.rules.core import SPEC_FILE_NAME
-from gangplan.rules.specs import CLUSTER_NOT_CHOSEN, CLUSTER_UNKNOWN, TEAM_NOT_ON_CLUSTER
-from gangplan.spec.job import Mpi, TrainingJob
-from gangplan.spec.namespaces import namespace_of
+from gangplan.rules.specs import TEAM_NOT_ON_CLUSTER
+from gangplan.spec.job import Mpi
 from gangplan.waivers import Subject, excuse, marks
-from gangplan.workspace import Spec, Workspace, nearest
-
-
-def target_clusters(workspace: Workspace, spec: Spec) -> tuple[tuple[str, ...], list[Finding]]:
-    """The clusters that a spec runs on: its own list, the team's, else the team's only cluster."""
-    team = workspace.teams.get(spec.source.team)
-    if spec.spec.clusters is not None:
-        findings = [
-            Finding(
-                CLUSTER_UNKNOWN,
-                spec.document.where(("clusters", index)),
-                f"cluster '{name}' is not declared in overlays/",
-                nearest(name, workspace.clusters),
-            )
-            for index, name in enumerate(spec.spec.clusters)
-            if name not in workspace.clusters and name not in workspace.unread
-        ]
-        named = tuple(name for name in dict.fromkeys(spec.spec.clusters) if name in workspace.clusters)
-        return (() if findings else named), findings
-    if team is None:
-        return (), []
-    if team.spec.clusters is not None:
-        return tuple(name for name in team.spec.clusters if name in workspace.clusters), []
-    admitting = [name for name, cluster in workspace.clusters.items() if team.name in cluster.spec.teams]
-    if workspace.unread and len(admitting) != 1:
-        return (), []  # what an unreadable cluster file would have said is not known
-    if len(admitting) == 1:
-        return tuple(admitting), []
-    message = f"team {team.name} may run on {len(admitting)} clusters ({', '.join(admitting) or 'none'}), and neither the spec nor the team chooses one"
-    where = spec.document.where(())
-    return (), [
-        Finding(CLUSTER_NOT_CHOSEN, where, message, "Add clusters: [NAME] to the spec or to team.yaml.")
-    ]
+from gangplan.workspace import Spec, Workspace
 
 
 def resolve(workspace: Workspace, spec: Spec, cluster_name: str) -> tuple[Job | None, list[Finding]]:
@@ -87,6 +60,9 @@ def resolve(workspace: Workspace, spec: Spec, cluster_name: str) -> tuple[Job | 
         return None, []  # the missing file is reported where it is missing
     context = JobResolution(spec, team, cluster, workspace.catalog, teams=workspace.teams)
     context.catalog_document = workspace.catalog_document
+    if spec.spec.placement is not None and (spec.spec.placement.near or spec.spec.placement.apart):
+        team_files = (one for one in workspace.spec_files if one.team == spec.source.team)
+        context.jobs = frozenset(one.stem for one in team_files)
     if spec.source.team not in cluster.spec.teams:
         message = f"team {team.name} has no queue on cluster {cluster_name}"
         context.report(
@@ -99,40 +75,64 @@ def resolve(workspace: Workspace, spec: Spec, cluster_name: str) -> tuple[Job | 
     job = _resolve(context)
     if job is None:
         return None, context.findings
+    if spec.spec.schedule is not None:
+        from gangplan.resolve.schedule import add_schedule  # few jobs have one
+
+        job = add_schedule(context, job, spec.spec.schedule)
+    if spec.spec.after:
+        job = _after(context, workspace, job)
+    if spec.spec.model is not None:
+        from gangplan.resolve.registered import add_model
+
+        job = add_model(context, workspace, job)
     subject = Subject.of(job)
     findings = excuse(context.findings, workspace.waivers, subject)
     if any(finding.is_error for finding in findings):
         return None, findings
-    return replace(job, waived=marks(workspace.waivers, subject)), findings
+    waived = marks(workspace.waivers, subject)
+    return replace(job, waived=waived) if waived else job, findings
+
+
+def _after(context: JobResolution, workspace: Workspace, job: Job) -> Job:
+    """The job as it comes after others: once, or by the schedule that those have."""
+    from gangplan.resolve.after import add_after
+    from gangplan.resolve.follow import add_follow, follows
+
+    if follows(context, workspace):
+        return add_follow(context, workspace, job, resolve)
+    return add_after(context, workspace, job)
 
 
 def _resolve(context: JobResolution) -> Job | None:
     image = resolve_image(context)
-    workers: int = context.choose("workers", DEFAULT_WORKERS)
+    workers = workers_of(context)
     gpus: int = context.choose("gpus", DEFAULT_GPUS)
-    slots = _slots(context, gpus)
-    shape = _shape(context, gpus, image)
-    has_launcher = image is not None and image.framework != "torch"
+    slots = resolve_slots(context, gpus, image)
+    shape = resolve_containers(context, image, _shape(context, gpus, image))
+    has_launcher = image is not None and image.framework in BY_MPI
     placement = resolve_placement(context, shape, workers, has_launcher)
-    check_counts(context, workers, gpus, slots)
-    bounds = _bounds(context)
+    check_counts(context, workers, gpus, slots, image)
+    bounds = _bounds(context, image)
     check_labels(context)
     posture = resolve_posture(context)
-    if placement is not None:
-        check_spot(context, placement.node_pool, bounds["retries"], bounds["priority"])
-    data = resolve_data(context, image, workers)
+    _check_spot(context, placement, bounds)
+    data = resolve_data(context, image, workers, on_pool(shape.scratch, placement))
     check_checkpoint(context, data, bounds["timeout_s"])
-    egress = resolve_egress(context, data.egress, posture)
+    egress = resolve_egress(context, {**endpoints_of(context), **data.egress}, posture)
+    egress += metadata_egress(own_identity(context))
     add_proxy(context, data, egress)
     compliance = resolve_compliance(context)
     if image is None or placement is None:
         return None  # after everything that can be said without them
+    _check_room(context, shape, workers, placement, compliance, data)
     add_threads(data, shape.cpu, slots)
-    resources = Resources(shape.cpu, shape.memory, placement.devices)
+    resources = _resources(context, image, placement, shape, data)
     launcher = resolve_launcher(context, image, resources, placement, workers)
     job = Job(
-        **_identity(context),
+        **identity(context),
         **_settings(context, placement, data),
+        **others_of(context, image, placement, shape, data, bounds["timeout_s"]),
+        containers=named(context, shape.containers, placement.fabric.access),
         **bounds,
         image=image,
         command=context.spec.spec.command,
@@ -147,13 +147,45 @@ def _resolve(context: JobResolution) -> Job | None:
         launcher_pool=launcher.pool,
         posture=posture,
         egress=egress,
-        regimes=compliance.regimes,
-        residency=compliance.residency,
-        datasets=compliance.datasets,
-        data_regions=compliance.regions,
+        **_rules(compliance),
     )
-    check_zones(context, job)
+    _check(context, job)
     return job
+
+
+def _check_room(
+    context: JobResolution,
+    shape: WorkerShape,
+    workers: int,
+    placement: ChosenPlacement,
+    compliance: Compliance,
+    data: DataPlan,
+) -> None:
+    """Scratch, and other volumes of a pod's own."""
+    check_scratch(context, shape, workers, placement, compliance.regimes)
+    if context.spec.spec.volumes:
+        from gangplan.resolve.volumes import check_volumes  # few runs have one
+
+        check_volumes(context, data.mounts, workers, compliance.regimes)
+
+
+def _check(context: JobResolution, job: Job) -> None:
+    """What can only be said of the job as a whole."""
+    check_zones(context, job)
+    if job.made_of != "trainjob" or not job.platform.has_trainer:
+        from gangplan.resolve.mpijobs import check_backend  # few runs are MPIJobs
+
+        check_backend(context, job)
+
+
+def _rules(compliance: Compliance) -> dict[str, Any]:
+    """What its data falls under, and where that is."""
+    return {
+        "regimes": compliance.regimes,
+        "residency": compliance.residency,
+        "datasets": compliance.datasets,
+        "data_regions": compliance.regions,
+    }
 
 
 def _shape(context: JobResolution, gpus: int, image: PulledImage | None) -> WorkerShape:
@@ -166,19 +198,37 @@ def _shape(context: JobResolution, gpus: int, image: PulledImage | None) -> Work
         context.choose("cpu", DEFAULT_CPU),
         context.choose("memory", DEFAULT_MEMORY),
         spec.placement.capacity if spec.placement else None,
-        _built_for(context, image),
+        others=resolve_others(context),
+        scratch=asked_scratch(context),
+        **inside(context, image.name if image else None),
     )
 
 
-def _built_for(context: JobResolution, image: PulledImage | None) -> tuple[str, ...]:
-    """What of CUDA and ROCm the catalog says is in the image."""
-    entry = context.catalog.images.get(image.name) if image else None
-    if entry is None:
-        return ()
-    return tuple(name for name, version in (("CUDA", entry.cuda), ("ROCm", entry.rocm)) if version)
+def _resources(
+    context: JobResolution,
+    image: PulledImage,
+    placement: ChosenPlacement,
+    shape: WorkerShape,
+    data: DataPlan,
+) -> Resources:
+    """What a worker requests; with the fabric of its pool also findings, variables and huge pages."""
+    check_on_pool(context, image, placement, shape.gpus)
+    pool, access, others = placement.node_pool, placement.fabric.access, shape.others_on(placement.node_pool)
+    if access.name:
+        from gangplan.resolve.fabrics import add_env, check_access, with_pages  # few runs have one
+
+        check_access(context, access, pool, shape, image.uid)
+        add_env(data.env, access)
+        others = with_pages(others, context.cluster.spec, pool)
+    return Resources(shape.cpu, shape.memory, placement.devices, others)
 
 
-def _bounds(context: JobResolution) -> dict[str, Any]:
+def _check_spot(context: JobResolution, placement: ChosenPlacement | None, bounds: dict[str, Any]) -> None:
+    if placement is not None:
+        check_spot(context, placement.node_pool, bounds["retries"], bounds["priority"])
+
+
+def _bounds(context: JobResolution, image: PulledImage | None) -> dict[str, Any]:
     """How long, how often and how urgently it runs."""
     timeout_s: int = context.choose("timeout", DEFAULT_TIMEOUT_S)
     grace_s: int = context.choose("grace_period", DEFAULT_GRACE_S)
@@ -192,37 +242,9 @@ def _bounds(context: JobResolution) -> dict[str, Any]:
         "is_extended": timeout_s > PLAIN_TIMEOUT_S,
         "grace_s": grace_s,
         "retries": retries,
+        **after_losses(context, image, retries),
         "priority": priority,
     }
-
-
-def _identity(context: JobResolution) -> dict[str, Any]:
-    """Names, labels and the cluster's facts."""
-    spec, team = context.spec.spec, context.team.spec
-    return {
-        "name": spec.name or _stem(context),
-        "team": context.team.name,
-        "namespace": namespace_of(context.cluster.spec, context.team.name, team),
-        "source": context.spec.source.file,
-        "description": spec.description or "",
-        "platform": resolve_platform(context.cluster),
-        "labels": tuple(sorted(spec.labels.items())),
-        "cost_centre": team.cost_centre or "",
-        "service_account": SERVICE_ACCOUNT,
-        "spec_hash": spec_hash(spec),
-        "run": spec.run,
-        "is_archived": spec.state == "archived",
-        "queue": context.cluster.spec.teams[context.team.name].queue
-        if context.cluster.spec.gang in ("kueue", "volcano")
-        else "",
-        "origins": context.origins,
-    }
-
-
-def spec_hash(spec: TrainingJob) -> str:
-    """A hash of what the user wrote, without what may change on a run (its description and state)."""
-    written = spec.model_dump(mode="json", exclude={"description", "state"}, exclude_unset=True)
-    return hashlib.sha256(json.dumps(written, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def _settings(context: JobResolution, placement: ChosenPlacement, data: DataPlan) -> dict[str, Any]:
@@ -230,6 +252,8 @@ def _settings(context: JobResolution, placement: ChosenPlacement, data: DataPlan
     spec = context.spec.spec
     mpi = spec.mpi or Mpi()
     return {
+        "workdir": spec.workdir or "",
+        "files": run_files(context),
         "env": tuple(data.env[name] for name in sorted(data.env)),
         "mounts": tuple(data.mounts),
         "transport": spec.network.transport if spec.network else "auto",
@@ -239,32 +263,5 @@ def _settings(context: JobResolution, placement: ChosenPlacement, data: DataPlan
         "map_by": mpi.map_by or "slot",
         "topology": placement.topology,
         "spread": (spec.placement.spread if spec.placement else None) or "",
+        **neighbours_of(context, placement),
     }
-
-
-def _stem(context: JobResolution) -> str:
-    """The file's name as job name; it must be a DNS label."""
-    stem = context.spec.source.stem
-    if (
-        not stem.isascii()
-        or not all(char.isalnum() or char == "-" for char in stem)
-        or stem != stem.lower()
-        or not stem[:1].isalpha()
-        or stem.endswith("-")
-    ):
-        context.report(
-            SPEC_FILE_NAME,
-            context.where(),
-            f"file name '{stem}' is not a valid job name: use lower-case letters, digits and '-', starting with a letter",
-            "Rename the file, or add name: to the spec.",
-        )
-    return stem
-
-
-def _slots(context: JobResolution, gpus: int) -> int:
-    written = context.spec.spec.slots
-    if written is not None:
-        context.origins["slots"] = Origin("spec", context.where("slots"))
-        return written
-    context.origins["slots"] = Origin("GPUs per worker" if gpus else "built-in")
-    return gpus or 1

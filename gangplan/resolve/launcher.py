@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from gangplan.model.frameworks import BY_MPI
 from gangplan.model.job import EnvVar, PulledImage, Resources, TargetPool
 from gangplan.model.quantity import Quantity
+from gangplan.records import dataclass
 from gangplan.resolve.context import JobResolution
-from gangplan.resolve.data import DataPlan
+from gangplan.resolve.data_plan import DataPlan
 from gangplan.resolve.placement import ChosenPlacement
 from gangplan.resolve.reach import launcher_of
 from gangplan.rules.specs import LAUNCHER_ONE_WORKER, LAUNCHER_RESOURCES, LAUNCHER_TORCH
@@ -20,8 +20,10 @@ def _runs_ranks(context: JobResolution, image: PulledImage, workers: int) -> boo
     if launcher is None or not launcher.runs_ranks:
         return False
     where = context.where("launcher", "runsRanks")
-    if image.framework == "torch":
-        context.report(LAUNCHER_TORCH, where, "torch has no launcher", "Remove the launcher block.")
+    if image.framework not in BY_MPI:
+        context.report(
+            LAUNCHER_TORCH, where, f"{image.framework} has no launcher", "Remove the launcher block."
+        )
     elif workers < 2:
         # Trainer makes max(numNodes - 1, 1) node pods beside the launcher: one worker would become two.
         context.report(

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from gangplan.findings import Location
 from gangplan.model.duration import format_duration
-from gangplan.model.job import Egress, Origin, Posture
+from gangplan.model.frameworks import ONE_RANK
+from gangplan.model.job import Egress, Origin, Posture, PulledImage
 from gangplan.model.profiles import (
     DEFAULT_POSTURE,
     EXTENDED_TIMEOUT_S,
@@ -83,7 +84,9 @@ EXEMPTING = (
 )
 
 
-def check_counts(context: JobResolution, workers: int, gpus: int, slots: int) -> None:
+def check_counts(
+    context: JobResolution, workers: int, gpus: int, slots: int, image: PulledImage | None
+) -> None:
     """Workers, GPUs and slots against the cluster's limits and against each other."""
     limit, cluster = context.cluster.spec.limits.workers, context.cluster.name
     where = context.origin_of("workers", ("workers",))
@@ -107,7 +110,7 @@ def check_counts(context: JobResolution, workers: int, gpus: int, slots: int) ->
             WORKERS_ONE, where, "one worker: nothing is distributed", "Raise workers, or ignore this."
         )
     _check_gpus(context, gpus)
-    if gpus and slots != gpus:
+    if gpus and slots != gpus and not (image and image.framework in ONE_RANK):
         context.report(
             SLOTS_NOT_GPUS,
             context.where("slots"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from gangplan.model.duration import format_duration
 from gangplan.model.profiles import PLAIN_TIMEOUT_S
 from gangplan.resolve.context import JobResolution
-from gangplan.resolve.data import DataPlan
+from gangplan.resolve.data_plan import DataPlan
 from gangplan.rules.model import NOTE
 from gangplan.rules.platform import CHECKPOINT_MISSING, SPOT_IN_PROD
 from gangplan.rules.specs import SPOT_WITHOUT_RETRY

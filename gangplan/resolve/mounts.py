@@ -8,7 +8,9 @@ from gangplan.findings import Location
 from gangplan.model.folders import KERNEL, PROGRAMS, ROOT, SCRATCH, STATE, is_in
 from gangplan.model.job import Mount, PulledImage
 from gangplan.resolve.context import JobResolution
+from gangplan.rules.pods import WORKDIR_UNUSABLE
 from gangplan.rules.specs import MOUNT_COLLISION, MOUNT_HIDES
+from gangplan.spec.pods import Scratch
 
 # Folders that Trainer, the kubelet or the run's own volumes fill: nothing may be mounted there or below.
 TAKEN = {
@@ -24,17 +26,35 @@ def check_mounts(context: JobResolution, mounts: Sequence[Mount], image: PulledI
     """Two mounts on one path, and mounts that hide what the run needs."""
     seen: dict[str, str] = {}
     for mount in mounts:
-        name = mount.claim or mount.secret
+        name = mount.name
         if mount.path in seen:
             message = f"'{name}' is mounted at {mount.path}, which is used by '{seen[mount.path]}'"
             context.report(MOUNT_COLLISION, place_of(context, mount), message, "Choose another folder.")
         elif reason := _taken(mount.path, image):
             message = f"'{name}' is mounted at {mount.path}, which the run itself uses: {reason}"
             context.report(MOUNT_COLLISION, place_of(context, mount), message, _elsewhere(context, name))
-        elif reason := _hidden(mount.path, image):
+        elif (reason := _hidden(mount.path, image)) and not (mount.scratch and mount.path == SCRATCH):
             message = f"'{name}' is mounted over {mount.path}: {reason}"
             context.report(MOUNT_HIDES, place_of(context, mount), message, _elsewhere(context, name))
         seen.setdefault(mount.path, name)
+
+
+def check_workdir(context: JobResolution, image: PulledImage | None) -> None:
+    """The run's user can enter the folder, and files can be kept there.
+
+    A folder that is not there is made, as root's (runc v1.3, libcontainer/rootfs_linux.go, prepareRootfs).
+    """
+    path = context.spec.spec.workdir
+    if path is None:
+        return
+    reason = next((why for folder, why in KERNEL.items() if is_in(path, folder)), "")
+    if is_in(path, ROOT):
+        user = f"user {image.uid}" if image else "not root"
+        reason = f"only root may enter {ROOT}, and the run is {user}"
+    if reason:
+        message = f"no program can work in {path}: {reason}"
+        help = "Write a folder of the image or of data, such as /workspace."
+        context.report(WORKDIR_UNUSABLE, context.where("workdir"), message, help)
 
 
 def _taken(path: str, image: PulledImage | None) -> str:
@@ -77,7 +97,7 @@ def _needs(image: PulledImage | None) -> list[tuple[str, str]]:
 
 def _elsewhere(context: JobResolution, name: str) -> str:
     spec = context.spec.spec
-    used = {*spec.data.values(), *spec.secrets.files.values()}
+    used = {*spec.data.values(), *spec.secrets.files.values(), *spec.files.values()}
     free = next(path for path in (f"/mnt/{name}", f"/mnt/{name}-files", f"/srv/{name}") if path not in used)
     return f"Choose a folder of its own, such as {free}."
 
@@ -85,6 +105,13 @@ def _elsewhere(context: JobResolution, name: str) -> str:
 def place_of(context: JobResolution, mount: Mount) -> Location:
     """Where a mount is asked for in the spec."""
     spec = context.spec.spec
+    if mount.scratch:
+        return context.where("scratch", *(("path",) if isinstance(spec.scratch, Scratch) else ()))
+    if mount.name in spec.volumes and (mount.own_claim or (mount.inline and mount.inline.name)):
+        is_path = isinstance(spec.volumes[mount.name], str)
+        return context.where("volumes", mount.name, *(() if is_path else ("path",)))
+    if mount.config_map:
+        return context.where("files", mount.file or mount.config_map)
     if mount.secret:
         return context.where("secrets", "files", mount.secret)
     named = next(

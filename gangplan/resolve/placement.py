@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from gangplan.model.amounts import bare, say
-from gangplan.model.job import Fabric, Origin, TargetPool, Toleration
-from gangplan.model.quantity import Quantity
+from gangplan.model.fabric import Fabric
+from gangplan.model.job import Origin, PulledImage, TargetPool, Toleration
+from gangplan.records import dataclass
 from gangplan.resolve.context import JobResolution
+from gangplan.resolve.misfit import FIELDS, WorkerShape, misfit
 from gangplan.resolve.quota import team_pools
 from gangplan.resolve.rdma import rdma
 from gangplan.resolve.reach import PodDemand, launcher_of, takes_all
+from gangplan.rules.model import Rule
 from gangplan.rules.specs import (
     GPU_MODEL_UNKNOWN,
     POOL_NO_FIT,
@@ -19,26 +19,13 @@ from gangplan.rules.specs import (
     TOPOLOGY_LEVEL_UNKNOWN,
     TOPOLOGY_MISSING,
 )
-from gangplan.spec.nodes import NodePool, PoolPrice
-
-# What a program needs for the devices of each vendor's plugin; a resource of another domain may be anyone's.
-VENDORS = {"nvidia.com": "CUDA", "amd.com": "ROCm", "gpu.intel.com": "oneAPI", "habana.ai": "SynapseAI"}
+from gangplan.spec.nodes import NodePool
+from gangplan.spec.prices import PoolPrice
 
 # Every node that gangplan uses runs Linux.
 LINUX = ("kubernetes.io/os", "linux")
-
-
-@dataclass(frozen=True, slots=True)
-class WorkerShape:
-    """What one worker asks of a node."""
-
-    gpus: int
-    model: str | None
-    mig: str | None
-    cpu: Quantity
-    memory: Quantity
-    capacity: str | None
-    built_for: tuple[str, ...] = ()  # what is in the image: CUDA, ROCm
+# The kubelet's label for the processor architecture, in Go's words.
+ARCH = "kubernetes.io/arch"
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +73,7 @@ def resolve_placement(
             context.cluster.document.where(("nodePools", name), key=True),
         )
     pool = pools[name]
-    launcher_name = _launcher_pool(pools, name)
+    launcher_name = _launcher_pool(pools, name, shape)
     rdma_devices, fabric = rdma(context, name, pool, shape.gpus)
     devices = (
         rdma_devices if not (pool.gpu and shape.gpus) else ((pool.gpu.resource, shape.gpus), *rdma_devices)
@@ -122,15 +109,35 @@ def _is_taken(context: JobResolution, shape: WorkerShape, name: str, pools: dict
     """Whether the pool that the spec names is the team's, and large enough for a worker."""
     if not _is_allowed(context, name, pools):
         return False
-    reason = _misfit(pools[name], shape)[1]
+    field, reason = misfit(pools[name], shape)
     if reason:
+        rule, help = _told_by(field, "Request less per worker, or name another pool.")
         context.report(
-            POOL_NO_FIT,
+            rule,
             context.where("placement", "nodePool"),
             f"a worker does not fit on a node of pool '{name}' of cluster {context.cluster.name}: {reason}",
-            "Request less per worker, or name another pool.",
+            help,
         )
     return not reason
+
+
+def _told_by(field: str, help: str) -> tuple[Rule, str]:
+    """The rule that tells what keeps a worker off its pools, and its help."""
+    if field not in ("architecture", "driver"):
+        return POOL_NO_FIT, help
+    from gangplan.resolve.image_fit import HELP, RULES  # few images do not fit
+
+    return RULES[field], HELP[field]
+
+
+def check_on_pool(context: JobResolution, image: PulledImage, chosen: ChosenPlacement, gpus: int) -> None:
+    """What is to be known of the image on the pool, where catalog or cluster state anything about it."""
+    pool, wanted = chosen.node_pool, context.catalog.requirements
+    is_stated = pool.arch or (pool.gpu and pool.gpu.driver) or (wanted and wanted.tier)
+    if is_stated or any(one.architectures != ("amd64",) for one in context.catalog.images.values()):
+        from gangplan.resolve.image_fit import check_image
+
+        check_image(context, image, chosen.name, pool, gpus)
 
 
 def _is_allowed(context: JobResolution, name: str, pools: dict[str, NodePool]) -> bool:
@@ -150,42 +157,6 @@ def _is_allowed(context: JobResolution, name: str, pools: dict[str, NodePool]) -
     return False
 
 
-# The fields of a spec that can keep a worker off a pool, in the order in which they are looked at.
-_FIELDS = ("gpus", "cpu", "memory", "placement")
-
-
-def _misfit(pool: NodePool, shape: WorkerShape) -> tuple[str, str]:
-    """The field and the reason why a worker does not fit on one empty node of the pool; empty when it does."""
-    if shape.gpus:
-        if pool.gpu is None:
-            return "gpus", "it has no GPUs"
-        if shape.model and pool.gpu.model != shape.model:
-            return "gpus", f"its GPUs are {pool.gpu.model}, not {shape.model}"
-        if pool.gpu.mig != shape.mig:
-            return (
-                "gpus",
-                f"it offers {'MIG slices ' + pool.gpu.mig if pool.gpu.mig else 'whole GPUs'}, not {'MIG slices ' + shape.mig if shape.mig else 'whole GPUs'}",
-            )
-        needs = VENDORS.get(pool.gpu.resource.partition("/")[0])
-        if needs is not None and shape.built_for and needs not in shape.built_for:
-            return (
-                "gpus",
-                f"its GPUs are {pool.gpu.resource}, and the image is built for {shape.built_for[0]}",
-            )
-        if shape.gpus > pool.gpu.count:
-            return "gpus", f"a node has {pool.gpu.count} GPUs, a worker needs {shape.gpus}"
-    if shape.cpu > pool.cpu:
-        return "cpu", f"a node has {say('cpu', pool.cpu)}, a worker needs {bare('cpu', shape.cpu)}"
-    if shape.memory > pool.memory:
-        return (
-            "memory",
-            f"a node has {say('memory', pool.memory)}, a worker needs {bare('memory', shape.memory)}",
-        )
-    if shape.capacity and shape.capacity != pool.capacity:
-        return "placement", f"its nodes are {pool.capacity}, not {shape.capacity}"
-    return "", ""
-
-
 def _fitting(context: JobResolution, shape: WorkerShape, pools: dict[str, NodePool]) -> list[str]:
     """The pools where a worker fits, as they are preferred.
 
@@ -193,7 +164,7 @@ def _fitting(context: JobResolution, shape: WorkerShape, pools: dict[str, NodePo
     """
     names = sorted(pools, key=lambda name: (pools[name].gpu is not None) if not shape.gpus else False)
     offered = [name for name in names if shape.capacity or pools[name].capacity == "on-demand"]
-    fitting = [name for name in offered if not _misfit(pools[name], shape)[1]]
+    fitting = [name for name in offered if not misfit(pools[name], shape)[1]]
     if fitting:
         return [name for name in fitting if (pools[name].gpu is None) == (pools[fitting[0]].gpu is None)]
     models = {pool.gpu.model for pool in pools.values() if pool.gpu}
@@ -201,18 +172,18 @@ def _fitting(context: JobResolution, shape: WorkerShape, pools: dict[str, NodePo
         context.unknown(GPU_MODEL_UNKNOWN, context.where("gpu", "model"), "GPU model", shape.model, models)
         return []
     reasons = "; ".join(
-        f"{name}: {_misfit(pools[name], shape)[1] or 'spot nodes, which a run must ask for'}"
-        for name in names
+        f"{name}: {misfit(pools[name], shape)[1] or 'spot nodes, which a run must ask for'}" for name in names
     )
     # To blame is what keeps the worker off the pool that comes nearest.
-    fields = [_misfit(pools[name], shape)[0] for name in names]
-    blamed = max(fields, key=lambda field: _FIELDS.index(field) if field else -1) or "gpus"
-    where = context.origin_of(blamed, (blamed,))
+    fields = [misfit(pools[name], shape)[0] for name in names]
+    blamed = max(fields, key=lambda field: FIELDS.index(field) if field else -1) or "gpus"
+    rule, help = _told_by(blamed, "Request less per worker, or run it on another cluster.")
+    blamed = blamed if rule is POOL_NO_FIT else "image"
     context.report(
-        POOL_NO_FIT,
-        where,
+        rule,
+        context.origin_of(blamed, (blamed,)),
         f"a worker does not fit on any node that team {context.team.name} may use on cluster {context.cluster.name} ({reasons})",
-        "Request less per worker, or run it on another cluster.",
+        help,
     )
     return []
 
@@ -226,24 +197,33 @@ def _roomy(
     launcher: PodDemand | None,
 ) -> str:
     """The first of these pools that fits the whole run; the first of all where none does."""
-    wanted = PodDemand(workers, shape.gpus, shape.cpu, shape.memory)
     for name in names:
-        beside = launcher if _launcher_pool(pools, name) == name else None
+        wanted = PodDemand(
+            workers, shape.gpus, shape.whole("cpu"), shape.whole("memory"), shape.others_on(pools[name])
+        )
+        beside = launcher if _launcher_pool(pools, name, shape) == name else None
         if takes_all(context, name, wanted, beside):
             return name
     return names[0]
 
 
-def _launcher_pool(pools: dict[str, NodePool], worker_pool: str) -> str:
+def _launcher_pool(pools: dict[str, NodePool], worker_pool: str, shape: WorkerShape) -> str:
     """A dedicated launcher needs no GPU: the first on-demand pool without them, else where the workers are."""
     return next(
-        (name for name, pool in pools.items() if pool.gpu is None and pool.capacity == "on-demand"),
+        (
+            name
+            for name, pool in pools.items()
+            if pool.gpu is None
+            and pool.capacity == "on-demand"
+            and (pool.arch or "amd64") in shape.architectures
+        ),
         worker_pool,
     )
 
 
 def _pool(name: str, pool: NodePool) -> TargetPool:
-    selector = tuple(sorted({**pool.labels, LINUX[0]: LINUX[1]}.items()))
+    arch = {ARCH: pool.arch} if pool.arch else {}
+    selector = tuple(sorted({**pool.labels, **arch, LINUX[0]: LINUX[1]}.items()))
     tolerations = tuple(Toleration(taint.key, taint.effect, taint.value or "") for taint in pool.taints)
     price = pool.price or PoolPrice()
     return TargetPool(
@@ -251,8 +231,8 @@ def _pool(name: str, pool: NodePool) -> TargetPool:
         selector,
         tolerations,
         gpu=pool.gpu.resource if pool.gpu else "",
-        per_gpu_hour=price.per_gpu_hour,
-        per_cpu_hour=price.per_cpu_hour,
+        per_gpu_hour=price.net(price.per_gpu_hour),
+        per_cpu_hour=price.net(price.per_cpu_hour),
         gbps=pool.network_gbps,
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gangplan.model.job import DnsService, Platform
 from gangplan.model.support import TRAINER
-from gangplan.model.version import Version, parse_version
+from gangplan.model.version import NOT_INSTALLED, Version, parse_version
 from gangplan.spec.cluster import Cluster
 from gangplan.workspace import ClusterFile
 
@@ -20,7 +20,7 @@ def resolve_platform(cluster: ClusterFile) -> Platform:
     """The platform facts of one cluster. Kueue counts only where it starts the runs."""
     spec = cluster.spec
     versions = spec.versions
-    trainer = parse_version(versions.trainer)
+    trainer = parse_version(versions.trainer) if versions.trainer else NOT_INSTALLED
     return Platform(
         cluster=cluster.name,
         environment=spec.environment,
@@ -44,6 +44,8 @@ def resolve_platform(cluster: ClusterFile) -> Platform:
 
 def _pinned_jobset(trainer: Version) -> Version:
     """The JobSet that a Trainer brings; for one that is not known, the newest."""
+    if trainer == NOT_INSTALLED:
+        return NOT_INSTALLED
     line = TRAINER.get(trainer.line) or list(TRAINER.values())[-1]
     return line.jobset
 

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from gangplan.model.job import PLACEHOLDER, Egress, EnvVar
 from gangplan.resolve.context import JobResolution
-from gangplan.resolve.data import DataPlan
+from gangplan.resolve.data_plan import DataPlan
 from gangplan.spec.cluster import Proxy
 
 INTERNET = "internet"
@@ -72,9 +72,11 @@ def _direct(context: JobResolution, data: DataPlan, proxy: Proxy, egress: Iterab
     yield from proxy.no_proxy
     targets = proxy_egress(proxy)
     through = {one.name for one in egress if any(_holds(one, target) for target in targets)} | {INTERNET}
-    connection = context.team.spec.connections.get(data.connection)
-    if connection is not None and connection.egress not in through:
-        yield urlsplit(connection.endpoint).hostname or ""
+    fetched = (one.fetch.partition("/")[0] for one in context.spec.spec.steps if one.fetch)
+    for name in (data.connection, *fetched):
+        connection = context.team.spec.connections.get(name)
+        if connection is not None and connection.endpoint_name not in through:
+            yield urlsplit(connection.endpoint or "").hostname or ""
     yield from (one.cidr for one in egress if one.name not in through)
 
 

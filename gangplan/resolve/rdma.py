@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gangplan.model.job import Fabric, Origin
+from gangplan.model.fabric import NO_ACCESS, Fabric, FabricAccess
+from gangplan.model.job import Origin
 from gangplan.resolve.context import JobResolution
 from gangplan.rules.recipes import RDMA_DEVICES, RDMA_WITH_TCP
 from gangplan.rules.specs import RDMA_FALLBACK, RDMA_MISSING
@@ -30,10 +31,11 @@ def rdma(context: JobResolution, name: str, pool: NodePool, gpus: int) -> tuple[
             "Remove transport: tcp, or remove rdma.",
         )
         return NONE
-    if pool.rails:
+    access = _access(context, pool)
+    if pool.rails or access.name:
         counts = _counts(context, name, pool, wanted, gpus)
         taken = [(rail, count) for rail, count in zip(pool.rails, counts, strict=True) if count]
-        return tuple((rail.resource, count) for rail, count in taken), _fabric(taken)
+        return tuple((rail.resource, count) for rail, count in taken), _fabric(taken, access)
     if wanted != "auto":
         context.report(
             RDMA_MISSING,
@@ -50,6 +52,14 @@ def rdma(context: JobResolution, name: str, pool: NodePool, gpus: int) -> tuple[
             'Write rdma: "off" where TCP is enough, or name a pool that has RDMA.',
         )
     return NONE
+
+
+def _access(context: JobResolution, pool: NodePool) -> FabricAccess:
+    if pool.fabric is None:
+        return NO_ACCESS
+    from gangplan.resolve.fabrics import access_of  # few clusters have one
+
+    return access_of(context.cluster.spec, pool)
 
 
 def _counts(context: JobResolution, name: str, pool: NodePool, wanted: str | int, gpus: int) -> list[int]:
@@ -76,7 +86,7 @@ def _counts(context: JobResolution, name: str, pool: NodePool, wanted: str | int
             RDMA_DEVICES,
             context.where("network", "rdma"),
             f"{number} RDMA devices per worker, but a node of pool '{name}' has {sum(most)}{shared}",
-            f"Write rdma: all, or a number up to {sum(most)}.",
+            f"Write rdma: all, or a number up to {sum(most)}." if most else "Write rdma: required.",
         )
     return _dealt(number, most)
 
@@ -91,13 +101,14 @@ def _dealt(number: int, most: Sequence[int]) -> list[int]:
     return counts
 
 
-def _fabric(taken: Sequence[tuple[PoolRdma, int]]) -> Fabric:
-    """The networks, interfaces and cards of the devices that a worker takes."""
+def _fabric(taken: Sequence[tuple[PoolRdma, int]], access: FabricAccess) -> Fabric:
+    """The networks, interfaces and cards of the devices that a worker takes, and what else the fabric gives."""
     networks = [one for rail, count in taken for one in _attached(rail, count)]
     interfaces = [rail.interface for rail, _ in taken if rail.interface]
     hcas = [card for rail, _ in taken for card in rail.hcas]
     resources = tuple(rail.resource for rail, _ in taken)
-    return Fabric(resources, tuple(networks), tuple(dict.fromkeys(interfaces)), tuple(dict.fromkeys(hcas)))
+    names, cards = tuple(dict.fromkeys(interfaces)), tuple(dict.fromkeys(hcas))
+    return Fabric(resources, tuple(networks), names, cards, access)
 
 
 def _attached(rail: PoolRdma, count: int) -> tuple[str, ...]:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from gangplan.model.profiles import launcher_size
 from gangplan.model.quantity import ZERO, Quantity
+from gangplan.records import dataclass
 from gangplan.resolve.context import JobResolution
 from gangplan.resolve.quota import Amounts
 from gangplan.resolve.shares import CPU, MEMORY, free_per_node, pool_nodes
@@ -23,6 +23,7 @@ class PodDemand:
     gpus: int
     cpu: Quantity
     memory: Quantity
+    others: tuple[tuple[str, Quantity], ...] = ()
 
 
 def launcher_of(context: JobResolution, workers: int) -> PodDemand:
@@ -54,6 +55,9 @@ def _slots(pool: NodePool, demand: PodDemand) -> int:
     ]
     if demand.gpus and pool.gpu:
         counts.append(pool.gpu.count // demand.gpus)
+    if demand.others:
+        offered = pool.others
+        counts += [offered.get(name, ZERO).nano // amount.nano for name, amount in demand.others]
     return min(counts, default=demand.count)
 
 
@@ -72,3 +76,5 @@ def _amounts(pool: NodePool, *demands: PodDemand | None) -> Iterator[tuple[str, 
         yield MEMORY, demand.memory * demand.count
         if demand.gpus and pool.gpu:
             yield pool.gpu.resource, Quantity.of(demand.gpus * demand.count)
+        for resource, amount in demand.others:
+            yield resource, amount * demand.count

@@ -11,12 +11,12 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from gangplan.findings import Finding, Location
+from gangplan.records import dataclass
 from gangplan.rules.security import SCAN_UNREADABLE
 
 SCANS = "images/scans"

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from gangplan.model.quantity import ZERO, Format, Quantity
+from gangplan.model.quantity import ZERO, Format, Quantity, parse
 from gangplan.spec.cluster import Cluster
 from gangplan.spec.nodes import NodePool
 from gangplan.spec.queues import Share
 
-CPU, MEMORY = "cpu", "memory"
+CPU, MEMORY, DISK, HUGE_PAGES = "cpu", "memory", "ephemeral-storage", "hugepages-"
 _MEBIBYTE = 2**20
 
 
 def covered_resources(cluster: Cluster) -> tuple[str, ...]:
-    """Every resource that some pool offers: cpu, memory, then devices by name.
+    """Every resource that some pool offers: cpu, memory, then the others by name.
 
     One resource group covers them all, so that a pod set takes all of its resources from one flavor; each
     flavor must list them all, in this order (Kueue clusterqueue_webhook.go, v0.19.2).
     """
-    devices = {device for pool in cluster.node_pools.values() for device in pool.devices}
+    devices = {device for pool in cluster.node_pools.values() for device in pool.offered}
     return (CPU, MEMORY, *sorted(devices))
 
 
@@ -42,8 +42,8 @@ def capacity(pool: NodePool) -> dict[str, Quantity]:
     """What a pool offers to runs, by resource."""
     nodes = pool_nodes(pool)
     cpu, memory = free_per_node(pool)
-    devices = {name: Quantity.of(count * nodes) for name, count in pool.devices.items()}
-    return {CPU: cpu * nodes, MEMORY: memory * nodes, **devices}
+    others = {name: amount * nodes for name, amount in pool.offered.items()}
+    return {CPU: cpu * nodes, MEMORY: memory * nodes, **others}
 
 
 def measure(pool: NodePool) -> str:
@@ -52,14 +52,15 @@ def measure(pool: NodePool) -> str:
 
 
 def fraction(amount: Quantity, numerator: int, denominator: int, resource: str) -> Quantity:
-    """A part of an amount, rounded down to thousandths of a core, whole MiB or whole devices."""
+    """A part of an amount, rounded down to thousandths of a core, whole MiB, pages or devices."""
     if not denominator:
         return ZERO
     part = amount.nano * numerator // denominator
     if resource == CPU:
         return Quantity(part // 1_000_000 * 1_000_000, Format.DECIMAL_SI)
-    if resource == MEMORY:
-        step = _MEBIBYTE * 1_000_000_000
+    if resource in (MEMORY, DISK) or resource.startswith(HUGE_PAGES):
+        size = resource.removeprefix(HUGE_PAGES)
+        step = parse(size).nano if size != resource else _MEBIBYTE * 1_000_000_000
         return Quantity(part // step * step, Format.BINARY_SI)
     return Quantity.of(part // 1_000_000_000)
 
@@ -79,6 +80,10 @@ def amounts_of(share: Share, pool: NodePool) -> dict[str, Quantity]:
         amounts[CPU] = share.cpu
     if share.memory is not None:
         amounts[MEMORY] = share.memory
+    if share.disk is not None and DISK in amounts:
+        amounts[DISK] = share.disk
+    stated = {name: count for name, count in share.devices.items() if name in amounts}
+    amounts |= {name: Quantity.of(count) for name, count in stated.items()}
     return amounts
 
 

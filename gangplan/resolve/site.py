@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from gangplan.model.job import Platform
 from gangplan.model.site import (
+    Concurrent,
     Monitor,
     NodeTaint,
     Preempt,
@@ -34,9 +35,10 @@ from gangplan.resolve.quota import (
 from gangplan.resolve.shares import covered_resources
 from gangplan.resolve.tree import most_by_queue, summed
 from gangplan.spec.cluster import Cluster
+from gangplan.spec.manager import settings_of
 from gangplan.spec.namespaces import namespace_of
 from gangplan.spec.nodes import NodePool
-from gangplan.spec.queues import Preemption
+from gangplan.spec.queues import Preemption, TeamQueue
 from gangplan.workspace import ClusterFile, TeamFile, Workspace
 
 MULTIKUEUE = "multikueue"
@@ -53,7 +55,12 @@ def _site(cluster: ClusterFile, teams: Mapping[str, TeamFile]) -> Site:
     monitor = _monitor(spec)
     if spec.gang != "kueue" or platform.kueue is None:
         return Site(
-            source, platform, spec.limits.priorities, monitor=monitor, is_gitops_only=spec.gitops_only
+            source,
+            platform,
+            spec.limits.priorities,
+            monitor=monitor,
+            is_gitops_only=spec.gitops_only,
+            has_cronjobs=has_cronjobs(spec),
         )
     flavors = _flavors(spec, platform)
     names = {flavor.pool: flavor.name for flavor in flavors}
@@ -69,10 +76,22 @@ def _site(cluster: ClusterFile, teams: Mapping[str, TeamFile]) -> Site:
         queues=_queues(spec, names, namespaces),
         fair_sharing=spec.fair_sharing,
         provisioning=_provisioning(spec),
+        manager=settings_of(spec),
+        controllers=tuple(
+            (name, check.controller)
+            for name, check in sorted(spec.admission_checks.items())
+            if check.controller and not check.external
+        ),
         workers=_workers(spec),
         monitor=monitor,
         is_gitops_only=spec.gitops_only,
+        has_cronjobs=has_cronjobs(spec),
     )
+
+
+def has_cronjobs(spec: Cluster) -> bool:
+    """Whether CronJobs of the cluster start the runs of schedules."""
+    return spec.schedules is not None and spec.schedules.starter(spec.gitops_only) == "cronjob"
 
 
 def _monitor(spec: Cluster) -> Monitor | None:
@@ -151,7 +170,13 @@ def _queues(
                 weight=weight_of(queue),
                 quotas=quotas_of(spec, team, shares[team], flavors),
                 preempt=_preempt(queue.preemption or spec.preemption),
-                checks=_checks(spec, flavors, shares[team]),
+                checks=(
+                    *_checks(spec, flavors, shares[team]),
+                    *_own_checks(spec, flavors, team, shares[team]),
+                ),
+                concurrent=_concurrent(queue, flavors),
+                queueing_strategy=queue.queueing_strategy,
+                admission_mode=queue.admission_mode or "",
             )
         )
     return tuple(queues)
@@ -168,6 +193,27 @@ def _checks(spec: Cluster, flavors: Mapping[str, str], pools: Mapping[str, objec
         return (QueueCheck(MULTIKUEUE),)
     growing = [name for name, pool in spec.node_pools.items() if pool.autoscale and name in pools]
     return tuple(QueueCheck(f"provision-{name}", (flavors[name],)) for name in growing)
+
+
+def _own_checks(
+    spec: Cluster, flavors: Mapping[str, str], team: str, pools: Mapping[str, object]
+) -> list[QueueCheck]:
+    """The checks that the cluster's file names, where they are about the team and a pool that it has."""
+    found = []
+    for name, check in sorted(spec.admission_checks.items()):
+        named = [pool for pool in pools if check.pools is None or pool in check.pools]
+        if named and (check.teams is None or team in check.teams):
+            only = tuple(flavors[pool] for pool in named) if check.pools is not None else ()
+            found.append(QueueCheck(name, only))
+    return found
+
+
+def _concurrent(queue: TeamQueue, flavors: Mapping[str, str]) -> Concurrent | None:
+    stated = queue.concurrent_admission
+    if stated is None:
+        return None
+    last = stated.last_acceptable_pool
+    return Concurrent(stated.migration, flavors.get(last, "") if last else "")
 
 
 def _provisioning(spec: Cluster) -> tuple[Provisioning, ...]:

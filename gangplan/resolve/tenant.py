@@ -2,19 +2,34 @@
 
 from __future__ import annotations
 
-from gangplan.model.site import ClaimToMake, DebugGrant, GroupMember, Store, StoredSecret, Tenant
+from gangplan.model.identity import SERVICE_ACCOUNT
+from gangplan.model.job import Egress
+from gangplan.model.manager import ManagerSettings
+from gangplan.model.quantity import Quantity
+from gangplan.model.site import (
+    ClaimToMake,
+    DebugGrant,
+    GroupMember,
+    PodSecurityLevel,
+    Store,
+    StoredSecret,
+    Tenant,
+    TenantQueue,
+    VolumeToMake,
+)
 from gangplan.model.version import parse_version
 from gangplan.resolve.backstop import backstop
+from gangplan.resolve.cloud import identity_of
+from gangplan.resolve.counted import counted_resources
 from gangplan.resolve.platform import resolve_platform
-from gangplan.resolve.site import most_by_team
+from gangplan.resolve.site import has_cronjobs, most_by_team
 from gangplan.spec.cluster import Cluster
+from gangplan.spec.manager import settings_of
 from gangplan.spec.namespaces import namespace_of
+from gangplan.spec.queues import TeamQueue
 from gangplan.spec.team import Team
 from gangplan.waivers import Subject, marks
 from gangplan.workspace import Workspace
-
-# The service account that every training pod runs as; it has no token and no rights.
-SERVICE_ACCOUNT = "training"
 
 
 def resolve_tenants(workspace: Workspace, cluster_name: str) -> list[Tenant]:
@@ -27,7 +42,7 @@ def resolve_tenants(workspace: Workspace, cluster_name: str) -> list[Tenant]:
         team = workspace.teams.get(name)
         if team is None:
             continue
-        own = backstop(cluster.spec, queue, most[name])
+        own = backstop(cluster.spec, queue, _bounded(most[name], settings_of(cluster.spec)))
         tenants.append(
             Tenant(
                 team=name,
@@ -36,7 +51,7 @@ def resolve_tenants(workspace: Workspace, cluster_name: str) -> list[Tenant]:
                 platform=platform,
                 service_account=SERVICE_ACCOUNT,
                 pull_secrets=team.spec.pull_secrets,
-                queue=queue.queue if platform.kueue else "",
+                queues=_queues(queue) if platform.kueue else (),
                 cluster_queue=queue.cluster_queue or name,
                 contact=team.spec.contact or "",
                 cost_centre=team.spec.cost_centre or "",
@@ -47,13 +62,41 @@ def resolve_tenants(workspace: Workspace, cluster_name: str) -> list[Tenant]:
                 members=_members(team.spec),
                 debuggers=_debuggers(team.spec),
                 claims=_claims(cluster.spec, team.spec),
+                volumes=_volumes(cluster.spec, name, team.spec),
                 store=_store(cluster.spec, team.spec, name),
                 is_gitops_only=cluster.spec.gitops_only,
                 regimes=tuple(sorted({*team.spec.compliance, *queue.compliance})),
                 waived=marks(workspace.waivers, Subject(cluster_name, name)),
+                pod_security=_pod_security(queue),
+                identity=identity_of(cluster.spec, name, team.spec),
+                schedules=_schedules(cluster.spec),
             )
         )
     return tenants
+
+
+def _schedules(cluster: Cluster) -> tuple[Egress, ...]:
+    """How pods that create runs reach the API server; empty where there are none."""
+    if cluster.schedules is None or not has_cronjobs(cluster):
+        return ()
+    return tuple(
+        Egress(name, one.cidr, one.excluding, one.ports)
+        for name in cluster.schedules.egress
+        for one in cluster.egress.get(name, ())
+    )
+
+
+def _bounded(most: dict[str, Quantity], manager: ManagerSettings) -> dict[str, Quantity]:
+    """The amounts that quota bounds: what it counts in another way, a queue may admit any amount of."""
+    counted = counted_resources(most, manager)
+    return {resource: amount for resource, amount in most.items() if resource in counted}
+
+
+def _queues(queue: TeamQueue) -> tuple[TenantQueue, ...]:
+    """The LocalQueues: the team's own, then the others by name."""
+    names = dict.fromkeys((queue.queue, *sorted(queue.local_queues)))
+    stated = queue.local_queues
+    return tuple(TenantQueue(name, stated[name].weight if name in stated else None) for name in names)
 
 
 def _members(team: Team) -> tuple[GroupMember, ...]:
@@ -72,6 +115,13 @@ def _debuggers(team: Team) -> tuple[DebugGrant, ...]:
     return tuple(dict.fromkeys(grants))
 
 
+def _pod_security(queue: TeamQueue) -> PodSecurityLevel:
+    if queue.pod_security is None:
+        return PodSecurityLevel()
+    stated = queue.pod_security
+    return PodSecurityLevel(stated.level, " ".join(stated.reason.split()), stated.until)
+
+
 def _claims(cluster: Cluster, team: Team) -> tuple[ClaimToMake, ...]:
     """The claims with a size. Whether a class makes them was found out by `check_tenants`."""
     return tuple(
@@ -86,6 +136,14 @@ def _claims(cluster: Cluster, team: Team) -> tuple[ClaimToMake, ...]:
     )
 
 
+def _volumes(cluster: Cluster, name: str, team: Team) -> tuple[VolumeToMake, ...]:
+    if not cluster.teams[name].persistent_volumes:
+        return ()
+    from gangplan.resolve.persistent import volumes_of  # few teams have one
+
+    return tuple(volumes_of(cluster, name, team))
+
+
 def default_class(cluster: Cluster) -> str | None:
     """The storage class of claims that name none."""
     return next((name for name, kind in cluster.storage_classes.items() if kind.default), None)
@@ -97,7 +155,7 @@ def _store(cluster: Cluster, team: Team, name: str) -> Store | None:
     if store is None:
         return None
     namespace = namespace_of(cluster, name, team)
-    plain = {*team.secrets, *(connection.secret for connection in team.connections.values())}
+    plain = {*team.secrets, *(one.secret for one in team.connections.values() if one.secret)}
     stored = tuple(
         StoredSecret(
             secret,

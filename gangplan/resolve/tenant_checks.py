@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import datetime
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from gangplan.findings import Finding
+from gangplan.resolve import cloud
 from gangplan.resolve.grants import check_namespaces, check_pins
 from gangplan.resolve.tenant import default_class
 from gangplan.rules.teams import (
     CLAIM_TWICE,
     CLAIM_WITHOUT_SIZE,
     CLAIMS_TOO_MANY,
+    CONNECTION_INCOMPLETE,
     GRANT_EXPIRED,
     GRANT_IN_PROD,
     SECRET_PATH,
@@ -31,17 +33,40 @@ PLACEHOLDERS = ("team", "namespace", "secret")
 def check_tenants(workspace: Workspace) -> list[Finding]:
     """What keeps a team's objects from standing on its clusters."""
     findings = [*check_namespaces(workspace), *check_pins(workspace)]
+    catalog, document = workspace.catalog, workspace.catalog_document
+    if catalog is not None and document is not None and catalog.requirements is not None:
+        from gangplan.resolve.image_requirements import check_requirements  # few catalogs state any
+
+        findings += check_requirements(catalog, document)
     for cluster in workspace.clusters.values():
         findings += [*_default_classes(cluster), *_secret_path(cluster)]
+        findings += cloud.check_cluster(cluster)
+        if has_levels(cluster):
+            from gangplan.resolve.pod_security import raised_levels  # few clusters have one
+
+            findings += raised_levels(cluster)
     for team in workspace.teams.values():
         clusters = [one for one in workspace.clusters.values() if team.name in one.spec.teams]
         findings += [*_claims(team, clusters), *_grants_in_prod(team, clusters)]
+        findings += [
+            *cloud.check_team(team, clusters, workspace.unread),
+            *_connections(team, clusters, workspace.unread),
+        ]
     return findings
 
 
 def expired_grants(workspace: Workspace, today: datetime.date, teams: Collection[str] = ()) -> list[Finding]:
-    """Debug grants whose last day is over. RBAC knows no end, so somebody must take them away."""
-    return [
+    """Debug grants and Pod Security levels whose last day is over, and scans of images that are too old.
+
+    RBAC and labels know no end, so somebody must take them away.
+    """
+    catalog, document = workspace.catalog, workspace.catalog_document
+    scans = []
+    if catalog is not None and document is not None and catalog.requirements is not None:
+        from gangplan.resolve.image_requirements import old_scans  # few catalogs state any
+
+        scans = old_scans(catalog, document, today)
+    grants = [
         Finding(
             GRANT_EXPIRED,
             team.document.where(("debuggers", index, "until")),
@@ -54,6 +79,25 @@ def expired_grants(workspace: Workspace, today: datetime.date, teams: Collection
         for index, grant in enumerate(team.spec.debuggers)
         if datetime.date.fromisoformat(grant.until) < today
     ]
+    if not any(map(has_levels, workspace.clusters.values())):
+        return [*scans, *grants]
+    from gangplan.resolve.pod_security import expired_levels  # few clusters have one
+
+    return [*scans, *grants, *expired_levels(workspace, today, teams)]
+
+
+def has_levels(cluster: ClusterFile) -> bool:
+    """Whether a cluster's file states Pod Security levels."""
+    return any(queue.pod_security for queue in cluster.spec.teams.values())
+
+
+def unneeded(workspace: Workspace, findings: Iterable[Finding]) -> list[Finding]:
+    """Pod Security levels that no run needs, by the findings about all runs."""
+    if not any(map(has_levels, workspace.clusters.values())):
+        return []
+    from gangplan.resolve.pod_security import unneeded_levels  # few clusters have one
+
+    return list(unneeded_levels(workspace, findings))
 
 
 def _default_classes(cluster: ClusterFile) -> Iterator[Finding]:
@@ -115,6 +159,39 @@ def _claims(team: TeamFile, clusters: list[ClusterFile]) -> Iterator[Finding]:
         made.setdefault(real, name)
         for cluster in clusters:
             yield from _storage(team, name, claim, cluster)
+
+
+_MOUNTS = {"gcs": "gcsfuse", "s3": "mountpoint-s3", "azure-blob": "blob"}
+
+
+def _connections(team: TeamFile, clusters: list[ClusterFile], unread: Collection[str]) -> Iterator[Finding]:
+    """Every connection has what its kind needs to be reached or mounted."""
+    for name, one in team.spec.connections.items():
+        path: tuple[str | int, ...] = ("connections", name)
+        said = help = ""
+        is_made = bool(clusters) and all(
+            name in cluster.spec.teams[team.name].persistent_volumes for cluster in clusters
+        )
+        if one.mount is not None and one.mount != _MOUNTS[one.type]:
+            said, help = f"{one.mount} does not mount {one.type}", f"Write mount: {_MOUNTS[one.type]}."
+        elif one.mount in ("mountpoint-s3", "blob") and one.claim is None:
+            if is_made or unread:
+                continue  # what an unreadable cluster file would have said is not known
+            said = f"{one.mount} mounts only volumes that the platform has made"
+            help = (
+                f"Have the owner of each cluster state it in teams.{team.name}.persistentVolumes; or have a"
+                " PersistentVolume made for the bucket, declare its claim in claims, and name it here."
+            )
+        elif one.type == "s3" and one.claim is None and None in (one.endpoint, one.secret):
+            missing = [field for field in ("endpoint", "secret") if getattr(one, field) is None]
+            said = f"an S3 connection without a claim needs {' and '.join(missing)}"
+            help = "Add them, or the claim through which the bucket is mounted."
+        elif one.type != "s3" and one.mount is None and one.claim is None:
+            said = f"a connection of type {one.type} has no folder"
+            help = f"Write mount: {_MOUNTS[one.type]}."
+        if said:
+            where = team.document.where(path, key=True)
+            yield Finding(CONNECTION_INCOMPLETE, where, f"connection '{name}': {said}", help)
 
 
 def _storage(team: TeamFile, name: str, claim: Claim, cluster: ClusterFile) -> Iterator[Finding]:

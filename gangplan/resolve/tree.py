@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from gangplan.kueue.model import Key, Member
 from gangplan.kueue.tree import QuotaTree
-from gangplan.kueue.units import MOST_INT64, NANO
-from gangplan.model.quantity import ZERO, Format, Quantity
+from gangplan.kueue.units import MOST_INT64, NANO, format_of
+from gangplan.model.quantity import ZERO, Quantity
 from gangplan.model.site import Site, SiteCohort, SiteQueue
 
 
@@ -34,7 +34,7 @@ def summed(by_flavor: dict[str, dict[str, Quantity]]) -> dict[str, Quantity]:
 
 
 def _amount(resource: str, nano: int) -> Quantity:
-    return Quantity(nano, Format.BINARY_SI if resource == "memory" else Format.DECIMAL_SI)
+    return Quantity(nano, format_of(resource))
 
 
 def _tree(site: Site) -> QuotaTree:

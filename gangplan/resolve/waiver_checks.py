@@ -14,6 +14,7 @@ from gangplan.findings import Finding, Location
 from gangplan.objects import BINDING, POLICY, Body, ref_of
 from gangplan.packs.read import own_files, policy_files
 from gangplan.rulebook import Rulebook
+from gangplan.rules.debug import DEBUG_KEPT
 from gangplan.rules.waivers import (
     WAIVER_ENDS_SOON,
     WAIVER_EXPIRED,
@@ -135,15 +136,20 @@ def judge_waivers(
 
     `is_whole` says that everything was judged, so that a waiver without a finding is not needed.
     """
-    found = [_as_of(finding, today) for finding in findings]
+    found = [as_of(finding, today) for finding in findings]
     uses = Counter(one.waiver.where for one in found if one.waiver is not None)
     for waiver in workspace.waivers:
         found += _judged(waiver, uses[waiver.where], today, is_whole)
     return found
 
 
-def _as_of(finding: Finding, today: datetime.date) -> Finding:
+def as_of(finding: Finding, today: datetime.date) -> Finding:
+    """The finding, counting again where its waiver is over; that pods are kept, as it stands on the day."""
     waiver = finding.waiver
+    if finding.rule == DEBUG_KEPT:
+        from gangplan.resolve import debug  # few runs have one
+
+        return debug.as_of(finding, today)
     if waiver is None or datetime.date.fromisoformat(waiver.until) >= today:
         return finding
     return replace(finding, waiver=replace(waiver, is_over=True))

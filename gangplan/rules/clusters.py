@@ -503,6 +503,35 @@ MULTIKUEUE_QUEUE = Rule(
     ),
 )
 
+_LEVEL = "podSecurity: {level: privileged, reason: Cards of the nodes, until: '2027-01-31'}"
+
+MULTIKUEUE_LEVEL = Rule(
+    "multikueue-level",
+    ERROR,
+    "A worker cluster states a tighter Pod Security level for a team.",
+    why=(
+        "Runs are rendered and judged with the level of the cluster that hands them on, and their pods are created "
+        "on the worker cluster. There the namespace refuses what a fabric gives them, and the run never starts."
+    ),
+    fix="State the same podSecurity on the worker cluster, or remove it here.",
+    example=Example(
+        "overlays/far/cluster.yaml",
+        before=_far(),
+        after=_far(queue=f"training, {_LEVEL}"),
+        whole=True,
+        run="validate --today 2026-11-01",
+        changes=(
+            (
+                "overlays/lab/cluster.yaml",
+                "teams:\n",
+                ("multiKueue: {clusters: {far: {kubeconfigSecret: far}}}\nteams:\n"),
+            ),
+            ("overlays/lab/cluster.yaml", "{queue: training}", f"{{queue: training, {_LEVEL}}}"),
+        ),
+        rest=("pod-security-raised",),
+    ),
+)
+
 POOL_NAME_LONG = Rule(
     "pool-name-long",
     ERROR,

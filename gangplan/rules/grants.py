@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gangplan.rules.model import ERROR, Example, Rule
+from gangplan.rules.model import ERROR, NOTE, WARNING, Example, Rule
 
 NAMESPACE_NOT_GIVEN = Rule(
     "namespace-not-given",
@@ -117,6 +117,68 @@ POSTURE_TOO_WEAK = Rule(
                 "nlp: {queue: training, posture: restricted}",
             ),
         ),
+    ),
+)
+
+_RAISED = "nlp: {queue: training, podSecurity: {level: %s, reason: The fabric's daemon needs the node, until: '%s'}}"
+
+POD_SECURITY_RAISED = Rule(
+    "pod-security-raised",
+    WARNING,
+    "A team's namespace admits more than Pod Security's level restricted.",
+    why=(
+        "With privileged, whoever may create pods there can take over a node; with baseline, pods may run as "
+        "root. The platform states the level with a reason and a last day, and reports show it until it is gone "
+        "(for baseline as a note)."
+    ),
+    fix="Remove podSecurity from the team's entry as soon as the reason is gone.",
+    waivable=True,
+    example=Example(
+        "overlays/lab/cluster.yaml",
+        before=_RAISED % ("privileged", "2027-01-31"),
+        after="nlp: {queue: training}",
+        old="nlp: {queue: training}",
+        run="validate --today 2026-11-01",
+        rest=("pod-security-unneeded",),
+    ),
+)
+
+POD_SECURITY_EXPIRED = Rule(
+    "pod-security-expired",
+    ERROR,
+    "A Pod Security level was allowed until a day that is over.",
+    why=(
+        "Labels of a namespace have no expiry. A level that stays in Git stays in the cluster, and with it the "
+        "right to create pods that take over a node."
+    ),
+    fix="Remove podSecurity and render, or set a later day.",
+    is_verdict=True,
+    example=Example(
+        "overlays/lab/cluster.yaml",
+        before=_RAISED % ("baseline", "2026-11-30"),
+        after=_RAISED % ("baseline", "2026-12-01"),
+        old="nlp: {queue: training}",
+        run="validate --today 2026-12-01",
+        rest=("pod-security-raised", "pod-security-unneeded"),
+    ),
+)
+
+POD_SECURITY_UNNEEDED = Rule(
+    "pod-security-unneeded",
+    NOTE,
+    "No run of the team needs the Pod Security level of its namespace.",
+    why=(
+        "A level is raised for what a fabric or a patch asks of the node. Where no run uses it any more, it "
+        "only lets others in. Only a check of the whole workspace can tell."
+    ),
+    fix="Remove podSecurity from the team's entry.",
+    example=Example(
+        "overlays/lab/cluster.yaml",
+        before=_RAISED % ("privileged", "2027-01-31"),
+        after="nlp: {queue: training}",
+        old="nlp: {queue: training}",
+        run="validate --today 2026-11-01",
+        rest=("pod-security-raised",),
     ),
 )
 

@@ -40,7 +40,7 @@ TTL_RERUNS = Rule(
         "Trainer up to 2.3 recreates the JobSet when it is gone. 2.1 does so for every finished run, "
         "later versions for failed runs, which then train over and over (trainer#2981, trainer#3737)."
     ),
-    fix="Remove ttlSecondsAfterFinished; state: archived in the spec cleans up.",
+    fix="Remove ttlSecondsAfterFinished; state: stopped in the spec cleans up.",
     is_verdict=True,
     example=Example(
         "patch",
@@ -77,6 +77,60 @@ GIT_OWNED_FIELD = Rule(
             "- target: {kind: TrainJob}\n"
             "  patch: |-\n"
             "    - {op: add, path: /metadata/annotations/example.com~1owner, value: nlp}\n"
+        ),
+    ),
+)
+
+OWNER_REFERENCE = Rule(
+    "owner-reference",
+    ERROR,
+    "An object in Git has an owner.",
+    why=(
+        "An owner is named by a uid, which the API server makes up when the owner is created. The server accepts "
+        "any uid, and the garbage collector deletes an object when none of its owners is there; with a uid of "
+        "another cluster, or of an owner that was created again, that is minutes after each sync."
+    ),
+    fix="Remove ownerReferences: what is in Git belongs to Git.",
+    is_verdict=True,
+    example=Example(
+        "patch",
+        before=(
+            "- target: {kind: TrainJob}\n"
+            "  patch: |-\n"
+            "    - op: add\n"
+            "      path: /metadata/ownerReferences\n"
+            "      value: [{apiVersion: v1, kind: ConfigMap, name: plan, uid: 0b9f8f0e-6b1f-4a5e-9d0c-2f1f0a7c3a11}]\n"
+        ),
+        after=(
+            "- target: {kind: TrainJob}\n"
+            "  patch: |-\n"
+            "    - {op: add, path: /metadata/annotations/example.com~1plan, value: plan}\n"
+        ),
+    ),
+)
+
+STATUS_IGNORED = Rule(
+    "status-ignored",
+    NOTE,
+    "An object in Git has a status.",
+    why=(
+        "The status is a subresource that controllers write: API servers drop the one that comes with the object, "
+        "so it does nothing, and GitOps engines may show the object as out of sync again and again. Mostly it was copied "
+        "from kubectl get -o yaml."
+    ),
+    fix="Remove status from the patch.",
+    is_verdict=True,
+    example=Example(
+        "patch",
+        before=(
+            "- target: {kind: TrainJob}\n"
+            "  patch: |-\n"
+            "    - {op: add, path: /status, value: {conditions: []}}\n"
+        ),
+        after=(
+            "- target: {kind: TrainJob}\n"
+            "  patch: |-\n"
+            "    - {op: add, path: /metadata/annotations/example.com~1plan, value: plan}\n"
         ),
     ),
 )
@@ -183,12 +237,12 @@ MPI_HOSTS_UNKNOWN = Rule(
 RUN_REMOVED = Rule(
     "run-removed",
     WARNING,
-    "A run is removed from Git without being archived.",
+    "A run is removed from Git without being stopped.",
     why=(
         "Removing a file does not stop a run, because runs are never pruned. It keeps its GPUs, and "
         "nobody can see it in Git any more."
     ),
-    fix="Set state: archived first; remove the spec once the run is over.",
+    fix="Set state: stopped first; remove the spec in a later change.",
     example=Example(
         "specs/nlp/second.yaml",
         before=None,
@@ -220,7 +274,7 @@ RUN_REPLACED = Rule(
         "A changed spec is a new run with a new name. Nothing stops the old one, so if it has not "
         "finished, both train and both count against the quota."
     ),
-    fix="If the old run has not finished, delete its TrainJob as the message says.",
+    fix="If the old run has not finished, end it as the message says.",
     example=Example(
         "specs/nlp/filings.yaml",
         before="workers: 8",

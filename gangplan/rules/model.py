@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum, IntEnum
 from typing import Any
+
+from gangplan.records import dataclass
 
 
 class Severity(IntEnum):
@@ -18,9 +20,10 @@ class Severity(IntEnum):
     @property
     def word(self) -> str:
         """The lower-case word used in every report."""
-        return self.name.lower()
+        return _WORDS[self]
 
 
+_WORDS = tuple(one.name.lower() for one in Severity)
 NOTE, WARNING, ERROR = Severity.NOTE, Severity.WARNING, Severity.ERROR
 
 

@@ -67,6 +67,43 @@ NETWORK_OPEN = Rule(
     ),
 )
 
+HOST_NETWORK = Rule(
+    "host-network",
+    WARNING,
+    "Workers use their node's network, where no NetworkPolicy applies.",
+    why=(
+        "The fabric of the pool puts workers into the network of their node. NetworkPolicies select pods of the "
+        "pod network: nothing keeps others from these workers, nor them from anything that the node reaches. "
+        "Their SSH server listens on the node's addresses; only its keys protect it."
+    ),
+    fix=(
+        "Close the SSH port and ports from 1024 up to everything but the pool's nodes in the network around them, "
+        "or use a fabric with devices, such as virtual functions."
+    ),
+    waivable=True,
+    example=Example(
+        "specs/nlp/filings.yaml",
+        before="network: {rdma: required}\n",
+        after='network: {rdma: "off"}\n',
+        run="validate --today 2026-11-01",
+        changes=(
+            ("overlays/lab/cluster.yaml", "labels: {pool: a100}}", "labels: {pool: a100}, fabric: roce}"),
+            (
+                "overlays/lab/cluster.yaml",
+                "teams:\n",
+                "fabrics: {roce: {hostNetwork: true, nodeAddresses: [10.0.16.0/20]}}\nteams:\n",
+            ),
+            (
+                "overlays/lab/cluster.yaml",
+                "nlp: {queue: training}",
+                "nlp: {queue: training, podSecurity: {level: privileged, reason: RoCE in the nodes' network, until: '2027-01-31'}}",
+            ),
+            ("specs/nlp/filings.yaml", "gpus: 2\n", "gpus: 8\n"),
+        ),
+        rest=("pod-security-raised", "host-access"),
+    ),
+)
+
 RDMA_BYPASSES_POLICY = Rule(
     "rdma-bypasses-policy",
     WARNING,

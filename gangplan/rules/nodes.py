@@ -21,7 +21,7 @@ NO_NODE_FITS = Rule(
         before=(
             "- target: {kind: TrainingRuntime}\n"
             "  patch: |-\n"
-            "    - {op: add, path: /spec/template/spec/replicatedJobs/0/template/spec/template/spec/nodeSelector/disk, value: ssd}\n"
+            "    - {op: add, path: /spec/template/spec/replicatedJobs/0/template/spec/template/spec/nodeSelector/kubernetes.io~1os, value: windows}\n"
         ),
         after=(
             "- target: {kind: TrainingRuntime}\n"
@@ -77,10 +77,12 @@ NODES_UNJUDGED = Rule(
     "gangplan could not judge whether the pods fit the nodes.",
     why=(
         "The pods require something that the cluster file does not describe, such as a node by its name, "
-        "or domains of a topology level whose size is not stated; or there are more ways to place them "
-        "than gangplan tries."
+        "a label that no pool states, or domains of a topology level whose size is not stated; or there "
+        "are more ways to place them than gangplan tries."
     ),
-    fix=("State the level's nodes in cluster.yaml, or leave the choice of single nodes to the scheduler."),
+    fix=(
+        "State the pool's labels or the level's nodes in cluster.yaml, or leave the choice of single nodes to the scheduler."
+    ),
     example=Example(
         "patch",
         before=(

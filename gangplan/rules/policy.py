@@ -137,6 +137,65 @@ POLICY_UNDECIDED = Rule(
     ),
 )
 
+POLICY_OBSTRUCTS = Rule(
+    "policy-obstructs",
+    ERROR,
+    "A policy judges the deletion or the status of what runs are made of.",
+    why=(
+        "Runs end by deletions, and controllers report by writing a status. Where the API server refuses either, "
+        "runs keep their GPUs, and engines and controllers ask again forever."
+    ),
+    fix="Let the policy judge operations: [CREATE, UPDATE] of the resource itself.",
+    example=Example(
+        "policies/own.yaml",
+        before=_policy().replace("[CREATE]", '["*"]') + _BINDING,
+        after=(_policy() + _BINDING),
+        whole=True,
+    ),
+)
+
+POLICY_PARAM_KIND = Rule(
+    "policy-param-kind",
+    ERROR,
+    "The parameters of a policy are of a kind that does not exist.",
+    why=(
+        "Kubernetes accepts such a policy, and then refuses every request that it matches (with failurePolicy "
+        'Ignore it lets every one through): "failed to find resource referenced by paramKind".'
+    ),
+    fix="Correct apiVersion and kind of paramKind, or take the CRD in with gangplan schema import.",
+    example=Example(
+        "policies/own.yaml",
+        before=_policy().replace("spec:\n", "spec:\n  paramKind: {apiVersion: v1, kind: Configmaps}\n")
+        + _BINDING,
+        after=_policy().replace("spec:\n", "spec:\n  paramKind: {apiVersion: v1, kind: ConfigMap}\n")
+        + _BINDING,
+        whole=True,
+    ),
+)
+
+POLICY_ENFORCED = Rule(
+    "policy-enforced",
+    WARNING,
+    "The API server does something else about breaches of a policy than it did.",
+    why=(
+        "validate judges what is in Git. The API server also judges what it is asked to create from elsewhere, "
+        "and pods that controllers make of runs that left Git long ago: where a policy goes from Audit to Deny, "
+        "those pods are refused from then on. It is a note where Deny neither comes nor goes."
+    ),
+    fix=(
+        "Nothing needs to be done if that is meant. Write enforcement: Audit or Warn first, and look at what "
+        "the API server reports."
+    ),
+    example=Example(
+        "overlays/lab/cluster.yaml",
+        before="enforcement: Deny",
+        after="enforcement: Audit",
+        old="enforcement: Audit",
+        run="since",
+        changes=(("overlays/lab/cluster.yaml", "", "policies: {packs: [baseline], enforcement: Audit}\n"),),
+    ),
+)
+
 POLICY_UNKNOWN = Rule(
     "policy-unknown",
     ERROR,

@@ -66,7 +66,8 @@ POD_SECURITY = Rule(
     why=(
         "Namespaces of teams enforce a Pod Security level. The run is admitted and holds its quota, but "
         "a pod that uses its host's paths or network, extra capabilities or root is refused when it is "
-        "created, and only an event says so."
+        "created, and only an event says so. The checks are those of the version of the level that the "
+        "namespace enforces."
     ),
     fix="Remove what the message names from the overlay's patch.",
     is_verdict=True,
@@ -83,6 +84,40 @@ POD_SECURITY = Rule(
             "  patch: |-\n"
             "    - {op: add, path: /spec/template/spec/replicatedJobs/0/template/spec/template/spec/volumes/-, value: {name: logs, emptyDir: {}}}\n"
         ),
+    ),
+)
+
+HOST_ACCESS = Rule(
+    "host-access",
+    WARNING,
+    "Pods of a run use what Pod Security's level restricted would refuse.",
+    why=(
+        "The platform raised the level of the team's namespace, so the API server lets these pods in: with "
+        "folders of the node, its network, or capabilities. What a fabric of the cluster's file declares is a "
+        "note, so that every report shows it. What only a patch adds is a warning: nobody declared it."
+    ),
+    fix=(
+        'Declare what the runs need in a fabric of the cluster\'s file and remove the rest, or write rdma: "off"'
+        " where TCP is enough."
+    ),
+    waivable=True,
+    example=Example(
+        "patch",
+        before=(
+            "- target: {kind: TrainingRuntime}\n"
+            "  patch: |-\n"
+            "    - {op: add, path: /spec/template/spec/replicatedJobs/0/template/spec/template/spec/volumes/-, value: {name: host, hostPath: {path: /var/log}}}\n"
+        ),
+        after="",
+        run="validate --today 2026-11-01",
+        changes=(
+            (
+                "overlays/lab/cluster.yaml",
+                "nlp: {queue: training}",
+                "nlp: {queue: training, podSecurity: {level: privileged, reason: The fabric's daemon needs the node, until: '2027-01-31'}}",
+            ),
+        ),
+        rest=("pod-security-raised",),
     ),
 )
 

@@ -35,6 +35,23 @@ IMAGE_UNKNOWN = Rule(
     ),
 )
 
+IMAGE_DIGEST_OPEN = Rule(
+    "image-digest-open",
+    WARNING,
+    "The digest of an image is still to be looked up.",
+    why=(
+        "gangplan import writes zeros where a source names an image by its tag alone. No image has that digest, so "
+        "the pods of a run would wait for it until its deadline."
+    ),
+    fix="Add its tag and run `gangplan images pin`, or write the digest that skopeo inspect prints.",
+    example=Example(
+        "images/catalog.yaml",
+        before="digest: sha256:" + "0" * 64,
+        after="digest: sha256:1b0f7c64e0a3fe2d1c2d9a4b8a37f1f3f5d3a2b1c0998877665544332211ffee",
+        old="digest: sha256:1b0f7c64e0a3fe2d1c2d9a4b8a37f1f3f5d3a2b1c0998877665544332211ffee",
+    ),
+)
+
 IMAGE_WITHOUT_MPI = Rule(
     "image-without-mpi",
     ERROR,
@@ -843,4 +860,96 @@ RUN_KEPT = Rule(
     ),
     fix="To run with today's platform, raise run: in the spec.",
     untested="render --keep-runs writes; tests/test_render.py has it.",
+)
+
+CONNECTION_NOT_ADDRESSED = Rule(
+    "connection-not-addressed",
+    ERROR,
+    "The environment is to hold the address and keys of a bucket that has none.",
+    why=(
+        "Tools for S3 read an address and a pair of keys from the environment. Buckets of Google Cloud and Azure are "
+        "reached by the identity of a team, and are folders in pods."
+    ),
+    fix="Mount it as a folder, or state endpoint and secret of an S3-compatible store.",
+    example=Example(
+        "specs/nlp/filings.yaml",
+        before="data: {scans: env}\n",
+        after="data: {lidar: env}\n",
+        changes=(
+            (
+                "specs/nlp/team.yaml",
+                "connections:\n",
+                "connections:\n  scans: {type: gcs, bucket: example-scans, mount: gcsfuse, egress: s3}\n",
+            ),
+        ),
+    ),
+)
+
+BUCKET_WITHOUT_IDENTITY = Rule(
+    "bucket-without-identity",
+    ERROR,
+    "A bucket is to be a folder, but nobody lets the run's pods in.",
+    why=(
+        "Cloud Storage FUSE opens a bucket as the identity of the pod's service account. Without one, the pod stays in "
+        "ContainerCreating until the run's deadline."
+    ),
+    fix="Give the team an identity in Google Cloud, on a cluster with workloadIdentity: {provider: gcp}.",
+    example=Example(
+        "specs/nlp/filings.yaml",
+        before="data: {scans: /scans}\n",
+        after="data: {filings: /scans}\n",
+        changes=(
+            (
+                "specs/nlp/team.yaml",
+                "connections:\n",
+                "connections:\n  scans: {type: gcs, bucket: example-scans, mount: gcsfuse, egress: s3}\n",
+            ),
+        ),
+    ),
+)
+
+SERVICE_ACCOUNT_UNKNOWN = Rule(
+    "service-account-unknown",
+    ERROR,
+    "The team may not use this service account.",
+    why=(
+        "Pods have the rights of their service account, so the platform says which ones runs of a team may use. No pod of "
+        "a run is made for an account that does not exist."
+    ),
+    fix="Correct the name, remove it, or have the account listed in serviceAccounts of the team in the cluster's file.",
+    example=Example(
+        "specs/nlp/filings.yaml",
+        before="serviceAccount: sweep\n",
+        after="serviceAccount: sweeps\n",
+        changes=(
+            (
+                "overlays/lab/cluster.yaml",
+                "nlp: {queue: training}",
+                "nlp: {queue: training, serviceAccounts: {sweeps: {reason: Its image pulls need it}}}",
+            ),
+        ),
+    ),
+)
+
+TOKEN_MOUNTED = Rule(
+    "token-mounted",
+    WARNING,
+    "Pods of the run have a token for the Kubernetes API.",
+    why=(
+        "Training code is other people's code. Whoever controls it has every right of the service account whose token "
+        "its pod mounts, in the whole namespace or beyond."
+    ),
+    fix="Name the account only in runs that call the API, or have its token taken away.",
+    example=Example(
+        "specs/nlp/filings.yaml",
+        before="serviceAccount: sweeps\n",
+        after="serviceAccount: r\n",
+        changes=(
+            (
+                "overlays/lab/cluster.yaml",
+                "nlp: {queue: training}",
+                "nlp: {queue: training, serviceAccounts: {sweeps: {token: true, reason: It starts runs}, r: {reason: Pulls need it}}}",
+            ),
+        ),
+    ),
 )

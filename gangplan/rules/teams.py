@@ -293,3 +293,50 @@ CLAIMS_TOO_MANY = Rule(
         ),
     ),
 )
+
+IDENTITY_UNREACHABLE = Rule(
+    "identity-unreachable",
+    WARNING,
+    "Pods cannot exchange the tokens of their identity.",
+    why=(
+        "The webhooks of AWS and Azure give pods a token, which their SDK takes to an endpoint of the cloud. The policies "
+        "of every run close it unless the cluster's file names it, and programs wait until their SDK gives up."
+    ),
+    fix="Add the endpoint to egress, and its name to workloadIdentity.egress.",
+    example=Example(
+        "overlays/lab/cluster.yaml",
+        before="workloadIdentity: {provider: aws}\n",
+        after="workloadIdentity: {provider: aws, egress: [s3]}\n",
+    ),
+)
+
+IDENTITY_UNUSED = Rule(
+    "identity-unused",
+    WARNING,
+    "An identity is stated for a cloud that none of the clusters has.",
+    why="Nothing on the cluster answers to it: programs find no credentials, or those of the node.",
+    fix="State workloadIdentity in the cluster's file, or remove the identity.",
+    example=Example(
+        "specs/nlp/team.yaml",
+        before='identity: {aws: {role: "arn:aws:iam::123456789012:role/team-nlp"}}\n',
+        after="identity: {gcp: {serviceAccount: team-nlp@example-project.iam.gserviceaccount.com}}\n",
+        changes=(("overlays/lab/cluster.yaml", "teams:\n", "workloadIdentity: {provider: gcp}\nteams:\n"),),
+    ),
+)
+
+CONNECTION_INCOMPLETE = Rule(
+    "connection-incomplete",
+    ERROR,
+    "A connection lacks what its kind needs.",
+    why=(
+        "A store of S3 has an address and keys. Cloud Storage FUSE mounts buckets of Google Cloud alone; Mountpoint for "
+        "S3 and Blob CSI mount volumes that the platform has made, which a claim names."
+    ),
+    fix="State what the message names.",
+    example=Example(
+        "specs/nlp/team.yaml",
+        before="  scans: {bucket: example-scans}\n",
+        after='  scans: {endpoint: "https://s3.example.com", secret: lidar-s3, bucket: example-scans}\n',
+        old='  radar: {endpoint: "https://s3.example.com", bucket: radar, secret: lidar-s3, claim: lidar-files}\n',
+    ),
+)

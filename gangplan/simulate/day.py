@@ -45,6 +45,11 @@ def line_for(lines: Mapping[str, Any], name: str) -> Any:
     return next((value for pattern, value in lines.items() if fnmatchcase(name, str(pattern))), None)
 
 
+def sweep_line(lines: Mapping[str, Any] | None, name: str, sweep: str) -> str:
+    """What to look a trial up by: its own name, or that of its sweep where only that has a line."""
+    return sweep if lines and sweep in lines and name not in lines else name
+
+
 def duration_of(lines: Mapping[str, Any], name: str, timeout: float) -> float:
     """How long a job runs, in seconds."""
     value = line_for(lines, name)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 from math import floor
 from typing import Literal
@@ -19,6 +18,7 @@ from gangplan.kueue.cycle import run_cycle
 from gangplan.kueue.model import Setup, Workload
 from gangplan.kueue.pending import Pending
 from gangplan.kueue.state import Asking, Holding, Plan, State, plan_of, shape_of
+from gangplan.records import dataclass
 
 # How often a run may lose its place at one moment. Beyond, runs take each other's place for ever: a real
 # queue does that too, only slower.

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from gangplan.kueue.model import Setup, Workload
+from gangplan.records import dataclass
 from gangplan.simulate.engine import Simulation
 
 BUCKETS = 60

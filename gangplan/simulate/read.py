@@ -14,6 +14,7 @@ from gangplan.validate.kueue.domains import flavor_of
 from gangplan.validate.kueue.matching import fits_flavor, untolerated
 from gangplan.validate.kueue.model import NO_WORKLOAD
 from gangplan.validate.kueue.podsets import job_of, pod_sets
+from gangplan.validate.kueue.request import request_of
 from gangplan.validate.world import World
 
 
@@ -43,11 +44,18 @@ def run_of(
             _together(*requests[one.name]),
             none if verdict.outcome == "never" else _flavors(world, one.spec),
         )
-        for one in pod_sets(bodies, world.standing)
+        for one in pod_sets(bodies, world)
     )
     checkpoint = 0.0 if can_resume(bodies) else None
     return Workload(
-        name, verdict.queue, podsets, priority_of(world, bodies), duration, arrival, checkpoint, team
+        name,
+        verdict.queue,
+        podsets,
+        priority_of(world, request_of(world, bodies)),
+        duration,
+        arrival,
+        checkpoint,
+        team,
     )
 
 

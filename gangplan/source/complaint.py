@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import NamedTuple
 
+from gangplan.records import dataclass
 from gangplan.rules.core import YAML_SYNTAX
 from gangplan.rules.model import Rule
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from gangplan.findings import Finding, Location
@@ -18,8 +18,14 @@ from gangplan.rules.core import FILE_UNREADABLE
 MOST_MIB = 64
 
 
-def unplain(root: Path, names: Iterable[str]) -> list[Finding]:
+#: The names of the files and of the folders in folders that hold nothing else, by path.
+Plain = Mapping[str, tuple[Sequence[str], Sequence[str]]]
+
+
+def unplain(root: Path, names: Iterable[str], plain: Plain = {}) -> list[Finding]:  # noqa: B006  never changed
     """An error for every link, pipe, socket, device and huge file below `root`/`names`, by path.
+
+    Folders that were found to be `plain` a moment ago are not asked about again.
 
     A lock of Emacs (`.#job.yaml`, a link that leads nowhere) is none of these as long as it leads nowhere.
     """
@@ -31,11 +37,15 @@ def unplain(root: Path, names: Iterable[str]) -> list[Finding]:
             continue  # told where it is read
         found += _wrong(root, name, status)
         if stat.S_ISDIR(status.st_mode):
-            found += _below(root, name)
+            found += _below(root, name, plain)
     return found
 
 
-def _below(root: Path, folder: str) -> Iterator[Finding]:
+def _below(root: Path, folder: str, plain: Plain) -> Iterator[Finding]:
+    if folder in plain:
+        for name in sorted(plain[folder][1]):
+            yield from _below(root, f"{folder}/{name}", plain)
+        return
     try:
         with os.scandir(root / folder) as listed:
             entries = sorted(listed, key=lambda entry: entry.name)
@@ -44,7 +54,7 @@ def _below(root: Path, folder: str) -> Iterator[Finding]:
     for entry in entries:
         file = f"{folder}/{entry.name}"
         if entry.is_dir(follow_symlinks=False):
-            yield from _below(root, file)
+            yield from _below(root, file, plain)
         else:
             yield from _wrong(root, file, entry.stat(follow_symlinks=False))
 

@@ -91,6 +91,10 @@ def _invisible(case: Complaint) -> Explanation | None:
 
 def _template(case: Complaint) -> Explanation | None:
     line = case.line(case.at)
+    if "${{" in line:
+        spot = TextPlace(case.at.line, line.index("${{") + 1)
+        message = "between brackets, the '{' of a placeholder begins a mapping"
+        return Explanation(spot, message, 'quote the whole text: "--lr=${{ parameters.lr }}"')
     if "{%" in line or "{{" in line:
         spot = TextPlace(case.at.line, line.index("{"))
         return Explanation(

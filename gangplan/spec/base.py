@@ -1,23 +1,15 @@
 """The strict base model and the field types that all four file formats share."""
 
-from __future__ import annotations
-
 import posixpath
 import re
+import unicodedata
+from collections.abc import Callable
 from decimal import Decimal, InvalidOperation
 from typing import Annotated, Any, Literal
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    ConfigDict,
-    Field,
-    PlainSerializer,
-    PlainValidator,
-    WithJsonSchema,
-)
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchema
 from pydantic.alias_generators import to_camel
-from pydantic_core import PydanticCustomError
+from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from gangplan.model.duration import DurationError, parse_duration
 from gangplan.model.quantity import Quantity, QuantityError, gib, parse, parse_cpu, parse_memory
@@ -44,6 +36,51 @@ class Strict(BaseModel):
 def helpful(kind: str, message: str, help: str = "") -> PydanticCustomError:
     """An error that `spec.load` prints as it is, with its help line."""
     return PydanticCustomError(kind, "{message}", {"message": message, "help": help})
+
+
+# Characters; a reason that says less says nothing.
+SHORTEST_REASON = 10
+
+
+def is_blank(text: str) -> bool:
+    """Whether a reader would see nothing: only blanks, and characters of no width."""
+    return not any(unicodedata.category(letter)[0] not in "CZ" for letter in text)
+
+
+def reason(text: str, say: str) -> str:
+    """The text itself. Raises what `helpful` makes where it is too short to be a reason; `say` is the help."""
+    if is_blank(text) or len(text.strip()) < SHORTEST_REASON:
+        raise helpful(
+            "reason", f"'{text}' is not a reason: it has fewer than {SHORTEST_REASON} characters", say
+        )
+    return text
+
+
+class ReadBy:
+    """How a field is written: what reads it, its JSON schema, and what writes it again (default: as it is).
+
+    `read` returns the value or raises what `helpful` makes. pydantic's PlainValidator and its companions would
+    do, but also look into the type of the value, of which nothing is used: every start would pay for it.
+    """
+
+    __slots__ = ("_schema", "read", "write")
+
+    def __init__(
+        self,
+        read: Callable[[Any], Any],
+        schema: dict[str, Any],
+        write: Callable[[Any], str] | None = None,
+    ) -> None:
+        self.read, self._schema, self.write = read, schema, write
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> CoreSchema:
+        writing = self.write and core_schema.plain_serializer_function_ser_schema(
+            self.write, return_schema=core_schema.str_schema()
+        )
+        return core_schema.no_info_plain_validator_function(self.read, serialization=writing)
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: Any) -> dict[str, Any]:
+        return dict(self._schema)
 
 
 def _cpu(value: Any) -> Quantity:
@@ -86,17 +123,38 @@ def _weight(value: Any) -> Quantity:
     return weight
 
 
-def _price(value: Any) -> Decimal:
-    help = "Write an amount of money such as 1.5625, without a currency."
+def _factor(value: Any) -> Quantity:
+    if not isinstance(value, (str, int, float)) or isinstance(value, bool):
+        raise helpful("quantity", "expected an amount per unit", "Write a number, such as 10, 0.5 or 5Ki.")
+    try:
+        factor = parse(str(value))
+    except QuantityError as error:
+        raise helpful("quantity", error.message, error.help) from None
+    if factor.nano < 0:
+        raise helpful("quantity", f"{value} is less than nothing", "Write 0 or more.")
+    return factor
+
+
+def price_of(value: Any, what: str, help: str, most: int = 1_000_000) -> Decimal:
+    """A number from 0 to `most`, of nine decimal places or less. Raises what `helpful` makes; `what` was expected."""
     if not isinstance(value, (int, float, str)) or isinstance(value, bool):
-        raise helpful("price", "expected a price", help)
+        raise helpful("price", f"expected {what}", help)
     try:
         price = Decimal(str(value))
     except InvalidOperation:
-        raise helpful("price", f"'{value}' is not a price", help) from None
-    if not (price.is_finite() and 0 <= price <= 1_000_000):
-        raise helpful("price", f"'{value}' is not a price", help)
+        raise helpful("price", f"'{value}' is not {what}", help) from None
+    if not (price.is_finite() and 0 <= price <= most):
+        raise helpful("price", f"'{value}' is not {what}", help)
+    if price != price.quantize(_NANO):
+        raise helpful("price", f"'{value}' has more than nine decimal places", help)
     return price
+
+
+_NANO = Decimal("1E-9")
+
+
+def _price(value: Any) -> Decimal:
+    return price_of(value, "a price", "Write an amount of money such as 1.5625, without a currency.")
 
 
 def _duration(value: Any) -> int:
@@ -128,41 +186,22 @@ def _absolute(path: str) -> str:
     return path
 
 
-Cpu = Annotated[
-    Quantity,
-    PlainValidator(_cpu),
-    PlainSerializer(Quantity.canonical, return_type=str),
-    WithJsonSchema(
-        {
-            "anyOf": [
-                {"type": "integer", "minimum": 1},
-                {"type": "string", "pattern": r"^[0-9]+(\.[0-9]+|m)?$"},
-            ]
-        }
-    ),
-]
-Memory = Annotated[
-    Quantity,
-    PlainValidator(_memory),
-    PlainSerializer(Quantity.canonical, return_type=str),
-    WithJsonSchema({"type": "string", "pattern": r"^[0-9]+(\.[0-9]+)?(Ki|Mi|Gi|Ti|Pi|k|M|G|T|P)$"}),
-]
-DurationSeconds = Annotated[
-    int,
-    PlainValidator(_duration),
-    WithJsonSchema({"type": "string", "pattern": r"^([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?$"}),
-]
-Weight = Annotated[
-    Quantity,
-    PlainValidator(_weight),
-    PlainSerializer(Quantity.canonical, return_type=str),
-    WithJsonSchema({"type": "number", "minimum": 0, "maximum": 1_000_000}),
-]
-Price = Annotated[
-    Decimal,
-    PlainValidator(_price),
-    WithJsonSchema({"type": ["number", "string"]}),
-]
+_CPU = {
+    "anyOf": [
+        {"type": "number", "exclusiveMinimum": 0},
+        {"type": "string", "pattern": r"^[0-9]+(\.[0-9]+|m)?$"},
+    ]
+}
+_MEMORY = {"type": "string", "pattern": r"^[0-9]+(\.[0-9]+)?(Ki|Mi|Gi|Ti|Pi|k|M|G|T|P)$"}
+_DURATION = {"type": "string", "pattern": r"^([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?$"}
+_WEIGHT = {"type": "number", "minimum": 0, "maximum": 1_000_000}
+
+Cpu = Annotated[Quantity, ReadBy(_cpu, _CPU, Quantity.canonical)]
+Memory = Annotated[Quantity, ReadBy(_memory, _MEMORY, Quantity.canonical)]
+DurationSeconds = Annotated[int, ReadBy(_duration, _DURATION)]
+Weight = Annotated[Quantity, ReadBy(_weight, _WEIGHT, Quantity.canonical)]
+Factor = Annotated[Quantity, ReadBy(_factor, {"type": ["number", "string"]}, Quantity.canonical)]
+Price = Annotated[Decimal, ReadBy(_price, {"type": ["number", "string"]})]
 Name = Annotated[str, Field(pattern=DNS_LABEL, max_length=63)]
 SecretName = Annotated[str, Field(pattern=r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$", max_length=253)]
 EnvName = Annotated[str, Field(pattern=ENV_NAME, max_length=253)]
@@ -193,3 +232,16 @@ def _cidr(text: str) -> str:
         raise helpful(
             "cidr", f"'{text}' is not an address range: {error}", "Write it as 10.20.0.0/16."
         ) from None
+
+
+def _day(text: str) -> str:
+    import datetime  # only imported where a file has a day
+
+    try:
+        datetime.date.fromisoformat(text)
+    except ValueError:
+        raise helpful("day", f"'{text}' is not a valid date", "Write it as 2026-12-31.") from None
+    return text
+
+
+Day = Annotated[str, Field(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"), AfterValidator(_day)]

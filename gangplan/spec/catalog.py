@@ -1,13 +1,13 @@
 """ImageCatalog: image names that specs use, what is inside each image, and where each cluster gets it."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 from pydantic import Field
 
+from gangplan.model.frameworks import Framework
 from gangplan.spec.base import ApiVersion, MountPath, Name, Strict
-from gangplan.spec.job import Framework, MpiFamily, Regime
+from gangplan.spec.job import MpiFamily, Regime
+from gangplan.spec.team import Day
 
 Digest = Annotated[str, Field(pattern=r"^sha256:[0-9a-f]{64}$")]
 # A registry host is required: an unqualified name means another image on another cluster.
@@ -18,6 +18,11 @@ Repository = Annotated[
         max_length=400,
     ),
 ]
+
+
+Licence = Annotated[str, Field(pattern=r"^[A-Za-z0-9(][A-Za-z0-9 .()+:-]*$", max_length=253)]
+Line = Annotated[str, Field(pattern=r"^[0-9]+(\.[0-9]+){0,2}$", max_length=32)]
+Tier = Literal["certified", "tested", "community", "untested"]
 
 
 class ImageMpi(Strict):
@@ -76,6 +81,20 @@ class ImageUser(Strict):
     )
 
 
+class ImageScan(Strict):
+    """The last scan of a build for known vulnerabilities."""
+
+    date: Day = Field(description="Day of the scan.", examples=["2026-11-02"])
+    tool: Annotated[str, Field(min_length=1, max_length=128)] | None = Field(
+        None, description="Scanner and its version.", examples=["trivy 0.67"]
+    )
+    report: Annotated[str, Field(min_length=1, max_length=1024)] | None = Field(
+        None,
+        description="Where its report is: an address or a path.",
+        examples=["https://scans.example.com/deepspeed/5f40b1a8"],
+    )
+
+
 class ImageOnCluster(Strict):
     """What differs for one cluster."""
 
@@ -109,13 +128,34 @@ class Image(Strict):
         None, max_length=2048, description="Free text for people.", examples=["DeepSpeed on Open MPI 4.1"]
     )
     framework: Framework = Field("mpi", description="How a plain command is started.", examples=["deepspeed"])
+    framework_version: Line | None = Field(
+        None, description="Version of the framework inside.", examples=["0.17.2"]
+    )
+    architectures: Annotated[tuple[Literal["amd64", "arm64"], ...], Field(min_length=1, max_length=2)] = (
+        Field(
+            ("amd64",),
+            description="Processor architectures that it was built for; a run then uses no other nodes.",
+            examples=[["amd64", "arm64"]],
+        )
+    )
     mpi: ImageMpi | None = Field(
         None,
         description="The MPI inside; needed for mpi, horovod and deepspeed.",
         examples=[{"implementation": "OpenMPI", "version": "4.1.8"}],
     )
     ssh: ImageSsh = Field(ImageSsh(), description="The SSH server inside.", examples=[{"port": 2222}])
+    preflight: MountPath | None = Field(
+        None,
+        description="The preflight program inside (images/preflight), for specs with preflight: true.",
+        examples=["/usr/local/bin/gangplan-preflight"],
+    )
     user: ImageUser = Field(ImageUser(), description="The user inside.", examples=[{"uid": 1000}])
+    fetches: tuple[Literal["hf", "s3"], ...] = Field(
+        (),
+        max_length=2,
+        description="From where its Python can fetch in steps: hf needs huggingface_hub in the image, s3 needs boto3.",
+        examples=[["hf"]],
+    )
     fips: bool = Field(
         False, description="Whether it is built for FIPS mode: validated cryptography only.", examples=[True]
     )
@@ -128,16 +168,83 @@ class Image(Strict):
         description="CUDA version inside; a run with GPUs then uses no other vendor's GPUs.",
         examples=["12.8"],
     )
+    cuda_compat: bool = Field(
+        False,
+        description="Whether NVIDIA's forward compatibility package (cuda-compat) is inside, so that older drivers of data center GPUs do.",
+        examples=[True],
+    )
     rocm: str | None = Field(
         None,
         max_length=32,
         description="ROCm version inside; a run with GPUs then uses no other vendor's GPUs.",
         examples=["6.4"],
     )
+    tier: Tier | None = Field(
+        None,
+        description="Certification tier of this build as it is; omitted: that of its combination in tiers.",
+        examples=["certified"],
+    )
+    licence: Licence | None = Field(
+        None,
+        description="Licences of what is inside, as an SPDX expression.",
+        examples=["Apache-2.0 AND BSD-3-Clause"],
+    )
+    owner: Annotated[str, Field(min_length=1, max_length=253)] | None = Field(
+        None, description="Who builds it and answers for it.", examples=["ml-platform@example.com"]
+    )
+    scan: ImageScan | None = Field(
+        None, description="Its last scan for known vulnerabilities.", examples=[{"date": "2026-11-02"}]
+    )
     clusters: dict[Name, ImageOnCluster] = Field(
         {},
         description="What differs per cluster.",
         examples=[{"eu-airgap": {"repository": "mirror.example.eu/ml/deepspeed"}}],
+    )
+
+
+class Requirements(Strict):
+    """What every image of the catalog must state, and runs must keep."""
+
+    owner: bool = Field(False, description="Whether each image must name its owner.", examples=[True])
+    licences: tuple[Licence, ...] = Field(
+        (),
+        max_length=128,
+        description="Licences that images may have, by SPDX identifier; omitted: any, stated or not.",
+        examples=[["Apache-2.0", "BSD-3-Clause"]],
+    )
+    scan_days: int | None = Field(
+        None,
+        ge=1,
+        le=3650,
+        description="Days after which a scan is too old; omitted: images need none.",
+        examples=[90],
+    )
+    tier: Literal["certified", "tested", "community"] | None = Field(
+        None,
+        description="Least tier of what runs use; a run below it is warned about. Omitted: no run is.",
+        examples=["tested"],
+    )
+
+
+class TierRow(Strict):
+    """Combinations of one tier. What is left out may be anything; of several rows that fit, the first counts."""
+
+    tier: Tier = Field(description="Their tier.", examples=["certified"])
+    framework: Framework | None = Field(None, description="Framework.", examples=["deepspeed"])
+    framework_version: Line | None = Field(
+        None, description="Its version, or the first numbers of it.", examples=["0.17"]
+    )
+    mpi: MpiFamily | None = Field(None, description="MPI family.", examples=["OpenMPI"])
+    mpi_version: Line | None = Field(
+        None, description="Its version, or the first numbers of it.", examples=["4.1"]
+    )
+    gpus: tuple[Name, ...] = Field(
+        (), max_length=64, description="GPU models; omitted: any or none.", examples=[["h100-80gb"]]
+    )
+    cuda: Line | None = Field(None, description="CUDA version, or the first numbers of it.", examples=["12"])
+    rocm: Line | None = Field(None, description="ROCm version, or the first numbers of it.", examples=["6.4"])
+    source: Annotated[str, Field(max_length=1024)] | None = Field(
+        None, description="Where that is from.", examples=["acceptance test of 2026-10-12"]
     )
 
 
@@ -152,4 +259,13 @@ class ImageCatalog(Strict):
         examples=[
             {"deepspeed": {"repository": "registry.example.com/ml/deepspeed", "digest": "sha256:" + "0" * 64}}
         ],
+    )
+    requirements: Requirements | None = Field(
+        None, description="What images must state; omitted: nothing.", examples=[{"scanDays": 90}]
+    )
+    tiers: tuple[TierRow, ...] = Field(
+        (),
+        max_length=1024,
+        description="Tiers of combinations of framework, MPI and GPU, your own before those that come with gangplan.",
+        examples=[[{"tier": "certified", "framework": "deepspeed", "gpus": ["h100-80gb"]}]],
     )

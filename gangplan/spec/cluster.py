@@ -1,12 +1,11 @@
 """Cluster: facts and limits of one cluster. Stands in overlays/<cluster>/cluster.yaml, owned by the platform."""
 
-from __future__ import annotations
-
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, model_validator
 
+from gangplan.spec.admission import AdmissionCheck, KueueSettings
 from gangplan.spec.base import (
     ApiVersion,
     Cidr,
@@ -20,10 +19,12 @@ from gangplan.spec.base import (
     Text,
     helpful,
 )
-from gangplan.spec.catalog import Repository
+from gangplan.spec.fabrics import Fabric
+from gangplan.spec.identity import WorkloadIdentity
 from gangplan.spec.job import Priority
 from gangplan.spec.nodes import NodePool, TopologyLevel
 from gangplan.spec.params import PolicyParam
+from gangplan.spec.pods import PodVolume
 from gangplan.spec.queues import Cohort, MultiKueue, Preemption, TeamQueue
 from gangplan.spec.team import AccessMode, Defaults
 
@@ -36,7 +37,11 @@ class Versions(Strict):
     """What runs on the cluster. API spellings are chosen from this."""
 
     kubernetes: Version = Field(description="Kubernetes version.", examples=["1.34.4"])
-    trainer: Version = Field(description="Kubeflow Trainer version.", examples=["2.3.0"])
+    trainer: Version | None = Field(
+        None,
+        description="Kubeflow Trainer version; omitted: not installed, and runs are MPIJobs of the MPI operator.",
+        examples=["2.3.0"],
+    )
     jobset: Version | None = Field(
         None, description="JobSet version; omitted: the one that Trainer pins.", examples=["0.12.0"]
     )
@@ -47,7 +52,9 @@ class Versions(Strict):
         None, description="OpenShift version; omitted: not OpenShift.", examples=["4.19"]
     )
     mpi_operator: Version | None = Field(
-        None, description="MPI operator version; omitted: not installed.", examples=["0.8.2"]
+        None,
+        description="MPI operator version, for runs with backend: mpijob; omitted: not installed. It or trainer is there.",
+        examples=["0.8.2"],
     )
     argocd: Version | None = Field(
         None,
@@ -66,6 +73,16 @@ class Versions(Strict):
         examples=["2.9.0"],
     )
 
+    @model_validator(mode="after")
+    def _something_starts_runs(self) -> Self:
+        if self.trainer is None and self.mpi_operator is None:
+            raise helpful(
+                "versions_controller",
+                "neither trainer nor mpiOperator is stated, so nothing would start a run",
+                'Add trainer: "2.3.0", or mpiOperator: "0.8.2" where runs are MPIJobs.',
+            )
+        return self
+
 
 class Mirror(Strict):
     """A registry that another one is pulled through."""
@@ -74,7 +91,17 @@ class Mirror(Strict):
         description="Registry, or registry and path, as the catalog writes it.",
         examples=["registry.example.com"],
     )
-    mirror: Repository = Field(description="What to write instead.", examples=["mirror.example.eu/training"])
+    mirror: Registry = Field(description="What to write instead.", examples=["mirror.example.eu/training"])
+
+    @model_validator(mode="after")
+    def _a_path_stays_a_path(self) -> Self:
+        if "/" in self.source and "/" not in self.mirror:
+            raise helpful(
+                "mirror_path",
+                f"mirror '{self.mirror}' has no path, so the image {self.source} would have no name there",
+                f"Write the path as well, such as {self.mirror}/{self.source.partition('/')[2]}, or a source without one.",
+            )
+        return self
 
 
 class EgressTarget(Strict):
@@ -213,6 +240,9 @@ class ObjectLimits(Strict):
 
 
 PolicyAction = Literal["Deny", "Warn", "Audit"]
+ServiceAccount = Annotated[
+    str, Field(pattern=r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?/[a-z0-9]([-a-z0-9.]*[a-z0-9])?$", max_length=317)
+]
 
 
 class Policies(Strict):
@@ -235,6 +265,17 @@ class Policies(Strict):
         max_length=256,
         description="Parameters of policies, in place of the pack's.",
         examples=[{"run-deadline": {"seconds": 43200}}],
+    )
+    enforcement: PolicyAction = Field(
+        "Deny",
+        description="The most that the API server does about a breach, whatever `actions` and bindings say; `validate` does not change. Audit or Warn first shows what Deny would refuse.",
+        examples=["Audit"],
+    )
+    controllers: tuple[ServiceAccount, ...] = Field(
+        (),
+        max_length=32,
+        description="Controllers whose updates policies leave alone, as NAMESPACE/SERVICEACCOUNT, besides those of Kubernetes, Kueue, Trainer and JobSet as upstream installs them.",
+        examples=[["openshift-kueue-operator/kueue-controller-manager"]],
     )
 
 
@@ -268,8 +309,44 @@ class Limits(Strict):
         description="Largest share of a pool's capacity, in percent, that one team can ever hold, borrowing included.",
         examples=[50],
     )
+    trials: int = Field(500, ge=1, le=100_000, description="Trials of one sweep.", examples=[500])
     objects: ObjectLimits = Field(
         ObjectLimits(), description="Objects of one team's namespace.", examples=[{"pods": 1000, "runs": 500}]
+    )
+
+
+class Schedules(Strict):
+    """What starts the runs of jobs that have a schedule."""
+
+    backend: Literal["cronjob", "commit"] | None = Field(
+        None,
+        description="cronjob: a CronJob of the cluster creates dated runs; commit: a scheduled pipeline raises run in Git. Omitted: commit where gitopsOnly, else cronjob.",
+        examples=["cronjob"],
+    )
+    client: Name | None = Field(
+        None,
+        description="Image of the catalog with kubectl and a shell, that the CronJobs use; always by its digest.",
+        examples=["kubectl"],
+    )
+    egress: tuple[Name, ...] = Field(
+        (),
+        max_length=8,
+        description="Endpoints of egress by which pods reach the API server.",
+        examples=[["kubernetes"]],
+    )
+
+    def starter(self, gitops_only: bool) -> Literal["cronjob", "commit"]:
+        """What starts runs: as stated, else commits where people may only read."""
+        return self.backend or ("commit" if gitops_only else "cronjob")
+
+
+class Pipelines(Strict):
+    """What creates the runs of jobs that come after others."""
+
+    engine: Literal["job", "tekton", "kfp"] = Field(
+        "job",
+        description="job: a Job of the cluster waits and creates the run; tekton or kfp: a pipeline that gangplan pipeline writes does.",
+        examples=["tekton"],
     )
 
 
@@ -283,6 +360,11 @@ class Cluster(Strict):
     )
     description: str | None = Field(
         None, max_length=2048, description="Free text for people.", examples=["The A100 cluster in hall 2"]
+    )
+    context: Annotated[str, Field(min_length=1, max_length=253)] | None = Field(
+        None,
+        description="Context of people's kubeconfigs for this cluster, for commands that look at it; omitted: the one that has the cluster's name.",
+        examples=["prod-us-cloud"],
     )
     environment: Literal["dev", "prod"] = Field(
         "prod", description="Whether production rules hold.", examples=["prod"]
@@ -343,6 +425,12 @@ class Cluster(Strict):
         description="Node pools by name, in order of preference.",
         examples=[{"a100-80gb": {"count": 8, "cpu": 124, "memory": "1900Gi"}}],
     )
+    fabrics: dict[Name, Fabric] = Field(
+        {},
+        max_length=32,
+        description="Fabrics by name, which node pools name: what workers of runs with RDMA need of their nodes.",
+        examples=[{"efa": {"preset": "aws-efa"}}],
+    )
     topology: tuple[TopologyLevel, ...] = Field(
         (),
         max_length=16,
@@ -359,6 +447,21 @@ class Cluster(Strict):
         max_length=64,
         description="Storage classes by name.",
         examples=[{"cephfs": {"accessModes": ["ReadWriteMany"], "encrypted": True, "default": True}}],
+    )
+    volumes: dict[Name, PodVolume] = Field(
+        {},
+        max_length=64,
+        description="Volumes that are made for a pod alone and end with it, by the name that specs use: of CSI drivers inside pods, and of storage classes.",
+        examples=[
+            {
+                "vault": {
+                    "driver": "secrets-store.csi.k8s.io",
+                    "attributes": {"secretProviderClass": "nlp-vault"},
+                    "readOnly": True,
+                },
+                "work": {"storageClass": "cephfs-encrypted", "most": "2Ti"},
+            }
+        ],
     )
     runtime_classes: Annotated[tuple[SecretName, ...], Field(max_length=64)] | None = Field(
         None,
@@ -413,10 +516,36 @@ class Cluster(Strict):
     overcommit: bool = Field(
         False, description="Whether quotas may promise more than the nodes have.", examples=[True]
     )
+    kueue: KueueSettings = Field(
+        KueueSettings(),
+        description="Settings of Kueue's manager that decide about runs; `gangplan cluster kueue-config` prints its configuration.",
+        examples=[{"admissionFairSharing": {"usageHalfLifeTime": "7d"}}],
+    )
+    admission_checks: dict[Name, AdmissionCheck] = Field(
+        {},
+        max_length=32,
+        description="Admission checks by name, beside those that gangplan makes of autoscale and multiKueue.",
+        examples=[{"budget": {"controller": "budget.example.com/check", "pools": ["a100-80gb"]}}],
+    )
     multi_kueue: MultiKueue | None = Field(
         None,
         description="Worker clusters that this one dispatches runs to; omitted: it runs them itself.",
         examples=[{"clusters": {"eu-airgap": {"kubeconfigSecret": "eu-airgap-kubeconfig"}}}],
+    )
+    workload_identity: WorkloadIdentity | None = Field(
+        None,
+        description="How pods get identities of a cloud; omitted: they have none.",
+        examples=[{"provider": "aws", "egress": ["sts"]}],
+    )
+    schedules: Schedules | None = Field(
+        None,
+        description="How schedules of jobs start runs here; omitted: no job on this cluster may have one.",
+        examples=[{"client": "kubectl", "egress": ["kubernetes"]}],
+    )
+    pipelines: Pipelines | None = Field(
+        None,
+        description="What creates runs that come after others; omitted: Jobs, where schedules names a client.",
+        examples=[{"engine": "tekton"}],
     )
     secret_store: SecretStore | None = Field(
         None,

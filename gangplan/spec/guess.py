@@ -92,6 +92,8 @@ def _instead(guess: str, given: Any) -> str:
         return f"Write {guess}: instead."
     value = "..." if isinstance(given, (dict, list)) or given is None else _flow(given)
     outer, *inner = guess.split(".")
+    if inner[-1] == "capacity" and isinstance(given, bool):
+        value = "spot" if given else "on-demand"
     if inner[-1] in _MAIN and isinstance(given, str):
         inner.append(_MAIN[inner[-1]])
     text = ": {".join(inner) + f": {value}" + "}" * (len(inner) - 1)
@@ -140,9 +142,9 @@ def _meant_word(field: str, allowed: list[str], given: Any) -> list[str]:
 
 def _wrong_kind(wanted: str, given: Any) -> FieldProblem:
     shown = show(given)
-    if given in KINDS:
+    if isinstance(given, str) and given in KINDS:
         return FieldProblem(f"kind is {shown}: {KINDS[given]}", f"Write kind: {wanted}.")
-    if given in PLACES:
+    if isinstance(given, str) and given in PLACES:
         return FieldProblem(
             f"kind is {shown}, but this file is read as a {wanted}", f"Move it to {PLACES[given]}."
         )
@@ -172,6 +174,7 @@ def _written(word: str) -> str:
 _MAIN = {
     "gpu": "model",
     "checkpoint": "to",
+    "schedule": "cron",
     "mpi": "implementation",
     "network": "posture",
     "placement": "nodePool",
@@ -208,7 +211,8 @@ def wrong_shape(path: tuple[str | int, ...], expected: str, given: Any, as_writt
         if field == "gpu" and isinstance(given, int):
             return f"Write gpus: {given} for the GPUs of each worker; gpu: {{model: ...}} only chooses the model."
         if field in _MAIN and isinstance(given, str):
-            return f"Write {field}: {{{_MAIN[str(field)]}: {as_written or given}}}."
+            value = f'"{given}"' if field == "schedule" else as_written or given  # '*' and '@' want quotes
+            return f"Write {field}: {{{_MAIN[str(field)]}: {value}}}."
     return ""
 
 

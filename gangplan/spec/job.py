@@ -1,11 +1,10 @@
 """TrainingJob: the file a data scientist writes. Field documentation here is the reference documentation."""
 
-from __future__ import annotations
+from typing import Annotated, Any, Literal
 
-from typing import Annotated, Literal
+from pydantic import AfterValidator, Discriminator, Field, Tag, WithJsonSchema
 
-from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag, WithJsonSchema
-
+from gangplan.model.frameworks import Framework
 from gangplan.spec.base import (
     ApiVersion,
     Cpu,
@@ -21,29 +20,23 @@ from gangplan.spec.base import (
     Text,
     helpful,
 )
-from gangplan.spec.command import argv_of
+from gangplan.spec.nodes import PageSize, ResourceName
+from gangplan.spec.pods import (
+    MAX_ENTRIES,
+    Command,
+    Debug,
+    EnvValue,
+    ExitCodes,
+    FileSource,
+    PodContainerValue,
+    ScratchValue,
+    VolumeValue,
+)
 
 Priority = Literal["low", "normal", "high", "critical"]
 Posture = Literal["default", "restricted", "isolated"]
-Framework = Literal["mpi", "torch", "horovod", "deepspeed"]
 MpiFamily = Literal["OpenMPI", "IntelMPI", "MPICH"]
 Regime = Literal["hipaa", "gdpr", "fedramp", "pci-dss", "sox"]
-
-Command = Annotated[
-    tuple[str, ...],
-    BeforeValidator(argv_of),
-    WithJsonSchema(
-        {
-            "anyOf": [
-                {"type": "string"},
-                {"type": "array", "minItems": 1, "items": {"type": ["string", "number", "boolean"]}},
-            ]
-        }
-    ),
-]
-
-# Trainer 2.3 limits TrainJob.spec.trainer.env and command/args to 128 entries (facts of the CRD).
-MAX_ENTRIES = 128
 
 
 def _data_target(target: str) -> str:
@@ -68,6 +61,16 @@ def _secret_key(reference: str) -> str:
 
 
 SecretKey = Annotated[str, AfterValidator(_secret_key)]
+
+
+RunName = Annotated[str, Field(pattern=r"^[a-z]([-a-z0-9]*[a-z0-9])?-[0-9a-f]{8}$", max_length=63)]
+
+
+# Of a template: its name, and a version of it.
+# Of a model, as registries take them: a path of words; a version without one.
+MODEL_NAME = r"^[A-Za-z0-9]([-A-Za-z0-9._/]*[A-Za-z0-9])?$"
+MODEL_VERSION = r"^[A-Za-z0-9]([-A-Za-z0-9._+]*[A-Za-z0-9])?$"
+TEMPLATE_NAME = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(@[1-9][0-9]*)?$"
 
 
 class Gpu(Strict):
@@ -218,6 +221,137 @@ class Topology(Strict):
     )
 
 
+class Elastic(Strict):
+    """How many workers a run of torch may go on with."""
+
+    min: int = Field(ge=1, le=500, description="The fewest workers it goes on with.", examples=[2])
+    max: int = Field(
+        ge=1,
+        le=500,
+        description="The workers it starts with, and that quota, admission and node fit count.",
+        examples=[8],
+    )
+    restarts: int = Field(
+        3,
+        ge=0,
+        le=100,
+        description="How often the ranks are started again after one of them failed, or its worker was lost; torchrun counts both alike.",
+        examples=[10],
+    )
+
+
+# A part of pod names, and of a variable.
+RoleName = Annotated[str, Field(pattern=r"^[a-z]([-a-z0-9]*[a-z0-9])?$", max_length=20)]
+
+
+class Role(Strict):
+    """Pods of another shape than the workers."""
+
+    workers: int = Field(1, ge=1, le=500, description="How many pods it has.", examples=[2])
+    command: Annotated[Command, Field(max_length=MAX_ENTRIES)] | None = Field(
+        None,
+        description="What each of them runs, once; omitted: the job's command.",
+        examples=[["python", "serve.py"]],
+    )
+    image: Name | None = Field(
+        None,
+        description="Image by its name in images/catalog.yaml; omitted: the job's.",
+        examples=["loader"],
+    )
+    gpus: int | None = Field(
+        None, ge=0, le=16, description="GPUs of each pod, of the workers' pool; omitted: 0.", examples=[1]
+    )
+    cpu: Cpu | None = Field(
+        None, description="CPU cores of each pod; omitted: those of a worker.", examples=[8]
+    )
+    memory: Memory | None = Field(
+        None, description="Memory of each pod; omitted: that of a worker.", examples=["32Gi"]
+    )
+    env: dict[EnvName, EnvValue] = Field(
+        {},
+        max_length=MAX_ENTRIES,
+        description="Environment variables beside those of the job.",
+        examples=[{"LEVEL": "info"}],
+    )
+
+
+# What a step fetches: a repository of Hugging Face, or a bucket by the name of a connection.
+FETCH_SOURCE = (
+    r"^(hf://(datasets/)?[A-Za-z0-9][-A-Za-z0-9_.]*/[A-Za-z0-9][-A-Za-z0-9_.]*(@[A-Za-z0-9][-A-Za-z0-9_./]*)?"
+    r"|[a-z0-9]([-a-z0-9]*[a-z0-9])?(/[!-~]+)?)$"
+)
+
+
+class Step(Strict):
+    """What is done once in a run, in a pod of its own, before its workers start."""
+
+    name: RoleName | None = Field(
+        None, description="Its name in the run; omitted: step-1, step-2 and so on.", examples=["tokenize"]
+    )
+    fetch: Annotated[str, Field(pattern=FETCH_SOURCE, max_length=512)] | None = Field(
+        None,
+        description="What to fetch instead of a command: hf://OWNER/MODEL or hf://datasets/OWNER/NAME, with @REVISION, or an S3 connection of the team, with a path in it. What is there already is not fetched again.",
+        examples=["hf://example/llama-1b@8f5d2b1", "lidar/2026"],
+    )
+    to: MountPath | None = Field(
+        None,
+        description="Folder to fetch to, in a claim of data that all workers can mount.",
+        examples=["/models/llama-1b"],
+    )
+    secret: SecretKey | None = Field(
+        None,
+        description="SECRET/KEY of a token of Hugging Face, which this step alone gets.",
+        examples=["huggingface/token"],
+    )
+    command: Annotated[Command, Field(max_length=MAX_ENTRIES)] | None = Field(
+        None, description="What it runs, once.", examples=[["python", "tokenize.py"]]
+    )
+    image: Name | None = Field(
+        None,
+        description="Image by its name in images/catalog.yaml; omitted: the job's.",
+        examples=["fetcher"],
+    )
+    gpus: int | None = Field(
+        None, ge=0, le=16, description="GPUs of its pod, of the workers' pool; omitted: 0.", examples=[1]
+    )
+    cpu: Cpu | None = Field(
+        None, description="CPU cores; omitted: those of a worker, and 2 for fetch.", examples=[8]
+    )
+    memory: Memory | None = Field(
+        None, description="Memory; omitted: that of a worker, and 8Gi for fetch.", examples=["32Gi"]
+    )
+    env: dict[EnvName, EnvValue] = Field(
+        {},
+        max_length=MAX_ENTRIES,
+        description="Environment variables beside those of the job.",
+        examples=[{"HF_HUB_ENABLE_HF_TRANSFER": "1"}],
+    )
+    timeout: DurationSeconds | None = Field(
+        None,
+        description="Longest time it may take; omitted: an equal part of the time that pods have to be ready, less five minutes for the workers, or of timeout where nobody waits for that.",
+        examples=["20m"],
+    )
+
+
+def _doable(step: Step) -> Step:
+    given = (step.fetch is not None) + (step.command is not None)
+    if given != 1:
+        message = "a step has fetch or command" + (", not both" if given else "")
+        raise helpful("step", message, "Write for example {command: [python, tokenize.py]}.")
+    if step.fetch is not None and step.to is None:
+        raise helpful("step", "fetch needs a folder", "Write to: /models/llama-1b, in a claim of data.")
+    lone = next((one for one in ("to", "secret") if getattr(step, one) is not None), "")
+    if step.fetch is None and lone:
+        raise helpful("step", f"'{lone}' belongs to fetch", "Remove it, or write fetch instead of command.")
+    if step.secret is not None and not str(step.fetch).startswith("hf://"):
+        message = "team.yaml has the keys of a connection"
+        raise helpful("step", message, "Remove secret: connections.NAME.secret is used.")
+    return step
+
+
+StepValue = Annotated[Step, AfterValidator(_doable)]
+
+
 class Placement(Strict):
     """Where the workers run."""
 
@@ -232,6 +366,74 @@ class Placement(Strict):
     )
     spread: Literal["pack", "spread"] | None = Field(
         None, description="pack: few nodes; spread: as many nodes as possible.", examples=["pack"]
+    )
+    near: tuple[Name, ...] = Field(
+        (),
+        max_length=8,
+        description="Jobs of the team, by name, to whose pods the workers should be close, if possible: on their nodes, else in their rack.",
+        examples=[["feature-store"]],
+    )
+    apart: tuple[Name, ...] = Field(
+        (),
+        max_length=8,
+        description="Jobs of the team, by name, with whose pods no worker shares a node; it waits rather than that.",
+        examples=[["benchmark"]],
+    )
+
+
+def _cron(text: str) -> str:
+    """An expression as the CronJob controller reads it; what reads it is imported where there is one."""
+    from gangplan.model.cron import CronError, parse_cron
+
+    try:
+        parse_cron(text)
+    except CronError as wrong:
+        raise helpful("cron", str(wrong), wrong.help) from None
+    return text
+
+
+CronText = Annotated[str, Field(min_length=1, max_length=100), AfterValidator(_cron)]
+ZoneName = Annotated[str, Field(min_length=1, max_length=64)]
+
+
+class Schedule(Strict):
+    """When runs of the job start by themselves."""
+
+    cron: CronText = Field(
+        description="Minutes, hours, days, months and weekdays of starts, in the five fields of cron, or @hourly, @daily, @weekly, @monthly, @yearly.",
+        examples=["0 2 * * *"],
+    )
+    time_zone: ZoneName = Field(
+        "Etc/UTC", description="Time zone that cron is read in.", examples=["Europe/Berlin"]
+    )
+    concurrency: Literal["forbid"] = Field(
+        "forbid",
+        description="forbid: no run starts while an earlier one of the schedule waits or trains; that start is skipped.",
+        examples=["forbid"],
+    )
+    starting_deadline: DurationSeconds = Field(
+        3600,
+        description="How late a missed start may still be made up for, once.",
+        examples=["1h"],
+    )
+    keep: int = Field(
+        7,
+        ge=1,
+        le=500,
+        description="Runs of the schedule that are over and stay in the cluster.",
+        examples=[7],
+    )
+
+
+class Model(Strict):
+    """What a job registers, once the jobs that it comes after are complete."""
+
+    name: Annotated[str, Field(pattern=MODEL_NAME, max_length=128)] = Field(
+        description="Name in the registry: GANGPLAN_MODEL_NAME in the environment.", examples=["filings"]
+    )
+    version: Annotated[str, Field(pattern=MODEL_VERSION, max_length=128)] = Field(
+        description="Version, which no other job of the team registers: GANGPLAN_MODEL_VERSION in the environment.",
+        examples=["2026.1"],
     )
 
 
@@ -249,6 +451,14 @@ class TrainingJob(Strict):
         description="Free text for people.",
         examples=["Fine-tune on the filings of 2026"],
     )
+    template: Annotated[str, Field(pattern=TEMPLATE_NAME, max_length=75)] | None = Field(
+        None,
+        description="Template that the job is made from, and its version: what the spec says itself is joined with it where it is a mapping, and replaces everything else; without a version, the newest (docs/templates.md).",
+        examples=["horovod-large@2"],
+    )
+    parameters: dict[str, Any] = Field(
+        {}, description="Values for parameters of the template.", examples=[{"data": "imagenet"}]
+    )
     team: Name | None = Field(
         None,
         description="Owning team; omitted: the folder under specs/. It may only repeat that folder.",
@@ -264,8 +474,13 @@ class TrainingJob(Strict):
     )
     framework: Framework | None = Field(
         None,
-        description="How the command is started; omitted: as the image's catalog entry says.",
+        description="How the command is started; omitted: as the image's catalog entry says. jax, tensorflow, xgboost and plain start it once on every worker (docs/commands.md).",
         examples=["deepspeed"],
+    )
+    backend: Literal["trainjob", "mpijob"] | None = Field(
+        None,
+        description="What the run is made of: a TrainJob of Kubeflow Trainer, or for MPI an MPIJob of the MPI operator; omitted: a TrainJob, or an MPIJob on a cluster without Trainer (docs/mpijob.md).",
+        examples=["mpijob"],
     )
     image: Name | None = Field(
         None,
@@ -277,8 +492,35 @@ class TrainingJob(Strict):
         description="The training program and its arguments, as a list or one line. A plain command runs once per rank; a launcher that the image has (mpirun, horovodrun and deepspeed with MPI, torchrun with torch) is kept, also in a shell's script, and others are refused (docs/commands.md). {ranks}, {workers} and {slots} are filled in.",
         examples=[["python", "train.py", "--fp16"]],
     )
+    workdir: MountPath | None = Field(
+        None,
+        description="Folder in which the program starts, in every pod; omitted: the image's own.",
+        examples=["/workspace"],
+    )
     workers: int | None = Field(
         None, ge=1, le=500, description="Pods that run ranks; omitted: 4.", examples=[8]
+    )
+    elastic: Elastic | None = Field(
+        None,
+        description="Instead of workers, for torch: the run starts with max workers, and goes on with min or more while others are replaced.",
+        examples=[{"min": 2, "max": 8}],
+    )
+    roles: dict[RoleName, Role] = Field(
+        {},
+        max_length=6,
+        description="Pods of another shape beside the workers, for tensorflow (chief, ps, evaluator) and plain (any name): they start with the workers, which find them by TF_CONFIG or by NAME_HOSTS.",
+        examples=[{"ps": {"workers": 2, "cpu": 8, "memory": "32Gi"}}],
+    )
+    steps: tuple[StepValue, ...] = Field(
+        (),
+        max_length=4,
+        description="What is done once in the run before its workers start, one after the other, each in a pod of its own: something fetched to a claim, or a command. A run in which one of them fails has failed.",
+        examples=[
+            [
+                {"fetch": "hf://example/llama-1b@8f5d2b1", "to": "/models/llama-1b"},
+                {"command": ["python", "tokenize.py"]},
+            ]
+        ],
     )
     slots: int | None = Field(
         None,
@@ -293,17 +535,60 @@ class TrainingJob(Strict):
     memory: Memory | None = Field(
         None, description="Memory per worker, with its unit; omitted: 16Gi.", examples=["320Gi"]
     )
+    disk: Memory | None = Field(
+        None,
+        description="Disk of the node per worker, for what the program writes outside of mounts; a worker that writes more is evicted. Omitted: none is set aside.",
+        examples=["200Gi"],
+    )
+    scratch: ScratchValue | None = Field(
+        None,
+        description="Room for temporary files in every worker, which ends with its pod: a size, or size, medium and path; the program finds it as SCRATCH_DIR.",
+        examples=["200Gi", {"size": "2Ti", "medium": "local", "path": "/scratch"}],
+    )
+    huge_pages: dict[PageSize, Memory] = Field(
+        {}, max_length=4, description="Huge pages per worker, by page size.", examples=[{"2Mi": "4Gi"}]
+    )
+    devices: dict[ResourceName, Annotated[int, Field(ge=1, le=1000)]] = Field(
+        {},
+        max_length=16,
+        description="Other devices per worker, by resource; GPUs are gpus, and RDMA devices network.rdma.",
+        examples=[{"example.com/fpga": 1}],
+    )
     data: dict[Name, DataTarget] = Field(
         {},
         max_length=32,
         description="Claim or connection of the team: folder where it is mounted, or `env` for an S3 connection's address and keys in the environment.",
         examples=[{"financial-docs": "/data"}],
     )
-    env: dict[EnvName, Text] = Field(
+    files: dict[FileSource, MountPath] = Field(
+        {},
+        max_length=32,
+        description="Read-only files in every pod. ./NAME, a file beside the spec: its path there; its bytes belong to the run, 1 MiB in all. NAME, a ConfigMap of the team: the folder where its keys appear, as they are when a pod starts.",
+        examples=[{"./ds.json": "/etc/ds.json", "deepspeed-config": "/etc/deepspeed-config"}],
+    )
+    volumes: dict[Name, VolumeValue] = Field(
+        {},
+        max_length=16,
+        description="Volumes of the cluster, by name, of which every pod that runs ranks gets one of its own that ends with it: the folder where it is mounted, or path, size and attributes.",
+        examples=[{"vault": "/mnt/secrets", "work": {"path": "/work", "size": "500Gi"}}],
+    )
+    env: dict[EnvName, EnvValue] = Field(
         {},
         max_length=MAX_ENTRIES,
-        description="Environment variables of every rank; numbers keep the text you wrote.",
-        examples=[{"NCCL_DEBUG": "INFO"}],
+        description="Environment variables of every rank; numbers keep the text you wrote. Instead of a text: {field: spec.nodeName}, {resource: limits.memory} or {configMap: NAME/KEY}; fields and amounts are those of the rank's own pod.",
+        examples=[{"NCCL_DEBUG": "INFO", "NODE": {"field": "spec.nodeName"}}],
+    )
+    setup: tuple[PodContainerValue, ...] = Field(
+        (),
+        max_length=8,
+        description="Containers that run one after the other before the program starts, in every pod that runs ranks, with its mounts and variables. A pod in which one of them fails has failed.",
+        examples=[[{"command": ["python", "fetch.py"]}]],
+    )
+    sidecars: tuple[PodContainerValue, ...] = Field(
+        (),
+        max_length=8,
+        description="Containers that run as long as the program does, in every pod that runs ranks, with its mounts and variables. One that ends is started again; all get SIGTERM once the program has ended.",
+        examples=[[{"name": "metrics", "command": ["python", "metrics.py"]}]],
     )
     secrets: Secrets = Field(
         Secrets(),
@@ -320,6 +605,21 @@ class TrainingJob(Strict):
         None, description="Where the workers run.", examples=[{"nodePool": "a100-80gb"}]
     )
     priority: Priority | None = Field(None, description="Queue priority; omitted: normal.", examples=["high"])
+    queue: Name | None = Field(
+        None,
+        description="LocalQueue of the team, where it has several on the cluster; omitted: the team's own.",
+        examples=["night"],
+    )
+    preflight: bool = Field(
+        False,
+        description="Whether the workers are checked before training, by the preflight program of an image with MPI: ranks, hosts, versions, sums, GPUs, storage, clocks.",
+        examples=[True],
+    )
+    service_account: SecretName | None = Field(
+        None,
+        description="Service account of the team's namespace that the cluster's file lists for it; omitted: gangplan's own, which has no rights.",
+        examples=["sweeps"],
+    )
     timeout: DurationSeconds | None = Field(
         None,
         description="Longest time the run may take; omitted: 24h. Up to 7d with extendedTimeout.",
@@ -340,6 +640,16 @@ class TrainingJob(Strict):
         description="Restarts of the whole run after a failure of the program; omitted: 0. From 1 on, a drained or reclaimed node uses up none (Trainer 2.2 and later).",
         examples=[1],
     )
+    exit_codes: ExitCodes | None = Field(
+        None,
+        description="Exit codes of the program that use a retry, and that end the run at once whatever retries says.",
+        examples=[{"fail": [42]}],
+    )
+    debug: Debug | None = Field(
+        None,
+        description="Keeps the pods of a failed run for inspection (docs/debug.md); not on clusters whose environment is prod.",
+        examples=[{"until": "2026-12-01"}],
+    )
     compliance: tuple[Regime, ...] = Field(
         (),
         max_length=8,
@@ -357,9 +667,37 @@ class TrainingJob(Strict):
         description="Extra labels on the run's objects and pods.",
         examples=[{"project": "filings"}],
     )
+    schedule: Schedule | None = Field(
+        None,
+        description="Starts runs by itself; omitted: the job runs once, and again when run is raised (docs/schedules.md).",
+        examples=[{"cron": "0 2 * * *", "timeZone": "Europe/Berlin"}],
+    )
+    after: tuple[Name, ...] = Field(
+        (),
+        max_length=16,
+        description="Jobs or sweeps of the team that must be complete before the run is created (docs/pipelines.md).",
+        examples=[["prepare-data"]],
+    )
+    model: Model | None = Field(
+        None,
+        description="What the job registers: a job of its own, which comes after the one that trains it (docs/pipelines.md#registering-a-model).",
+        examples=[{"name": "filings", "version": "2026.1"}],
+    )
     run: int = Field(
         1, ge=1, le=1_000_000, description="Run number; raise it to run the same job again.", examples=[2]
     )
-    state: Literal["active", "archived"] = Field(
-        "active", description="archived: keep the run in Git without applying it.", examples=["archived"]
+    state: Literal["active", "stopped", "archived"] = Field(
+        "active",
+        description="stopped: end the run, and keep a record of it that does nothing; archived: keep the run in Git without applying it.",
+        examples=["stopped"],
+    )
+    keep: bool = Field(
+        False,
+        description="True: keep the run as it was rendered while this file stays the same, whatever changes on the platform (image, overlay, gangplan itself).",
+        examples=[True],
+    )
+    retired: Annotated[tuple[RunName, ...], Field(max_length=64)] = Field(
+        (),
+        description="Earlier runs of the job that are over, by name: each becomes a record, and goes from the cluster once it is taken off this list (gangplan retire).",
+        examples=[["llm-finetune-5e884898"]],
     )

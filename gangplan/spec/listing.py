@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import os
+import re
+from collections.abc import Collection, Iterator
 from pathlib import Path, PurePosixPath
 
 from gangplan.findings import Finding, Location
 from gangplan.objects import is_one_line
 from gangplan.rules.core import SPEC_FILE_NAME, SPEC_TEAM
+from gangplan.source import MOST_BYTES
+from gangplan.source.plain import Plain
+from gangplan.spec.near import closest
 
 _LOOKED_AT = 65_536  # bytes of a hidden file
+# How a file in a team's folder of templates says that it is one.
+_KIND = re.compile(rb"^kind:[ \t]*[\"']?JobTemplate\b", re.MULTILINE)
+# Folders of files that specs mount: YAML there is no spec.
+FILES_FOLDER = "files"
 
 
 def folders(parent: Path) -> list[str]:
@@ -18,11 +27,18 @@ def folders(parent: Path) -> list[str]:
         return sorted(entry.name for entry in entries if entry.is_dir() and not entry.name.startswith("."))
 
 
-def list_specs(root: Path, specs: str, teams: list[str], findings: list[Finding]) -> list[tuple[str, str]]:
-    """Every `specs`/<team>/**/*.yaml but team.yaml with its team, sorted by path."""
+def list_specs(
+    root: Path,
+    specs: str,
+    teams: list[str],
+    findings: list[Finding],
+    plain: Plain = {},  # noqa: B006
+) -> list[tuple[str, str]]:
+    """Every `specs`/<team>/**/*.yaml but team.yaml with its team, sorted by path; of folders that are `plain`
+    (source/plain.py), the names are known."""
     files: list[tuple[str, str]] = []
     for team in teams:
-        _list_folder(root, f"{specs}/{team}", team, files, findings)
+        _list_folder(root, f"{specs}/{team}", team, files, findings, plain)
     for name in sorted(os.listdir(root / specs)):
         if _is_yaml(name) and not (root / specs / name).is_dir():
             message = "the file is not in a team's folder and would be ignored"
@@ -32,33 +48,98 @@ def list_specs(root: Path, specs: str, teams: list[str], findings: list[Finding]
     return sorted(files)
 
 
+def may_be_sweeps(
+    root: Path, files: list[tuple[str, str]], without: Collection[str] = ()
+) -> list[tuple[str, str]]:
+    """The spec files (path, team) that have the word, so that only these are read as a whole."""
+    return [one for one, data in bytes_of(root, files, without) if b"Sweep" in data]
+
+
+def bytes_of(
+    root: Path, files: list[tuple[str, str]], without: Collection[str] = ()
+) -> Iterator[tuple[tuple[str, str], bytes]]:
+    """Spec files (path, team) with their bytes. With thousands, each microsecond counts."""
+    top, flags = f"{root}{os.sep}", os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)
+    for one in files:
+        file = one[0]
+        if without and file.rpartition("/")[0] in without:
+            continue
+        try:
+            handle = os.open(top + file, flags)
+            try:
+                data = os.read(handle, MOST_BYTES)
+            finally:
+                os.close(handle)
+        except OSError:
+            continue  # told where the file is read
+        yield one, data
+
+
+def is_template(file: str, data: bytes) -> bool:
+    """Whether a file in a team's folder of templates says that it is one."""
+    return PurePosixPath(file).parts[2] == "templates" and bool(_KIND.search(data))
+
+
+def which_team(root: Path, folder: str) -> str:
+    """What to do about a folder without team.yaml: it is misspelt, or the team is new."""
+    specs = root / "specs"
+    teams = [name for name in folders(specs) if (specs / name / "team.yaml").is_file()]
+    if near := closest(folder, teams):
+        return f"Did you mean specs/{near}/? Move the files there, or add a team.yaml for a new team."
+    return "Add one; gangplan explain Team lists its fields."
+
+
+def is_ignored(file: str) -> bool:
+    """Whether a file below specs/, by its path from the root, is none that is read as a spec or a team."""
+    parts = PurePosixPath(file).parts
+    return FILES_FOLDER in parts[2:-1] or parts[-1].startswith(".") or not _is_yaml(parts[-1])
+
+
 def _is_yaml(name: str) -> bool:
     """Whether somebody would take the file for YAML, hidden files aside."""
     return name.lower().endswith((".yaml", ".yml")) and not name.startswith(".")
 
 
 def _list_folder(
-    root: Path, folder: str, team: str, files: list[tuple[str, str]], findings: list[Finding]
+    root: Path,
+    folder: str,
+    team: str,
+    files: list[tuple[str, str]],
+    findings: list[Finding],
+    plain: Plain,
 ) -> None:
-    with os.scandir(root / folder) as entries:
-        for entry in entries:
-            file = f"{folder}/{entry.name}"
-            if entry.name.startswith("."):
-                findings += _hidden(root, folder, entry.name)
-                continue
-            if entry.is_dir() and not entry.name.endswith(".yaml"):
-                _list_folder(root, file, team, files, findings)
-            elif _is_yaml(entry.name) and not is_one_line(file):
-                message, help = "the name contains an invisible character", "Rename the file."
-                findings.append(Finding(SPEC_FILE_NAME, Location(file), message, help))
-            elif _is_yaml(entry.name) and not entry.name.endswith(".yaml"):
-                stem, _, ending = entry.name.rpartition(".")
-                message = f"the file ends in .{ending} and would be ignored"
-                findings.append(
-                    Finding(SPEC_FILE_NAME, Location(file), message, f"Rename it to {stem}.yaml.")
-                )
-            elif entry.name.endswith(".yaml") and PurePosixPath(file).parts[2:] != ("team.yaml",):
+    is_top = folder.count("/") == 1
+    for name, is_dir in _names_in(root, folder, plain):
+        file = f"{folder}/{name}"
+        if name.endswith(".yaml") and name[0] != "." and not is_dir and name.isascii() and name.isprintable():
+            if not (is_top and name == "team.yaml"):
                 files.append((file, team))
+        elif name.startswith("."):
+            findings += _hidden(root, folder, name)
+        elif is_dir and name == FILES_FOLDER:
+            findings += _misplaced(root, file)
+        elif is_dir and not name.endswith(".yaml"):
+            _list_folder(root, file, team, files, findings, plain)
+        elif _is_yaml(name) and not is_one_line(file):
+            message, help = "the name contains an invisible character", "Rename the file."
+            findings.append(Finding(SPEC_FILE_NAME, Location(file), message, help))
+        elif _is_yaml(name) and not name.endswith(".yaml"):
+            stem, _, ending = name.rpartition(".")
+            message = f"the file ends in .{ending} and would be ignored"
+            findings.append(Finding(SPEC_FILE_NAME, Location(file), message, f"Rename it to {stem}.yaml."))
+        elif name.endswith(".yaml") and not (is_top and name == "team.yaml"):
+            files.append((file, team))
+
+
+def _names_in(root: Path, folder: str, plain: Plain) -> Iterator[tuple[str, bool]]:
+    """What a folder holds: names, and whether each is a folder's."""
+    if folder in plain:
+        files, inside = plain[folder]
+        yield from ((name, False) for name in files)
+        yield from ((name, True) for name in inside)
+        return
+    with os.scandir(root / folder) as entries:
+        yield from ((entry.name, entry.is_dir()) for entry in entries)
 
 
 def _hidden(root: Path, folder: str, name: str) -> list[Finding]:
@@ -68,12 +149,31 @@ def _hidden(root: Path, folder: str, name: str) -> list[Finding]:
     (.job.yaml.swp) are none.
     """
     file = root / folder / name
-    if not name.lower().endswith((".yaml", ".yml")) or name.startswith(("._", ".#")) or not file.is_file():
+    if not name.lower().endswith((".yaml", ".yml")) or name.startswith(("._", ".#")) or not _is_ours(file):
         return []
-    with file.open("rb") as stream:
-        if b"gangplan.dev/" not in stream.read(_LOOKED_AT):
-            return []
     stem = name.lstrip(".").rpartition(".")[0] or "job"
     message = "the file is hidden and would be ignored"
     help = f"Rename it to {stem}.yaml, or remove it."
     return [Finding(SPEC_FILE_NAME, Location(f"{folder}/{name}"), message, help)]
+
+
+def _is_ours(file: Path) -> bool:
+    """Whether it is one of gangplan's formats."""
+    if not file.is_file():
+        return False
+    with file.open("rb") as stream:
+        return b"gangplan.dev/" in stream.read(_LOOKED_AT)
+
+
+def _misplaced(root: Path, folder: str) -> list[Finding]:
+    """The same for a spec in a folder of files that specs mount."""
+    found = []
+    for parent, names, files in os.walk(root / folder):
+        names.sort()
+        inside = Path(parent).relative_to(root).as_posix()
+        for name in sorted(files):
+            if _is_yaml(name) and _is_ours(root / inside / name):
+                message = f"the file is in a folder {FILES_FOLDER}/, which holds what specs mount: it is no spec there"
+                help = f"Move it out of {folder}/, or remove it."
+                found.append(Finding(SPEC_FILE_NAME, Location(f"{inside}/{name}"), message, help))
+    return found

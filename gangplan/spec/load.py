@@ -22,8 +22,8 @@ from gangplan.spec.words import FORMS
 M = TypeVar("M", bound=BaseModel)
 
 # Where a number may stand for its own text: `1e-4` must reach the program as written.
-_TEXT_PARENTS: frozenset[Path] = frozenset(
-    {("command",), ("env",), ("labels",), ("defaults", "env"), ("mpi", "flags")}
+TEXT_PARENTS: frozenset[Path] = frozenset(
+    {("command",), ("env",), ("labels",), ("defaults", "env"), ("mpi", "flags"), ("model",)}
 )
 
 
@@ -88,9 +88,18 @@ def _as_written(value: Any, document: Document, path: Path) -> Any:
         return {key: _as_written(item, document, (*path, key)) for key, item in value.items()}
     if isinstance(value, list):
         return tuple(_as_written(item, document, (*path, index)) for index, item in enumerate(value))
-    if path[:-1] in _TEXT_PARENTS and isinstance(value, (int, float)):
+    if isinstance(value, (int, float)) and (path[:-1] in TEXT_PARENTS or _is_text_inside(path)):
         return document.text(path)
     return value
+
+
+def _is_text_inside(path: Path) -> bool:
+    """Whether it is a variable, or an argument, of a fabric or a container: `fabrics.NAME.env.X`, `setup.0.env.X`."""
+    return (
+        path[0] in ("fabrics", "setup", "sidecars", "roles")
+        and len(path) > 2
+        and path[-2] in ("env", "command")
+    )
 
 
 def _finding(model: type[BaseModel], document: Document, item: Any) -> Finding:
@@ -155,11 +164,15 @@ def _unknown(model: type[BaseModel], document: Document, path: Path) -> Finding:
     """An unknown field, with the one that was probably meant."""
     block = _model_at(model, path[:-1])
     fields = {field.alias or name: field for name, field in block.model_fields.items()} if block else {}
-    nested = paths_of(block, _block_of) if block else []
+    nested = paths_of(block, block_of) if block else []
     value: Any = document.value
     for step in path[:-1]:
         value = value[step]
     problem = unknown_field(model.__name__, path, fields, nested, value)
+    if model.__name__ == "Sweep" and path[:-1] == ("parameters",) and problem.help.startswith("Known"):
+        from gangplan.spec.sweep_words import parameters_help  # few specs are sweeps
+
+        problem = problem._replace(help=parameters_help(document))
     if len(path) > 1 and "did you mean" not in problem.message and path[-1] in _fields(model, ()):
         problem = problem._replace(
             help=f"Move {path[-1]}: out of {dotted(path[:-1])}, to the top level of the file."
@@ -167,7 +180,7 @@ def _unknown(model: type[BaseModel], document: Document, path: Path) -> Finding:
     return Finding(SPEC_UNKNOWN_FIELD, document.where(path, key=True), problem.message, problem.help)
 
 
-def _block_of(annotation: Any) -> type[BaseModel] | None:
+def block_of(annotation: Any) -> type[BaseModel] | None:
     """The model of a field that is a block of its own, neither a list nor a map of blocks."""
     found = _bare(annotation)
     return found if isinstance(found, type) and issubclass(found, BaseModel) else None
@@ -186,6 +199,10 @@ def _bad_key(path: Path, item: Any) -> tuple[str, str]:
     form = FORMS.get(context.get("pattern", ""), "")
     like = re.sub(r"[^A-Za-z0-9_]", "_", key) if context.get("pattern") == ENV_NAME else ""
     message = f"'{key}' cannot be a name in {dotted(path[:-1])}{f' ({form})' if form else ''}"
+    if path[:1] == ("files",) and "/" in key and not key.startswith(("/", "../")) and key[-1:] != "/":
+        return message, f"Write ./{key.removeprefix('./')}: for a file beside the spec."
+    if path[:1] == ("files",) and "/" in key:
+        return message, "Write ./NAME: for a file in the folder of the spec, one entry for each."
     return message, f"Write {like}:." if like and not like[0].isdigit() else "Rename it."
 
 
@@ -252,7 +269,7 @@ def _bare(annotation: Any) -> Any:
             continue
         if get_origin(annotation) in (Union, types.UnionType):
             rest = [arg for arg in get_args(annotation) if arg is not type(None)]
-            blocks = [arg for arg in rest if _block_of(arg)]  # a block, or a list of such
+            blocks = [arg for arg in rest if block_of(arg)]  # a block, or a list of such
             annotation = rest[0] if len(rest) == 1 else blocks[0] if blocks else Literal
             continue
         return annotation

@@ -1,12 +1,12 @@
 """Node pools and the cluster's layout, as a cluster file describes them."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 from pydantic import Discriminator, Field, Tag
 
-from gangplan.spec.base import Cpu, LabelKey, LabelValue, Memory, Name, Price, Strict
+from gangplan.model.quantity import Quantity
+from gangplan.spec.base import Cpu, LabelKey, LabelValue, Memory, Name, Strict
+from gangplan.spec.prices import PoolPrice
 
 ResourceName = Annotated[
     str,
@@ -14,6 +14,27 @@ ResourceName = Annotated[
         pattern=r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?/[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$", max_length=253
     ),
 ]
+
+
+# The page size of a huge page, as the end of its resource's name: hugepages-2Mi.
+PageSize = Annotated[str, Field(pattern=r"^[1-9][0-9]*(Ki|Mi|Gi)$", max_length=16)]
+
+
+def by_resource(
+    disk: Quantity | None, huge_pages: dict[str, Quantity], devices: dict[str, int]
+) -> dict[str, Quantity]:
+    """Disk, huge pages and devices by the names that Kubernetes gives their resources, in that order."""
+    amounts = {"ephemeral-storage": disk} if disk is not None else {}
+    amounts |= {f"hugepages-{size}": amount for size, amount in sorted(huge_pages.items())}
+    return amounts | {name: Quantity.of(count) for name, count in sorted(devices.items())}
+
+
+def field_of(resource: str) -> tuple[str, ...]:
+    """The field of one of these resources, below a spec as below a node pool; the opposite of `by_resource`."""
+    if resource == "ephemeral-storage":
+        return ("disk",)
+    size = resource.removeprefix("hugepages-")
+    return ("hugePages", size) if size != resource else ("devices", resource)
 
 
 class Taint(Strict):
@@ -34,8 +55,18 @@ class PoolGpu(Strict):
     resource: ResourceName = Field(
         "nvidia.com/gpu", description="Extended resource name.", examples=["nvidia.com/gpu"]
     )
+    device_class: Annotated[str, Field(pattern=r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$")] | None = Field(
+        None,
+        description="DeviceClass whose extendedResourceName is the resource, where GPUs come by dynamic resource allocation (Kubernetes 1.36); omitted: by a device plugin.",
+        examples=["gpu.nvidia.com"],
+    )
     mig: Annotated[str, Field(pattern=r"^[1-7]g\.[0-9]+gb$")] | None = Field(
         None, description="MIG slice that the resource represents; omitted: whole GPUs.", examples=["1g.10gb"]
+    )
+    driver: Annotated[str, Field(pattern=r"^[0-9]{1,4}(\.[0-9]{1,4}){1,3}$")] | None = Field(
+        None,
+        description="GPU driver on the nodes; omitted: not compared with images.",
+        examples=["570.124.06"],
     )
 
 
@@ -134,13 +165,14 @@ class Autoscale(Strict):
     )
 
 
-class PoolPrice(Strict):
-    """What a pool costs, for reports."""
+class LocalDisk(Strict):
+    """Disks inside the nodes that volumes are made of while a pod runs."""
 
-    per_gpu_hour: Price | None = Field(None, description="Price of one GPU for an hour.", examples=["1.5625"])
-    per_cpu_hour: Price | None = Field(
-        None, description="Price of one CPU core for an hour, for pools without GPUs.", examples=["0.04"]
+    storage_class: Annotated[str, Field(pattern=r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$", max_length=253)] = Field(
+        description="Storage class that makes volumes of them, on the node of the pod.",
+        examples=["topolvm-nvme"],
     )
+    size: Memory = Field(description="What one node has for such volumes.", examples=["7Ti"])
 
 
 class NodePool(Strict):
@@ -151,6 +183,9 @@ class NodePool(Strict):
     memory: Memory = Field(description="Allocatable memory per node.", examples=["1900Gi"])
     gpu: PoolGpu | None = Field(
         None, description="GPUs per node; omitted: none.", examples=[{"model": "a100-80gb", "count": 8}]
+    )
+    arch: Literal["amd64", "arm64"] | None = Field(
+        None, description="Processor architecture; omitted: amd64.", examples=["arm64"]
     )
     labels: dict[LabelKey, LabelValue] = Field(
         {},
@@ -180,6 +215,33 @@ class NodePool(Strict):
         description="RDMA devices; a list where each rail is a resource of its own; omitted: none.",
         examples=[{"resource": "rdma/ib", "count": 8}],
     )
+    fabric: Name | None = Field(
+        None,
+        description="Fabric of the cluster's fabrics: what else workers of runs with RDMA get here; omitted: their devices alone.",
+        examples=["efa"],
+    )
+    disk: Memory | None = Field(
+        None,
+        description="Allocatable ephemeral storage per node: what logs, images and scratch disks share; omitted: not stated, and no run can request any.",
+        examples=["1700Gi"],
+    )
+    local_disk: LocalDisk | None = Field(
+        None,
+        description="Disks inside each node (NVMe) that scratch: {medium: local} is made of; omitted: none.",
+        examples=[{"storageClass": "topolvm-nvme", "size": "7Ti"}],
+    )
+    huge_pages: dict[PageSize, Memory] = Field(
+        {},
+        max_length=4,
+        description="Huge pages per node, by page size; the pool's memory is without them.",
+        examples=[{"2Mi": "64Gi"}],
+    )
+    devices: dict[ResourceName, Annotated[int, Field(ge=1, le=1000)]] = Field(
+        {},
+        max_length=16,
+        description="Other devices per node, neither GPUs nor RDMA, by the resource that their plugin offers.",
+        examples=[{"example.com/fpga": 2}],
+    )
     topology: bool = Field(
         False, description="Whether Kueue places pods here by the cluster's topology.", examples=[True]
     )
@@ -205,10 +267,16 @@ class NodePool(Strict):
         return self.rdma if isinstance(self.rdma, tuple) else (self.rdma,)
 
     @property
-    def devices(self) -> dict[str, int]:
-        """Extended resources of one node: GPUs and RDMA devices by name."""
-        devices = {self.gpu.resource: self.gpu.count} if self.gpu else {}
-        return devices | {rail.resource: rail.count for rail in self.rails}
+    def others(self) -> dict[str, Quantity]:
+        """What one node offers beside CPU, memory, GPUs and RDMA devices, by resource."""
+        return by_resource(self.disk, self.huge_pages, self.devices)
+
+    @property
+    def offered(self) -> dict[str, Quantity]:
+        """All that one node offers beside CPU and memory, by resource."""
+        offered = {self.gpu.resource: Quantity.of(self.gpu.count)} if self.gpu else {}
+        offered |= {rail.resource: Quantity.of(rail.count) for rail in self.rails}
+        return offered | self.others
 
 
 class TopologyLevel(Strict):

@@ -5,9 +5,7 @@ from __future__ import annotations
 import math
 from typing import Annotated, Any
 
-from pydantic import PlainValidator, WithJsonSchema
-
-from gangplan.spec.base import helpful
+from gangplan.spec.base import ReadBy, helpful
 
 
 def param(value: Any) -> Any:
@@ -41,6 +39,4 @@ SCHEMA: dict[str, Any] = {
     ]
 }
 # A parameter of a policy: text, a number, a truth value, or a list of texts.
-PolicyParam = Annotated[
-    str | int | float | bool | tuple[str, ...], PlainValidator(param), WithJsonSchema(SCHEMA)
-]
+PolicyParam = Annotated[str | int | float | bool | tuple[str, ...], ReadBy(param, SCHEMA)]

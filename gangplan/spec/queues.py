@@ -1,13 +1,17 @@
 """Quota, cohorts and queues, as a cluster file describes them."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
-from gangplan.spec.base import Cpu, Memory, Name, SecretName, Strict, Weight
+from gangplan.spec.admission import ConcurrentAdmission, LocalQueue
+from gangplan.spec.base import Cpu, Memory, Name, SecretName, Strict, Weight, reason
+from gangplan.spec.identity import Identity
 from gangplan.spec.job import Posture, Priority, Regime
+from gangplan.spec.nodes import ResourceName
+from gangplan.spec.persistent import PersistentVolume
+from gangplan.spec.prices import Budget
+from gangplan.spec.team import Day
 
 
 class Share(Strict):
@@ -18,6 +22,15 @@ class Share(Strict):
     )
     cpu: Cpu | None = Field(None, description="CPU cores; the measure of pools without GPUs.", examples=[120])
     memory: Memory | None = Field(None, description="Memory; omitted: in proportion.", examples=["480Gi"])
+    disk: Memory | None = Field(
+        None, description="Disk of the nodes (ephemeral storage); omitted: in proportion.", examples=["12Ti"]
+    )
+    devices: dict[ResourceName, Annotated[int, Field(ge=0, le=1_000_000)]] = Field(
+        {},
+        max_length=16,
+        description="Other devices of the pool, RDMA devices too, by resource; those left out: in proportion.",
+        examples=[{"example.com/fpga": 4}],
+    )
 
 
 Shares = Annotated[dict[Name, Share], Field(max_length=64)]
@@ -71,6 +84,50 @@ class HardQuota(Strict):
     gpus: int | None = Field(None, ge=0, le=1_000_000, description="GPUs.", examples=[40])
     cpu: Cpu | None = Field(None, description="CPU cores.", examples=[640])
     memory: Memory | None = Field(None, description="Memory.", examples=["8Ti"])
+    storage: dict[SecretName, Memory] = Field(
+        {},
+        max_length=64,
+        description="What claims may request, by storage class: the team's own, and those of scratch and volumes while their pods are there.",
+        examples=[{"cephfs-encrypted": "20Ti"}],
+    )
+
+
+def _reason(text: str) -> str:
+    return reason(
+        text,
+        "Say in a sentence what needs it, such as: GPUDirect-TCPX needs its daemon and folders of the node.",
+    )
+
+
+class PodSecurity(Strict):
+    """What a team's namespace admits beyond Pod Security's level restricted, why, and until when."""
+
+    level: Literal["baseline", "privileged"] = Field(
+        description="Level that the namespace enforces; it still audits and warns about restricted.",
+        examples=["privileged"],
+    )
+    reason: Annotated[str, Field(max_length=512), AfterValidator(_reason)] = Field(
+        description="Why, in 10 characters or more; kept as an annotation and shown in findings.",
+        examples=["GPUDirect-TCPX needs its daemon and folders of the node."],
+    )
+    until: Day = Field(
+        description="Last day; after that day, the check fails until it is renewed or removed.",
+        examples=["2027-01-31"],
+    )
+
+
+class OwnAccount(Strict):
+    """A service account of a team's namespace that gangplan does not make, and whose rights runs may use."""
+
+    token: bool = Field(
+        False,
+        description="Whether pods mount its token for the Kubernetes API, and so have all of its rights.",
+        examples=[True],
+    )
+    reason: Annotated[str, Field(max_length=512), AfterValidator(_reason)] = Field(
+        description="Why runs need it, in 10 characters or more.",
+        examples=["The sweep controller reads the runs of its namespace."],
+    )
 
 
 class TeamQueue(Strict):
@@ -96,6 +153,41 @@ class TeamQueue(Strict):
         description="Weakest network posture that its runs may have, and theirs where nothing else is said; omitted: default.",
         examples=["restricted"],
     )
+    pod_security: PodSecurity | None = Field(
+        None,
+        description="Pod Security level of its namespace beyond restricted, for fabrics that need the node; omitted: restricted.",
+        examples=[
+            {
+                "level": "privileged",
+                "reason": "GPUDirect-TCPX needs its daemon and folders of the node.",
+                "until": "2027-01-31",
+            }
+        ],
+    )
+    identity: Identity | None = Field(
+        None,
+        description="Whom its pods are in the cluster's cloud; omitted: as team.yaml says.",
+        examples=[{"aws": {"role": "arn:aws:iam::123456789012:role/team-nlp"}}],
+    )
+    service_accounts: dict[SecretName, OwnAccount] = Field(
+        {},
+        max_length=16,
+        description="Service accounts of its namespace, made by others, that specs may name; omitted: runs use gangplan's alone, which has no rights.",
+        examples=[
+            {"sweeps": {"token": True, "reason": "The sweep controller reads the runs of its namespace."}}
+        ],
+    )
+    persistent_volumes: dict[Name, PersistentVolume] = Field(
+        {},
+        max_length=64,
+        description="Storage that exists, by the name of the team's connection (mount: mountpoint-s3 or blob) or claim (without size): gangplan makes a PersistentVolume and the claim, and never deletes either. Omitted: others make them.",
+        examples=[
+            {
+                "lidar": {"bucket": "lidar-training-data"},
+                "corpus": {"nfs": {"server": "nfs.example.com", "path": "/exports/corpus"}, "size": "2Ti"},
+            }
+        ],
+    )
     cluster_queue: Name | None = Field(
         None, description="ClusterQueue behind it; omitted: the team's name.", examples=["team-nlp"]
     )
@@ -117,6 +209,11 @@ class TeamQueue(Strict):
         description="Maximum of its quota that others may borrow while it is idle, per node pool; pools not listed: nothing. Omitted: all.",
         examples=[{"a100-80gb": {"gpus": 8}}],
     )
+    monthly_budget: Budget | None = Field(
+        None,
+        description="What all active runs of the team here may cost in a month, by the prices of the pools: schedules by their starts, sweeps by their trials. Omitted: whatever its quota allows.",
+        examples=[{"amount": "20000", "currency": "EUR", "warnAt": 80}],
+    )
     weight: Weight | None = Field(
         None,
         description="Fair share of what is borrowed, and of pools without stated quotas; omitted: 1.",
@@ -133,6 +230,27 @@ class TeamQueue(Strict):
         None,
         description="When its runs may preempt others; omitted: the cluster's rule.",
         examples=[{"withinClusterQueue": "LowerPriority"}],
+    )
+    queueing_strategy: Literal["BestEffortFIFO", "StrictFIFO"] = Field(
+        "BestEffortFIFO",
+        description="Whether runs that fit may pass an older one of the same priority that does not (BestEffortFIFO), or wait behind it (StrictFIFO). The words are Kueue's.",
+        examples=["StrictFIFO"],
+    )
+    local_queues: dict[Name, LocalQueue] = Field(
+        {},
+        max_length=32,
+        description="Further LocalQueues in front of the same quota, which specs name by queue; the team's own may be among them, for its weight.",
+        examples=[{"night": {}, "papers": {"weight": 2}}],
+    )
+    admission_mode: Literal["UsageBasedAdmissionFairSharing", "NoAdmissionFairSharing"] | None = Field(
+        None,
+        description="Whether the LocalQueues of the team take turns by what each used lately; needs kueue.admissionFairSharing. Omitted: by priority and time alone.",
+        examples=["UsageBasedAdmissionFairSharing"],
+    )
+    concurrent_admission: ConcurrentAdmission | None = Field(
+        None,
+        description="Lets its runs ask for all of its pools at once; from Kueue 0.18 on, and one way only: it cannot be changed later. Omitted: pools are tried in their order.",
+        examples=[{"migration": "RetainFirstAdmission"}],
     )
     hard_quota: HardQuota | None = Field(
         None,

@@ -1,10 +1,8 @@
 """Team: who owns a namespace, what it may use, and its defaults. Stands in specs/<team>/team.yaml."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import Field
 
 from gangplan.spec.base import (
     ApiVersion,
@@ -16,25 +14,15 @@ from gangplan.spec.base import (
     SecretName,
     Strict,
     Text,
-    helpful,
 )
+from gangplan.spec.base import (
+    Day as Day,
+)
+from gangplan.spec.identity import Identity
 from gangplan.spec.job import Posture, Priority, Regime
+from gangplan.spec.pods import AccessMode as AccessMode
 
 GroupName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][-A-Za-z0-9_.@/=, ]*$", max_length=253)]
-AccessMode = Literal["ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany", "ReadWriteOncePod"]
-
-
-def _day(text: str) -> str:
-    import datetime  # only read when a team file has a debug grant
-
-    try:
-        datetime.date.fromisoformat(text)
-    except ValueError:
-        raise helpful("day", f"'{text}' is not a valid date", "Write it as 2026-12-31.") from None
-    return text
-
-
-Day = Annotated[str, Field(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"), AfterValidator(_day)]
 
 
 class Defaults(Strict):
@@ -129,11 +117,13 @@ class Debugger(Strict):
 
 
 class Connection(Strict):
-    """An S3-compatible bucket, its keys in a secret of the team's namespace."""
+    """A bucket: one of an S3-compatible store with its keys in a secret, or one of a cloud."""
 
-    type: Literal["s3"] = Field("s3", description="Kind of store.", examples=["s3"])
-    endpoint: Annotated[str, Field(pattern=r"^https?://[A-Za-z0-9.-]+(:[0-9]+)?$")] = Field(
-        description="Address of the store.", examples=["https://s3.example.com"]
+    type: Literal["s3", "gcs", "azure-blob"] = Field("s3", description="Kind of store.", examples=["s3"])
+    endpoint: Annotated[str, Field(pattern=r"^https?://[A-Za-z0-9.-]+(:[0-9]+)?$")] | None = Field(
+        None,
+        description="Address of the store; needed for s3 in the environment.",
+        examples=["https://s3.example.com"],
     )
     bucket: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$")] = Field(
         description="Bucket name.", examples=["lidar-training-data"]
@@ -142,17 +132,34 @@ class Connection(Strict):
     region: str | None = Field(
         None, max_length=63, description="Region name the store expects.", examples=["eu-central-1"]
     )
-    secret: SecretName = Field(
-        description="Secret with keys AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.", examples=["lidar-s3"]
+    secret: SecretName | None = Field(
+        None,
+        description="Secret with keys AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY; needed for s3 in the environment.",
+        examples=["lidar-s3"],
+    )
+    mount: Literal["gcsfuse", "mountpoint-s3", "blob"] | None = Field(
+        None,
+        description="What shows the bucket as a folder: gcsfuse by itself, for type gcs on GKE; mountpoint-s3 and blob through a claim.",
+        examples=["gcsfuse"],
+    )
+    read_only: bool = Field(
+        False, description="With gcsfuse: nobody writes to the bucket through the folder.", examples=[True]
     )
     claim: Name | None = Field(
         None,
-        description="Claim of the team through which a CSI driver exposes the bucket as files; needed to mount it, and then the program needs no keys.",
+        description="Claim of the team through which a CSI driver exposes the bucket as files; needed to mount it without gcsfuse, and then the program needs no keys.",
         examples=["lidar-files"],
     )
-    egress: Name = Field(
-        "s3", description="Endpoint name of the cluster through which the store is reached.", examples=["s3"]
+    egress: Name | None = Field(
+        None,
+        description="Endpoint name of the cluster through which the store is reached; omitted: its type.",
+        examples=["s3"],
     )
+
+    @property
+    def endpoint_name(self) -> str:
+        """The endpoint of the cluster through which the store is reached."""
+        return self.egress or self.type
 
 
 class Team(Strict):
@@ -217,6 +224,17 @@ class Team(Strict):
         max_length=128,
         description="Secrets of the namespace that specs may refer to.",
         examples=[["huggingface"]],
+    )
+    config_maps: tuple[SecretName, ...] = Field(
+        (),
+        max_length=128,
+        description="ConfigMaps of the namespace that specs may refer to.",
+        examples=[["deepspeed-config"]],
+    )
+    identity: Identity | None = Field(
+        None,
+        description="Whom the team's pods are in each cloud; a cluster's file may say otherwise.",
+        examples=[{"aws": {"role": "arn:aws:iam::123456789012:role/team-nlp"}}],
     )
     pull_secrets: tuple[SecretName, ...] = Field(
         (),

@@ -3,40 +3,27 @@
 Stands in policies/waivers/<name>.yaml, which belongs to the platform and not to the team that asks.
 """
 
-from __future__ import annotations
-
-import unicodedata
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
-from gangplan.spec.base import ApiVersion, Cpu, DurationSeconds, Memory, Strict, helpful
+from gangplan.spec.base import ApiVersion, Cpu, DurationSeconds, Memory, Strict, helpful, is_blank, reason
 from gangplan.spec.team import Day
 
 # A name, or a pattern in which '*' stands for any characters and '?' for one.
 NamePattern = Annotated[str, Field(pattern=r"^[a-z?*][-a-z0-9?*]*$", max_length=63)]
 RuleName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9]*(-[a-z0-9]+)*$", max_length=56)]
-# Characters; a reason that says less says nothing.
-SHORTEST_REASON = 10
-
-
-def _seen(text: str) -> str:
-    """The characters that a reader sees: no blanks, nothing of no width."""
-    return "".join(letter for letter in text if unicodedata.category(letter)[0] not in "CZ")
 
 
 def _reason(text: str) -> str:
-    if not _seen(text) or len(text.strip()) < SHORTEST_REASON:
-        raise helpful(
-            "reason",
-            f"'{text}' is not a reason: it has fewer than {SHORTEST_REASON} characters",
-            "Say in a sentence why the rule cannot be kept, such as: The vendor's image cannot be rebuilt before May.",
-        )
-    return text
+    return reason(
+        text,
+        "Say in a sentence why the rule cannot be kept, such as: The vendor's image cannot be rebuilt before May.",
+    )
 
 
 def _approver(text: str) -> str:
-    if not _seen(text):
+    if is_blank(text):
         raise helpful("approver", "nobody approved it", "Name who did: approver: ml-platform@example.com.")
     return text
 

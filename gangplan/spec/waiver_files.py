@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
 
 from gangplan.findings import Finding, Location
+from gangplan.records import dataclass
 from gangplan.rulebook import Rulebook
 from gangplan.rules.core import SPEC_FILE_NAME
 from gangplan.rules.model import Rule

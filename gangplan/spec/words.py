@@ -18,6 +18,10 @@ SYNONYMS = _by_name(
     {
         "workers": "replicas num_replicas nodes num_nodes nnodes n_nodes node_count workerCount num_workers"
         " worker_count instance_count instances num_instances parallelism completions hosts_count pods",
+        "elastic": "elasticPolicy elastic_policy elastic_config",
+        "elastic.min": "min_replicas min_nodes min_workers",
+        "elastic.max": "max_replicas max_nodes max_workers",
+        "roles": "roles replica_specs tfReplicaSpecs tf_replica_specs",
         "slots": "slotsPerWorker slots_per_worker numProcPerNode nproc_per_node ntasks_per_node tasks_per_node ppn"
         " processes processes_per_node processes_per_host procs_per_node ranks_per_node ranks_per_worker",
         "gpus": "gpu_count num_gpus gpus_per_worker gpus_per_node gpus_per_task gpus_per_pod gres accelerators"
@@ -26,19 +30,34 @@ SYNONYMS = _by_name(
         "gpu.mig": "mig_profile mig_slice",
         "cpu": "cpus cores num_cpus cpus_per_task cpus_per_worker cpu_count vcpus ncpus",
         "memory": "mem ram mem_per_node memory_per_worker memory_gb mem_gb memory_limit",
+        "disk": "ephemeral_storage ephemeral-storage disk_size disk_gb tmp tmp_size volume_size_in_gb",
+        "scratch": "scratch_size scratch_dir empty_dir emptyDir temp_dir tmp_dir local_scratch scratch_space",
+        "hugePages": "hugepages huge_page hugepages-2Mi hugepages-1Gi",
+        "devices": "device extended_resources custom_resources",
         "cpu, memory and gpus": "resources limits requests resource resources_per_worker instance_type machine_type",
         "command": "cmd entrypoint entry_point args arguments run_command program script",
         "image": "image_uri image_name container_image docker_image container docker training_image",
-        "data": "volumes volume volume_mounts mounts pvc pvcs datasets dataset inputs input_data channels",
+        "volumes": "csi csi_volumes ephemeral_volumes ephemeral inline_volumes",
+        "data": "volume volume_mounts mounts pvc pvcs datasets dataset inputs input_data channels",
+        "workdir": "working_dir working_directory cwd chdir container_workdir",
+        "files": "config_maps config_map configMap configMaps configs",
         "env": "environment environment_variables env_vars envs variables export",
+        "setup": "initContainers init_containers init_container init before_start prologue",
+        "steps": "initializer initializers pipeline stages prepare preprocessing",
+        "sidecars": "sidecar side_cars sidecarContainers sidecar_containers extra_containers",
         "secrets.env": "secret secret_env env_from",
+        "serviceAccount": "service_account service_account_name",
+        "queue": "queue_name local_queue kueue.x-k8s.io/queue-name queue_label",
         "priority": "priority_class priority_class_name qos",
         "timeout": "time time_limit walltime wall_time max_run max_runtime max_run_time max_runtime_in_seconds"
         " activeDeadlineSeconds deadline duration timeout_seconds max_duration",
         "gracePeriod": "terminationGracePeriodSeconds grace_period_seconds grace_time termination_grace_period",
+        "exitCodes": "exit_codes exit_code on_exit_codes podFailurePolicy pod_failure_policy",
         "retries": "backoffLimit max_retries restarts max_restarts retry restart_policy requeue",
         "clusters": "cluster target targets",
         "placement.nodePool": "partition node_pool pool node_selector constraint node_group nodepools",
+        "placement.near": "pod_affinity podAffinity colocate co_locate",
+        "placement.apart": "pod_anti_affinity podAntiAffinity anti_affinity",
         "placement.capacity": "spot use_spot preemptible interruptible",
         "placement.topology": "topology_request",
         "checkpoint": "checkpoints checkpointing checkpoint_config checkpoint_dir output_dir",
@@ -57,7 +76,7 @@ SYNONYMS = _by_name(
 
 # No field of a job, and what to do instead.
 _LOGS = "Remove it; what each rank prints is in the log of its pod (kubectl logs)."
-_ORDER = "Remove it; runs cannot wait for each other in this version."
+_ORDER = "Write after: [JOB] for a run that waits until others are complete (docs/pipelines.md)."
 _NODES = "Remove it; Kueue chooses the nodes. placement: {nodePool: ...} narrows them to one pool."
 _MANIFEST = "A spec is not a Kubernetes manifest: write image, command and workers at the top level."
 _IN_IMAGE = (
@@ -68,26 +87,32 @@ _LAUNCH = "Remove it; gangplan sets the hosts, ports and ranks of the launch."
 _PLATFORM = (
     "Remove it; the platform sets this for every run. Patches for a cluster belong in overlays/<cluster>/."
 )
-_SWEEP = "Remove it; sweeps are not part of this version. Write one spec for each run."
+_SWEEP = (
+    "Remove it; a job that runs once for each setting is a file with kind: Sweep (gangplan explain Sweep)."
+)
+_CLAIMS = (
+    "Remove it; runs ask for devices by gpus and devices. On clusters whose pools state a deviceClass, GPUs come by"
+    " dynamic resource allocation; claims of a run's own (ResourceClaimTemplate) are not part of this version."
+)
 _ABSENT = {
-    "Remove it; the cluster's owner gives each team its queue in overlays/<cluster>/cluster.yaml.": "queue queue_name"
-    " local_queue cluster_queue kueue.x-k8s.io/queue-name queue_label",
+    _CLAIMS: "resourceClaims resource_claims resourceClaimTemplates deviceClass device_class dra",
+    "Remove it; the cluster's owner gives each team its quota in overlays/<cluster>/cluster.yaml.": "cluster_queue",
     "Remove it; the namespace is set in specs/<team>/team.yaml.": "namespace ns",
     "Write workers, and slots where a worker runs more than one rank: ranks are workers x slots.": "ntasks np nprocs"
     " num_processes n_procs world_size ranks num_ranks tasks",
     _LOGS: "logs log logging log_dir stdout stderr output error logfile tensorboard",
-    _ORDER: "after depends_on dependency dependencies needs dag pipeline stages steps before then",
+    _ORDER: "depends_on dependency dependencies needs dag pipeline stages steps before then",
     _NODES: "nodelist node_list nodename node_name hosts hostfile exclude exclusive affinity tolerations",
     _MANIFEST: "template pod_template spec containers metadata worker master launcher_spec ps chief pytorchReplicaSpecs"
     " mpiReplicaSpecs trainer runtimeRef",
-    _IN_IMAGE: "workdir working_dir cwd chdir git repo repository code source source_dir dockerfile build requirements"
-    " pip conda packages modules module_load setup pre_script conda_env venv",
+    _IN_IMAGE: "git repo repository code source source_dir dockerfile build requirements"
+    " pip conda packages modules module_load pre_script conda_env venv",
     _IN_COMMAND: "hyperparameters epochs batch_size lr learning_rate seed config config_file deepspeed_config fp16"
     " mixed_precision precision model_name parameters params",
     _LAUNCH: "master_addr master_port rdzv_backend rdzv_endpoint node_rank rendezvous port ports ssh ssh_port hostnames",
-    _PLATFORM: "serviceAccount service_account service_account_name securityContext privileged hostNetwork"
+    _PLATFORM: "securityContext privileged hostNetwork"
     " runtimeClassName schedulerName imagePullSecrets image_pull_secrets imagePullPolicy shm shm_size shared_memory"
-    " sidecars initContainers livenessProbe ttl ttlSecondsAfterFinished restartPolicy user uid runAsUser dns"
+    " livenessProbe ttl ttlSecondsAfterFinished restartPolicy user uid runAsUser dns"
     " podLabels networkPolicy managedBy runPolicy",
     _SWEEP: "sweep array matrix grid search trials experiments job_array",
     "Remove it; gangplan sends no messages. Alerts are set in the cluster's cluster.yaml.": "email mail mail_user"
@@ -96,17 +121,17 @@ _ABSENT = {
 ABSENT = {bare(name): help for help, names in _ABSENT.items() for name in names.split()}
 
 RESERVED = {
-    "schedule": "schedules are not part of this version",
-    "elastic": "a run keeps its number of workers; elastic training is not supported",
-    "suspend": "Kueue owns suspend; set state: archived to keep a run from being applied",
+    "suspend": "Kueue owns suspend; set state: stopped to end a run",
     "backend": "every run is a TrainJob, which needs no MPI operator; MPIJobs are not part of this version",
     "preempt": "a run preempts others by its priority alone; write priority: high where the team may",
     "expert": "raw patches are not part of this version; use overlays/<cluster>/kustomization.yaml",
 }
-KINDS = {"Sweep": "sweeps are not part of this version"}
+KINDS: dict[str, str] = {}
 # Kinds of files of this format, and where they stand.
 PLACES = {
     "TrainingJob": "specs/<team>/<job>.yaml",
+    "Sweep": "specs/<team>/<sweep>.yaml",
+    "JobTemplate": "jobtemplates/<name>.yaml or specs/<team>/templates/<name>.yaml",
     "Team": "specs/<team>/team.yaml",
     "Cluster": "overlays/<cluster>/cluster.yaml",
     "ImageCatalog": "images/catalog.yaml",
@@ -116,7 +141,7 @@ PLACES = {
 # What each of a few words means, where the words alone do not say.
 MEANINGS = {
     "priority": "critical starts before high, high before normal, normal before low; a run may preempt those below it",
-    "state": "active runs are applied; an archived run stays in Git and is not applied",
+    "state": "active runs are applied; a stopped run is ended and kept as a record; an archived run stays in Git and is not applied",
     "framework": "it says how the command is started: by mpirun (mpi, horovod, deepspeed) or by torchrun (torch)",
     "capacity": "spot nodes are cheaper and may be reclaimed",
 }
@@ -130,12 +155,17 @@ VALUES = {
         "low": "lowest background best-effort idle batch scavenger min p3",
     },
     "state": {
-        "archived": "done finished completed complete disabled off stopped stop paused pause suspended inactive deleted"
-        " delete removed cancelled canceled old closed succeeded failed ended false",
+        "archived": "done finished completed complete inactive old closed succeeded failed ended",
+        "stopped": "disabled off stop paused pause suspended suspend deleted delete removed cancelled canceled cancel"
+        " kill killed abort aborted false",
         "active": "running on enabled run started start live open true pending",
     },
     "framework": {
         "torch": "pytorch torchrun ddp fsdp torch-ddp pytorchjob lightning accelerate torch.distributed",
+        "jax": "flax pax jaxjob",
+        "tensorflow": "tf tfjob keras multiworkermirrored",
+        "xgboost": "xgb xgboostjob rabit",
+        "plain": "none other generic custom shell indexed",
         "mpi": "openmpi mpirun mpich intelmpi mpijob hpc",
     },
     "implementation": {"OpenMPI": "ompi open", "IntelMPI": "intel impi", "MPICH": "mpich3 mpich4 hydra"},
@@ -146,6 +176,7 @@ VALUES = {
     },
     "rdma": {"off": "no none false disabled", "required": "yes true on enabled must", "auto": "optional preferred", "per-gpu": "pergpu gpu gpus one-per-gpu"},
     "transport": {"tcp": "ethernet eth socket sockets", "auto": "ib infiniband rdma roce verbs ucx efa"},
+    "medium": {"disk": "ssd hdd emptydir ephemeral default", "memory": "ram tmpfs shm ramdisk", "local": "nvme local-ssd instance-store lssd"},
     "capacity": {"spot": "preemptible interruptible cheap", "on-demand": "ondemand reserved standard regular"},
     "spread": {"pack": "packed dense binpack", "spread": "scatter spreading true yes"},
     "profile": {"small": "tiny xs s", "medium": "m default normal standard", "large": "big xl l huge"},
@@ -172,11 +203,55 @@ DNS_LABEL = r"^[a-z]([-a-z0-9]*[a-z0-9])?$"
 LABEL_KEY = r"^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$"
 # Patterns in words; where none is known, the field's example has to do.
 FORMS = {
+    r"^[A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?$": "the name of a CSI driver, such as secrets-store.csi.k8s.io",
+    r"^[a-z0-9]+$": "the name of a file system, such as ext4",
+    r"^(hf://(datasets/)?[A-Za-z0-9][-A-Za-z0-9_.]*/[A-Za-z0-9][-A-Za-z0-9_.]*(@[A-Za-z0-9][-A-Za-z0-9_./]*)?|[a-z0-9]([-a-z0-9]*[a-z0-9])?(/[!-~]+)?)$": "hf://OWNER/NAME or hf://datasets/OWNER/NAME, with @REVISION, or a connection of the team with a path",
+    r"^[a-z0-9]{3,24}$": "3 to 24 lower-case letters and digits",
+    r"^/": "a path that begins with '/'",
     DNS_LABEL: "lower-case letters, digits and '-', starting with a letter, ending with a letter or digit",
     r"^[A-Za-z_][A-Za-z0-9_]*$": "letters, digits and '_', not starting with a digit",
     r"^sha256:[0-9a-f]{64}$": "sha256: and 64 hexadecimal digits",
     r"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$": "letters, digits, '-', '_' and '.', starting and ending with a letter or digit",
     r"^v?[0-9]+\.[0-9]+(\.[0-9]+)?$": "two or three numbers, such as 1.34.4",
     LABEL_KEY: "letters, digits, '-', '_' and '.', behind a domain and '/' if there is one",
+    r"^\./[^/].*$": "./ and the path of a file beside the sweep",
+    r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(@[1-9][0-9]*)?$": "the name of a template, with @ and a version if one is meant",
+    r"^(0?\.[0-9]{1,4}|1(\.[0-9]{1,4})?)(-(0?\.[0-9]{1,4}|1(\.[0-9]{1,4})?))?$": "a share such as 0.9, or from one to another: 0.85-0.95",
+    r"^[A-Za-z0-9]([-A-Za-z0-9._/]*[A-Za-z0-9])?$": "letters, digits and any of -_./, starting and ending with a letter or digit",
+    r"^[A-Za-z0-9]([-A-Za-z0-9._+]*[A-Za-z0-9])?$": "letters, digits and any of -_.+, starting and ending with a letter or digit",
+    r"^[a-z2-7]{8}$": "the name of a trial: eight letters and digits from 2 to 7",
+    r"^[A-Za-z_][A-Za-z0-9_-]*$": "letters, digits, '_' and '-', not starting with a digit",
     r"^[1-7]g\.[0-9]+gb$": "slices and memory as NVIDIA writes them, such as 1g.10gb",
+    r"^[0-9]+(\.[0-9]+|m)?$": "a number of cores, such as 8, 0.5 or 500m",
+    r"^[0-9]+(\.[0-9]+)?(Ki|Mi|Gi|Ti|Pi|k|M|G|T|P)$": "a number and its unit, such as 32Gi",
+    r"^([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?$": "a time such as 30m, 24h, 7d or 1h30m",
+    r"^[a-z]([-a-z0-9]*[a-z0-9])?-[0-9a-f]{8}$": "the name of a run: the job's, '-' and eight hexadecimal digits",
+    r"^(metadata\.(name|namespace|uid)|spec\.(nodeName|serviceAccountName)|status\.(hostIPs?|podIPs?)|metadata\.(labels|annotations)\['[^']+'\])$": "a field of a pod that Kubernetes gives to containers: metadata.name, .namespace, .uid, .labels['KEY'], .annotations['KEY'], spec.nodeName, .serviceAccountName, status.hostIP, .podIP",
+    r"^(limits|requests)\.(cpu|memory|ephemeral-storage|hugepages-[A-Za-z0-9]+)$": "limits or requests, a dot, and cpu, memory, ephemeral-storage or hugepages-SIZE",
+    r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?/[-._a-zA-Z0-9]+$": "the name of a ConfigMap, a slash and its key",
+    r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$": "lower-case letters, digits, '-' and '.', starting and ending with a letter or digit",
+    r"^https?://[A-Za-z0-9.-]+(:[0-9]+)?$": "https:// and a host, with a port if it needs one, and no path",
+    r"^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$": "3 to 63 lower-case letters, digits, '-' and '.', as buckets are called",
+    r"^[A-Za-z0-9][-A-Za-z0-9_.@/=, ]*$": "letters, digits, blanks and any of -_.@/=, as groups are called",
+    r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$": "a day such as 2026-12-31",
+    r"^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$": "letters, digits, '-', '_' and '.', starting and ending with a letter or digit",
+    r"^[a-z0-9.-]+(:[0-9]+)?(/[a-z0-9._/-]+)?$": "a registry's host, with a port or a path if it needs one, and no https://",
+    r"^[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:[0-9]+)?(/[a-z0-9]([a-z0-9._-]*[a-z0-9])?)+$": "a registry's host and the path in it, without tag or digest",
+    r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?/[a-z0-9]([-a-z0-9.]*[a-z0-9])?$": "NAMESPACE/NAME of a service account",
+    r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?/[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$": "a resource with its domain, such as nvidia.com/gpu",
+    r"^[0-9]{1,4}(\.[0-9]{1,4}){1,3}$": "two to four numbers with dots, such as 570.124.06",
+    r"^[A-Za-z0-9(][A-Za-z0-9 .()+:-]*$": "an SPDX expression, such as Apache-2.0 or MIT AND BSD-3-Clause",
+    r"^[^\s,=^/:]+$": "the name of a network interface",
+    r"^[A-Za-z0-9][A-Za-z0-9_.-]*(:[0-9]+)?$": "an adapter, with ':' and its port if it has several, such as mlx5_0:1",
+    r"^[A-Z][A-Z_]*[A-Z]$": "a capability as Linux names it, without CAP_, such as IPC_LOCK",
+    r"^[a-z0-9][a-zA-Z0-9._/:-]*(@sha256:[0-9a-f]{64})?$": "an image with its registry, best with @sha256: and its digest",
+    r"^[A-Za-z0-9][-A-Za-z0-9_./]*$": "the beginning of a resource's name, such as networking.example.com/",
+    r"^arn:aws(-[a-z]+)*:iam::[0-9]{12}:role/[A-Za-z0-9+=,.@_/-]+$": "the ARN of a role, such as arn:aws:iam::123456789012:role/NAME",
+    r"^[a-z][-a-z0-9]{4,28}[a-z0-9]@[-a-z0-9.:]+\.iam\.gserviceaccount\.com$": "NAME@PROJECT.iam.gserviceaccount.com",
+    r"^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$": "a UUID in lower case",
+    r"^[A-Z]{3}$": "three capital letters, such as EUR",
+    r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$": "letters, digits, '_', '.' and '-', at most 128",
+    r"^[0-9]+(\.[0-9]+){0,2}$": "one to three numbers, such as 5.0.8",
+    r"^[a-z?*][-a-z0-9?*]*$": "a name; * stands for any characters, ? for one",
+    r"^[a-z][a-z0-9]*(-[a-z0-9]+)*$": "the id of a rule or of a policy, such as run-too-long",
 }

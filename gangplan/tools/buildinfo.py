@@ -8,8 +8,9 @@ Format: Go's debug/buildinfo/buildinfo.go (a 16-byte aligned header; strings inl
 from __future__ import annotations
 
 import mmap
-from dataclasses import dataclass
 from pathlib import Path
+
+from gangplan.records import dataclass
 
 _MAGIC = b"\xff Go buildinf:"
 _ALIGNMENT = 16

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from gangplan.errors import ToolError
+from gangplan.records import dataclass
 from gangplan.tools.pins import Tool
 from gangplan.tools.versions import cache_root, version_of
 
@@ -111,7 +111,7 @@ def _candidates(tool: Tool) -> Iterator[tuple[Path, Origin]]:
     for path in on_path(tool.name):
         yield path, "PATH"
     cached = cached_path(tool)
-    if cached.is_file():
+    if os.path.isfile(cached):  # not is_file(), which raises where a folder may not be entered
         yield cached, "cache"
 
 
@@ -129,7 +129,7 @@ def _judge(tool: Tool, path: Path, origin: Origin) -> FoundTool | RefusedTool:
 
 def _overriding(tool: Tool, path: Path) -> FoundTool:
     """Return the program that the user chose; falling back to another one would hide a mistake."""
-    if not path.is_file():
+    if not os.path.isfile(path):
         raise ToolError(f"{tool.variable}={path}: no such file", f"unset {tool.variable}, or name a program")
     judged = _judge(tool, path.absolute(), "override")
     if isinstance(judged, RefusedTool):

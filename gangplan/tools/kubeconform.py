@@ -10,14 +10,15 @@ import re
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
 from gangplan.errors import ToolError
+from gangplan.records import dataclass
 from gangplan.tools.find import FoundTool, search
 from gangplan.tools.pins import KUBECONFORM
-from gangplan.tools.run import NO_NETWORK, first_lines, run
+from gangplan.tools.run import GO, first_lines, run
 
 #: How schema files are named below a schema location: `trainjob-trainer-v1alpha1.json`, `pod-v1.json`.
 FILE_TEMPLATE = "{{.ResourceKind}}{{.KindSuffix}}.json"
@@ -144,7 +145,7 @@ class Kubeconform:
                 *by_name,
             ],
             timeout_s=timeout_s,
-            env=NO_NETWORK,
+            env=GO,
             ok=(0, 1),
         )
         counts: Counter[Path] = Counter()

@@ -5,13 +5,13 @@ The engine is the real kustomize, else the one inside kubectl, which is some ver
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 from gangplan.errors import ToolError, UserError
+from gangplan.records import dataclass
 from gangplan.tools.find import on_path, search
 from gangplan.tools.pins import KUSTOMIZE
-from gangplan.tools.run import NO_NETWORK, run
+from gangplan.tools.run import GO, run
 from gangplan.tools.versions import kubectl_kustomize_version
 
 #: The oldest kubectl engine taken: kustomize 5 (kubectl 1.27) dropped and renamed fields of version 4.
@@ -22,7 +22,7 @@ _ENVIRONMENT = {
     "GOMAXPROCS": "1",
     "GOGC": "400",
     # The same bytes everywhere: remote files are out of reach, and so are remote bases (git fetches those).
-    **NO_NETWORK,
+    **GO,
     "GIT_ALLOW_PROTOCOL": "file",
     "GIT_TERMINAL_PROMPT": "0",
 }

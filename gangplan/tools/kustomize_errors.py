@@ -59,7 +59,7 @@ def cause(stderr: str, folder: Path) -> str:
             break
     if where and Path(where).name not in text:
         text = f"{where}: {text}"
-    return " ".join(_relative(text, folder.resolve()).split()) or "it did not say why"
+    return " ".join(_relative(text, folder.resolve()).split()) or "kustomize did not say why"
 
 
 def _relative(text: str, root: Path) -> str:

@@ -11,7 +11,9 @@ import os
 import re
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from gangplan.records import dataclass
 
 _VERSION = re.compile(r"(\d+)\.(\d+)\.(\d+)")
 

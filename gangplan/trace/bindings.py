@@ -48,6 +48,8 @@ def _named_grant(place: StandingPlace, index: int) -> list[Cause]:
 
 
 def role(place: StandingPlace, stars: Path) -> list[Cause]:
+    if place.body["metadata"]["name"] == "gangplan-scheduler":
+        return [place.cluster("schedules", because="CronJobs of the cluster start the runs of schedules")]
     if place.body["metadata"]["name"].startswith("training-"):
         return [
             own("OpenShift: images run as their own user"),

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from gangplan.findings import Location
+from gangplan.records import dataclass
 from gangplan.validate.problems import dotted
 
 Path = tuple[str | int, ...]

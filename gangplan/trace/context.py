@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from gangplan.model.job import Job
 from gangplan.plan import Unit
+from gangplan.records import dataclass
 from gangplan.trace.cause import Cause, Path, asides
 from gangplan.trace.files import Files, own
 
@@ -18,10 +18,11 @@ IN_SPEC: dict[str, Path] = {
     "nodePool": ("placement", "nodePool"),
     "rdma": ("network", "rdma"),
 }
-# What decides which node pool is the first where a worker fits (resolve/placement.py).
+# What decides which node pool is the first where a worker fits (resolve/placement.py,
+# resolve/misfit.py).
 FIT: tuple[Path, ...] = (
     *(("gpu", "model"), ("gpu", "mig"), ("placement", "capacity")),
-    ("placement", "nodePool"),
+    *(("disk",), ("scratch",), ("hugePages",), ("devices",), ("placement", "nodePool")),
 )
 
 
@@ -49,9 +50,9 @@ class TraceContext:
         """A field of the cluster's file."""
         return self.files.cause("cluster", *path, because=because, key=key)
 
-    def image(self, *path: str | int, because: str = "") -> Cause:
-        """A field of the image's entry in the catalog."""
-        return self.files.cause("catalog", "images", self.job.image.name, *path, because=because)
+    def image(self, *path: str | int, because: str = "", name: str = "") -> Cause:
+        """A field of an image's entry in the catalog; of the job's where no other is named."""
+        return self.files.cause("catalog", "images", name or self.job.image.name, *path, because=because)
 
     def chosen(self, name: str) -> list[Cause]:
         """The value of a field by the chain spec, profile, team, cluster, built-in (resolve/context.py)."""
@@ -80,7 +81,9 @@ class TraceContext:
         return [self.files.cause(role, "defaults", name, because=says) for role in ("team", "cluster")]
 
     def workers(self) -> list[Cause]:
-        """The number of workers."""
+        """The number of workers; for an elastic run the most that it may have."""
+        if self.files.has("spec", "elastic"):
+            return [self.spec("elastic", "max"), self.spec("workers").aside()]
         return self.chosen("workers")
 
     def slots(self) -> list[Cause]:
@@ -133,8 +136,37 @@ class TraceContext:
         return [self.spec("team", because=words)]
 
     def queue(self) -> list[Cause]:
-        """The team's LocalQueue (or Volcano's queue)."""
-        return [self.cluster("teams", self.job.team, "queue"), self.gang().aside()]
+        """The LocalQueue that the spec names, else the team's own (or Volcano's queue); a sweep's."""
+        if self.job.trial is not None:
+            words = "trials wait in the queue of their sweep"
+            return [self.spec("maxConcurrent", because=words), self.gang().aside()]
+        chosen = self.spec("queue")
+        if chosen.is_written:
+            return [chosen, self.cluster("teams", self.job.team, "localQueues").aside(), self.gang().aside()]
+        return [chosen.aside(), self.cluster("teams", self.job.team, "queue"), self.gang().aside()]
+
+    def identity(self, *field: str) -> list[Cause]:
+        """Whom pods are in the cluster's cloud: the cluster's file goes first."""
+        provider = self.job.identity.provider if self.job.identity else ""
+        here = self.cluster("teams", self.job.team, "identity", provider, *field)
+        own, answers = (
+            self.files.cause("team", "identity", provider, *field),
+            self.cluster("workloadIdentity", "provider").aside(),
+        )
+        account = self.spec("serviceAccount").aside()  # another than gangplan's has no identity
+        return (
+            [here, own.aside(), answers, account]
+            if here.is_written
+            else [own, here.aside(), answers, account]
+        )
+
+    def account(self, is_token: bool) -> list[Cause]:
+        """The service account of pods; whether they mount its token is the platform's to say."""
+        named, listed = self.spec("serviceAccount"), ("teams", self.job.team, "serviceAccounts")
+        if not named.is_written:
+            return [own("pods use the team's account training, without a token"), named.aside()]
+        token = self.cluster(*listed, self.job.service_account, "token")
+        return [named, token] if is_token else [named, token.aside()]
 
     def gang(self) -> Cause:
         """What starts the pods of a run together."""
@@ -153,6 +185,11 @@ class TraceContext:
         causes.append(self.cluster("teams", self.job.team, "quota", because="pools that the team may use"))
         causes.append(self.cluster("nodePools", because="the first of these pools that fits", key=True))
         return asides(causes)
+
+    def scratch(self, field: str) -> tuple[str, ...]:
+        """Where a field of scratch stands: a size alone is the whole field."""
+        is_block = isinstance(self.value("spec", "scratch"), dict)
+        return ("scratch", field) if is_block or field != "size" else ("scratch",)
 
     def value(self, role: str, *path: str | int) -> Any:
         """What a file says."""

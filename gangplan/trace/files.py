@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from gangplan.findings import Location
+from gangplan.records import dataclass
 from gangplan.source import Document
 from gangplan.trace.cause import Cause, Path
 from gangplan.validate.problems import dotted
@@ -42,10 +42,13 @@ class Files:
         if document is None:
             return own(because or f"{dotted(path)} of {NAMES[role]}")
         written = at(document.value, path) is not None
+        file, there = document.home(path)
         words = because or f"{dotted(path)} in {NAMES[role]}"
+        if file != document.file:  # of a spec by template
+            words = words.replace("in the spec", "in the template")
         if not written and not because:
             words = f"{dotted(path)} is not in {NAMES[role]}: a default holds"
-        return Cause(document.where(path, key=key), words, document.file, path, written)
+        return Cause(document.where(path, key=key), words, file, there, written)
 
     def home(self, role: str) -> Location:
         """The place of a whole file."""

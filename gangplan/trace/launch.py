@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from gangplan.model.frameworks import ELASTIC
+from gangplan.model.pods import MODEL_ENV
 from gangplan.plan.command import HOSTFILE
 from gangplan.plan.environment import GPUS_SHOWN
 from gangplan.resolve.launcher import THREADS
-from gangplan.trace import rails
+from gangplan.trace import fabric, preflight, rails
 from gangplan.trace.cause import Cause, asides
 from gangplan.trace.context import TraceContext
 from gangplan.trace.files import own
+from gangplan.trace.proxied import proxy
 
 PROXIES = {"HTTP_PROXY": "http", "HTTPS_PROXY": "https", "NO_PROXY": "noProxy"}
 BINDING = frozenset({"OMPI_MCA_hwloc_base_binding_policy", "PRTE_MCA_hwloc_default_binding_policy"})
@@ -22,6 +25,8 @@ FABRIC = {
     "FI_TCP_IFACE": "interface",
 }
 DAEMONS = frozenset({"OMPI_MCA_oob_tcp_if_include", "PRTE_MCA_prte_if_include"})
+# Options of torchrun, and the fields of `elastic` that are in them.
+_ELASTIC = {"--nnodes": ("min", "max"), "--max-restarts": ("restarts",)}
 PLACEHOLDERS = ("{ranks}", "{workers}", "{slots}")
 S3 = {
     "AWS_ENDPOINT_URL": ("endpoint",),
@@ -41,7 +46,9 @@ def word(context: TraceContext, index: int) -> list[Cause]:
     around = [*asides(context.framework()), *asides(context.mpi()), _first(context)]
     if place:
         return [context.spec(*place), *around]
-    if index == 0 or context.job.image.framework == "torch":
+    if context.job.elastic and index and (fields := _ELASTIC.get(launch.argv[index].partition("=")[0])):
+        return [*(context.spec("elastic", field) for field in fields), *around]
+    if index == 0 or not context.job.uses_mpi:
         return [
             own("gangplan starts the command on every rank"),
             *asides(context.framework()),
@@ -82,15 +89,11 @@ def _option(context: TraceContext, before: str, here: str, index: int) -> list[C
     if before == "-x":
         return [*_forwarded(context, here), *around]
     if here == "-x":
-        return [own("what follows is a variable for all ranks"), *asides(_after(context, index)), *around]
+        following = asides(_forwarded(context, context.unit.launch.argv[index + 1]))
+        return [own("what follows is a variable for all ranks"), *following, *around]
     if here == "-bind-to":
         around.append(context.spec("mpi", "bindTo").aside())
     return [own("gangplan adds it, so that every rank starts where it belongs"), *around]
-
-
-def _after(context: TraceContext, index: int) -> list[Cause]:
-    """What decides about the variable that an option is followed by."""
-    return _forwarded(context, context.unit.launch.argv[index + 1])
 
 
 def _forwarded(context: TraceContext, name: str) -> list[Cause]:
@@ -107,7 +110,7 @@ def variable(context: TraceContext, name: str, role: str) -> list[Cause]:
     value = next((one for one in variables if one.name == name), None)
     if value is not None and value not in context.job.env:
         return _of_launch(context, name)
-    return _of_job(context, name)
+    return job_variable(context, name)
 
 
 def _of_launch(context: TraceContext, name: str) -> list[Cause]:
@@ -137,6 +140,12 @@ def _of_launch(context: TraceContext, name: str) -> list[Cause]:
     if name.endswith("no_tree_spawn") or name == "I_MPI_HYDRA_BRANCH_COUNT":
         why = own("only the launcher may open SSH sessions in this network posture")
         return [why, *asides(context.chosen("posture")), *around]
+    if name in ELASTIC:
+        why = own("where the workers of an elastic run meet")
+        return [why, context.spec("elastic").aside(), context.cluster("podsReadyTimeout").aside(), *around]
+    if not context.job.uses_mpi:
+        why = own(f"what tells the workers of {context.job.image.framework} of each other")
+        return [why, *asides(context.workers()), context.spec("roles").aside(), *around]
     return [own("what this MPI needs to find its hosts, beyond what Trainer sets"), *around]
 
 
@@ -158,31 +167,49 @@ def _of_fabric(context: TraceContext, name: str) -> list[Cause]:
     ]
 
 
-def _of_job(context: TraceContext, name: str) -> list[Cause]:
+def job_variable(context: TraceContext, name: str) -> list[Cause]:
     """The nearest to the spec wins, name by name; a missing one could be set in any layer."""
     files = context.files
     if files.has("spec", "secrets", "env", name):
         return [context.spec("secrets", "env", name)]
     if name.startswith("CHECKPOINT_") and files.has("spec", "checkpoint"):
         return _checkpoint(context, name)
+    if name in MODEL_ENV and files.has("spec", "model"):
+        return [context.spec("model", MODEL_ENV[name])]
+    if name == "SCRATCH_DIR" and files.has("spec", "scratch"):
+        return [context.spec(*context.scratch("path")), context.spec("scratch").aside()]
     for role, path in (("spec", ("env",)), ("team", ("defaults", "env")), ("cluster", ("defaults", "env"))):
         if files.has(role, *path, name):
-            return [files.cause(role, *path, name), *_nearer(context, role, name)]
+            inside = (
+                next(iter(written)) if isinstance(written := files.value(role, *path, name), dict) else None
+            )
+            steps = (*path, name, *([inside] if inside else ()))
+            return [files.cause(role, *steps), *_nearer(context, role, name)]
     if files.has("cluster", "env", name):
         return [context.cluster("env", name), *_nearer(context, "cluster", name)]
+    if name in dict(context.job.fabric.access.env):
+        could = context.spec(
+            "env", name, because=f"env in the spec would win over {name} of the fabric"
+        ).aside()
+        return [*fabric.variable(context, name), could]
     if name.upper() in PROXIES and files.has("cluster", "proxy"):
-        return _proxy(context, PROXIES[name.upper()])
+        return proxy(context, PROXIES[name.upper()])
     if name == THREADS:
         why = own("OpenMP sees the cores of the node, so gangplan passes it those of the rank")
         return [
             why,
-            *context.chosen("cpu"),
-            *context.slots(),
+            *_quotient(context.chosen("cpu"), context.slots()),
             context.spec("env", name, because=f"env in the spec could set {name}").aside(),
         ]
     if name in S3 and (found := _connection(context)):
         return _s3(context, found, S3[name])
     return [context.spec("env", name, because=f"env in the spec could set {name}")]
+
+
+def _quotient(above: list[Cause], below: list[Cause]) -> list[Cause]:
+    """What one number divided by another comes from: where one field decides both, it may stay as it is."""
+    both = {one.field for one in above if one.is_direct} & {one.field for one in below if one.is_direct}
+    return [one.aside() if one.field in both else one for one in (*above, *below)]
 
 
 def _nearer(context: TraceContext, role: str, name: str) -> list[Cause]:
@@ -191,13 +218,6 @@ def _nearer(context: TraceContext, role: str, name: str) -> list[Cause]:
     if role == "cluster":
         found.append(context.team("defaults", "env", name, because="the team's default would win"))
     return asides(found)
-
-
-def _proxy(context: TraceContext, field: str) -> list[Cause]:
-    found = [context.cluster("proxy", field)]
-    if field == "noProxy":
-        found.append(context.cluster("domain"))
-    return [*found, *asides([context.spec("network", "egress"), context.cluster("egress")])]
 
 
 def _connection(context: TraceContext) -> tuple[str, Cause] | None:
@@ -223,7 +243,8 @@ def _checkpoint(context: TraceContext, name: str) -> list[Cause]:
         return [context.spec("checkpoint", "resume")]
     to = context.value("spec", "checkpoint", "to")
     asked = context.spec("checkpoint", "to")
-    if context.files.has("team", "connections", to):
+    is_folder = any(to in (mount.name, mount.claim) for mount in context.job.mounts)
+    if context.files.has("team", "connections", to) and not is_folder:
         place = [context.team("connections", to, field) for field in ("bucket", "prefix")]
     else:
         place = [context.spec("checkpoint", "path")]
@@ -238,6 +259,8 @@ def argument(context: TraceContext, role: str, index: int) -> list[Cause]:
         return [*context.of_image("ssh", "server"), *asides(context.framework())]
     if index == 3:
         return [*context.of_image("ssh", "config"), *asides(context.framework())]
+    if index > 3:
+        return [own("its sessions begin with what this pod alone knows"), *_own_values(context)]
     return [
         own("workers run an SSH server, which the launcher starts ranks through"),
         *asides(context.framework()),
@@ -250,19 +273,27 @@ def program(context: TraceContext, role: str, index: int) -> list[Cause]:
         starts = "its SSH server" if context.job.uses_mpi else "the command"
         why = own(f"a worker starts {starts}, and passes SIGTERM on to its ranks")
         ends = [*context.chosen("gracePeriod"), *_held(context)] if index == 2 else []
+        ends += _own_values(context) if index == 2 and context.job.uses_mpi else []
         return [why, *asides(context.framework()), *ends]
+    script = own(f"the launch script: it waits until all hosts of {HOSTFILE} answer")
     if index != 2:
         return [own("the launcher waits for its workers, then hands over to the command")]
-    script = own(f"the launch script: it waits until all hosts of {HOSTFILE} answer")
-    wait = [context.cluster("podsReadyTimeout")] if context.job.platform.has_pod_group else []
-    names = [cause for one in context.job.env for cause in _of_job(context, one.name)]
-    carried = asides(names) if context.unit.launch.program == "deepspeed" else []
+    wait = [context.cluster("podsReadyTimeout")] * context.job.platform.has_pod_group
+    names = [cause for one in context.job.env for cause in job_variable(context, one.name)]
+    carried = asides(names if context.unit.launch.program == "deepspeed" else ())
     around = asides([*context.mpi(), *context.framework(), context.gang(), _first(context)])
     setup = [context.image("mpi", "setup")] if context.job.image.mpi else []
     grace = [*context.chosen("gracePeriod"), context.spec("launcher", "runsRanks").aside(), *_held(context)]
-    return [script, *context.workers(), *setup, *wait, *carried, *grace, *around]
+    rest = [*carried, *grace, *preflight.looked(context, names), *around, *_own_values(context)]
+    return [script, *context.workers(), *setup, *wait, *rest]
+
+
+def _own_values(context: TraceContext) -> list[Cause]:
+    """Variables whose values each pod has for itself, and those of an identity in a cloud."""
+    found = [cause for one in context.job.env if one.is_own for cause in job_variable(context, one.name)]
+    return asides([*found, context.spec("serviceAccount"), context.cluster("workloadIdentity")])
 
 
 def _held(context: TraceContext) -> list[Cause]:
     """Whether a pod that has failed waits, so that a try that the platform ended is told from it."""
-    return asides([*context.chosen("retries"), context.cluster("versions", "trainer")])
+    return asides([*context.chosen("retries"), context.cluster("versions", "trainer"), context.spec("debug")])

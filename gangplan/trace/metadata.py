@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from gangplan.trace import rails
+from gangplan.model.backend import BACKENDS
+from gangplan.model.pods import GCSFUSE_ANNOTATION
+from gangplan.trace import fabric, rails
 from gangplan.trace.cause import Cause, Path, asides
 from gangplan.trace.context import TraceContext, constant
 from gangplan.trace.files import at, own
@@ -30,12 +32,14 @@ def label(context: TraceContext, stars: Path) -> list[Cause]:
     if key.startswith(PREFIX):
         return _ours(context, key.removeprefix(PREFIX))
     if key == QUEUE:
-        return context.queue()
+        return [*context.queue(), *_may_be_over(context)]
     if key == PRIORITY:
         return [*context.chosen("priority"), context.gang().aside()]
+    if key.startswith("azure.workload.identity/"):
+        return context.identity("clientId")
     if key == "trainer.kubeflow.org/framework":
         return context.framework()
-    if key in ("training.openshift.io/mpijob", "jobset.sigs.k8s.io/jobset-name"):
+    if key in ("training.openshift.io/mpijob", *(made.run_label for made in BACKENDS.values())):
         return context.run_name()
     if key == "trainer.kubeflow.org/trainjob-ancestor-step":
         return [*constant("runtime.yaml.j2"), *asides(context.framework())]
@@ -48,12 +52,15 @@ _CONSTANT = {
     "app.kubernetes.io/managed-by": "gangplan marks all that it renders",
     "sidecar.istio.io/inject": "a sidecar that outlives the program would keep the run from ever completing",
     "training.openshift.io/mpijob-role": "the role of the pod, for the platform's log and cost tools",
-    "jobset.sigs.k8s.io/replicatedjob-name": "gangplan distinguishes workers from the launcher by it",
+    **dict.fromkeys(
+        (made.role_label for made in BACKENDS.values()),
+        "gangplan distinguishes workers from the launcher by it",
+    ),
 }
 
 
 def _ours(context: TraceContext, key: str) -> list[Cause]:
-    if key == "job":
+    if key in ("job", "schedule"):
         return context.named()
     if key == "run":
         return context.run_name()
@@ -68,6 +75,8 @@ def _ours(context: TraceContext, key: str) -> list[Cause]:
         return waived(waivers, key.removeprefix("waived-"), Subject.of(context.job))
     if key == "residency":
         return [context.spec("residency")]
+    if key == "sweep":
+        return [context.spec("name", because="the sweep that it is a trial of")]
     return _compliance(context, key)
 
 
@@ -106,27 +115,52 @@ def annotation(context: TraceContext, stars: Path) -> list[Cause]:
     if key == f"{PREFIX}source":
         return [context.spec(because=f"the spec is {context.job.source}")]
     if key == f"{PREFIX}spec-hash":
-        return [context.spec(because="a hash of what the spec says, its description and state aside")]
+        return [
+            context.spec(because="a hash of what the spec says, the fields that may change on a run aside")
+        ]
     if key == f"{PREFIX}extended-timeout":
-        return [context.spec("extendedTimeout")]
+        return [context.spec("extendedTimeout"), *asides(context.chosen("timeout"))]
+    if key == f"{PREFIX}model":
+        return [context.spec("model", "name"), context.spec("model", "version")]
+    if key == f"{PREFIX}image-digest":
+        entry = [context.image("digest"), context.image("clusters", context.job.platform.cluster, "digest")]
+        return [*context.chosen("image"), *entry[:1], *asides(entry[1:])]
     if key == f"{PREFIX}datasets":
         return _datasets(context)
+    if key == f"{PREFIX}parameters":
+        return [context.spec("parameters", because="the values of this trial")]
     if key == f"{PREFIX}data-regions":
         regions = [context.team("connections", name, "region") for name, _ in context.job.data_regions]
         return [*regions, *asides(_datasets(context))]
     if key in ("argocd.argoproj.io/hook", "kustomize.toolkit.fluxcd.io/ssa"):
         return [context.spec("state")]
-    if key.startswith("argocd.argoproj.io/"):
-        return [own("what Argo CD may do with a run: the same for every run")]
+    if key == f"{PREFIX}state":
+        return over(context, stars)
+    if key.startswith(("argocd.argoproj.io/", "kustomize.toolkit.fluxcd.io/")):
+        return [
+            own("what Argo CD or Flux may do with a run, and with the record of one that is over"),
+            *_may_be_over(context),
+        ]
     return constant("runtime.yaml.j2")
+
+
+def _may_be_over(context: TraceContext) -> list[Cause]:
+    """What would make the run a record, as causes that do not show."""
+    return asides([context.spec("state"), context.spec("retired")])
+
+
+def over(context: TraceContext, stars: Path) -> list[Cause]:
+    """What makes a run that is over a record: the state of its spec, or the list of earlier runs."""
+    return [context.spec("retired" if not context.job.is_stopped else "state")]
 
 
 def _datasets(context: TraceContext) -> list[Cause]:
     """The data sets of a run that a regime asks for: what it reads, and where its checkpoints go."""
     names = context.value("spec", "data") or {}
     regimes = [context.spec("compliance"), context.team("compliance"), context.spec("residency")]
-    asked = [context.spec("data", name, key=True) for name in names]
-    return [*asked, context.spec("checkpoint", "to"), context.spec("data").aside(), *asides(regimes)]
+    # By their names alone: where they are mounted makes no difference.
+    asked = asides([context.spec("data", name, key=True) for name in names])
+    return [context.spec("data"), context.spec("checkpoint", "to"), *asked, *asides(regimes)]
 
 
 def group_annotation(context: TraceContext, stars: Path) -> list[Cause]:
@@ -137,8 +171,12 @@ def group_annotation(context: TraceContext, stars: Path) -> list[Cause]:
 def pod_annotation(context: TraceContext, stars: Path) -> list[Cause]:
     """One annotation of a pod."""
     key = str(stars[-1])
+    if key in dict(context.job.fabric.access.annotations):
+        return fabric.annotation(context, key)
     if key == "openshift.io/required-scc":
+        scc = fabric.stated(context, "scc") if context.job.fabric.access.scc else []
         return [
+            *scc,
             context.cluster("versions", "openshift").aside(),
             own("OpenShift: images run as their own user"),
         ]
@@ -147,6 +185,10 @@ def pod_annotation(context: TraceContext, stars: Path) -> list[Cause]:
         return [*rails.stated(context, "network"), *context.pool(pool)]
     if key.startswith("kueue.x-k8s.io/podset-"):
         return _topology(context, key)
+    if key == GCSFUSE_ANNOTATION[0]:
+        names = [one.inline.connection for one in context.job.mounts if one.inline and one.inline.connection]
+        asked = [context.spec("data"), context.spec("checkpoint", "to")]
+        return [*(context.team("connections", name, "mount") for name in names), *asides(asked)]
     return [own("moving a pod of a run to save a node would end the run")]
 
 

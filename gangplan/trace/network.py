@@ -5,9 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from gangplan.generators.network import policies_of
+from gangplan.resolve.cloud import METADATA_SERVER
+from gangplan.trace import fabric
 from gangplan.trace.cause import Cause, Path, asides
 from gangplan.trace.context import RunContext
 from gangplan.trace.files import own
+
+# The network policy of the pods that create runs (generators/schedules.py).
+SCHEDULER = "gangplan-scheduler"
 
 
 def rule(run: RunContext, stars: Path) -> list[Cause]:
@@ -17,15 +22,30 @@ def rule(run: RunContext, stars: Path) -> list[Cause]:
     names = [policy.name for policy in policies_of(run.unit)]
     is_main = run.body["metadata"]["name"] == names[0]
     first = 3 if run.job.platform.dns.addresses else 2
+    last = len(run.body["spec"].get(direction) or ()) - 1
+    if "ipBlock" in rest and (not is_main or direction == "ingress" or int(number) == last) and _hosted(run):
+        return _nodes(run, is_main, rest)
     if is_main and direction == "egress" and 1 <= int(number) < first:
         return dns_causes(run, rest, is_address=number == 2)
-    if is_main and direction == "egress" and int(number) >= first:
+    is_of_nodes = _hosted(run) and int(number) == last
+    if is_main and direction == "egress" and int(number) >= first and not is_of_nodes:
         return _endpoint(run, int(number) - first, rest)
     if rest and rest[-1] == "jobset.sigs.k8s.io/jobset-name":
         return [*run.run_name(), *around]
     if rest and rest[-1] in ("port", "endPort") and run.job.uses_mpi and _is_by_ssh(run, is_main, rest):
         return [*run.of_image("ssh", "port"), *around]
     return [own("pods of one run may talk to each other, as far as the posture allows"), *around]
+
+
+def _hosted(run: RunContext) -> bool:
+    """Whether workers are in their node's network and the launcher is not."""
+    return any(one.cidr for one in (policies_of(run.unit)[0].ingress or ())[-1].peers)
+
+
+def _nodes(run: RunContext, is_main: bool, rest: list[str | int]) -> list[Cause]:
+    """An address range of the nodes, which workers have in their node's network."""
+    number = int(rest[rest.index("ipBlock") - 1]) - (0 if is_main else 1)
+    return fabric.stated(run, "nodeAddresses", number)
 
 
 def _is_by_ssh(run: RunContext, is_main: bool, rest: list[str | int]) -> bool:
@@ -38,6 +58,10 @@ def dns_causes(context: Any, rest: list[str | int], is_address: bool = False) ->
 
     `is_address`: of the rule for addresses that answer without being pods.
     """
+    if getattr(context, "body", None) and context.body["metadata"]["name"] == SCHEDULER:
+        from gangplan.trace.schedule import way_out  # few clusters start runs by a schedule
+
+        return way_out(context, ())
     stated = context.cluster("dns")
     if is_address:
         listed = context.value("cluster", "dns", "addresses")
@@ -60,6 +84,11 @@ def dns_causes(context: Any, rest: list[str | int], is_address: bool = False) ->
 def _endpoint(run: RunContext, number: int, rest: list[str | int]) -> list[Cause]:
     """A part of the rule that opens a declared endpoint, and who asked for it."""
     name = run.job.egress[number].name
+    if name == METADATA_SERVER:
+        return [
+            own("GKE's metadata server gives pods their identity"),
+            *asides(run.identity("serviceAccount")),
+        ]
     first = next(at for at, one in enumerate(run.job.egress) if one.name == name)
     field: Path = ("egress", name, number - first)
     asked = asides(_asked(run, name))
@@ -83,6 +112,23 @@ def _proxy(run: RunContext, rest: list[str | int]) -> list[Cause]:
     return [*urls, *asides([run.cluster("proxy", "addresses")])]
 
 
+def _by_steps(run: RunContext, name: str) -> list[Cause]:
+    """The steps that fetch through an endpoint."""
+    found = []
+    for step in run.job.steps:
+        asked = str(run.value("spec", *step.place, "fetch") or "")
+        connection = run.value("team", "connections", asked.partition("/")[0])
+        if asked.startswith("hf://") and name in ("huggingface", "internet"):
+            found.append(run.spec(*step.place, "fetch"))
+        elif (
+            isinstance(connection, dict)
+            and (connection.get("egress") or connection.get("type", "s3")) == name
+        ):
+            found.append(run.spec(*step.place, "fetch"))
+            found.append(run.team("connections", asked.partition("/")[0], "egress"))
+    return found
+
+
 def _asked(run: RunContext, name: str) -> list[Cause]:
     """Who wants an endpoint: the spec, a default, or a connection."""
     listed = run.value("spec", "network", "egress") or []
@@ -92,8 +138,17 @@ def _asked(run: RunContext, name: str) -> list[Cause]:
     wanted = [*(run.value("spec", "data") or {}), run.value("spec", "checkpoint", "to")]
     for one in wanted:
         connection = run.value("team", "connections", one) if one else None
-        if isinstance(connection, dict) and connection.get("egress", "s3") == name:
+        if (
+            isinstance(connection, dict)
+            and (connection.get("egress") or connection.get("type", "s3")) == name
+        ):
             is_data = one in (run.value("spec", "data") or {})
             found.append(run.spec("data", one, key=True) if is_data else run.spec("checkpoint", "to"))
             found.append(run.team("connections", one, "egress"))
-    return [*found, run.spec("network", "egress")]
+    found += _by_steps(run, name)
+    needed = run.value("cluster", "workloadIdentity", "egress") or []
+    if name in needed:
+        found.append(run.cluster("workloadIdentity", "egress", needed.index(name)))
+        found += asides(run.identity())
+    # With an identity come endpoints, and what is behind them in the list moves up.
+    return [*found, run.spec("network", "egress"), run.spec("serviceAccount").aside()]

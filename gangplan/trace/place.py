@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from gangplan.model.site import Site, Tenant
+from gangplan.records import dataclass
 from gangplan.trace.cause import Cause
 from gangplan.trace.files import Files
 from gangplan.workspace import Workspace

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 from gangplan.trace import rails
 from gangplan.trace.cause import Cause, Path, asides
+from gangplan.trace.checks import check, checks, concurrent, holder_of, managed, parameter, provisioning_class
 from gangplan.trace.files import own
 from gangplan.trace.flavors import (
     anything,
@@ -51,7 +55,7 @@ def _preemption(place: StandingPlace, stars: Path) -> list[Cause]:
 
 
 def _rights(place: StandingPlace, stars: Path) -> list[Cause]:
-    versions = [place.cluster("versions", one).aside() for one in ("mpiOperator", "kueue")]
+    versions = [place.cluster("versions", one).aside() for one in ("trainer", "mpiOperator", "kueue")]
     return [
         own("what a persona may do: the same for every cluster with these components"),
         *versions,
@@ -59,16 +63,8 @@ def _rights(place: StandingPlace, stars: Path) -> list[Cause]:
     ]
 
 
-def _holder(place: StandingPlace) -> Path:
-    """The team or cohort behind a queue or a Cohort."""
-    name = place.body["metadata"]["name"]
-    if place.body["kind"] == "Cohort":
-        return ("cohorts", name)
-    return ("teams", next((one.team for one in place.site.queues if one.name == name), name))
-
-
 def _queue_name(place: StandingPlace, stars: Path) -> list[Cause]:
-    return [place.cluster(*_holder(place), "clusterQueue"), place.gang()]
+    return [place.cluster(*holder_of(place), "clusterQueue"), place.gang()]
 
 
 def _cohort_name(place: StandingPlace, stars: Path) -> list[Cause]:
@@ -82,15 +78,15 @@ def _cohort_name(place: StandingPlace, stars: Path) -> list[Cause]:
 
 
 def _parent(place: StandingPlace, stars: Path) -> list[Cause]:
-    return [place.cluster(*_holder(place), "parent")]
+    return [place.cluster(*holder_of(place), "parent")]
 
 
 def _cohort(place: StandingPlace, stars: Path) -> list[Cause]:
-    return [place.cluster(*_holder(place), "cohort"), place.cluster("cohorts").aside()]
+    return [place.cluster(*holder_of(place), "cohort"), place.cluster("cohorts").aside()]
 
 
 def _home(place: StandingPlace, stars: Path) -> list[Cause]:
-    team = str(_holder(place)[1])
+    team = str(holder_of(place)[1])
     stated = place.team_of(team, "namespace")
     return [
         stated if stated.is_written else place.team_of(team, "namespace", because=f"named after team {team}")
@@ -99,36 +95,34 @@ def _home(place: StandingPlace, stars: Path) -> list[Cause]:
 
 def _preempt(place: StandingPlace, stars: Path) -> list[Cause]:
     field = "borrowWithinCohort" if stars[0] == "borrowWithinCohort" else str(stars[0])
-    holder = _holder(place)
+    holder = holder_of(place)
     if place.files.has("cluster", *holder, "preemption"):
         return [place.cluster(*holder, "preemption", field), place.cluster("preemption", field).aside()]
     return [place.cluster("preemption", field), place.cluster(*holder, "preemption").aside()]
 
 
 def _weight(place: StandingPlace, stars: Path) -> list[Cause]:
-    return [place.cluster(*_holder(place), "weight")]
+    return [place.cluster(*holder_of(place), "weight")]
 
 
-def _checks(place: StandingPlace, stars: Path) -> list[Cause]:
-    pools = place.value("cluster", "nodePools") or {}
-    growing = [place.cluster("nodePools", pool, "autoscale") for pool in pools]
-    holder = place.cluster(*_holder(place), "quota")
-    flavor = _flavor_of_check(place, stars)
-    why = own("checks for pools that grow, and for handing runs to worker clusters")
-    return [why, *asides([*growing, place.cluster("multiKueue"), holder, *flavor])]
+def _strategy(place: StandingPlace, stars: Path) -> list[Cause]:
+    return [place.cluster(*holder_of(place), "queueingStrategy")]
 
 
-def _flavor_of_check(place: StandingPlace, stars: Path) -> list[Cause]:
-    if "onFlavors" not in stars:
-        return []
-    strategy = place.body["spec"]["admissionChecksStrategy"]["admissionChecks"]
-    return flavor_causes(place, strategy[stars[0]]["onFlavors"][stars[-1]])
+def _mode(place: StandingPlace, stars: Path) -> list[Cause]:
+    return [place.cluster(*holder_of(place), "admissionMode")]
+
+
+# Fields of a pool that name resources of their own.
+OTHERS = ("disk", "hugePages", "devices")
 
 
 def _covered(place: StandingPlace, stars: Path) -> list[Cause]:
     pools = place.value("cluster", "nodePools") or {}
     devices = [cause for one in pools for cause in rails.resources(place.files, one)]
-    return [own("every resource that some pool of the cluster offers"), *devices]
+    others = [place.cluster("nodePools", one, field).aside() for one in pools for field in OTHERS]
+    settings = place.cluster("kueue", "resources").aside()
+    return [own("every resource that some pool of the cluster offers"), *devices, *others, settings]
 
 
 def _flavors_of(place: StandingPlace, stars: Path) -> tuple[str, str]:
@@ -140,48 +134,36 @@ def _flavors_of(place: StandingPlace, stars: Path) -> tuple[str, str]:
 
 def _quota_flavor(place: StandingPlace, stars: Path) -> list[Cause]:
     name, _ = _flavors_of(place, stars)
-    quota = place.cluster(*_holder(place), "quota").aside()
+    quota = place.cluster(*holder_of(place), "quota").aside()
     return [*flavor_causes(place, name), quota]
 
 
-def _nominal(place: StandingPlace, stars: Path) -> list[Cause]:
+def _amount(place: StandingPlace, stars: Path, field: str, causes: Callable[..., list[Cause]]) -> list[Cause]:
+    """An amount of a quota, or what is counted for one by a transformation of Kueue's manager."""
     name, resource = _flavors_of(place, stars)
-    return nominal_causes(place, _holder(place), pool_of(place, name), resource)
+    holder, pool, rules = holder_of(place), pool_of(place, name), place.site.manager.transformations
+    made = [one.resource for one in rules if resource in dict(one.outputs)]
+    if not made:
+        return causes(place, holder, pool=pool, resource=resource)
+    at: Path = ("kueue", "resources", "transformations")
+    factors = [place.cluster(*at, one, "outputs", resource) for one in made]
+    of_inputs = [cause for one in made for cause in causes(place, holder, pool=pool, resource=one)]
+    item = place.body["spec"]["resourceGroups"][0]["flavors"][stars[0]]["resources"][stars[1]]
+    if str(item.get(field)) == "0":
+        factors = [own(f"{' and '.join(made)}, which it is counted for, are not there"), *asides(factors)]
+    return [*factors, *asides(of_inputs), place.cluster("kueue", "resources").aside()]
+
+
+def _nominal(place: StandingPlace, stars: Path) -> list[Cause]:
+    return _amount(place, stars, "nominalQuota", nominal_causes)
 
 
 def _borrow(place: StandingPlace, stars: Path) -> list[Cause]:
-    name, resource = _flavors_of(place, stars)
-    return limit_causes(place, _holder(place), "borrow", pool_of(place, name), resource)
+    return _amount(place, stars, "borrowingLimit", partial(limit_causes, kind="borrow"))
 
 
 def _lend(place: StandingPlace, stars: Path) -> list[Cause]:
-    name, resource = _flavors_of(place, stars)
-    return limit_causes(place, _holder(place), "lend", pool_of(place, name), resource)
-
-
-def _autoscale(place: StandingPlace, *path: str | int) -> Cause:
-    pool = place.body["metadata"]["name"].removeprefix("provision-")
-    return place.cluster("nodePools", pool, "autoscale", *path)
-
-
-def _class(place: StandingPlace, stars: Path) -> list[Cause]:
-    return [_autoscale(place, "provisioningClass")]
-
-
-def _parameter(place: StandingPlace, stars: Path) -> list[Cause]:
-    return [_autoscale(place, "parameters", *stars)]
-
-
-def _managed(place: StandingPlace, stars: Path) -> list[Cause]:
-    pool = place.body["metadata"]["name"].removeprefix("provision-")
-    return [place.cluster("nodePools", pool, "gpu", "resource")]
-
-
-def _check(place: StandingPlace, stars: Path) -> list[Cause]:
-    name = place.body["metadata"]["name"]
-    if name.startswith("provision-"):
-        return [own("a check of this name asks for nodes of a pool that grows"), _autoscale(place).aside()]
-    return [own("a check of this name hands runs to worker clusters"), place.cluster("multiKueue").aside()]
+    return _amount(place, stars, "lendingLimit", partial(limit_causes, kind="lend"))
 
 
 def _kubeconfig(place: StandingPlace, stars: Path) -> list[Cause]:
@@ -249,19 +231,22 @@ PLATFORM: dict[str, Table] = {
         *_META,
         ("spec cohortName", _cohort),
         ("spec namespaceSelector matchLabels *", _home),
+        ("spec queueingStrategy", _strategy),
+        ("spec admissionScope admissionMode", _mode),
+        ("spec concurrentAdmissionPolicy migration **", concurrent),
         ("spec preemption * **", _preempt),
         ("spec fairSharing weight", _weight),
-        ("spec admissionChecksStrategy admissionChecks **", _checks),
+        ("spec admissionChecksStrategy admissionChecks **", checks),
         *_QUOTAS,
         ("**", _rest),
     ),
-    "AdmissionCheck": Table(*_META, ("metadata name", _check), ("spec **", _check), ("**", _rest)),
+    "AdmissionCheck": Table(*_META, ("metadata name", check), ("spec **", check), ("**", _rest)),
     "ProvisioningRequestConfig": Table(
         *_META,
-        ("metadata name", _check),
-        ("spec provisioningClassName", _class),
-        ("spec parameters *", _parameter),
-        ("spec managedResources *", _managed),
+        ("metadata name", check),
+        ("spec provisioningClassName", provisioning_class),
+        ("spec parameters *", parameter),
+        ("spec managedResources *", managed),
         ("**", _rest),
     ),
     "MultiKueueCluster": Table(
@@ -270,7 +255,7 @@ PLATFORM: dict[str, Table] = {
         ("spec clusterSource kubeConfig location", _kubeconfig),
         ("**", _rest),
     ),
-    "MultiKueueConfig": Table(*_META, ("spec clusters *", _worker), ("metadata name", _check), ("**", _rest)),
+    "MultiKueueConfig": Table(*_META, ("spec clusters *", _worker), ("metadata name", check), ("**", _rest)),
     "PrometheusRule": Table(
         ("metadata namespace", monitoring), *_META, ("spec groups **", rules), ("**", _rest)
     ),

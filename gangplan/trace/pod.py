@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from gangplan.model.job import Mount, TargetPool
-from gangplan.trace import rails
+from gangplan.spec.nodes import field_of
+from gangplan.trace import containers, fabric, others, placed, rails
 from gangplan.trace.cause import Cause, Path, asides
 from gangplan.trace.context import TraceContext, constant
 from gangplan.trace.files import at, own
 from gangplan.trace.launch import S3, argument, program, variable
 from gangplan.trace.metadata import label, pod_annotation
+from gangplan.trace.mounts import mounted
 from gangplan.trace.table import Table
 
 
@@ -20,13 +22,16 @@ class PodContext:
     def __init__(self, context: TraceContext, name: str, body: Any) -> None:
         """Take the name of the replicated job for the role."""
         self.context = context
-        self.role = "launcher" if name == "launcher" else "worker"
+        self.other = next((one for one in context.job.others if one.name == name), None)
+        self.role = self.other.name if self.other else "launcher" if name == "launcher" else "worker"
         self.body = body
 
     @property
     def pool(self) -> TargetPool:
         """The node pool of this role."""
         job = self.context.job
+        if self.other:
+            return self.other.pool
         return job.launcher_pool if self.role == "launcher" else job.worker_pool
 
     def at(self, *path: str | int) -> Any:
@@ -35,7 +40,10 @@ class PodContext:
 
 
 def _label(pod: PodContext, stars: Path) -> list[Cause]:
-    return label(pod.context, stars)
+    found = label(pod.context, stars)
+    if pod.other and pod.other.step and str(stars[-1]).endswith("role"):
+        found = [*found, *asides(others.named(pod.context, pod.other))]
+    return found
 
 
 def _annotation(pod: PodContext, stars: Path) -> list[Cause]:
@@ -63,6 +71,8 @@ def _selector(pod: PodContext, stars: Path) -> list[Cause]:
     pool = pod.pool.name
     if stars[0] == "kubernetes.io/os":
         return [own("every node that gangplan uses runs Linux")]
+    if stars[0] == "kubernetes.io/arch":
+        return [pod.context.cluster("nodePools", pool, "arch"), *_pool(pod)]
     return [pod.context.cluster("nodePools", pool, "labels", *stars), *_pool(pod)]
 
 
@@ -76,56 +86,48 @@ def _toleration(pod: PodContext, stars: Path) -> list[Cause]:
 def _pool(pod: PodContext) -> list[Cause]:
     """Why pods of this role go to their pool."""
     ranks = [pod.context.spec("launcher", "runsRanks").aside()] if pod.role == "launcher" else []
-    return [*pod.context.pool(pod.pool.name), *ranks]
+    gpus = [others.asked(pod.context, pod.other, "gpus").aside()] if pod.other else []
+    return [*pod.context.pool(pod.pool.name), *ranks, *gpus]
 
 
 def _spread(pod: PodContext, stars: Path) -> list[Cause]:
-    spread = pod.context.spec("placement", "spread")
-    if stars and stars[-1] == "jobset.sigs.k8s.io/jobset-name":
-        return [*pod.context.run_name(), spread.aside()]
-    return [own(f"{spread.because}: how pods are spread over nodes"), spread.aside()]
+    return placed.spread(pod.context, stars)
+
+
+def _near(pod: PodContext, stars: Path) -> list[Cause]:
+    return placed.near(pod.context, pod.role, stars)
+
+
+def _apart(pod: PodContext, stars: Path) -> list[Cause]:
+    return placed.apart(pod.context, stars)
 
 
 def _image(pod: PodContext, stars: Path) -> list[Cause]:
-    context = pod.context
-    cluster, name = context.job.platform.cluster, context.job.image.name
-    entry = [context.image(field) for field in ("repository", "digest")]
-    here = [context.image("clusters", cluster, field) for field in ("repository", "digest")]
-    stated = [one for one in here if one.is_written]
-    mirrors = context.value("cluster", "mirrors") or []
-    repository = context.value("catalog", "images", name, "repository") or ""
-    fitting = [
-        (len(one["source"]), number)
-        for number, one in enumerate(mirrors)
-        if repository == one["source"] or repository.startswith(f"{one['source']}/")
-    ]
-    used = max(fitting)[1] if fitting else None
-    others = [
-        cause if number == used else cause.aside()
-        for number in range(len(mirrors))
-        for cause in (
-            context.cluster("mirrors", number, "mirror"),
-            context.cluster("mirrors", number, "source").aside(),
-        )
-    ]
-    shadowed = {one.field[-1] for one in stated}
-    entry = [one.aside() if one.field[-1] in shadowed else one for one in entry]
-    if "repository" in shadowed:
-        others = asides(others)
-    return [*context.chosen("image"), *stated, *entry, *others, *asides(here)]
+    return others.image(pod.context, pod.other) if pod.other else containers.of_job(pod.context)
 
 
 def _command(pod: PodContext, stars: Path) -> list[Cause]:
-    return program(pod.context, pod.role, int(stars[0]))
+    if pod.other and pod.other.step:
+        return [own("a shell passes SIGTERM on to what the step runs")]
+    return program(pod.context, "worker" if pod.other else pod.role, int(stars[0]))
 
 
 def _argument(pod: PodContext, stars: Path) -> list[Cause]:
+    if pod.other:
+        return others.argument(pod.context, pod.other, int(stars[0]))
     return argument(pod.context, pod.role, int(stars[0]))
+
+
+def _workdir(pod: PodContext, stars: Path) -> list[Cause]:
+    return [pod.context.spec("workdir")]
 
 
 def _variable(pod: PodContext, stars: Path) -> list[Cause]:
     name = pod.at("containers", 0, "env", stars[0], "name")
-    causes = variable(pod.context, str(name), pod.role)
+    if pod.other:
+        causes = others.variable(pod.context, pod.other, str(name))
+    else:
+        causes = variable(pod.context, str(name), pod.role)
     is_fixed = stars[1:] == ("name",) or (stars[-1] == "key" and name in S3)
     return asides(causes) if is_fixed else causes
 
@@ -137,6 +139,8 @@ def _port(pod: PodContext, stars: Path) -> list[Cause]:
 def _amount(pod: PodContext, stars: Path) -> list[Cause]:
     """CPU, memory or devices of a role (resolve/job.py, resolve/placement.py)."""
     context, resource = pod.context, str(stars[-1])
+    if pod.other:
+        return others.amount(context, pod.other, resource)
     ranks = context.job.launcher_runs_ranks
     if pod.role == "launcher" and not ranks:
         runs = context.spec("launcher", "runsRanks").aside()
@@ -152,7 +156,19 @@ def _amount(pod: PodContext, stars: Path) -> list[Cause]:
     if rail := rails.rail_of(context.files, pool, resource):
         return [*rails.amount(context, rail), *context.pool(pool), *around]
     device = context.cluster("nodePools", pool, "gpu", "resource").aside()
+    if resource in dict(context.job.resources.others):
+        return [*_other(context, resource), *context.pool(pool), *around]
     return [*context.chosen("gpus"), device, *context.pool(pool), *around]
+
+
+def _other(context: TraceContext, resource: str) -> list[Cause]:
+    """Disk, huge pages and other devices; scratch on disk is a part of the worker's ephemeral storage."""
+    asked = context.spec(*field_of(resource))
+    if resource != "ephemeral-storage":
+        pages = field_of(resource)[0] == "hugePages" and not asked.is_written
+        return [asked.aside(), *fabric.stated(context, *field_of(resource))] if pages else [asked]
+    size = [context.spec(*context.scratch("size"))] if context.files.has("spec", "scratch") else []
+    return [*([asked] if asked.is_written else []), *size, asked.aside(), context.spec("scratch").aside()]
 
 
 def _shm(pod: PodContext, stars: Path) -> list[Cause]:
@@ -162,62 +178,36 @@ def _shm(pod: PodContext, stars: Path) -> list[Cause]:
 
 def _mount(pod: PodContext, stars: Path) -> list[Cause]:
     index, field = int(stars[0]), str(stars[-1])
+    return _mount_at(pod, index, field)
+
+
+def _mount_at(pod: PodContext, index: int, field: str) -> list[Cause]:
     if index == 0:
         return constant("pod.yaml.j2")
-    return mounted(pod.context, pod.context.job.mounts_of(pod.role)[index - 1], field)
+    if index > len(pod.context.job.mounts_of(pod.role)):
+        name = pod.at("containers", 0, "volumeMounts", index, "name")
+        return fabric.volume(pod.context, str(name), field)
+    mount = pod.context.job.mounts_of(pod.role)[index - 1]
+    return [*mounted(pod.context, mount, field), *_of_ranks(pod, mount)]
 
 
 def _volume(pod: PodContext, stars: Path) -> list[Cause]:
     name = pod.at("volumes", stars[0], "name")
+    if str(name).startswith(fabric.PREFIX):
+        return fabric.volume(pod.context, str(name), str(stars[-1]))
     mounts = [mount for mount in pod.context.job.mounts if mount.volume == name]
     if not mounts:
         return constant("pod.yaml.j2")
     field = {"claimName": "claim", "secretName": "secret"}.get(str(stars[-1]), str(stars[-1]))
-    return [cause for mount in mounts for cause in mounted(pod.context, mount, field)]
+    return [
+        cause for mount in mounts for cause in (*mounted(pod.context, mount, field), *_of_ranks(pod, mount))
+    ]
 
 
-def mounted(context: TraceContext, mount: Mount, field: str) -> list[Cause]:
-    """What decides about a mount: the entry of `data` or `secrets.files`, or the checkpoint; the claim."""
-    if mount.secret:
-        return _secret(context, mount, field)
-    for name, target in (context.value("spec", "data") or {}).items():
-        claim = context.value("team", "connections", name, "claim") or name
-        if target == mount.path and _is_claim(context, claim, mount):
-            asked = context.spec("data", name, because=f"data in the spec: {name}")
-            return _claim(context, mount, field, claim, asked)
-    to = context.value("spec", "checkpoint", "to")
-    if field == "mountPath":
-        return [context.spec("checkpoint", "path"), context.spec("checkpoint", "to").aside()]
-    asked = context.spec("checkpoint", "to")
-    return _claim(context, mount, field, str(to), asked)
-
-
-def _is_claim(context: TraceContext, claim: str, mount: Mount) -> bool:
-    return (context.value("team", "claims", claim, "claimName") or claim) == mount.claim
-
-
-def _claim(context: TraceContext, mount: Mount, field: str, claim: str, asked: Cause) -> list[Cause]:
-    around = [asked.aside()]
-    if asked.field[:1] == ("data",) and (
-        via := context.value("team", "connections", asked.field[-1], "claim")
-    ):
-        around.append(context.team("connections", str(asked.field[-1]), "claim").aside())
-        assert via == claim
-    if field == "mountPath":
-        return [asked, *around[1:]]
-    if field == "readOnly":
-        facts = [context.team("claims", claim, part) for part in ("readOnly", "accessModes")]
-        return [*asides(facts), own("a claim that is read-only is mounted so"), *around]
-    if field == "claim":
-        return [context.team("claims", claim, "claimName"), *around]
-    return [asked.aside(), own("a volume is named after its claim"), *around[1:]]
-
-
-def _secret(context: TraceContext, mount: Mount, field: str) -> list[Cause]:
-    if field == "mountPath":
-        return [context.spec("secrets", "files", mount.secret)]
-    asked = context.spec("secrets", "files", mount.secret, because=f"secret {mount.secret}", key=True)
-    return [asked.aside(), own("secrets are mounted for reading, by their declared names")]
+def _of_ranks(pod: PodContext, mount: Mount) -> list[Cause]:
+    """What only pods with ranks mount, a launcher has where it runs some."""
+    is_asked = mount.single and pod.role == "launcher"
+    return [pod.context.spec("launcher", "runsRanks").aside()] if is_asked else []
 
 
 def _probe(pod: PodContext, stars: Path) -> list[Cause]:
@@ -228,7 +218,43 @@ def _grace(pod: PodContext, stars: Path) -> list[Cause]:
     return pod.context.chosen("gracePeriod")
 
 
+def _restart(pod: PodContext, stars: Path) -> list[Cause]:
+    asked = pod.context.spec("debug")
+    return [asked] if pod.at("restartPolicy") == "OnFailure" else [*constant("pod.yaml.j2"), asked.aside()]
+
+
 def _rest(pod: PodContext, stars: Path) -> list[Cause]:
+    return constant("pod.yaml.j2")
+
+
+def _account(pod: PodContext, stars: Path) -> list[Cause]:
+    return pod.context.account(pod.at("automountServiceAccountToken"))
+
+
+def _host_network(pod: PodContext, stars: Path) -> list[Cause]:
+    return fabric.network(pod.context, stars)
+
+
+def _beside(pod: PodContext, stars: Path) -> list[Cause]:
+    first = len(fabric.access(pod.context, pod.role).containers)
+    index = int(stars[0]) - first
+    if not 0 <= index < len(pod.context.job.containers_of(pod.role)):
+        return fabric.container(pod.context, pod.role, stars)
+    ranks = [pod.context.spec("launcher", "runsRanks").aside()] if pod.role == "launcher" else []
+    if stars[1] == "volumeMounts":
+        mounted = _mount_at(pod, int(stars[2]), str(stars[-1]))
+        return [*mounted, *containers.around(pod.context, index), *ranks]
+    found = pod.context.job.containers[index]
+    return [*containers.container(pod.context, found, stars[1:], pod.role), *ranks]
+
+
+def _privileges(pod: PodContext, stars: Path) -> list[Cause]:
+    """What the program's container may do: little, unless the fabric of its pool says otherwise."""
+    if stars[:2] == ("capabilities", "add"):
+        return fabric.capability(pod.context, stars)
+    if stars[0] in ("privileged", "allowPrivilegeEscalation"):
+        tight = [] if stars[0] == "privileged" else constant("pod.yaml.j2")
+        return [*tight, *asides(fabric.privilege(pod.context))] if tight else fabric.privilege(pod.context)
     return constant("pod.yaml.j2")
 
 
@@ -236,18 +262,27 @@ POD = Table(
     ("metadata labels *", _label),
     ("metadata annotations *", _annotation),
     ("spec schedulerName", _scheduler),
+    ("spec serviceAccountName", _account),
+    ("spec automountServiceAccountToken", _account),
     ("spec priorityClassName", _priority),
+    ("spec restartPolicy", _restart),
     ("spec terminationGracePeriodSeconds", _grace),
     ("spec securityContext runAsUser", _user),
     ("spec securityContext runAsGroup", _group),
     ("spec securityContext fsGroup", _group),
     ("spec nodeSelector *", _selector),
     ("spec tolerations * *", _toleration),
-    ("spec affinity **", _spread),
+    ("spec affinity podAffinity **", _near),
+    ("spec affinity podAntiAffinity **", _apart),
     ("spec topologySpreadConstraints **", _spread),
+    ("spec hostNetwork", _host_network),
+    ("spec dnsPolicy", _host_network),
+    ("spec initContainers * **", _beside),
+    ("spec containers 0 securityContext **", _privileges),
     ("spec containers 0 image", _image),
     ("spec containers 0 command *", _command),
     ("spec containers 0 args *", _argument),
+    ("spec containers 0 workingDir", _workdir),
     ("spec containers 0 env * **", _variable),
     ("spec containers 0 ports * containerPort", _port),
     ("spec containers 0 ports **", _probe),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gangplan.spec.nodes import field_of
 from gangplan.trace import rails
 from gangplan.trace.cause import Cause, Path, asides
 from gangplan.trace.files import own
@@ -13,7 +14,10 @@ def pool_facts(place: StandingPlace, pool: str, resource: str) -> list[Cause]:
     at: Path = ("nodePools", pool)
     autoscaled = place.files.has("cluster", *at, "autoscale")
     nodes = place.cluster(*at, *(("autoscale", "most") if autoscaled else ("count",)))
-    found = [nodes, place.cluster(*at, "gpu", "count").aside()]
+    counted = place.cluster(
+        "kueue", "resources"
+    ).aside()  # what Kueue leaves out, or counts as something else
+    found = [nodes, place.cluster(*at, "gpu", "count").aside(), counted]
     if resource in ("cpu", "memory"):
         daemons = place.cluster(*at, "daemons", resource, because="what DaemonSets take of each node")
         return [*found, place.cluster(*at, resource), daemons]
@@ -22,7 +26,12 @@ def pool_facts(place: StandingPlace, pool: str, resource: str) -> list[Cause]:
     is_gpu = gpu and (gpu.get("resource") or "nvidia.com/gpu") == resource
     if holder := (*at, "gpu") if is_gpu else rails.rail_of(place.files, pool, resource):
         return [*found, place.cluster(*holder, "count"), *devices]
-    return [own(f"pool {pool} has no {resource}"), *asides(found), *devices]
+    if place.files.has("cluster", *at, *field_of(resource)):
+        return [*found, place.cluster(*at, *field_of(resource)), *devices]
+    others = [str(one) for one in place.value("cluster", "nodePools") or {} if one != pool]
+    offering = [place.cluster("nodePools", one, *field_of(resource)).aside() for one in others]
+    offering += [cause for one in others for cause in rails.resources(place.files, one)]
+    return [own(f"pool {pool} has no {resource}"), *asides(found), *devices, *offering]
 
 
 def share_causes(place: StandingPlace, share: Path, pool: str, resource: str) -> list[Cause]:
@@ -41,6 +50,9 @@ def share_causes(place: StandingPlace, share: Path, pool: str, resource: str) ->
         return [place.cluster(*share, because="a pool that is left out has none"), *facts]
     if own_field in written:
         return [place.cluster(*share, own_field), *facts]
+    other: Path = ("disk",) if resource == "ephemeral-storage" else ("devices", resource)
+    if place.files.has("cluster", *share, *other):
+        return [place.cluster(*share, *other), *facts]
     words = f"its part of the pool, in proportion to {measure}"
     stated = [place.cluster(*share, own_field).aside()] if own_field else []
     return [place.cluster(*share, measure, because=words), *facts, *stated]

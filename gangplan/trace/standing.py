@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 from gangplan.component import Component
 from gangplan.findings import Location
 from gangplan.generators import platform_objects, tenant_objects
 from gangplan.model.site import Site, Tenant
 from gangplan.objects import Body
+from gangplan.records import dataclass
 from gangplan.resolve import resolve_site, resolve_tenants
 from gangplan.trace.cause import Cause, Path, Trace, trace_of
 from gangplan.trace.files import Files
 from gangplan.trace.patched import generated_path, is_touched, patch_causes
 from gangplan.trace.place import StandingPlace
-from gangplan.trace.platform import PLATFORM
-from gangplan.trace.table import looked_up
-from gangplan.trace.tenant import TENANT
+from gangplan.trace.table import Table, looked_up
 from gangplan.trace.tracing import Tracer
 from gangplan.workspace import Workspace
 
@@ -95,5 +94,20 @@ def _causes(standing: StandingObjects, before: Body) -> Callable[[Path], list[Ca
         workspace.catalog_document,
     )
     place = StandingPlace(workspace, standing.name, standing.site, tenant, files, before)
-    tables = TENANT if tenant else PLATFORM
-    return looked_up(tables.get(before["kind"]), place, before)
+    if workspace.sweeps:
+        from gangplan.trace import sweeps  # few workspaces have sweeps
+
+        if sweeps.is_of_sweep(place):
+            return partial(sweeps.standing, place)
+    return looked_up(_tables(tenant is not None).get(before["kind"]), place, before)
+
+
+def _tables(is_tenant: bool) -> Mapping[str, Table]:
+    """The tables by kind, imported with the first finding: they cost a start more."""
+    if is_tenant:
+        from gangplan.trace.tenant import TENANT
+
+        return TENANT
+    from gangplan.trace.platform import PLATFORM
+
+    return PLATFORM

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+from gangplan.model.backend import BACKENDS
+from gangplan.trace.account import account_identity
 from gangplan.trace.bindings import binding_name, grant, namespace, role, subject, subject_kind, tenant_of
 from gangplan.trace.cause import Cause, Path
 from gangplan.trace.files import own
+from gangplan.trace.local_queue import queue_name, queue_target, queue_weight
 from gangplan.trace.metadata import waived
 from gangplan.trace.network import dns_causes
+from gangplan.trace.persistent import of_volume, volume
 from gangplan.trace.place import StandingPlace
 from gangplan.trace.quotas import bound_causes, quota_facts
 from gangplan.trace.table import Table
 from gangplan.waivers import Subject
 
 PREFIX = "gangplan.dev/"
-COUNTS = {
-    "count/trainjobs.trainer.kubeflow.org": "runs",
-    "persistentvolumeclaims": "claims",
-    "pods": "pods",
-}
+COUNTS = {"persistentvolumeclaims": "claims", "pods": "pods"}
+COUNTS |= {f"count/{made.resource}": "runs" for made in BACKENDS.values()}
 
 
 def _label(place: StandingPlace, stars: Path) -> list[Cause]:
@@ -30,7 +31,7 @@ def _label(place: StandingPlace, stars: Path) -> list[Cause]:
     if key.startswith("pod-security.kubernetes.io/") and key.endswith("-version"):
         return [place.cluster("versions", "kubernetes")]
     if key.startswith("pod-security.kubernetes.io/"):
-        return [own("the namespace of every team enforces the restricted level of pod security")]
+        return _pod_security(place, key)
     if key in ("opendatahub.io/dashboard", "kueue.openshift.io/managed"):
         openshift = place.cluster("versions", "openshift").aside()
         kueue = [place.cluster("versions", "kueue").aside(), place.gang()] if "kueue" in key else []
@@ -41,6 +42,21 @@ def _label(place: StandingPlace, stars: Path) -> list[Cause]:
     if key.startswith(PREFIX):
         return _compliance(place, key.removeprefix(PREFIX))
     return [own("gangplan marks all that it renders")]
+
+
+def _account(place: StandingPlace, stars: Path) -> list[Cause]:
+    return account_identity(place, stars) or _annotation(place, stars)
+
+
+def _pod_security(place: StandingPlace, key: str) -> list[Cause]:
+    """A level: every namespace audits and warns about restricted, and enforces it unless stated."""
+    stated = place.cluster("teams", tenant_of(place).team, "podSecurity", "level")
+    if key.endswith("/enforce") and stated.is_written:
+        return [stated]
+    return [own(_POD_SECURITY), *([stated.aside()] if key.endswith("/enforce") else [])]
+
+
+_POD_SECURITY = "the namespace of every team follows the restricted level of pod security"
 
 
 def _compliance(place: StandingPlace, key: str) -> list[Cause]:
@@ -65,6 +81,9 @@ def _annotation(place: StandingPlace, stars: Path) -> list[Cause]:
         return [place.team(key.removeprefix(PREFIX))]
     if key == f"{PREFIX}source":
         return [place.team(because=f"the team's file is {tenant_of(place).source}")]
+    if key.startswith(f"{PREFIX}pod-security-"):
+        field = key.removeprefix(f"{PREFIX}pod-security-")
+        return [place.cluster("teams", tenant_of(place).team, "podSecurity", field)]
     if key in (f"{PREFIX}reason", f"{PREFIX}until"):
         return grant(place, key.removeprefix(PREFIX))
     if key.startswith("openshift.io/"):
@@ -82,6 +101,9 @@ def _hard(place: StandingPlace, stars: Path) -> list[Cause]:
     key = str(stars[0])
     if key in COUNTS:
         return [place.cluster("limits", "objects", COUNTS[key])]
+    if ".storageclass." in key:
+        stated = ("hardQuota", "storage", key.partition(".storageclass.")[0])
+        return [place.cluster("teams", tenant_of(place).team, *stated)]
     if not key.startswith("requests."):
         return [own("training needs no way in from outside the cluster")]
     resource, team = key.removeprefix("requests."), tenant_of(place).team
@@ -201,14 +223,6 @@ def _class(place: StandingPlace, stars: Path) -> list[Cause]:
     return [place.cluster("storageClasses", default, because=words, key=True), stated.aside()]
 
 
-def _queue(place: StandingPlace, stars: Path) -> list[Cause]:
-    return [place.cluster("teams", tenant_of(place).team, "queue"), place.gang()]
-
-
-def _cluster_queue(place: StandingPlace, stars: Path) -> list[Cause]:
-    return [place.cluster("teams", tenant_of(place).team, "clusterQueue"), place.gang()]
-
-
 def _rest(place: StandingPlace, stars: Path) -> list[Cause]:
     return [own(f"gangplan writes it for every team ({place.body['kind']})")]
 
@@ -235,7 +249,9 @@ TENANT: dict[str, Table] = {
     "NetworkPolicy": Table(
         *_META, ("spec egress 0 **", _dns), ("spec egress 1 **", _dns_addresses), ("**", _rest)
     ),
-    "ServiceAccount": Table(*_META, ("imagePullSecrets * name", _pull), ("**", _rest)),
+    "ServiceAccount": Table(
+        ("metadata annotations *", _account), *_META, ("imagePullSecrets * name", _pull), ("**", _rest)
+    ),
     "RoleBinding": Table(
         ("metadata name", binding_name),
         *_META,
@@ -256,15 +272,27 @@ TENANT: dict[str, Table] = {
         ("spec dataFrom 0 extract nullBytePolicy", _null_bytes),
         ("**", _rest),
     ),
-    "PersistentVolumeClaim": Table(
-        ("metadata name", _claim_named),
+    "PersistentVolume": Table(
+        ("metadata name", volume),
         *_META,
-        ("spec accessModes *", _mode),
-        ("spec resources requests storage", _size),
-        ("spec storageClassName", _class),
+        ("spec claimRef namespace", namespace),
+        ("spec **", volume),
+        ("**", _rest),
+    ),
+    "PersistentVolumeClaim": Table(
+        ("metadata name", of_volume(_claim_named)),
+        *_META,
+        ("spec accessModes *", of_volume(_mode, "accessModes")),
+        ("spec resources requests storage", of_volume(_size, "storage")),
+        ("spec storageClassName", of_volume(_class)),
+        ("spec volumeName", volume),
         ("**", _rest),
     ),
     "LocalQueue": Table(
-        ("metadata name", _queue), *_META, ("spec clusterQueue", _cluster_queue), ("**", _rest)
+        ("metadata name", queue_name),
+        *_META,
+        ("spec clusterQueue", queue_target),
+        ("spec fairSharing weight", queue_weight),
+        ("**", _rest),
     ),
 }

@@ -7,14 +7,14 @@ from collections.abc import Callable, Sequence
 from gangplan.component import Component
 from gangplan.findings import Location
 from gangplan.generators import run_objects
+from gangplan.gitops.record import STATE, record_of
 from gangplan.objects import Body
 from gangplan.plan import Unit
 from gangplan.trace.cause import Cause, Path, Trace, trace_of
 from gangplan.trace.context import IN_SPEC, RunContext
 from gangplan.trace.files import Files
 from gangplan.trace.patched import generated_path, is_touched, patch_causes
-from gangplan.trace.run import TABLES
-from gangplan.trace.table import looked_up
+from gangplan.trace.table import Table, looked_up
 from gangplan.validate.problems import dotted
 
 # The index of an object and a path in it, to where that field comes from.
@@ -40,10 +40,27 @@ def tracer_of(
 
     def tracer(index: int, path: Path) -> Trace:
         body = generated[index]
-        found = looked_up(TABLES.get(body["kind"]), RunContext(unit, files, body), body)
+        if STATE in (bodies[index]["metadata"].get("annotations") or {}):
+            # A run that is over becomes a record after all patches (pipeline/runs.py).
+            (body,) = record_of([body])
+        found = looked_up(_table(body["kind"]), RunContext(unit, files, body), body)
         return traced(body, bodies[index], path, component, found, home)
 
     return tracer
+
+
+def _table(kind: str) -> Table | None:
+    if kind == "Job":
+        from gangplan.trace.after import JOB
+
+        return JOB
+    if kind != "CronJob":
+        from gangplan.trace.run import TABLES  # the tables cost a start more than the first finding
+
+        return TABLES.get(kind)
+    from gangplan.trace.schedule import CRON_JOB  # few runs have one
+
+    return CRON_JOB
 
 
 def trace_field(unit: Unit, name: str) -> Trace | None:
@@ -55,6 +72,8 @@ def trace_field(unit: Unit, name: str) -> Trace | None:
     home = Location(unit.job.source, 1, 1)
     if name == "queue":
         return trace_of(context.queue(), home)
+    if name == "maxConcurrent":  # of a sweep
+        return trace_of([context.spec(name)], home)
     part = name.removeprefix("launcher.")
     if part != name and context.files.has("spec", "launcher", part):
         return trace_of([context.spec("launcher", part)], home)

@@ -38,6 +38,8 @@ def energy(moves):
 moves, best, start = [0] * (len(chain) - 1), 0, 0
 folder, ending = os.environ.get("CHECKPOINT_DIR"), Ending()
 kept = os.path.join(folder, f"chain-{world.rank}.json") if folder else None
+if folder:
+    os.makedirs(folder, exist_ok=True)
 if kept and os.path.exists(kept):
     with open(kept) as file:
         moves, best, start = json.load(file)

@@ -74,6 +74,7 @@ def save(weights, epoch):
     """Write the checkpoint whole or not at all, where the run has a place for it."""
     folder = os.environ.get("CHECKPOINT_DIR")
     if folder:
+        os.makedirs(folder, exist_ok=True)
         path = os.path.join(folder, "checkpoint.json")
         with open(path + ".new", "w") as file:
             json.dump({"weights": weights, "epoch": epoch}, file)

@@ -86,6 +86,15 @@ def test_a_budget_ends_an_evaluation() -> None:
         ADMISSION.compile("object.?spec.?ports.orValue([]).all(x, x > 0)").measure(VARIABLES, budget=3)
 
 
+@pytest.mark.parametrize(
+    "text", ["{object: 1}.size()", "{'a': object}.transformMapEntry(k, v, {v: k})", "{dyn([1]): 1}"]
+)
+def test_a_map_or_a_list_as_a_key_is_not_followed(text: str) -> None:
+    for evaluate in (ADMISSION.compile(text).evaluate, ADMISSION.compile(text).measure):
+        assert outcome(evaluate, VARIABLES).startswith("UnknownError")
+    assert ADMISSION.compile(f"true || {text} == {text}").evaluate(VARIABLES) is True
+
+
 def test_what_the_authorizer_would_say_is_unknown_unless_it_does_not_matter() -> None:
     check = "authorizer.group('').resource('pods').check('create').allowed()"
     for text in (check, f"{check} && true", f"object.nope || {check}"):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from tests.e2e import story
@@ -20,3 +22,12 @@ def chapter(lab: Lab) -> story.Chapter:  # noqa: F811
     if name is None:
         pytest.skip(f"no sample cluster has the versions of profile {profile.name} ({profile.versions()})")
     return story.tell(lab, name)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The personas first: the story of the sample leaves policies in the lab that refuse their namespaces."""
+    here = Path(__file__).parent
+    first = next((at for at, item in enumerate(items) if item.path.parent == here), 0)
+    of_personas = [item for item in items if item.path == here / "test_personas.py"]
+    others = [item for item in items if item.path != here / "test_personas.py"]
+    items[:] = [*others[:first], *of_personas, *others[first:]]

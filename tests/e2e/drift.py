@@ -28,6 +28,37 @@ CONTROLLED: dict[str, set[str]] = {
         "spec.labels",
         "spec.annotations",
     },
+    # A Job chooses its pods by its uid, which it gets when it is created.
+    "Job": {
+        "spec.selector",
+        "spec.template.metadata.labels.controller-uid",
+        "spec.template.metadata.labels.job-name",
+        "spec.template.metadata.labels.batch.kubernetes.io/controller-uid",
+        "spec.template.metadata.labels.batch.kubernetes.io/job-name",
+    },
+    # What Kueue decides stands in the pods' templates.
+    "MPIJob": {
+        "spec.runPolicy.suspend",
+        "spec.runPolicy.managedBy",
+        *(
+            f"spec.mpiReplicaSpecs.{role}.template.{field}"
+            for role in ("Launcher", "Worker")
+            for field in ("spec.schedulingGates", "spec.tolerations")
+        ),
+        *(
+            f"spec.mpiReplicaSpecs.{role}.template.metadata.{field}.kueue.x-k8s.io/{name}"
+            for role in ("Launcher", "Worker")
+            for field, name in (
+                ("labels", "podset"),
+                ("labels", "tas"),
+                ("labels", "local-queue-name"),
+                ("labels", "cluster-queue-name"),
+                ("annotations", "workload"),
+                ("annotations", "podset-unconstrained-topology"),
+                ("annotations", "pod-index-offset"),
+            )
+        ),
+    },
 }
 
 

@@ -101,10 +101,15 @@ def _prepare(chapter: Chapter, workspace: Workspace) -> None:
     client = chapter.lab.client
     chapter.lab.add_nodes(world.nodes(chapter.cluster))
     client.apply_all(world.monitoring(chapter.cluster))
+    # Claims that are there already: their owners made them before any policy of the cluster judged new ones.
     for body in chapter.standing:
-        chapter.apply(body)
+        if body["kind"] == "Namespace":
+            chapter.apply(body)
     teams = [(team, workspace.teams[team].spec) for team in chapter.cluster.teams]
     client.apply_all(world.claims(chapter.cluster, teams))
+    for body in chapter.standing:
+        if body["kind"] != "Namespace":
+            chapter.apply(body)
     for team in chapter.cluster.teams:
         queue = next(
             body

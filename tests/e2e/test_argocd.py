@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +13,10 @@ from typing import Any
 
 import pytest
 
-from gangplan.gitops.argocd import RepositorySource, argocd_objects
+from gangplan.errors import Exit
+from gangplan.gitops.argocd import ArgoCluster, ArgoOptions, argocd_objects
+from gangplan.gitops.settings import settings_of
+from gangplan.gitops.source import RepositorySource
 from gangplan.model.support import TRAINER
 from gangplan.model.version import parse_version
 from gangplan.pipeline.render import render
@@ -25,6 +30,7 @@ from tests.lab.client import TooLateError, condition
 from tests.lab.gitrepo import GitRepository
 from tests.lab.lab import Lab
 from tests.lab.stages import Plot, Story
+from tests.workspaces import gangplan
 
 pytestmark = pytest.mark.e2e
 Object = dict[str, Any]
@@ -46,6 +52,15 @@ class Shop:
         """The workspace."""
         return self.repository.folder
 
+    @property
+    def applications(self) -> list[str]:
+        """Platform, tenants, and the runs of each team."""
+        teams = load_workspace(self.root).clusters[self.cluster].spec.teams
+        return [
+            f"{self.cluster}-{part}"
+            for part in ("platform", "tenants", *(f"runs-{one}" for one in sorted(teams)))
+        ]
+
     def change(self, files: dict[str, str | None]) -> str:
         """What a person does: edit specs, render, commit. Returns the revision that Argo CD then sees."""
         for name, text in files.items():
@@ -56,19 +71,17 @@ class Shop:
         result = render(Request(self.root, (self.cluster,)))
         assert not result.has_errors, result.findings
         revision = self.repository.commit(message="change specs")
-        for part in PARTS:
-            self.argocd.refresh(f"{self.cluster}-{part}")
+        for name in self.applications:
+            self.argocd.refresh(name)
         return revision
 
     def synced(self, revision: str) -> None:
-        """All three applications are Synced at a revision."""
-        for part in PARTS:
+        """All applications are Synced at a revision."""
+        for name in self.applications:
             try:
-                self.argocd.wait(f"{self.cluster}-{part}", revision=revision, timeout=90)
+                self.argocd.wait(name, revision=revision, timeout=90)
             except TooLateError as late:
-                raise AssertionError(
-                    f"{part}: {self.argocd.differing(f'{self.cluster}-{part}')}; {late}"
-                ) from late
+                raise AssertionError(f"{name}: {self.argocd.differing(name)}; {late}") from late
 
     def runs(self) -> dict[str, str]:
         """The uid of every TrainJob, by name: another uid would be another run."""
@@ -119,18 +132,20 @@ def _opened(lab: Lab, repository: GitRepository, cluster: str) -> Shop:
             manager="people",
         )
     lab.client.apply_all(world.claims(spec, teams))
-    shop = Shop(lab, ArgoCD(lab, cluster=cluster), repository, cluster)
+    (checks,) = settings_of(NAMESPACE, ArgoOptions())["argocd-cm.yaml"]
+    shop = Shop(lab, ArgoCD(lab, cluster=cluster, settings=checks["data"]), repository, cluster)
     assert not render(Request(shop.root, (cluster,))).has_errors
     revision = repository.commit(message="first")
-    namespaces = sorted(namespace_of(spec, team, found) for team, found in teams)
     lab.client.apply_all(
         argocd_objects(
-            cluster,
-            namespaces,
+            ArgoCluster(
+                cluster,
+                {team: namespace_of(spec, team, found) for team, found in teams},
+                TRAINER[parse_version(spec.versions.trainer).line].override_field,
+                (spec.monitoring.namespace,) if spec.monitoring else (),
+            ),
             RepositorySource(repository.url, "main", NAMESPACE),
             list(PARTS),
-            TRAINER[parse_version(spec.versions.trainer).line].override_field,
-            [spec.monitoring.namespace] if spec.monitoring else [],
         )
     )
     shop.synced(revision)
@@ -139,8 +154,8 @@ def _opened(lab: Lab, repository: GitRepository, cluster: str) -> Shop:
 
 
 def test_everything_stays_synced_over_many_reconciliations(shop: Shop) -> None:
-    names = [f"{shop.cluster}-{part}" for part in PARTS]
-    before = {name: shop.argocd.get(name)["status"]["operationState"]["finishedAt"] for name in names}
+    names = shop.applications
+    before = {name: _finished(shop, name) for name in names}
     runs = shop.runs()
     assert runs
 
@@ -157,8 +172,13 @@ def test_everything_stays_synced_over_many_reconciliations(shop: Shop) -> None:
             assert shop.argocd.differing(name) == []
             assert shop.argocd.get(name)["status"]["sync"]["status"] == "Synced"
 
-    assert {name: shop.argocd.get(name)["status"]["operationState"]["finishedAt"] for name in names} == before
+    assert {name: _finished(shop, name) for name in names} == before
     assert shop.runs() == runs
+
+
+def _finished(shop: Shop, name: str) -> str:
+    """When the last sync ended; empty for a team without runs, which was never synced."""
+    return str(shop.argocd.get(name)["status"].get("operationState", {}).get("finishedAt", ""))
 
 
 def test_guardrails_heal_themselves(shop: Shop) -> None:
@@ -188,6 +208,174 @@ def test_a_second_commit_starts_only_its_run(shop: Shop) -> None:
     after = shop.runs()
     assert before.items() <= after.items()
     assert len(after) == len(before) + 1
+
+
+def test_the_life_of_a_run_from_git(shop: Shop) -> None:
+    """Superseded, retired, removed; stopped, removed: what docs/gitops.md says of each, in a real Argo CD."""
+    spec = _spec_here(shop)
+    text = (shop.root / spec).read_text().replace("run: 2\n", "")
+    hold = Story(Plot.RUN, namespace=None, run=None)
+    shop.lab.tell(hold)
+
+    # A newer run takes the place of one that trains: both train.
+    first = _started(shop, {spec: f"{text}run: 7\n"})
+    second = _started(shop, {spec: f"{text}run: 8\n"})
+    assert _pods(shop, first)
+    assert _objects_of(shop, first) >= {"TrainJob", "TrainingRuntime", "NetworkPolicy", "Workload", "quota"}
+
+    # Retired, the old one ends; its record starts nothing, whatever is reconciled.
+    assert _retire(shop) == {("record", first.name)}
+    shop.synced(shop.change({}))
+    assert f"retired: [{first.name}]" in (shop.root / spec).read_text()
+    _ended(shop, first)
+    assert _pods(shop, second)
+
+    # Retired again, it goes from the cluster, and the other one never noticed.
+    assert _retire(shop) == {("remove", first.name)}
+    shop.synced(shop.change({}))
+    _gone(shop, first)
+    assert _uid(shop, second) == second.uid
+
+    # Stopped, a run ends under its name, and stays so.
+    shop.synced(shop.change({spec: f"{text}run: 8\nstate: stopped\n"}))
+    _ended(shop, second)
+    name, record = _application(shop, spec), _uid(shop, second)
+    for _ in range(3):
+        seen = shop.argocd.reconciled(name)
+        shop.argocd.refresh(name, hard=True)
+        shop.lab.client.wait(
+            "Application",
+            name,
+            NAMESPACE,
+            until=lambda item, seen=seen: item["status"].get("reconciledAt") != seen,
+        )
+        assert not [one for one in shop.argocd.differing(name) if second.name in one]
+        assert shop.argocd.get(name)["status"]["sync"]["status"] == "Synced"
+    assert (_uid(shop, second), _pods(shop, second)) == (record, set())
+
+    # And its record goes with the next change.
+    shop.lab.forget(hold)
+    shop.synced(shop.change({spec: f"{text}run: 2\n"}))
+    _gone(shop, second)
+
+
+def test_the_application_of_a_team_says_how_its_runs_are(shop: Shop) -> None:
+    """A sync is over while runs train, and one that fails degrades the application of its team alone."""
+    spec = _spec_here(shop)
+    before, name = (shop.root / spec).read_text(), _application(shop, spec)
+    text = re.sub(r"^run: .*\n", "", before, flags=re.MULTILINE)
+    shop.complete()
+    shop.argocd.wait(name, health="Healthy")
+    trains = Story(Plot.RUN, namespace=None, run=None)
+    shop.lab.tell(trains)
+    _started(shop, {spec: f"{text}run: 20\n"})
+    found = shop.argocd.wait(name, health="Progressing")
+    assert found["status"]["operationState"]["phase"] == "Succeeded"
+    shop.lab.forget(trains)
+    fails = Story(Plot.FAIL, namespace=None, run=None)
+    shop.lab.tell(fails)
+    shop.synced(shop.change({spec: f"{text}run: 21\n"}))
+    found = shop.argocd.wait(name, health="Degraded", timeout=90)
+    assert found["status"]["sync"]["status"] == "Synced"
+    others = [one for one in shop.applications if one != name]
+    # Nobody fills in ExternalSecrets here, so that tenants may still be at it.
+    assert {shop.argocd.get(one)["status"]["health"]["status"] for one in others} <= {
+        "Healthy",
+        "Progressing",
+    }
+    shop.lab.forget(fails)
+    shop.synced(shop.change({spec: before}))
+
+
+def _application(shop: Shop, spec: str) -> str:
+    return f"{shop.cluster}-runs-{Path(spec).parts[1]}"
+
+
+def _retire(shop: Shop) -> set[tuple[str, str]]:
+    """What `gangplan retire` does of runs that are superseded and, by statuses, not complete."""
+    items = [
+        {**item, "kind": "TrainJob"}
+        for item in shop.lab.client.list("TrainJob")
+        if condition(item, "Complete") != "True"
+    ]
+    statuses = shop.root.parent / "statuses.json"
+    statuses.write_text(json.dumps({"kind": "List", "items": items}), encoding="utf-8")
+    flags = ("--superseded", "--finished", statuses, "--cluster", shop.cluster, "--format", "json", "--write")
+    outcome = gangplan("retire", "-C", shop.root, *flags)
+    assert outcome.code == Exit.CLEAN, outcome.err
+    return {(step["action"], step["run"]) for step in json.loads(outcome.out)["steps"]}
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """A run that trains."""
+
+    name: str
+    namespace: str
+    uid: str
+
+
+def _started(shop: Shop, files: dict[str, str | None]) -> Started:
+    """The one run that a change starts, once its pods are ready."""
+    before = set(shop.runs())
+    shop.synced(shop.change(files))
+    (found,) = (item for item in shop.lab.client.list("TrainJob") if item["metadata"]["name"] not in before)
+    meta = found["metadata"]
+    shop.lab.client.wait(
+        "TrainJob",
+        meta["name"],
+        meta["namespace"],
+        until=lambda item: any(job["ready"] for job in item["status"].get("jobsStatus", [])),
+        timeout=90,
+    )
+    return Started(meta["name"], meta["namespace"], meta["uid"])
+
+
+def _uid(shop: Shop, run: Started) -> str | None:
+    return shop.runs().get(run.name)
+
+
+def _pods(shop: Shop, run: Started) -> set[str]:
+    selector = f"jobset.sigs.k8s.io/jobset-name={run.name}"
+    return {pod["metadata"]["uid"] for pod in shop.lab.client.list("Pod", run.namespace, labels=selector)}
+
+
+def _objects_of(shop: Shop, run: Started) -> set[str]:
+    """The kinds of objects that there are of a run."""
+    found = set()
+    for kind in ("TrainJob", "TrainingRuntime", "NetworkPolicy", "JobSet", "Job", "Pod"):
+        items = shop.lab.client.list(kind, run.namespace)
+        if any(item["metadata"].get("labels", {}).get("gangplan.dev/run") == run.name for item in items):
+            found.add(kind)
+    for item in shop.lab.client.list("Workload", run.namespace):
+        if any(owner["name"] == run.name for owner in item["metadata"].get("ownerReferences", ())):
+            found |= {"Workload", "quota"} if condition(item, "QuotaReserved") == "True" else {"Workload"}
+    return found
+
+
+def _ended(shop: Shop, run: Started) -> None:
+    """The run has no pod and no quota; its record is there, and suspended."""
+    shop.lab.client.wait(
+        "TrainJob",
+        run.name,
+        run.namespace,
+        until=lambda item: item["spec"].get("suspend") is True and item["metadata"]["uid"] != run.uid,
+        timeout=60,
+    )
+    _wait_for_none(shop, run, {"Pod", "quota"})
+
+
+def _gone(shop: Shop, run: Started) -> None:
+    """Nothing of the run is left."""
+    _wait_for_none(shop, run, None)
+
+
+def _wait_for_none(shop: Shop, run: Started, kinds: set[str] | None, timeout_s: float = 60) -> None:
+    """Nothing of some kinds, or of any, is left of a run."""
+    end = time.monotonic() + timeout_s
+    while left := (found := _objects_of(shop, run)) & (kinds or found):
+        assert time.monotonic() < end, f"{run.name} still has {sorted(left)}"
+        time.sleep(0.5)
 
 
 def test_removing_the_file_of_a_running_run_does_not_kill_it(shop: Shop) -> None:
@@ -234,14 +422,18 @@ ADMIN = {
 }
 # Files that gangplan did not write, as if the checks of CI had been passed over: part, object.
 FOREIGN = {
-    "a cluster role binding among runs": ("runs", _object(RBAC, "ClusterRoleBinding", **ADMIN)),
+    "a cluster role binding among runs": ("runs/research", _object(RBAC, "ClusterRoleBinding", **ADMIN)),
     "a cluster role binding among tenants": ("tenants", _object(RBAC, "ClusterRoleBinding", **ADMIN)),
     "a role binding of the system": ("tenants", _object(RBAC, "RoleBinding", "kube-system", **ADMIN)),
-    "a role binding among runs": ("runs", _object(RBAC, "RoleBinding", "research", **ADMIN)),
+    "a role binding among runs": ("runs/research", _object(RBAC, "RoleBinding", "research", **ADMIN)),
+    "a policy of the network of another team": (
+        "runs/research",
+        _object("networking.k8s.io/v1", "NetworkPolicy", "team-nlp", spec={"podSelector": {}}),
+    ),
     "a secret": ("tenants", _object("v1", "Secret", "research", stringData={"a": "b"})),
     "a map of the system": ("platform", _object("v1", "ConfigMap", "kube-system", data={"a": "b"})),
     "a policy of the network in the system": (
-        "runs",
+        "runs/research",
         _object("networking.k8s.io/v1", "NetworkPolicy", "kube-system", spec={"podSelector": {}}),
     ),
 }
@@ -251,7 +443,8 @@ FOREIGN = {
 def test_the_projects_refuse_what_is_no_part_of_them(shop: Shop, name: str) -> None:
     """Last in this file: the applications stay out of sync for a while."""
     part, body = FOREIGN[name]
-    application, file = f"{shop.cluster}-{part}", f"rendered/{shop.cluster}/{part}/mallory.yaml"
+    application = f"{shop.cluster}-{part.replace('/', '-')}"
+    file = f"rendered/{shop.cluster}/{part}/mallory.yaml"
     shop.repository.commit({file: json.dumps(body)}, message=name)
     shop.argocd.refresh(application)
 

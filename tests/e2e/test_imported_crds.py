@@ -15,6 +15,7 @@ from gangplan.validate.apiserver.schema import SchemaVersions, problems
 from tests.lab import fixtures
 from tests.lab.client import ApiError
 from tests.lab.lab import Lab
+from tests.policy.crd_cases import CASES, definition
 from tests.policy.test_imported import DEFAULTED, FORMAT_CASES, KEYWORD_CASES, crd, fields, widget
 
 pytestmark = pytest.mark.e2e
@@ -75,3 +76,18 @@ def test_same_objects_and_same_defaults(lab: Lab) -> None:
         assert not wrong, "\n".join(wrong)
     finally:
         lab.client.delete("CustomResourceDefinition", definition["metadata"]["name"])
+
+
+def test_servers_take_and_refuse_the_same_crds(lab: Lab) -> None:
+    """The answers that `tests/policy/crds.yaml` holds gangplan to are those of every lab."""
+    lab.client.wait_gone("CustomResourceDefinition", "widgets.example.com")  # another test's
+    wrong = []
+    for case in CASES:
+        try:
+            lab.client.create(definition(case), dry_run=True, strict=False)
+            taken = True
+        except ApiError:
+            taken = False
+        if taken != case["taken"]:
+            wrong.append(case["name"])
+    assert not wrong

@@ -24,6 +24,7 @@ KINDS = ("Namespace", "ClusterRole", "RoleBinding")
 BLUE = """\
 apiVersion: gangplan.dev/v1
 kind: Team
+costCentre: cc-1  # asked for by policies that the story of the sample leaves in the lab
 groups:
   dataScientists: [blue-scientists]
   mlops: [blue-mlops]
@@ -34,6 +35,7 @@ debuggers: [{group: blue-on-call, until: "2099-12-31", reason: a hang}]
 RED = """\
 apiVersion: gangplan.dev/v1
 kind: Team
+costCentre: cc-2
 groups:
   dataScientists: ["red scientists"]
   viewers: [auditors, blue-leads]

@@ -1,4 +1,4 @@
-"""A run with several rails on a real control plane: kept as rendered, admitted with all resources, placed."""
+"""Runs with rails, disk, huge pages and devices: kept as rendered, admitted with all of it, placed."""
 
 from __future__ import annotations
 
@@ -16,19 +16,28 @@ from tests.lab.lab import Lab
 from tests.lab.stages import Plot, Story
 
 pytestmark = pytest.mark.e2e
-EXAMPLE = story.ROOT / "tests/examples/rdma-rails"
-RAILS = [f"rdma/rail_{number}" for number in range(4)]
+EXAMPLES = story.ROOT / "tests/examples"
+# Example -> its pool, and what the queue counts of four workers.
+ASKED = {
+    "rdma-rails": ("h100", {f"rdma/rail_{number}": "4" for number in range(4)}),
+    "other-devices": (
+        "fpga",
+        {"ephemeral-storage": "3200Gi", "hugepages-1Gi": "64Gi", "example.com/fpga": "8"},
+    ),
+}
 NETWORKS = "k8s.v1.cni.cncf.io/networks"
 
 
-def test_a_run_with_four_rails_is_admitted_and_placed() -> None:
+@pytest.mark.parametrize("example", ASKED)
+def test_such_a_run_is_admitted_and_placed(example: str) -> None:
     """Kueue admits pods only where the queue covers each resource that they ask for."""
     profile = fixtures.chosen()
     fixtures.require(profile)
     if profile.name != "new":
         pytest.skip("the example is for the versions of profile new")
-    spec = load_workspace(EXAMPLE / "input").clusters["lab"].spec
-    tree = EXAMPLE / "expected/lab"
+    spec = load_workspace(EXAMPLES / example / "input").clusters["lab"].spec
+    tree = EXAMPLES / example / "expected/lab"
+    pool, amounts = ASKED[example]
     with Lab(profile) as lab:
         lab.add_nodes(world.nodes(spec))
         lab.tell(Story(Plot.RUN, namespace=None, run=None))
@@ -45,8 +54,8 @@ def test_a_run_with_four_rails_is_admitted_and_placed() -> None:
         poll(lambda: condition(workload(), "Admitted") == "True", 60, lambda: f"{workload().get('status')}")
         sets = workload()["status"]["admission"]["podSetAssignments"]
         (node,) = (one for one in sets if one["name"] == "node")
-        assert {name: node["resourceUsage"][name] for name in RAILS} == dict.fromkeys(RAILS, "4")
-        assert {name: node["flavors"][name] for name in RAILS} == dict.fromkeys(RAILS, "h100")
+        assert {name: node["resourceUsage"][name] for name in amounts} == amounts
+        assert {name: node["flavors"][name] for name in amounts} == dict.fromkeys(amounts, pool)
 
         def workers() -> list[dict[str, Any]]:
             return [
@@ -58,5 +67,5 @@ def test_a_run_with_four_rails_is_admitted_and_placed() -> None:
 
         poll(lambda: len(workers()) == 4, 60, lambda: f"{len(workers())} of 4 workers have a node")
         assert len({pod["spec"]["nodeName"] for pod in workers()}) == 4
-        for pod in workers():
-            assert pod["metadata"]["annotations"][NETWORKS] == ",".join(f"fabric/rail-{n}" for n in range(4))
+        rails = ",".join(f"fabric/rail-{n}" for n in range(4)) if example == "rdma-rails" else None
+        assert [(pod["metadata"].get("annotations") or {}).get(NETWORKS) for pod in workers()] == [rails] * 4

@@ -12,6 +12,7 @@ from gangplan.pipeline.render import preview
 from gangplan.pipeline.request import Request
 from gangplan.source import load_objects
 from tests.e2e.drift import drift
+from tests.lab import fixtures
 from tests.lab.client import Answer, ApiError, poll
 from tests.lab.lab import Lab
 
@@ -22,6 +23,15 @@ EXAMPLE = Path(__file__).parents[1] / "examples/tenant-in-full/input"
 NAMESPACES = {"team-nlp": "full-nlp", "vision": "full-vision"}
 OWN = ("Namespace", "PriorityClass")
 ABSENT = ("ExternalSecret",)  # its operator is not in the lab; the gate knows its schema
+
+
+@pytest.fixture(scope="module")
+def lab() -> Iterator[Lab]:
+    """A cluster of its own: the policies that the sample's cluster leaves in the shared one judge claims."""
+    profile = fixtures.chosen()
+    fixtures.require(profile)
+    with Lab(profile) as running:
+        yield running
 
 
 @pytest.fixture(scope="module")

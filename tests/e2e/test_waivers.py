@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from gangplan.gitops.record import record_of
 from gangplan.pipeline.render import preview
 from gangplan.pipeline.request import Request
 from gangplan.policy.export import exported
@@ -34,7 +35,7 @@ rule: timeout-over-limit
 scope: {team: nlp, job: filings}
 reason: The solver cannot save its state.
 approver: ml-platform@example.com
-expires: "2027-01-31"
+expires: "2199-12-31"
 limit: {timeout: 14d}
 """
 
@@ -82,7 +83,9 @@ def world(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]
 def refusals(world: World, bodies: list[Object]) -> set[str]:
     """The policies that refuse objects."""
     texts = [world.server.ask(body).refusal for body in bodies]
-    return {text.split("'")[1] for text in texts if "ValidatingAdmissionPolicy" in text}
+    return {
+        text.split("'")[1].removeprefix("gangplan-") for text in texts if "ValidatingAdmissionPolicy" in text
+    }
 
 
 def relabelled(bodies: list[Object], **labels: str | None) -> list[Object]:
@@ -121,3 +124,31 @@ def test_the_mark_of_another_run_is_refused(world: World) -> None:
 def test_the_guard_cannot_be_waived_by_a_label(world: World) -> None:
     forged = relabelled(world.waived, job="other", waived_waiver_granted="true")
     assert refusals(world, forged) == {"waiver-granted"}
+
+
+def test_after_its_last_day_no_run_begins(world: World) -> None:
+    """Nobody renders anything: the server has the day from its own clock. Pods of a run come and go."""
+    client, name = world.server.client, "gangplan-waiver-granted"
+    data = client.get("ConfigMap", name, "gangplan-policies")["data"]
+    assert "2199-12-31=" in data["until"]
+    over = {**data, "until": data["until"].replace("2199-12-31", "2020-01-31")}
+    client.patch("ConfigMap", name, {"data": over}, "gangplan-policies")
+    world.server.settle()
+    try:
+        assert refusals(world, world.waived) == {"waiver-granted"}
+        words = "the waiver of job 'filings' in namespace 'waived-team' ended on 2020-01-31; renew it"
+        assert all(words in world.server.ask(body).refusal for body in world.waived)
+        (runtime,) = (body for body in world.waived if body["kind"] == "TrainingRuntime")
+        assert "waiver" not in world.server.ask(pod_of(runtime)).refusal
+        assert refusals(world, [one for one in record_of(world.waived) if one["kind"] == "TrainJob"]) == set()
+    finally:
+        client.patch("ConfigMap", name, {"data": data}, "gangplan-policies")
+        world.server.settle()
+
+
+def pod_of(runtime: Object) -> Object:
+    """A pod of the runtime's last role."""
+    template = runtime["spec"]["template"]["spec"]["replicatedJobs"][-1]["template"]["spec"]["template"]
+    labels = {**runtime["metadata"]["labels"], **(template.get("metadata") or {}).get("labels", {})}
+    metadata = {"name": "retry", "namespace": NAMESPACE, "labels": labels}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template["spec"]}

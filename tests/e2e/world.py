@@ -24,7 +24,7 @@ def nodes(cluster: Cluster) -> list[Object]:
 
 def _node(cluster: Cluster, name: str, pool: NodePool, number: int) -> Object:
     allocatable = {"cpu": pool.cpu.canonical(), "memory": pool.memory.canonical(), "pods": "250"}
-    allocatable |= {resource: str(count) for resource, count in pool.devices.items()}
+    allocatable |= {resource: amount.canonical() for resource, amount in pool.offered.items()}
     labels = dict(pool.labels)
     for level in cluster.topology:
         if level.label != "kubernetes.io/hostname":

@@ -174,6 +174,33 @@ def test_defaults_of_the_namespace_and_of_limits_count() -> None:
     assert fits(world(group(), standing=(bounds,)), [job_set(job("node", 20, limits))]).bound == 8
 
 
+@pytest.mark.parametrize(
+    ("annotations", "cpu", "memory"),
+    [
+        ({}, 1000, 0),
+        ({"gke-gcsfuse/volumes": "false"}, 1000, 0),
+        ({"gke-gcsfuse/volumes": "true"}, 1250, 256 << 20),
+        ({"gke-gcsfuse/volumes": "true", "gke-gcsfuse/cpu-limit": "0"}, 1250, 256 << 20),
+        ({"gke-gcsfuse/volumes": "true", "gke-gcsfuse/cpu-limit": "2"}, 3000, 256 << 20),
+        (
+            {
+                "gke-gcsfuse/volumes": "true",
+                "gke-gcsfuse/cpu-request": "1",
+                "gke-gcsfuse/cpu-limit": "2",
+                "gke-gcsfuse/memory-request": "1Gi",
+            },
+            2000,
+            1 << 30,
+        ),
+    ],
+)
+def test_a_container_that_gke_adds_takes_its_room(annotations: dict[str, str], cpu: int, memory: int) -> None:
+    box = {"name": "a", "resources": {"requests": {"cpu": "1"}, "limits": {}}}
+    pod = {"metadata": {"annotations": annotations}, "spec": {"containers": [box]}}
+    found = plain_pods("worker", 1, pod).requests
+    assert (found["cpu"], found.get("memory", 0)) == (cpu, memory)
+
+
 def test_overhead_of_a_runtime_class_counts() -> None:
     kata = {"kind": "RuntimeClass", "metadata": {"name": "kata"}, "overhead": {"podFixed": {"cpu": "500m"}}}
     entry = job("node", 8, {"requests": {"cpu": "4"}}, pod={"runtimeClassName": "kata"})

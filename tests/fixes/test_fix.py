@@ -328,7 +328,7 @@ def test_a_killed_run_leaves_nothing_that_git_takes_along(root: Path) -> None:
     """New bytes wait in .gangplan/, which ignores itself; the next run removes what a killed one left."""
     subprocess.run(["git", "init", "-q"], cwd=root, check=True)
     kill = "import os; os.replace = lambda *_: os.kill(os.getpid(), 9)"
-    command = f"{kill}; from gangplan.__main__ import main; main()"
+    command = f"{kill}; from gangplan.entry import main; main()"
     spec(root, BAD)
     done = subprocess.run(
         [sys.executable, "-c", command, "validate", "--fix", "--engine", "serial"],

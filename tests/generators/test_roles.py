@@ -18,6 +18,7 @@ LOOKING = {
     ("jobset.x-k8s.io", "jobsets"): READ,
     ("kueue.x-k8s.io", "localqueues"): READ,
     ("kueue.x-k8s.io", "workloads"): READ,
+    ("visibility.kueue.x-k8s.io", "localqueues/pendingworkloads"): {"get"},
     ("", "pods"): READ,
     ("", "events"): READ,
     ("", "pods/log"): {"get"},

@@ -132,7 +132,11 @@ pools = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=40,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
 @given(pools=st.dictionaries(st.sampled_from(["a", "b", "c"]), pools, min_size=1))
 def test_a_limit_range_never_hands_out_devices(pools: dict[str, Any], root: Path) -> None:
     """Kubernetes makes a maximum the default, and refuses a default above the maximum."""

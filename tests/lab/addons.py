@@ -55,7 +55,7 @@ def definitions() -> list[Object]:
     text = repr(ADDONS).encode()
     kept = folders.cache() / f"addons-{hashlib.sha256(text).hexdigest()[:12]}.json"
     if not kept.is_file():
-        found = [item for addon in ADDONS for item in assets.read(_file(addon).read_text())]
+        found = [item for addon in ADDONS for item in assets.read(file_of(addon).read_text())]
         with tempfile.NamedTemporaryFile("w", dir=kept.parent, delete=False) as aside:
             json.dump(found, aside)
         os.replace(aside.name, kept)
@@ -63,7 +63,7 @@ def definitions() -> list[Object]:
     return result
 
 
-def _file(addon: Addon) -> Path:
+def file_of(addon: Addon) -> Path:
     """Return one file of a module that has the pinned checksum."""
     with tempfile.TemporaryDirectory() as empty:
         command = ["go", "mod", "download", "-json", f"{addon.module}@{addon.version}"]

@@ -45,6 +45,7 @@ def manifests(program: Program, module: Path, kustomize: Path) -> list[Object]:
         "jobset": lambda: _built(module / "config", "default", kustomize),
         "kueue": lambda: _built(module / "config", "default", kustomize),
         "trainer": lambda: _built(module / "manifests", "overlays/manager", kustomize),
+        "mpi-operator": lambda: _files(module / "manifests/base", "kubeflow.org_mpijobs.yaml"),
         "kwok": lambda: _files(module / "kustomize", *KWOK_FILES),
         "argocd": lambda: _files(module / "manifests/crds", "*-crd.yaml"),
     }

@@ -19,7 +19,7 @@ from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 
 from . import assets, folders, profiles
-from .programs import ARGOCD, KUSTOMIZE, PROMTOOL, Program
+from .programs import AMTOOL, ARGOCD, DISTRIBUTION, KUSTOMIZE, PROMTOOL, Program
 
 GO = (1, 26)
 INSTALL_GO = f"install Go {GO[0]}.{GO[1]} or later (make lab builds the control plane with it)"
@@ -128,6 +128,7 @@ def _go(*arguments: str, folder: Path) -> str:
 
 
 def wanted(names: Collection[str]) -> list[Program]:
-    """Return the programs of some profiles, or of ``all``, with Argo CD and promtool."""
+    """Return the programs of some profiles, or of ``all``, with Argo CD, promtool, amtool and a registry."""
     chosen = [each for each in profiles.PROFILES if each.name in names or "all" in names]
-    return [program for each in chosen for program in (*each.programs, KUSTOMIZE, ARGOCD, PROMTOOL)]
+    others = (KUSTOMIZE, ARGOCD, PROMTOOL, AMTOOL, DISTRIBUTION)
+    return [program for each in chosen for program in (*each.programs, *others)]

@@ -76,6 +76,15 @@ def kwok(site: Site, port: int) -> list[str]:
     ]
 
 
+def mpi_operator(site: Site, port: int) -> list[str]:
+    """Return the command of the MPI operator, which has no webhook and no configuration file."""
+    return [
+        str(site.executable("mpi-operator")),
+        f"--kubeconfig={site.kubeconfig}",
+        f"--health=127.0.0.1:{port}",
+    ]
+
+
 def merged(base: Mapping[str, Any], *changes: Mapping[str, Any]) -> Object:
     """Return a mapping with changes laid over it, mapping by mapping."""
     result = dict(base)

@@ -34,7 +34,7 @@ class Lab:
 
     ``settings`` are laid over the controllers' upstream configurations, such as
     ``{"kueue": {"waitForPodsReady": {"timeout": "10s"}}}``.  ``nodes`` are plain
-    descriptions (see `nodes.node`).  Use it in a ``with`` statement.
+    descriptions (see `nodes.node`).  ``gates`` are Kubernetes'.  Use it in a ``with`` statement.
     """
 
     def __init__(
@@ -43,6 +43,7 @@ class Lab:
         *,
         nodes: Iterable[Mapping[str, Any]] = nodes.DEFAULT,
         settings: Mapping[str, Mapping[str, Any]] | None = None,
+        gates: Iterable[str] = (),
         report: build.Say = build.say,
     ) -> None:
         """Choose; nothing starts yet."""
@@ -50,6 +51,7 @@ class Lab:
         self.timings: dict[str, float] = {}
         self._nodes = tuple(nodes)
         self._settings = dict(settings or {})
+        self._gates = tuple(gates)
         self._report = report
         self._undo: list[Callable[[], None]] = []
         self._commands: dict[str, tuple[list[str], Mapping[str, str]]] = {}
@@ -95,7 +97,7 @@ class Lab:
         self._undo.append(self.folder.close)
         ports = Ports()
         self._undo.append(ports.close)
-        self.site = Site(self.profile, self.folder.path, ports)
+        self.site = Site(self.profile, self.folder.path, ports, self._gates)
         self.processes = Processes(self.folder.logs)
         self._undo.append(self.processes.close)
         with self._timed("api server"):
@@ -128,6 +130,8 @@ class Lab:
             install.local(item, each.webhook_port, bundle) for each in managers for item in each.manifests
         ]
         definitions = [*install.kinds(objects, install.CRD), *self._kwok(install.CRD), *addons.definitions()]
+        if self.profile.mpi_operator:
+            definitions += self._manifests("mpi-operator", install.CRD)
         others = install.kinds(objects, "Namespace", *install.WEBHOOKS)
         install.create(self.client, [*definitions, *others])
         # The controller manager gives up if the API server isn't all healthy soon.
@@ -138,13 +142,21 @@ class Lab:
 
     def _kwok(self, kind: str) -> list[Object]:
         """Return KWOK's own objects of a kind."""
-        text = (build.home(self.profile.program("kwok")) / "manifests.json").read_text()
+        return self._manifests("kwok", kind)
+
+    def _manifests(self, name: str, kind: str) -> list[Object]:
+        """Return the objects of a kind that a program comes with."""
+        text = (build.home(self.profile.program(name)) / "manifests.json").read_text()
         return install.kinds(json.loads(text), kind)
 
     def _start_controllers(self, managers: list[Manager]) -> None:
         for one in managers:
             self.run(one.name, one.command, one.environment)
         self.run("kwok", controllers.kwok(self.site, self.site.ports.take()))
+        if self.profile.mpi_operator:
+            health = self.site.ports.take()
+            self.run("mpi-operator", controllers.mpi_operator(self.site, health))
+            self._until(partial(_healthy, health), "the MPI operator is ready")
 
     def _await_webhooks(self, managers: list[Manager]) -> None:
         for each in managers:

@@ -27,6 +27,13 @@ def etcd(site: Site) -> Command:
     ]
 
 
+def gates(site: Site) -> Command:
+    """Return the flag for feature gates that a test asks for; alpha ones are off otherwise."""
+    if not site.gates:
+        return []
+    return [f"--feature-gates={','.join(f'{name}=true' for name in site.gates)}"]
+
+
 def api_server(site: Site) -> Command:
     """Return the API server's command: default admission, RBAC, loopback only."""
     pki = site.identity.folder
@@ -45,7 +52,10 @@ def api_server(site: Site) -> Command:
         f"--service-cluster-ip-range={SERVICE_RANGE}",
         "--endpoint-reconciler-type=none",
         "--enable-priority-and-fairness=false",
+        # As kubeadm and managed clusters start it; Pod Security says which namespaces may.
+        "--allow-privileged=true",
         "--profiling=false",
+        *gates(site),
     ]
 
 
@@ -69,6 +79,7 @@ def controller_manager(site: Site) -> Command:
         "--controllers=*,-nodeipam,-node-route-controller,-cloud-node-lifecycle-controller",
         "--kube-api-qps=200",
         "--kube-api-burst=400",
+        *gates(site),
     ]
 
 
@@ -81,4 +92,5 @@ def scheduler(site: Site) -> Command:
         "--leader-elect=false",
         "--kube-api-qps=200",
         "--kube-api-burst=400",
+        *gates(site),
     ]

@@ -20,6 +20,7 @@ class Profile:
     jobset: str
     kueue: str
     note: str
+    mpi_operator: str = ""
 
     @property
     def programs(self) -> tuple[Program, ...]:
@@ -30,6 +31,7 @@ class Profile:
             programs.jobset(self.jobset),
             programs.trainer(self.trainer),
             programs.kueue(self.kueue),
+            *([programs.mpi_operator(self.mpi_operator)] if self.mpi_operator else ()),
             programs.KWOK,
         )
 
@@ -39,13 +41,13 @@ class Profile:
 
     def versions(self) -> str:
         """Return the versions in one line."""
-        return (
-            f"Kubernetes {self.kubernetes}, Trainer {self.trainer}, JobSet {self.jobset}, Kueue {self.kueue}"
-        )
+        more = f", MPI operator {self.mpi_operator}" if self.mpi_operator else ""
+        own = f"Trainer {self.trainer}, JobSet {self.jobset}, Kueue {self.kueue}"
+        return f"Kubernetes {self.kubernetes}, {own}{more}"
 
 
 PROFILES: tuple[Profile, ...] = (
-    Profile("new", "1.34.4", "2.3.0", "0.12.0", "0.19.2", "the newest of each"),
+    Profile("new", "1.34.4", "2.3.0", "0.12.0", "0.19.2", "the newest of each", "0.8.2"),
     Profile("middle", "1.34.4", "2.2.1", "0.11.0", "0.18.2", "what Kueue 0.18 was built against"),
     Profile("old", "1.33.13", "2.1.0", "0.10.1", "0.15.2", "podTemplateOverrides, an older Kubernetes"),
     Profile("broken", "1.34.4", "2.1.0", "0.10.1", "0.18.2", "runs stay suspended: never use it"),

@@ -64,7 +64,7 @@ class Program:
     def ldflags(self) -> str:
         """Return linker flags: no debug data, and a version where one is read."""
         flags = ["-s", "-w"]
-        if self.name == "kubernetes":
+        if self.name in ("kubernetes", "kubelet"):
             major, minor, _ = self.version.split(".")
             package = "k8s.io/component-base/version"
             flags += [
@@ -85,6 +85,12 @@ def kubernetes(version: str) -> Program:
     """Return API server, scheduler, controller manager and kubectl, in one executable."""
     names = ("kube-apiserver", "kube-scheduler", "kube-controller-manager", "kubectl")
     return Program("kubernetes", version, "k8s.io/kubernetes", None, names)
+
+
+def kubelet(version: str) -> Program:
+    """Return the kubelet, for the tests that have a real node."""
+    module = "k8s.io/kubernetes"
+    return Program("kubelet", version, module, f"{module}/cmd/kubelet", ("kubelet",))
 
 
 def jobset(version: str) -> Program:
@@ -110,6 +116,12 @@ def kueue(version: str) -> Program:
     return Program("kueue", version, module, f"{module}/cmd/kueue", ("kueue",), (edit,))
 
 
+def mpi_operator(version: str) -> Program:
+    """Return the controller of the MPI operator, in a command of ours: its own listens on one fixed port."""
+    module = "github.com/kubeflow/mpi-operator"
+    return Program("mpi-operator", version, module, None, ("mpi-operator",))
+
+
 def kwok(version: str) -> Program:
     """Return KWOK, which plays the nodes and their pods."""
     module = "sigs.k8s.io/kwok"
@@ -128,22 +140,73 @@ def promtool(version: str) -> Program:
     return Program("promtool", version, module, f"{module}/cmd/promtool", ("promtool",))
 
 
+def amtool(version: str) -> Program:
+    """Return amtool, which checks configurations of Alertmanager and says who gets an alert."""
+    module = "github.com/prometheus/alertmanager"
+    return Program("amtool", version, module, f"{module}/cmd/amtool", ("amtool",))
+
+
+def distribution(version: str) -> Program:
+    """Return the CNCF distribution registry, in a command of ours: its own has the clients of all clouds."""
+    module = "github.com/distribution/distribution/v3"
+    return Program("distribution", version, module, None, ("registry",))
+
+
+def lua(version: str) -> Program:
+    """Return the Lua of Argo CD's health checks."""
+    return Program("lua", version, "github.com/yuin/gopher-lua", None, ("lua",))
+
+
 def argocd(version: str) -> Program:
     """Return Argo CD's application controller, repo server and Redis, in one executable."""
     names = ("argocd-application-controller", "argocd-repo-server", "argocd-redis")
     return Program("argocd", version, "github.com/argoproj/argo-cd/v3", None, names)
 
 
+def actionlint(version: str) -> Program:
+    """Return actionlint, which knows workflows and actions of GitHub."""
+    module = "github.com/rhysd/actionlint"
+    return Program("actionlint", version, module, f"{module}/cmd/actionlint", ("actionlint",))
+
+
+def codeowners(version: str) -> Program:
+    """Return a parser of CODEOWNERS files that tells who owns a path."""
+    module = "github.com/hmarr/codeowners"
+    return Program("codeowners", version, module, f"{module}/cmd/codeowners", ("codeowners",))
+
+
+def tekton_check(version: str) -> Program:
+    """Return a command of ours that judges objects by the code of Tekton's webhook."""
+    return Program("tekton-check", version, "github.com/tektoncd/pipeline", None, ("tekton-check",))
+
+
+def flux_check(version: str) -> Program:
+    """Return a command of ours that reads and judges objects by the code of Flux's controllers.
+
+    Its pins began as those of kustomize-controller itself: the newest fluxcd/pkg/runtime needs a newer Go.
+    """
+    return Program("flux-check", version, "github.com/fluxcd/kustomize-controller/api", None, ("flux-check",))
+
+
 ETCD = etcd("3.6.5")
+KUBELET = kubelet("1.34.4")
 KWOK = kwok("0.7.0")
 KUSTOMIZE = kustomize("5.8.1")
 ARGOCD = argocd("3.5.1")
 PROMTOOL = promtool("0.313.5")
+AMTOOL = amtool("0.33.0")
+LUA = lua("1.1.2")
+DISTRIBUTION = distribution("3.1.2")
+ACTIONLINT = actionlint("1.7.12")
+CODEOWNERS = codeowners("1.2.1")
+TEKTON_CHECK = tekton_check("1.9.0")
+FLUX_CHECK = flux_check("1.9.4")
 
 CATALOG: tuple[Program, ...] = (
     ETCD,
     kubernetes("1.34.4"),
     kubernetes("1.33.13"),
+    KUBELET,
     jobset("0.12.0"),
     jobset("0.11.0"),
     jobset("0.10.1"),
@@ -153,8 +216,16 @@ CATALOG: tuple[Program, ...] = (
     kueue("0.19.2"),
     kueue("0.18.2"),
     kueue("0.15.2"),
+    mpi_operator("0.8.2"),
     KWOK,
     KUSTOMIZE,
     ARGOCD,
     PROMTOOL,
+    AMTOOL,
+    LUA,
+    DISTRIBUTION,
+    ACTIONLINT,
+    CODEOWNERS,
+    TEKTON_CHECK,
+    FLUX_CHECK,
 )

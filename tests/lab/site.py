@@ -20,6 +20,7 @@ class Site:
     profile: Profile
     folder: Path
     ports: Ports
+    gates: tuple[str, ...] = ()
     token: str = field(default_factory=lambda: secrets.token_hex(16))
     identity: Identity = field(init=False)
     api_port: int = field(init=False)

@@ -17,6 +17,7 @@ Expression = dict[str, Any]
 
 PLOT = "lab.gangplan.dev/plot"
 AFTER = "lab.gangplan.dev/after"
+MPI_ROLE = "training.kubeflow.org/job-role"
 ROLE = "jobset.sigs.k8s.io/replicatedjob-name"
 
 _FOREVER = 10**9
@@ -100,6 +101,7 @@ class Story:
 def usual() -> list[Object]:
     """Return the stages of every lab, those for annotated pods among them."""
     role_is_launcher = {"key": f'.metadata.labels["{ROLE}"]', "operator": "In", "values": ["launcher"]}
+    is_of_operator = {"key": f'.metadata.labels["{MPI_ROLE}"]', "operator": "In", "values": ["launcher"]}
     serves_not = {"key": _SERVES, "operator": "DoesNotExist"}
     second = {"durationMilliseconds": 1000}
     begin = [_ALIVE, _NEW]
@@ -108,6 +110,9 @@ def usual() -> list[Object]:
         _stage("pod-start", {"matchExpressions": begin}, _status("Running", "running", ready=True)),
         _stage("pod-finish", {"matchExpressions": [*finish, serves_not]}, _ended(0), delay=second),
         _stage("launcher-finish", {"matchExpressions": [*finish, role_is_launcher]}, _ended(0), delay=second),
+        _stage(
+            "mpi-launcher-finish", {"matchExpressions": [*finish, is_of_operator]}, _ended(0), delay=second
+        ),
         _deletion(),
         *(_annotated(plot) for plot in Plot),
     ]

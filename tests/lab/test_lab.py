@@ -246,10 +246,11 @@ def test_nothing_survives_a_killed_test_run(number: signal.Signals) -> None:
         try:
             assert owner.stdout
             pids = [int(word) for word in owner.stdout.readline().split()]
-            assert len(pids) == 8
+            assert pids
+            assert all(map(alive, pids))
             owner.send_signal(number)
-            owner.wait(90)  # a busy machine takes its time to end eight programs
+            owner.wait(180)  # a busy machine takes its time to end eight programs
         finally:
             owner.kill()
 
-    client.poll(lambda: not any(map(alive, pids)), 10, lambda: f"still there: {list(filter(alive, pids))}")
+    client.poll(lambda: not any(map(alive, pids)), 60, lambda: f"still there: {list(filter(alive, pids))}")

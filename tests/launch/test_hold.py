@@ -5,11 +5,11 @@ from __future__ import annotations
 import signal
 import subprocess
 import time
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
-from gangplan.generators import runtime
 from gangplan.model.exits import LAUNCH_EXITS
 from tests.launch.scripts import SHELLS, WAIT_S, Pod, container
 from tests.launch.test_launch import SPECS
@@ -38,8 +38,8 @@ HOSTS = [f"run-node-0-{index}.run" for index in range(4)]
 @pytest.fixture(params=SHELLS)
 def pod(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pod:
     """A launcher with retries, whose hosts answer."""
-    monkeypatch.setattr(runtime, "WAIT_S", WAIT_S)
-    monkeypatch.setattr(runtime, "HOLD_S", HOLD_S)
+    monkeypatch.setattr(import_module("gangplan.generators.launch"), "WAIT_S", WAIT_S)
+    monkeypatch.setattr(import_module("gangplan.generators.launch"), "HOLD_S", HOLD_S)
     found = container(SPECS["openmpi"] + "retries: 1\n", folder=tmp_path)
     pod = Pod.of(tmp_path, str(request.param), found["command"][2])
     for name, text in {"ssh": _SSH, "works": _WORKS, "right": "#!/bin/sh\nexit 0\n"}.items():

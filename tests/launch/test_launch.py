@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
-from gangplan.generators import runtime
 from gangplan.model.exits import LAUNCH_EXITS
 from tests import workspaces
 from tests.launch.scripts import SHELLS, WAIT_S, Pod, container
@@ -34,7 +34,7 @@ def shell(request: pytest.FixtureRequest) -> str:
 @pytest.fixture(params=SPECS)
 def pod(request: pytest.FixtureRequest, shell: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pod:
     """A launcher of each family."""
-    monkeypatch.setattr(runtime, "WAIT_S", WAIT_S)
+    monkeypatch.setattr(import_module("gangplan.generators.launch"), "WAIT_S", WAIT_S)
     found = container(SPECS[request.param], folder=tmp_path)
     assert found["command"][:2] == ["/bin/sh", "-c"]
     assert found["command"][3:] == ["gangplan-launch"]

@@ -215,3 +215,17 @@ def test_sums_keep_the_format_of_the_first_that_is_not_zero() -> None:
     assert sum([parse("1Gi"), parse("1Gi")], Quantity(0)).canonical() == "2Gi"
     assert Quantity.of(8).canonical() == "8"
     assert parse("1Gi") != "1Gi"
+
+
+@pytest.mark.parametrize("text", ["9" * 330, "1" * 5000, "9" * 60])
+def test_a_number_beyond_all_machines_is_refused_in_words(text: str) -> None:
+    """Such a number has no reading with a unit that could be proposed."""
+    with pytest.raises(QuantityError, match=r"too long|more than Kubernetes can count"):
+        parse_memory(text)
+
+
+@pytest.mark.parametrize("text", [".555", "0 GB", "-1e", "922337203685.775808", "0.1234567"])
+def test_what_is_proposed_for_memory_would_be_read(text: str) -> None:
+    with pytest.raises(QuantityError) as refused:
+        parse_memory(text)
+    assert not refused.value.help.startswith("Did")

@@ -6,6 +6,8 @@ import re
 
 # kube-state-metrics, docs/metrics/workload/{job,pod}-metrics.md and docs/metrics/cluster/namespace-metrics.md
 KUBE_STATE = {
+    "kube_cronjob_next_schedule_time",  # docs/metrics/workload/cronjob-metrics.md
+    "kube_cronjob_status_last_successful_time",
     "kube_job_owner",
     "kube_job_created",
     "kube_job_complete",
@@ -19,12 +21,14 @@ KUBE_STATE = {
     "kube_namespace_labels",
     "kube_pod_completion_time",
     "kube_pod_container_resource_requests",
+    "kube_pod_container_status_restarts_total",
     "kube_pod_container_status_waiting_reason",
     "kube_pod_info",
     "kube_pod_init_container_status_waiting_reason",
     "kube_pod_owner",
     "kube_pod_status_phase",
     "kube_pod_status_ready",
+    "kube_resourcequota",  # docs/metrics/policy/resourcequota-metrics.md
 }
 # dcgm-exporter, etc/default-counters.csv
 DCGM = {
@@ -33,6 +37,7 @@ DCGM = {
     "DCGM_FI_DEV_FB_FREE",
     "DCGM_FI_DEV_POWER_USAGE",
     "DCGM_FI_DEV_GPU_TEMP",
+    "DCGM_FI_DEV_XID_ERRORS",
 }
 # kubelet, /metrics/cadvisor (cadvisor docs/storage/prometheus.md)
 CADVISOR = {

@@ -46,8 +46,10 @@ NEW = Site(
     queues=(queue("team-cv"), queue("team-nlp")),
     monitor=MONITOR,
 )
+MPIJOBS = replace(NEW, platform=replace(NEW.platform, mpi_operator=parse_version("0.8.2")))
 SITES = {
     "new": NEW,
+    "mpijobs": MPIJOBS,
     "old": replace(NEW, platform=platform("0.15.2", "2.1.0")),
     "cpu": replace(NEW, covered=("cpu", "memory")),
     "bare": replace(NEW, platform=platform(None, "2.3.0"), covered=(), queues=()),

@@ -202,6 +202,7 @@ def states() -> list[Story]:
 
 def waiting() -> list[Story]:
     """Runs that do not start."""
+    there = series("kueue_pending_workloads", 'cluster_queue="team-cv-queue",status="active"', "1x3000")
     queued = {"kube_job_created": "0x3000", "kube_job_status_active": "0x3000"}
     started = {**RUNNING, "kube_job_status_active": "0x25 2x3000"}
     half = (
@@ -214,9 +215,15 @@ def waiting() -> list[Story]:
     return [
         story(
             "a run that waits longer than half an hour",
-            job("node", 2, queued),
+            job("node", 2, queued) | there,
             (29, alert("GangplanRunPendingTooLong"), {}),
             (31, alert("GangplanRunPendingTooLong"), firing("GangplanRunPendingTooLong", "warning", WHO)),
+        ),
+        story(
+            "the record of a stopped run: suspended, and in no queue",
+            job("node", 2, queued)
+            | series("kueue_pending_workloads", 'cluster_queue="team-cv-queue",status="active"', "0x3000"),
+            (60, alert("GangplanRunPendingTooLong"), {}),
         ),
         story(
             "a run that starts in time", job("node", 2, started), (40, alert("GangplanRunPendingTooLong"), {})
@@ -234,6 +241,33 @@ def waiting() -> list[Story]:
         ),
         story("all pods ready", whole, (30, alert("GangplanRunNotReady"), {})),
         story("one worker is done before the other", ending, (30, alert("GangplanRunNotReady"), {})),
+    ]
+
+
+def objects() -> list[Story]:
+    """Objects that a namespace may hold."""
+    name, quota = "GangplanObjectsNearlyFull", 'namespace="ns-team-cv",resourcequota="training"'
+
+    def counted(used: str, hard: str, resource: str = "count/trainjobs.trainer.kubeflow.org") -> Series:
+        found: Series = {}
+        for kind, values in (("used", used), ("hard", hard)):
+            found |= series("kube_resourcequota", f'{quota},resource="{resource}",type="{kind}"', values)
+        return found
+
+    labels = f'{quota},resource="count/trainjobs.trainer.kubeflow.org",team="team-cv"'
+    return [
+        story(
+            "one run below and one run at ninety percent",
+            counted("449x10 450x3000", "500x3000"),
+            (10, alert(name), {}),
+            (17, alert(name), firing(name, "warning", labels)),
+        ),
+        story(
+            "pods and amounts are no objects that stay",
+            counted("10x60", "10x60", "pods"),
+            (30, alert(name), {}),
+        ),
+        story("a count of none of none", counted("0x60", "0x60"), (30, alert(name), {})),
     ]
 
 
@@ -439,7 +473,7 @@ def restarts() -> list[Story]:
 
 def everything() -> dict[str, list[Story]]:
     """All stories of a cluster with Kueue and a current Trainer, by name."""
-    tellers = (failures, states, waiting, images, queues, quotas, texts, devices, restarts)
+    tellers = (failures, states, waiting, objects, images, queues, quotas, texts, devices, restarts)
     return {teller.__name__: teller() for teller in tellers} | {"deadlines": deadlines(60)}
 
 

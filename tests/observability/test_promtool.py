@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from gangplan.generators.alerts import inputs
-from tests.observability import stories
+from tests.observability import gpu_stories, mpijob_stories, stories
 from tests.observability.busy import panels
 from tests.observability.promtool import check, check_expressions, promtool, tell
-from tests.observability.sites import NEW, SITES
+from tests.observability.sites import MPIJOBS, NEW, SITES
 from tests.observability.test_dashboards import expressions
 
 pytestmark = pytest.mark.real_tool("promtool")
@@ -32,9 +32,17 @@ def test_expressions_of_dashboards_parse(name: str, tmp_path: Path) -> None:
     check_expressions(expressions(SITES[name]), tmp_path)
 
 
-@pytest.mark.parametrize("name", stories.everything())
+STORIES = stories.everything() | gpu_stories.everything()
+
+
+@pytest.mark.parametrize("name", STORIES)
 def test_stories(name: str, tmp_path: Path) -> None:
-    tell(NEW, stories.everything()[name], tmp_path)
+    tell(NEW, STORIES[name], tmp_path)
+
+
+def test_stories_of_mpijobs(tmp_path: Path) -> None:
+    """And those of TrainJobs beside them, on a cluster with both."""
+    tell(MPIJOBS, [*mpijob_stories.everything(), *stories.states()], tmp_path)
 
 
 def test_deadlines_that_only_the_job_has(tmp_path: Path) -> None:

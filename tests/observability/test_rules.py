@@ -91,7 +91,8 @@ def test_every_alert_says_what_to_do(site: Site) -> None:
         assert set(rule["annotations"]) == {"summary", "description", "runbook"}
         assert rule["alert"].startswith("Gangplan")
         names = set(re.findall(r"\$labels\.(\w+)", " ".join(rule["annotations"].values())))
-        assert names <= {"namespace", "team", "run", "pod", "cluster_queue", "flavor", "resource"}
+        gpu = {"worker_id", "gpu", "UUID", "Hostname"} if "Gpu" in rule["alert"] else set()
+        assert names <= {"namespace", "team", "run", "pod", "cluster_queue", "flavor", "resource"} | gpu
 
 
 def test_a_failure_alerts_within_five_minutes() -> None:
@@ -102,9 +103,17 @@ def test_a_failure_alerts_within_five_minutes() -> None:
 def test_waits_come_from_the_cluster() -> None:
     monitor = Monitor("monitoring", (), (), 5400)
     site = replace(NEW, monitor=monitor, platform=replace(NEW.platform, start_wait_s=600))
-    by_name = {rule["alert"]: rule["for"] for rule in rules_of(site) if "alert" in rule}
+    by_name = {rule["alert"]: rule.get("for") for rule in rules_of(site) if "alert" in rule}
     assert by_name["GangplanRunPendingTooLong"] == by_name["GangplanQueueStuck"] == "1h30m"
     assert by_name["GangplanRunNotReady"] == "5m"
+
+
+def test_alerts_about_gpus_where_dcgm_is_reckoned_with() -> None:
+    alert = {name: {rule.get("alert") for rule in rules_of(site)} for name, site in SITES.items()}
+    own = {"GangplanGpusIdle", "GangplanCollectiveStuck", "GangplanGpuFault", "GangplanGpuProgramError"}
+    assert all(own <= alert[name] for name in ("new", "old", "bare"))
+    assert not own & alert["cpu"]
+    assert "gangplan_run_gpu_xid" not in recorded(SITES["cpu"])
 
 
 def test_teams_of_the_cluster_and_no_others() -> None:
@@ -136,6 +145,7 @@ def test_groups_have_stable_names_and_one_order() -> None:
         "gangplan.restarts",
         "gangplan.quota",
         "gangplan.run-alerts",
+        "gangplan.gpu-alerts",
         "gangplan.queue-alerts",
         "gangplan.input-alerts",
     ]

@@ -368,7 +368,9 @@ def test_help_points_into_the_policy(tmp_path: Path) -> None:
     assert shown.help == "Follow the policy in policies/own.yaml:9:17, or change it."
     broken = policy("few").replace("object.spec.trainer.numNodes", "object.spec.trainer.nodes")
     root = workspace(
-        tmp_path / "b", "[]", {"policies/own.yaml": broken.replace("CREATE", "'*'") + binding("few")}
+        tmp_path / "b",
+        "[]",
+        {"policies/own.yaml": broken.replace("CREATE", "CREATE, UPDATE") + binding("few")},
     )
     for shown in gangplan("validate", "-C", root).findings:
         assert "policies/own.yaml:9:" in shown.place + shown.help

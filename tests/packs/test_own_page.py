@@ -58,7 +58,7 @@ def test_the_page_does_what_it_says(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert commands >= 6
     exported = load_objects((root / "policies-lab.yaml").read_text())
     names = {body["metadata"]["name"] for body in exported}
-    assert {"few-nodes", "gangplan-few-nodes", "short-names", "waiver-granted"} <= names
+    assert {"gangplan-few-nodes", "gangplan-short-names", "gangplan-waiver-granted"} <= names
 
 
 def test_the_page_has_every_field_and_fact() -> None:

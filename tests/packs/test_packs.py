@@ -7,27 +7,28 @@ import copy
 import re
 import tempfile
 from collections import Counter
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from gangplan.objects import dump_all
+from gangplan.objects import BINDING, dump_all
 from gangplan.packs.own import OwnPolicies
-from gangplan.packs.read import PackFolder
+from gangplan.packs.read import PackFolder, PolicySource
 from gangplan.policy.cases import judge_cases, suites
 from gangplan.policy.checks import check_policies, checker_of, policy_sources
-from gangplan.policy.choose import chosen
+from gangplan.policy.choose import ChosenPolicy, chosen
 from gangplan.policy.objects import cluster_objects
 from gangplan.resolve.facts import ENCRYPTING, REGIMES, facts
 from gangplan.rulebook import PACKS as FOLDER
 from gangplan.rulebook import built_in, shipped
 from gangplan.source import load_objects
+from gangplan.validate.apiserver.pod_security import violations as refusals
 from gangplan.validate.apiserver.policy.model import Written
 from gangplan.validate.apiserver.policy.read import read
 from gangplan.validate.apiserver.schema import SchemaVersions
-from gangplan.validate.podsecurity import _pod
 from gangplan.workspace import Workspace, load_workspace
 from tests.workspaces import CLUSTER, STOCK, gangplan, rendered, write
 
@@ -148,12 +149,29 @@ def test_all_packs_together() -> None:
 @pytest.mark.parametrize("kubernetes", ["1.31.9", "1.32.9", "1.33.13", "1.34.4", "1.36.3"])
 def test_every_policy_compiles_on_every_kubernetes(kubernetes: str) -> None:
     assert check_policies(workspace(kubernetes)) == []
-    # What comes with gangplan is trusted: its fields are not checked, and it is compiled when it first
-    # judges. Here it is not.
+    # What comes with gangplan is trusted: its fields and those of its bindings are not checked, and it is
+    # compiled when it first judges. Here it is not.
     sources, _, _ = policy_sources(workspace(kubernetes), "lab")
+    assert all(one.is_shipped for one in sources if one.body["kind"] == BINDING)
     reading = read([Written(one.body, one.document, one.file) for one in sources], versions(kubernetes))
     assert reading.problems == []
     assert {one.policy.name for one in reading.policies} == {one for _, one in POLICIES}
+
+
+def test_bindings_are_trusted_where_all_their_names_come_with_gangplan() -> None:
+    _, pages, _ = policy_sources(workspace(), "lab")
+    for one in pages.values():
+        names = {"": True, "-hipaa": True, "-own": False, "-own-hipaa": False, "-Hipaa": False}
+        for end, is_trusted in names.items():
+            named = replace(one, name=f"{one.policy}{end}")
+            assert {source.is_shipped for source in bound(named)} == {is_trusted}, named.name
+        own = replace(one, source=replace(one.source, is_shipped=False))
+        assert {source.is_shipped for source in bound(own)} == {False}
+
+
+def bound(one: ChosenPolicy) -> list[PolicySource]:
+    """The bindings of a policy."""
+    return [source for source in cluster_objects([one], "cluster.yaml") if source.body["kind"] == BINDING]
 
 
 def versions(kubernetes: str) -> SchemaVersions:
@@ -262,12 +280,12 @@ def test_restricted_refuses_what_pod_security_refuses(where: tuple[Any, ...], wh
     assert checker.evaluator.judge([runtime]) == []
     changed = copy.deepcopy(runtime)
     spec = changed["spec"]["template"]["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]["spec"]
-    assert not list(_pod((), spec, True))
+    assert not list(refusals({"spec": spec}, True, 34, 34))
     place = spec
     for key in where[:-1]:
         place = place[key]
     place[where[-1]] = what
-    assert list(_pod((), spec, True)), "Pod Security refuses it"
+    assert list(refusals({"spec": spec}, True, 34, 34)), "Pod Security refuses it"
     violations = checker.evaluator.judge([changed])
     assert violations
     assert len(violations) == 1, [one.message for one in violations]

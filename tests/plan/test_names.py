@@ -5,9 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import example, given
 
 from gangplan.errors import Exit
+from gangplan.objects import Body, dump
+from gangplan.plan.names import HASHED, content_hash
 from tests import workspaces
+from tests.test_objects import bodies, values
 from tests.workspaces import gangplan, write
 
 
@@ -38,3 +42,15 @@ def test_budget(image: str, workers: int, more: str, budget: int, root: Path) ->
     # What JobSet's webhook computes for the pods of the longest name that is accepted.
     longest = {"openmpi": "-launcher-0-0-abcde", "pytorch": f"-node-0-{workers - 1}-abcde"}[image]
     assert budget + len("-12345678") + len(longest) == 63
+
+
+@given(bodies, values, bodies)
+@example({"spec:x": 1}, ["a", ["b"]], {"--x": 1})
+@example({"a": "b\nspec:\n  c\n"}, {"script": "one\n\nspec: two\n"}, {"-": [1]})
+@example({}, None, {"status": {}})
+def test_the_hash_is_that_of_what_is_written(before: Body, spec: object, after: Body) -> None:
+    """Wherever a spec stands in its object, and whatever stands in it."""
+    for kind in (*HASHED, "NetworkPolicy"):
+        own = {"apiVersion": "v1", "kind": kind}
+        body = {**own, **before, **own, "spec": spec, **{name: after[name] for name in after.keys() - own}}
+        assert content_hash([body], 1, [dump(body)]) == content_hash([body], 1)

@@ -9,8 +9,10 @@ import pytest
 
 from gangplan.rules.model import Severity
 from gangplan.source import load_several
+from gangplan.validate.apiserver.policy.kinds import kinds_of
 from gangplan.validate.apiserver.policy.model import Written
 from gangplan.validate.apiserver.policy.read import PolicyReading, read
+from gangplan.validate.apiserver.policy.resources import served, unknown_parameters
 from gangplan.validate.apiserver.schema import SchemaVersions
 
 VERSIONS = SchemaVersions("1.34", "2.3", "0.19", "0.12")
@@ -161,3 +163,22 @@ def test_a_mistake_stands_at_its_character() -> None:
     assert (12, "objekt.spec.hostNetwork") in places
     assert (13, 'nope"') in places
     assert any(line == 18 for line, _ in places)
+
+
+@pytest.mark.parametrize(
+    ("kind", "help"),
+    [
+        ({"apiVersion": "v1", "kind": "ConfigMap"}, ""),
+        ({"apiVersion": "v1", "kind": "Configmap"}, "Did you mean ConfigMap?"),
+        ({"apiVersion": "v1", "kind": "ConfigMaps"}, "Did you mean ConfigMap?"),
+        ({"apiVersion": "apps/v1", "kind": "Deployment"}, ""),
+        ({"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Limits"}, "Known: AdmissionCheck, "),
+        ({"apiVersion": "example.com/v1", "kind": "Limits"}, ""),  # some operator may serve it
+        (None, ""),
+    ],
+)
+def test_parameters_of_kinds_that_do_not_exist(kind: dict[str, str] | None, help: str) -> None:
+    known = kinds_of(VERSIONS)
+    found = list(unknown_parameters(spec(POLICY, paramKind=kind), served(VERSIONS, known), VERSIONS))
+    assert [one.help.startswith(help) for one in found] == ([True] if help else [])
+    assert all("refuses all that the policy matches" in one.message for one in found)

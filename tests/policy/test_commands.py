@@ -116,6 +116,8 @@ def test_list(root: Path) -> None:
         "pack": "ours",
         "title": "Runs are small.",
         "actions": {"lab": "Deny"},
+        "server": {"lab": "Deny"},
+        "ciOnly": "",
     }
     assert "few-workers" in gangplan("policy", "list", "-C", str(root)).out
 
@@ -165,12 +167,12 @@ def test_export_is_complete_and_stable(root: Path) -> None:
     bodies = load_objects(first.out)
     assert [body["kind"] for body in bodies] == [
         "Namespace",
+        "ConfigMap",
         "ValidatingAdmissionPolicy",
         "ValidatingAdmissionPolicyBinding",
-        "ConfigMap",
     ]
-    assert bodies[3]["data"] == {"most": "3"}
-    assert bodies[2]["spec"]["paramRef"]["name"] == bodies[3]["metadata"]["name"]
+    assert bodies[1]["data"] == {"most": "3"}
+    assert bodies[3]["spec"]["paramRef"]["name"] == bodies[1]["metadata"]["name"]
     gangplan("policy", "export", "--cluster", "lab", "-C", str(root), "-o", str(root / "all.yaml"))
     assert (root / "all.yaml").read_text() == first.out
 

@@ -14,7 +14,7 @@ from gangplan.validate.apiserver.crdrules.builtin import rules_of
 from gangplan.validate.apiserver.crdrules.check import changed, problems
 from gangplan.validate.apiserver.crdrules.imported import schema_rules
 from gangplan.validate.apiserver.crdrules.names import escaped
-from gangplan.validate.apiserver.crdrules.rules import CompiledRule, breaches
+from gangplan.validate.apiserver.crdrules.rules import CompiledRule, _places, breaches
 from gangplan.validate.apiserver.schema import SchemaVersions
 from tests.policy.crd_values import WORDS, node, some
 from tests.validate.crd import crds, needs_crds
@@ -186,3 +186,20 @@ def test_a_rule_about_an_unknown_field_does_not_compile() -> None:
     schema = {"type": "object", "properties": {}, "x-kubernetes-validations": [{"rule": "self.nope > 1"}]}
     with pytest.raises(CompileError, match="undefined field 'nope'"):
         schema_rules(schema, 34)
+
+
+def test_rules_about_a_change_are_not_followed_into_a_new_object(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Most rules of Trainer and JobSet say what may not change; a new run has nothing to do with them."""
+    rules = rules_of("trainer.kubeflow.org/v1alpha1", "TrainingRuntime", versions("trainer", "2.3"))
+    body = {
+        "spec": {"template": {"spec": {"replicatedJobs": [{"name": str(number)} for number in range(50)]}}}
+    }
+    places: list[str] = []
+
+    def counted(*given: Any) -> Iterator[Any]:
+        places.append(given[3])
+        return _places(*given)
+
+    monkeypatch.setattr("gangplan.validate.apiserver.crdrules.rules._places", counted)
+    assert breaches(rules, body) == []
+    assert len(places) < 30, "the names of 50 jobs were read for rules about changes"

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from gangplan.errors import Exit
+from gangplan.errors import Exit, UserError
+from gangplan.objects import dump_all
+from gangplan.pipeline.crds import check_rules, crds_in
 from gangplan.source import load_objects
 from gangplan.validate.apiserver.crdrules.manifest import problem
+from tests.policy.crd_cases import CASES, definition
 from tests.validate.crd import FOLDER, needs_crds
 from tests.workspaces import Outcome, gangplan, write
 
@@ -23,6 +28,7 @@ spec:
   versions:
   - name: v1
     served: true
+    storage: true
     schema:
       openAPIV3Schema:
         type: object
@@ -61,21 +67,21 @@ def take_in(root: Path, text: str) -> Outcome:
         ("name: v1\n", "name: [v1]\n", "9:11", "the name of a version"),
         ("served: true", "served: maybe", "10:13", "served of version v1"),
         ("served: true", "served: false", "9:3", "no version is served"),
-        (CRD[CRD.index("type: object") :], "5\n", "13:9", "version v1 has no schema"),
-        (CRD[CRD.index("openAPIV3Schema") :], "openAPIV3Schema: null\n", "12:24", "version v1 has no schema"),
-        (SIZE, "{properties: [a]}", "15:64", "properties of spec.size is not a mapping"),
-        (SIZE, "{items: x}", "15:59", "items of spec.size is not a mapping"),
-        (SIZE, "{items: [1, 2]}", "15:59", "items of spec.size is not a mapping"),
-        (SIZE, "5", "15:51", "the schema of spec.size is not a mapping"),
-        (SIZE, "{type: banana}", "15:58", "the type of spec.size is none of array"),
-        (SIZE, '{type: string, maxLength: "5"}', "15:77", "maxLength of spec.size is not a whole number"),
-        (SIZE, "{enum: abc}", "15:58", "enum of spec.size is not a list"),
-        (SIZE, "{required: [1]}", "15:62", "required of spec.size is not a list of names"),
-        (SIZE, "{allOf: [x]}", "15:60", "is not a mapping"),
-        ("", f"{RULES}x\n", "16:35", "x-kubernetes-validations of the object is not a list"),
-        ("", f"{RULES}[x]\n", "16:36", "a rule of the object has no expression"),
-        ("", f"{RULES}[{{rule: 5}}]\n", "16:43", "rule of the object is not text"),
-        ("", f"{RULES}[{{message: a}}]\n", "16:36", "a rule of the object has no expression"),
+        (CRD[CRD.index("type: object") :], "5\n", "14:9", "version v1 has no schema"),
+        (CRD[CRD.index("openAPIV3Schema") :], "openAPIV3Schema: null\n", "13:24", "version v1 has no schema"),
+        (SIZE, "{properties: [a]}", "16:64", "properties of spec.size is not a mapping"),
+        (SIZE, "{items: x}", "16:59", "items of spec.size is not a mapping"),
+        (SIZE, "{items: [1, 2]}", "16:59", "items of spec.size is not a mapping"),
+        (SIZE, "5", "16:51", "the schema of spec.size is not a mapping"),
+        (SIZE, "{type: banana}", "16:58", "the type of spec.size is none of array"),
+        (SIZE, '{type: string, maxLength: "5"}', "16:77", "maxLength of spec.size is not a whole number"),
+        (SIZE, "{enum: abc}", "16:58", "enum of spec.size is not a list"),
+        (SIZE, "{required: [1]}", "16:62", "required of spec.size is not a list of names"),
+        (SIZE, "{allOf: [x]}", "16:60", "is not a mapping"),
+        ("", f"{RULES}x\n", "17:35", "x-kubernetes-validations of the object is not a list"),
+        ("", f"{RULES}[x]\n", "17:36", "a rule of the object has no expression"),
+        ("", f"{RULES}[{{rule: 5}}]\n", "17:43", "rule of the object is not text"),
+        ("", f"{RULES}[{{message: a}}]\n", "17:36", "a rule of the object has no expression"),
     ],
 )
 def test_what_a_server_refuses_is_refused_at_its_line(
@@ -172,3 +178,13 @@ def test_a_broken_rule_is_a_finding(root: Path) -> None:
     outcome = gangplan("validate", "-C", str(root))
     assert {rule for _, rule in outcome.errors()} == {"crd-rule"}
     assert outcome.code == Exit.FINDINGS
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: str(case["name"]))
+def test_a_crd_is_taken_in_as_servers_take_it(case: dict[str, Any], tmp_path: Path) -> None:
+    file = tmp_path / "crd.yaml"
+    file.write_text(dump_all([definition(case)]), encoding="utf-8")
+    refused = nullcontext() if case["taken"] else pytest.raises(UserError)
+    with refused:
+        for crd in crds_in(file):
+            check_rules(file, crd, 34)

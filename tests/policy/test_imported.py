@@ -14,7 +14,7 @@ from gangplan.model.crds import CrdFiles
 from gangplan.validate.apiserver.crdrules.check import problems as rule_problems
 from gangplan.validate.apiserver.crdrules.formats import FORMATS
 from gangplan.validate.apiserver.crdrules.registry import imported, stored
-from gangplan.validate.apiserver.defaulting.apply import with_defaults
+from gangplan.validate.apiserver.defaulting.apply import in_request, with_defaults
 from gangplan.validate.apiserver.policy.kinds import kinds_of
 from gangplan.validate.apiserver.schema import SchemaVersions, problems
 from tests import workspaces
@@ -389,3 +389,46 @@ def test_a_file_that_holds_no_crd_is_told_once(tmp_path: Path, text: str) -> Non
         outcome = gangplan(*command, "-C", str(root))
         assert outcome.err.count("[crd-unreadable]") == 1, outcome.err
         assert outcome.code != Exit.CLEAN
+
+
+def test_a_status_is_its_own_only_where_the_crd_says_so() -> None:
+    body = {**widget(), "status": {"seen": True}}
+    status = {"type": "object", "properties": {"seen": {"type": "integer"}}}
+    both = {"spec": {"type": "object"}, "status": status}
+    for subresources, expected in (({}, {"seen": True}), ({"status": {}}, None)):
+        definition = crd({"type": "object", "properties": both})
+        definition["spec"]["versions"][0]["subresources"] = subresources
+        versions = SchemaVersions("1.34", crds=imported(CrdFiles((json.dumps(stored(definition)),))))
+        new, _ = in_request(body, None, versions)
+        assert new.get("status") == expected
+        assert [one.path for one in problems(body, versions)] == ([("status", "seen")] if expected else [])
+        assert problems({**widget(), "status": {"other": 1}}, versions)
+
+
+@pytest.mark.parametrize(
+    ("metadata", "spec", "said"),
+    [
+        ({}, {"count": 2**63 - 1}, ""),
+        ({}, {"count": 2**63}, "9223372036854775807"),
+        ({}, {"either": -(2**63) - 1}, "-9223372036854775808"),
+        ({"annotations": {"a": 5}}, {}, "text"),
+        ({"labels": {"a": True}}, {}, "text"),
+        ({"labels": None, "annotations": {"a": None}}, {}, ""),
+    ],
+)
+def test_numbers_and_texts_that_a_server_cannot_read(metadata: Any, spec: Any, said: str) -> None:
+    """Answers of Kubernetes 1.34: beyond 64 bits a number is no integer, and annotations are texts."""
+    schema = fields(count={"type": "integer"}, either={"x-kubernetes-int-or-string": True})
+    definition = crd({"type": "object", "properties": {"spec": schema}})
+    versions = SchemaVersions("1.34", crds=imported(CrdFiles((json.dumps(stored(definition)),))))
+    body = widget(**spec)
+    body["metadata"] |= metadata
+    found = [one.message for one in problems(body, versions)]
+    assert (said in found[0]) if said else found == []
+
+
+def test_a_number_beyond_64_bits_is_a_double_to_policies() -> None:
+    definition = crd({"type": "object", "x-kubernetes-preserve-unknown-fields": True})
+    versions = SchemaVersions("1.34", crds=imported(CrdFiles((json.dumps(stored(definition)),))))
+    new, _ = in_request({**widget(), "spec": {"a": 2**63, "b": 2**63 - 1, "c": True}}, None, versions)
+    assert [type(one) for one in new["spec"].values()] == [float, int, bool]

@@ -8,7 +8,7 @@ import pytest
 
 from gangplan.rules.model import Severity
 from gangplan.validate.apiserver.policy.evaluate import OUT_OF_BUDGET
-from gangplan.validate.apiserver.policy.judge import PolicyEvaluator, Violation, namespaces_of
+from gangplan.validate.apiserver.policy.judge import Namespaces, PolicyEvaluator, Violation
 from gangplan.validate.apiserver.policy.kinds import Kinds, guessed
 from gangplan.validate.apiserver.policy.model import Written
 from gangplan.validate.apiserver.policy.read import read
@@ -79,7 +79,7 @@ def judged(
     }
     reading = read([Written(one) for one in (policy, meta, *others)], VERSIONS)
     assert not reading.problems, reading.problems
-    known = namespaces_of(spaces, VERSIONS)
+    known = Namespaces(spaces, VERSIONS)
     evaluator = PolicyEvaluator(VERSIONS, reading.policies, reading.bindings, reading.others, known)
     return evaluator.judge([body], [old] if old else ())
 
@@ -208,6 +208,34 @@ def test_another_version_of_the_object() -> None:
 def test_policies_are_never_judged() -> None:
     body = {"apiVersion": API, "kind": "ValidatingAdmissionPolicy", "metadata": {"name": "x"}}
     assert not judged(body)
+    review = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "metadata": {}}
+    assert not judged(review)
+
+
+def test_configurations_of_webhooks_are_judged() -> None:
+    """Their group is that of policies, which nothing judges."""
+    body = {"apiVersion": API, "kind": "MutatingWebhookConfiguration", "metadata": {"name": "x"}}
+    assert judged(body)
+
+
+def test_audit_annotations_that_fail_refuse_whatever_the_binding_does() -> None:
+    texts = ("object.nope", "'cpu: ' + object.spec.cpu", "'named ' + object.metadata.name")
+    annotations = [{"key": f"k{number}", "valueExpression": text} for number, text in enumerate(texts)]
+    annotations[0]["valueExpression"] = "string(object.nope)"
+    found = judged(pod(), "true", binding={"validationActions": ["Audit"]}, auditAnnotations=annotations)
+    assert [one.severity for one in found] == [Severity.ERROR, Severity.ERROR]
+    assert found[0].message == "expression 'string(object.nope)' resulted in error: no such key: nope"
+    assert found[1].message == "expression ''cpu: ' + object.spec.cpu' resulted in error: no such key: cpu"
+    assert not judged(pod(), "true", auditAnnotations=annotations, failurePolicy="Ignore")
+    assert not judged(pod(), "true", auditAnnotations=annotations[2:])
+
+
+def test_audit_annotations_ask_no_authorizer() -> None:
+    for asked in ("authorizer.group('').resource('pods')", "authorizer.requestResource"):
+        text = f"{asked}.check('list').allowed() ? 'may' : 'may not'"
+        (found,) = judged(pod(), "true", auditAnnotations=[{"key": "k", "valueExpression": text}])
+        assert not found.is_undecided
+        assert found.message.endswith(f"resulted in error: no such attribute(s): {asked.split('.group')[0]}")
 
 
 def test_conditions() -> None:
@@ -309,6 +337,17 @@ def test_a_cluster_scoped_object_needs_a_namespace_for_parameters() -> None:
     ref = {"paramRef": {"name": "c", "parameterNotFoundAction": "Allow"}}
     (found,) = said(queue, binding=ref, paramKind=kind)
     assert "cannot use namespaced paramRef" in found
+
+
+def test_parameters_without_a_namespace_need_a_reference_without_one() -> None:
+    kind = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ResourceFlavor"}
+    flavor = {**kind, "metadata": {"name": "c"}}
+    ref = {"name": "c", "parameterNotFoundAction": "Allow"}
+    assert judged(pod(), "false", others=(flavor,), binding={"paramRef": ref}, paramKind=kind)
+    placed = {"paramRef": {**ref, "namespace": "nlp"}}
+    (found,) = said(pod(), "true", others=(flavor,), binding=placed, paramKind=kind)
+    assert found.endswith("paramRef.namespace must not be provided for a cluster-scoped `paramKind`")
+    assert not said(pod(), "true", others=(flavor,), binding=placed, paramKind=kind, failurePolicy="Ignore")
 
 
 def test_request_and_old_object() -> None:

@@ -59,9 +59,18 @@ def workspace(root: Path, fields: dict[str, Any], changes: Mapping[str, str] | N
     for old, new in (changes or {}).items():
         assert old in cluster
         cluster = cluster.replace(old, new)
-    return workspaces.write(
-        root, {"specs/nlp/filings.yaml": spec_of(fields), "overlays/lab/cluster.yaml": cluster}
-    )
+    team = f"{workspaces.TEAM}configMaps: [tuning]\n"
+    if "workloadIdentity" in cluster:
+        bucket = "  scans: {type: gcs, bucket: example-scans, mount: gcsfuse, egress: s3}\n"
+        team = team.replace("connections:\n", f"connections:\n{bucket}")
+        team += "identity:\n  azure: {clientId: 11111111-2222-3333-4444-555555555555}\n"
+        team += "  gcp: {serviceAccount: team-nlp@example-project.iam.gserviceaccount.com}\n"
+    files = {"specs/nlp/filings.yaml": spec_of(fields), "overlays/lab/cluster.yaml": cluster}
+    if fields.get("preflight"):
+        version = 'version: "5.0.8"}\n'
+        looks = f"{version}    preflight: /usr/local/bin/gangplan-preflight\n"
+        files["images/catalog.yaml"] = workspaces.CATALOG.replace(version, looks)
+    return workspaces.write(root, {**files, "specs/nlp/team.yaml": team, "specs/nlp/ds.json": "{}\n"})
 
 
 def component(kind: str, operations: list[Operation]) -> str:

@@ -72,9 +72,9 @@ def judged(tmp_path_factory: pytest.TempPathFactory) -> tuple[World, BuiltRun]:
     root = workspace(tmp_path_factory.mktemp("run"), SPEC)
     seen: list[tuple[World, BuiltRun]] = []
 
-    def catch(world: World, run: BuiltRun) -> list[Any]:
+    def catch(world: World, run: BuiltRun) -> dict[str, Any]:
         seen.append((world, run))
-        return []
+        return {}
 
     with mock.patch.object(checks, "prove", catch):
         preview(Request(root, engine="serial"))

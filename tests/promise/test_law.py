@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 
 from tests.promise.patched import HEAD, OVERLAY, Verdict, verdict, workspace
 from tests.promise.strategies import Patch, patches
@@ -76,7 +76,7 @@ def started(found: Verdict) -> tuple[Any, ...]:
 
 
 @given(patch=patches())
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=40, deadline=None)
 def test_what_is_green_starts_what_was_planned(patch: Patch) -> None:
     root, planned = place()
     kind, operations = patch

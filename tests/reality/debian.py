@@ -79,3 +79,15 @@ def _merge_usr(tree: Path) -> None:
         if (tree / name).is_dir() and not (tree / name).is_symlink():
             shutil.copytree(tree / name, tree / "usr" / name, dirs_exist_ok=True, symlinks=True)
             shutil.rmtree(tree / name)
+
+
+@cache
+def unpacked(*names: str) -> Path:
+    """Packages that stand alone, as a tree in the cache; nothing is installed."""
+    if is_offline() or shutil.which("apt-get") is None or shutil.which("dpkg-deb") is None:
+        raise UnavailableError(f"{names[0]} is not installed, and cannot be fetched from Debian here")
+    target = folder() / f"debian-{'-'.join(names)}"
+    with exclusive(folder() / "debian.lock"):
+        if not target.is_dir():
+            _unpack(list(names), target)
+    return target

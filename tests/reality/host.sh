@@ -8,7 +8,9 @@ cat "$folder/name" >/proc/sys/kernel/hostname
 mount -t tmpfs tmpfs "$folder/disk"
 root=$folder/disk/root
 mkdir "$folder/disk/up" "$folder/disk/work" "$root"
-mount -t overlay overlay -o "lowerdir=/,upperdir=$folder/disk/up,workdir=$folder/disk/work" "$root"
+lower=/ # the machine's own files, or those of an image
+[ ! -e "$folder/base" ] || lower=$(cat "$folder/base")
+mount -t overlay overlay -o "lowerdir=$lower,upperdir=$folder/disk/up,workdir=$folder/disk/work" "$root"
 for layer in $layers; do
   place=${layer%%=*}
   mkdir -p "$folder/disk/up$place-layer" "$folder/disk/work$place-layer"
@@ -36,4 +38,5 @@ while read -r name own; do # a second network, at the worst: up, with an address
   ip link set "$name" up
 done <"$folder/networks"
 [ ! -s "$folder/filter" ] || chroot "$root" /usr/sbin/nft -f - <"$folder/filter"
+[ ! -e "$folder/read-only" ] || mount -o remount,ro "$root"
 exec chroot "$root" "$@" </dev/null

@@ -156,10 +156,14 @@ class Fabric:
         filters: str = "",
         binds: Mapping[str, Path] | None = None,
         networks: Mapping[str, str] | None = None,
+        start_in: str = "",
+        base: Path | None = None,
     ) -> Host:
         """Make a host; it waits to be plugged in. `files` are the container's own, by path from its root.
 
         They are root's and of the user's group, as mounted secrets are with fsGroup; the home is the user's.
+        The command starts in the folder `start_in`, by default the home.
+        `base` is the root of an image, in place of the machine's own files.
         `networks` are further interfaces with their addresses, by name, at which no other host is.
         """
         folder = self.folder / name
@@ -167,6 +171,8 @@ class Fabric:
             (folder / part).mkdir(parents=True)
         (folder / "name").write_text(name)
         (folder / "filter").write_text(filters)
+        if base is not None:
+            (folder / "base").write_text(str(base))
         more = (networks or {}).items()
         (folder / "networks").write_text("".join(f"{name} {own}\n" for name, own in more))
         for path, text in files.items():
@@ -192,7 +198,7 @@ class Fabric:
             "--",
             "/bin/sh",
         ]
-        words += [str(SCRIPT), str(folder), layers, address, mounts, *_become(env), *command]
+        words += [str(SCRIPT), str(folder), layers, address, mounts, *_become(env, start_in), *command]
         with (folder / "out").open("wb") as out, (folder / "err").open("wb") as err:
             process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=out, stderr=err)
         host = Host(name, address, folder, process)
@@ -224,12 +230,12 @@ class Fabric:
             host.process.stdin.close()
 
 
-def _become(env: Mapping[str, str]) -> list[str]:
+def _become(env: Mapping[str, str], start_in: str = "") -> list[str]:
     """The words that make a command one of the user's, without rights, in an environment of its own."""
     words = ["setpriv", f"--reuid={USER}", f"--regid={USER}", "--clear-groups", "--no-new-privs"]
     # A change of user clears the signal by which --kill-child ends a host whose test is gone (prctl(2)).
     words += ["--pdeathsig=keep"]
-    words += ["--bounding-set=-all", "--inh-caps=-all", "env", "-i", "-C", env.get("HOME", "/")]
+    words += ["--bounding-set=-all", "--inh-caps=-all", "env", "-i", "-C", start_in or env.get("HOME", "/")]
     return words + [f"{key}={value}" for key, value in env.items()]
 
 

@@ -2,7 +2,7 @@
 
 Trainer 2.3's MPI plugin (pkg/runtime/framework/plugins/mpi/mpi.go), JobSet 0.12's names and labels, and the
 kubelet's expansion of variables, repeated here from their sources; nothing is taken from gangplan but the
-rendered objects.
+rendered objects and what it shares with `gangplan run` of others' programs.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from gangplan.local.trainer import hostfile, launcher_variables, torch_variables
 from tests import plain, workspaces
 from tests.kubelet import started
 from tests.network import brute
@@ -55,6 +56,7 @@ class Cluster:
     keys: str  # where the SSH keys are mounted
     slots: int
     policies: Sequence[Body]
+    starts_together: bool = False  # launcher and workers, with no one to wait for another
 
     @property
     def launcher(self) -> Pod:
@@ -63,8 +65,8 @@ class Cluster:
 
     @property
     def workers(self) -> list[Pod]:
-        """The pods of replicatedJob node."""
-        return [pod for pod in self.pods if pod.role == "node"]
+        """The pods that the launcher reaches by SSH."""
+        return [pod for pod in self.pods if pod.role in ("node", "worker")]
 
     @property
     def ranked(self) -> list[Pod]:
@@ -89,6 +91,11 @@ def load(text: str) -> list[Body]:
 def cluster(bodies: Iterable[Body]) -> Cluster:
     """The pods of the only run among the objects."""
     found = list(bodies)
+    for body in found:
+        if body["kind"] == "MPIJob":
+            from tests.reality import operator
+
+            return operator.cluster(found, body)
     (job,) = [body for body in found if body["kind"] == "TrainJob"]
     runtime = next(
         body
@@ -112,7 +119,7 @@ def cluster(bodies: Iterable[Body]) -> Cluster:
     ranked = [pod for pod in pods if pod.role == "node" or mpi["runLauncherAsNode"]]
     return Cluster(
         pods=pods,
-        hostfile="".join(f"{pod.name}.{pod.subdomain} slots={slots}\n" for pod in ranked),
+        hostfile=hostfile((f"{pod.name}.{pod.subdomain}" for pod in ranked), slots),
         keys=mpi["sshAuthMountPath"],
         slots=slots,
         policies=[body for body in found if body["kind"] == "NetworkPolicy"],
@@ -127,13 +134,8 @@ def _torch(found: list[Body], job: Body, runtime: Body) -> Cluster:
         _pod(role, index, name, namespace, f"10.77.0.{index + 1}", 0) for index in range(trainer["numNodes"])
     ]
     for index, pod in enumerate(pods):
-        pod.container["env"] |= {
-            "PET_NNODES": str(len(pods)),
-            "PET_NPROC_PER_NODE": str(trainer["numProcPerNode"]),
-            "PET_NODE_RANK": str(index),
-            "PET_MASTER_ADDR": f"{name}-node-0-0.{name}",
-            "PET_MASTER_PORT": "29500",
-        }
+        slots, first = trainer["numProcPerNode"], f"{name}-node-0-0.{name}"
+        pod.container["env"] |= torch_variables(len(pods), slots, index, first)
     policies = [body for body in found if body["kind"] == "NetworkPolicy"]
     return Cluster(pods, "".join(f"{pod.name}\n" for pod in pods), "", trainer["numProcPerNode"], policies)
 
@@ -142,13 +144,7 @@ def _pod(role: Body, index: int, run: str, namespace: str, address: str, slots: 
     template = role["template"]["spec"]["template"]
     container = started(template["spec"]["containers"][0])
     if role["name"] == "launcher":
-        # Written over what the runtime has (mpi.go, EnforceMLPolicy).
-        container["env"] |= {
-            "OMPI_MCA_orte_default_hostfile": "/etc/mpi/hostfile",
-            "OMPI_MCA_orte_keep_fqdn_hostnames": "true",
-            "OMPI_MCA_orte_set_default_slots": str(slots),
-            "OMPI_MCA_plm_rsh_args": "-o ConnectionAttempts=10",
-        }
+        container["env"] |= launcher_variables(slots)
     labels = {
         **template["metadata"].get("labels", {}),
         "jobset.sigs.k8s.io/jobset-name": run,
@@ -158,7 +154,20 @@ def _pod(role: Body, index: int, run: str, namespace: str, address: str, slots: 
     annotation = template["metadata"].get("annotations", {}).get("k8s.v1.cni.cncf.io/networks", "")
     networks = annotation.count(",") + 1 if annotation else 0
     name = f"{run}-{role['name']}-0-{index}"
+    fill(template["spec"]["containers"][0], container["env"], name, address)
     return Pod(name, role["name"], run, namespace, address, labels, container, networks)
+
+
+def fill(container: Body, env: dict[str, str], name: str, address: str) -> None:
+    """Variables that are read from the pod: each is on a node of its own, whose name tempts shells."""
+    fields = {"metadata.name": name, "status.podIP": address, "spec.nodeName": f"node of '{name}' $HOME"}
+    for one in container.get("env", ()):
+        source = one.get("valueFrom", {})
+        if "fieldRef" in source:
+            env[one["name"]] = fields[source["fieldRef"]["fieldPath"]]
+        elif "resourceFieldRef" in source:
+            side, _, resource = source["resourceFieldRef"]["resource"].partition(".")
+            env[one["name"]] = str(container["resources"][side][resource])
 
 
 # Names and filters

@@ -26,6 +26,7 @@ PROGRAM = """\
 rank=${OMPI_COMM_WORLD_RANK:-$PMI_RANK} size=${OMPI_COMM_WORLD_SIZE:-$PMI_SIZE}
 report=/reports/$(uname -n).$$
 { printf 'RANK=%s\\nSIZE=%s\\nARGS=%s\\n' "$rank" "$size" "$*"
+  printf 'FOLDER=%s\\n' "$(pwd)"
   grep Cpus_allowed_list /proc/self/status | sed 's/.*:\\s*/CPUS=/'
   env | sed 's/^/env:/'; } >"$report.new"
 mv "$report.new" "$report"
@@ -53,6 +54,7 @@ class Rank:
     host: str
     cpus: str
     args: str
+    folder: str
     env: Mapping[str, str]
 
 
@@ -102,7 +104,8 @@ def _rank(path: Path) -> Rank | None:
     env = dict(line[4:].split("=", 1) for line in lines if line.startswith("env:") and "=" in line)
     host = path.name.rpartition(".")[0]
     size = int(facts.get("SIZE") or 0)
-    return Rank(int(facts["RANK"] or -1), size, host, facts.get("CPUS", ""), facts.get("ARGS", ""), env)
+    what = [facts.get(name, "") for name in ("CPUS", "ARGS", "FOLDER")]
+    return Rank(int(facts["RANK"] or -1), size, host, *what, env)
 
 
 @dataclass(frozen=True)
@@ -141,7 +144,10 @@ class Image:
 
 @contextmanager
 def started(folder: Path, cluster: pods.Cluster, image: Image) -> Iterator[Run]:
-    """Start the pods of a run on hosts: the workers first, the launcher when they are ready (dependsOn)."""
+    """Start the pods of a run on hosts: the workers first, the launcher when they are ready (dependsOn).
+
+    The pods of an MPIJob start together.
+    """
     hosts.check()
     layers, binds = dict(debian.layers()), dict(image.binds or {})
     if image.family and image.prefix == "/usr/local":
@@ -159,6 +165,10 @@ def started(folder: Path, cluster: pods.Cluster, image: Image) -> Iterator[Run]:
         }
         launcher = placed[cluster.launcher.name]
         workers = [placed[pod.name] for pod in cluster.workers]
+        if cluster.starts_together:
+            fabric.plug([launcher, *workers])
+            yield Run(cluster, launcher, workers, reports)
+            return
         fabric.plug(workers)
         if image.family:
             _wait(workers)
@@ -178,6 +188,8 @@ def _place(
     programs = {
         path if "/" in path else f"/usr/local/bin/{path}": text for path, text in image.programs.items()
     }
+    start_in = pod.container.get("workingDir", pods.HOME)
+    files[f"{start_in}/.made"] = ""  # as container runtimes make it
     networks = {
         f"net{number}": f"10.{200 + number}.0.{pod.address.rpartition('.')[2]}"
         for number in range(1, pod.networks + 1)
@@ -187,6 +199,7 @@ def _place(
         *(pod.name, pod.address, pod.command, env, files | programs, modes, pods.filters(cluster, pod)),
         binds,
         networks,
+        start_in,
     )
 
 

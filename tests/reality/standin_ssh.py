@@ -2,7 +2,8 @@
 
 It reads a command line as OpenSSH 9 does, looks the host up, asks the network policies, looks for a listening
 sshd and for the keys, and gives the command what a login gives: a home, a shell, sshd's environment, nothing
-of the caller's. Run by `python -I`, with nothing of the tests at hand.
+of the caller's. Run by `python -I`, with nothing of the tests at hand. `gangplan run` reads command
+lines in the same way.
 """
 
 import os
@@ -10,44 +11,11 @@ import resource
 import sys
 from pathlib import Path
 
+from gangplan.local.hop import fail, read
+
 BASE = 700000  # standin.c
 PORT = 2222
 KEY_FILES = ".ssh/id_rsa", ".ssh/authorized_keys"
-WITH_VALUE, FLAGS = "BbcDEeFIiJLlmOopQRSWw", "46AaCfGgKkMNnqsTtVvXxYy"
-
-
-def read(words):
-    """The host and the command of a command line; SystemExit where ssh would print its usage."""
-    rest, host = list(words), None
-    while rest:
-        word = rest.pop(0)
-        if word == "--":
-            continue
-        if not word.startswith("-"):
-            if host is None:
-                host = word
-                continue
-            return host, [word, *rest]
-        letters = word[1:]
-        while letters:
-            letter, letters = letters[0], letters[1:]
-            if letter in WITH_VALUE:
-                if not letters and not rest:
-                    fail(f"option requires an argument -- {letter}")
-                if not letters:
-                    rest.pop(0)
-                letters = ""
-            elif letter not in FLAGS:
-                fail(f"unknown option -- {letter}")
-    if host is None:
-        fail("no host")
-    return host, []
-
-
-def fail(message):
-    """End as ssh does when it cannot connect."""
-    print(f"ssh: {message}", file=sys.stderr)
-    raise SystemExit(255)
 
 
 def main():

@@ -33,7 +33,7 @@ def family(request: pytest.FixtureRequest) -> Family:
 def test_ranks_finish_their_work(ended: str, family: Family, tmp_path: Path) -> None:
     """A drained worker, a launcher whose node goes, a deleted run (all pods at once)."""
     with running_spec(tmp_path, family, spec(family, 2, "slots: 1"), program=running.SAVER) as run:
-        _wait_for(run, 2)
+        wait_for(run, 2)
         chosen = {"worker": run.workers[:1], "launcher": [run.launcher], "all": [*run.workers, run.launcher]}
         for host in chosen[ended]:
             host.terminate()
@@ -51,7 +51,7 @@ def test_with_retries_all_ranks_finish_their_work(family: Family, tmp_path: Path
     """A drained worker fails its Job only when it has ended: till then only the launcher tells others."""
     lines = ("slots: 1", "retries: 1")
     with running_spec(tmp_path, family, spec(family, 2, *lines), program=running.SAVER) as run:
-        _wait_for(run, 2)
+        wait_for(run, 2)
         drained = run.workers[0]
         drained.terminate()
         assert drained.wait(END_TIMEOUT_S) == 143, run.story()
@@ -73,7 +73,7 @@ def test_with_retries_all_ranks_finish_their_work(family: Family, tmp_path: Path
 def test_a_run_whose_workers_were_taken_away_is_not_complete(family: Family, tmp_path: Path) -> None:
     """Ranks that save and end well look like the end of the training: spot nodes that go at once."""
     with running_spec(tmp_path, family, spec(family, 2, "slots: 1"), program=running.SAVER) as run:
-        _wait_for(run, 2)
+        wait_for(run, 2)
         for worker in run.workers:
             worker.terminate()
         assert run.launcher.wait(END_TIMEOUT_S) not in (0, 124), run.story()
@@ -81,7 +81,7 @@ def test_a_run_whose_workers_were_taken_away_is_not_complete(family: Family, tmp
             assert (run.reports / f"saved-{rank}").read_text().splitlines()[:5] == SAVED, run.story()
 
 
-def _wait_for(run: running.Run, ranks: int) -> None:
+def wait_for(run: running.Run, ranks: int) -> None:
     deadline = time.monotonic() + 60
     while len(run.ranks()) < ranks:
         assert run.launcher.is_running, run.story()

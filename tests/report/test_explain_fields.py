@@ -73,7 +73,7 @@ def test_rules_that_speak_of_it() -> None:
 def test_a_typo_is_understood(typo: str, meant: str) -> None:
     outcome = gangplan("explain", typo)
     assert outcome.code == Exit.INPUT
-    assert f"there is no rule, field, kind or pack '{typo}'" in outcome.err
+    assert f"there is no rule, cause, field, kind or pack '{typo}'" in outcome.err
     assert f"Did you mean '{meant}'?" in outcome.err
 
 

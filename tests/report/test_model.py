@@ -64,6 +64,18 @@ def test_one_change_may_resolve_many() -> None:
     assert second.words == "the same change in 3 places resolves 3 findings"
 
 
+def test_a_change_at_several_places_is_one_where_each_has_several_findings() -> None:
+    """Two specs with a finding for each of three clusters and one of a single cluster need one change."""
+    found = [
+        finding(
+            f"on {cluster}", Severity.WARNING, "slots-not-gpus", f"specs/nlp/{name}.yaml", help="Lower it."
+        )
+        for name, clusters in {"a": "xyz", "b": "xyz", "c": "x"}.items()
+        for cluster in clusters
+    ]
+    assert [one.words for one in changes(found)] == ["the same change in 3 places resolves 7 findings"]
+
+
 def many(help: str, rule: str = "spec-value", severity: Severity = Severity.ERROR) -> list[Finding]:
     """Three findings in three files, with one help."""
     return [finding(name, severity, rule, f"specs/nlp/{name}.yaml", help=help) for name in "abc"]
@@ -142,3 +154,22 @@ def test_an_excerpt_points_at_the_column() -> None:
     assert text.splitlines()[1:3] == ["    8 | memory: 32GB", "      |         ^"]
     for hidden in (None, "memory: \x1b[31m", "short"):
         assert "|" not in text_report([finding()], line=lambda where, shown=hidden: shown)  # type: ignore[misc]
+
+
+def test_findings_of_one_place_that_are_helped_alike_have_one_help() -> None:
+    at = Location("specs/nlp/a.yaml", 2, 3)
+    found = [
+        replace(finding(f"on {cluster}", Severity.WARNING, "slots-not-gpus", help=help), where=at)
+        for cluster, help in (("x", "Lower it."), ("y", "Lower it."), ("z", "Raise it."))
+    ]
+    assert text_report(found, line=lambda _: "  slots: 3").splitlines() == [
+        "specs/nlp/a.yaml:2:3: warning[slots-not-gpus] on x",
+        "    2 |   slots: 3",
+        "      |   ^",
+        "specs/nlp/a.yaml:2:3: warning[slots-not-gpus] on y",
+        "  help: Lower it.",
+        "specs/nlp/a.yaml:2:3: warning[slots-not-gpus] on z",
+        "    2 |   slots: 3",
+        "      |   ^",
+        "  help: Raise it.",
+    ]

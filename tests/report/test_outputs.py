@@ -98,7 +98,9 @@ def test_a_bad_output_ends_before_the_work(
     (root / "to-a").symlink_to("a")
     (root / "loop").symlink_to("loop")
     monkeypatch.chdir(root)
-    monkeypatch.setattr("gangplan.pipeline.render.load_workspace", lambda root: 1 / 0)  # nothing may be read
+    monkeypatch.setattr(
+        "gangplan.pipeline.render.load_workspace", lambda *given: 1 / 0
+    )  # nothing may be read
     before = workspaces.tree(root)
     outcome = gangplan("validate", *(word for one in formats for word in ("--format", one)))
     assert outcome.code == Exit.INPUT
@@ -265,7 +267,7 @@ def test_archived_specs_alone_are_no_success(format: str, root: Path) -> None:
     outcome = gangplan("validate", "-C", root, "--format", format, root / "specs/nlp/filings.yaml")
     assert (outcome.code, outcome.out) == (Exit.INPUT, "")
     assert gangplan("validate", "-C", root, "--format", format).code == Exit.CLEAN
-    assert "nothing was checked that would run: the spec is archived" in outcome.err
+    assert "nothing was checked that would run: the spec is stopped or archived" in outcome.err
     write(root, {"specs/nlp/active.yaml": workspaces.SPEC})
     assert gangplan("validate", "-C", root, "--format", format).code == Exit.CLEAN
     assert gangplan("render", "-C", root).code == Exit.CLEAN

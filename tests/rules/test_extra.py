@@ -28,7 +28,18 @@ def test_another_test_has_it(rule: Rule) -> None:
 
 
 def test_few_pages_have_no_example() -> None:
-    assert len(UNTESTED) <= 16
+    assert (
+        len(
+            [
+                rule
+                for rule in UNTESTED
+                if not any(
+                    one in rule.untested for one in ("live API server", "needs a registry", "needs an image")
+                )
+            ]
+        )
+        <= 21
+    )
 
 
 def test_no_cluster(root: Path) -> None:

@@ -80,7 +80,8 @@ def test_a_runtime_edited_by_hand(committed: Path) -> None:
     assert outcome.code == Exit.FINDINGS
     assert "replicatedJobs" in outcome.err
     checked = gangplan("render", "-C", committed, "--check", "--base", "HEAD")
-    assert checked.errors() == outcome.errors()
+    stale = path.relative_to(committed).as_posix()
+    assert checked.errors() == [(f"{stale}:1:1", "rendered-stale"), *outcome.errors()]
     assert checked.code == Exit.FINDINGS
 
 
@@ -140,15 +141,15 @@ def test_a_workspace_inside_a_repository(tmp_path: Path) -> None:
     commit(tmp_path)
     (root / "specs/nlp/filings.yaml").rename(root / "specs/nlp/other.yaml")
     outcome = since(root)
-    assert [shown.rule for shown in outcome.findings] == ["run-removed"]
+    assert [shown.rule for shown in outcome.findings] == ["rendered-stale", "run-removed", "run-started"]
 
 
 def test_render_check(committed: Path) -> None:
     spec = committed / "specs/nlp/filings.yaml"
     spec.write_text(spec.read_text().replace("workers: 4", "workers: 8"))
     outcome = gangplan("render", "-C", committed, "--check", "--base", "HEAD")
-    assert [shown.rule for shown in outcome.findings] == ["run-replaced"]
-    assert outcome.code == Exit.FINDINGS  # stale
+    assert [shown.rule for shown in outcome.findings] == ["rendered-stale", "run-replaced"]
+    assert outcome.code == Exit.FINDINGS
     workspaces.render(committed)
     again = gangplan("render", "-C", committed, "--check", "--base", "HEAD")
     assert [shown.rule for shown in again.findings] == ["run-replaced"]

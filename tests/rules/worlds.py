@@ -70,10 +70,25 @@ def _one(root: Path, example: Example, side: str) -> None:
 def command(root: Path, run: str) -> Outcome:
     """What the example runs: `validate`, `validate --flag`, `since` and `again` are validations, too."""
     name, *flags = run.split()
+    if name == "images":
+        return gangplan(name, *flags, "-C", root)
     if name == "since":
         return gangplan("validate", "-C", root, "--base", "HEAD", *flags)
     if name == "again":
         return gangplan("validate", "-C", root, *flags)
+    if name == "import":
+        return gangplan("import", "mpijob", root / "job.yaml", "-C", root, "--dry-run", *flags)
+    if name == "overlay":
+        return gangplan("import", "overlay", root / "merge.yaml", "--cluster", "lab", "-C", root, *flags)
+    if name == "pipeline":
+        made = ("pipeline", "tekton", "-C", root, "-o", root / "pipelines")
+        assert gangplan(*made).code == Exit.CLEAN
+        return gangplan(*made, "--check")
+    if name == "lint":
+        return gangplan("images", "lint", "-C", root, *flags)
+    if name == "check":
+        flags = [flag.replace("ROOT", str(root)) for flag in flags]
+        return gangplan("cluster", "check", "-C", root, *flags)
     if name == "quota":
         return gangplan("cluster", "quota", "-C", root, *(flag.replace("ROOT", str(root)) for flag in flags))
     outcome = gangplan(name, "-C", root, *flags)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import time
 from pathlib import Path
 
 import pytest
@@ -78,9 +77,7 @@ def test_a_file_system_that_refuses(
 
 
 def test_time_is_short(root: Path, hanging: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A hang costs its time once, not once per look."""
-    monkeypatch.setattr(versions, "_TIMEOUT_S", 2)
+    """A hang costs its time once for the name and once for the verdict, not once per cluster or file."""
     monkeypatch.setenv("PATH", str(hanging.parent), prepend=os.pathsep)
-    begin = time.monotonic()
     gangplan("validate", "-C", root)
-    assert time.monotonic() - begin < 2 * 2 + 1.5
+    assert (hanging.parent / "starts").read_text().splitlines() == ["start -v"] * 2

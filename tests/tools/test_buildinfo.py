@@ -59,7 +59,11 @@ def test_anything_else_has_none(content: bytes, tmp_path: Path) -> None:
     assert read(content, tmp_path) is None
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=200, deadline=None)
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+    max_examples=200,
+    deadline=None,
+)
 @given(tail=st.binary(max_size=200), at=st.integers(0, 300), byte=st.integers(0, 255))
 def test_damage_never_raises(tail: bytes, at: int, byte: int, tmp_path: Path) -> None:
     content = bytearray(go_binary(MAIN, MAIN, "v5.8.1") + tail)

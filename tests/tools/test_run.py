@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,8 +19,8 @@ from tests.tools.programs import fake
 
 
 def gone(pid: int) -> bool:
-    """Tell whether a process has ended within two seconds (a zombie has)."""
-    for _ in range(100):
+    """Tell whether a process has ended within ten seconds (a zombie has)."""
+    for _ in range(500):
         try:
             if Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] == "Z":
                 return True
@@ -139,6 +140,29 @@ def test_interrupt_ends_the_whole_group(tmp_path: Path, inherited: signal.Handle
     assert all(gone(pid) for pid in started)
 
 
+def test_an_interrupt_before_the_program_has_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that comes while we still start it ends it as well."""
+    program = fake("hang", "kustomize", tmp_path)
+
+    class Slow(subprocess.Popen[bytes]):
+        def __init__(self, *args: Any, **kwargs: Any) -> None:
+            super().__init__(*args, **kwargs)
+            started.extend(pids(tmp_path))
+            signal.raise_signal(signal.SIGINT)
+
+    started: list[int] = []
+    monkeypatch.setattr(subprocess, "Popen", Slow)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            run([program], timeout_s=60)
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert started
+    assert all(gone(pid) for pid in started)
+
+
 def test_killed_by_a_signal() -> None:
     script = "import os; os.kill(os.getpid(), 9)"
     with pytest.raises(ToolError, match="was killed by SIGKILL") as caught:
@@ -156,3 +180,10 @@ def test_go_panic_is_a_crash_even_where_the_code_is_expected(tmp_path: Path) -> 
 def test_the_word_panic_is_no_crash(tmp_path: Path) -> None:
     program = fake("replay", "kustomize", tmp_path, stderr="panic: don't", code="2")
     assert run([program], timeout_s=10, ok=(2,)).returncode == 2
+
+
+def test_a_slow_reader_gets_all_of_its_input() -> None:
+    """More than a pipe holds, for a program that takes longer than the first look at its output."""
+    program = "import sys, time; time.sleep(0.6); sys.stdout.write(str(len(sys.stdin.buffer.read())))"
+    done = run([sys.executable, "-c", program], input=b"x" * 1_000_000, timeout_s=20)
+    assert done.stdout == b"1000000"

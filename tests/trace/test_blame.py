@@ -70,3 +70,24 @@ def test_the_patch_of_a_run_is_told_at_its_value(tmp_path: Path) -> None:
         ("overlays/lab/kustomization.yaml:8:14", "pod-security"),
         ("overlays/lab/kustomization.yaml:8:14", "plan-broken"),
     }
+
+
+APPENDED = """\
+- target: {kind: TrainingRuntime, namespace: team-cv}
+  patch: |-
+    - {op: add, path: /spec/template/spec/replicatedJobs/0/template/spec/template/spec/tolerations, value: []}
+    - op: add
+      path: /spec/template/spec/replicatedJobs/0/template/spec/template/spec/tolerations/-
+      value: {key: a, operator: Exists}
+    - op: replace
+      path: /spec/template/spec/replicatedJobs/0/template/spec/template/spec/tolerations/0
+      value: {key: a, operator: Likes}
+"""
+
+
+def test_of_an_entry_that_is_added_and_replaced_the_last_to_write_it_is_told(tmp_path: Path) -> None:
+    """`-` and then the number that it had: the entry is the replaced one, and so is who wrote it."""
+    (told,) = {(place, rule) for place, rule, _ in found(tmp_path, APPENDED)}
+    place, rule = told
+    assert rule in ("schema", "object-invalid")
+    assert place.startswith("overlays/lab/kustomization.yaml:12:")

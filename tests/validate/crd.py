@@ -21,7 +21,12 @@ REPOSITORY = Path(__file__).parents[2]
 FOLDER = Path(os.environ.get("GANGPLAN_CRDS") or REPOSITORY.parent / "shared" / "upstream" / "crds")
 needs_crds = pytest.mark.skipif(not FOLDER.is_dir(), reason=f"no upstream CRDs in {FOLDER.name}/")
 
-GROUPS = {"trainer.kubeflow.org": "trainer", "jobset.x-k8s.io": "jobset", "kueue.x-k8s.io": "kueue"}
+GROUPS = {
+    "trainer.kubeflow.org": "trainer",
+    "jobset.x-k8s.io": "jobset",
+    "kueue.x-k8s.io": "kueue",
+    "kubeflow.org": "mpi-operator",
+}
 LIST_KEYS = "x-kubernetes-list-map-keys"
 PRESERVE = "x-kubernetes-preserve-unknown-fields"
 INT_OR_STRING = "x-kubernetes-int-or-string"

@@ -12,6 +12,7 @@ import yaml
 
 from gangplan.rules.objects import OBJECT_INVALID
 from gangplan.validate.apiserver.schema import SchemaVersions
+from gangplan.validate.consistency import problems
 from gangplan.validate.gate import judge
 from tests import plain
 from tests.validate.cases import CLUSTERS
@@ -115,3 +116,25 @@ def test_pod_security_is_read_as_the_server_reads_it(label: str, value: str, say
     found = judge([body], CLUSTERS[-1])[0]
     assert [one.message for one in found if says in one.message] == [one.message for one in found]
     assert bool(found) == bool(says)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "is_right"),
+    [
+        ("CronJob", "nightly", True),
+        ("CronJob", "a" * 52, True),
+        ("CronJob", "a" * 53, False),
+        ("CronJob", "a/b", False),
+        ("Job", "a" * 53, True),
+        ("Job", "A", False),
+    ],
+)
+def test_names_of_what_makes_pods(kind: str, name: str, is_right: bool) -> None:
+    """No schema has them; a lab's API server refused a/b, and gangplan took it."""
+    body = {
+        "apiVersion": "batch/v1",
+        "kind": kind,
+        "metadata": {"name": name, "namespace": "nlp"},
+        "spec": {},
+    }
+    assert (problems(body, [], SchemaVersions("1.34")) == []) is is_right

@@ -7,7 +7,7 @@ from copy import deepcopy
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gangplan.validate.apiserver.schema import SchemaVersions, problems, schema_for
@@ -74,7 +74,7 @@ def test_good_objects_satisfy_the_crds() -> None:
     assert len(seen) >= 12
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=400, deadline=None)
 @given(case=st.composite(mutations)())
 def test_what_the_crd_refuses_we_refuse(case: tuple[dict[str, Any], SchemaVersions]) -> None:
     body, versions = case

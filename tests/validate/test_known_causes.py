@@ -45,7 +45,13 @@ def test_a_priority_that_fits_32_bits_is_not_excused() -> None:
             "PrometheusRule",
             "spec.groups[4].rules[3].record",
             r"spec.groups[4].rules[3].record is the text 'a_ratio\n'; expected: letters",
-            "record-with-a-line-break",
+            "record-of-other-letters",
+        ),
+        (
+            "PrometheusRule",
+            "spec.groups[1].rules[11].record",
+            "spec.groups[1].rules[11].record is the text 'übrig'; expected: letters, digits, '_' and ':'",
+            "record-of-other-letters",
         ),
         (
             "PrometheusRule",

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from gangplan.pipeline.second_opinion import _WORD
 from gangplan.tools.kubeconform import Kubeconform
 from gangplan.validate.apiserver.schema import SchemaVersions, materialise, problems, problems_reference
 from tests.validate.cases import CLUSTERS, broken, broken_object, valid
@@ -14,9 +15,11 @@ from tests.validate.cases import CLUSTERS, broken, broken_object, valid
 pytestmark = pytest.mark.real_tool("kubeconform")
 
 
+@pytest.mark.parametrize("is_narrowed", [False, True], ids=["whole", "narrowed"])
 @pytest.mark.parametrize("at", CLUSTERS, ids=str)
-def test_kubeconform_agrees(at: SchemaVersions, tmp_path: Path, real_kubeconform: Kubeconform) -> None:
-    schemas = materialise(at, tmp_path / "schemas")
+def test_kubeconform_agrees(
+    at: SchemaVersions, is_narrowed: bool, tmp_path: Path, real_kubeconform: Kubeconform
+) -> None:
     bodies = [good.body for good in valid().values() if at in good.clusters()]
     bodies += [
         broken_object(case)
@@ -27,6 +30,8 @@ def test_kubeconform_agrees(at: SchemaVersions, tmp_path: Path, real_kubeconform
         and case["case"] != "generated name"
     ]
     manifests = "---\n".join(yaml.safe_dump(body) for body in bodies).encode()
+    words = set(_WORD.findall(manifests.decode())) if is_narrowed else None
+    schemas = materialise(at, tmp_path / "schemas", words=words)
     verdicts = real_kubeconform.check(manifests, schemas, expected=len(bodies))
     for body, verdict in zip(bodies, verdicts, strict=True):
         ours = problems(body, at)

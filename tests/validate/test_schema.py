@@ -8,7 +8,7 @@ from typing import Any
 
 import jsonschema
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gangplan.validate.apiserver.schema import SchemaVersions, kinds, problems, problems_reference, schema_for
@@ -177,7 +177,7 @@ def mutations(draw: st.DrawFn) -> tuple[dict[str, Any], SchemaVersions]:
     return body, draw(st.sampled_from(CLUSTERS))
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=400, deadline=None)
 @given(case=st.composite(mutations)())
 def test_both_engines_agree(case: tuple[dict[str, Any], SchemaVersions]) -> None:
     body, at = case

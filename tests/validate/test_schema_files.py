@@ -11,7 +11,7 @@ import pytest
 
 from gangplan.validate.apiserver.schema import SCHEMA_FILES, minor_key
 
-FILES = ["addons.json", "jobset.json", "kubernetes.json", "kueue.json", "trainer.json"]
+FILES = ["addons.json", "jobset.json", "kubernetes.json", "kueue.json", "mpi.json", "trainer.json"]
 # Development only: a folder with the wheels that schemas/build.py names (it downloads what is missing).
 PACKAGES = os.environ.get("GANGPLAN_SCHEMA_PACKAGES")
 

@@ -63,8 +63,13 @@ def is_domain_path(name: str) -> bool:
 
 def amount(value: Any) -> Quantity:
     """A quantity that its schema has let through."""
+    return _amount(str(value))
+
+
+@lru_cache(maxsize=4096)
+def _amount(text: str) -> Quantity:
     try:
-        return parse(str(value).removeprefix("+"))
+        return parse(text.removeprefix("+"))
     except QuantityError:  # more than gangplan counts with; Kubernetes takes the most that it has
         return MOST
 

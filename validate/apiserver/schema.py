@@ -10,14 +10,16 @@ import json
 import os
 import re
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, Protocol
 
+from gangplan.records import dataclass
 from gangplan.validate.apiserver import schema_messages as words
 from gangplan.validate.apiserver.schema_lists import has_repeats, keyed_lists, repeats
 from gangplan.validate.apiserver.schema_messages import Schema
+from gangplan.validate.apiserver.schema_parts import narrowed
 from gangplan.validate.problems import Problem, in_order
 
 SCHEMA_FILES = Path(__file__).parent / "schemas"
@@ -25,10 +27,13 @@ SCHEMA_FILES = Path(__file__).parent / "schemas"
 COMPONENT_OF_GROUP = {
     "trainer.kubeflow.org": "trainer",
     "jobset.x-k8s.io": "jobset",
+    "kubeflow.org": "mpi",
     "kueue.x-k8s.io": "kueue",
     "monitoring.coreos.com": "addons",
     "external-secrets.io": "addons",
 }
+# Built in, and the same in every version for what schemas/addons.yaml holds of them.
+BY_HAND = frozenset({("v1", "PersistentVolume")})
 # The one state of schemas/addons.yaml: no cluster file states the versions of these add-ons.
 ADDONS = "1"
 
@@ -42,6 +47,9 @@ class Crds(Protocol):
 
     def schema(self, api_version: str, kind: str) -> Schema | None:
         """The structural schema of a kind; None for a kind that was not taken in."""
+
+    def has_status(self, api_version: str, kind: str) -> bool:
+        """Whether the status of a kind that was taken in is a subresource."""
 
     def engine(self, api_version: str, kind: str, minor: int) -> CompiledSchema | None:
         """What checks objects of a kind on Kubernetes 1.`minor`; None for a kind that was not taken in."""
@@ -58,6 +66,7 @@ class SchemaVersions:
     trainer: str | None = None
     kueue: str | None = None
     jobset: str | None = None
+    mpi: str | None = None  # of the MPI operator
     crds: Crds | None = None  # kinds that the workspace took in
 
     def minor(self, component: str) -> str | None:
@@ -79,9 +88,9 @@ class CompiledSchema:
         self._validator = jsonschema_rs.Draft202012Validator(schema)
         self._keyed = keyed_lists(schema, schema["$defs"], {})
 
-    def accepts(self, body: dict[str, Any]) -> bool:
-        """Whether nothing is wrong. The only call made for a good object."""
-        return self._validator.is_valid(body) and not has_repeats(body, self._keyed)
+    def accepts(self, body: dict[str, Any], is_shown: bool = False) -> bool:
+        """Whether nothing is wrong. The only call made for a good object; `is_shown` as in `problems`."""
+        return (is_shown or self._validator.is_valid(body)) and not has_repeats(body, self._keyed)
 
     def problems(self, body: dict[str, Any]) -> list[Problem]:
         """Everything that is wrong, in the order of the path."""
@@ -117,9 +126,10 @@ def at(value: Any, path: tuple[str | int, ...]) -> Any:
     return value
 
 
-def problems(body: dict[str, Any], versions: SchemaVersions) -> list[Problem]:
+def problems(body: dict[str, Any], versions: SchemaVersions, is_shown: bool = False) -> list[Problem]:
     """All that the schema of the object's kind finds wrong with it, for the given versions; never raises.
 
+    `is_shown`: it shows its schema nothing that good objects have not shown (schema_facts.py).
     An object whose kind or version has no schema here is one problem of rule `schema-missing`: what was
     not checked is not called good.
     """
@@ -130,7 +140,7 @@ def problems(body: dict[str, Any], versions: SchemaVersions) -> list[Problem]:
     if isinstance(found, Problem):
         return [found]
     try:
-        return [] if found.accepts(body) else found.problems(body)
+        return [] if found.accepts(body, is_shown) else found.problems(body)
     except ValueError as error:  # a key that is no text, or a date: nothing that JSON can say
         return [Problem((), f"the object contains a value that JSON does not have: {error}")]
 
@@ -144,7 +154,7 @@ def schema_for(versions: SchemaVersions, api_version: str, kind: str) -> Schema 
 def kinds(versions: SchemaVersions) -> list[tuple[str, str]]:
     """Every (apiVersion, kind) that has a schema for these versions, sorted."""
     out = []
-    for component in ("kubernetes", "jobset", "trainer", "kueue", "addons"):
+    for component in ("kubernetes", "jobset", "trainer", "mpi", "kueue", "addons"):
         minor = versions.minor(component)
         content = load(component)
         if minor in content["versions"]:
@@ -154,9 +164,15 @@ def kinds(versions: SchemaVersions) -> list[tuple[str, str]]:
     return sorted(out)
 
 
-def materialise(versions: SchemaVersions, directory: Path, only: Collection[str] | None = None) -> Path:
+def materialise(
+    versions: SchemaVersions,
+    directory: Path,
+    only: Collection[str] | None = None,
+    words: Collection[str] | None = None,
+) -> Path:
     """Write one file a kind (of `only` these, when given) for kubeconform, named as it asks.
 
+    `words` are all those of the texts that it will judge: what says nothing of such texts is left out.
     To be used as `-schema-location 'DIRECTORY/{{.ResourceKind}}{{.KindSuffix}}.json'`: kind in lower case,
     first label of the group if any, version. A file that is already right is not touched.
     """
@@ -166,7 +182,10 @@ def materialise(versions: SchemaVersions, directory: Path, only: Collection[str]
             continue
         group, _, version = api_version.rpartition("/")
         name = "-".join(part for part in (kind.lower(), group.split(".")[0], version) if part) + ".json"
-        text = json.dumps(schema_for(versions, api_version, kind), separators=(",", ":"), sort_keys=True)
+        schema = schema_for(versions, api_version, kind)
+        if words is not None and schema is not None:
+            schema = narrowed(schema, words)
+        text = json.dumps(schema, separators=(",", ":"), sort_keys=True)
         file = directory / name
         if not file.exists() or file.read_text(encoding="utf-8") != text:
             # Another process may be reading the same cache: it sees the old file or the new one.
@@ -180,6 +199,8 @@ def materialise(versions: SchemaVersions, directory: Path, only: Collection[str]
 def engine_for(versions: SchemaVersions, api_version: str, kind: str) -> CompiledSchema | Problem:
     """The compiled schema, or why there is none."""
     component = COMPONENT_OF_GROUP.get(api_version.rpartition("/")[0], "kubernetes")
+    if (api_version, kind) in BY_HAND:
+        component = "addons"
     minor = versions.minor(component)
     content = load(component)
     if minor is None:

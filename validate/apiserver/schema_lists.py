@@ -7,9 +7,9 @@ server-side apply.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
+from gangplan.records import dataclass
 from gangplan.validate.apiserver import schema_messages as words
 from gangplan.validate.apiserver.schema_messages import Schema
 from gangplan.validate.problems import Problem, Step

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
+from gangplan.records import dataclass
 from gangplan.validate.apiserver.forms import is_qualified
 from gangplan.validate.kueue.model import PodSet
 

@@ -6,11 +6,12 @@ Source: Kueue v0.19.2 pkg/scheduler/flavorassigner/{flavorassigner,flavor_assign
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from gangplan.kueue.flavors import Mode
 from gangplan.kueue.model import Key
 from gangplan.kueue.units import PODS
+from gangplan.records import dataclass
 from gangplan.validate.kueue.annotations import TopologyRequest
 from gangplan.validate.kueue.model import (
     EXCEEDS,
@@ -30,11 +31,12 @@ FIT, NO_FIT = Mode.FIT, Mode.NO_FIT
 
 @dataclass(slots=True)
 class Wanted:
-    """A pod set with what one pod asks for."""
+    """A pod set with what quota counts of one pod, and what its node must have: `placed`."""
 
     pods: PodSet
     each: Amounts
     topology: TopologyRequest | None
+    placed: Amounts
 
     def total(self, covers_pods: bool) -> Amounts:
         """What all pods ask for; the pods themselves where the queue counts them."""

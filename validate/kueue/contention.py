@@ -6,27 +6,35 @@ starts from `demand_of`, a small summary of each, and ends in `collisions`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
+from functools import lru_cache
+from itertools import islice
+from typing import Any
 
 from gangplan.kueue.model import NEVER, Key, PreemptionRules
 from gangplan.kueue.units import exact
 from gangplan.model.amounts import say
+from gangplan.records import dataclass
 from gangplan.rules.contention import PREEMPTIBLE_WITHOUT_CHECKPOINT
 from gangplan.rules.model import NOTE
 from gangplan.validate.apiserver.forms import Body
 from gangplan.validate.apiserver.labels import has_all
-from gangplan.validate.kueue import Verdict, judge, verdict_of
+from gangplan.validate.kueue import Verdict, verdict_of
 from gangplan.validate.kueue.matching import untolerated
-from gangplan.validate.kueue.model import PodSet
-from gangplan.validate.kueue.podsets import job_of, pod_sets
+from gangplan.validate.kueue.places import place_of
+from gangplan.validate.kueue.podsets import job_of
+from gangplan.validate.kueue.request import RunRequest, request_of
 from gangplan.validate.kueue.requests import adjusted, requests_of
+from gangplan.validate.kueue.solver import idle_verdict
 from gangplan.validate.kueue.standing import read
+from gangplan.validate.memo import Memo, key_of
 from gangplan.validate.problems import Problem
-from gangplan.validate.world import BuiltRun, NodeGroup, World
+from gangplan.validate.world import BuiltRun, NodeGroup, World, templates_of
 
 PRIORITY = "kueue.x-k8s.io/priority-class"
+_Items = tuple[tuple[Any, Fraction], ...]
 DIRECTORY, RESUME = "CHECKPOINT_DIR", "CHECKPOINT_RESUME"
 HELP = "Add checkpoint: {to: CLAIM} and load CHECKPOINT_DIR when the program starts"
 
@@ -36,29 +44,26 @@ def can_resume(bodies: Sequence[Body]) -> bool:
     so.
     """
     for body in bodies:
-        if body["kind"] != "TrainingRuntime":
-            continue
-        for job in body["spec"]["template"]["spec"]["replicatedJobs"]:
-            for container in job["template"]["spec"]["template"]["spec"]["containers"]:
+        for _, template in templates_of(body):
+            for container in (template.get("spec") or {}).get("containers") or ():
                 env = {one["name"]: one.get("value") for one in container.get("env") or ()}
                 if env.get(DIRECTORY) and env.get(RESUME) == "true":
                     return True
     return False
 
 
-def priority_of(world: World, bodies: Sequence[Body]) -> int:
+def priority_of(world: World, request: RunRequest) -> int:
     """The priority of a run in its queue: that of its WorkloadPriorityClass, else of its pods' class, else 0.
 
     Source: Kueue v0.19.2 pkg/util/priority, pkg/controller/jobframework/reconciler.go.
     """
-    found = job_of(bodies)
-    if found is None:
+    if request.job is None:
         return 0
-    name = (found[1]["metadata"].get("labels") or {}).get(PRIORITY)
+    name = (request.job["metadata"].get("labels") or {}).get(PRIORITY)
     if name:
         own = world.find("WorkloadPriorityClass", name)
         return int(own["value"]) if own else 0
-    pods = pod_sets(bodies, world.standing)
+    pods = request.pod_sets()
     named = pods[0].spec.get("priorityClassName") if pods else None
     own = world.find("PriorityClass", named) if named else None
     return int(own["value"]) if own else 0
@@ -74,7 +79,7 @@ def prove_resumable(world: World, run: BuiltRun) -> Iterator[tuple[int, Problem]
     verdict = verdict_of(world, run)
     if verdict.outcome != "admit" or not verdict.queue:
         return
-    mine = priority_of(world, run.bodies)
+    mine = priority_of(world, run.once(request_of, world))
     owner = _owner(world, verdict, mine)
     if owner:
         yield found[0], _taken_back(verdict, owner)
@@ -113,10 +118,11 @@ def _outranked(above: str) -> Problem:
 
 
 def _preemption(world: World, queue: str) -> PreemptionRules:
-    return read(world).queues[queue].quotas.preemption
+    return read(world).quotas[queue].preemption
 
 
 def _values(world: World) -> list[tuple[int, str]]:
+    """The priorities of runs, lowest first; for `World.once`."""
     classes = world.of_kind("WorkloadPriorityClass")
     return sorted((int(body["value"]), body["metadata"]["name"]) for body in classes)
 
@@ -125,24 +131,21 @@ def _owner(world: World, verdict: Verdict, mine: int) -> str:
     """Queues that own what the run borrows and may take it back; "" when there is none."""
     if not verdict.borrowed:
         return ""
-    standing = read(world)
-    can_be_outranked = any(value > mine for value, _ in _values(world))
-    owners = []
-    for one in standing.others_of(verdict.queue):
-        policy = one.preemption.reclaim
-        may = policy == "Any" or (policy == "LowerPriority" and can_be_outranked)
-        if may and any(one.nominal.get(key, 0) > 0 for key in verdict.borrowed):
-            owners.append(one.name)
-    if len(owners) > 2:
-        return f"one of {len(owners)} other queues ({owners[0]}, {owners[1]}, ...)"
-    return " or ".join(f"queue {name}" for name in owners)
+    values = world.once(_values)
+    can_be_outranked = bool(values) and values[-1][0] > mine
+    owners = read(world).owners(verdict.queue, frozenset(verdict.borrowed), can_be_outranked)
+    first = [name for name in islice(owners, 4) if name != verdict.queue]
+    more = len(owners) - (verdict.queue in owners)
+    if more > 2:
+        return f"one of {more} other queues ({first[0]}, {first[1]}, ...)"
+    return " or ".join(f"queue {name}" for name in first)
 
 
 def _above(world: World, queue: str, mine: int) -> str:
     """The classes above the lowest one, if the run is of that and its queue preempts by priority."""
     if _preemption(world, queue).within == NEVER:
         return ""
-    values = _values(world)
+    values = world.once(_values)
     if not values or mine != values[0][0]:
         return ""
     return ", ".join(name for value, name in values if value > mine)
@@ -176,22 +179,68 @@ class RunDemand:
     usage: Mapping[Key, Fraction] | None = None
     most: Mapping[Key, Fraction] | None = None
 
+    def __reduce__(self) -> tuple[Callable[..., RunDemand], tuple[Any, ...]]:
+        """Whoever gets the demands of many runs from workers holds equal amounts once."""
+        amounts = (None if own is None else tuple(own.items()) for own in (self.each, self.usage, self.most))
+        plain = (self.count, self.groups, self.is_gang, self.queue, self.priority)
+        return _met_again, (*amounts, *plain, self.resumes, self.gives_way, self.borrows)
+
+
+def _met_again(each: _Items, usage: _Items | None, most: _Items | None, *plain: Any) -> RunDemand:
+    count, *others = plain
+    at_most = (None if own is None else _amounts(own) for own in (usage, most))
+    return RunDemand(count, _amounts(each), *others, *at_most)
+
+
+@lru_cache(4096)
+def _amounts(items: _Items) -> Mapping[Any, Fraction]:
+    return dict(items)
+
 
 def demand_of(world: World, bodies: Sequence[Body]) -> RunDemand | None:
     """The summary of a run; None where there are no pods or it can never run."""
-    found = job_of(bodies)
-    verdict = judge(world, bodies)
-    if found is None or verdict.outcome == "never":
+    return demand_for(world, request_of(world, bodies), can_resume(bodies))
+
+
+class _Demands:
+    """What was answered, by request, and by pods and place; for `World.once`."""
+
+    def __init__(self, _: World) -> None:
+        self.of_runs: Memo[RunDemand | None] = Memo()
+        self.of_places: Memo[RunDemand | None] = Memo()
+
+
+def demand_for(world: World, request: RunRequest, resumes: bool) -> RunDemand | None:
+    """The summary of a run that asks for this; equal requests get one answer, and one object."""
+    key = request.key and request.key + bytes([resumes])
+    return world.once(_Demands).of_runs.answer(key, lambda: _in_place(world, request, resumes))
+
+
+def _in_place(world: World, request: RunRequest, resumes: bool) -> RunDemand | None:
+    """The same, of another queue of the same kind where one was asked before."""
+    place = place_of(world, request)
+    if place is None:
+        return summed_up(world, request, resumes)
+    key = key_of(request.pods_key, place.kind, resumes, priority_of(world, request))
+    demand = world.once(_Demands).of_places.answer(key, lambda: summed_up(world, request, resumes))
+    is_other = demand is not None and demand.queue not in ("", place.queue)
+    return replace(demand, queue=place.queue) if demand is not None and is_other else demand
+
+
+def summed_up(world: World, request: RunRequest, resumes: bool) -> RunDemand | None:
+    """The same without looking at earlier answers."""
+    verdict = idle_verdict(world, request)
+    if request.job is None or verdict.outcome == "never":
         return None
-    pods = {one.name: one for one in pod_sets(bodies, world.standing)}
-    requests = verdict.requests or _requests(world, found[1], list(pods.values()))
+    pods = {one.name: one for one in request.pod_sets()}
+    # What nodes must have, which is not what quota counts where the manager is told to count otherwise.
+    plain = verdict.requests if world.manager.counts_as_written else {}
+    requests = plain or _requests(world, request)
     if not requests:
         return None
     name, (count, each) = max(requests.items(), key=lambda item: (item[1][0], item[0]))
     groups = tuple(group.name for group in world.nodes if _may_run(group, pods[name].spec))
-    is_gang = bool(verdict.queue) or any(
-        body["kind"] == "TrainingRuntime" and body["spec"].get("podGroupPolicy") for body in bodies
-    )
+    is_gang = bool(verdict.queue) or request.is_gang
     if not verdict.queue:
         return RunDemand(count, dict(each), groups, is_gang)
     usage, idle = verdict.usage, read(world).idle
@@ -201,8 +250,8 @@ def demand_of(world: World, bodies: Sequence[Body]) -> RunDemand | None:
         groups,
         is_gang,
         verdict.queue,
-        priority_of(world, bodies),
-        can_resume(bodies),
+        priority_of(world, request),
+        resumes,
         _preemption(world, verdict.queue).within != NEVER,
         bool(verdict.borrowed),
         usage,
@@ -210,11 +259,9 @@ def demand_of(world: World, bodies: Sequence[Body]) -> RunDemand | None:
     )
 
 
-def _requests(
-    world: World, job: Body, pods: Sequence[PodSet]
-) -> Mapping[str, tuple[int, Mapping[str, Fraction]]]:
+def _requests(world: World, request: RunRequest) -> Mapping[str, tuple[int, Mapping[str, Fraction]]]:
     """Pods and what one of them asks for, where there is no Kueue to count it."""
-    standing = read(world)
+    standing, job = read(world), request.job or {"metadata": {}}
     ranges = standing.ranges(job["metadata"].get("namespace") or "")
     return {
         one.name: (
@@ -224,7 +271,7 @@ def _requests(
                 for name, amount in requests_of(adjusted(one.spec, ranges, standing.overheads)).items()
             },
         )
-        for one in pods
+        for one in request.pod_sets()
     }
 
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from gangplan.kueue.units import PODS
+from gangplan.records import dataclass
 from gangplan.validate.apiserver.forms import Body
 from gangplan.validate.apiserver.labels import any_term, has_all, required_terms
 from gangplan.validate.kueue.domains import TopologyDomain, TopologyTree

@@ -6,9 +6,10 @@ Source: Kueue v0.19.2 pkg/cache/scheduler/tas_topology_tree.go, tas_nodes_cache.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from gangplan.kueue.units import PODS, counted
+from gangplan.records import dataclass
 from gangplan.validate.apiserver.forms import Body
 from gangplan.validate.kueue.model import Amounts
 from gangplan.validate.world import HOSTNAME, NodeGroup

@@ -10,7 +10,7 @@ from gangplan.rules.platform import ADMITTED_ELSEWHERE
 from gangplan.validate.kueue.model import Verdict
 from gangplan.validate.problems import Problem
 
-TITLES = {"launcher": "the launcher is", "node": "workers are"}
+TITLES = {"launcher": "the launcher is", "node": "workers are", "worker": "workers are"}
 
 
 def elsewhere(job: Job, verdict: Verdict) -> Iterator[Problem]:
@@ -23,6 +23,7 @@ def elsewhere(job: Job, verdict: Verdict) -> Iterator[Problem]:
     for name, of in verdict.assignment.items():
         is_launcher = name == "launcher" and not job.launcher_runs_ranks
         pool = job.launcher_pool if is_launcher else job.worker_pool
+        pool = next((role.pool for role in job.others if role.name == name), pool)
         other = next((flavor for flavor in sorted(set(of.values())) if not _is_of(flavor, pool.name)), "")
         if other:
             yield Problem(

@@ -8,13 +8,13 @@ quota, so preemption is not simulated: a flavor that does not fit now is one wit
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
 from gangplan.kueue.flavors import WORST, Mode, Suits, fits_quota, goes_on, is_preferred
 from gangplan.kueue.model import ResourceGroup
 from gangplan.kueue.tree import QuotaTree
 from gangplan.kueue.units import PODS, exact, shown
+from gangplan.records import dataclass
 from gangplan.validate.kueue.chosen import (
     FIT,
     NO_FIT,
@@ -38,13 +38,15 @@ from gangplan.validate.kueue.standing import KueueWorld, StandingQueue
 
 @dataclass(slots=True)
 class Assigner:
-    """One workload in one queue. `start` is where the last attempt stopped (pod set -> resource -> index)."""
+    """One workload in one queue. `start` is where the last attempt stopped (pod set -> resource -> index);
+    `only` is the flavor of a variant (ConcurrentAdmission)."""
 
     standing: KueueWorld
     queue: StandingQueue
     tree: QuotaTree
     kueue: tuple[int, int]
     start: Sequence[Mapping[str, int]] = ()
+    only: str = ""
 
     def assign(self, wanted: Sequence[Wanted]) -> WorkloadAssignment:
         """A flavor for everything, or why not; stops at the first group of pod sets without one."""
@@ -129,6 +131,11 @@ class Assigner:
         mismatches: dict[str, str] = {}
         for last in range(begin, len(group.flavors)):
             flavor = group.flavors[last]
+            if self.only not in ("", flavor):
+                reasons.append(
+                    f"skipping flavor {flavor} due to WorkloadAllowedResourceFlavorAnnotation annotation"
+                )
+                continue
             wrong = self._mismatch(flavor, members, group)
             if wrong:
                 reasons.append(wrong)
@@ -192,7 +199,7 @@ class Assigner:
                 return ""
             return f'Flavor "{name}" supports only TopologyAwareScheduling'
         if not has:
-            if self.kueue >= (0, 17) and not set(one.each) & set(group.resources):
+            if self.kueue >= (0, 17) and not set(one.placed) & set(group.resources):
                 return ""
             return f'Flavor "{name}" does not support TopologyAwareScheduling'
         tree = self.standing.flavors.tree(name)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache
 
 from gangplan.kueue.model import (
     NEVER,
@@ -22,20 +22,14 @@ from gangplan.validate.world import World
 
 def members(bodies: Sequence[Body]) -> list[Member]:
     """Every queue and cohort among objects that fit their schemas; amounts as written, in billionths."""
-    return [_member(body) for body in bodies if body["kind"] in ("ClusterQueue", "Cohort")]
+    return [_member(body, _written) for body in bodies if body["kind"] in ("ClusterQueue", "Cohort")]
 
 
 def setup_of(world: World) -> Setup:
     """The queues and cohorts of a cluster as they are built, amounts as Kueue counts them."""
-    found = [
-        replace(
-            one,
-            nominal=_counted(one.nominal),
-            borrowing=_counted(one.borrowing),
-            lending=_counted(one.lending),
-        )
-        for one in members(world.standing)
-    ]
+    bodies = (*world.of_kind("ClusterQueue"), *world.of_kind("Cohort"))
+    counted = cache(rounded)  # most teams have the same amounts
+    found = [_member(body, counted) for body in bodies]
     return Setup(*apart(found), world.fair_sharing, kueue=version_of(world) or (0, 19))
 
 
@@ -59,13 +53,17 @@ def parents_of(found: Iterable[Member]) -> dict[str, str]:
     return {one.name: one.parent for one in apart(found)[1]}
 
 
-def _counted(amounts: Mapping[Key, int]) -> dict[Key, int]:
-    return {key: rounded(key[1], nano) for key, nano in amounts.items()}
+# What an amount of a resource, in billionths, is for a reader.
+_Counted = Callable[[str, int], int]
 
 
-def _amounts(groups: Sequence[Body], name: str) -> dict[Key, int]:
+def _written(resource: str, nano: int) -> int:
+    return nano
+
+
+def _amounts(groups: Sequence[Body], name: str, counted: _Counted) -> dict[Key, int]:
     return {
-        (flavor["name"], item["name"]): amount(item[name]).nano
+        (flavor["name"], item["name"]): counted(item["name"], amount(item[name]).nano)
         for group in groups
         for flavor in group["flavors"]
         for item in flavor["resources"]
@@ -73,7 +71,7 @@ def _amounts(groups: Sequence[Body], name: str) -> dict[Key, int]:
     }
 
 
-def _member(body: Body) -> Member:
+def _member(body: Body, counted: _Counted) -> Member:
     spec = body.get("spec") or {}
     groups = spec.get("resourceGroups") or ()
     parent = spec.get("cohortName" if body["kind"] == "ClusterQueue" else "parentName") or ""
@@ -82,9 +80,9 @@ def _member(body: Body) -> Member:
     one = Member(
         body["metadata"]["name"],
         parent,
-        _amounts(groups, "nominalQuota"),
-        _amounts(groups, "borrowingLimit"),
-        _amounts(groups, "lendingLimit"),
+        _amounts(groups, "nominalQuota", counted),
+        _amounts(groups, "borrowingLimit", counted),
+        _amounts(groups, "lendingLimit", counted),
         weight,
     )
     return one if body["kind"] == "Cohort" else _queue(one, spec)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from typing import Literal
 
 from gangplan.kueue.model import Key
 from gangplan.kueue.units import PODS
+from gangplan.records import dataclass
 from gangplan.validate.apiserver.forms import Body
 
 Outcome = Literal["admit", "queue", "never"]

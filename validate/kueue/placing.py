@@ -41,7 +41,7 @@ def place_all(
             if not _place_group(tree, members, tolerations, taken, kueue, flavor):
                 return  # Kueue tells of one failure
     for one in assignment.chosen:
-        if one.places and not one.wanted.each:
+        if one.places and not one.wanted.placed:
             # Placed, and refused when the place is looked at once more: of nothing, none fits (`CountIn` in
             # pkg/resources, `Fits` in tas_flavor_snapshot.go, v0.15.2 to v0.19.2).
             one.error = "it asks for no resource, and no domain of a topology has room for such pods"
@@ -105,8 +105,8 @@ def _place_group(
     shape = PlacedShape(
         spec,
         (*(spec.get("tolerations") or ()), *tolerations),
-        with_pod(workers.wanted.each),
-        with_pod(leader.wanted.each) if leader else None,
+        with_pod(workers.wanted.placed),
+        with_pod(leader.wanted.placed) if leader else None,
     )
     try:
         search = _search(tree, workers, leader is not None, kueue)

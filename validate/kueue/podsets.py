@@ -1,8 +1,9 @@
-"""The pod sets of a run: what Kueue derives from a TrainJob and its runtime, a JobSet or a Job.
+"""The pod sets of a run: what Kueue derives from a TrainJob and its runtime, an MPIJob, a JobSet or a Job.
 
 Sources: Kubeflow Trainer v2.2.1 as Kueue v0.19.2 vendors it (pkg/runtime/core/trainingruntime.go,
-plugins/mpi, plugins/plainml, plugins/jobset/builder.go), Kueue pkg/controller/jobs/{trainjob,jobset,job}.
-Kueue counts with its own copy of Trainer, whatever version runs on the cluster.
+plugins/mpi, plugins/plainml, plugins/jobset/builder.go), Kueue
+pkg/controller/jobs/{trainjob,mpijob,jobset,job}. Kueue counts with its own copy of Trainer, whatever version
+runs on the cluster.
 """
 
 from __future__ import annotations
@@ -13,8 +14,14 @@ from typing import Any
 from gangplan.validate.apiserver.forms import Body
 from gangplan.validate.kueue.merge import merged
 from gangplan.validate.kueue.model import NO_WORKLOAD, NeverError, PodSet
+from gangplan.validate.world import World
 
-QUEUED = ("TrainJob", "JobSet", "Job")
+QUEUED = ("TrainJob", "MPIJob", "JobSet", "Job")
+# Where the number of workers stands, by kind.
+COUNTS: dict[str, tuple[str | int, ...]] = {
+    "TrainJob": ("spec", "trainer", "numNodes"),
+    "MPIJob": ("spec", "mpiReplicaSpecs", "Worker", "replicas"),
+}
 ANCESTOR = "trainer.kubeflow.org/trainjob-ancestor-step"
 INITIALIZERS = ("dataset-initializer", "model-initializer")
 NODE = "node"  # the replicated job and the container that the trainer's settings go to
@@ -25,7 +32,7 @@ def job_of(bodies: Sequence[Body]) -> tuple[int, Body] | None:
     return next(((at, body) for at, body in enumerate(bodies) if body["kind"] in QUEUED), None)
 
 
-def pod_sets(bodies: Sequence[Body], standing: Sequence[Body]) -> list[PodSet]:
+def pod_sets(bodies: Sequence[Body], world: World) -> list[PodSet]:
     """The pod sets of the run among `bodies`, in the order of Kueue's Workload.
 
     Raises `NeverError` where the runtime does not exist (then the TrainJob itself is refused).
@@ -37,9 +44,13 @@ def pod_sets(bodies: Sequence[Body], standing: Sequence[Body]) -> list[PodSet]:
     if body["kind"] == "Job":
         spec = body["spec"]
         return [PodSet("main", _pods(spec), spec["template"], index)]
+    if body["kind"] == "MPIJob":
+        from gangplan.validate.replicas import replicas_of  # few runs are
+
+        return [PodSet(one.role, one.queued, one.template, index) for one in replicas_of(body)]
     if body["kind"] == "JobSet":
         return [_pod_set(job, job.get("replicas", 1), index) for job in body["spec"]["replicatedJobs"]]
-    return _of_train_job(body, bodies, standing)
+    return _of_train_job(body, bodies, world)
 
 
 def _pods(spec: Body) -> int:
@@ -57,8 +68,8 @@ def _pod_set(job: Body, replicas: int, index: int) -> PodSet:
     return PodSet(job["name"].lower(), replicas * _pods(spec), spec["template"], index)
 
 
-def _of_train_job(job: Body, bodies: Sequence[Body], standing: Sequence[Body]) -> list[PodSet]:
-    index, runtime = _runtime(job, bodies, standing)
+def _of_train_job(job: Body, bodies: Sequence[Body], world: World) -> list[PodSet]:
+    index, runtime = _runtime(job, bodies, world)
     policy = runtime["spec"].get("mlPolicy")
     trainer = job["spec"].get("trainer") or {}
     found = []
@@ -76,14 +87,17 @@ def _of_train_job(job: Body, bodies: Sequence[Body], standing: Sequence[Body]) -
     return found
 
 
-def _runtime(job: Body, bodies: Sequence[Body], standing: Sequence[Body]) -> tuple[int, Body]:
+def _runtime(job: Body, bodies: Sequence[Body], world: World) -> tuple[int, Body]:
     reference = job["spec"]["runtimeRef"]
     kind, name = reference.get("kind") or "ClusterTrainingRuntime", reference["name"]
     namespace = job["metadata"].get("namespace") if kind == "TrainingRuntime" else None
-    for at, body in [*enumerate(bodies), *((0, body) for body in standing)]:
+    for at, body in enumerate(bodies):
         metadata = body["metadata"]
         if body["kind"] == kind and metadata["name"] == name and metadata.get("namespace") == namespace:
             return at, body
+    found = world.at(kind, name, namespace)
+    if found is not None:
+        return 0, found
     raise NeverError(NO_WORKLOAD, f"runtime '{name}' not found", kind)
 
 
@@ -129,3 +143,13 @@ def _patched(spec: Body, name: str, template: Body) -> Body:
             change = {key: override[key] for key in ("metadata", "spec") if override.get(key)}
             template = merged(template, {"spec": {"template": change}})
     return template
+
+
+def with_replicas(job: Body, workers: int) -> Body:
+    """An MPIJob with another number of workers, the launcher counted where it is one of them."""
+    specs = job["spec"]["mpiReplicaSpecs"]
+    if not specs.get("Worker"):
+        return job
+    pods = max(workers - bool(job["spec"].get("runLauncherAsWorker")), 1)
+    changed = {**specs, "Worker": {**specs["Worker"], "replicas": pods}}
+    return {**job, "spec": {**job["spec"], "mpiReplicaSpecs": changed}}

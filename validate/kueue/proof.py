@@ -25,14 +25,13 @@ from gangplan.validate.kueue.model import (
     Verdict,
     left_over,
 )
-from gangplan.validate.kueue.podsets import job_of, pod_sets
+from gangplan.validate.kueue.podsets import COUNTS, job_of, pod_sets, with_replicas
 from gangplan.validate.kueue.refusals import PRIORITY, QUEUE
 from gangplan.validate.kueue.solver import judge, verdict_of
 from gangplan.validate.kueue.standing import read
 from gangplan.validate.problems import Problem
-from gangplan.validate.world import BuiltRun, World
+from gangplan.validate.world import BuiltRun, World, asked_by
 
-WORKERS: tuple[str | int, ...] = ("spec", "trainer", "numNodes")
 # The object that is to blame -> the field of the spec, and the place in the TrainJob, that name it.
 BLAMED: dict[str, tuple[str, tuple[str | int, ...]]] = {
     "LocalQueue": ("queue", ("metadata", "labels", QUEUE)),
@@ -54,6 +53,10 @@ def admission(world: World, run: BuiltRun) -> Iterator[tuple[int, Problem]]:
             yield found[0], problem
         for name, rest in left_over(verdict).items():
             yield found[0], _sliced(world, run, name, verdict.requests[name][0], rest)
+        if run.unit.job.trial is not None:
+            from gangplan.validate.kueue.sweeps import held_back  # few workspaces have sweeps
+
+            yield from ((found[0], problem) for problem in held_back(world, run, verdict))
         return
     if _is_told(world, verdict):
         return
@@ -70,7 +73,7 @@ def admission(world: World, run: BuiltRun) -> Iterator[tuple[int, Problem]]:
     yield (
         found[0],
         Problem(
-            WORKERS,
+            COUNTS.get(found[1]["kind"], ("spec",)),
             _sentence(world, run, verdict),
             f"{_smallest_change(world, run, verdict, most)} Kueue would say: {_quote(verdict)}.",
             OVER_QUOTA
@@ -86,16 +89,19 @@ def admission(world: World, run: BuiltRun) -> Iterator[tuple[int, Problem]]:
 def _named(world: World, run: BuiltRun, message: str) -> str:
     """The field of the spec behind the pods and the resource that Kueue's message names; empty for none."""
     match = re.search(r'podSets\[([0-9]+)\].*\["?(cpu|memory)"?\]', message)
-    sets = pod_sets(run.bodies, world.standing)
+    sets = pod_sets(run.bodies, world)
     if match is None or int(match[1]) >= len(sets):
         return ""
+    other = next((role for role in run.unit.job.others if role.name == sets[int(match[1])].name), None)
+    if other is not None:
+        return str(other.place[0])
     is_launcher = sets[int(match[1])].name == "launcher" and not run.unit.job.launcher_runs_ranks
     return f"launcher.{match[2]}" if is_launcher else match[2]
 
 
 def _sliced(world: World, run: BuiltRun, name: str, count: int, rest: int) -> Problem:
     """Pods beyond the last whole slice: Kueue admits the run and never lets them go to a node."""
-    one = next(each for each in pod_sets(run.bodies, world.standing) if each.name == name)
+    one = next(each for each in pod_sets(run.bodies, world) if each.name == name)
     size = int(one.annotations.get(SIZE) or 0)
     slices = f"slices of {size} pods ({SIZE})" if size else "slices"
     message = (
@@ -104,7 +110,7 @@ def _sliced(world: World, run: BuiltRun, name: str, count: int, rest: int) -> Pr
     )
     divided = f"{count - rest} or {count - rest + size} pods" if size else f"{count - rest} pods"
     help = f"Use {divided} of '{name}', or a slice size that divides {count}."
-    return Problem(WORKERS, message, help, NO_TOPOLOGY, field="workers")
+    return Problem(COUNTS[run.unit.job.backend.kind], message, help, NO_TOPOLOGY, field="workers")
 
 
 def _unqueued(world: World, job: Body) -> Problem:
@@ -121,11 +127,16 @@ def _is_told(world: World, verdict: Verdict) -> bool:
     if verdict.about != "ClusterQueue" or not verdict.queue:
         return False
     standing = read(world)
-    index = queues.Index(world.standing)
+    index = world.once(_index)
     return any(
         any(queues.alone(body)) or bool(queues.problems(body, index))
         for body in standing.around(verdict.queue)
     )
+
+
+def _index(world: World) -> queues.Index:
+    """For `World.once`."""
+    return queues.Index(world.standing, world.manager.external_checks)
 
 
 def aimed(world: World, bodies: Sequence[Body], verdict: Verdict) -> Verdict:
@@ -133,7 +144,7 @@ def aimed(world: World, bodies: Sequence[Body], verdict: Verdict) -> Verdict:
 
     A flavor without labels takes any pod as far as Kueue sees, and has nothing to do with what was meant.
     """
-    pods = next((one for one in pod_sets(bodies, world.standing) if one.name == verdict.failed), None)
+    pods = next((one for one in pod_sets(bodies, world) if one.name == verdict.failed), None)
     selector = (pods.spec.get("nodeSelector") or {}) if pods else {}
     meant = {
         body["metadata"]["name"]
@@ -164,7 +175,7 @@ def _sentence(world: World, run: BuiltRun, verdict: Verdict) -> str:
         why = ", ".join(sorted(verdict.mismatches.values()))
         return f"No flavor of queue '{verdict.queue}' takes the run's pods{': ' + why if why else ''}."
     short = _worst(verdict.shortages)
-    asked, most = _amount(short.resource, short.requested), _amount(short.resource, short.most)
+    asked, most = bare(short.resource, short.requested), bare(short.resource, short.most)
     where = _where(world, run, verdict, short)
     if is_gpu(short.resource):
         return f"Requested {asked} GPUs, but project quota is {most}. Contact admin or reduce workers.{where}"
@@ -201,7 +212,7 @@ def _where(world: World, run: BuiltRun, verdict: Verdict, short: Shortage) -> st
     standing = read(world)
     others = {
         flavor: most
-        for flavor, resource in sorted(standing.queues[verdict.queue].quotas.nominal)
+        for flavor, resource in sorted(standing.quotas[verdict.queue].nominal)
         if resource == short.resource
         and flavor != short.flavor
         and pool_name(flavor) in run.unit.job.pools
@@ -210,7 +221,7 @@ def _where(world: World, run: BuiltRun, verdict: Verdict, short: Shortage) -> st
     if not others:
         return ""
     listed = ", ".join(
-        f"{_amount(short.resource, exact(short.resource, most))} of {pool_name(flavor)}"
+        f"{bare(short.resource, exact(short.resource, most))} of {pool_name(flavor)}"
         for flavor, most in others.items()
     )
     return (
@@ -240,10 +251,6 @@ def _worst(shortages: Sequence[Shortage]) -> Shortage:
     return min(shortages, key=rank)
 
 
-def _amount(resource: str, value: Fraction) -> str:
-    return bare(resource, value)
-
-
 def _most_workers(world: World, run: BuiltRun, verdict: Verdict) -> tuple[str, int]:
     """The field to blame and the largest number of workers that is admitted; 0 where there is none."""
     low, high = 0, run.unit.layout.workers
@@ -258,7 +265,7 @@ def _most_workers(world: World, run: BuiltRun, verdict: Verdict) -> tuple[str, i
     if verdict.cause == NO_MATCHING_FLAVOR:
         return "nodePool", 0
     resource = _worst(verdict.shortages).resource if verdict.shortages else ""
-    return {"": "workers", "cpu": "cpu", "memory": "memory"}.get(resource, "gpus"), 0
+    return asked_by(run.unit, resource) if resource else "workers", 0
 
 
 def with_workers(bodies: Sequence[Body], workers: int) -> list[Body]:
@@ -268,7 +275,7 @@ def with_workers(bodies: Sequence[Body], workers: int) -> list[Body]:
         if body["kind"] == "TrainJob":
             body = deepcopy(body)
             body["spec"].setdefault("trainer", {})["numNodes"] = workers
-        out.append(body)
+        out.append(with_replicas(body, workers) if body["kind"] == "MPIJob" else body)
     return out
 
 
@@ -277,6 +284,8 @@ def _smallest_change(world: World, run: BuiltRun, verdict: Verdict, most: int) -
     if most:
         return f"Use at most {most} workers (not {workers}): that many are admitted on an idle cluster."
     if verdict.cause == NO_MATCHING_FLAVOR:
+        if (queue := read(world).queue(verdict.queue)) and queue.is_concurrent:
+            return "With concurrentAdmission all pods of a run use one pool: give them one, or remove it."
         return "Choose a node pool that the team has quota on, or correct the queue's flavors in the overlay."
     one = judge(world, with_workers(run.bodies, 1))
     if one.shortages:

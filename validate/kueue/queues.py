@@ -5,7 +5,7 @@ The generator makes none of these mistakes; a patch of the cluster's overlay can
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from gangplan.kueue.hierarchy import cycle
 from gangplan.rules.objects import QUEUE_INVALID
@@ -30,8 +30,10 @@ def alone(body: Body) -> Found:
 class Index:
     """Everything on a cluster, by kind and name; namespaced objects by kind, namespace and name too."""
 
-    def __init__(self, bodies: Sequence[Body]) -> None:
-        """Read the objects once: a cluster of five hundred teams has thousands."""
+    def __init__(self, bodies: Sequence[Body], external: Collection[str] = ()) -> None:
+        """Read the objects once: a cluster of five hundred teams has thousands. `external` are admission
+        checks that somebody else creates."""
+        self.external = external
         self.kinds: dict[str, dict[str, Body]] = {}
         self.queues_of: dict[str, set[str]] = {}
         for body in bodies:
@@ -113,7 +115,7 @@ def _references(body: Body, others: Index) -> Found:
     checks = (spec.get("admissionChecksStrategy") or {}).get("admissionChecks") or ()
     for index, check in enumerate(checks):
         at = ("spec", "admissionChecksStrategy", "admissionChecks", index)
-        if check["name"] not in others.names("AdmissionCheck"):
+        if check["name"] not in others.names("AdmissionCheck") and check["name"] not in others.external:
             yield _said(
                 (*at, "name"), f"there is no admission check '{check['name']}': the queue stays inactive"
             )

@@ -60,6 +60,19 @@ def check_job(job: Body, pods: Sequence[PodSet], standing: KueueWorld, kueue: tu
     _refuse(_object_quota(standing, namespace))
 
 
+def is_amiss(job: Body, standing: KueueWorld, kueue: tuple[int, int]) -> bool:
+    """Whether `check_job` refuses the job whatever its pods are."""
+    namespace, labels = job["metadata"].get("namespace") or "", job["metadata"].get("labels") or {}
+    name = labels.get(PRIORITY)
+    return (
+        any(True for _ in _label_problems(labels))
+        or any(True for _ in _elastic(job, kueue))
+        or namespace in UNMANAGED
+        or bool(name and standing.find("WorkloadPriorityClass", name) is None)
+        or any(True for _ in _object_quota(standing, namespace))
+    )
+
+
 def _refuse(said: Iterable[str]) -> None:
     first = next(iter(said), None)
     if first is not None:
@@ -128,7 +141,7 @@ def _check_priority(labels: Body, pods: Sequence[PodSet], standing: KueueWorld) 
 def _object_quota(standing: KueueWorld, namespace: str) -> Iterable[str]:
     """A ResourceQuota that leaves room for no Workload at all (its dry run is refused as well)."""
     key = "count/workloads.kueue.x-k8s.io"
-    for body in standing.all("ResourceQuota"):
+    for body in standing.within("ResourceQuota", namespace):
         hard = body["spec"].get("hard") or {}
         if body["metadata"].get("namespace") == namespace and key in hard and amount(hard[key]).nano < 10**9:
             name = body["metadata"]["name"]
@@ -145,7 +158,7 @@ def queue_of(job: Body, local: str, standing: KueueWorld) -> StandingQueue:
     if (spec.get("stopPolicy") or "None") != "None":
         raise NeverError(SUSPENDED, f"LocalQueue {local} is inactive", "LocalQueue")
     name = spec.get("clusterQueue") or ""
-    queue = standing.queues.get(name)
+    queue = standing.queue(name)
     if queue is None:
         raise NeverError(MISCONFIGURED, f"ClusterQueue {name} doesn't exist", "ClusterQueue")
     return queue

@@ -10,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from gangplan.kueue.counting import counted_for
 from gangplan.kueue.units import rounded
+from gangplan.model.manager import ManagerSettings
 from gangplan.validate.apiserver.forms import Body, amount
 from gangplan.validate.kueue.model import MISCONFIGURED, Amounts, NeverError, PodSet
 
@@ -46,6 +48,12 @@ def _filled(resources: Body, item: Body) -> Body:
 def requests_of(spec: Body) -> Amounts:
     """The requests of one pod of an adjusted spec."""
     return {name: max(0, rounded(name, nano)) for name, nano in _pod_requests(spec).items()}
+
+
+def counted_requests(spec: Body, manager: ManagerSettings, kueue: tuple[int, int]) -> Amounts:
+    """The same as quota counts them, by the settings of Kueue's manager."""
+    found = counted_for(_pod_requests(spec), manager, kueue)
+    return {name: max(0, rounded(name, nano)) for name, nano in found.items()}
 
 
 def _pod_requests(spec: Body) -> Nanos:
@@ -91,13 +99,13 @@ class Ranges:
 
     def __init__(self, bodies: Sequence[Body]) -> None:
         """Read the LimitRanges in the order of their names, as the API server lists them."""
-        self._items: dict[str, Body] = {}
+        self.items: dict[str, Body] = {}  # by type
         for body in sorted(bodies, key=lambda one: str(one["metadata"]["name"])):
             for item in body["spec"].get("limits") or ():
                 self._take(_defaulted(item))
 
     def _take(self, item: Body) -> None:
-        known = self._items.setdefault(item["type"], {})
+        known = self.items.setdefault(item["type"], {})
         for field, choose in (("max", min), ("min", max)):
             both = known.setdefault(field, {})
             _keep(both, _nanos(item.get(field) or {}), choose)
@@ -106,7 +114,7 @@ class Ranges:
 
     def of(self, kind: str) -> Body:
         """The item of a type (Container, Pod), or an empty one."""
-        return self._items.get(kind, {})
+        return self.items.get(kind, {})
 
     def above(self, kind: str, amounts: Nanos) -> list[str]:
         """Resources beyond the maximum."""

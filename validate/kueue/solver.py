@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 
 from gangplan.kueue.model import Key
 from gangplan.kueue.tree import QuotaTree
 from gangplan.kueue.units import counted, exact
+from gangplan.records import dataclass
 from gangplan.validate.apiserver.forms import Body
 from gangplan.validate.kueue import refusals
 from gangplan.validate.kueue.annotations import topology_request
@@ -23,20 +24,42 @@ from gangplan.validate.kueue.model import (
     Usage,
     Verdict,
 )
+from gangplan.validate.kueue.places import place_of
 from gangplan.validate.kueue.placing import place_all
-from gangplan.validate.kueue.podsets import job_of, pod_sets
-from gangplan.validate.kueue.requests import adjusted, check, requests_of
+from gangplan.validate.kueue.request import RunRequest, request_of
+from gangplan.validate.kueue.requests import adjusted, check, counted_requests, requests_of
 from gangplan.validate.kueue.standing import KueueWorld, StandingQueue, read
+from gangplan.validate.memo import Memo, key_of
 from gangplan.validate.world import BuiltRun, World
 
 
+class _Verdicts:
+    """What was answered on an idle cluster, by request, and by pods and place; for `World.once`."""
+
+    def __init__(self, _: World) -> None:
+        self.of_runs: Memo[Verdict] = Memo()
+        self.of_places: Memo[Verdict] = Memo()
+
+
 def verdict_of(world: World, run: BuiltRun) -> Verdict:
-    """What `judge` says of a run on an idle cluster; asked once for all proofs of the run."""
-    known = run.known.get("verdict")
-    if known is None or known[0] is not world:
-        known = run.known["verdict"] = (world, judge(world, run.bodies))
-    verdict: Verdict = known[1]
-    return verdict
+    """What `judge` says of a run on an idle cluster."""
+    return idle_verdict(world, run.once(request_of, world))
+
+
+def idle_verdict(world: World, request: RunRequest) -> Verdict:
+    """What `decide` says on an idle cluster; requests that are equal get one answer."""
+    return world.once(_Verdicts).of_runs.answer(request.key, lambda: _in_place(world, request))
+
+
+def _in_place(world: World, request: RunRequest) -> Verdict:
+    """The same, of another queue of the same kind where one was asked before."""
+    place = place_of(world, request)
+    if place is None:
+        return decide(world, request)
+    key = key_of(request.pods_key, place.kind)
+    verdict = world.once(_Verdicts).of_places.answer(key, lambda: decide(world, request))
+    is_other = verdict.queue not in ("", place.queue)  # "": pods that no queue is asked for
+    return replace(verdict, queue=place.queue) if is_other else verdict
 
 
 def judge(world: World, bodies: Sequence[Body], usage: Usage | None = None) -> Verdict:
@@ -47,14 +70,19 @@ def judge(world: World, bodies: Sequence[Body], usage: Usage | None = None) -> V
     nodes were free, and nobody is preempted. A cluster without Kueue, and a job without a queue, are
     `admit` with an empty `queue`: nothing holds the run back. Bodies must fit their schemas.
     """
-    found = job_of(bodies)
-    kueue = version_of(world)
-    if found is None or kueue is None:
+    request = request_of(world, bodies)
+    return idle_verdict(world, request) if usage is None else decide(world, request, usage)
+
+
+def decide(world: World, request: RunRequest, usage: Usage | None = None) -> Verdict:
+    """The same for what a run asks for, without looking at earlier answers."""
+    job, kueue = request.job, version_of(world)
+    if job is None or kueue is None:
         return Verdict("admit")
-    standing, job = read(world), found[1]
+    standing = read(world)
     verdict = Verdict("never")
     try:
-        pods = pod_sets(bodies, world.standing)
+        pods = request.pod_sets()
         local = refusals.queue_name(job, standing)
         if not local:
             return Verdict("admit", requests=_shown_requests(_wanted(pods, job, standing, kueue)))
@@ -83,12 +111,17 @@ def judge(world: World, bodies: Sequence[Body], usage: Usage | None = None) -> V
 
 def _wanted(pods: Sequence[PodSet], job: Body, standing: KueueWorld, kueue: tuple[int, int]) -> list[Wanted]:
     """Pod sets with the requests that Kueue counts."""
-    ranges = standing.ranges(job["metadata"].get("namespace") or "")
+    ranges, manager = standing.ranges(job["metadata"].get("namespace") or ""), standing.manager
     found = []
     for one in pods:
         spec = adjusted(one.spec, ranges, standing.overheads)
         whole = replace(one, template={**one.template, "spec": spec})
-        found.append(Wanted(whole, requests_of(spec), topology_request(one.annotations, kueue)))
+        each = placed = requests_of(spec)
+        if not manager.counts_as_written:
+            each = counted_requests(spec, manager, kueue)
+            # Up to 0.15 places are looked for as quota counts (SinglePodRequests of tas_flavorassigner.go).
+            placed = each if kueue < (0, 18) else placed
+        found.append(Wanted(whole, each, topology_request(one.annotations, kueue), placed))
     return found
 
 
@@ -109,12 +142,28 @@ class QueuedWorkload:
     wanted: Sequence[Wanted]
 
     def attempts(self, tree: QuotaTree) -> list[WorkloadAssignment]:
-        """The attempts that Kueue makes: while flavors are left, it tries on with the next."""
+        """The attempts that Kueue makes, the one that fits last.
+
+        With ConcurrentAdmission each flavor has a workload of its own, whose pods all go there
+        (pkg/controller/concurrentadmission, Kueue v0.18.2 and v0.19.2). Which of those that fit is admitted
+        first is left to chance; here it is the preferred one.
+        """
+        if not self.queue.is_concurrent:
+            return self._one_by_one(tree)
+        made: list[WorkloadAssignment] = []
+        for flavor in (name for group in self.queue.quotas.groups for name in group.flavors):
+            made += self._one_by_one(tree, flavor)
+            if made[-1].mode == FIT:
+                break
+        return made
+
+    def _one_by_one(self, tree: QuotaTree, only: str = "") -> list[WorkloadAssignment]:
+        """While flavors are left, Kueue tries on with the next."""
         start: tuple[Mapping[str, int], ...] = ()
         seen = set()
         made: list[WorkloadAssignment] = []
         while True:
-            assigner = Assigner(self.standing, self.queue, tree, self.kueue, start)
+            assigner = Assigner(self.standing, self.queue, tree, self.kueue, start, only)
             assignment = assigner.assign(self.wanted)
             if assignment.mode != NO_FIT and not assignment.is_cut:
                 place_all(self.standing, self.queue, self.kueue, assignment)

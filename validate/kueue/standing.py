@@ -6,17 +6,17 @@ are those of v0.15.2 and v0.18.2 as well. Read once per world.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import KeysView, Mapping, Sequence
 
 from gangplan.kueue import model as kueue
 from gangplan.kueue.hierarchy import in_cycle, way_up
 from gangplan.kueue.tree import QuotaTree
+from gangplan.records import dataclass
 from gangplan.validate.apiserver.forms import Body
 from gangplan.validate.kueue.domains import Flavors
 from gangplan.validate.kueue.members import parents_of, setup_of
 from gangplan.validate.kueue.requests import Ranges
-from gangplan.validate.world import World
+from gangplan.validate.world import Index, World
 
 PROVISIONING = "kueue.x-k8s.io/provisioning-request"
 MULTIKUEUE = "kueue.x-k8s.io/multikueue"
@@ -35,6 +35,7 @@ class StandingQueue:
     is_topology_only: bool
     is_multikueue: bool
     delayed: frozenset[str]
+    is_concurrent: bool
 
 
 class KueueWorld:
@@ -42,11 +43,7 @@ class KueueWorld:
 
     def __init__(self, world: World) -> None:
         """Read everything but the runs. Objects are of the forms that their schemas allow."""
-        self.world = world
-        self._of: dict[str, dict[tuple[str, str], Body]] = {}
-        for body in world.standing:
-            place = body["metadata"].get("namespace") or "", body["metadata"]["name"]
-            self._of.setdefault(body["kind"], {})[place] = body
+        self._index, self.manager = world.once(Index), world.manager
         self.setup = setup_of(world)
         self.idle = QuotaTree(self.setup.queues, self.setup.cohorts)
         self._cohorts = parents_of(self.setup.cohorts)
@@ -56,52 +53,79 @@ class KueueWorld:
             for body in self.all("RuntimeClass")
         }
         self._ranges: dict[str, Ranges] = {}
-        self.queues = {
-            one.name: self._queue(self._of["ClusterQueue"]["", one.name], one) for one in self.setup.queues
-        }
+        self._owners: dict[tuple[int, frozenset[kueue.Key], bool], KeysView[str]] = {}
+        self.quotas = {one.name: one for one in self.setup.queues}
+        self._queues: dict[str, StandingQueue] = {}
 
     def all(self, kind: str) -> list[Body]:
         """The objects of a kind."""
-        return list(self._of.get(kind, {}).values())
+        return list(self._index.of(kind).every)
 
     def find(self, kind: str, name: str, namespace: str = "") -> Body | None:
         """One object by name."""
-        return self._of.get(kind, {}).get((namespace, name))
+        return self._index.of(kind).places.get((name, namespace or None))
+
+    def queue(self, name: str) -> StandingQueue | None:
+        """A ClusterQueue by its name."""
+        body, quotas = self.find("ClusterQueue", name), self.quotas.get(name)
+        if body is None or quotas is None:
+            return None
+        if name not in self._queues:
+            self._queues[name] = self._queue(body, quotas)
+        return self._queues[name]
 
     def around(self, queue: str) -> list[Body]:
         """A ClusterQueue with its flavors, checks and the cohorts above it."""
-        body = self._of["ClusterQueue"]["", queue]
-        spec = body.get("spec") or {}
-        names = [
-            ("ResourceFlavor", flavor)
-            for group in self.queues[queue].quotas.groups
-            for flavor in group.flavors
-        ]
+        standing = self.queue(queue)
+        if standing is None:
+            return []
+        spec, quotas = standing.body.get("spec") or {}, standing.quotas
+        names = [("ResourceFlavor", flavor) for group in quotas.groups for flavor in group.flavors]
         names += [("AdmissionCheck", check["name"]) for check in _checks(spec)]
-        names += [("Cohort", name) for name in way_up(self._cohorts, self.queues[queue].quotas.parent)[0]]
+        names += [("Cohort", name) for name in way_up(self._cohorts, quotas.parent)[0]]
         found = [self.find(kind, name) for kind, name in names]
-        return [body, *(one for one in found if one is not None)]
+        return [standing.body, *(one for one in found if one is not None)]
 
     def others_of(self, name: str) -> list[kueue.ClusterQueue]:
-        """The other queues of a queue's tree of cohorts."""
+        """The other queues of a queue's tree of cohorts: as many as there are teams."""
         tree, number = self.idle, self.idle.numbers[name]
         below = sorted(tree.queues_below(tree.root(number)))
         return [self.setup.queues[one] for one in below if one != number]
 
+    def within(self, kind: str, namespace: str) -> Sequence[Body]:
+        """The objects of a namespace: LimitRanges or ResourceQuotas."""
+        return self._index.of(kind).homes.get(namespace or None, ())
+
+    def owners(self, queue: str, keys: frozenset[kueue.Key], can_be_outranked: bool) -> KeysView[str]:
+        """The queues of a queue's tree of cohorts, itself among them, that own any of these flavors and
+        resources and may take it back from others.
+
+        `can_be_outranked`: some run may have a higher priority than the borrower. A tree has as many members
+        as teams, and nearly every run borrows: the list is made once for all runs that borrow the same.
+        """
+        root = self.idle.root(self.idle.numbers[queue])
+        known = self._owners.get((root, keys, can_be_outranked))
+        if known is None:
+            policies = ("Any", "LowerPriority") if can_be_outranked else ("Any",)
+            below = (self.setup.queues[one] for one in sorted(self.idle.queues_below(root)))
+            known = self._owners[root, keys, can_be_outranked] = {
+                one.name: None
+                for one in below
+                if one.preemption.reclaim in policies and any(one.nominal.get(key, 0) > 0 for key in keys)
+            }.keys()
+        return known
+
     def ranges(self, namespace: str) -> Ranges:
         """The LimitRanges of a namespace."""
         if namespace not in self._ranges:
-            found = [
-                body for (place, _), body in self._of.get("LimitRange", {}).items() if place == namespace
-            ]
-            self._ranges[namespace] = Ranges(found)
+            self._ranges[namespace] = Ranges(self.within("LimitRange", namespace))
         return self._ranges[namespace]
 
     def _queue(self, body: Body, quotas: kueue.ClusterQueue) -> StandingQueue:
         spec = body.get("spec") or {}
         names = [flavor for group in quotas.groups for flavor in group.flavors]
         controllers = {
-            name: (check["spec"]["controllerName"] if check else "")
+            name: (check["spec"]["controllerName"] if check else self._elsewhere(name))
             for name, check in (
                 (one["name"], self.find("AdmissionCheck", one["name"])) for one in _checks(spec)
             )
@@ -114,7 +138,12 @@ class KueueWorld:
             bool(names) and all(self.flavors.topology_name(name) for name in names),
             MULTIKUEUE in controllers.values(),
             frozenset(self._delayed(spec, names, controllers)),
+            bool(spec.get("concurrentAdmissionPolicy")) and self.manager.is_concurrent,
         )
+
+    def _elsewhere(self, check: str) -> str:
+        """The controller of a check that somebody else creates; "" for one that nobody does."""
+        return "(external)" if check in self.manager.external_checks else ""
 
     def _delayed(self, spec: Body, names: Sequence[str], controllers: Mapping[str, str]) -> list[str]:
         """Flavors for which nodes are made first."""
@@ -199,14 +228,6 @@ def _checks(spec: Body) -> list[Body]:
     return list(strategy.get("admissionChecks") or ())
 
 
-_read: list[KueueWorld] = []
-
-
 def read(world: World) -> KueueWorld:
-    """The world read, kept for the last few worlds: many runs are judged on one."""
-    for known in _read:
-        if known.world is world:
-            return known
-    _read.insert(0, KueueWorld(world))
-    del _read[8:]
-    return _read[0]
+    """The world as Kueue sees it, read once."""
+    return world.once(KueueWorld)

@@ -10,8 +10,8 @@ balanced placement, preferred node affinity not looked at, least free capacity f
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
+from gangplan.records import dataclass
 from gangplan.validate.kueue.counting import Excluded, PlacedShape, Slices, Taken, add_taken, fill
 from gangplan.validate.kueue.domains import TopologyDomain, TopologyTree
 

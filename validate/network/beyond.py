@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 
-from gangplan.rules.network import NETWORK_OPEN, RDMA_BYPASSES_POLICY
+from gangplan.rules.network import HOST_NETWORK, NETWORK_OPEN, RDMA_BYPASSES_POLICY
 from gangplan.validate.network.pods import RolePods
 from gangplan.validate.network.scene import Scene
 from gangplan.validate.problems import Problem, Step
 
 # Multus reads it (k8s.v1.cni.cncf.io, v4); every network named there is an interface beside the cluster's.
 NETWORKS = "k8s.v1.cni.cncf.io/networks"
+# GKE reads it: interfaces of a pod, by network (GKE, multi-network support for pods).
+INTERFACES = "networking.gke.io/interfaces"
 # Names that device plugins give to RDMA and SR-IOV devices: rdma/hca, rdma/ib, nvidia.com/roce,
 # openshift.io/sriov-ib, vpc.amazonaws.com/efa.
 DEVICE = re.compile(r"(^rdma/|rdma|roce|infiniband|sriov|/efa$|/hca)", re.IGNORECASE)
@@ -20,7 +23,9 @@ DEVICE = re.compile(r"(^rdma/|rdma|roce|infiniband|sriov|/efa$|/hca)", re.IGNORE
 def beyond_policy(scene: Scene) -> Iterator[tuple[int, Problem]]:
     """An error for pods on the node's network, one warning for a run with a fabric of its own."""
     for role in scene.roles:
-        if role.template["spec"].get("hostNetwork"):
+        if role.name in scene.hosted:
+            yield scene.runtime, _declared(scene, role)
+        elif role.template["spec"].get("hostNetwork"):
             yield (
                 scene.runtime,
                 Problem(
@@ -48,6 +53,20 @@ def beyond_policy(scene: Scene) -> Iterator[tuple[int, Problem]]:
         )
 
 
+def _declared(scene: Scene, role: RolePods) -> Problem:
+    """Pods that the platform put into the network of their nodes."""
+    job = scene.run.unit.job
+    port = f" takes SSH on port {job.image.ssh.port} and" if job.uses_mpi else ""
+    return Problem(
+        (*role.path, "spec", "hostNetwork"),
+        f"{role.title} use the network of their node, as fabric '{job.fabric.access.name}' says: no"
+        f" NetworkPolicy applies to them, and each node{port} is open to whoever reaches it",
+        "Close the nodes to everything but each other in the network around them.",
+        HOST_NETWORK,
+        field="rdma",
+    )
+
+
 def fabrics(scene: Scene, role: RolePods) -> Iterator[tuple[tuple[Step, ...], str]]:
     """The secondary networks and RDMA devices of a role: where they are written, and in words.
 
@@ -56,6 +75,8 @@ def fabrics(scene: Scene, role: RolePods) -> Iterator[tuple[tuple[Step, ...], st
     annotations = (role.template.get("metadata") or {}).get("annotations") or {}
     for network in _networks(annotations.get(NETWORKS) or ""):
         yield (*role.path, "metadata", "annotations", NETWORKS), f"network {network}"
+    for network in _of_gke(annotations.get(INTERFACES) or ""):
+        yield (*role.path, "metadata", "annotations", INTERFACES), f"network {network}"
     declared = scene.run.unit.job.fabric.resources
     for at, container in enumerate(role.template["spec"]["containers"]):
         resources = container.get("resources") or {}
@@ -63,6 +84,16 @@ def fabrics(scene: Scene, role: RolePods) -> Iterator[tuple[tuple[Step, ...], st
             if name in declared or DEVICE.search(name):
                 kind = "limits" if name in (resources.get("limits") or {}) else "requests"
                 yield (*role.path, "spec", "containers", at, "resources", kind, name), f"device {name}"
+
+
+def _of_gke(annotation: str) -> list[str]:
+    """The networks beside the pod's own; the annotation as it is where nobody can read it."""
+    try:
+        listed = json.loads(annotation or "[]")
+        names = [str(one["network"]) for one in listed]
+    except (ValueError, TypeError, KeyError):
+        return [annotation]
+    return [name for name in dict.fromkeys(names) if name != "default"]
 
 
 def _networks(annotation: str) -> list[str]:

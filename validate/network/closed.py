@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from gangplan.records import dataclass
 from gangplan.rules.network import NETWORK_UNREACHABLE
-from gangplan.validate.network.pods import RUN_LABEL
 from gangplan.validate.network.policy import Direction, NetworkPolicy, PodGroup
 from gangplan.validate.network.ranges import Ports, Region, region_minus
 from gangplan.validate.network.relation import address_grants, closing, one_side
@@ -32,6 +31,8 @@ def unreachable(scene: Scene) -> Iterator[tuple[int, Problem]]:
     outside = (
         *_outside(scene, scene.declared, "declared egress"),
         *_outside(scene, scene.dns_region, "DNS"),
+        *_outside(scene, scene.nodes("egress"), "workers in their node's network"),
+        *_outside(scene, scene.nodes("ingress"), "workers in their node's network", "ingress"),
     )
     for missing in (*_inside(scene), *outside):
         own = [one.index for one in missing.closers if one.index >= 0]
@@ -92,27 +93,27 @@ def _who(scene: Scene, pods: PodGroup) -> str:
         labels = ", ".join(f"{key}: {value}" for key, value in dns.labels)
         return f"pods with {labels} in namespace '{dns.namespace}'"
     if pods.namespace == scene.namespace:
-        return f"pods with {RUN_LABEL}: {scene.name}"
+        return f"pods with {scene.run_label}: {scene.name}"
     return pods.title
 
 
-def _outside(scene: Scene, declared: Region, why: str) -> Iterator[UnmetNeed]:
-    """Addresses that the run is to reach, told once for all pods that miss the same."""
+def _outside(
+    scene: Scene, declared: Region, why: str, direction: Direction = "egress"
+) -> Iterator[UnmetNeed]:
+    """Addresses that the run is to reach or hear, told once for all pods that miss the same."""
     told: dict[Region, list[PodGroup]] = {}
     for pods in scene.pods if declared else ():
         opened = tuple(
             (addresses, grant.ports)
-            for addresses, grant in address_grants(scene.own, "egress", pods, sure=True)
+            for addresses, grant in address_grants(scene.own, direction, pods, sure=True)
         )
         if lacks := region_minus(declared, opened):
             told.setdefault(lacks, []).append(pods)
     for lacks, sources in told.items():
         where = "; ".join(f"{addresses} on {ports}" for addresses, ports in lacks[:MOST])
-        closers = _closers(scene, "egress", sources[0])
+        closers = _closers(scene, direction, sources[0])
         titles = " and ".join(pods.title for pods in sources)
-        yield UnmetNeed(
-            f"{titles} cannot reach {where} ({why})",
-            "egress",
-            closers,
-            f"egress to {where}",
-        )
+        is_out = direction == "egress"
+        verb = "cannot reach" if is_out else "cannot be reached from"
+        fix = f"{direction} {'to' if is_out else 'from'} {where}"
+        yield UnmetNeed(f"{titles} {verb} {where} ({why})", direction, closers, fix)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Literal, TypeVar
 
+from gangplan.records import dataclass
 from gangplan.validate.network.beyond import fabrics
 from gangplan.validate.network.leaks import unasked_addresses, unasked_openings
 from gangplan.validate.network.policy import DIRECTIONS, Direction, NetworkPolicy, PodGroup
-from gangplan.validate.network.ranges import EVERY_PORT, NO_PORT, Ports, Region, region_minus
+from gangplan.validate.network.ranges import EVERY_PORT, NO_PORT, Addresses, Ports, Region, region_minus
 from gangplan.validate.network.relation import Grant, address_grants, closing, grants, reach
 from gangplan.validate.network.scene import Scene, scene_of
 from gangplan.validate.world import BuiltRun, World
@@ -39,7 +39,14 @@ def flows(world: World, run: BuiltRun) -> tuple[Flow, ...]:
     scene = scene_of(world, run)
     if scene is None:
         return ()
-    return (*_inside(scene), *_dns(scene), *_declared(scene), *_outside(scene), *_beyond(scene))
+    return (
+        *_inside(scene),
+        *_dns(scene),
+        *_declared(scene),
+        *_nodes(scene),
+        *_outside(scene),
+        *_beyond(scene),
+    )
 
 
 def _inside(scene: Scene) -> Iterator[Flow]:
@@ -79,7 +86,8 @@ def _grouped(scene: Scene, ask: Callable[[PodGroup], Found]) -> Iterator[tuple[s
     for pods in every:
         answers.setdefault(ask(pods), []).append(pods)
     for found, group in answers.items():
-        title = EVERYONE if len(group) == len(every) else " and ".join(pods.title for pods in group)
+        is_all = len(group) == len(every) and not scene.hosted
+        title = EVERYONE if is_all else " and ".join(pods.title for pods in group)
         yield title, group, found
 
 
@@ -117,6 +125,29 @@ def _declared(scene: Scene) -> Iterator[Flow]:
                 yield Flow(title, f"{name} ({missing})", str(closed), "denied", by)
 
 
+def _nodes(scene: Scene) -> Iterator[Flow]:
+    """Between pods in the pod network and workers in that of their nodes: by the nodes' addresses."""
+    for direction in DIRECTIONS:
+        for addresses, ports in scene.nodes(direction):
+            for title, _, (lacks, names) in _grouped(scene, _asking(scene, direction, addresses, ports)):
+                verdict: Verdict = "denied" if lacks else "allowed"
+                nodes = f"workers' nodes ({addresses})"
+                yield _directed(direction, title, nodes, ports, verdict, names)
+
+
+def _asking(
+    scene: Scene, direction: Direction, addresses: Addresses, ports: Ports
+) -> Callable[[PodGroup], tuple[Region, tuple[str, ...]]]:
+    """What a pod lacks of some addresses, and the policies that open them."""
+
+    def ask(pods: PodGroup) -> tuple[Region, tuple[str, ...]]:
+        found = list(address_grants(scene.own, direction, pods, sure=True))
+        lacks = region_minus(((addresses, ports),), tuple((inside, grant.ports) for inside, grant in found))
+        return lacks, _names((grant for inside, grant in found if inside & addresses), ports)
+
+    return ask
+
+
 def _outside(scene: Scene) -> Iterator[Flow]:
     """Everyone else: pods beside the run, pods of other namespaces, addresses that nothing declares."""
     for direction in DIRECTIONS:
@@ -146,7 +177,8 @@ def _addresses(scene: Scene, direction: Direction) -> Iterator[Flow]:
         region = tuple(part for rest, _ in found for part in rest)
         return region, _names((one for _, one in found), EVERY_PORT)
 
-    other = "any other address" if direction == "egress" and scene.declared else "any address"
+    is_some = (direction == "egress" and scene.declared) or scene.nodes(direction)
+    other = "any other address" if is_some else "any address"
     for title, group, (region, by) in _grouped(scene, ask):
         for inside, ports in region:
             yield _directed(direction, title, str(inside), ports, "allowed", by)

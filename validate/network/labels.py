@@ -8,9 +8,10 @@ finite one, so products can be met and subtracted exactly.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from gangplan.records import dataclass
 from gangplan.validate.apiserver.forms import Body
 
 

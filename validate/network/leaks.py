@@ -7,8 +7,9 @@ run both sides are known, and both must allow a connection before it counts.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from gangplan.records import dataclass
 from gangplan.rules.network import NETWORK_OPEN
 from gangplan.validate.network.labels import one_of, said
 from gangplan.validate.network.policy import DIRECTIONS, Direction, NetworkPolicy, PodGroup, PolicyPeer
@@ -105,8 +106,12 @@ def _to_addresses(scene: Scene, pods: PodGroup, direction: Direction, leaks: dic
 
 
 def unasked_addresses(scene: Scene, pods: PodGroup, direction: Direction) -> Iterator[tuple[Region, Grant]]:
-    """Addresses that are open and neither declared nor the cluster's DNS; on the way in none ever is."""
+    """Addresses that are open and neither declared nor the cluster's DNS; on the way in none ever is.
+
+    Where workers are in their node's network, the nodes' addresses are those of the run.
+    """
     declared = (*scene.declared, *scene.dns_region) if direction == "egress" else ()
+    declared = (*declared, *scene.nodes(direction))
     for addresses, grant in address_grants(scene.own, direction, pods, sure=False):
         if rest := region_minus(((addresses, grant.ports),), declared):
             yield rest, grant

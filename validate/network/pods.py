@@ -2,21 +2,22 @@
 
 Sources: JobSet v0.10.1 to v0.12.0 (labelAndAnnotateObject: pod template labels, overridden by JobSet's own),
 Trainer v2.1 to v2.3 (counts: plugins/mpi; pod group label: plugins/coscheduling; patched pod labels), the Job
-controller of Kubernetes v1.34 (job names, completion index). Kueue may add labels of its own group.
+controller of Kubernetes v1.34 (job names, completion index); of MPIJobs mpi-operator v0.8.2 (newWorker,
+newLauncherPodTemplate). Kueue may add labels of its own group.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from gangplan.records import dataclass
 from gangplan.validate.apiserver.forms import Body
 from gangplan.validate.network.labels import ANYTHING, PRESENT, Labels, Values, one_of
 from gangplan.validate.network.policy import Named, PodGroup
 from gangplan.validate.network.ranges import Spans, spans
 
 JOBSET = "jobset.sigs.k8s.io/"
-RUN_LABEL = f"{JOBSET}jobset-name"
 JOB = "batch.kubernetes.io/"
 INDEX = f"{JOB}job-completion-index"
 ADDED_BY_KUEUE = ("kueue.x-k8s.io/",)
@@ -46,7 +47,7 @@ def run_roles(
     for at, job in enumerate(jobs):
         template = job["template"]["spec"]["template"]
         labels = Labels(_labels(train_job, runtime, at), free=ADDED_BY_KUEUE)
-        count = _count(train_job, runtime, job)
+        count = count_of(train_job, runtime, job)
         pods = PodGroup(
             TITLES.get(job["name"], f"pods of '{job['name']}'"),
             train_job["metadata"].get("namespace", ""),
@@ -61,17 +62,57 @@ def run_roles(
     return found
 
 
-def _parts(pods: PodGroup, looked_at: Mapping[str, frozenset[str]], total: int) -> Iterator[PodGroup]:
-    """One part unless a policy looks at the completion index."""
-    if INDEX not in looked_at:
+def mpi_roles(job: Body, home: Labels, looked_at: Mapping[str, frozenset[str]]) -> list[RolePods]:
+    """The roles of an MPIJob: labels that the operator gives to pods, and the Job to the launcher's."""
+    from gangplan.validate import replicas  # few runs are MPIJobs
+
+    metadata, found = job["metadata"], []
+    for one in replicas.replicas_of(job):
+        is_launcher = one.role == "launcher"
+        written = (one.template.get("metadata") or {}).get("labels") or {}
+        own = {
+            replicas.OPERATOR_LABEL: replicas.OPERATOR,
+            replicas.NAME_LABEL: metadata["name"],
+            replicas.ROLE_LABEL: one.role,
+        }
+        labels = {key: one_of(value) for key, value in {**written, **own}.items()}
+        if is_launcher:
+            of_job = one_of(f"{metadata['name']}-launcher")
+            labels |= {f"{JOB}job-name": of_job, "job-name": of_job}
+            labels |= {f"{JOB}controller-uid": PRESENT, "controller-uid": PRESENT}
+        first = int(replicas.runs_ranks(job))
+        if is_launcher and first:
+            labels[replicas.INDEX_LABEL] = one_of("0")
+        elif not is_launcher:
+            labels[replicas.INDEX_LABEL] = PRESENT
+        name = LAUNCHER if is_launcher else WORKER
+        spec = one.template["spec"]
+        pods = PodGroup(
+            TITLES[name],
+            metadata.get("namespace", ""),
+            home,
+            Labels(labels, free=ADDED_BY_KUEUE),
+            named_ports(spec),
+            one.count,
+        )
+        key = "" if is_launcher else replicas.INDEX_LABEL
+        parts = tuple(_parts(pods, looked_at, one.count, key, first))
+        found.append(RolePods(name, pods.title, parts, _ssh_port(spec), one.at, one.template))
+    return found
+
+
+def _parts(
+    pods: PodGroup, looked_at: Mapping[str, frozenset[str]], total: int, index: str = INDEX, first: int = 0
+) -> Iterator[PodGroup]:
+    """One part unless a policy looks at the label by which the pods are numbered, from `first` on."""
+    if index not in looked_at:
         yield replace(pods, count=total)
         return
-    whole = Labels(
-        {**pods.labels.known, INDEX: one_of(*map(str, range(pods.count)))}, pods.labels.rest, pods.labels.free
-    )
+    numbers = map(str, range(first, first + pods.count))
+    whole = Labels({**pods.labels.known, index: one_of(*numbers)}, pods.labels.rest, pods.labels.free)
     times = total // pods.count if pods.count else 1
-    for labels in whole.split(INDEX, looked_at[INDEX]):
-        listed = labels.of(INDEX).listed
+    for labels in whole.split(index, looked_at[index]):
+        listed = labels.of(index).listed
         name = f"{pods.title} {min(listed)}" if len(listed) == 1 else f"other {pods.title}"
         yield replace(pods, title=name, labels=labels, count=len(listed) * times)
 
@@ -83,7 +124,7 @@ def _labels(train_job: Body, runtime: Body, at: int) -> dict[str, Values]:
     jobs = spec["replicatedJobs"]
     job = jobs[at]
     metadata = job["template"]["spec"]["template"].get("metadata") or {}
-    written = {**(metadata.get("labels") or {}), **_patched(train_job, job["name"])}
+    written = {**(metadata.get("labels") or {}), **patched_labels(train_job, job["name"])}
     labels = {key: one_of(value) for key, value in written.items()}
     before = [_replicas(one) for one in jobs[:at]]
     group = job.get("groupName") or "default"
@@ -120,7 +161,7 @@ def _replicas(job: Body) -> int:
     return int(job.get("replicas", 1))
 
 
-def _patched(train_job: Body, role: str) -> dict[str, str]:
+def patched_labels(train_job: Body, role: str) -> dict[str, str]:
     """Pod labels that the TrainJob itself adds: runtimePatches (Trainer 2.3), podTemplateOverrides before."""
     labels: dict[str, str] = {}
     spec = train_job["spec"]
@@ -136,7 +177,7 @@ def _patched(train_job: Body, role: str) -> dict[str, str]:
     return labels
 
 
-def _count(train_job: Body, runtime: Body, job: Body) -> int:
+def count_of(train_job: Body, runtime: Body, job: Body) -> int:
     """Pods of one job of a replicated job (Trainer, plugins/mpi and plugins/torch)."""
     policy = runtime["spec"].get("mlPolicy") or {}
     asked = (train_job["spec"].get("trainer") or {}).get("numNodes")

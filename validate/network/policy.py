@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Literal
 
+from gangplan.records import dataclass
 from gangplan.validate.apiserver.forms import Body, range_of
 from gangplan.validate.network.labels import Labels, Selector, selector
 from gangplan.validate.network.ranges import EVERY_PORT, NO_PORT, Addresses, Ports, Spans

@@ -6,8 +6,9 @@ Everything is symbolic: a range is one interval however many numbers it holds.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, summarize_address_range
+
+from gangplan.records import dataclass
 
 # Sorted, disjoint and not touching intervals; both ends belong to them.
 Spans = tuple[tuple[int, int], ...]

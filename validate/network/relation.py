@@ -11,8 +11,8 @@ what may be allowed. For fully known pods they are the same.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
+from gangplan.records import dataclass
 from gangplan.validate.network.labels import ANY_LABELS, ANYTHING, Labels, exactly, one_of
 from gangplan.validate.network.policy import (
     DIRECTIONS,

@@ -2,28 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from functools import lru_cache
+from collections import ChainMap
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping
+from dataclasses import field
+from typing import cast
 
-from gangplan.validate.apiserver.forms import range_of
+from gangplan.records import dataclass
+from gangplan.validate.apiserver.forms import Body, range_of
 from gangplan.validate.network.labels import ANYTHING, Labels, one_of
-from gangplan.validate.network.pods import LAUNCHER, RUN_LABEL, WORKER, RolePods, run_roles
-from gangplan.validate.network.policy import NetworkPolicy, PodGroup, policy
+from gangplan.validate.network.pods import LAUNCHER, WORKER, RolePods, mpi_roles, run_roles
+from gangplan.validate.network.policy import Direction, NetworkPolicy, PodGroup, policy
 from gangplan.validate.network.ranges import EVERY_PORT, NO_PORT, Addresses, Ports, Region
 from gangplan.validate.network.relation import beside, elsewhere, home_of, mentioned, strangers
-from gangplan.validate.world import BuiltRun, World
+from gangplan.validate.world import BuiltRun, World, namespaces
 
 # Where MPI, NCCL and Gloo take their ports from; they choose freely.
 MPI_PORTS = Ports.of("TCP", 1024, 65535)
+
+
+class StandingPolicies(Mapping[str, tuple[NetworkPolicy, ...]]):
+    """The policies of each namespace, read once somebody asks for them: a run meets those of few teams."""
+
+    def __init__(self, bodies: Iterable[Body]) -> None:
+        self._bodies: dict[str, list[Body]] = {}
+        for body in bodies:
+            self._bodies.setdefault(body["metadata"].get("namespace", ""), []).append(body)
+        self._read: dict[str, tuple[NetworkPolicy, ...]] = {}
+
+    def __getitem__(self, namespace: str) -> tuple[NetworkPolicy, ...]:
+        if namespace not in self._read:
+            self._read[namespace] = tuple(policy(body) for body in self._bodies[namespace])
+        return self._read[namespace]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._bodies)
+
+    def __len__(self) -> int:
+        return len(self._bodies)
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterPolicies:
     """The policies and namespaces of a cluster before any run."""
 
-    world: World
-    policies: Mapping[str, tuple[NetworkPolicy, ...]]
+    policies: StandingPolicies
     homes: Mapping[str, Mapping[str, str]]
 
 
@@ -42,7 +64,8 @@ class Scene:
     """One run: its pods, the policies of its namespace (its own among them), who else there is.
 
     `policies` holds every namespace that matters; `beside` are the strangers in its own namespace,
-    `others` all other namespaces in one; `homes` the labels of those that are known.
+    `others` all other namespaces in one; `homes` the labels of those that are known; `asked` has something
+    once these were looked at one by one.
     """
 
     run: BuiltRun
@@ -54,8 +77,10 @@ class Scene:
     beside: PodGroup
     others: PodGroup
     homes: Mapping[str, Mapping[str, str]]
-    train_job: int
+    train_job: int  # the objects of the run; both are the MPIJob, where it is one
     runtime: int
+    run_label: str
+    asked: list[str] = field(default_factory=list)
 
     @property
     def own(self) -> tuple[NetworkPolicy, ...]:
@@ -63,14 +88,38 @@ class Scene:
         return self.policies.get(self.namespace, ())
 
     @property
+    def hosted(self) -> frozenset[str]:
+        """The roles that the platform put into their node's network, where no policy applies."""
+        job = self.run.unit.job
+        return frozenset(
+            role.name
+            for role in self.roles
+            if role.template["spec"].get("hostNetwork")
+            and job.access_of(LAUNCHER if role.name == LAUNCHER else "worker").host_network
+        )
+
+    @property
     def pods(self) -> Iterator[PodGroup]:
-        """All pods of the run, in parts."""
-        return (part for role in self.roles for part in role.parts)
+        """All pods of the run that policies apply to, in parts."""
+        hosted = self.hosted
+        return (part for role in self.roles if role.name not in hosted for part in role.parts)
+
+    def nodes(self, direction: Direction) -> Region:
+        """The nodes' addresses, by which pods in the pod network and workers beyond it talk."""
+        job, hosted = self.run.unit.job, self.hosted
+        if not hosted or len(hosted) == len(self.roles):
+            return ()
+        ports = EVERY_PORT if not self.is_narrow else MPI_PORTS - self.ssh
+        if direction == "egress":
+            ports |= self.ssh
+        found = (range_of(text) for text in job.fabric.access.node_addresses)
+        return tuple((Addresses.of(whole), ports) for whole in found if whole is not None)
 
     @property
     def each(self) -> list[PodGroup]:
         """The pods of all other namespaces, one by one: slow to look at where there are many."""
-        return strangers(self.namespace, RUN_LABEL, self.name, self.homes)[1:]
+        self.asked.append(self.namespace)
+        return strangers(self.namespace, self.run_label, self.name, self.homes)[1:]
 
     @property
     def is_narrow(self) -> bool:
@@ -118,8 +167,10 @@ class Scene:
 
     def pairs(self) -> Iterator[tuple[RolePods, PodGroup, RolePods, PodGroup]]:
         """Any two different pods of the run, in parts; a pod always reaches itself."""
-        for source in self.roles:
-            for target in self.roles:
+        hosted = self.hosted
+        roles = [role for role in self.roles if role.name not in hosted]
+        for source in roles:
+            for target in roles:
                 for one in source.parts:
                     for two in target.parts:
                         if one is not two or one.count > 1:
@@ -150,34 +201,37 @@ class Scene:
             yield Need(one, self.dns, self.dns_ports, "DNS")
 
 
-@lru_cache(maxsize=8)
 def standing_of(world: World) -> ClusterPolicies:
-    """The policies and namespaces of a world, read once per world."""
-    policies: dict[str, tuple[NetworkPolicy, ...]] = {}
-    for body in world.of_kind("NetworkPolicy"):
-        one = policy(body)
-        policies[one.namespace] = (*policies.get(one.namespace, ()), one)
-    homes = {
-        body["metadata"]["name"]: body["metadata"].get("labels") or {} for body in world.of_kind("Namespace")
-    }
-    return ClusterPolicies(world, policies, homes)
+    """The policies and namespaces of a world; for `World.once`."""
+    return ClusterPolicies(StandingPolicies(world.of_kind("NetworkPolicy")), world.once(namespaces))
 
 
 def scene_of(world: World, run: BuiltRun) -> Scene | None:
-    """The scene of a run; None when it has no TrainJob with a runtime."""
+    """The scene of a run; None when it has neither a TrainJob with a runtime nor an MPIJob."""
     at = {body["kind"]: index for index, body in enumerate(run.bodies)}
-    if "TrainJob" not in at or "TrainingRuntime" not in at:
+    made = run.unit.job.backend
+    holder = "TrainingRuntime" if made.kind == "TrainJob" else made.kind
+    if made.kind not in at or holder not in at:
         return None
-    train_job, runtime = run.bodies[at["TrainJob"]], run.bodies[at["TrainingRuntime"]]
+    train_job, runtime = run.bodies[at[made.kind]], run.bodies[at[holder]]
     name, namespace = train_job["metadata"]["name"], train_job["metadata"].get("namespace", "")
-    standing = standing_of(world)
-    policies = dict(standing.policies)
+    label = made.run_label
+    if run.unit.job.is_dated:  # its runs have the label of their runtime in common, and run one at a time
+        label, name = run.unit.job.backend.run_label, run.unit.run_name
+    standing = world.once(standing_of)
+    own: dict[str, tuple[NetworkPolicy, ...]] = {}
     for index, body in enumerate(run.bodies):
         if body["kind"] == "NetworkPolicy":
             one = policy(body, index)
-            policies[one.namespace] = (*policies.get(one.namespace, ()), one)
+            own[one.namespace] = (*own.get(one.namespace, standing.policies.get(one.namespace, ())), one)
+    # Policies of the run stand beside those of their namespaces; a copy of all would grow with the teams.
+    policies = ChainMap(own, cast(MutableMapping[str, tuple[NetworkPolicy, ...]], standing.policies))
     home = home_of(namespace, standing.homes)
-    roles = run_roles(train_job, runtime, home, mentioned(policies.get(namespace, ())))
+    looked_at = mentioned(policies.get(namespace, ()))
+    if made.kind == "MPIJob":
+        roles = mpi_roles(train_job, home, looked_at)
+    else:
+        roles = run_roles(train_job, runtime, home, looked_at)
     roles.sort(key=lambda role: role.name != LAUNCHER)
     return Scene(
         run,
@@ -186,11 +240,12 @@ def scene_of(world: World, run: BuiltRun) -> Scene | None:
         policies,
         tuple(roles),
         _dns_pods(run, standing),
-        beside(namespace, home, RUN_LABEL, name),
+        beside(namespace, home, label, name),
         elsewhere(namespace),
         standing.homes,
-        at["TrainJob"],
-        at["TrainingRuntime"],
+        at[made.kind],
+        at[holder],
+        label,
     )
 
 

@@ -1,8 +1,8 @@
 """The plan is a promise: what the built objects of a run start is what was planned, whatever patched them.
 
-Judged by reading the built objects as Trainer, JobSet and the kubelet do, against the `Unit`; never against
-what the generator wrote, so that its mistakes show too. Only texts that nobody can read as a plan (the launch
-script, the SSH server's command line) are compared with the generated ones.
+Judged by reading the built objects as Trainer, JobSet, the MPI operator and the kubelet do, against the
+`Unit`; never against what the generator wrote, so that its mistakes show too. Only texts that nobody can read
+as a plan (the launch script, the SSH server's command line) are compared with the generated ones.
 
 What a site may do stays possible: volumes, sidecars, more environment, tolerations, node selectors, affinity,
 runtime classes that exist, pull policies and secrets, host aliases, mirrors of the same image, larger
@@ -10,7 +10,8 @@ resources, other annotations and labels. Other proofs judge what these do (admis
 pod security).
 
 Sources: Kubeflow Trainer v2.1 to v2.3 (pkg/runtime/framework/plugins/{mpi,torch,jobset,plainml}), JobSet
-v0.10 to v0.12 (pkg/controllers), the Job controller and kubelet of Kubernetes v1.34.
+v0.10 to v0.12 (pkg/controllers), mpi-operator v0.7 and v0.8 (pkg/controller), the Job controller and kubelet
+of Kubernetes v1.34.
 """
 
 from __future__ import annotations
@@ -19,8 +20,11 @@ from collections.abc import Callable, Iterator
 
 from gangplan.validate.problems import Problem
 from gangplan.validate.promise import (
+    containers,
     counts,
+    fabric,
     failures,
+    files,
     hosts,
     labels,
     launch,
@@ -29,6 +33,8 @@ from gangplan.validate.promise import (
     needs,
     opaque,
     order,
+    others,
+    pods,
     starts,
     users,
 )
@@ -39,11 +45,43 @@ __all__ = ["kept"]
 
 Check = Callable[[Laid], Iterator[tuple[int, Problem]]]
 
+
+def _elastic(laid: Laid) -> Iterator[tuple[int, Problem]]:
+    """The promises of elastic runs, which few are."""
+    if laid.unit.job.elastic is None:
+        return
+    from gangplan.validate.promise.elastic import going_on
+
+    yield from going_on(laid)
+
+
+def _preflight(laid: Laid) -> Iterator[tuple[int, Problem]]:
+    """The promise of a preflight, which few runs have."""
+    if not laid.unit.job.image.preflight:
+        return
+    from gangplan.validate.promise.preflight import looked
+
+    yield from looked(laid)
+
+
+def _unset(laid: Laid) -> Iterator[tuple[int, Problem]]:
+    """Variables that read labels of pods, which few runs have."""
+    if not any(one.field.startswith("metadata.labels") for one in laid.unit.job.env):
+        return
+    from gangplan.validate.promise.unset import unset
+
+    yield from unset(laid)
+
+
 CHECKS: tuple[Check, ...] = (
     counts.pods,
     counts.slots,
     counts.images,
     counts.devices,
+    pods.folder,
+    pods.variables,
+    _unset,
+    _preflight,
     opaque.commands,
     opaque.surroundings,
     launch.arguments,
@@ -77,6 +115,20 @@ CHECKS: tuple[Check, ...] = (
     labels.labels,
     labels.queue,
     labels.placement,
+    fabric.given,
+    containers.beside,
+    files.given,
+    _elastic,
+    others.given,
+)
+
+# Those of them that read what Trainer and JobSet alone do; of an MPIJob others take their place (mpijob.py).
+OF_TRAINER: frozenset[Check] = frozenset(
+    {
+        *(counts.pods, counts.slots, order.start, order.success, order.restarts, failures.judged),
+        *(hosts.keys, starts.managers, starts.alone, starts.crowded, life.deadlines),
+        *(_elastic, others.given),
+    }
 )
 
 
@@ -85,5 +137,10 @@ def kept(world: World, run: BuiltRun) -> Iterator[tuple[int, Problem]]:
     laid = laid_of(world, run)
     if laid is None:
         return
-    for check in CHECKS:
+    checks = CHECKS
+    if run.unit.job.made_of == "mpijob":
+        from gangplan.validate.promise import mpijob  # few runs are
+
+        checks = (*(one for one in CHECKS if one not in OF_TRAINER), *mpijob.CHECKS)
+    for check in checks:
         yield from check(laid)

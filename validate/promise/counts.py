@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from gangplan.model.frameworks import POLICIES
 from gangplan.model.quantity import QuantityError, parse
 from gangplan.validate.apiserver.forms import Path
 from gangplan.validate.problems import Problem
@@ -79,13 +80,15 @@ def slots(laid: Laid) -> Found:
     planned, mpi = laid.unit.layout.slots, laid.policy.get("mpi")
     stated = laid.trainer.get("numProcPerNode")
     at: Place = (laid.train_job, ("spec", "trainer", "numProcPerNode"))
-    policy = "mpi" if laid.uses_mpi else "torch"
-    if policy not in laid.policy:
+    policy = POLICIES.get(laid.unit.job.image.framework)
+    if policy is not None and policy not in laid.policy:
         message = (
             f"the runtime has no mlPolicy.{policy}: Trainer would start pods that do not know each other"
         )
         yield laid.runtime, broken(("spec", "mlPolicy", policy), message, "Keep the policy as it is.")
         return
+    if policy not in ("mpi", "torch"):
+        return  # every worker starts the command once, whatever is stated
     worker = laid.roles.get(WORKER)
     if stated is None and mpi is not None:
         stated = mpi.get("numProcPerNode", 1)
@@ -130,7 +133,7 @@ def _injected(laid: Laid) -> Found:
     if laid.uses_mpi or role is None:
         return
     if step_of(role.entry) != "trainer":
-        message = "without this label Trainer gives the workers no PET_* variables: each would train alone"
+        message = "without this label Trainer does not tell the workers of each other: each would train alone"
         at = (*role.at, "template", "metadata", "labels", ANCESTOR)
         yield laid.runtime, broken(at, message, f"Keep {ANCESTOR}: trainer.")
     elif laid.job.get("trainer") is None:
@@ -141,7 +144,7 @@ def _injected(laid: Laid) -> Found:
 def images(laid: Laid) -> Found:
     """The program runs from the planned image in every role; a mirror of the same digest is that image."""
     planned = laid.unit.job.image.reference
-    for role in laid.planned():
+    for role in laid.present:
         built = str((role.container or {}).get("image", ""))
         if role.container is None or built == planned:
             continue
@@ -172,8 +175,8 @@ def devices(laid: Laid) -> Found:
                 f" {counted(laid.unit.layout.slots, 'rank')}"
             )
             yield laid.runtime, broken((*at, name), message, "Write gpus in the spec.", "gpus")
-    for name, amount in (("cpu", wanted.cpu), ("memory", wanted.memory)):
-        if name in built and _number(built[name]) < amount.nano / 10**9:
+    for name, amount in (("cpu", wanted.cpu), ("memory", wanted.memory), *wanted.others):
+        if (name in built or name in dict(wanted.others)) and _number(built[name]) < amount.nano / 10**9:
             message = f"each worker would get {name} {built[name]}; the plan has {amount.canonical()}"
             yield laid.runtime, weakened((*at, name), message, f"Write {name} in the spec.")
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from gangplan.model.exits import FINAL_CODES
+from gangplan.model.exits import FINAL_CODES, PREFLIGHT_EXITS
 from gangplan.re2 import PatternError, UnknownScriptError, compiled
 from gangplan.validate.apiserver.forms import Body, Path
 from gangplan.validate.problems import Problem
@@ -42,9 +42,10 @@ def judged(laid: Laid) -> Found:
     launcher = laid.roles.get(LAUNCHER)
     if laid.uses_mpi and launcher is not None:
         yield from _final(laid, launcher)
-    for role in laid.planned():
+    for role in laid.present:
         yield from _failed(laid, role)
-        if laid.unit.job.platform.trainer.at_least(2, 2):  # the run has a deadline of its own
+        has_deadline = laid.unit.job.platform.trainer.at_least(2, 2)  # of the run's own
+        if has_deadline and not laid.unit.job.elastic:
             yield from _disrupted(laid, role)
 
 
@@ -56,7 +57,10 @@ def is_endless(rule: Body) -> bool:
 
 def _failed(laid: Laid, role: LaidRole) -> Found:
     """A program that fails, with any code that rules name, is not started for ever, and is started again."""
-    failure = failed(role, 1)
+    codes = laid.unit.job.exit_codes
+    tried = next(code for code in (*codes.retry, *range(1, 256)) if not codes.is_final(code))
+    yield from _ended(laid, role)
+    failure = failed(role, tried)
     action, at = taken(laid, role, failure)
     if action == FAIL:
         message = "a program that fails would not be retried, but the plan has retries"
@@ -72,6 +76,25 @@ def _failed(laid: Laid, role: LaidRole) -> Found:
                 f" [has condition {DISRUPTED}]."
             )
             yield laid.runtime, broken(at, message, help)
+
+
+def _ended(laid: Laid, role: LaidRole) -> Found:
+    """Codes that the spec calls final end the run, in the pods that end with the program's."""
+    codes = laid.unit.job.exit_codes
+    if not codes.is_set or (laid.uses_mpi and role.name != LAUNCHER):
+        return
+    named = next((code for code in (*codes.fail, *range(1, 196)) if codes.is_final(code)), None)
+    if named is None:
+        return
+    failure = failed(role, named)
+    action, at = taken(laid, role, failure)
+    if action != FAIL:
+        at = at if failure.reason == POLICY else (*role.at, "template", "spec", "podFailurePolicy")
+        message = (
+            f"a program that ends with {named} would be retried; by the spec the run has failed for good"
+        )
+        help = "Keep the Job's rule for exit codes and the JobSet's, in their order."
+        yield laid.runtime, broken(at, message, help, "exitCodes")
 
 
 def _disrupted(laid: Laid, role: LaidRole) -> Found:
@@ -91,7 +114,8 @@ def _disrupted(laid: Laid, role: LaidRole) -> Found:
 
 def _final(laid: Laid, role: LaidRole) -> Found:
     """A launch that fails as it always will."""
-    for code in FINAL_CODES:
+    looks = PREFLIGHT_EXITS.values() if laid.unit.job.image.preflight else ()
+    for code in (*FINAL_CODES, *(one.code for one in looks if one.is_final)):
         failure = failed(role, code)
         action, at = taken(laid, role, failure)
         if action == FAIL:
@@ -160,3 +184,9 @@ def _is_found(pattern: str, message: str) -> bool:
         return compiled(pattern)(message) is not None
     except (PatternError, UnknownScriptError):
         return False
+
+
+def is_for_disruptions(rule: Body) -> bool:
+    """Whether a rule is about pods that were taken away, and about no others."""
+    conditions = rule.get("onPodConditions") or ()
+    return bool(conditions) and all(one.get("type") == DISRUPTED for one in conditions)

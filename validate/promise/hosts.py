@@ -39,7 +39,7 @@ def names(laid: Laid) -> Found:
         )
         message = f"the pods would be found below '{network['subdomain']}': {why}"
         yield laid.runtime, broken((*JOBSET, "network", "subdomain"), message, "Remove subdomain.")
-    for role in laid.planned():
+    for role in laid.present:
         yield from _lookup(laid, role)
 
 
@@ -74,8 +74,13 @@ def keys(laid: Laid) -> Found:
         message = f"the SSH keys would be at {built}; the image looks for them at {planned}"
         help = f"Write ssh: {{keys: {built}}} for '{laid.unit.job.image.name}' in images/catalog.yaml."
         yield laid.runtime, broken(("spec", "mlPolicy", "mpi", "sshAuthMountPath"), message, help)
+    yield from ports(laid)
+
+
+def ports(laid: Laid) -> Found:
+    """The port that a worker names is the one that its SSH server listens on."""
     port = laid.unit.job.image.ssh.port
-    for role in laid.planned():
+    for role in laid.present:
         for index, one in enumerate((role.container or {}).get("ports") or ()):
             if one.get("name") == "ssh" and one.get("containerPort") != port:
                 message = f"port ssh would be {one.get('containerPort')}; the SSH server listens on {port}"

@@ -31,11 +31,20 @@ def labels(laid: Laid) -> Found:
     for index, body in enumerate(laid.run.bodies):
         built = body["metadata"].get("labels") or {}
         yield from _differing(index, ("metadata", "labels"), wanted, built, f"this {body['kind']}")
-    for role in laid.planned():
+    for role in laid.present:
         built = (role.template.get("metadata") or {}).get("labels") or {}
-        at: Path = (*role.at, "template", "spec", "template", "metadata", "labels")
+        at: Path = (*role.template_at, "metadata", "labels")
         part = "launcher" if role.name == LAUNCHER else "worker"
         yield from _differing(laid.runtime, at, {**wanted, f"{OWN}role": part}, built, role.title)
+        yield from _identity(laid, at, built, role.title)
+
+
+def _identity(laid: Laid, at: Path, built: dict[str, str], title: str) -> Found:
+    """Without the label the cloud's webhook leaves the pods alone."""
+    for key, value in laid.unit.job.identity.pod_labels if laid.unit.job.identity else ():
+        if built.get(key) != value:
+            message = f"{title} would have no identity in the cloud: label {key} is not '{value}'"
+            yield laid.runtime, broken((*at, key), message, "Keep the label.")
 
 
 def _differing(
@@ -65,7 +74,7 @@ def queue(laid: Laid) -> Found:
             )
             help = "Write priority in the spec, or defaults: {priority: ...} in cluster.yaml."
             yield laid.train_job, broken((*at, PRIORITY), message, help, "priority")
-    for role in laid.planned():
+    for role in laid.present:
         yield from _account(laid, role)
         yield from _scheduler(laid, role)
 
@@ -104,12 +113,13 @@ def placement(laid: Laid) -> Found:
     if role is None:
         return
     built = (role.template.get("metadata") or {}).get("annotations") or {}
-    at: Path = (*role.at, "template", "spec", "template", "metadata", "annotations")
+    at: Path = (*role.template_at, "metadata", "annotations")
     if job.topology is not None:
         key, level = f"kueue.x-k8s.io/{job.topology[0]}", job.topology[1]
         if built.get(key) != level:
             message = f"the workers would not be placed by '{level}', as the spec asks"
             yield laid.runtime, broken((*at, key), message, "Write placement in the spec.")
+    yield from _neighbours(laid, role)
     networks = Counter(one.strip() for one in built.get(NETWORKS, "").split(","))
     missing = Counter(one.strip() for one in ",".join(job.fabric.networks).split(",") if one) - networks
     if missing:
@@ -118,3 +128,17 @@ def placement(laid: Laid) -> Found:
         often = "" if len(job.fabric.networks) == len(set(job.fabric.networks)) else ", once for each device"
         message = f"the workers would not be on {which} {wanted} that their pool has for RDMA{often}"
         yield laid.runtime, broken((*at, NETWORKS), message, "Keep it, and add others after a comma.")
+
+
+def _neighbours(laid: Laid, role: LaidRole) -> Found:
+    """Jobs that workers share no node with; those that they only prefer are the site's to change."""
+    affinity = (role.spec.get("affinity") or {}).get("podAntiAffinity") or {}
+    terms = affinity.get("requiredDuringSchedulingIgnoredDuringExecution") or ()
+    kept = {
+        ((one.get("labelSelector") or {}).get("matchLabels") or {}).get("gangplan.dev/job") for one in terms
+    }
+    for name in laid.unit.job.apart:
+        if name not in kept:
+            message = f"the workers could share a node with job '{name}', which the spec keeps apart"
+            at: Path = (*role.pod, "affinity")
+            yield laid.runtime, broken(at, message, "Remove it from placement.apart of the spec.", "apart")

@@ -29,36 +29,36 @@ def deadlines(laid: Laid) -> Found:
         own = (laid.runtime, (*ends.at, "template", "spec", "activeDeadlineSeconds"))
         stated = ends.job.get("activeDeadlineSeconds")
     if planned and (stated is None or stated > planned):
-        when = "never end" if stated is None else f"end after {_hours(stated)}"
-        message = f"the run would {when}; the plan ends it after {_hours(planned)}"
+        when = "never end" if stated is None else f"end after {in_words(stated)}"
+        message = f"the run would {when}; the plan ends it after {in_words(planned)}"
         help = "Write timeout in the spec, or defaults: {timeout: ...} in cluster.yaml."
         yield own[0], broken(own[1], message, help, "timeout")
     limits: list[tuple[int, Path, Any]] = [(*own, stated)]
-    for role in laid.planned():
+    for role in laid.present:
         job: Path = (*role.at, "template", "spec", "activeDeadlineSeconds")
         limits.append((laid.runtime, job, role.job.get("activeDeadlineSeconds")))
-        yield from _cut(laid, role)
+        yield from cut(laid, role)
     for index, path, limit in limits:
         if limit is not None and (not planned or limit < planned):
-            is_long = f"the plan gives it {_hours(planned)}" if planned else "the plan has no end"
-            message = f"the run would end after {_hours(limit)}; {is_long}"
+            is_long = f"the plan gives it {in_words(planned)}" if planned else "the plan has no end"
+            message = f"the run would end after {in_words(limit)}; {is_long}"
             help = "Write timeout in the spec, or limits: {timeoutHours: ...} in cluster.yaml."
             yield index, weakened(path, message, help)
             return
 
 
-def _cut(laid: Laid, role: LaidRole) -> Found:
+def cut(laid: Laid, role: LaidRole) -> Found:
     """A pod's own deadline fails the run as a crash does: nobody reads from it that time was up."""
     limit, planned = role.spec.get("activeDeadlineSeconds"), laid.unit.job.timeout_s
     if limit is not None and (not planned or limit < planned):
-        is_long = f"the plan gives the run {_hours(planned)}" if planned else "the plan has no end"
-        message = f"{role.title} would be killed after {_hours(limit)}, and the run would fail; {is_long}"
+        is_long = f"the plan gives the run {in_words(planned)}" if planned else "the plan has no end"
+        message = f"{role.title} would be killed after {in_words(limit)}, and the run would fail; {is_long}"
         help = "Write timeout in the spec, or limits: {timeoutHours: ...} in cluster.yaml."
         at: Path = (*role.pod, "activeDeadlineSeconds")
         yield laid.runtime, broken(at, message, help, "timeout")
 
 
-def _hours(seconds: int) -> str:
+def in_words(seconds: int) -> str:
     """Seconds in the units that a spec takes."""
     for unit, size in (("h", 3600), ("m", 60)):
         if seconds % size == 0:
@@ -90,13 +90,15 @@ def _injected(laid: Laid, role: LaidRole) -> Found:
         message = (
             f"a mesh's sidecar in {role.title} can outlive the program, and the run would never complete"
         )
-        at = (*role.at, *("template", "spec", "template", "metadata", "labels", "sidecar.istio.io/inject"))
+        at = (*role.template_at, "metadata", "labels", "sidecar.istio.io/inject")
         yield laid.runtime, weakened(at, message, 'Keep sidecar.istio.io/inject: "false".')
 
 
 def sync(laid: Laid) -> Found:
     """No sync deletes a run whose file has gone, and none applies an archived one (decision 0002)."""
     for index, body in enumerate(laid.run.bodies):
+        if body["kind"] in ("CronJob", "Job"):
+            continue  # what creates runs ends with its file, and none of the runs does
         annotations = _annotations(body)
         at: Path = ("metadata", "annotations")
         options = [one.strip() for one in str(annotations.get(f"{ARGO}sync-options", "")).split(",")]

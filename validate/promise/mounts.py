@@ -6,7 +6,9 @@ from collections.abc import Iterator, Mapping
 from posixpath import normpath
 
 from gangplan.model.folders import KERNEL, PROGRAMS, ROOT, SCRATCH, is_in
-from gangplan.model.job import Mount
+from gangplan.model.job import Mount, Scratch
+from gangplan.model.pods import GCSFUSE, GCSFUSE_ANNOTATION
+from gangplan.model.quantity import parse
 from gangplan.validate.apiserver.forms import Body, Path
 from gangplan.validate.problems import Problem
 from gangplan.validate.promise.roles import LAUNCHER, Laid, LaidRole
@@ -23,8 +25,8 @@ SYSTEM = frozenset(("/", *PROGRAMS, *KERNEL))
 
 
 def planned(laid: Laid) -> Found:
-    """Every claim and secret of the spec is there, in every role, and may be written where the spec does."""
-    for role in laid.planned():
+    """What the spec mounts is there, in every role, and may be written where the spec does."""
+    for role in laid.present:
         if role.container is None:
             continue
         mounts = {place(one): one for one in role.container.get("volumeMounts") or ()}
@@ -51,21 +53,69 @@ def volumes_of(role: LaidRole) -> Mapping[str, Body]:
 
 
 def _mounted(laid: Laid, role: LaidRole, at: Path, wanted: Mount, found: Body | None, volume: Body) -> Found:
-    name = wanted.claim or wanted.secret
+    name = wanted.name
     if found is None:
         message = f"{role.title} would have nothing at {wanted.path}; the plan has '{name}' there"
         yield laid.runtime, broken(at, message, "Keep the mount, or change data in the spec.")
         return
+    if wanted.scratch:
+        yield from _scratch(laid, role, wanted.scratch, volume, bool(found.get("readOnly")))
+        return
+    if wanted.own_claim or (wanted.inline and wanted.inline.name):
+        from gangplan.validate.promise.volumes import own_volume  # few runs have one
+
+        yield from own_volume(laid, role, at, wanted, found, volume)
+        return
     claim = volume.get("persistentVolumeClaim") or {}
     other = claim.get("claimName", "") if wanted.claim else (volume.get("secret") or {}).get("secretName", "")
+    if wanted.inline and "csi" in volume:
+        bucket = dict(wanted.inline.attributes).get("bucketName", "")
+        built = (volume["csi"].get("volumeAttributes") or {}).get("bucketName", "")
+        other, name = built if built != bucket else name, name
+        pods = (role.template.get("metadata") or {}).get("annotations") or {}
+        key, value = GCSFUSE_ANNOTATION
+        if volume["csi"].get("driver") == GCSFUSE and pods.get(key) != value:
+            message = f"{role.title} would never start: without annotation {key} nobody mounts {wanted.path}"
+            yield laid.runtime, broken(role.template_at, message, "Keep it.")
+    if wanted.config_map:
+        other, name = (volume.get("configMap") or {}).get("name", ""), wanted.config_map
+    if wanted.key and "configMap" in volume and found.get("subPath") != wanted.key:
+        message = f"{role.title} would not have the file {wanted.file} at {wanted.path}"
+        yield laid.runtime, broken(at, message, "Keep its subPath.", "files")
     # Another kind of volume (nfs, a local cache) is the site's way to give the same data.
     if other not in (name, ""):
         message = f"{role.title} would have '{other}' at {wanted.path}; the plan has '{name}' there"
-        yield laid.runtime, broken(at, message, f"Write {other} in data or secrets of the spec.")
+        yield laid.runtime, broken(at, message, f"Write {other} in data, files or secrets of the spec.")
     is_closed = bool(found.get("readOnly") or claim.get("readOnly"))
     if is_closed and not wanted.read_only:
         message = f"{role.title} could not write to {wanted.path}, as the spec does"
         yield laid.runtime, broken(at, message, "Remove readOnly.")
+
+
+def _scratch(laid: Laid, role: LaidRole, wanted: Scratch, volume: Body, is_closed: bool) -> Found:
+    """The pod's own, of the planned kind and size; a kind of volume that states no size may be of any."""
+    at: Path = (*role.pod, "volumes")
+    empty, size = volume.get("emptyDir"), _size(volume)
+    if is_closed:
+        message = f"{role.title} could not write to their scratch"
+        yield laid.runtime, broken((*role.box, "volumeMounts"), message, "Remove readOnly.")
+    if SHARED & set(volume):
+        message = f"all pods would share {wanted.path}; the plan gives each scratch of its own"
+        yield laid.runtime, broken(at, message, "Mount it elsewhere, or write data in the spec.")
+    elif size and parse(size) < wanted.size:
+        message = f"{role.title} would have {size} of scratch; the plan has {wanted.size}"
+        yield laid.runtime, weakened(at, message, "Write scratch in the spec.")
+    if empty is not None and (empty.get("medium") == "Memory") != (wanted.medium == "memory"):
+        where = "memory, which counts as the program's" if empty.get("medium") == "Memory" else "disk"
+        message = f"{role.title} would have their scratch in {where}; the plan has it on {wanted.medium}"
+        yield laid.runtime, broken(at, message, "Write medium of scratch in the spec.", "scratch")
+
+
+def _size(volume: Body) -> str:
+    """How much a volume holds; empty where it does not say."""
+    claim = ((volume.get("ephemeral") or {}).get("volumeClaimTemplate") or {}).get("spec") or {}
+    stated = (claim.get("resources") or {}).get("requests") or {}
+    return str((volume.get("emptyDir") or {}).get("sizeLimit") or stated.get("storage") or "")
 
 
 def hiding(laid: Laid) -> Found:
@@ -74,7 +124,7 @@ def hiding(laid: Laid) -> Found:
     if not laid.uses_mpi:
         return
     ssh = laid.unit.job.image.ssh
-    for role in laid.planned():
+    for role in laid.present:
         if role.container is None:
             continue
         setup = laid.unit.job.image.mpi.setup if laid.unit.job.image.mpi else ""
@@ -97,7 +147,7 @@ def hiding(laid: Laid) -> Found:
 def _system(laid: Laid) -> Found:
     """No volume stands where an image has its own programs and libraries."""
     ours = {one.path.rstrip("/") for one in laid.unit.job.mounts}  # judged as fields of the spec
-    for role in laid.planned():
+    for role in laid.present:
         for index, one in enumerate((role.container or {}).get("volumeMounts") or ()):
             path = place(one)
             if path not in ours and (message := _useless(laid, role, path, one)):
@@ -121,7 +171,7 @@ def _useless(laid: Laid, role: LaidRole, path: str, mount: Body) -> str:
 
 def twice(laid: Laid) -> Found:
     """The API server compares paths as they are written: `/data` and `/data/` are two to it."""
-    for role in laid.planned():
+    for role in laid.present:
         seen: set[str] = set()
         for index, one in enumerate((role.container or {}).get("volumeMounts") or ()):
             if place(one) in seen:
@@ -133,7 +183,7 @@ def twice(laid: Laid) -> Found:
 
 def writable(laid: Laid) -> Found:
     """Every launcher writes below /tmp: sockets and files of MPI, torchrun's logs."""
-    for role in laid.planned():
+    for role in laid.present:
         box = role.container or {}
         if not (box.get("securityContext") or {}).get("readOnlyRootFilesystem"):
             continue

@@ -10,9 +10,8 @@ from typing import Any
 
 from gangplan.validate.apiserver.forms import Body, Path
 from gangplan.validate.problems import Problem
-from gangplan.validate.promise.roles import Laid
+from gangplan.validate.promise.roles import Laid, generated_pods
 from gangplan.validate.promise.words import weakened
-from gangplan.validate.trainer.runtimes import entries_of, pod_of
 
 CLAIM, SECRET, MAP = "claim", "secret", "config map"
 # Every namespace has them: Kubernetes' own certificate, and OpenShift's for its services.
@@ -22,11 +21,12 @@ Need = tuple[str, str, Path]
 
 def named(laid: Laid) -> Iterator[tuple[int, Problem]]:
     """Objects beside those of the plan; `optional: true` is nothing to wait for."""
-    generated = next((one for one in laid.run.generated if one["kind"] == "TrainingRuntime"), None)
-    if generated is None:
+    pods = list(generated_pods(laid).values())
+    if not pods:
         return
-    planned = {need[:2] for entry in entries_of(generated) for need in _needs(pod_of(entry))}
-    for role in laid.planned():
+    roles = [role for role in laid.present if not any(role.spec is pod for pod in pods)]
+    planned = {need[:2] for pod in (pods if roles else ()) for need in _needs(pod)}
+    for role in roles:  # the others are as they were generated
         told: set[tuple[str, str]] = set()
         for kind, name, path in _needs(role.spec):
             if (kind, name) in planned | EVERYWHERE | told:

@@ -7,25 +7,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gangplan.validate.apiserver.forms import Body
 from gangplan.validate.problems import Problem
-from gangplan.validate.promise.roles import CONTAINER, LAUNCHER, Laid, LaidRole
+from gangplan.validate.promise.roles import LAUNCHER, Laid, LaidRole, generated_pods, program_of
 from gangplan.validate.promise.words import broken, weakened
-from gangplan.validate.trainer.runtimes import entries_of, pod_of
 
 
 def commands(laid: Laid) -> Iterator[tuple[int, Problem]]:
     """What starts in each role, before the arguments that are the user's."""
-    generated = next((one for one in laid.run.generated if one["kind"] == "TrainingRuntime"), None)
-    if generated is None:
-        return
-    before = {entry["name"]: _container(entry) for entry in entries_of(generated)}
-    for role in laid.planned():
+    before = {name: program_of({"spec": pod})[1] for name, pod in generated_pods(laid).items()}
+    for role in laid.present:
         mine = before.get(role.name)
         if mine is None or role.container is None:
             continue
         # The words of the run's own command are judged one by one (launch.py).
         fields = ["command", *(["args"] if role.name != LAUNCHER and laid.uses_mpi else ())]
+        if role.name == LAUNCHER and laid.unit.job.image.preflight:
+            from gangplan.validate.promise.preflight import looked  # few runs have one
+
+            if any(True for _ in looked(laid)):
+                continue  # told there, of the same command
         for name in fields:
             if role.container.get(name) != mine.get(name):
                 yield _replaced(laid, role, name)
@@ -33,13 +33,13 @@ def commands(laid: Laid) -> Iterator[tuple[int, Problem]]:
 
 def surroundings(laid: Laid) -> Iterator[tuple[int, Problem]]:
     """Where the command starts and is looked for: an image's own folder and PATH, which no file states."""
-    for role in laid.planned():
+    for role in laid.present:
         box = role.container or {}
         if not laid.uses_mpi or role.name == LAUNCHER:
             folder = box.get("workingDir")
-            if folder is not None:
+            if folder is not None and not laid.unit.job.workdir:  # a planned one is judged in pods.py
                 message = f"{role.title} would start the command in {folder}, not in the image's own folder"
-                help = "Remove workingDir, or write absolute paths in command of the spec."
+                help = "Remove workingDir, or write workdir in the spec."
                 yield laid.runtime, weakened((*role.box, "workingDir"), message, help)
         planned = {one.name for one in (*laid.unit.launch.launcher_env, *laid.unit.launch.worker_env)}
         for index, one in enumerate(box.get("env") or ()):
@@ -68,7 +68,3 @@ def _replaced(laid: Laid, role: LaidRole, name: str) -> tuple[int, Problem]:
         )
         help = f"Write ssh for '{laid.unit.job.image.name}' in images/catalog.yaml."
     return index, broken(path, message, help)
-
-
-def _container(entry: Body) -> Body:
-    return next((one for one in pod_of(entry)["containers"] if one["name"] == CONTAINER), {})

@@ -13,6 +13,7 @@ from gangplan.validate.promise.words import broken, weakened
 from gangplan.validate.trainer.runtimes import JOBSET
 
 Found = Iterator[tuple[int, Problem]]
+CHIEF = "chief"
 
 
 def start(laid: Laid) -> Found:
@@ -43,8 +44,9 @@ def _in_order(laid: Laid, launcher: LaidRole) -> bool:
 
 
 def success(laid: Laid) -> Found:
-    """The run succeeds with the launcher, or with all workers where there is none."""
-    wanted = LAUNCHER if laid.uses_mpi else WORKER
+    """The run succeeds with the launcher or the chief, or with all workers where there is none."""
+    has_chief = any(role.name == CHIEF for role in laid.unit.job.roles)
+    wanted = LAUNCHER if laid.uses_mpi else CHIEF if has_chief else WORKER
     if wanted not in laid.roles:
         return
     policy = laid.jobset.get("successPolicy") or {}
@@ -88,7 +90,7 @@ def restarts(laid: Laid) -> Found:
             message = "a program that fails would be restarted forever, whatever retries says"
             help = "Name the reasons that are not the program's: onJobFailureReasons: [PodFailurePolicy]."
             yield laid.runtime, broken((*JOBSET, "failurePolicy", "rules", index), message, help)
-    for role in laid.planned():
+    for role in laid.present:
         yield from _alone(laid, role)
 
 
@@ -99,6 +101,11 @@ def _times(number: Any) -> str:
 def _alone(laid: Laid, role: LaidRole) -> Found:
     """Pods that come back by themselves: ranks cannot join a job that is running."""
     job: Path = (*role.at, "template", "spec")
+    if laid.unit.job.debug and all(one.name != role.name for one in laid.unit.job.steps):
+        from gangplan.validate.promise.kept import kept  # few runs keep theirs
+
+        yield from kept(laid, role)
+        return
     limit = role.job.get("backoffLimit", 6)
     if limit:
         message = (
@@ -131,7 +138,8 @@ def ready(laid: Laid) -> Found:
             message = f"the workers would {what}: the {name} asks {asked}, the SSH server listens on {port}"
             yield laid.runtime, broken((*role.box, name), message, f"Write tcpSocket: {{port: {port}}}.")
         knows = knows or name != "livenessProbe"
-    if not knows and not laid.unit.job.platform.has_pod_group:
+    is_waited_for = not laid.unit.job.platform.has_pod_group and laid.unit.job.made_of == "trainjob"
+    if not knows and is_waited_for:
         message = "the workers would be Ready before their SSH servers listen, and the launcher starts then"
         help = f"Keep a readinessProbe or startupProbe with tcpSocket: {{port: {port}}}."
         yield laid.runtime, broken((*role.box, "readinessProbe"), message, help)

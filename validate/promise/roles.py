@@ -1,21 +1,25 @@
-"""A run as Trainer lays it out: its TrainJob over its runtime, role by role, with the place of each part."""
+"""A run as its controller lays it out: a TrainJob over its runtime, or an MPIJob, role by role, with the
+place of each part."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from gangplan.plan import Unit
+from gangplan.records import dataclass
 from gangplan.validate.apiserver.forms import Body, Path
 from gangplan.validate.kueue.model import NeverError
 from gangplan.validate.kueue.podsets import pod_sets
-from gangplan.validate.trainer.runtimes import JOBSET, entries_of, step_of
-from gangplan.validate.world import BuiltRun, World
+from gangplan.validate.trainer.runtimes import JOBSET, entries_of, pod_of, step_of
+from gangplan.validate.world import BuiltRun, World, templates_of
 
 LAUNCHER, WORKER = "launcher", "node"  # replicated jobs, by the names that Trainer wires (plugins/mpi)
 CONTAINER = "node"
 TITLES = {LAUNCHER: "the launcher", WORKER: "the workers"}
+# Roles of an MPIJob, and what they are called here.
+MPI_ROLES = {"Launcher": LAUNCHER, "Worker": WORKER}
 Place = tuple[int, Path]
 
 
@@ -26,7 +30,7 @@ class LaidRole:
     `pods` is how many, `template` their template after the TrainJob's own patches, `container` the one that
     runs the program (None when there is none), with image, command, args and env of the TrainJob on it.
     `at` is the path of the entry in the runtime. `own` tells which of the container's fields stand in the
-    TrainJob, and where.
+    TrainJob, and where. `template_at` is the path of the pods' template.
     """
 
     name: str
@@ -38,6 +42,7 @@ class LaidRole:
     at: Path
     box: Path
     runtime: int
+    template_at: Path
     own: Mapping[str, Place] = field(default_factory=dict)
 
     @property
@@ -54,7 +59,7 @@ class LaidRole:
     @property
     def pod(self) -> Path:
         """Where the pod's spec stands in the runtime."""
-        return (*self.at, "template", "spec", "template", "spec")
+        return (*self.template_at, "spec")
 
     @property
     def job(self) -> Body:
@@ -69,21 +74,23 @@ class LaidRole:
 
 @dataclass(frozen=True, slots=True)
 class Laid:
-    """A run, its two objects with their places, and its roles by name."""
+    """A run, its two objects with their places, and its roles by name.
+
+    Of an MPIJob both are the same object, and only its pods and `job` are filled. `uses_mpi`: the plan starts
+    ranks by MPI; `present` are the roles of the plan that are there.
+    """
 
     run: BuiltRun
+    unit: Unit
     train_job: int
     runtime: int
     roles: Mapping[str, LaidRole]
-
-    @property
-    def unit(self) -> Unit:
-        """What was planned."""
-        return self.run.unit
+    uses_mpi: bool
+    present: tuple[LaidRole, ...]
 
     @property
     def job(self) -> Body:
-        """The TrainJob's spec."""
+        """The spec of the TrainJob or MPIJob."""
         found: Body = self.run.bodies[self.train_job]["spec"]
         return found
 
@@ -106,24 +113,17 @@ class Laid:
         found: Body = template.get("spec") or {}
         return found
 
-    @property
-    def uses_mpi(self) -> bool:
-        """Whether the plan starts ranks by MPI."""
-        return self.unit.job.uses_mpi
-
-    def planned(self) -> tuple[LaidRole, ...]:
-        """The roles of the plan that are there."""
-        names = (LAUNCHER, WORKER) if self.uses_mpi else (WORKER,)
-        return tuple(self.roles[name] for name in names if name in self.roles)
-
 
 def laid_of(world: World, run: BuiltRun) -> Laid | None:
-    """The run as it is laid out; None when it has no TrainJob with a runtime of its own."""
+    """The run as it is laid out; None when it has neither a TrainJob with a runtime of its own nor an
+    MPIJob."""
+    if run.unit.job.made_of == "mpijob":
+        return _of_mpi_job(run)
     at = {body["kind"]: index for index, body in enumerate(run.bodies)}
     if "TrainJob" not in at or "TrainingRuntime" not in at:
         return None
     try:
-        sets = pod_sets(run.bodies, world.standing)
+        sets = pod_sets(run.bodies, world)
     except NeverError:
         return None  # the rules of a TrainJob tell that its runtime is another one
     index = at["TrainingRuntime"]
@@ -131,18 +131,67 @@ def laid_of(world: World, run: BuiltRun) -> Laid | None:
     roles = {}
     for number, (entry, pods) in enumerate(zip(entries_of(run.bodies[index]), sets, strict=True)):
         here: Path = (*JOBSET, "replicatedJobs", number)
-        containers = pods.template["spec"].get("containers") or []
-        place, container = next(
-            ((at, one) for at, one in enumerate(containers) if one["name"] == CONTAINER), (0, None)
-        )
-        box: Path = (*here, "template", "spec", "template", "spec", "containers", place)
+        template_at: Path = (*here, "template", "spec", "template")
+        place, container = program_of(pods.template)
+        box: Path = (*template_at, "spec", "containers", place)
         own: dict[str, Place] = {}
         if container is not None and step_of(entry) == "trainer":
             container, own = _with_trainer(container, trainer, at["TrainJob"])
         roles[entry["name"]] = LaidRole(
-            entry["name"], number, entry, pods.count, pods.template, container, here, box, index, own
+            entry["name"],
+            number,
+            entry,
+            pods.count,
+            pods.template,
+            container,
+            here,
+            box,
+            index,
+            template_at,
+            own,
         )
-    return Laid(run, at["TrainJob"], index, roles)
+    uses_mpi = run.unit.job.uses_mpi
+    names = (LAUNCHER, WORKER) if uses_mpi else (WORKER,)
+    present = tuple(roles[name] for name in names if name in roles)
+    return Laid(run, run.unit, at["TrainJob"], index, roles, uses_mpi, present)
+
+
+def _of_mpi_job(run: BuiltRun) -> Laid | None:
+    """The run as the operator lays it out; None when it has no MPIJob."""
+    index = next((at for at, body in enumerate(run.bodies) if body["kind"] == "MPIJob"), None)
+    if index is None:
+        return None
+    from gangplan.validate.replicas import replicas_of  # few runs are MPIJobs
+
+    roles = {}
+    for number, one in enumerate(replicas_of(run.bodies[index])):
+        name = LAUNCHER if one.role == "launcher" else WORKER
+        place, container = program_of(one.template)
+        box: Path = (*one.at, "spec", "containers", place)
+        # As the entry of a JobSet that makes such pods, for what reads entries.
+        entry: Body = {"name": name, "template": {"spec": {"template": one.template}}}
+        roles[name] = LaidRole(
+            name, number, entry, one.count, one.template, container, one.path, box, index, one.at
+        )
+    present = tuple(roles[name] for name in (LAUNCHER, WORKER) if name in roles)
+    return Laid(run, run.unit, index, index, roles, True, present)
+
+
+def program_of(template: Body) -> tuple[int, Body | None]:
+    """The container that runs the program, and its place among the others."""
+    containers = (template.get("spec") or {}).get("containers") or ()
+    return next(((at, one) for at, one in enumerate(containers) if one["name"] == CONTAINER), (0, None))
+
+
+def generated_pods(laid: Laid) -> dict[str, Body]:
+    """The specs of the pods as they were generated, by role; none where the generated run is not there."""
+    for body in laid.run.generated:
+        if body["kind"] == "TrainingRuntime":
+            return {entry["name"]: pod_of(entry) for entry in entries_of(body)}
+        if body["kind"] == "MPIJob":
+            found = {at[2]: template["spec"] for at, template in templates_of(body)}
+            return {role: found[name] for name, role in MPI_ROLES.items() if name in found}
+    return {}
 
 
 def _with_trainer(container: Body, trainer: Body, index: int) -> tuple[Body, dict[str, Place]]:

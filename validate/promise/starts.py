@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from gangplan.rules.lifecycle import GIT_OWNED_FIELD
 from gangplan.validate.problems import Problem
+from gangplan.validate.promise.failures import is_for_disruptions
 from gangplan.validate.promise.roles import LAUNCHER, Laid
 from gangplan.validate.promise.words import broken, weakened
 from gangplan.validate.trainer.runtimes import JOBSET
@@ -40,7 +41,7 @@ def managers(laid: Laid) -> Found:
     if laid.jobset.get("managedBy", JOBSETS) != JOBSETS:
         message = "the run would never start: JobSet leaves what another controller manages alone"
         yield laid.runtime, broken((*JOBSET, "managedBy"), message, "Remove managedBy.")
-    for role in laid.planned():
+    for role in laid.present:
         if role.job.get("managedBy", JOBS) != JOBS:
             message = (
                 f"{role.title} would never start: Kubernetes leaves a Job of another controller without pods"
@@ -65,7 +66,7 @@ def _handed_on(laid: Laid) -> Found:
 
 def placed(laid: Laid) -> Found:
     """Pods that wait for somebody of whom the overlay says nothing, or that no scheduler spreads."""
-    for role in laid.planned():
+    for role in laid.present:
         spec = role.spec
         if spec.get("nodeName"):
             message = (
@@ -89,7 +90,7 @@ def classed(laid: Laid) -> Found:
     """Pods of a RuntimeClass that does not exist are refused (v1.34, plugin/pkg/admission/runtimeclass)."""
     offered = laid.unit.job.platform.runtime_classes
     file = f"overlays/{laid.unit.job.platform.cluster}/cluster.yaml"
-    for role in laid.planned():
+    for role in laid.present:
         name = role.spec.get("runtimeClassName")
         if name is None or name in (offered or ()):
             continue
@@ -109,7 +110,8 @@ def classed(laid: Laid) -> Found:
 
 def alone(laid: Laid) -> Found:
     """Pods that a Job starts again by themselves, and Jobs that end before all their pods have."""
-    for role in laid.planned():
+    elastic = laid.unit.job.elastic
+    for role in laid.present:
         job = (*role.at, "template", "spec")
         if role.job.get("backoffLimitPerIndex"):
             message = f"single pods of {role.title} would be restarted, beside ranks that still run"
@@ -119,14 +121,14 @@ def alone(laid: Laid) -> Found:
             )
         rules = (role.job.get("podFailurePolicy") or {}).get("rules") or ()
         for index, rule in enumerate(rules):
-            if rule.get("action") == "Ignore":
+            if rule.get("action") == "Ignore" and not (elastic and is_for_disruptions(rule)):
                 message = (
                     f"single pods of {role.title} would be restarted whenever this rule holds, beside"
                     " ranks that still run"
                 )
                 at = (*job, "podFailurePolicy", "rules", index)
                 yield laid.runtime, broken(at, message, "Write action: FailJob.", "retries")
-        if role.job.get("successPolicy") and role.pods > 1:
+        if role.job.get("successPolicy") and role.pods > 1 and not elastic:
             message = f"{role.title} would be stopped as soon as some of them have succeeded"
             yield laid.runtime, broken((*job, "successPolicy"), message, "Remove successPolicy.")
 
@@ -134,7 +136,7 @@ def alone(laid: Laid) -> Found:
 def grace(laid: Laid) -> Found:
     """Ranks have the time to save that the plan gives them when a run is stopped."""
     planned = laid.unit.job.grace_s
-    for role in laid.planned():
+    for role in laid.present:
         built = role.spec.get("terminationGracePeriodSeconds", 30)
         if built < planned:
             message = (
@@ -147,7 +149,7 @@ def grace(laid: Laid) -> Found:
 
 def held(laid: Laid) -> Found:
     """What nobody of the plan will do: pull images, open readiness gates, wait longer than Kueue does."""
-    for role in laid.planned():
+    for role in laid.present:
         for index, gate in enumerate(role.spec.get("readinessGates") or ()):
             message = (
                 f"{role.title} would not be Ready until somebody sets the condition '{gate['conditionType']}'"
@@ -180,7 +182,7 @@ def crowded(laid: Laid) -> Found:
     """JobSet's exclusive placement sends all pods of one Job to one domain (v0.12, pkg/controllers)."""
     template = laid.run.bodies[laid.runtime]["spec"].get("template") or {}
     whole = (template.get("metadata") or {}).get("annotations") or {}
-    for role in laid.planned():
+    for role in laid.present:
         own = (role.entry["template"].get("metadata") or {}).get("annotations") or {}
         key = own.get(EXCLUSIVE, whole.get(EXCLUSIVE))
         if key is not None and role.pods > 1:
@@ -194,7 +196,7 @@ def crowded(laid: Laid) -> Found:
 
 def shared_processes(laid: Laid) -> Found:
     """With one process namespace the first process is the pause container's, which a run may not signal."""
-    for role in laid.planned():
+    for role in laid.present:
         if role.spec.get("shareProcessNamespace") and laid.uses_mpi:
             message = (
                 f"ranks of {role.title} would get no signal to save when the launcher is stopped:"
@@ -209,7 +211,7 @@ def classed_by_priority(laid: Laid) -> Found:
     known = {f"training-{name}" for name in ("low", "normal", "high")} | {
         *("system-cluster-critical", "system-node-critical")
     }
-    for role in laid.planned():
+    for role in laid.present:
         name = role.spec.get("priorityClassName")
         if name and name != f"training-{laid.unit.job.priority}":
             ending = "" if name in known else f", and gangplan renders no PriorityClass '{name}'"

@@ -20,7 +20,7 @@ def user(laid: Laid) -> Found:
     """The user and the group that open the keys."""
     if not laid.uses_mpi:
         return
-    for role in laid.planned():
+    for role in laid.present:
         yield from _user(laid, role)
         yield from _group(laid, role)
 
@@ -44,7 +44,8 @@ def _user(laid: Laid, role: LaidRole) -> Found:
 def _group(laid: Laid, role: LaidRole) -> Found:
     """From Trainer 2.3 on only the pod's group may read the keys."""
     context = role.spec.get("securityContext") or {}
-    if context.get("fsGroup") is None and laid.unit.job.platform.trainer.at_least(2, 3):
+    job = laid.unit.job
+    if context.get("fsGroup") is None and job.made_of == "trainjob" and job.platform.trainer.at_least(2, 3):
         message = f"{role.title} could not read the SSH keys, which belong to root and to the pod's fsGroup"
         help = f"Keep a group: fsGroup: {laid.unit.job.image.gid}."
         yield laid.runtime, broken((*role.pod, "securityContext", "fsGroup"), message, help)

@@ -9,33 +9,69 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from gangplan.records import dataclass
 from gangplan.validate.apiserver.forms import Body
-from gangplan.validate.kueue import Verdict, judge
+from gangplan.validate.kueue import Verdict
 from gangplan.validate.kueue.model import left_over
+from gangplan.validate.kueue.request import RunRequest, request_of
+from gangplan.validate.kueue.solver import idle_verdict
+from gangplan.validate.memo import Memo, key_of
 from gangplan.validate.scheduler.fits import fit_pods
 from gangplan.validate.scheduler.model import Fit
-from gangplan.validate.scheduler.pods import PodShape, pods_of
+from gangplan.validate.scheduler.pods import PodShape, bounds_of, pods_of
 from gangplan.validate.world import World
 
 
-def admitted_pods(
-    world: World, bodies: Sequence[Body], verdict: Verdict | None = None
-) -> list[PodShape] | None:
-    """The pods of a run on an idle cluster, by pod set; None when Kueue never admits it.
+@dataclass(frozen=True, slots=True)
+class AdmittedPods:
+    """The pods of a run on an idle cluster, by pod set, and whether they find nodes."""
 
-    `verdict` is Kueue's, where the caller has it already.
+    pods: tuple[PodShape, ...]
+    fit: Fit
+
+
+class _Answers:
+    """What was answered, by request, and by pods, flavors and bounds; for `World.once`."""
+
+    def __init__(self, _: World) -> None:
+        self.of_runs: Memo[AdmittedPods] = Memo()
+        self.of_pods: Memo[AdmittedPods] = Memo()
+
+
+def admitted(world: World, request: RunRequest) -> AdmittedPods | None:
+    """The pods of a run that asks for this; None when Kueue never admits it. Equal requests get one answer.
+
+    Raises `NeverError` where the run's runtime does not exist.
     """
-    verdict = verdict or judge(world, bodies)
-    if verdict.outcome == "never":
+    if idle_verdict(world, request).outcome == "never":
         return None
-    return [_on_flavors(world, one, verdict.assignment.get(one.name, {})) for one in pods_of(world, bodies)]
+    return world.once(_Answers).of_runs.answer(request.key, lambda: _alike(world, request))
 
 
-def admitted_fit(world: World, bodies: Sequence[Body], verdict: Verdict | None = None) -> Fit | None:
+def _alike(world: World, request: RunRequest) -> AdmittedPods:
+    """The same, of a run of another namespace and queue where nothing else is another.
+
+    Names count only where pods have constraints on other pods.
+    """
+    if request.job is None or request.names_matter or request.refused or request.pods_key is None:
+        return admit(world, request)
+    assignment = idle_verdict(world, request).assignment
+    key = key_of(request.pods_key, request.job["kind"], assignment, bounds_of(world, request))
+    return world.once(_Answers).of_pods.answer(key, lambda: admit(world, request))
+
+
+def admit(world: World, request: RunRequest) -> AdmittedPods:
+    """The same for a run that Kueue admits, without looking at earlier answers."""
+    verdict = idle_verdict(world, request)
+    pods = [_on_flavors(world, one, verdict.assignment.get(one.name, {})) for one in pods_of(world, request)]
+    return AdmittedPods(tuple(pods), fit_pods(world, pods))
+
+
+def admitted_fit(world: World, bodies: Sequence[Body]) -> Fit | None:
     """Whether the pods of an admitted run find nodes; None when Kueue never admits it."""
-    verdict = verdict or judge(world, bodies)
-    pods = admitted_pods(world, bodies, verdict)
-    return None if pods is None else _without_place(fit_pods(world, pods), verdict)
+    request = request_of(world, bodies)
+    found = admitted(world, request)
+    return None if found is None else _without_place(found.fit, idle_verdict(world, request))
 
 
 def _without_place(fit: Fit, verdict: Verdict) -> Fit:

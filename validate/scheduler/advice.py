@@ -12,7 +12,7 @@ from gangplan.validate.world import World
 
 Good = Callable[[Fit], bool]
 # Steps in which people write amounts: cores, GiB; devices one by one. Below one step: a tenth of it.
-STEPS = {"cpu": 1000, "memory": 1 << 30}
+STEPS = {"cpu": 1000, "memory": 1 << 30, "ephemeral-storage": 1 << 30}
 
 
 def fewer(world: World, pods: Sequence[PodShape], name: str, good: Good) -> int:

@@ -16,8 +16,8 @@ as far as the other kind's number allows; or he puts it first where it costs the
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from gangplan.records import dataclass
 from gangplan.validate.scheduler.model import HOST, Packing, Question
 from gangplan.validate.scheduler.node import capacity, empty
 

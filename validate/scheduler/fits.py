@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
 from gangplan.validate.apiserver.forms import Body
+from gangplan.validate.kueue.request import request_of
 from gangplan.validate.scheduler.model import Fit
 from gangplan.validate.scheduler.node import capacity
 from gangplan.validate.scheduler.pods import PodShape, pods_of
@@ -23,7 +24,7 @@ def fits(world: World, bodies: Sequence[Body]) -> Fit:
     `bodies` are the built objects of one run (TrainJob and TrainingRuntime, a JobSet, or a Job). Nothing of
     Kueue is asked: that is admission's part. Raises `NeverError` where the run's runtime does not exist.
     """
-    return fit_pods(world, pods_of(world, bodies))
+    return fit_pods(world, pods_of(world, request_of(world, bodies)))
 
 
 def fit_pods(world: World, pods: Sequence[PodShape]) -> Fit:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from gangplan.kueue.units import shown
+from gangplan.records import dataclass
 from gangplan.validate.kueue import verdict_of
 from gangplan.validate.kueue.proof import is_gpu, pool_name
 from gangplan.validate.scheduler.pods import PodShape
@@ -33,14 +33,16 @@ def forgotten(world: World, run: BuiltRun, pods: Sequence[PodShape]) -> Forgotte
     """Why workers that ask for no GPU were sent to a pool of GPUs; None where they were not, or by name."""
     job = run.unit.job
     group = next((one for one in world.nodes if one.name == job.worker_pool.name), None)
-    workers = next((one for one in pods if one.name == "node"), None)
+    workers = next((one for one in pods if one.name == job.backend.role("worker")), None)
     place = job.origins.get("nodePool")
     if job.gpus or group is None or workers is None or (place is not None and place.layer == "spec"):
         return None
     gpus = _gpus(group)
+    if not gpus:
+        return None
     plain = [one for one in _of_team(world, run) if one.count and not _gpus(one)]
     short = {one.name: _short(one, workers) for one in plain}
-    if not gpus or not plain or not all(short.values()):
+    if not plain or not all(short.values()):
         return None
     # The pool that comes nearest is the one that most likely was meant.
     nearest = min(plain, key=lambda one: (len(short[one.name]), plain.index(one)))

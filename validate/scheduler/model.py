@@ -6,8 +6,10 @@ A question holds no names and no texts that differ from run to run, so equal que
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final, Literal
+
+from gangplan.records import dataclass
 
 # Where the nodes of a pool stand with respect to a topology key: without its label (None), all in the domain
 # of one value (a text), or so many nodes in each domain (a number; 0: nobody said how many).

@@ -7,30 +7,32 @@ another scheduler does, only what holds for every choice is said.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from gangplan.kueue.units import exact
 from gangplan.model.amounts import say
+from gangplan.records import dataclass
 from gangplan.rules.model import Rule
 from gangplan.rules.nodes import NO_NODE_FITS, NODES_TIGHT, NODES_TOO_FEW, NODES_UNJUDGED
 from gangplan.rules.placement import GPUS_FORGOTTEN
-from gangplan.validate.kueue import verdict_of
 from gangplan.validate.kueue.model import NeverError
+from gangplan.validate.kueue.podsets import COUNTS
+from gangplan.validate.kueue.request import request_of
 from gangplan.validate.problems import Problem, Step
-from gangplan.validate.scheduler.admitted import admitted_pods
+from gangplan.validate.scheduler.admitted import admitted
 from gangplan.validate.scheduler.advice import fewer, less
 from gangplan.validate.scheduler.fits import fit_pods
 from gangplan.validate.scheduler.forgotten import Forgotten, forgotten
 from gangplan.validate.scheduler.model import Fit
 from gangplan.validate.scheduler.pods import PodShape
 from gangplan.validate.scheduler.reduce import units_free, why_not
-from gangplan.validate.world import BuiltRun, NodeGroup, World
+from gangplan.validate.scheduler.undeclared import undeclared
+from gangplan.validate.world import BuiltRun, NodeGroup, World, asked_by, is_untold
 
 OTHERWISE = "Change what the pods ask of nodes, or the labels and taints of a pool in cluster.yaml."
 UNTOLD = (
     "State the nodes of the topology level in cluster.yaml, or leave the choice of nodes to the scheduler."
 )
-NAMES = {"node": "worker", "launcher": "launcher"}
+NAMES = {"node": "worker", "worker": "worker", "launcher": "launcher"}
 WORDS = {"cpu": "CPU", "memory": "memory"}
 
 
@@ -38,18 +40,19 @@ def find_nodes(world: World, run: BuiltRun) -> Iterator[tuple[int, Problem]]:
     """At most one problem: pods that no node takes, too few nodes, forgotten GPUs, a fit that hangs on the
     scheduler."""
     try:
-        pods = admitted_pods(world, run.bodies, verdict_of(world, run))
+        found = admitted(world, run.once(request_of, world))
     except NeverError:  # no runtime: the gate has said so
         return
-    if not pods:
+    if found is None or not found.pods:
         return
-    fit = fit_pods(world, pods)
+    pods, fit = found.pods, found.fit
     case = UnfitRun(world, run, pods, fit)
     no_gpus = forgotten(world, run, pods)
     if no_gpus is not None and not (no_gpus.is_meant and fit.verdict != "no"):
         yield case.without_gpus(no_gpus)
     elif fit.verdict == "no":
-        yield case.misfit()
+        labels = undeclared(world, pods)
+        yield case.untold(labels) if labels else case.misfit()
     elif fit.verdict == "unknown":
         yield case.unjudged()
     elif fit.verdict == "possible" and fit.sure is not None and all(one.is_default for one in pods):
@@ -108,20 +111,36 @@ class UnfitRun:
         message = f"whether the pods find nodes is not judged: {'; '.join(told)}"
         return self._problem(self.pods[0], NODES_UNJUDGED, message, UNTOLD, "nodePool")
 
+    def untold(self, labels: Sequence[str]) -> tuple[int, Problem]:
+        """Labels that no pool states: whether nodes have them, only the cluster knows."""
+        one = next(each for each in self.pods if self._placed(each) < each.count)
+        many = f"label{'' if len(labels) == 1 else 's'} {' and '.join(labels)}"
+        message = (
+            f"whether the pods find nodes is not judged: a {_name(one)} asks for nodes with the {many}, which"
+            " no pool states"
+        )
+        help = f"Write the {many} in labels of the pools whose nodes have it, in cluster.yaml."
+        return self._problem(one, NODES_UNJUDGED, message, help, "nodePool")
+
     def _problem(self, one: PodShape, rule: Rule, message: str, help: str, field: str) -> tuple[int, Problem]:
         at = next(
-            at for at, body in enumerate(self.run.bodies) if body["kind"] in ("TrainJob", "JobSet", "Job")
+            at
+            for at, body in enumerate(self.run.bodies)
+            if body["kind"] in ("TrainJob", "MPIJob", "JobSet", "Job")
         )
-        is_count = rule == NODES_TOO_FEW and self.run.bodies[at]["kind"] == "TrainJob"
-        path: tuple[Step, ...] = ("spec", "trainer", "numNodes") if is_count else ("spec",)
+        place = COUNTS.get(self.run.bodies[at]["kind"]) if rule == NODES_TOO_FEW else None
+        path: tuple[Step, ...] = place or ("spec",)
         return at, Problem(path, message, help, rule, field)
+
+    def _is_worker(self, one: PodShape) -> bool:
+        return one.name == self.run.unit.job.backend.role("worker")
 
     def _placed(self, one: PodShape) -> int:
         return sum(self.fit.placements.get(one.name, {}).values())
 
     def _many(self) -> PodShape | None:
         """The pod set whose number the spec's author chooses."""
-        return next((one for one in self.pods if one.name == "node" and one.count > 1), None)
+        return next((one for one in self.pods if self._is_worker(one) and one.count > 1), None)
 
     def _changes(self, one: PodShape, many: PodShape | None, nowhere: bool) -> tuple[list[str], list[str]]:
         """Changes of one number each that make all pods fit, and the fields that they are about."""
@@ -138,13 +157,16 @@ class UnfitRun:
         return changes, fields
 
     def _field(self, one: PodShape, resource: str) -> str:
-        if one.name != "node" and not self.run.unit.job.launcher_runs_ranks:
+        other = next((role for role in self.run.unit.job.others if role.name == one.name), None)
+        if other is not None:
+            return str(other.place[0])
+        if not self._is_worker(one) and not self.run.unit.job.launcher_runs_ranks:
             return f"launcher.{resource}" if resource in WORDS else "launcher"
-        return resource if resource in WORDS else "gpus"
+        return asked_by(self.run.unit, resource)
 
     def _shown_count(self, one: PodShape, number: int) -> str:
         """Workers as the spec counts them: a launcher that runs ranks is one of them."""
-        if one.name != "node":
+        if not self._is_worker(one):
             return f"{number} pods of {one.name}"
         workers = number + int(self.run.unit.job.launcher_runs_ranks)
         return f"{workers} worker{'' if workers == 1 else 's'}"
@@ -167,9 +189,8 @@ class UnfitRun:
         return f"{said}, a {_name(one)} wants {wants}{self._words(one)}"
 
     def _pool(self, one: PodShape, group: NodeGroup) -> str:
-        has = " and ".join(
-            _amount(resource, units_free(group.free, resource)) for resource in sorted(one.requests)
-        )
+        told = [name for name in sorted(one.requests) if name in group.free or not is_untold(name)]
+        has = " and ".join(_amount(resource, units_free(group.free, resource)) for resource in told)
         nodes = "1 node" if group.count == 1 else f"{group.count} nodes"
         return f"pool {group.name} has {nodes} with {has} for runs{' on each' if group.count > 1 else ''}"
 

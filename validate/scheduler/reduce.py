@@ -7,7 +7,6 @@ from fractions import Fraction
 from math import floor
 
 from gangplan.validate.apiserver.forms import Body
-from gangplan.validate.apiserver.labels import Labels
 from gangplan.validate.scheduler.match import (
     in_namespaces,
     is_host,
@@ -18,8 +17,10 @@ from gangplan.validate.scheduler.match import (
 )
 from gangplan.validate.scheduler.model import HOST, Kind, NodeShape, Place, Question, Spread
 from gangplan.validate.scheduler.pods import PodShape, clash
-from gangplan.validate.world import HOSTNAME, NodeGroup, World
+from gangplan.validate.world import HOSTNAME, NodeGroup, World, is_untold, namespaces
 
+# More bytes than any node has.
+UNTOLD = 1 << 62
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
@@ -32,10 +33,7 @@ class Reducer:
         self.pods = pods
         self.resources = tuple(sorted({name for one in pods for name in one.requests}))
         self.keys = tuple(sorted({key for one in pods for key in _keys(one.spec) if not is_host(key)}))
-        self._namespaces: dict[str, Labels] = {
-            body["metadata"]["name"]: body["metadata"].get("labels") or {}
-            for body in world.of_kind("Namespace")
-        }
+        self._namespaces = world.once(namespaces)
         self._most_pods = world.pods_per_node
 
     def question(self) -> Question:
@@ -119,7 +117,7 @@ def why_not(one: PodShape, group: NodeGroup) -> str:
 def unjudged(one: PodShape, groups: Sequence[NodeGroup]) -> list[str]:
     """What these pods ask that a cluster file does not tell: nodes by name, domains of unknown size."""
     levels = {label for group in groups for label, _ in group.domains} | {HOSTNAME, "metadata.name"}
-    asked = [key for key in _selected_keys(one.spec) if any(_varies(group, key, levels) for group in groups)]
+    asked = [key for key in selected_keys(one.spec) if any(_varies(group, key, levels) for group in groups)]
     unknown = [
         key for key in _keys(one.spec) if not is_host(key) and any(place(group, key) == 0 for group in groups)
     ]
@@ -133,7 +131,8 @@ def _varies(group: NodeGroup, key: str, levels: set[str]) -> bool:
     return key in levels and key not in group.labels
 
 
-def _selected_keys(spec: Body) -> list[str]:
+def selected_keys(spec: Body) -> list[str]:
+    """The labels of nodes that a pod asks for."""
     affinity = (spec.get("affinity") or {}).get("nodeAffinity") or {}
     terms = (affinity.get(REQUIRED) or {}).get("nodeSelectorTerms") or ()
     keys = {one["key"] for term in terms for one in term.get("matchExpressions") or ()}
@@ -149,7 +148,12 @@ def place(group: NodeGroup, key: str) -> Place:
 
 
 def units_free(free: Mapping[str, Fraction], name: str) -> int:
-    """What a node has for runs, as the scheduler counts: thousandths of a core, else whole units."""
+    """What a node has for runs, as the scheduler counts: thousandths of a core, else whole units.
+
+    Nodes have disk also where their pool does not say how much.
+    """
+    if name not in free and is_untold(name):
+        return UNTOLD
     amount = free.get(name, Fraction(0))
     return max(0, floor(amount * 1000 if name == "cpu" else amount))
 

@@ -12,7 +12,7 @@ from gangplan.rules.lifecycle import MPI_HOSTS_UNKNOWN
 from gangplan.validate.apiserver.forms import Body, Path
 from gangplan.validate.problems import Problem
 from gangplan.validate.trainer.runtimes import JOBSET, entries_of, pod_of
-from gangplan.validate.world import BuiltRun, World
+from gangplan.validate.world import BuiltRun, World, templates_of
 
 HOSTFILE = "PRTE_MCA_prte_default_hostfile"
 WHOLE_NAMES = "PRTE_MCA_prte_keep_fqdn_hostnames"
@@ -26,6 +26,8 @@ def hosts(world: World, run: BuiltRun) -> Iterator[tuple[int, Problem]]:
         return
     own = [one for body in run.bodies if body["kind"] == "TrainJob" for one in _env_of_run(body)]
     for index, body in enumerate(run.bodies):
+        if body["kind"] == "MPIJob":
+            yield from _of_mpi_job(index, body, mpi.version)
         if body["kind"] != "TrainingRuntime" or "mpi" not in (body["spec"].get("mlPolicy") or {}):
             continue
         for place, entry in enumerate(entries_of(body)):
@@ -40,19 +42,30 @@ def hosts(world: World, run: BuiltRun) -> Iterator[tuple[int, Problem]]:
                             yield index, problem
 
 
+def _of_mpi_job(index: int, body: Body, version: str) -> Iterator[tuple[int, Problem]]:
+    """The MPI operator sets the variables of Open MPI 4 too (v0.8.2, ompiEnvVars)."""
+    for at, template in templates_of(body):
+        boxes = (template.get("spec") or {}).get("containers") or ()
+        if at[2] == "Launcher" and boxes:
+            for problem in _container(
+                (*at, "spec", "containers", 0, "env"), boxes[0], [], version, "the MPI operator"
+            ):
+                yield index, problem
+
+
 def _env_of_run(body: Body) -> list[Body]:
     env: list[Body] = (body["spec"].get("trainer") or {}).get("env") or []
     return env
 
 
-def _container(at: Path, one: Body, own: list[Body], version: str) -> Iterator[Problem]:
+def _container(at: Path, one: Body, own: list[Body], version: str, who: str = "Trainer") -> Iterator[Problem]:
     env = {variable["name"]: variable.get("value", "") for variable in [*(one.get("env") or ()), *own]}
     words = [str(word) for word in [*(one.get("command") or ()), *(one.get("args") or ())]]
     is_told = any(word.partition("=")[0] in OPTIONS for word in words)
     if not env.get(HOSTFILE) and not is_told:
         yield Problem(
             at,
-            f"Open MPI {version} does not read the variables that Trainer sets: without {HOSTFILE} all ranks"
+            f"Open MPI {version} does not read the variables that {who} sets: without {HOSTFILE} all ranks"
             " start in the launcher, and the run completes without its workers",
             f"Keep {HOSTFILE}=/etc/mpi/hostfile in the launcher's environment.",
             MPI_HOSTS_UNKNOWN,

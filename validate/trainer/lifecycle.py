@@ -24,6 +24,7 @@ from gangplan.validate.apiserver.schema import SchemaVersions, minor_key
 from gangplan.validate.problems import Problem
 from gangplan.validate.trainer.runtimes import JOBSET, entries_of, pod_of, step_of
 from gangplan.validate.trainer.trainjobs import RESERVED
+from gangplan.validate.world import templates_of
 
 ARGO = "argocd.argoproj.io/"
 # Trainer's own lines: master has both cures (trainer#3737), no release up to this one has.
@@ -48,6 +49,8 @@ def problems(body: Body, others: Sequence[Body], versions: SchemaVersions) -> li
         found += _train_job(body, others, versions)
     elif kind == "TrainingRuntime":
         found += _runtime(body, others, versions)
+    elif kind == "MPIJob":
+        found += _mpi_job(body)
     elif kind in WALKED:
         found += _amounts(("spec",), body.get("spec"), False)
     return found
@@ -102,6 +105,18 @@ def _train_job(body: Body, others: Sequence[Body], versions: SchemaVersions) -> 
         yield from _overwritten(("spec", "trainer", "env"), env, runtime, versions, False)
 
 
+def _mpi_job(body: Body) -> Found:
+    """As much of it as holds for the kinds of the MPI operator."""
+    if "suspend" in (body["spec"].get("runPolicy") or {}):
+        message = "Kueue sets runPolicy.suspend; every sync restores a value from Git and stops the run"
+        yield _owned(("spec", "runPolicy", "suspend"), message)
+    if body["metadata"].get("generateName"):
+        message = "an object with generateName cannot be applied: every sync would create another run"
+        yield _owned(("metadata", "generateName"), message)
+    for at, template in templates_of(body):
+        yield from _amounts_of((*at, "spec"), template.get("spec") or {})
+
+
 def _owned(at: Path, message: str) -> Problem:
     return Problem(at, message, "Remove it from the patch.", GIT_OWNED_FIELD)
 
@@ -130,15 +145,22 @@ def _runtime(body: Body, others: Sequence[Body], versions: SchemaVersions) -> Fo
 def _pod(at: Path, entry: Body, runtime: Body, versions: SchemaVersions) -> Found:
     """Amounts of a pod, and variables of the container that Trainer writes into."""
     spec = pod_of(entry)
+    yield from _amounts_of(at, spec)
+    for name in ("containers", "initContainers"):
+        for index, one in enumerate(spec.get(name) or ()):
+            if one["name"] == "node" and step_of(entry) == "trainer":
+                env = one.get("env") or ()
+                yield from _overwritten((*at, name, index, "env"), env, runtime, versions, True)
+
+
+def _amounts_of(at: Path, spec: Body) -> Found:
+    """The amounts of a pod."""
     for index, volume in enumerate(spec.get("volumes") or ()):
         limit = (volume.get("emptyDir") or {}).get("sizeLimit")
         yield from _amounts((*at, "volumes", index, "emptyDir", "sizeLimit"), limit, True)
     for name in ("containers", "initContainers"):
         for index, one in enumerate(spec.get(name) or ()):
             yield from _resources((*at, name, index, "resources"), one.get("resources"))
-            if one["name"] == "node" and step_of(entry) == "trainer":
-                env = one.get("env") or ()
-                yield from _overwritten((*at, name, index, "env"), env, runtime, versions, True)
 
 
 def _ttl(at: Path, spec: Body, versions: SchemaVersions) -> Found:
@@ -148,7 +170,7 @@ def _ttl(at: Path, spec: Body, versions: SchemaVersions) -> Found:
             at,
             f"with Trainer {versions.trainer}, {which} run is created again when its JobSet is deleted after"
             f" {spec['ttlSecondsAfterFinished']} s: it trains over and over (trainer#2981, trainer#3737)",
-            "Remove ttlSecondsAfterFinished; set state: archived in the spec of a finished run.",
+            "Remove ttlSecondsAfterFinished; set state: stopped in the spec of a finished run.",
             TTL_RERUNS,
         )
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from gangplan.cel import types
 from gangplan.cel.errors import EvalError
 from gangplan.cel.types import Type
 from gangplan.cel.values import Duration, Optional, Timestamp, Uint, kind, type_of
+from gangplan.records import dataclass
 
 Function = Callable[..., Any]
 

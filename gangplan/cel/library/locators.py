@@ -7,10 +7,11 @@ so does this. Escapes are bytes, which are kept as Latin-1 letters until they ar
 from __future__ import annotations
 
 import string
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from gangplan.cel.library.addresses import AddressError, read_address
 from gangplan.cel.numbers import go_quote
+from gangplan.records import dataclass
 
 _PLAIN = frozenset(string.ascii_letters + string.digits + "-_.~")
 _HEX = frozenset(string.hexdigits)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import string
-from dataclasses import dataclass
 from typing import ClassVar
 
 from gangplan.cel import types
@@ -12,6 +11,7 @@ from gangplan.cel.library.base import B, Implementation, S
 from gangplan.cel.numbers import INT_MAX, UINT_MAX, go_quote
 from gangplan.cel.types import Type
 from gangplan.cel.values import Opaque
+from gangplan.records import dataclass
 
 _DIGITS = frozenset(string.digits)
 _LETTERS = frozenset(string.ascii_letters + string.digits + "-")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from gangplan.cel import types
@@ -21,6 +20,7 @@ from gangplan.cel.library.locators import (
 from gangplan.cel.numbers import go_quote
 from gangplan.cel.types import Type
 from gangplan.cel.values import Opaque
+from gangplan.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

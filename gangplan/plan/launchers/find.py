@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from gangplan.plan.launchers.later import later, may_start
 from gangplan.plan.launchers.prefixes import ASSIGNMENT, ELSEWHERE, Peeled, peel
 from gangplan.plan.launchers.programs import Mpi, Start, base, start_at
 from gangplan.plan.launchers.reading import LauncherReading, read
 from gangplan.plan.launchers.shell import Command, UnreadableError, Word, commands
+from gangplan.records import dataclass
 
 SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ksh", "ash"})
 # Programs that take a script behind this option.

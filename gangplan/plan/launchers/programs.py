@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 from gangplan.plan.launchers.foreign import FOREIGN, SUBCOMMANDS
 from gangplan.plan.launchers.mpi import INTEL, MPICH, OPEN_MPI_4, OPEN_MPI_5
 from gangplan.plan.launchers.table import LauncherProgram
 from gangplan.plan.launchers.training import ACCELERATE, DEEPSPEED, HOROVODRUN, TORCH_LAUNCH, TORCHRUN
+from gangplan.records import dataclass
 
 Mpi = Literal["OpenMPI4", "OpenMPI5", "MPICH", "IntelMPI"]
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from gangplan.plan.launchers.table import LauncherProgram, Option, Role
+from gangplan.records import dataclass
 
 # What argparse takes for the name of an option that follows another one is never its value.
 _UNKNOWN = Option("", 0)

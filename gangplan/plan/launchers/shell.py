@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from gangplan.records import dataclass
 
 # Words that open or continue a compound command; a command follows each.
 _OPENERS = frozenset({"if", "then", "else", "elif", "while", "until", "do", "!", "{", "time", "coproc"})
@@ -67,10 +69,12 @@ def commands(script: str) -> list[Command]:
 
     Raises UnreadableError where a quote, a substitution or a here-document stays open.
     """
-    return list(_Reader(script).read())
+    return list(Reader(script).read())
 
 
-class _Reader:
+class Reader:
+    """The reader behind `commands`, also for those who need more of a script than its simple commands."""
+
     def __init__(self, script: str) -> None:
         self.text = script
         self.at = 0
@@ -80,14 +84,14 @@ class _Reader:
         """Command by command."""
         now, skips = _Open(), ""
         while self.at < len(self.text):
-            self._blank()
+            self.blank()
             if self.at >= len(self.text):
                 break
             operator = next((mark for mark in _OPERATORS if self.text.startswith(mark, self.at)), "")
             if operator and not self.text.startswith("&>", self.at):
                 self.at += len(operator)
                 if operator == "\n":
-                    self._skip_documents()
+                    self.skip_documents()
                 if now.words or now.sets:
                     yield Command(tuple(now.words), tuple(now.sets), operator)
                 now, skips = _Open(), ""
@@ -112,13 +116,14 @@ class _Reader:
             return ""
         if not now.words and _ASSIGN.match(self.text, word.begin):
             if word.text.endswith("=") and self.text.startswith("(", self.at):
-                self.at = self._balanced(self.at + 1, "(", ")")
+                self.at = self.balanced(self.at + 1, "(", ")")
             now.sets.append(word)
         else:
             now.words.append(word)
         return ""
 
-    def _blank(self) -> None:
+    def blank(self) -> None:
+        """Go past blanks, continued lines and comments."""
         while self.at < len(self.text):
             if self.text[self.at] in " \t\r":
                 self.at += 1
@@ -136,15 +141,16 @@ class _Reader:
             return False
         self.at = found.end()
         if self.text.startswith("(", self.at):  # <(command): a name of a file
-            self.at = self._balanced(self.at + 1, "(", ")")
+            self.at = self.balanced(self.at + 1, "(", ")")
             return True
-        self._blank()
+        self.blank()
         target = self.word() if self.at < len(self.text) and self.text[self.at] != "\n" else None
         if found[0].lstrip("0123456789") in ("<<", "<<-") and target is not None:
             self.documents.append((target.text, found[0].endswith("-")))
         return True
 
-    def _skip_documents(self) -> None:
+    def skip_documents(self) -> None:
+        """Go past the here-documents that began on the line before."""
         for mark, strips in self.documents:
             while True:
                 if self.at >= len(self.text):
@@ -211,9 +217,9 @@ class _Reader:
         if self.text[begin] == "`":
             self._until("`", begin + 1)
         elif self.text.startswith("$(", begin):
-            self.at = self._balanced(begin + 2, "(", ")")
+            self.at = self.balanced(begin + 2, "(", ")")
         elif self.text.startswith("${", begin):
-            self.at = self._balanced(begin + 2, "{", "}")
+            self.at = self.balanced(begin + 2, "{", "}")
             inner = re.match(r"[#!]?([A-Za-z_][A-Za-z0-9_]*)", self.text[begin + 2 : self.at])
             names.extend([inner[1]] if inner else [])
         else:
@@ -227,7 +233,7 @@ class _Reader:
         parts.append(self.text[begin : self.at])
         return True
 
-    def _balanced(self, at: int, opening: str, closing: str) -> int:
+    def balanced(self, at: int, opening: str, closing: str) -> int:
         """The place behind the mark that closes what is open before `at`."""
         depth, quote = 1, ""
         while at < len(self.text):

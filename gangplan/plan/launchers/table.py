@@ -7,8 +7,10 @@ and version it was read from; tests/launchers hold the tables to the real progra
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
+
+from gangplan.records import dataclass
 
 # What an option decides about a run; "" is one that gangplan leaves alone.
 Role = Literal[

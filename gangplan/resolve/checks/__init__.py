@@ -6,7 +6,18 @@ Kueue accepts almost all of this and then admits nothing, without a word to whoe
 from __future__ import annotations
 
 from gangplan.findings import Finding
-from gangplan.resolve.checks import cohorts, outside, pools, quotas, rails, sums, teams, workers
+from gangplan.resolve.checks import (
+    cohorts,
+    devices,
+    outside,
+    pools,
+    queues,
+    quotas,
+    rails,
+    sums,
+    teams,
+    workers,
+)
 from gangplan.resolve.checks.notes import Notes
 from gangplan.rules.model import Severity
 from gangplan.workspace import ClusterFile, Workspace
@@ -17,14 +28,41 @@ def check_site(workspace: Workspace, cluster: ClusterFile) -> list[Finding]:
     notes = Notes(cluster)
     pools.check(notes)
     rails.check(notes)
+    if cluster.spec.fabrics or any(pool.fabric for pool in cluster.spec.node_pools.values()):
+        from gangplan.resolve.checks import fabrics  # few clusters have one
+
+        fabrics.check(notes)
+    if cluster.spec.volumes:
+        from gangplan.resolve.checks import volumes  # few clusters have one
+
+        volumes.check(notes)
+    if any(pool.gpu and pool.gpu.device_class for pool in cluster.spec.node_pools.values()):
+        from gangplan.resolve.checks import dra  # few clusters have one
+
+        dra.check(notes)
+    if any(one.persistent_volumes for one in cluster.spec.teams.values()):
+        from gangplan.resolve.checks import persistent  # few clusters have one
+
+        persistent.check(notes, workspace)
+    if cluster.spec.schedules is not None:
+        from gangplan.resolve.checks import schedules
+
+        schedules.check(notes, workspace)
+    if any(one.monthly_budget for one in cluster.spec.teams.values()):
+        from gangplan.resolve.checks import budgets  # few clusters have one
+
+        budgets.check(notes, workspace)
+    devices.check(notes)
     teams.check(notes)
     outside.check(notes)
     quotas.check(notes)
     if cluster.spec.gang == "kueue":
         cohorts.check(notes)
+        queues.check(notes)
         workers.check(notes, workspace)
     else:
         quotas.check_unused(notes)
+        queues.check_unused(notes)
     # Amounts mean something only where all names do.
     if not any(finding.severity is Severity.ERROR for finding in notes.findings):
         sums.check(notes, workspace)

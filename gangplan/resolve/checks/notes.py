@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from gangplan.findings import Finding, Location
+from gangplan.records import dataclass
 from gangplan.rules.model import Rule
 from gangplan.spec.cluster import Cluster
 from gangplan.workspace import ClusterFile, nearest

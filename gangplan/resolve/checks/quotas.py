@@ -6,7 +6,7 @@ from gangplan.model.amounts import bare, say, written
 from gangplan.model.quantity import ZERO, Quantity
 from gangplan.resolve.checks.notes import Notes, Path
 from gangplan.resolve.quota import ONE, cohort_of, rest_of, weight_of
-from gangplan.resolve.shares import amounts_of, capacity, measure
+from gangplan.resolve.shares import DISK, amounts_of, capacity, measure
 from gangplan.rules.clusters import KUEUE_FIELD_UNUSED
 from gangplan.rules.platform import WEIGHT_OMITTED
 from gangplan.rules.quotas import (
@@ -23,7 +23,7 @@ from gangplan.rules.quotas import (
 )
 from gangplan.rules.specs import POOL_UNKNOWN
 from gangplan.spec.cluster import Cluster
-from gangplan.spec.queues import Preemption, Share, Shares
+from gangplan.spec.queues import Preemption, Share, Shares, TeamQueue
 
 
 def check(notes: Notes) -> None:
@@ -77,12 +77,13 @@ def _check_scale(notes: Notes) -> None:
     Told when a team gets less than half of what the least of the stated weights beside it gets: `weight: 2`
     alone is the usual way to say "twice the others".
     """
+    beside = _Stated(notes.spec)
     for name, team in notes.spec.teams.items():
         if team.weight is not None:
             continue
-        stated = sorted(weight for weight in _weights_beside(notes.spec, name) if weight)
+        stated = beside.range_for(team)
         if stated and stated[0] > ONE + ONE:
-            shown = " and ".join(weight.canonical() for weight in dict.fromkeys((stated[0], stated[-1])))
+            shown = " and ".join(weight.canonical() for weight in dict.fromkeys(stated))
             notes.report(
                 WEIGHT_OMITTED,
                 ("teams", name),
@@ -92,17 +93,36 @@ def _check_scale(notes: Notes) -> None:
             )
 
 
-def _weights_beside(cluster: Cluster, name: str) -> list[Quantity]:
-    """The stated weights that a team's own is held against: where idle capacity is shared, those in its
-    cohort; where what is left of pools is divided, those of all that state no quota."""
-    team, found = cluster.teams[name], []
-    is_fair = cluster.gang == "kueue" and cluster.fair_sharing
-    for other in cluster.teams.values():
-        together = is_fair and cohort_of(cluster, other) == cohort_of(cluster, team)
-        divide = team.quota is None and other.quota is None
-        if other.weight is not None and (together or divide):
-            found.append(other.weight)
-    return found
+class _Stated:
+    """The stated weights above zero, least and most of those that a team's own is held against.
+
+    Where idle capacity is shared, these are those in its cohort; where what is left of pools is divided, those of
+    all that state no quota. Read once: a cluster has hundreds of teams.
+    """
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._is_fair = cluster.gang == "kueue" and cluster.fair_sharing
+        self._of_cohorts: dict[str, list[Quantity]] = {}
+        self._of_rest: list[Quantity] = []
+        for team in cluster.teams.values():
+            if team.weight:
+                _widen(self._of_cohorts.setdefault(cohort_of(cluster, team), []), team.weight)
+                if team.quota is None:
+                    _widen(self._of_rest, team.weight)
+
+    def range_for(self, team: TeamQueue) -> list[Quantity]:
+        """The least and the most of those beside a team; nothing where there are none."""
+        found: list[Quantity] = []
+        cohort = self._of_cohorts.get(cohort_of(self._cluster, team), ()) if self._is_fair else ()
+        for weight in (*cohort, *(self._of_rest if team.quota is None else ())):
+            _widen(found, weight)
+        return found
+
+
+def _widen(range_: list[Quantity], weight: Quantity) -> None:
+    """Let a least and a most hold one weight more."""
+    range_[:] = [min(range_[0], weight), max(weight, range_[1])] if range_ else [weight, weight]
 
 
 def _check_shares(notes: Notes, path: Path, shares: Shares) -> None:
@@ -136,7 +156,21 @@ def _check_shares(notes: Notes, path: Path, shares: Shares) -> None:
                 "Add cpu:; memory follows in proportion.",
                 key=True,
             )
+        _check_others(notes, here, name, share)
         _check_size(notes, here, name, share)
+
+
+def _check_others(notes: Notes, path: Path, name: str, share: Share) -> None:
+    """Amounts of what the pool does not have would be promised by nobody."""
+    offered = notes.spec.node_pools[name].offered
+    stated: list[tuple[Path, str]] = [((*path, "devices", device), device) for device in share.devices]
+    if share.disk is not None:
+        stated.append(((*path, "disk"), DISK))
+    for at, resource in stated:
+        if resource not in offered:
+            what = "disk" if resource == DISK else resource
+            help = f"State what a node of the pool has in nodePools.{name}, or remove it."
+            notes.report(QUOTA_MEASURE, at, f"pool '{name}' states no {what}", help, key=True)
 
 
 def _check_size(notes: Notes, path: Path, name: str, share: Share) -> None:
@@ -149,14 +183,22 @@ def _check_size(notes: Notes, path: Path, name: str, share: Share) -> None:
         amount = amounts[resource]
         # A pool that DaemonSets fill has been told already.
         if amount > whole[resource] and whole[resource]:
-            field = {"cpu": "cpu", "memory": "memory"}.get(resource, "gpus")
+            field = _field_of(resource, share)
             notes.report(
                 QUOTA_OVER_POOL,
-                (*path, field) if getattr(share, field) is not None else path,
+                (*path, *field),
                 f"{say(resource, amount)}, but pool '{name}' has {bare(resource, whole[resource])}",
                 f"Write at most {written(resource, whole[resource])}.",
             )
             return
+
+
+def _field_of(resource: str, share: Share) -> Path:
+    """Where a share states a resource, below it; empty where it follows in proportion."""
+    if resource in share.devices:
+        return ("devices", resource)
+    field = {"cpu": "cpu", "memory": "memory", DISK: "disk"}.get(resource, "gpus")
+    return (field,) if getattr(share, field) is not None else ()
 
 
 def _check_limit(notes: Notes, path: Path, shares: Shares, quota: Shares | None) -> None:
@@ -186,6 +228,8 @@ def _check_limit(notes: Notes, path: Path, shares: Shares, quota: Shares | None)
 def _exceeds(share: Share, quota: Share) -> bool:
     if share.gpus is not None and quota.gpus is not None:
         return share.gpus > quota.gpus
+    if any(count > quota.devices[name] for name, count in share.devices.items() if name in quota.devices):
+        return True
     return (share.cpu or ZERO) > (quota.cpu or ZERO)
 
 

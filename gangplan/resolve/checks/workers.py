@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
+from gangplan.model.fabric import LEVELS
 from gangplan.resolve.checks.notes import Notes, Path
-from gangplan.rules.clusters import MULTIKUEUE_AUTOSCALE, MULTIKUEUE_POOL, MULTIKUEUE_QUEUE, MULTIKUEUE_SELF
+from gangplan.rules.clusters import (
+    MULTIKUEUE_AUTOSCALE,
+    MULTIKUEUE_LEVEL,
+    MULTIKUEUE_POOL,
+    MULTIKUEUE_QUEUE,
+    MULTIKUEUE_SELF,
+)
+from gangplan.spec.queues import TeamQueue
 from gangplan.workspace import ClusterFile, Workspace
 
 
@@ -43,6 +51,34 @@ def check(notes: Notes, workspace: Workspace) -> None:
                     f"Add {team}: {{queue: {queue.queue}}} to the teams of {name}.",
                     key=True,
                 )
+            else:
+                _check_level(notes, name, team, queue, there)
+                _check_local_queues(notes, name, team, queue, there)
+
+
+def _check_local_queues(notes: Notes, name: str, team: str, here: TeamQueue, there: TeamQueue) -> None:
+    """The copy of a run has the run's queue."""
+    for queue in here.local_queues:
+        if queue not in (there.queue, *there.local_queues):
+            notes.report(
+                MULTIKUEUE_QUEUE,
+                ("teams", team, "localQueues", queue),
+                f"team '{team}' has no queue '{queue}' on {name}: runs in it are never handed there",
+                f"Add it to the localQueues of {team} in the file of {name}.",
+                key=True,
+            )
+
+
+def _check_level(notes: Notes, name: str, team: str, here: TeamQueue, there: TeamQueue) -> None:
+    """The pods are made there, under the level of there."""
+    levels = [one.pod_security.level if one.pod_security else LEVELS[0] for one in (here, there)]
+    if LEVELS.index(levels[0]) > LEVELS.index(levels[1]):
+        notes.report(
+            MULTIKUEUE_LEVEL,
+            ("teams", team, "podSecurity", "level"),
+            f"team '{team}' has Pod Security {levels[1]} on {name}: pods that need {levels[0]} are refused there",
+            f"State the same podSecurity for {team} in the file of {name}.",
+        )
 
 
 def _check_pools(notes: Notes, name: str, worker: ClusterFile, path: Path) -> None:

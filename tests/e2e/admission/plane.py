@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import time
 from collections.abc import Callable, Sequence
@@ -63,6 +64,10 @@ def _first(scene: Scene, body: Object) -> Object:
     if scene.mistake == "circle" and scene.cohorts and body is scene.cohorts[0]:
         return {**body, "spec": {key: value for key, value in body["spec"].items() if key != "parentName"}}
     return body
+
+
+#: Where the pods of a run say what they are, and how those of steps without a name begin.
+ROLE, STEP = "gangplan.dev/role", "step-"
 
 
 @dataclass(slots=True)
@@ -203,6 +208,7 @@ class Plane:
         asked_after = SETTLED
         while True:
             pods = self.watcher.pods(question.entry.namespace, question.name)
+            self._end_steps(pods)
             bound = sum(bool(pod["spec"].get("nodeName")) for pod in pods)
             told = [pod for pod in pods if _unschedulable(pod)]
             if (len(pods), bound + len(told)) != said:
@@ -223,6 +229,17 @@ class Plane:
             pods=wanted,
             unbound=why,
         )
+
+    def _end_steps(self, pods: list[Object]) -> None:
+        """Let the pods of steps end well once they run: whatever comes after them waits for that."""
+        for pod in pods:
+            name = pod["metadata"]["labels"].get(ROLE, "")
+            if name.startswith(STEP) and pod.get("status", {}).get("phase") == "Running":
+                done = {"status": {"phase": "Succeeded"}}
+                with contextlib.suppress(ApiError):  # gone, or told by a pass before
+                    self.client.patch(
+                        "Pod", pod["metadata"]["name"], done, pod["metadata"]["namespace"], "status"
+                    )
 
     def _denied(self, question: Question) -> str:
         """Why a Job's pods are not even made."""

@@ -20,6 +20,7 @@ from tests.e2e.admission import mistakes
 from tests.e2e.admission.changes import EDIT_WITH, EDITS
 from tests.e2e.admission.question import Question
 from tests.e2e.admission.scene import HEAD, IMAGES, Entry, Scene
+from tests.e2e.fidelity import features
 from tests.e2e.fidelity.sides import versions_of
 from tests.lab.profiles import Profile
 
@@ -35,6 +36,8 @@ SHAPES = ((8, 32, 0), (16, 64, 0), (32, 128, 4), (64, 256, 8))
 RENDERING = threading.Lock()
 #: Changes of built objects are rarer than in scenes that were drawn object by object.
 RARER = 0.4
+#: How often a spec is a sweep, whose trials have a queue of their own.
+SWEEPS = 0.15
 
 
 def draw(name: str, random: Random, profile: Profile, count: int) -> tuple[Scene, list[Question]]:
@@ -133,7 +136,40 @@ def _spec(name: str, random: Random, cluster: Object, number: int) -> Object:
         found["launcher"] = {"runsRanks": True}
     if random.random() < 0.4:
         found["priority"] = random.choice(["low", "normal", "high"])
-    return found
+    if random.random() < 0.35:
+        random.choice([_roles, _steps, _elastic, _containers])(random, found)
+    return features.swept(found) if random.random() < SWEEPS else found
+
+
+def _small(random: Random, found: Object) -> Object:
+    """Amounts of a pod beside the workers, now and then those of a worker."""
+    amounts = {"cpu": random.choice([1, "500m", 4]), "memory": random.choice(["1Gi", "4Gi"])}
+    if "gpus" in found and random.random() < 0.3:
+        amounts["gpus"] = 1
+    return amounts if random.random() < 0.8 else {}
+
+
+def _roles(random: Random, found: Object) -> None:
+    found.pop("launcher", None)
+    found |= {"image": "pytorch", "framework": "plain"}
+    names = random.sample(["loader", "ps", "a"], random.randint(1, 2))
+    found["roles"] = {name: {"workers": random.randint(1, 3), **_small(random, found)} for name in names}
+
+
+def _steps(random: Random, found: Object) -> None:
+    count = random.randint(1, 3)
+    found["steps"] = [{"command": ["sort"], **_small(random, found)} for _ in range(count)]
+
+
+def _elastic(random: Random, found: Object) -> None:
+    found.pop("launcher", None)
+    most = max(2, found.pop("workers"))
+    found |= {"image": "pytorch", "elastic": {"min": random.randint(1, most - 1), "max": most}}
+
+
+def _containers(random: Random, found: Object) -> None:
+    found["setup"] = [{"command": ["fetch"], "cpu": random.choice([1, found["cpu"]])}]
+    found["sidecars"] = [{"command": ["sync"], "cpu": random.choice(["250m", 1]), "memory": "512Mi"}]
 
 
 def _rendered(

@@ -147,3 +147,36 @@ def pod_of(job: Object) -> Object | None:
         "metadata": metadata,
         "spec": {**spec, "serviceAccountName": "default"},
     }
+
+
+# What the MPI operator adds to pods (v0.8.2: newWorker, newLauncherPodTemplate, setupSSHOnPod).
+_KEYS = {"name": "ssh-auth", "secret": {"secretName": "ssh"}}
+_CONFIG = {"name": "mpi-job-config", "configMap": {"name": "config"}}
+
+
+def mpi_pods(body: Object) -> list[Object]:
+    """A pod of each role of an MPIJob, as far as its templates can be read."""
+    name, namespace = body["metadata"]["name"], body["metadata"].get("namespace", "default")
+    replicas = body["spec"].get("mpiReplicaSpecs") or {}
+    found = []
+    for role, host, more in (
+        ("Worker", f"{name}-worker-0", [_KEYS]),
+        ("Launcher", f"{name}-launcher", [_KEYS, _CONFIG]),
+    ):
+        one = replicas.get(role)
+        template = one.get("template") if isinstance(one, dict) else None
+        spec = template.get("spec") if isinstance(template, dict) else None
+        if not isinstance(spec, dict) or not spec.get("containers"):
+            continue  # which the operator refuses
+        volumes = spec.get("volumes")
+        pod = {key: value for key, value in spec.items() if key not in ("serviceAccount", "volumes")}
+        pod |= {
+            "serviceAccountName": "default",
+            "volumes": [*(volumes if isinstance(volumes, list) else ()), *more],
+        }
+        pod |= {"restartPolicy": one.get("restartPolicy") or "Never", "hostname": host, "subdomain": name}
+        metadata = {"name": host, "namespace": namespace}
+        kept = template.get("metadata") or {}
+        metadata |= {key: kept[key] for key in ("labels", "annotations") if kept.get(key) is not None}
+        found.append({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": pod})
+    return found

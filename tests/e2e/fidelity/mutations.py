@@ -102,6 +102,12 @@ def _step(body: Object, path: Place, step: str) -> list[Place]:
     return [(*path, step)] if isinstance(value, dict) else []
 
 
+def replicas(body: Object) -> list[Place]:
+    """Where the roles of an MPIJob stand."""
+    found = at(body, ("spec", "mpiReplicaSpecs")) if body["kind"] == "MPIJob" else None
+    return [("spec", "mpiReplicaSpecs", name) for name in found or ()]
+
+
 def jobs(body: Object) -> list[Place]:
     """Where a runtime's replicated jobs stand."""
     found = at(body, ("spec", "template", "spec", "replicatedJobs"))
@@ -109,8 +115,9 @@ def jobs(body: Object) -> list[Place]:
 
 
 def pods(body: Object) -> list[Place]:
-    """Where a runtime's pod specs stand."""
-    return [(*job, "template", "spec", "template", "spec") for job in jobs(body)]
+    """Where the pod specs of a runtime, or of an MPIJob, stand."""
+    own = [(*role, "template", "spec") for role in replicas(body)]
+    return [*own, *((*job, "template", "spec", "template", "spec") for job in jobs(body))]
 
 
 def containers(body: Object) -> list[Place]:
@@ -257,7 +264,7 @@ def label_value(random: Random, body: Object) -> Edits | None:
 def every(body: Object) -> Iterator[tuple[str, Edits]]:
     """Each value of values.yaml once, at the first place of an object where it can stand."""
     for row in TABLES["rows"]:
-        places = find(body, row["at"]) if body["kind"] in row.get("kinds", [body["kind"]]) else []
+        places = find(body, row["at"]) if body["kind"] in (kinds_of(row) or (body["kind"],)) else []
         for value in _values(row) if places else ():
             edit = Edit(places[0], value)
             if _differs(at(body, edit.at), value):
@@ -279,5 +286,12 @@ def _differs(old: Any, new: Any) -> bool:
     return old != new or type(old) is not type(new) or old is None
 
 
+def kinds_of(row: Object) -> tuple[str, ...]:
+    """The kinds that a row is for: what is wrong with the pods of a runtime is so with those of an MPIJob."""
+    kinds = tuple(row.get("kinds", ()))
+    has_pods = row["at"][0] in ("POD", "NODE") and "TrainingRuntime" in kinds
+    return (*kinds, "MPIJob") if has_pods else kinds
+
+
 for row in TABLES["rows"]:
-    TABLE.append(Named(row["name"], tuple(row.get("kinds", ())), _putting(row["at"], _values(row))))
+    TABLE.append(Named(row["name"], kinds_of(row), _putting(row["at"], _values(row))))

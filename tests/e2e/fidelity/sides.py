@@ -15,7 +15,8 @@ from gangplan.plan.names import HASH_LENGTH
 from gangplan.validate.apiserver.schema import SchemaVersions
 from gangplan.validate.gate import judge
 from gangplan.validate.problems import dotted
-from tests.e2e.fidelity.jobset import jobs_of, jobset_of, pod_of
+from tests import plain
+from tests.e2e.fidelity.jobset import jobs_of, jobset_of, mpi_pods, pod_of
 from tests.lab.client import Answer, ApiError, Client
 from tests.lab.profiles import Profile
 
@@ -24,6 +25,10 @@ NAME = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
 # Trainer and Kueue look into caches of their own for the runtime of a run.
 UNSEEN = re.compile(r"must be created before the TrainJob|vtrainjob\.kb\.io.*runtime '.*' not found")
 PATIENCE = 5.0
+# What would keep an MPIJob from going, or take it away, and means nothing to the operator.
+HOLDING = ("finalizers", "ownerReferences")
+# Kueue, the operator and the garbage collector let go of an MPIJob one after the other.
+GONE = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +50,8 @@ def versions_of(profile: Profile) -> SchemaVersions:
         text.rpartition(".")[0]
         for text in (profile.kubernetes, profile.trainer, profile.kueue, profile.jobset)
     ]
-    return SchemaVersions(minors[0], minors[1], minors[2], minors[3])
+    mpi = profile.mpi_operator.rpartition(".")[0] or None
+    return SchemaVersions(minors[0], minors[1], minors[2], minors[3], mpi)
 
 
 def gangplan_says(bodies: Sequence[Object], versions: SchemaVersions) -> Verdict:
@@ -70,10 +76,12 @@ class ControlPlane:
     def says(self, bodies: Sequence[Object], index: int) -> Verdict:
         """Whether object `index` of `bodies` is accepted, now and when pods are made from it."""
         body = bodies[index]
-        if body.get("kind") == "TrainingRuntime" and self._has(bodies, "TrainJob"):
+        if body.get("kind") == "TrainingRuntime" and _train_job(bodies):
             return self._runtime(*self._renamed(bodies), index)
         if body.get("kind") == "TrainJob" and self._has(bodies, "TrainingRuntime"):
             return self._run(bodies, index)
+        if body.get("kind") == "MPIJob":
+            return self._mpi_job(body)
         return self._at_once(body, "")
 
     def prepare(self, bodies: Sequence[Object]) -> None:
@@ -123,8 +131,9 @@ class ControlPlane:
 
     def _renamed(self, bodies: Sequence[Object]) -> tuple[list[Object], str]:
         """The same run under a name that nobody used: what was applied once cannot be applied changed."""
-        runtime = next(body for body in bodies if body["kind"] == "TrainJob")
-        name = runtime["metadata"]["name"]
+        train_job = _train_job(bodies)
+        assert train_job is not None
+        name = train_job["spec"]["runtimeRef"]["name"]
         with self._lock:
             self._count += 1
             fresh = f"{name[:-HASH_LENGTH]}{self._count:0{HASH_LENGTH}d}"
@@ -132,7 +141,8 @@ class ControlPlane:
 
     def _runtime(self, bodies: list[Object], name: str, index: int) -> Verdict:
         runtime = bodies[index]
-        train_job = next(body for body in bodies if body["kind"] == "TrainJob")
+        train_job = _train_job(bodies)
+        assert train_job is not None
         first = self._at_once(runtime, "")
         if not first.accepted:
             return first
@@ -184,6 +194,55 @@ class ControlPlane:
                 self.client.delete("TrainingRuntime", body["metadata"]["name"], body["metadata"]["namespace"])
                 self._seen.discard(body["metadata"]["name"])
 
+    # --- an MPIJob -------------------------------------------------------------------------------------
+
+    def _mpi_job(self, body: Object) -> Verdict:
+        """Whether the server takes it, what the operator then says of it, and whether its pods are taken."""
+        first = self._at_once(body, "")
+        metadata = body.get("metadata")
+        name = metadata.get("name") if isinstance(metadata, dict) else None
+        if not first.accepted or not isinstance(metadata, dict) or not _plain(name):
+            return first
+        warnings = first.warnings
+        for pod in mpi_pods(body):
+            try:
+                warnings += self.client.create(pod, dry_run=True).warnings
+            except ApiError as error:
+                return Verdict(False, error.message, "late: Pod")
+        said = self._operator(body, str(name), str(metadata.get("namespace") or "default"))
+        return Verdict(False, said, "late: the operator") if said else Verdict(True, warnings=warnings)
+
+    def _operator(self, body: Object, name: str, namespace: str) -> str:
+        """Why the operator makes nothing of it, by its event; empty where it takes it; Kueue holds it."""
+        policy = body["spec"].get("runPolicy") or {}
+        if policy.get("managedBy") not in (None, "kubeflow.org/mpi-operator"):
+            return ""  # none of the operator's business
+        kept = {key: one for key, one in body["metadata"].items() if key not in HOLDING}
+        self._send({**body, "metadata": kept}, dry_run=False)
+        deadline, said = time.monotonic() + PATIENCE, ""
+        try:
+            while time.monotonic() < deadline:
+                said = self._refusal(name, namespace)
+                status = self.client.get("MPIJob", name, namespace).get("status") or {}
+                if said or status.get("conditions"):
+                    break
+                time.sleep(0.02)
+        finally:
+            self.client.delete("MPIJob", name, namespace)
+            self.client.wait_gone("MPIJob", name, namespace, timeout=GONE)
+            for event in self._events(name, namespace):
+                self.client.delete("Event", event["metadata"]["name"], namespace)
+        return said
+
+    def _refusal(self, name: str, namespace: str) -> str:
+        found = self._events(name, namespace)
+        return next((str(one["message"]) for one in found if one["reason"] == "ValidationError"), "")
+
+    def _events(self, name: str, namespace: str) -> list[Object]:
+        return [
+            one for one in self.client.list("Event", namespace) if one["involvedObject"].get("name") == name
+        ]
+
     # --- what controllers will make --------------------------------------------------------------------
 
     def _later(self, train_job: Object, runtime: Object) -> Verdict:
@@ -208,6 +267,17 @@ class ControlPlane:
             except ApiError as error:
                 return Verdict(False, error.message, "late: Pod")
         return Verdict(True, warnings=warnings)
+
+
+def _train_job(bodies: Sequence[Object]) -> Object | None:
+    """The TrainJob among some objects, or the one that a schedule creates from the text of a ConfigMap."""
+    for body in bodies:
+        if body["kind"] == "TrainJob":
+            return body
+    texts = (
+        body["data"].get("run.yaml") for body in bodies if body["kind"] == "ConfigMap" and "data" in body
+    )
+    return next((plain.load(text) for text in texts if text), None)
 
 
 def _plain(name: Any) -> bool:

@@ -18,11 +18,13 @@ from gangplan.pipeline.render import preview
 from gangplan.pipeline.request import Request, Result
 from gangplan.source import load_objects
 from tests import plain
+from tests.e2e.fidelity import features
 from tests.e2e.story import ROOT, cluster_of
 from tests.lab.profiles import Profile
 
 Object = dict[str, Any]
 TEAM = "research"
+SWEEPS = 0.08
 HEAD = {"apiVersion": "gangplan.dev/v1"}
 IMAGES = ("openmpi", "openmpi-cuda", "horovod", "deepspeed", "pytorch", "intel-hpc", "mpich")
 # Texts that are legal and that careless writers of YAML, shell or templates break.
@@ -60,6 +62,8 @@ HOSTILE = (
     "-0",
     "x" * 300,
 )
+# Of a command, what no shell expands is refused where it looks as if one should.
+SAID = tuple(text for text in HOSTILE if "$(" not in text)
 DESCRIPTIONS = (
     "Figures of the year",
     "Größe — naïve № 5",
@@ -152,15 +156,15 @@ def spec_of(random: Random, number: int) -> Object:
     if gpus:
         spec["gpus"] = gpus
     spec["name"] = random.choice(["job", "a", "x1-y2", "longer-name-of-a-job"]) + f"-{number}"
-    for part in (_texts, _storage, _launch, _place, _life):
+    for part in (_texts, _storage, _launch, _place, _life, features.add):
         part(random, spec)
-    return spec
+    return features.swept(spec) if random.random() < SWEEPS else spec
 
 
 def _command(random: Random, image: str) -> list[str] | str:
     if random.random() < 0.2:
         return "python train.py --rate 1e-4 --name 'two words'"
-    words = ["python", "train.py", *random.sample(HOSTILE, random.randint(0, 3))]
+    words = ["python", "train.py", *random.sample(SAID, random.randint(0, 3))]
     if image == "pytorch":
         return words
     return ["mpirun", "-np", "{ranks}", *words] if random.random() < 0.2 else words
@@ -200,8 +204,8 @@ def _launch(random: Random, spec: Object) -> None:
         return
     if spec["image"] == "intel-hpc":
         spec["mpi"] = {"licenseAcknowledged": True}
-    elif random.random() < 0.3:
-        spec["mpi"] = {"flags": random.sample(["--tag-output", "-v", "--x y"], 1), "bindTo": "core"}
+    elif random.random() < 0.3 and "mpirun" not in spec["command"]:
+        spec["mpi"] = {"flags": random.sample(["--tag-output", "-v"], 1), "bindTo": "core"}
     if spec["workers"] > 1 and random.random() < 0.3:
         spec["launcher"] = {"runsRanks": True}
     elif random.random() < 0.2:
@@ -253,7 +257,12 @@ def workspace(profile: Profile) -> Iterator[Path]:
         text["versions"]["kubernetes"] = profile.kubernetes
         text["teams"] = {TEAM: text["teams"][TEAM]}
         text.pop("policies", None)  # asked about elsewhere; random teams have no cost centre
+        features.offer(text, profile.mpi_operator)
         file.write_text(yaml.safe_dump(text))
+        catalog = root / "images" / "catalog.yaml"
+        images = plain.load(catalog.read_text())
+        features.supply(images["images"])
+        catalog.write_text(yaml.safe_dump(images))
         (root / "specs" / TEAM).mkdir(parents=True)
         yield root
 

@@ -15,10 +15,10 @@ from typing import Any
 from gangplan.pipeline.render import preview
 from gangplan.pipeline.request import Request
 from gangplan.policy.export import exported
+from gangplan.policy.objects import POLICY_FILE
 from gangplan.resolve.platform import resolve_platform
 from gangplan.source import load_objects
-from gangplan.validate.apiserver.defaulting.apply import with_defaults
-from gangplan.validate.apiserver.policy.judge import PolicyEvaluator, namespaces_of
+from gangplan.validate.apiserver.policy.judge import Namespaces, PolicyEvaluator
 from gangplan.validate.apiserver.policy.model import Written
 from gangplan.validate.apiserver.policy.read import read
 from gangplan.validate.versions import versions_of
@@ -62,9 +62,10 @@ def workspace(folder: Path, cluster: str) -> Path:
 
 
 def random_objects(root: Path, cluster: str) -> list[Object]:
-    """What gangplan renders for a cluster."""
+    """What gangplan renders for a cluster, but its policies."""
     texts = preview(Request(root, (cluster,), engine="serial", jobs=1)).texts
-    return [body for _, text in sorted(texts.items()) for body in load_objects(text)]
+    judged = [text for path, text in sorted(texts.items()) if not path.endswith(POLICY_FILE)]
+    return [body for text in judged for body in load_objects(text)]
 
 
 def ask(
@@ -82,7 +83,7 @@ def ask(
     reading = read([Written(body) for body in judges], versions)
     assert not [one for one in reading.problems if "inert" not in one.rule], reading.problems
     evaluator = PolicyEvaluator(
-        versions, reading.policies, reading.bindings, reading.others, namespaces_of(spaces, versions)
+        versions, reading.policies, reading.bindings, reading.others, Namespaces(spaces, versions)
     )
     for space in spaces:
         client.apply(space)
@@ -133,35 +134,6 @@ def _one(server: Server, evaluator: PolicyEvaluator, body: Object, result: Resul
         result.wrong.append(
             f"{body['kind']}: only we say {only[0]}, only the server says {only[1]}; {answer.refusal[:200]}"
         )
-
-
-def drift(client: Client, versions: Any, objects: list[Object]) -> list[str]:
-    """Where what the server would store differs from what we judge; names and clocks aside."""
-    found: list[str] = []
-    for body in objects:
-        stored = client.create(body, dry_run=True, strict=False).object
-        ours = with_defaults(body, versions)
-        found += _differences(ours, stored, body["kind"])
-    return found
-
-
-def _differences(ours: Any, theirs: Any, path: str) -> list[str]:
-    if path.endswith(
-        (".metadata.managedFields", ".uid", ".creationTimestamp", ".generation", ".status.qosClass")
-    ):
-        return []
-    if isinstance(ours, dict) and isinstance(theirs, dict):
-        names = sorted({*ours, *theirs})
-        return [
-            one for name in names for one in _differences(ours.get(name), theirs.get(name), f"{path}.{name}")
-        ]
-    if isinstance(ours, list) and isinstance(theirs, list) and len(ours) == len(theirs):
-        return [
-            one
-            for mine, its in zip(ours, theirs, strict=True)
-            for one in _differences(mine, its, f"{path}[]")
-        ]
-    return [] if ours == theirs else [f"{path}: ours {ours!r}, the server's {theirs!r}"]
 
 
 def lines(result: Result, title: str) -> list[str]:

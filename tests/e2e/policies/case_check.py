@@ -10,8 +10,11 @@ from typing import Any
 
 from gangplan.objects import BINDING, Body
 from gangplan.packs.cases import PolicyCase, cases_in
+from gangplan.packs.read import PolicySource
 from gangplan.policy.cases import Suite, evaluator_of, suites
-from gangplan.policy.export import settled
+from gangplan.policy.export import applied
+from gangplan.policy.objects import PREFIX
+from gangplan.spec.cluster import Policies
 from gangplan.workspace import load_workspace
 from tests.e2e.policies.server import Server, same, softened
 from tests.lab.client import ApiError, Client
@@ -32,11 +35,20 @@ class Sent:
     ours: Said
 
 
-def every(root: Path) -> Iterator[Sent]:
-    """All cases of all packs. Each has a binding and parameters of its own, told apart by a label."""
+def every(root: Path, trainer: str) -> Iterator[Sent]:
+    """All cases of all packs that are for a version of Trainer.
+
+    Each has a binding and parameters of its own, told apart by a label.
+    """
     for suite in suites(load_workspace(root)):
         for case in cases_in(suite.folder, suite.shown)[0]:
-            yield _sent(suite, case)
+            if is_for(case.file.object, trainer):
+                yield _sent(suite, case)
+
+
+def is_for(body: Body, trainer: str) -> bool:
+    """Whether Trainer keeps all fields of a case's object: 2.1 drops the deadline of a TrainJob."""
+    return not trainer.startswith("2.1.") or "activeDeadlineSeconds" not in (body.get("spec") or {})
 
 
 def _sent(suite: Suite, case: PolicyCase) -> Sent:
@@ -48,29 +60,33 @@ def _sent(suite: Suite, case: PolicyCase) -> Sent:
     violations = evaluator.judge([sent])
     judges: list[Body] = []
     for body in (*reading.others, *(one.written.body for one in reading.bindings)):
-        mine = softened(settled(copy.deepcopy(body)))
+        mine = softened(applied(PolicySource(body, None, case.where.file), Policies(), {case.policy}))
         mine["metadata"]["name"] = f"{mine['metadata']['name']}-{tag}"[-200:].lstrip("-.")
         if mine["kind"] == BINDING:
             mine["spec"]["matchResources"]["objectSelector"]["matchLabels"] = {LABEL: tag[-63:].lstrip("-")}
         if mine["kind"] == BINDING and "paramRef" in mine["spec"]:
             mine["spec"]["paramRef"]["name"] = f"{mine['spec']['paramRef']['name']}-{tag}"[-200:].lstrip("-.")
         judges.append(mine)
-    names = {one.name: f"{one.name}-{tag}"[-200:].lstrip("-.") for one in reading.bindings}
-    ours = frozenset((one.policy.name, names[one.binding.name], one.message) for one in violations)
+    names = {one.name: f"{PREFIX}{one.name}-{tag}"[-200:].lstrip("-.") for one in reading.bindings}
+    ours = frozenset(
+        (f"{PREFIX}{one.policy.name}", names[one.binding.name], one.message) for one in violations
+    )
     namespace = next(iter(evaluator.namespaces.values()))
     return Sent(case, sent, namespace, tuple(judges), ours)
 
 
 def policies(root: Path) -> list[Body]:
-    """Every policy of every pack."""
+    """Every policy of every pack, as it is applied."""
     return [
-        settled(one.source.body) for suite in suites(load_workspace(root)) for one in suite.policies.values()
+        applied(one.source, Policies(), ())
+        for suite in suites(load_workspace(root))
+        for one in suite.policies.values()
     ]
 
 
-def compare(client: Client, root: Path) -> tuple[int, int, list[str]]:
+def compare(client: Client, root: Path, trainer: str) -> tuple[int, int, list[str]]:
     """How many cases were judged, how many never reached a policy, and the disagreements in words."""
-    sent = list(every(root))
+    sent = list(every(root, trainer))
     server = Server(client)
     wrong: list[str] = []
     judged = lost = 0
@@ -136,8 +152,8 @@ def _group(client: Client, server: Server, group: list[Sent], wrong: list[str], 
     server.installed = [body for body in server.installed if body not in judges]
 
 
-def main(client: Client, root: Path) -> None:
+def main(client: Client, root: Path, trainer: str) -> None:
     """Print the comparison."""
-    judged, lost, wrong = compare(client, root)
+    judged, lost, wrong = compare(client, root, trainer)
     print(f"{judged} cases judged, {lost} refused before any policy, {len(wrong)} disagreements")
     print("\n".join(wrong))

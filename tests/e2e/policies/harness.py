@@ -6,7 +6,6 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from gangplan.policy.cases import VERSIONS
 from gangplan.policy.export import exported
 from gangplan.resolve.platform import resolve_platform
 from gangplan.validate.versions import versions_of
@@ -17,11 +16,6 @@ from tests.lab.client import Client
 from tests.lab.profiles import Profile
 
 
-def has_cases(profile: Profile) -> bool:
-    """Whether the cases are for this profile: they hold fields that older Trainers drop without a word."""
-    return profile.trainer.startswith(f"{VERSIONS.trainer}.")
-
-
 def run(
     client: Client, profile: Profile, seed: int, count: int, say: Callable[[str], None]
 ) -> tuple[int, list[str]]:
@@ -29,10 +23,8 @@ def run(
     cluster = story.cluster_of(profile.trainer, profile.kueue)
     if cluster is None:
         return 0, [f"no sample cluster has the versions of profile {profile.name}"]
-    said, wrong = ["cases of policies: they are for another Trainer"], []
-    if has_cases(profile):
-        judged, lost, wrong = case_check.compare(client, ask.ROOT)
-        said = [f"cases of policies: {judged} judged, {lost} not, {len(wrong)} disagreements", *wrong[:20]]
+    judged, lost, wrong = case_check.compare(client, ask.ROOT, profile.trainer)
+    said = [f"cases of policies: {judged} judged, {lost} not, {len(wrong)} disagreements", *wrong[:20]]
     objects = ask.ask(client, cluster, seed, count, say)
     with tempfile.TemporaryDirectory(prefix="gangplan-policies-") as folder:
         root = ask.workspace(Path(folder), cluster)

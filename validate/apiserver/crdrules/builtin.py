@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from functools import cache
 
+from gangplan.cel.kept import KeptPrograms
 from gangplan.validate.apiserver.crdrules.kueue_facts import KUEUE_FACTS
 from gangplan.validate.apiserver.crdrules.rule_fact import JOBSET, KUEUE, TRAINER, RuleFact
 from gangplan.validate.apiserver.crdrules.rules import CompiledRule, compile_rule
@@ -30,8 +31,14 @@ def rules_of(api_version: str, kind: str, versions: SchemaVersions) -> tuple[Com
 @cache
 def _compiled(group: str, version: str, kind: str, minor: str, kubernetes: int) -> tuple[CompiledRule, ...]:
     names = {(group, kind), (f"{group}/{version}", kind)}
-    return tuple(
-        compile_rule(fact.rule, kubernetes)
+    rules = [
+        fact.rule
         for fact in FACTS
         if names & set(fact.kinds) and minor_key(fact.since) <= minor_key(minor) <= minor_key(fact.until)
-    )
+    ]
+    if not rules:
+        return ()
+    programs = KeptPrograms(f"{kind}-rules")
+    compiled = tuple(compile_rule(rule, kubernetes, programs=programs) for rule in rules)
+    programs.save()
+    return compiled

@@ -21,15 +21,20 @@ Place = tuple[str | int, ...]
 
 def schema_rules(schema: Schema, minor: int, is_new: bool = False) -> list[CompiledRule]:
     """Every rule in a structural schema, compiled with its types. CompileError: servers refuse the CRD."""
-    found = []
+    return [rule for rule, _, _ in placed_rules(schema, minor, is_new)]
+
+
+def placed_rules(
+    schema: Schema, minor: int, is_new: bool = False
+) -> Iterator[tuple[CompiledRule, Schema, Place]]:
+    """The same, each with the schema that it stands in and the place of the rule from the top."""
     for rule, node, place in _rules(schema, (), ()):
         try:
             self_type = declared(node, "self", not rule.path) or DYN
-            found.append(compile_rule(rule, minor, self_type, node, is_new))
+            yield compile_rule(rule, minor, self_type, node, is_new), node, place
         except CompileError as wrong:
             wrong.place = (*place, "rule" if wrong.text == rule.text else "messageExpression")
             raise
-    return found
 
 
 def _rules(schema: Schema, path: tuple[str, ...], at: Place) -> Iterator[tuple[CrdRule, Schema, Place]]:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
+from gangplan.records import dataclass
 from gangplan.source import Path
+from gangplan.validate.apiserver.crdrules import definition, structure
 from gangplan.validate.apiserver.crdrules.structural import RULES
 
 _LABEL = re.compile(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?")
@@ -33,6 +34,8 @@ _KEYWORDS: Mapping[str, type] = {
     **dict.fromkeys(("required", "enum", "allOf", "anyOf", "oneOf"), list),
     **dict.fromkeys(("uniqueItems", "nullable", "exclusiveMinimum", "exclusiveMaximum"), bool),
     **dict.fromkeys((f"{end}{of}" for end in ("min", "max") for of in _COUNTED), int),
+    **dict.fromkeys(("x-kubernetes-list-type", "x-kubernetes-map-type"), str),
+    "x-kubernetes-list-map-keys": list,
     **dict.fromkeys(("properties", "items", "not"), dict),
     RULES: list,
 }  # fmt: skip
@@ -48,6 +51,7 @@ class CrdProblem:
 
     path: Path
     message: str
+    help: str = "An API server would refuse the CRD; get it as it is there: kubectl get crd NAME -o yaml."
 
 
 def problem(crd: Mapping[str, Any]) -> CrdProblem | None:
@@ -80,6 +84,7 @@ def _problems(crd: Mapping[str, Any]) -> Iterator[CrdProblem]:
     if spec.get("scope") not in ("Namespaced", "Cluster"):
         yield CrdProblem(("spec", "scope"), "spec.scope is not Namespaced or Cluster")
     yield from _versions(spec.get("versions"))
+    yield from (CrdProblem(path, message) for path, message in definition.mistakes(crd))
 
 
 def _versions(versions: Any) -> Iterator[CrdProblem]:
@@ -104,9 +109,13 @@ def _versions(versions: Any) -> Iterator[CrdProblem]:
             message = f"version {name} has no schema (schema.openAPIV3Schema)"
             yield CrdProblem((*path, index, "schema", "openAPIV3Schema"), message)
             return
-        yield from _schema(schema["openAPIV3Schema"], (*path, index, "schema", "openAPIV3Schema"))
+        root = (*path, index, "schema", "openAPIV3Schema")
+        yield from _schema(schema["openAPIV3Schema"], root)
+        for place, message in structure.mistakes(schema["openAPIV3Schema"]):
+            yield CrdProblem((*root, *place), f"{message} ({_said((*root, *place))})")
     if not any(one["served"] for one in versions):
-        yield CrdProblem(path, "no version is served")
+        help = "An API server takes it, but there are no objects of it, and nothing to check."
+        yield CrdProblem(path, "no version is served", help)
 
 
 def _schema(schema: Any, path: Path) -> Iterator[CrdProblem]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from typing import Any
 
 from gangplan.cel.errors import CompileError
 from gangplan.model.crds import CrdFiles, read_crd
+from gangplan.records import dataclass
 from gangplan.validate.apiserver.crdrules.imported import schema_rules
 from gangplan.validate.apiserver.crdrules.rules import CompiledRule
 from gangplan.validate.apiserver.crdrules.schema_gate import ImportedEngine
@@ -24,6 +25,7 @@ class Imported:
     resources: dict[Key, tuple[str, bool]] = field(
         default_factory=dict
     )  # (group, kind) -> (plural, namespaced)
+    without_status: set[Key] = field(default_factory=set)
     _engines: dict[tuple[str, str, int], ImportedEngine] = field(default_factory=dict)
     _rules: dict[tuple[str, str, int], Sequence[CompiledRule]] = field(default_factory=dict)
 
@@ -33,6 +35,12 @@ class Imported:
         self.resources[group, kind] = crd["plural"], crd["scope"] == "Namespaced"
         for version, schema in crd["versions"].items():
             self.schemas[f"{group}/{version}", kind] = schema
+            if version not in crd.get("withStatus", crd["versions"]):
+                self.without_status.add((f"{group}/{version}", kind))
+
+    def has_status(self, api_version: str, kind: str) -> bool:
+        """Whether the status of a kind is its own subresource; files of earlier versions do not say no."""
+        return (api_version, kind) not in self.without_status
 
     def schema(self, api_version: str, kind: str) -> dict[str, Any] | None:
         """The structural schema of a kind; None for a kind that was not taken in."""
@@ -45,7 +53,7 @@ class Imported:
             return None
         key = api_version, kind, minor
         if key not in self._engines:
-            self._engines[key] = ImportedEngine(schema, minor)
+            self._engines[key] = ImportedEngine(schema, minor, self.has_status(api_version, kind))
         return self._engines[key]
 
     def rules(self, api_version: str, kind: str, minor: int) -> Sequence[CompiledRule] | None:
@@ -84,6 +92,11 @@ def stored(crd: dict[str, Any]) -> dict[str, Any]:
         "plural": spec["names"]["plural"],
         "scope": spec["scope"],
         "versions": {name: _bare(schema) for name, schema in sorted(served.items())},
+        "withStatus": sorted(
+            one["name"]
+            for one in spec["versions"]
+            if one["served"] and "status" in (one.get("subresources") or {})
+        ),
     }
 
 

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import field
+from functools import partial
 from typing import Any
 
 from gangplan.cel import types
@@ -15,12 +16,18 @@ from gangplan.cel.admission import expressions_minor
 from gangplan.cel.ast import Ident, walk
 from gangplan.cel.environment import Environment
 from gangplan.cel.errors import BudgetError, EvalError
+from gangplan.cel.kept import KeptPrograms
 from gangplan.cel.program import Program
 from gangplan.cel.types import Type
 from gangplan.cel.values import NONE, Optional
+from gangplan.records import dataclass
 from gangplan.validate.apiserver.crdrules.structural import Schema, aligned, same_key, seen
+from gangplan.validate.memo import key_of
 
 Path = tuple[str | int, ...]
+# Values that one rule knows to keep it; and how often more it may meet a new one than a known one, until it
+# asks no more: a whole spec hardly ever comes again.
+_MOST, _PATIENCE = 256, 32
 # apiserver v0.34, pkg/apis/cel/config.go
 PER_CALL, PER_OBJECT, LONGEST_MESSAGE = 1_000_000, 10_000_000, 5 * 1024
 _TOO_DEAR = (
@@ -46,6 +53,25 @@ class CrdRule:
     optional_old: bool = False
 
 
+@dataclass(slots=True)
+class Kept:
+    """Values that keep a rule, as bytes, with what the rule costs on them. A rule reads nothing else."""
+
+    costs: dict[bytes, int] = field(default_factory=dict)
+    luck: int = _PATIENCE
+
+    def cost(self, key: bytes) -> int | None:
+        """What the rule costs on a value that is known to keep it."""
+        found = self.costs.get(key)
+        self.luck += -1 if found is None else self.luck < _MOST
+        return found
+
+    def add(self, key: bytes, cost: int) -> None:
+        """Note a value that keeps the rule."""
+        if len(self.costs) < _MOST:
+            self.costs[key] = cost
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class CompiledRule:
     """A rule with its programs; `schema` tells how rules see values (None: as they are)."""
@@ -56,6 +82,7 @@ class CompiledRule:
     uses_old: bool
     schema: Schema | None = None
     is_root: bool = False
+    kept: Kept = field(default_factory=Kept)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,18 +96,27 @@ class Breach:
 
 
 def compile_rule(
-    rule: CrdRule, minor: int, self_type: Type = types.DYN, schema: Schema | None = None, is_new: bool = False
+    rule: CrdRule,
+    minor: int,
+    self_type: Type = types.DYN,
+    schema: Schema | None = None,
+    is_new: bool = False,
+    programs: KeptPrograms | None = None,
 ) -> CompiledRule:
     """The programs of a rule for Kubernetes 1.`minor`. CompileError: the server would refuse the CRD.
 
-    `is_new`: as in a CRD that is applied now, which may use only what the minor before has.
+    `is_new`: as in a CRD that is applied now, which may use only what the minor before has. `programs` are
+    those that earlier commands compiled.
     """
     old = types.optional_of(self_type) if rule.optional_old else self_type
     number = expressions_minor(minor) if is_new else minor
     environment = Environment(minor=number, variables={"self": self_type, "oldSelf": old})
-    program = environment.compile(rule.text)
-    message = environment.compile(rule.message_expression) if rule.message_expression else None
-    uses_old = any(isinstance(node, Ident) and node.name == "oldSelf" for node in walk(program.node))
+    make = partial(programs.compile, environment, composed={}) if programs else environment.compile
+    program = make(rule.text)
+    message = make(rule.message_expression) if rule.message_expression else None
+    uses_old = "oldSelf" in rule.text and any(
+        isinstance(node, Ident) and node.name == "oldSelf" for node in walk(program.node)
+    )
     return CompiledRule(rule, program, message, uses_old, schema, not rule.path)
 
 
@@ -96,6 +132,8 @@ def breaches(
     for compiled in rules:
         if only_transitions and not compiled.uses_old:
             continue
+        if old is None and compiled.uses_old and not compiled.rule.optional_old:
+            continue  # nothing was anywhere
         for path, value, before in _places(body, old, compiled.rule.path, ()):
             if value is None or (compiled.uses_old and before is None and not compiled.rule.optional_old):
                 continue
@@ -130,6 +168,10 @@ def _places(value: Any, old: Any, way: tuple[str, ...], path: Path) -> Iterator[
 def _judged(compiled: CompiledRule, path: Path, value: Any, old: Any, left: int) -> tuple[Breach | None, int]:
     """What one rule says of one place, and what that cost."""
     rule = compiled.rule
+    key = key_of(value) if old is None and compiled.kept.luck > 0 else None
+    known = compiled.kept.cost(key) if key is not None else None
+    if known is not None and known <= left:
+        return None, known
     try:
         activation = _activation(compiled, value, old)
         result, cost = compiled.program.measure(activation, PER_CALL)
@@ -142,6 +184,8 @@ def _judged(compiled: CompiledRule, path: Path, value: Any, old: Any, left: int)
         said = "validation failed due to running out of cost budget, no further validation rules will be run"
         return Breach(path, said, rule), left + 1
     if result is True:
+        if key is not None:
+            compiled.kept.add(key, cost)
         return None, cost
     message = _message(compiled, activation)
     return Breach((*path, *field_steps(rule.field)), message, rule, rule.reason), cost

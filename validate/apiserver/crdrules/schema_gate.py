@@ -48,16 +48,35 @@ _KEPT = (
 )
 # What int-or-string means, written out as generators of CRDs do.
 _EITHER = [{"type": "integer"}, {"type": "string"}]
-_IDENTITY = {"apiVersion": {"type": "string"}, "kind": {"type": "string"}, "metadata": {"type": "object"}}
+_NAME = {"type": ["string", "null"]}
+_TEXTS = {"type": ["object", "null"], "additionalProperties": _NAME}
+_METADATA: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "name": _NAME,
+        "generateName": _NAME,
+        "namespace": _NAME,
+        "labels": _TEXTS,
+        "annotations": _TEXTS,
+    },
+}
+_IDENTITY: dict[str, dict[str, Any]] = {
+    "apiVersion": {"type": "string"},
+    "kind": {"type": "string"},
+    "metadata": _METADATA,
+}
+# A server reads a whole number beyond these as a floating-point one, which is none of type integer.
+_LEAST, _MOST = -(2**63), 2**63 - 1
 
 
 class ImportedEngine(CompiledSchema):
     """The gate of a kind that the workspace took in; defaults are there before it looks, as on a server."""
 
-    def __init__(self, schema: dict[str, Any], minor: int) -> None:
+    def __init__(self, schema: dict[str, Any], minor: int, has_status: bool = False) -> None:
         import jsonschema_rs  # 20 ms: only a command that validates pays for it
 
         self.schema = json_schema(schema, minor)
+        self._has_status = has_status
         self._structural = schema
         checks = {name: check for name, (_, check) in FORMATS.items()}
         self._validator = jsonschema_rs.Draft202012Validator(
@@ -65,13 +84,14 @@ class ImportedEngine(CompiledSchema):
         )
         self._keyed = keyed_lists(self.schema, {}, {})
 
-    def accepts(self, body: dict[str, Any]) -> bool:
-        """Whether nothing is wrong once the defaults are there."""
-        return super().accepts(self._filled(body))
+    def accepts(self, body: dict[str, Any], is_shown: bool = False) -> bool:
+        """Whether nothing is wrong once the defaults are there, whatever was shown without them."""
+        return super().accepts(self._filled(body)) or ("status" in body and not self.problems(body))
 
     def problems(self, body: dict[str, Any]) -> list[Problem]:
         """Everything that is wrong once the defaults are there, in the order of the path."""
-        return super().problems(self._filled(body))
+        found = super().problems(self._filled(body))
+        return [one for one in found if not (self._has_status and _is_dropped(one))]
 
     def _filled(self, body: dict[str, Any]) -> dict[str, Any]:
         filled: dict[str, Any] = copied(body)
@@ -80,6 +100,31 @@ class ImportedEngine(CompiledSchema):
 
     def _other_minor(self, problem: Problem, schema_path: list[str | int]) -> Problem:
         return problem
+
+
+def _is_dropped(problem: Problem) -> bool:
+    """Whether it is about a status that a server drops, unknown fields of which it still refuses."""
+    return problem.path[:1] == ("status",) and not problem.message.startswith("unknown field")
+
+
+class ValueEngine:
+    """A part of a schema, for values that stand in the schema itself: defaults. Nothing is filled in."""
+
+    def __init__(self, schema: Schema, minor: int) -> None:
+        import jsonschema_rs  # 20 ms: only a command that validates pays for it
+
+        checks = {name: check for name, (_, check) in FORMATS.items()}
+        self._validator = jsonschema_rs.Draft202012Validator(
+            json_schema(schema, minor, False),
+            formats=checks,
+            validate_formats=True,
+            keywords={"pattern": _Pattern},
+        )
+
+    def wrong(self, value: Any) -> str:
+        """The first thing that is wrong with a value, or nothing."""
+        error = next(iter(self._validator.iter_errors(value)), None)
+        return "" if error is None else str(error.message)
 
 
 class _Pattern:
@@ -117,6 +162,9 @@ def json_schema(schema: Schema, minor: int, is_root: bool = True) -> dict[str, A
         out["items"] = json_schema(schema["items"], minor, False)
     if schema.get(INT_OR_STRING):
         out["type"] = ["integer", "string"]
+    if schema.get("type") == "integer" or schema.get(INT_OR_STRING):
+        out["minimum"] = max(out.get("minimum", _LEAST), _LEAST)
+        out["maximum"] = min(out.get("maximum", _MOST), _MOST)
     if schema.get("nullable") and "type" in out:
         out["type"] = [*([out["type"]] if isinstance(out["type"], str) else out["type"]), "null"]
     if schema.get(LIST_KEYS):

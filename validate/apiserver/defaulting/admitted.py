@@ -19,28 +19,31 @@ MANAGER = "kueue.x-k8s.io/manager"
 PATCHES_SINCE = (0, 18)
 
 
-def fill_in(body: Body, versions: SchemaVersions) -> None:
-    """Set it in place, where the cluster has Kueue."""
-    if versions.kueue is None or not isinstance(body.get("metadata"), dict):
-        return
+def filled(body: Body, versions: SchemaVersions) -> Body:
+    """The object with what they set, where the cluster has Kueue; parts that stay are not copied."""
+    metadata = body.get("metadata")
+    if versions.kueue is None or not isinstance(metadata, dict):
+        return body
     group = str(body.get("apiVersion") or "").rpartition("/")[0]
     if (group, body.get("kind")) == ("trainer.kubeflow.org", "TrainJob"):
-        _train_job(body, versions)
+        return _train_job(body, versions)
     if group == "kueue.x-k8s.io" and body.get("kind") in ("ClusterQueue", "ResourceFlavor"):
-        finalizers = body["metadata"].setdefault("finalizers", [])
+        finalizers = metadata.get("finalizers", [])
         if isinstance(finalizers, list) and IN_USE not in finalizers:
-            finalizers.append(IN_USE)
+            return {**body, "metadata": {**metadata, "finalizers": [*finalizers, IN_USE]}}
+    return body
 
 
-def _train_job(body: Body, versions: SchemaVersions) -> None:
-    spec = body.setdefault("spec", {})
+def _train_job(body: Body, versions: SchemaVersions) -> Body:
+    spec = body.get("spec", {})
     if not isinstance(spec, dict):
-        return
+        return body
+    spec = dict(spec)
     if (body["metadata"].get("labels") or {}).get(QUEUE):
         spec["suspend"] = True
-    if minor_key(versions.kueue or "0") < PATCHES_SINCE:
-        return
-    patches = spec.setdefault("runtimePatches", [])
-    if isinstance(patches, list):
-        empty: Body = {"template": {"spec": {}}}
-        patches.append({"manager": MANAGER, "trainingRuntimeSpec": empty})
+    if minor_key(versions.kueue or "0") >= PATCHES_SINCE:
+        patches = spec.get("runtimePatches", [])
+        if isinstance(patches, list):
+            empty: Body = {"template": {"spec": {}}}
+            spec["runtimePatches"] = [*patches, {"manager": MANAGER, "trainingRuntimeSpec": empty}]
+    return {**body, "spec": spec}

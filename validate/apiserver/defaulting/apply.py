@@ -1,11 +1,10 @@
-"""The one function of this package."""
+"""The functions of this package: an object as the server holds it, at rest and in a request."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from gangplan.validate.apiserver.defaulting import admitted, builtin, crds
-from gangplan.validate.apiserver.defaulting.paths import copied, fill
 from gangplan.validate.apiserver.defaulting.structural import fill_object
 from gangplan.validate.apiserver.schema import SchemaVersions
 
@@ -13,17 +12,54 @@ Body = dict[str, Any]
 
 
 def with_defaults(body: Body, versions: SchemaVersions) -> Body:
-    """A copy of the object with all that the server fills in; fields of the wrong type are left alone.
+    """The object with all that the server fills in; fields of the wrong type are left alone.
+
+    What lacks nothing is not copied: neither the object nor the result may be changed afterwards.
 
     A CRD that the workspace took in is the cluster's own: its defaults count, and the tables do not.
     """
-    result: Body = copied(body)
     api_version, kind = body.get("apiVersion"), body.get("kind")
     schema = versions.crds.schema(str(api_version), str(kind)) if versions.crds else None
     if schema is not None:
+        result: Body = _read(body)
         fill_object(result, schema)
     else:
-        fill(result, crds.table(api_version, kind, versions))
-    builtin.fill_in(result)
-    admitted.fill_in(result, versions)
-    return result
+        result = crds.filling(api_version, kind, versions).of(body)
+    return admitted.filled(builtin.filled(result), versions)
+
+
+def in_request(body: Body, old: Body | None, versions: SchemaVersions) -> tuple[Body, Body | None]:
+    """An object and what it replaces, as a request to create or change it shows them to policies.
+
+    The status in the request is not looked at where the kind has one of its own: a new object begins with
+    none, a changed one keeps what it has (PrepareForCreate and PrepareForUpdate of Kubernetes v1.34 and of
+    custom resources with the subresource `status`).
+    """
+    if not _has_status(body, versions):
+        return with_defaults(body, versions), None if old is None else with_defaults(old, versions)
+    plain = {name: value for name, value in body.items() if name != "status"} if "status" in body else body
+    if old is None:
+        return with_defaults(plain, versions), None
+    earlier = with_defaults(old, versions)
+    if "status" in earlier:
+        plain = {**plain, "status": earlier["status"]}
+    return with_defaults(plain, versions), earlier
+
+
+def _has_status(body: Body, versions: SchemaVersions) -> bool:
+    """Whether the kind has a subresource for its status; of kinds that nobody knows, no."""
+    api_version, kind = str(body.get("apiVersion")), str(body.get("kind"))
+    if versions.crds is not None and versions.crds.schema(api_version, kind) is not None:
+        return versions.crds.has_status(api_version, kind)
+    return (api_version, kind) in builtin.DEFAULTS or (api_version.rpartition("/")[0], kind) in crds.TABLES
+
+
+def _read(value: Any) -> Any:
+    """A copy as a server reads it from JSON: whole numbers beyond 64 bits become floating-point ones."""
+    if isinstance(value, dict):
+        return {key: _read(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_read(inner) for inner in value]
+    if type(value) is int and not -(2**63) <= value < 2**63:
+        return float(value)
+    return value

@@ -1,143 +1,35 @@
-"""The defaults of built-in kinds, and what their types leave out when the server turns them into values.
+"""The defaults of built-in kinds; workloads are in `workloads.py`, what the types leave out in `omitted.py`.
 
-Source: k8s.io/kubernetes v1.34, pkg/apis/{core,batch,networking,rbac,scheduling}/v1/defaults.go; fields with
-`omitempty` in k8s.io/api v0.34.
+Source: k8s.io/kubernetes v1.34, defaults.go and zz_generated.defaults.go of
+pkg/apis/{admissionregistration,core,discovery,networking,rbac,resource,scheduling,storage}/v1, and
+PrepareForCreate of pkg/registry: an object that is created has no status of its own.
 """
 
 from __future__ import annotations
 
+import base64
 import copy
 from collections.abc import Callable
 from typing import Any
 
+from gangplan.validate.apiserver.defaulting import workloads
+from gangplan.validate.apiserver.defaulting.omitted import written
 from gangplan.validate.apiserver.defaulting.paths import fill, mapping, places
-from gangplan.validate.apiserver.defaulting.pods import pod, pod_template
+from gangplan.validate.apiserver.defaulting.pods import claim_spec, pod
 
 Body = dict[str, Any]
 
 RBAC = "rbac.authorization.k8s.io"
-# Fields that are no pointers: a value of nothing is as good as none, and is not there.
-_NOT_POINTERS = frozenset(
-    {
-        "value",
-        "readOnly",
-        "stdin",
-        "stdinOnce",
-        "tty",
-        "hostNetwork",
-        "hostPID",
-        "hostIPC",
-        "subPath",
-        "hostPort",
-    }
-    | {
-        "subPathExpr",
-        "workingDir",
-        "nodeName",
-        "hostname",
-        "subdomain",
-        "serviceAccountName",
-        "args",
-        "command",
-    }
-    | {"priorityClassName", "medium", "description", "globalDefault", "volumeName", "apiGroup", "namespace"}
-    | {
-        "labels",
-        "annotations",
-        "finalizers",
-        "ownerReferences",
-        "matchLabels",
-        "matchExpressions",
-        "nodeSelector",
-    }
-    | {
-        "tolerations",
-        "volumes",
-        "volumeMounts",
-        "env",
-        "envFrom",
-        "ports",
-        "initContainers",
-        "imagePullSecrets",
-    }
-    | {"ingress", "egress", "from", "to", "except", "policyTypes", "limits", "requests", "hard", "data"}
-    | {"binaryData", "subjects", "resources[]", "accessModes", "rules", "secrets"}
-)
 
 
-def fill_in(body: Body) -> None:
-    """Set the defaults of a built-in kind in place; other kinds stay as they are."""
-    key = body.get("apiVersion"), body.get("kind")
-    defaults = DEFAULTS.get((str(key[0]), str(key[1])))
+def filled(body: Body) -> Body:
+    """A copy with the defaults of a built-in kind; objects of other kinds as they are."""
+    defaults = DEFAULTS.get((str(body.get("apiVersion")), str(body.get("kind"))))
     if defaults is None or not isinstance(body.get("metadata"), dict):
-        return
-    _leave_out(body)
-    defaults(body)
-
-
-def _leave_out(value: Any) -> None:
-    """Remove fields that hold nothing and that the type omits then."""
-    if isinstance(value, list):
-        for entry in value:
-            _leave_out(entry)
-    if isinstance(value, dict):
-        for name in [name for name, inner in value.items() if _is_left_out(name, inner)]:
-            del value[name]
-        for inner in value.values():
-            _leave_out(inner)
-
-
-def _is_left_out(name: str, value: Any) -> bool:
-    if value is None:
-        return True
-    return name in _NOT_POINTERS and not value
-
-
-# --- workloads -----------------------------------------------------------------------------------------
-
-
-def _job_spec(spec: Body) -> None:
-    if spec.get("completions") is None and spec.get("parallelism") is None:
-        spec["completions"] = 1
-    per_index = spec.get("backoffLimitPerIndex") is not None
-    fill(
-        spec,
-        (
-            ("parallelism", 1),
-            ("backoffLimit", 2**31 - 1 if per_index else 6),
-            ("completionMode", "NonIndexed"),
-            ("suspend", False),
-            ("podReplacementPolicy", "Failed" if spec.get("podFailurePolicy") else "TerminatingOrFailed"),
-            ("manualSelector", False),
-            ("podFailurePolicy.rules[].onPodConditions[].status", "True"),
-        ),
-    )
-    pod_template(mapping(spec, "template"))
-
-
-def _job(body: Body) -> None:
-    spec = mapping(body, "spec")
-    _job_spec(spec)
-    labels = (spec["template"].get("metadata") or {}).get("labels")
-    if labels and not body["metadata"].get("labels"):
-        body["metadata"]["labels"] = dict(labels)
-    body.setdefault("status", {})
-
-
-def _cron_job(body: Body) -> None:
-    spec = mapping(body, "spec")
-    table = (
-        ("concurrencyPolicy", "Allow"),
-        ("suspend", False),
-        ("successfulJobsHistoryLimit", 3),
-        ("failedJobsHistoryLimit", 1),
-    )
-    fill(spec, table)
-    # The defaults of a Job are those of a Job of its own, not of a template.
-    job = mapping(spec, "jobTemplate")
-    job.setdefault("metadata", {})
-    pod_template(mapping(mapping(job, "spec"), "template"))
-    body.setdefault("status", {})
+        return body
+    result = written(body)
+    defaults(result)
+    return result
 
 
 # --- what a team's namespace holds ---------------------------------------------------------------------
@@ -152,14 +44,20 @@ def _namespace(body: Body) -> None:
 
 
 def _claim(body: Body) -> None:
-    spec = mapping(body, "spec")
-    spec.setdefault("volumeMode", "Filesystem")
-    spec.setdefault("resources", {})
-    mapping(body, "status").setdefault("phase", "Pending")
+    claim_spec(mapping(body, "spec"))
+    body.setdefault("status", {"phase": "Pending"})
     # Admission: StorageObjectInUseProtection.
     finalizers = body["metadata"].setdefault("finalizers", [])
     if "kubernetes.io/pvc-protection" not in finalizers:
         finalizers.append("kubernetes.io/pvc-protection")
+
+
+def _volume(body: Body) -> None:
+    fill(body, (("spec.persistentVolumeReclaimPolicy", "Retain"), ("spec.volumeMode", "Filesystem")))
+    body.setdefault("status", {"phase": "Pending"})
+    finalizers = body["metadata"].setdefault("finalizers", [])
+    if "kubernetes.io/pv-protection" not in finalizers:
+        finalizers.append("kubernetes.io/pv-protection")
 
 
 def _limit_range(body: Body) -> None:
@@ -192,29 +90,179 @@ def _priority_class(body: Body) -> None:
     body.setdefault("preemptionPolicy", "PreemptLowerPriority")
 
 
-def _status(body: Body) -> None:
+def _quota(body: Body) -> None:
     mapping(body, "spec")
     body.setdefault("status", {})
+
+
+def _secret(body: Body) -> None:
+    body.setdefault("type", "Opaque")
+    texts = body.pop("stringData", None)
+    if texts:
+        coded = {name: base64.b64encode(str(text).encode()).decode() for name, text in texts.items()}
+        body["data"] = {**(body.get("data") or {}), **coded}
+
+
+def _service(body: Body) -> None:
+    """The server also gives addresses, their families and node ports, which are the cluster's."""
+    spec = mapping(body, "spec")
+    fill(spec, (("sessionAffinity", "None"), ("type", "ClusterIP"), ("ports[].protocol", "TCP")))
+    if spec["sessionAffinity"] == "None":
+        spec.pop("sessionAffinityConfig", None)
+    if spec["sessionAffinity"] == "ClientIP":
+        timeout = mapping(mapping(spec, "sessionAffinityConfig"), "clientIP")
+        timeout.setdefault("timeoutSeconds", 10800)
+    for port in places(spec, "ports[]"):
+        if not port.get("targetPort"):
+            port["targetPort"] = port.get("port")
+    is_external = spec["type"] in ("NodePort", "LoadBalancer")
+    if is_external or (spec["type"] == "ClusterIP" and spec.get("externalIPs")):
+        spec.setdefault("externalTrafficPolicy", "Cluster")
+    if spec["type"] != "ExternalName":
+        spec.setdefault("internalTrafficPolicy", "Cluster")
+        is_open = spec.get("clusterIP") == "None" and not spec.get("selector")
+        spec.setdefault("ipFamilyPolicy", "RequireDualStack" if is_open else "SingleStack")
+    if spec["type"] == "LoadBalancer":
+        spec.setdefault("allocateLoadBalancerNodePorts", True)
+    if spec.get("clusterIP") == "None":
+        spec.setdefault("clusterIPs", ["None"])
+    body.setdefault("status", {"loadBalancer": {}})
+
+
+def _endpoint_slice(body: Body) -> None:
+    fill(body, (("ports[].name", ""), ("ports[].protocol", "TCP"), ("endpoints[].conditions", {})))
+    body.setdefault("ports", None)
+
+
+def _endpoints(body: Body) -> None:
+    fill(body, (("subsets[].ports[].protocol", "TCP"),))
+
+
+def _ingress(body: Body) -> None:
+    mapping(body, "spec")
+    body.setdefault("status", {"loadBalancer": {}})
+
+
+def _ingress_class(body: Body) -> None:
+    fill(mapping(body, "spec"), (("parameters.scope", "Cluster"),))
+
+
+def _disruption_budget(body: Body) -> None:
+    mapping(body, "spec")
+    counts = ("disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods")
+    body.setdefault("status", dict.fromkeys(counts, 0))
+
+
+def _storage_class(body: Body) -> None:
+    fill(body, (("reclaimPolicy", "Delete"), ("volumeBindingMode", "Immediate")))
+
+
+def _csi_driver(body: Body) -> None:
+    spec = mapping(body, "spec")
+    off = ("podInfoOnMount", "storageCapacity", "requiresRepublish", "seLinuxMount")
+    fill(spec, (("attachRequired", True), *((name, False) for name in off)))
+    fill(spec, (("fsGroupPolicy", "ReadWriteOnceWithFSType"), ("volumeLifecycleModes", ["Persistent"])))
+
+
+def _device_claim(spec: Body) -> None:
+    devices = mapping(spec, "devices")
+    for request in places(devices, "requests[]"):
+        exact = request.get("exactly")
+        for one in [*places(request, "firstAvailable[]"), *([exact] if isinstance(exact, dict) else [])]:
+            one.setdefault("allocationMode", "ExactCount")
+            if one["allocationMode"] == "ExactCount" and not one.get("count"):
+                one["count"] = 1
+
+
+def _resource_claim(body: Body) -> None:
+    _device_claim(mapping(body, "spec"))
+    body.setdefault("status", {})
+
+
+def _resource_claim_template(body: Body) -> None:
+    spec = mapping(body, "spec")
+    spec.setdefault("metadata", {})
+    _device_claim(mapping(spec, "spec"))
+
+
+def _selectors(match: Body) -> None:
+    fill(match, (("matchPolicy", "Equivalent"), ("namespaceSelector", {}), ("objectSelector", {})))
+    for rules in ("resourceRules[]", "excludeResourceRules[]"):
+        fill(match, ((f"{rules}.scope", "*"),))
+
+
+def _policy(body: Body) -> None:
+    spec = mapping(body, "spec")
+    spec.setdefault("failurePolicy", "Fail")
+    for match in places(spec, "matchConstraints"):
+        _selectors(match)
+    body.setdefault("status", {})
+
+
+def _policy_binding(body: Body) -> None:
+    for match in places(body, "spec.matchResources"):
+        _selectors(match)
+
+
+def _webhooks(body: Body) -> None:
+    is_mutating = body["kind"].startswith("Mutating")
+    for one in places(body, "webhooks[]"):
+        fill(one, (("failurePolicy", "Fail"), ("matchPolicy", "Equivalent"), ("timeoutSeconds", 10)))
+        fill(one, (("namespaceSelector", {}), ("objectSelector", {}), ("rules[].scope", "*")))
+        fill(one, (("clientConfig.service.port", 443),))
+        if is_mutating:
+            one.setdefault("reinvocationPolicy", "Never")
+
+
+def _rules(body: Body) -> None:
+    body.setdefault("rules", None)
 
 
 def _nothing(body: Body) -> None:
     pass
 
 
+_REGISTRATION = "admissionregistration.k8s.io/v1"
 DEFAULTS: dict[tuple[str, str], Callable[[Body], None]] = {
     ("v1", "ConfigMap"): _nothing,
+    ("v1", "Endpoints"): _endpoints,
     ("v1", "LimitRange"): _limit_range,
     ("v1", "Namespace"): _namespace,
+    ("v1", "PersistentVolume"): _volume,
     ("v1", "PersistentVolumeClaim"): _claim,
     ("v1", "Pod"): pod,
-    ("v1", "ResourceQuota"): _status,
+    ("v1", "PodTemplate"): workloads.pod_template_object,
+    ("v1", "ReplicationController"): workloads.replication_controller,
+    ("v1", "ResourceQuota"): _quota,
+    ("v1", "Secret"): _secret,
+    ("v1", "Service"): _service,
     ("v1", "ServiceAccount"): _nothing,
-    ("batch/v1", "CronJob"): _cron_job,
-    ("batch/v1", "Job"): _job,
+    (_REGISTRATION, "MutatingWebhookConfiguration"): _webhooks,
+    (_REGISTRATION, "ValidatingAdmissionPolicy"): _policy,
+    (_REGISTRATION, "ValidatingAdmissionPolicyBinding"): _policy_binding,
+    (_REGISTRATION, "ValidatingWebhookConfiguration"): _webhooks,
+    ("apps/v1", "DaemonSet"): workloads.daemon_set,
+    ("apps/v1", "Deployment"): workloads.deployment,
+    ("apps/v1", "ReplicaSet"): workloads.replica_set,
+    ("apps/v1", "StatefulSet"): workloads.stateful_set,
+    ("autoscaling/v2", "HorizontalPodAutoscaler"): workloads.autoscaler,
+    ("batch/v1", "CronJob"): workloads.cron_job,
+    ("batch/v1", "Job"): workloads.job,
+    ("coordination.k8s.io/v1", "Lease"): _nothing,
+    ("discovery.k8s.io/v1", "EndpointSlice"): _endpoint_slice,
+    ("networking.k8s.io/v1", "Ingress"): _ingress,
+    ("networking.k8s.io/v1", "IngressClass"): _ingress_class,
     ("networking.k8s.io/v1", "NetworkPolicy"): _network_policy,
-    (f"{RBAC}/v1", "ClusterRole"): _nothing,
+    ("node.k8s.io/v1", "RuntimeClass"): _nothing,
+    ("policy/v1", "PodDisruptionBudget"): _disruption_budget,
+    (f"{RBAC}/v1", "ClusterRole"): _rules,
     (f"{RBAC}/v1", "ClusterRoleBinding"): _role_binding,
-    (f"{RBAC}/v1", "Role"): _nothing,
+    (f"{RBAC}/v1", "Role"): _rules,
     (f"{RBAC}/v1", "RoleBinding"): _role_binding,
+    ("resource.k8s.io/v1", "DeviceClass"): _nothing,
+    ("resource.k8s.io/v1", "ResourceClaim"): _resource_claim,
+    ("resource.k8s.io/v1", "ResourceClaimTemplate"): _resource_claim_template,
     ("scheduling.k8s.io/v1", "PriorityClass"): _priority_class,
+    ("storage.k8s.io/v1", "CSIDriver"): _csi_driver,
+    ("storage.k8s.io/v1", "StorageClass"): _storage_class,
 }

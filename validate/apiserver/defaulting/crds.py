@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
+from gangplan.validate.apiserver.defaulting.filling import Filling
 from gangplan.validate.apiserver.schema import SchemaVersions, minor_key
 
 Row = tuple[str, Any]
@@ -98,6 +99,16 @@ _TRAIN_JOB: tuple[Row, ...] = (
         _OVERRIDE,
     ),
 )
+_MPI_JOB: tuple[Row, ...] = (
+    ("spec.launcherCreationPolicy", "AtStartup"),
+    ("spec.mpiImplementation", "OpenMPI"),
+    ("spec.runLauncherAsWorker", False),
+    ("spec.runPolicy.suspend", False),
+    ("spec.slotsPerWorker", 1),
+    ("spec.sshAuthMountPath", "/root/.ssh"),
+    *_below("spec.mpiReplicaSpecs.Launcher.template.spec", _POD),
+    *_below("spec.mpiReplicaSpecs.Worker.template.spec", _POD),
+)
 _CLUSTER_QUEUE: tuple[Row, ...] = (
     ("spec.fairSharing.weight", 1),
     ("spec.flavorFungibility", {}),
@@ -146,6 +157,7 @@ TABLES: dict[tuple[str, str], tuple[Row, ...]] = {
     ("trainer.kubeflow.org", "ClusterTrainingRuntime"): _RUNTIME,
     ("trainer.kubeflow.org", "TrainingRuntime"): _RUNTIME,
     ("trainer.kubeflow.org", "TrainJob"): _TRAIN_JOB,
+    ("kubeflow.org", "MPIJob"): _MPI_JOB,
     ("external-secrets.io", "ExternalSecret"): _SECRET,
     ("jobset.x-k8s.io", "JobSet"): _below("spec", _JOBSET),
 }
@@ -156,6 +168,21 @@ def table(api_version: Any, kind: Any, versions: SchemaVersions) -> tuple[Row, .
     if not isinstance(api_version, str) or not isinstance(kind, str):
         return ()
     return tuple(_table(api_version, kind, versions.trainer or "0", versions.jobset or "0"))
+
+
+def filling(api_version: Any, kind: Any, versions: SchemaVersions) -> Filling:
+    """The same, ready to be filled in."""
+    if not isinstance(api_version, str) or not isinstance(kind, str):
+        return NOTHING
+    return _filling(api_version, kind, versions.trainer or "0", versions.jobset or "0")
+
+
+NOTHING = Filling(())
+
+
+@cache
+def _filling(api_version: str, kind: str, trainer: str, jobset: str) -> Filling:
+    return Filling(_table(api_version, kind, trainer, jobset))
 
 
 @cache

@@ -29,7 +29,21 @@ _POD: Rows = (
     ("volumes[].projected.defaultMode", 420),
     ("volumes[].projected.sources[].serviceAccountToken.expirationSeconds", 3600),
     ("volumes[].downwardAPI.items[].fieldRef.apiVersion", "v1"),
+    ("volumes[].projected.sources[].downwardAPI.items[].fieldRef.apiVersion", "v1"),
+    ("volumes[].downwardAPI.items[].resourceFieldRef.divisor", "0"),
+    ("volumes[].projected.sources[].downwardAPI.items[].resourceFieldRef.divisor", "0"),
     ("volumes[].hostPath.type", ""),
+    ("volumes[].iscsi.iscsiInterface", "default"),
+    ("volumes[].rbd.pool", "rbd"),
+    ("volumes[].rbd.user", "admin"),
+    ("volumes[].rbd.keyring", "/etc/ceph/keyring"),
+    ("volumes[].azureDisk.cachingMode", "ReadWrite"),
+    ("volumes[].azureDisk.fsType", "ext4"),
+    ("volumes[].azureDisk.readOnly", False),
+    ("volumes[].azureDisk.kind", "Shared"),
+    ("volumes[].scaleIO.storageMode", "ThinProvisioned"),
+    ("volumes[].scaleIO.fsType", "xfs"),
+    ("volumes[].ephemeral.volumeClaimTemplate.metadata", {}),
 )
 _CONTAINER: Rows = (
     ("terminationMessagePath", "/dev/termination-log"),
@@ -37,6 +51,12 @@ _CONTAINER: Rows = (
     ("resources", {}),
     ("ports[].protocol", "TCP"),
     ("env[].valueFrom.fieldRef.apiVersion", "v1"),
+    ("env[].valueFrom.resourceFieldRef.divisor", "0"),
+    ("env[].valueFrom.fileKeyRef.optional", False),
+    ("lifecycle.postStart.httpGet.path", "/"),
+    ("lifecycle.postStart.httpGet.scheme", "HTTP"),
+    ("lifecycle.preStop.httpGet.path", "/"),
+    ("lifecycle.preStop.httpGet.scheme", "HTTP"),
     *(
         (f"{probe}.{name}", value)
         for probe in PROBES
@@ -47,6 +67,7 @@ _CONTAINER: Rows = (
             ("failureThreshold", 3),
             ("httpGet.path", "/"),
             ("httpGet.scheme", "HTTP"),
+            ("grpc.service", ""),
         )
     ),
 )
@@ -58,12 +79,31 @@ def pod_spec(spec: Body) -> None:
         if set(volume) <= {"name"}:
             volume["emptyDir"] = {}
     fill(spec, _POD)
+    for volume in places(spec, "volumes[]"):
+        template = (volume.get("ephemeral") or {}).get("volumeClaimTemplate")
+        if isinstance(template, dict):
+            claim_spec(mapping(template, "spec"))
+        image = volume.get("image")
+        if isinstance(image, dict) and not image.get("pullPolicy"):
+            image["pullPolicy"] = _pull_policy(str(image.get("reference") or ""))
     if "serviceAccountName" in spec:
         spec.setdefault("serviceAccount", spec["serviceAccountName"])
     for container in _containers(spec):
         fill(container, _CONTAINER)
         if not container.get("imagePullPolicy"):
             container["imagePullPolicy"] = _pull_policy(str(container.get("image") or ""))
+
+
+def claim_spec(spec: Body) -> None:
+    """The spec of a claim, of its own or in a template."""
+    spec.setdefault("volumeMode", "Filesystem")
+    spec.setdefault("resources", {})
+    # PrepareForCreate (NormalizeDataSources of pkg/api/persistentvolumeclaim): one source, two names.
+    names = ("dataSource", "dataSourceRef")
+    source = next((spec[name] for name in names if isinstance(spec.get(name), dict)), None)
+    if source is not None and not source.get("namespace"):
+        for name in names:
+            spec.setdefault(name, dict(source)).setdefault("apiGroup", None)
 
 
 def _containers(spec: Body) -> Iterator[Body]:
@@ -85,6 +125,7 @@ def pod(body: Body) -> None:
     spec = mapping(body, "spec")
     pod_spec(spec)
     spec.setdefault("enableServiceLinks", True)
+    _service_account(spec)
     for container in [*places(spec, "containers[]"), *places(spec, "initContainers[]")]:
         limits = (container.get("resources") or {}).get("limits")
         if isinstance(limits, dict):
@@ -101,7 +142,39 @@ def pod(body: Body) -> None:
             tolerations.append(
                 {"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}
             )
-    mapping(body, "status").setdefault("phase", "Pending")
+    body.setdefault("status", {"phase": "Pending"})
+
+
+TOKEN = "kube-api-access-"
+TOKEN_PATH = "/var/run/secrets/kubernetes.io/serviceaccount"
+
+
+def _service_account(spec: Body) -> None:
+    """Admission: ServiceAccount (plugin/pkg/admission/serviceaccount). A token is mounted unless the pod says
+    no; what the account itself says is not known here, and neither is the end of the volume's name."""
+    account = spec.setdefault("serviceAccountName", "default")
+    spec["serviceAccount"] = account
+    if spec.get("automountServiceAccountToken") is False:
+        return
+    names = [one["name"] for one in places(spec, "volumes[]") if str(one.get("name")).startswith(TOKEN)]
+    mount = {"name": names[0] if names else f"{TOKEN}xxxxx", "readOnly": True, "mountPath": TOKEN_PATH}
+    is_needed = False
+    for container in [*places(spec, "initContainers[]"), *places(spec, "containers[]")]:
+        mounts = container.setdefault("volumeMounts", [])
+        if isinstance(mounts, list) and all(one.get("mountPath") != TOKEN_PATH for one in mounts):
+            mounts.append(dict(mount))
+            is_needed = True
+    if is_needed and not names:
+        token = {"serviceAccountToken": {"expirationSeconds": 3607, "path": "token"}}
+        root = {"name": "kube-root-ca.crt", "items": [{"key": "ca.crt", "path": "ca.crt"}]}
+        field = {"apiVersion": "v1", "fieldPath": "metadata.namespace"}
+        sources = [
+            token,
+            {"configMap": root},
+            {"downwardAPI": {"items": [{"path": "namespace", "fieldRef": field}]}},
+        ]
+        volume = {"name": mount["name"], "projected": {"defaultMode": 420, "sources": sources}}
+        spec.setdefault("volumes", []).append(volume)
 
 
 def _tolerates(toleration: Any, key: str) -> bool:

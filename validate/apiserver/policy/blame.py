@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from gangplan.cel.ast import Call, Comprehension, Ident, ListNode, Node, Select, children, walk
 from gangplan.cel.errors import BudgetError, EvalError, UnknownError
-from gangplan.cel.program import Program
+from gangplan.cel.program import Program, program_of
+from gangplan.records import dataclass
 from gangplan.validate.apiserver.policy.evaluate import PER_CALL, Decision, EvaluationScope
 from gangplan.validate.apiserver.policy.model import Path
 from gangplan.validate.apiserver.policy.places import PARAMS, Finder, Places, ValueOrigin
@@ -63,7 +64,7 @@ class _Judge:
         if key not in self._programs:
             home = self._homes[key]
             part = replace(home.checked, node=node)
-            self._programs[key] = Program(home.text, node, part.type, part)
+            self._programs[key] = program_of(home.text, part)
         return self._measured(self._programs[key], {**self.scope.activation, **values})
 
     def _measured(self, program: Program, activation: dict[str, Any]) -> Any:

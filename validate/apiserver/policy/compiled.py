@@ -8,19 +8,21 @@ messages know no authorizer.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
+from typing import Any
 
 from gangplan.cel import types
 from gangplan.cel.admission import composed_type, expressions_minor, variables
 from gangplan.cel.declarations import LAST_MINOR
 from gangplan.cel.environment import Environment
 from gangplan.cel.errors import CompileError
+from gangplan.cel.kept import KeptPrograms
 from gangplan.cel.program import Program
 from gangplan.cel.types import Type
 from gangplan.findings import Location
+from gangplan.records import dataclass
 from gangplan.rules.model import Rule
 from gangplan.rules.policy import POLICY_EXPRESSION, POLICY_VERSION
-from gangplan.source import Document
 from gangplan.validate.apiserver.policy.model import AdmissionPolicy, Path, Validation
 
 
@@ -51,6 +53,7 @@ class Parts:
     conditions: tuple[tuple[str, Program], ...] = ()
     variables: Mapping[str, Program] = field(default_factory=dict)
     checks: tuple[CompiledValidation, ...] = ()
+    annotations: tuple[Program, ...] = ()
 
 
 @dataclass(slots=True, eq=False)
@@ -61,6 +64,8 @@ class CompiledPolicy:
     minor: int
     _parts: tuple[Parts, list[RefusedExpression]] | None = None
     _first: tuple[tuple[str, Program], ...] | None = None
+    # Ways to silence (silent.py) by what they hold for.
+    silent: dict[tuple[Any, ...], Any] = field(default_factory=dict)
 
     @property
     def conditions(self) -> tuple[tuple[str, Program], ...]:
@@ -68,7 +73,9 @@ class CompiledPolicy:
         if self._parts is not None:
             return self._parts[0].conditions
         if self._first is None:
-            self._first = tuple(_conditions(_Compiler(self.policy, self.minor)))
+            compiler = _Compiler(self.policy, self.minor)
+            self._first = tuple(_conditions(compiler))
+            compiler.save()
         return self._first
 
     @property
@@ -80,6 +87,11 @@ class CompiledPolicy:
     def checks(self) -> tuple[CompiledValidation, ...]:
         """The validations in order."""
         return self._made()[0].checks
+
+    @property
+    def annotations(self) -> tuple[Program, ...]:
+        """The values of the audit annotations in order."""
+        return self._made()[0].annotations
 
     @property
     def refused(self) -> list[RefusedExpression]:
@@ -98,6 +110,12 @@ class _Compiler:
     minor: int
     composed: dict[str, Type] = field(default_factory=dict)
     refused: list[RefusedExpression] = field(default_factory=list)
+    kept: KeptPrograms | None = None
+
+    def save(self) -> None:
+        """Keep what was compiled of what comes with gangplan."""
+        if self.kept is not None:
+            self.kept.save()
 
     def program(
         self, text: str, path: Path, wanted: tuple[Type, ...], *, authorizer: bool = True, plain: bool = False
@@ -112,8 +130,9 @@ class _Compiler:
         # Policies of a pack share variables; their types decide the rest.
         key = minor, text, tuple(names), tuple(self.composed.items())
         try:
-            program = _PROGRAMS.get(key) or Environment(minor=minor, variables=names).compile(text)
-            _PROGRAMS[key] = program
+            program = _PROGRAMS.get(key)
+            if program is None:
+                program = _PROGRAMS[key] = self._compiled(text, minor, names)
         except CompileError as wrong:
             since = _first_minor(text, names, minor)
             for issue in wrong.issues:
@@ -127,6 +146,15 @@ class _Compiler:
             return None
         return program
 
+    def _compiled(self, text: str, minor: int, names: Mapping[str, Type]) -> Program:
+        """A program, kept from an earlier command where it comes with gangplan. Raises CompileError."""
+        environment = Environment(minor=minor, variables=names)
+        if not self.policy.written.is_shipped:
+            return environment.compile(text)
+        if self.kept is None:
+            self.kept = KeptPrograms(self.policy.name)
+        return self.kept.compile(environment, text, self.composed)
+
     def _mistyped(self, path: Path, found: Type, wanted: tuple[Type, ...]) -> None:
         names = " or ".join(map(str, wanted))
         help = ""
@@ -138,14 +166,15 @@ class _Compiler:
 
 _PROGRAMS: dict[tuple[int, str, tuple[str, ...], tuple[tuple[str, Type], ...]], Program] = {}
 # What was compiled before, by the document it came from: clusters of one minor share it.
-_KNOWN: dict[tuple[int, int, bool], tuple[Document, CompiledPolicy]] = {}
+_KNOWN: dict[tuple[int, int, bool], tuple[object, CompiledPolicy]] = {}
 
 
 def compiled(policy: AdmissionPolicy, minor: int) -> CompiledPolicy:
     """A policy for a server of Kubernetes 1.`minor`."""
-    document = policy.written.document
-    if document is None:
+    document: object = policy.written.document
+    if document is None and not policy.written.is_shipped:
         return CompiledPolicy(policy, minor)
+    document = policy.written.body if document is None else document
     # Whether it comes with gangplan decides if its costs count: cases count them, `validate` does not.
     key = id(document), minor, policy.written.is_shipped
     if key not in _KNOWN:
@@ -163,9 +192,12 @@ def _compiled(policy: AdmissionPolicy, minor: int) -> tuple[Parts, list[RefusedE
         if program is not None:
             programs[one.name] = program
     checks = list(_checks(policy, compiler))
-    for one in policy.annotations:
-        compiler.program(one.text.strip(), one.path, (types.STRING, types.NULL))
-    return Parts(conditions, programs, tuple(checks)), compiler.refused
+    values = [
+        compiler.program(one.text.strip(), one.path, (types.STRING, types.NULL)) for one in policy.annotations
+    ]
+    compiler.save()
+    annotations = tuple(one for one in values if one is not None)
+    return Parts(conditions, programs, tuple(checks), annotations), compiler.refused
 
 
 def _conditions(compiler: _Compiler) -> Iterator[tuple[str, Program]]:

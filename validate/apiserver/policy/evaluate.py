@@ -7,11 +7,12 @@ so its cost counts only then.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
 from typing import Any
 
 from gangplan.cel.errors import BudgetError, EvalError, UnknownError
 from gangplan.cel.program import Program
+from gangplan.records import dataclass
 from gangplan.validate.apiserver.policy.compiled import CompiledPolicy, CompiledValidation
 from gangplan.validate.apiserver.policy.matching import AdmissionRequest, UndecidableError
 from gangplan.validate.apiserver.policy.model import Body, User
@@ -19,18 +20,23 @@ from gangplan.validate.apiserver.policy.values import Variables, namespace_value
 
 # apiserver v0.34, pkg/apis/cel/config.go
 PER_CALL, PER_BINDING, PER_CONDITIONS = 1_000_000, 10_000_000, 2_500_000
+OWN_AUTHORIZER = "authorizer.requestResource"
 LONGEST_MESSAGE = 5 * 1024
 OUT_OF_BUDGET = "validation failed due to running out of cost budget, no further validation rules will be run"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Decision:
-    """A refusal. `check` is the validation that failed (None: before any ran), `scope` what it saw."""
+    """A refusal. `check` is the validation that failed (None: before any ran), `scope` what it saw.
+
+    `is_outright`: the request is refused whatever the actions of the binding.
+    """
 
     message: str
     check: CompiledValidation | None = None
     scope: EvaluationScope | None = None
     is_error: bool = False
+    is_outright: bool = False
 
     @property
     def reason(self) -> str:
@@ -118,7 +124,32 @@ def _decide(
             continue
         if value is not True:
             found.append(Decision("", check, scope))
-    return [_with_message(one, base, request) for one in found]
+    try:
+        failed = list(_annotations(compiled, base, request))
+    except BudgetError:  # what the validations said is lost
+        return [Decision(OUT_OF_BUDGET, is_error=True)] if fails else []
+    return [*(_with_message(one, base, request) for one in found), *(failed if fails else ())]
+
+
+def _annotations(
+    compiled: CompiledPolicy, base: dict[str, Any], request: AdmissionRequest
+) -> Iterator[Decision]:
+    """Audit annotations whose values fail: each refuses the request. They have a budget of their own, see the
+    namespace as it is, and no authorizer. Raises BudgetError."""
+    if not compiled.annotations:
+        return
+    seen = {name: value for name, value in base.items() if not name.startswith("authorizer")}
+    scope = scope_of(compiled, {**seen, "namespaceObject": namespace_value(request, is_whole=True)})
+    for program in compiled.annotations:
+        try:
+            try:
+                scope.run(program)
+            except UnknownError:
+                name = OWN_AUTHORIZER if OWN_AUTHORIZER in program.text else "authorizer"
+                raise EvalError(f"no such attribute(s): {name}") from None
+        except EvalError as wrong:
+            said = f"expression '{program.text}' resulted in error: {wrong}"
+            yield Decision(said, is_error=True, is_outright=True)
 
 
 def may_apply(compiled: CompiledPolicy, request: AdmissionRequest, params: Body | None, user: User) -> bool:
@@ -140,7 +171,7 @@ def _base(request: AdmissionRequest, params: Body | None, user: User) -> dict[st
         "namespaceObject": None,
         # Calls of these raise UnknownError, whatever stands here.
         "authorizer": {},
-        "authorizer.requestResource": {},
+        OWN_AUTHORIZER: {},
     }
 
 

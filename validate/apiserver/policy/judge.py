@@ -6,10 +6,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
+from typing import Any
 
+from gangplan.records import dataclass
 from gangplan.rules.model import Severity
-from gangplan.validate.apiserver.defaulting.apply import with_defaults
+from gangplan.validate.apiserver.defaulting.apply import in_request, with_defaults
 from gangplan.validate.apiserver.policy.blame import blamed
 from gangplan.validate.apiserver.policy.compiled import CompiledPolicy
 from gangplan.validate.apiserver.policy.evaluate import Decision, decide, may_apply
@@ -22,11 +24,12 @@ from gangplan.validate.apiserver.policy.matching import (
     UndecidableError,
     is_exempt,
     matches,
-    may_match,
 )
+from gangplan.validate.apiserver.policy.meant import Candidates, Meaning, MeaningIndex
 from gangplan.validate.apiserver.policy.model import GITOPS_USER, AdmissionPolicy, Binding, Body, Path, User
 from gangplan.validate.apiserver.policy.params import Known, ParamError, params_of
 from gangplan.validate.apiserver.policy.places import PARAMS
+from gangplan.validate.apiserver.policy.silent import Hearing, SilentWays, decided, given_of, ways_of
 from gangplan.validate.apiserver.schema import SchemaVersions
 
 SEVERITIES = {"Deny": Severity.ERROR, "Warn": Severity.WARNING, "Audit": Severity.NOTE}
@@ -56,7 +59,11 @@ class Violation:
 
 @dataclass(slots=True, eq=False)
 class PolicyEvaluator:
-    """Everything that a cluster judges by. `params` and `namespaces` are objects with defaults applied."""
+    """Everything that a cluster judges by. `params` and `namespaces` are objects with defaults applied.
+
+    With `remembers` nothing is asked again that earlier answers tell (meant.py, silent.py); what is found is
+    the same without.
+    """
 
     versions: SchemaVersions
     policies: Sequence[CompiledPolicy]
@@ -65,12 +72,18 @@ class PolicyEvaluator:
     namespaces: Mapping[str, Body] = field(default_factory=dict)
     kinds: Kinds = field(default_factory=Kinds)
     user: User = GITOPS_USER
+    remembers: bool = True
+    names: frozenset[str] = field(init=False)  # of the policies
     _known: Known = field(init=False)
     _bound: dict[str, list[Binding]] = field(default_factory=dict, init=False)
-    _candidates: dict[tuple[Resource, str], list[CompiledPolicy]] = field(default_factory=dict, init=False)
+    _candidates: dict[tuple[Resource, str], Candidates] = field(default_factory=dict, init=False)
+    _silent: dict[tuple[Any, ...], SilentWays | None] = field(default_factory=dict, init=False)
+    _index: MeaningIndex = field(init=False)
 
     def __post_init__(self) -> None:
+        self.names = frozenset(one.policy.name for one in self.policies)
         self._known = Known(self.params)
+        self._index = MeaningIndex(self._meanings)
         for binding in self.bindings:
             self._bound.setdefault(binding.policy, []).append(binding)
 
@@ -84,18 +97,17 @@ class PolicyEvaluator:
 
         `more` are namespaces beside those of the evaluator. Objects must fit their schemas.
         """
-        names = {**self.namespaces, **(more or {})}
         found: list[Violation] = []
         for index, body in enumerate(bodies):
             old = before[index] if index < len(before) else None
-            request = self._request(body, old, names)
+            request = self._request(body, old, more or {})
             if not is_exempt(request.resource):
                 found += self._of(index, request)
         return found
 
     def matched(self, body: Body, old: Body | None = None) -> set[str]:
         """The names of the policies whose rules and bindings are about an object. Raises UndecidableError."""
-        request = self._request(body, old, self.namespaces)
+        request = self._request(body, old, {})
         return {
             compiled.policy.name
             for compiled in self.policies
@@ -103,33 +115,79 @@ class PolicyEvaluator:
             if not is_exempt(request.resource) and _is_about(compiled.policy, binding, request)
         }
 
-    def _request(self, body: Body, old: Body | None, names: Mapping[str, Body]) -> AdmissionRequest:
+    def _request(self, body: Body, old: Body | None, more: Mapping[str, Body]) -> AdmissionRequest:
         resource = self.kinds.find(str(body.get("apiVersion") or ""), str(body.get("kind") or ""))
         own = str((body.get("metadata") or {}).get("namespace") or "default")
-        namespace = names.get(own) if resource.namespaced else None
-        filled = with_defaults(body, self.versions)
-        earlier = with_defaults(old, self.versions) if old is not None else None
+        namespace = (more.get(own) or self.namespaces.get(own)) if resource.namespaced else None
+        filled, earlier = in_request(body, old, self.versions)
         return AdmissionRequest(filled, resource, UPDATE if old is not None else CREATE, earlier, namespace)
 
     def _bindings(self, policy: AdmissionPolicy) -> Sequence[Binding]:
         return self._bound.get(policy.name, ())
 
-    def _about(self, request: AdmissionRequest) -> list[CompiledPolicy]:
+    def _about(self, request: AdmissionRequest) -> Candidates:
         """The policies that may be about a request, as far as its resource tells."""
         key = request.resource, request.operation
         if key not in self._candidates:
-            self._candidates[key] = [one for one in self.policies if may_match(one.policy.match, *key)]
+            self._candidates[key] = Candidates.of(self.policies, self._bound, *key)
         return self._candidates[key]
 
+    def _meanings(self, candidates: Candidates, request: AdmissionRequest) -> list[Meaning]:
+        """The policies that mean a request."""
+        found: list[Meaning] = []
+        for compiled, binding in candidates.pairs:
+            try:
+                if _is_about(compiled.policy, binding, request):
+                    params = params_of(compiled.policy, binding, request, self._known, self.kinds)
+                    pairs = tuple((one, self._ways(compiled, one, request)) for one in params)
+                    found.append(Meaning(compiled, binding, pairs))
+            except (UndecidableError, ParamError):
+                found.append(Meaning(compiled, binding, None))
+        return found
+
+    def _ways(
+        self, compiled: CompiledPolicy, params: Body | None, request: AdmissionRequest
+    ) -> SilentWays | None:
+        # Parameters are objects of this evaluator: their identities stay theirs.
+        key = id(compiled), id(params), request.resource, request.operation, request.namespace is None
+        if key not in self._silent:
+            self._silent[key] = ways_of(compiled, params, request, self.user)
+        return self._silent[key]
+
     def _of(self, index: int, request: AdmissionRequest) -> Iterator[Violation]:
-        for compiled in self._about(request):
-            for binding in self._bindings(compiled.policy):
-                try:
-                    if _is_about(compiled.policy, binding, request):
-                        yield from self._decided(index, compiled, binding, request)
-                except UndecidableError as unknown:
-                    if self._may_apply(compiled, binding, request, unknown):
-                        yield _undecided(index, compiled.policy, binding, unknown)
+        candidates = self._about(request)
+        if not candidates.pairs:
+            return
+        if not self.remembers:
+            yield from self._plainly(index, candidates, request)
+            return
+        given = given_of(request, self.user)
+        panel = self._index.of(candidates, request)
+        hearing = Hearing(panel.joint, panel.trees, given)
+        for one, first in panel.open(hearing.open):
+            try:
+                if one.params is None:
+                    if _is_about(one.compiled.policy, one.binding, request):
+                        yield from self._decided(index, one.compiled, one.binding, request)
+                    continue
+                for number, (param, ways) in enumerate(one.params, first):
+                    known = ways, hearing.end(number) if ways else None, hearing.is_recheck
+                    for decision in decided(known, one.compiled, request, param, self.user, given):
+                        yield _violation(index, one.compiled, one.binding, decision)
+            except UndecidableError as unknown:
+                if self._may_apply(one.compiled, one.binding, request, unknown):
+                    yield _undecided(index, one.compiled.policy, one.binding, unknown)
+        hearing.join()
+
+    def _plainly(self, index: int, candidates: Candidates, request: AdmissionRequest) -> Iterator[Violation]:
+        """Every policy evaluated."""
+        for compiled, binding in candidates.pairs:
+            try:
+                if _is_about(compiled.policy, binding, request):
+                    yield from self._decided(index, compiled, binding, request)
+            except UndecidableError as unknown:
+                if self._may_apply(compiled, binding, request, unknown):
+                    yield _undecided(index, compiled.policy, binding, unknown)
 
     def _may_apply(
         self, compiled: CompiledPolicy, binding: Binding, request: AdmissionRequest, unknown: UndecidableError
@@ -154,10 +212,9 @@ class PolicyEvaluator:
                 said = f"failed to configure binding: {missing}"
                 yield Violation(index, policy, binding, Severity.ERROR, said, is_error=True)
             return
-        severity = max((SEVERITIES[action] for action in binding.actions), default=Severity.NOTE)
         for param in params:
             for decision in decide(compiled, request, param, self.user):
-                yield _violation(index, compiled, binding, severity, decision)
+                yield _violation(index, compiled, binding, decision)
 
 
 def _is_about(policy: AdmissionPolicy, binding: Binding, request: AdmissionRequest) -> bool:
@@ -179,16 +236,16 @@ def _undecided(index: int, policy: AdmissionPolicy, binding: Binding, unknown: U
     return Violation(index, policy, binding, Severity.WARNING, message, is_undecided=True)
 
 
-def _violation(
-    index: int, compiled: CompiledPolicy, binding: Binding, severity: Severity, decision: Decision
-) -> Violation:
+def _violation(index: int, compiled: CompiledPolicy, binding: Binding, decision: Decision) -> Violation:
     number = compiled.checks.index(decision.check) if decision.check else -1
     looked = blamed(decision)
     return Violation(
         index,
         compiled.policy,
         binding,
-        severity,
+        Severity.ERROR
+        if decision.is_outright
+        else max((SEVERITIES[action] for action in binding.actions), default=Severity.NOTE),
         decision.message,
         number,
         decision.reason,
@@ -198,10 +255,25 @@ def _violation(
     )
 
 
-def namespaces_of(bodies: Iterable[Body], versions: SchemaVersions) -> dict[str, Body]:
-    """The Namespaces among objects by name, as the server holds them."""
-    return {
-        str(body["metadata"]["name"]): with_defaults(body, versions)
-        for body in bodies
-        if (body.get("apiVersion"), body.get("kind")) == ("v1", "Namespace")
-    }
+class Namespaces(Mapping[str, Body]):
+    """The Namespaces among objects by name, as the server holds them: with defaults, once somebody asks."""
+
+    def __init__(self, bodies: Iterable[Body], versions: SchemaVersions) -> None:
+        self._versions = versions
+        self._plain = {
+            str(body["metadata"]["name"]): body
+            for body in bodies
+            if (body.get("apiVersion"), body.get("kind")) == ("v1", "Namespace")
+        }
+        self._filled: dict[str, Body] = {}
+
+    def __getitem__(self, name: str) -> Body:
+        if name not in self._filled:
+            self._filled[name] = with_defaults(self._plain[name], self._versions)
+        return self._filled[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._plain)
+
+    def __len__(self) -> int:
+        return len(self._plain)

@@ -8,8 +8,9 @@ running API server, Kubernetes 1.34); kinds of imported CRDs bring their own.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from gangplan.records import dataclass
 from gangplan.validate.apiserver.schema import SchemaVersions
 
 CLUSTER_SCOPED = {

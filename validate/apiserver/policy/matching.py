@@ -8,14 +8,25 @@ object that the server would first convert to another version.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from gangplan.records import dataclass
 from gangplan.validate.apiserver.policy.kinds import VERSIONS, Resource
 from gangplan.validate.apiserver.policy.model import Body, MatchRules, ResourceRule
 from gangplan.validate.apiserver.policy.selectors import is_empty, selects
 
 CREATE, UPDATE = "CREATE", "UPDATE"
-EXEMPT_GROUP = "admissionregistration.k8s.io"
+# What no policy judges: policies themselves (policy/generic/plugin.go), and questions that nothing keeps
+# (kubernetes v1.34, pkg/kubeapiserver/admission/exclusion). Configurations of webhooks are judged.
+EXEMPT = {
+    "admissionregistration.k8s.io": (
+        "validatingadmissionpolicies validatingadmissionpolicybindings mutatingadmissionpolicies"
+        " mutatingadmissionpolicybindings"
+    ),
+    "authentication.k8s.io": "selfsubjectreviews tokenreviews",
+    "authorization.k8s.io": (
+        "localsubjectaccessreviews selfsubjectaccessreviews selfsubjectrulesreviews subjectaccessreviews"
+    ),
+}
+_EXEMPT = frozenset((group, plural) for group, plurals in EXEMPT.items() for plural in plurals.split())
 
 
 class UndecidableError(Exception):
@@ -60,8 +71,8 @@ class AdmissionRequest:
 
 
 def is_exempt(resource: Resource) -> bool:
-    """Policies never judge the objects that configure admission (IsExemptAdmissionConfigurationResource)."""
-    return resource.group == EXEMPT_GROUP
+    """Whether policies never judge the objects of a resource."""
+    return (resource.group, resource.plural) in _EXEMPT
 
 
 def matches(match: MatchRules, request: AdmissionRequest) -> bool:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from gangplan.findings import Location
+from gangplan.records import dataclass
 from gangplan.source import Document
 
 Body = dict[str, Any]

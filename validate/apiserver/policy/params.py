@@ -10,6 +10,7 @@ from gangplan.validate.apiserver.policy.model import AdmissionPolicy, Binding, B
 from gangplan.validate.apiserver.policy.selectors import selects
 
 MISSING = "no params found for policy binding with `Deny` parameterNotFoundAction"
+PLACED = "paramRef.namespace must not be provided for a cluster-scoped `paramKind`"
 UNPLACED = "cannot use namespaced paramRef in policy binding that matches cluster-scoped resources"
 
 
@@ -17,16 +18,24 @@ class Known:
     """The objects of a cluster that may be parameters, by kind and name."""
 
     def __init__(self, bodies: Iterable[Body] = ()) -> None:
-        self._of_kind: dict[tuple[object, object], list[Body]] = {}
-        self._named: dict[tuple[object, object, object], list[Body]] = {}
-        for body in bodies:
-            kind = body.get("apiVersion"), body.get("kind")
-            self._of_kind.setdefault(kind, []).append(body)
-            self._named.setdefault((*kind, (body.get("metadata") or {}).get("name")), []).append(body)
+        self._bodies = tuple(bodies)
+        # By kind, then by name; "" has all. Few of all objects are of a kind that some policy asks for.
+        self._known: dict[tuple[str, str], dict[object, list[Body]]] = {}
 
     def of(self, kind: tuple[str, str], name: str) -> Sequence[Body]:
         """Those of an API version and kind, of one name where one is given."""
-        return self._named.get((*kind, name), ()) if name else self._of_kind.get(kind, ())
+        if kind not in self._known:
+            self._known[kind] = self._named(kind)
+        return self._known[kind].get(name, ())
+
+    def _named(self, kind: tuple[str, str]) -> dict[object, list[Body]]:
+        found: dict[object, list[Body]] = {"": []}
+        for body in self._bodies:
+            if (body.get("apiVersion"), body.get("kind")) == kind:
+                found[""].append(body)
+                if name := (body.get("metadata") or {}).get("name"):
+                    found.setdefault(name, []).append(body)
+        return found
 
 
 class ParamError(Exception):
@@ -49,6 +58,8 @@ def params_of(
         wanted = ref.namespace or request.namespace_name
         if not wanted:
             raise ParamError(UNPLACED)
+    elif ref.namespace:
+        raise ParamError(PLACED)
     found: list[Body | None] = [
         body for body in known.of(policy.param_kind, ref.name) if _is_meant(body, ref, wanted)
     ]

@@ -7,12 +7,12 @@ down, a `map` keeps the origin of each element, a `filter` also remembers what i
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from gangplan.cel.ast import Call, Comprehension, Ident, ListNode, Literal, Node, Select
 from gangplan.cel.errors import EvalError, UnknownError
 from gangplan.cel.values import Optional
+from gangplan.records import dataclass
 from gangplan.validate.apiserver.policy.model import Path
 
 # Functions whose value is their argument, or a part of it at the same place, in another type or form.

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from gangplan.findings import Location
 from gangplan.objects import ADMISSION, BINDING, POLICY
+from gangplan.records import dataclass
 from gangplan.rules.model import Rule, Severity
 from gangplan.rules.policy import POLICY_INERT, POLICY_INVALID
 from gangplan.validate.apiserver.policy.checks import binding_problems, policy_problems

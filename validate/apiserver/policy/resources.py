@@ -9,7 +9,7 @@ import difflib
 from collections.abc import Iterator, Mapping
 
 from gangplan.validate.apiserver.policy.checks_match import Problems, wrong
-from gangplan.validate.apiserver.policy.kinds import Kinds
+from gangplan.validate.apiserver.policy.kinds import Kinds, guessed
 from gangplan.validate.apiserver.policy.model import Body
 from gangplan.validate.apiserver.schema import SchemaVersions, kinds
 
@@ -72,6 +72,26 @@ def unknown_resources(policy: Body, groups: Mapping[str, frozenset[str]]) -> Pro
             if name != "*" and name not in there:
                 path = ("spec", "matchConstraints", "resourceRules", index, "resources", place)
                 yield wrong(path, _said(name, named), _help(name, groups, there))
+
+
+def unknown_parameters(
+    policy: Body, groups: Mapping[str, frozenset[str]], versions: SchemaVersions
+) -> Problems:
+    """A `paramKind` that no server has, in a group of which everything is known."""
+    kind = policy["spec"].get("paramKind")
+    if not isinstance(kind, dict):
+        return
+    name, api_version = str(kind.get("kind")), str(kind.get("apiVersion"))
+    group = api_version.rpartition("/")[0]
+    known = sorted({one for version, one in kinds(versions) if version.rpartition("/")[0] == group})
+    is_misspelt = name not in known and name.lower() in (one.lower() for one in known)
+    if group not in groups or (guessed(name) in groups[group] and not is_misspelt):
+        return
+    close = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
+    help = f"Did you mean {close[0]}?" if close else f"Known: {', '.join(known[:8])}."
+    said = f"{group or 'the core group'} has no kind '{name}'"
+    effect = "the API server refuses all that the policy matches"
+    yield wrong(("spec", "paramKind", "kind"), f"{said}: {effect}", help)
 
 
 def _said(name: str, named: list[str]) -> str:

@@ -42,12 +42,15 @@ def request_value(request: AdmissionRequest, user: User) -> dict[str, Value]:
     return value
 
 
-def namespace_value(request: AdmissionRequest) -> dict[str, Value] | None:
-    """`namespaceObject`: null for cluster-scoped objects, and for a Namespace itself."""
+def namespace_value(request: AdmissionRequest, *, is_whole: bool = False) -> dict[str, Value] | None:
+    """`namespaceObject`: null for cluster-scoped objects, and for a Namespace itself.
+
+    `is_whole`: with all of its metadata, as audit annotations see it.
+    """
     body = request.namespace
     if body is None or request.is_namespace or not request.resource.namespaced:
         return None
-    metadata = {key: value for key, value in (body.get("metadata") or {}).items() if key in _KEPT}
+    metadata = {key: value for key, value in (body.get("metadata") or {}).items() if is_whole or key in _KEPT}
     return {"metadata": metadata, "spec": body.get("spec") or {}, "status": body.get("status") or {}}
 
 

@@ -1,9 +1,9 @@
 """Make the schema files of this folder: `python validate/apiserver/schemas/build.py [FOLDER OF DOWNLOADS]`.
 
 Development only. Downloads pinned packages (or takes them from the folder), brings their schemas to one
-plain form, adds the facts of constraints.yaml, kueue.yaml and addons.yaml, and writes kubernetes.json,
-jobset.json, trainer.json, kueue.json and addons.json. Each file holds every distinct definition once, by the
-first minor that has it:
+plain form, adds the facts of constraints.yaml, kueue.yaml, mpi.yaml and addons.yaml, and writes
+kubernetes.json, jobset.json, trainer.json, kueue.json, mpi.json and addons.json. Each file holds every
+distinct definition once, by the first minor that has it:
 {"versions": [...], "base": {...}, "kinds": {...}, "definitions": {name: {minor: schema or null}}}.
 """
 
@@ -15,12 +15,13 @@ import sys
 import tempfile
 import zipfile
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
 import yaml
 
+from gangplan.records import dataclass
 from gangplan.validate.apiserver.schemas.overlay import Overlay, minor_key, written
 from gangplan.validate.apiserver.schemas.sources import Definitions, Schema, kubernetes, trainer
 
@@ -36,6 +37,7 @@ MINORS = {
     "jobset": ["0.10", "0.11", "0.12"],
     "trainer": ["2.1", "2.2", "2.3"],
     "kueue": [f"0.{minor}" for minor in range(15, 20)],
+    "mpi": ["0.7", "0.8"],
     # The state of addons.yaml: what it holds does not depend on anything that a cluster file states.
     "addons": ["1"],
 }
@@ -44,7 +46,9 @@ MINORS = {
 JOBSET_OF = {"2.1": "0.10", "2.2": "0.11", "2.3": "0.12"}
 KUBERNETES_OF = {"2.1": "1.34", "2.2": "1.36", "2.3": "1.36"}
 KUEUE_KUBERNETES = "1.34"
-ADDONS_KUBERNETES = "1.34"
+# Of the MPI operator that whose pod templates its CRD holds (its go.mod).
+BASES = {"mpi": {"0.7": "1.34", "0.8": "1.35"}, "addons": {"1": "1.34"}}
+NAMES = {"mpi": "dns-label-1035", "addons": "dns-subdomain"}
 
 BUILT_IN = {
     "v1": "core",
@@ -172,20 +176,20 @@ def as_kueue_kind(schema: Schema, api: str, name: str, names: dict[str, str]) ->
     return out
 
 
-def addons_component(text: dict[str, Any]) -> SchemaComponent:
-    """The kinds of add-ons from addons.yaml."""
-    out = SchemaComponent("addons", kinds=dict(text["kinds"]))
-    for minor in MINORS["addons"]:
-        definitions = {name: deepcopy(shape) for name, shape in text["shapes"].items()}
+def written_component(component: str, text: dict[str, Any]) -> SchemaComponent:
+    """Kinds with a spec that are written by hand: the MPI operator's of mpi.yaml, add-ons' of addons.yaml."""
+    out = SchemaComponent(component, kinds=dict(text["kinds"]))
+    for minor in MINORS[component]:
+        definitions = {name: deepcopy(shape) for name, shape in text.get("shapes", {}).items()}
         version = minor_key(minor)
         definitions |= {name: written(fields, version) for name, fields in text["definitions"].items()}
         for gvk, name in out.kinds.items():
             definitions[name] = as_kind(definitions[name], *gvk.rsplit("/", 1))
             definitions[name]["required"] = sorted({*definitions[name]["required"], "spec"})
-            named = {"name": {"$ref": "#/$defs/shape.dns-subdomain"}}
+            named = {"name": {"$ref": f"#/$defs/shape.{NAMES[component]}"}}
             definitions[name]["properties"]["metadata"]["properties"] = named
         out.versions[minor] = definitions
-        out.base[minor] = {"kubernetes": ADDONS_KUBERNETES}
+        out.base[minor] = {"kubernetes": BASES[component][minor]}
     return out
 
 
@@ -264,7 +268,8 @@ def build(downloads: Path) -> dict[str, str]:
         packages = unpacked(downloads, Path(work))
         parts = [kubernetes_component(packages["kubernetes"], facts["shapes"]), *trainer_components(packages)]
     parts.append(kueue_component(yaml.safe_load((HERE / "kueue.yaml").read_text(encoding="utf-8"))))
-    parts.append(addons_component(yaml.safe_load((HERE / "addons.yaml").read_text(encoding="utf-8"))))
+    for name in ("mpi", "addons"):
+        parts.append(written_component(name, yaml.safe_load((HERE / f"{name}.yaml").read_text("utf-8"))))
     components = {part.name: part for part in parts}
     overlay = Overlay()
     for block in facts["components"]:

@@ -1,0 +1,273 @@
+"""Expressions evaluated on an object so that what they ask of it is known: a way into a `QuestionTree`.
+
+What comes from the object is a `Seen` value; the rest is plain and the same for every object of the tree. A
+function of seen values is not only evaluated but put down, to be evaluated for other objects too; where the
+way depends on an answer - a field that is there, a condition, the length of a list - a question is put down.
+So the way holds for every object with the same answers: no step of it looked at anything else.
+
+Only ways without errors are put down: everything unusual ends with `StopError`, and the tree says `EVALUATE`
+there. The steps are those of closures.py and loops.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from gangplan.cel.attributes import checked_key, select, select_if_present
+from gangplan.cel.frame import Frame, is_member
+from gangplan.cel.plan import (
+    CallPlan,
+    Computed,
+    Conditional,
+    Constant,
+    ConstantQualifier,
+    Fallback,
+    Fold,
+    Logic,
+    Membership,
+    NewList,
+    Plan,
+    Qualifier,
+    Relative,
+    Variable,
+)
+from gangplan.cel.program import Program
+from gangplan.cel.questions import EXACT, FINE, Answer, UnforeseenError, Values
+from gangplan.cel.seen import (
+    Made,
+    Named,
+    Seen,
+    StopError,
+    applied,
+    bool_of,
+    count_of,
+    entry_of,
+    is_mixed,
+    lifted,
+    named,
+    union,
+)
+from gangplan.cel.values import NONE, Optional
+from gangplan.cel.way import Way
+
+# Beyond so many constants a loop asks for a value itself, not for what each constant says of it.
+MOST_CONSTANTS = 32
+
+
+class Asker(Way):
+    """Expressions evaluated on the values of a way."""
+
+    _is_long = False  # inside a loop over many constants
+
+    def evaluate(self, program: Program, activation: Mapping[str, Any]) -> Any:
+        """The value of an expression, in which seen values may be. StopError."""
+        plan = program.plan
+        frame: Frame = [None] * plan.size
+        for slot, name in plan.variables:
+            if name not in activation:
+                raise StopError
+            frame[slot] = activation[name]
+        return self._run(plan.root, frame)
+
+    def truth(self, value: Any) -> bool:
+        """The value of a condition."""
+        if isinstance(value, Seen):
+            read = value.read
+            value = self.test(value.sources, lambda values: bool_of(read(values)), _bool_or_stop(value.value))
+        if value is not True and value is not False:
+            raise StopError
+        return value
+
+    def _entries(self, value: Any) -> list[Any]:
+        """What a loop goes through."""
+        if type(value) is dict or type(value) is list or type(value) is Made:
+            return list(value)
+        if not isinstance(value, Seen) or type(value.value) not in (list, dict):
+            raise StopError
+        if value.number >= 0:
+            return list(self.spread(value.number))
+        read = value.read
+        self.test(value.sources, lambda values: count_of(read(values)), count_of(value.value))
+        return [Seen(entry, value.sources, entry_of(read, place)) for place, entry in enumerate(value.value)]
+
+    # Steps
+
+    def _run(self, plan: Plan, frame: Frame) -> Any:
+        match plan:
+            case Constant(value=value):
+                return value
+            case Variable(slot=slot, qualifiers=qualifiers):
+                return self._qualified(frame[slot], qualifiers, frame)
+            case Relative(operand=operand, qualifiers=qualifiers):
+                return self._qualified(self._run(operand, frame), qualifiers, frame)
+            case Conditional(condition=condition, yes=yes, no=no):
+                return self._run(yes if self.truth(self._run(condition, frame)) else no, frame)
+            case Logic(absorbing=absorbing, terms=terms):
+                return any(self.truth(self._run(term, frame)) is absorbing for term in terms) is absorbing
+            case CallPlan():
+                return self._call(plan, [self._run(argument, frame) for argument in plan.arguments])
+            case Fallback():
+                return self._fallback(plan, frame)
+            case Membership(value=inner, members=members):
+                return self._apply(lambda value: is_member(value, members), [self._run(inner, frame)])
+            case NewList(elements=elements, optional=optional) if not optional:
+                return Made(self._run(element, frame) for element in elements)
+            case Fold():
+                return self._fold(plan, frame)
+        raise StopError
+
+    def _fallback(self, plan: Fallback, frame: Frame) -> Any:
+        value = self._run(plan.optional, frame)
+        if type(value) is not Optional:
+            if isinstance(value, Seen) and value.number < 0:
+                raise StopError  # a function might give an optional value for another object
+            return value
+        if value.present:
+            return value.value if plan.unwraps else value
+        return self._run(plan.other, frame)
+
+    def _fold(self, plan: Fold, frame: Frame) -> Any:
+        entries = self._entries(self._run(plan.range, frame))
+        if plan.slot2 >= 0:
+            raise StopError
+        frame[plan.accumulator] = self._run(plan.initial, frame)
+        before = self._is_long
+        self._is_long = before or (len(entries) > MOST_CONSTANTS and not any(map(is_mixed, entries)))
+        for frame[plan.slot] in entries:
+            if not self.truth(self._run(plan.condition, frame)):
+                break
+            frame[plan.accumulator] = self._run(plan.step, frame)
+        self._is_long = before
+        return self._run(plan.result, frame)
+
+    # Selections
+
+    def _qualified(self, value: Any, qualifiers: tuple[Qualifier, ...], frame: Frame) -> Any:
+        if not qualifiers:
+            return value
+        last = qualifiers[-1]
+        tests = isinstance(last, ConstantQualifier) and last.test
+        if tests and not all(
+            isinstance(one, ConstantQualifier) and type(one.key) is str and not one.optional
+            for one in qualifiers
+        ):
+            raise StopError
+        optional = type(value) is Optional
+        if optional:
+            if not value.present:
+                return False if tests else value
+            value = value.value
+        for qualifier in qualifiers:
+            key: Any = qualifier.key if isinstance(qualifier, ConstantQualifier) else None
+            if isinstance(qualifier, Computed):
+                key = self._run(qualifier.index, frame)
+            optional = optional or qualifier.optional
+            is_there, value = self._selected(value, key)
+            if tests and qualifier is last:
+                return is_there
+            if not is_there:
+                if not optional:
+                    raise StopError  # no such key
+                return False if tests else NONE
+        return Optional(True, value) if optional else value
+
+    def _selected(self, value: Any, key: Any) -> tuple[bool, Any]:
+        """Whether there is such an entry, and the entry."""
+        if isinstance(value, Named):
+            return True, value.get(key)
+        if isinstance(value, Seen) and isinstance(key, str):
+            if key in value.fixed:
+                return True, value.fixed[key]
+            if value.number >= 0 and type(value.value) is dict:
+                taken = self.take(value.number, key)
+                return taken is not None, taken
+        if isinstance(value, Seen) and type(value.value) is list and type(key) is int and value.number >= 0:
+            entries = self.spread(value.number)
+            return (True, entries[key]) if 0 <= key < len(entries) else (False, None)
+        if isinstance(value, Seen) or isinstance(key, Seen):
+            return self._function_selected(value, key)
+        if not isinstance(value, dict | list | tuple):
+            raise StopError
+        return select_if_present(value, checked_key(key))
+
+    def _function_selected(self, value: Any, key: Any) -> tuple[bool, Any]:
+        """An entry of what a function made, or under a key that is seen."""
+        container, index = lifted(value), lifted(key)
+        sources = union(container, index)
+        read, read_key = container.read, index.read
+
+        def ask(values: Values) -> bool:
+            held = read(values)
+            if type(held) is not dict and type(held) is not list:
+                raise UnforeseenError
+            return select_if_present(held, checked_key(read_key(values)))[0]
+
+        is_there = self.test(sources, ask, ask(self.values))
+        if not is_there:
+            return False, None
+        return True, Seen(
+            select(container.value, index.value),
+            sources,
+            lambda values: select(read(values), checked_key(read_key(values))),
+        )
+
+    def _is_told(self, sources: tuple[int, ...]) -> bool:
+        """Whether it is asked which value this is: then what follows from it is no question any more."""
+        value = self.values[sources[0]]
+        if len(sources) > 1 or type(value) not in EXACT:
+            return False
+        (number,) = sources
+        if number not in self._told:
+            self._told.add(number)
+            self.test(sources, lambda values: named(values[number]), named(value))
+        return True
+
+    # Functions
+
+    def _call(self, plan: CallPlan, arguments: list[Any]) -> Any:
+        function = plan.function
+        if function == "@not_strictly_false":
+            return self.truth(arguments[0])
+        if function == "dyn":
+            return arguments[0]
+        if function == "size" and type(arguments[0]) is Made:
+            return len(arguments[0])
+        if function == "_+_" and all(map(_is_list, arguments)) and any(map(is_mixed, arguments)):
+            return Made(entry for one in arguments for entry in self._entries(one))
+        if function == "@in" and type(arguments[0]) is str and _is_mapping(arguments[1]):
+            return self._selected(arguments[1], arguments[0])[0]
+        return self._apply(plan.call, arguments)
+
+    def _apply(self, call: Callable[..., Any], arguments: list[Any]) -> Any:
+        """A function of values: evaluated now, and again for every object that comes this way."""
+        if not any(map(is_mixed, arguments)):
+            return call(*arguments)
+        parts = [lifted(argument) for argument in arguments]
+        sources = union(*parts)
+        is_told = not sources or (self._is_long and self._is_told(sources))
+        result = call(*(one.value for one in parts))
+        if is_told:
+            return result
+        apply = applied(call, [one.read for one in parts])
+
+        def ask(values: Values) -> Answer:
+            found = apply(values)
+            return found if type(found) is bool else FINE
+
+        answer = self.test(sources, ask, result if type(result) is bool else FINE)
+        return answer if type(answer) is bool else Seen(result, sources, apply)
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, list) or (isinstance(value, Seen) and type(value.value) is list)
+
+
+def _is_mapping(value: Any) -> bool:
+    return isinstance(value, Seen) and value.number >= 0 and type(value.value) is dict
+
+
+def _bool_or_stop(value: Any) -> bool:
+    if type(value) is not bool:
+        raise StopError
+    return value

@@ -1,0 +1,111 @@
+"""Programs of expressions that come with gangplan, kept where and when Python keeps its compiled modules.
+
+Parsing and checking the policies of a cluster takes three times as long as starting Python, and the rules of
+CRDs half of it. What was found
+about an expression follows from its text, the types of its variables and the engine alone: they are the key.
+A file that cannot be read is made again in silence, as Python does with its own.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import io
+import os
+import pickle
+import sys
+import tempfile
+from collections.abc import Mapping
+from functools import cache
+from importlib.util import cache_from_source
+from pathlib import Path
+from typing import Any
+
+from gangplan.cel.ast import MapEntry, Node
+from gangplan.cel.checked import Checked
+from gangplan.cel.environment import Environment
+from gangplan.cel.program import Program
+from gangplan.cel.types import Type
+from gangplan.records import dataclass
+
+_ENGINE = Path(__file__).parent
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """What a program says before it is used, and the pickled rest."""
+
+    type: Type
+    may_crash: bool
+    checked: bytes
+
+
+class KeptPrograms:
+    """The programs of one policy, or of a kind's rules. `name` is for the file alone: keys tell the rest."""
+
+    def __init__(self, name: str) -> None:
+        folder = Path(cache_from_source(str(_ENGINE / "kept.py"))).parent
+        self._file = folder / f"{name}.{_engine()}.{sys.implementation.cache_tag}"
+        self._entries: dict[str, _Entry] = {}
+        self._is_new = False
+        with contextlib.suppress(Exception):  # a damaged file breaks pickle in many ways
+            entries = pickle.loads(self._file.read_bytes())
+            if all(isinstance(one, _Entry) for one in entries.values()):
+                self._entries = entries
+
+    def compile(self, environment: Environment, text: str, composed: Mapping[str, Type]) -> Program:
+        """A program as it was kept, or compiled now and kept once `save` is called. Raises CompileError.
+
+        `composed` are the types of what the environment's variables hold, where that is not always the same.
+        """
+        types = [f"{name}: {type}" for name, type in composed.items()]
+        key = "\n".join((str(environment.minor), *environment.variables, "", *types, "", text))
+        entry = self._entries.get(key)
+        if entry is not None:
+            return Program(text, entry.type, entry.may_crash, lambda: _loaded(entry.checked))
+        program = environment.compile(text)
+        self._entries[key] = _Entry(program.type, program.may_crash, _dumped(program.checked))
+        self._is_new = True
+        return program
+
+    def save(self) -> None:
+        """Write what was added, all of it or nothing."""
+        if not self._is_new or sys.dont_write_bytecode:
+            return
+        self._is_new = False
+        with contextlib.suppress(OSError):
+            self._file.parent.mkdir(parents=True, exist_ok=True)
+            with tempfile.NamedTemporaryFile(dir=self._file.parent, delete=False) as file:
+                file.write(_dumped(self._entries))
+            os.replace(file.name, self._file)
+
+
+@cache
+def _engine() -> str:
+    """What tells this engine from any other: its files, as Python tells whether they were compiled."""
+    told = []
+    for folder in (_ENGINE, _ENGINE / "library"):
+        with os.scandir(folder) as files:
+            stats = [(one.name, one.stat()) for one in files if one.is_file()]
+        told += sorted((name, stat.st_size, stat.st_mtime_ns) for name, stat in stats)
+    return hashlib.sha256(f"{sys.version} {told}".encode()).hexdigest()[:16]
+
+
+class _Pickler(pickle.Pickler):
+    """Records by their constructors, half the time that their states take."""
+
+    def reducer_override(self, one: Any) -> Any:
+        if isinstance(one, (Node, MapEntry, Type, Checked, _Entry)):
+            return type(one), tuple(getattr(one, name) for name in type(one).__match_args__)
+        return NotImplemented
+
+
+def _dumped(value: Any) -> bytes:
+    file = io.BytesIO()
+    _Pickler(file, protocol=5).dump(value)
+    return file.getvalue()
+
+
+def _loaded(data: bytes) -> Checked:
+    found: Checked = pickle.loads(data)
+    return found

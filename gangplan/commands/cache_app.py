@@ -1,0 +1,48 @@
+"""`gangplan cache`: what earlier commands left in a workspace, and how to be rid of it."""
+
+from __future__ import annotations
+
+import sys
+
+import typer
+
+from gangplan.commands.flags import Workspace
+
+app = typer.Typer(
+    rich_markup_mode=None,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    no_args_is_help=True,
+    help="Show or clear what earlier commands left in .gangplan/cache/.",
+)
+
+
+@app.command()
+def info(workspace: Workspace = None) -> None:
+    """Show how many records of each kind there are, and how much room they take."""
+    from gangplan.commands.common import plural, request
+    from gangplan.incremental.store import FOLDER, KINDS, Store
+
+    store = Store(str(request(workspace, None, None, None, "serial", 1).root))
+    sizes = {kind: [size for _, size, _ in store.files(kind)] for kind in KINDS}
+    sizes = {kind or "other": own for kind, own in sizes.items() if own}
+    if not sizes:
+        sys.stdout.write(f"{FOLDER}/ is empty\n")
+        return
+    for kind, own in sorted(sizes.items()):
+        sys.stdout.write(f"{kind:10} {plural(len(own), 'record'):>14} {sum(own) / 1024:>10.1f} KiB\n")
+
+
+@app.command()
+def clear(workspace: Workspace = None) -> None:
+    """Remove all of it. The next command finds everything out again."""
+    from gangplan.commands.common import plural, request
+    from gangplan.errors import ToolError
+    from gangplan.incremental.store import FOLDER, Store
+
+    store = Store(str(request(workspace, None, None, None, "serial", 1).root))
+    try:
+        removed = store.clear()
+    except OSError as failed:
+        raise ToolError(f"{FOLDER}/ cannot be cleared: {failed.strerror}", "Remove the folder.") from None
+    sys.stdout.write(f"removed {plural(removed, 'record')} from {FOLDER}/\n")

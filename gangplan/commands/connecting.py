@@ -1,0 +1,67 @@
+"""How a command gets to a cluster: flags and the cluster file in, a connection out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gangplan.errors import UserError
+from gangplan.records import dataclass
+
+if TYPE_CHECKING:
+    from gangplan.live.access import Access
+    from gangplan.live.rights import Right
+    from gangplan.workspace import ClusterFile
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The flags of a command that talks to clusters; the patience is in seconds."""
+
+    context: str | None = None
+    kubeconfig: Path | None = None
+    timeout_s: float = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Observing:
+    """What else `validate` looks at: snapshots, and with `server` the clusters themselves."""
+
+    snapshots: tuple[Path, ...] = ()
+    server: Asked | None = None
+
+
+def connected(cluster: ClusterFile, asked: Asked, purpose: str, needs: tuple[Right, ...]) -> Access:
+    """A connection to a cluster. Raises ToolError, and UserError for a context that does not exist."""
+    from gangplan.live.access import connect
+    from gangplan.live.contexts import Wanted
+
+    kubeconfig = str(asked.kubeconfig) if asked.kubeconfig is not None else None
+    return connect(
+        Wanted(
+            cluster.name,
+            asked.context,
+            cluster.spec.context,
+            kubeconfig,
+            asked.timeout_s,
+            purpose,
+            needs,
+        )
+    )
+
+
+def observing_of(
+    snapshots: Sequence[Path] | None,
+    is_server: bool,
+    context: str | None,
+    kubeconfig: Path | None,
+    timeout_s: float,
+) -> Observing | None:
+    """What else `validate` is to look at by its flags; None where nothing is. Raises UserError."""
+    if not is_server and (context is not None or kubeconfig is not None):
+        raise UserError("--context and --kubeconfig are for --server", "Add --server, or leave them out.")
+    if not is_server and not snapshots:
+        return None
+    server = Asked(context, kubeconfig, timeout_s) if is_server else None
+    return Observing(tuple(snapshots or ()), server)

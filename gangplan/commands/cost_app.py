@@ -1,0 +1,121 @@
+"""`gangplan cost`: its flags."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from gangplan.commands import complete
+from gangplan.commands.flags import Clusters, EngineName, Jobs, NoCache, Specs, Teams, Today, Workspace
+
+app = typer.Typer(rich_markup_mode=None, add_completion=False, pretty_exceptions_enable=False)
+
+
+By = Annotated[
+    str,
+    typer.Option(
+        "--by",
+        help="run, team, cluster, pool or month: what the table adds up.",
+        metavar="WORD",
+        autocompletion=complete.words("run", "team", "cluster", "pool", "month"),
+    ),
+]
+Durations = Annotated[
+    Path | None,
+    typer.Option(
+        "--durations",
+        help="How long jobs are expected to take: lines of team/job: 3h (YAML), * for any text.",
+        metavar="FILE",
+    ),
+]
+Format = Annotated[
+    str,
+    typer.Option(
+        "--format",
+        help="table, csv or json; FORMAT=FILE writes to a file.",
+        metavar="FORMAT[=FILE]",
+        autocompletion=complete.words("table", "csv", "json"),
+    ),
+]
+InMonth = Annotated[
+    str | None,
+    typer.Option(
+        "--month",
+        help="What all starts of schedules in this month cost (2026-12), or in a year (2026); other runs once.",
+        metavar="MONTH",
+    ),
+]
+History = Annotated[
+    bool,
+    typer.Option(
+        "--history",
+        help="Which runs Git had in rendered/ since a day (--since), from which commit to which, and what they cost"
+        " at most.",
+    ),
+]
+Since = Annotated[
+    str | None, typer.Option("--since", help="With --history: the day to begin with.", metavar="YYYY-MM-DD")
+]
+MeasuredFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--measured",
+        help="What runs asked for against what Prometheus measured: its answer to the query of docs/cost.md (JSON).",
+        metavar="FILE",
+    ),
+]
+Elsewhere = Annotated[
+    bool,
+    typer.Option(
+        "--elsewhere",
+        help="For the specs that are named: what they would cost, and how long they would wait, on each pool and"
+        " cluster of their team.",
+    ),
+]
+
+
+@app.command()
+def cost(
+    specs: Specs = None,
+    workspace: Workspace = None,
+    cluster: Clusters = None,
+    team: Teams = None,
+    by: By = "run",
+    month: InMonth = None,
+    today: Today = None,
+    durations: Durations = None,
+    format: Format = "table",
+    elsewhere: Elsewhere = False,
+    history: History = False,
+    since: Since = None,
+    measured: MeasuredFile = None,
+    no_cache: NoCache = False,
+    engine: EngineName = "auto",
+    jobs: Jobs = 0,
+) -> None:
+    """Show what runs cost at most, by their timeouts and the prices of pools, and what they are expected to cost."""
+    from gangplan.commands.common import request
+    from gangplan.commands.cost import chosen
+    from gangplan.commands.cost import cost as command
+    from gangplan.commands.progress import progress
+
+    asked = request(workspace, cluster, team, specs, engine, jobs, uses_cache=not no_cache)
+    if history or since is not None:
+        from gangplan.commands.cost_history import cost_history
+
+        raise typer.Exit(cost_history(asked, by, since, format))
+    if measured is not None:
+        from gangplan.commands.cost_measured import cost_measured
+
+        raise typer.Exit(cost_measured(asked, measured, format))
+    if elsewhere:
+        from gangplan.commands.cost_elsewhere import cost_elsewhere
+
+        raise typer.Exit(cost_elsewhere(asked, durations, format))
+    with progress() as tick:
+        raise typer.Exit(
+            command(replace(asked, progress=tick), by, durations, format, chosen(by, month, today))
+        )

@@ -1,0 +1,199 @@
+"""`gangplan cost --elsewhere`: the same job on each pool and cluster of its team, in money and in waiting."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+from gangplan.commands.common import exit_code, print_findings
+from gangplan.commands.listing import table
+from gangplan.commands.outfile import out_file
+from gangplan.commands.simulate import queued
+from gangplan.errors import Exit, UserError
+from gangplan.findings import in_order
+from gangplan.kueue.model import Workload
+from gangplan.model.bill import Item, item_of
+from gangplan.model.duration import format_duration
+from gangplan.pipeline.elsewhere import Place, tried
+from gangplan.pipeline.render import preview
+from gangplan.pipeline.request import Request, Result
+from gangplan.pipeline.scope import select
+from gangplan.pipeline.standing import built_world
+from gangplan.pipeline.worker import PlannedRun
+from gangplan.records import dataclass
+from gangplan.report.costs import money, plain
+from gangplan.simulate import run_of, simulate
+from gangplan.simulate.day import DURATIONS_HELP, duration_of, line_for, read_lines
+from gangplan.simulate.outcome import outcome_of
+from gangplan.source import load_objects
+from gangplan.validate.kueue.members import setup_of
+from gangplan.validate.world import World
+from gangplan.workspace import SpecFile, Workspace, load_workspace
+
+_FORMATS = ("table", "json")
+_WIDEST = 72
+# After all others, which are there when it comes.
+_LATER_S = 0.001
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A job at one place: `item` and `waits` (seconds; None: never, or not by Kueue) where it can run.
+
+    `refused` is what stands against it, empty where nothing does. `is_now`: it is where its spec puts it.
+    """
+
+    place: Place
+    item: Item | None
+    waits: float | None
+    refused: str
+    is_now: bool
+
+
+def cost_elsewhere(request: Request, durations: Path | None, format: str) -> Exit:
+    """Print a table for each spec. Raises UserError for flags, sweeps, and where no spec is named."""
+    name, equals, file = format.partition("=")
+    if name not in _FORMATS:
+        raise UserError(f"there is no format '{name}' with --elsewhere", f"Formats: {', '.join(_FORMATS)}.")
+    if not request.specs:
+        raise UserError("--elsewhere is about jobs", "Name specs: gangplan cost SPEC --elsewhere.")
+    target = out_file(file, request.root, "the costs") if equals else None
+    workspace = load_workspace(request.root)
+    _, files = select(workspace, request.clusters, request.teams, request.specs, Path.cwd())
+    now = preview(request, workspace)
+    wrong = [one for one in now.findings if one.is_error and one.where.file not in now.files]
+    if wrong:  # of the platform or a team, and so of every place
+        print_findings(in_order(wrong))
+        return exit_code(wrong)
+    queue = _Queue(request, workspace, durations)
+    found = {one: _offers(request, workspace, one, queue, now) for one in files}
+    if name == "json":
+        said = json.dumps({"version": 1, "jobs": [_facts(*one) for one in found.items()]}, indent=2) + "\n"
+    else:
+        said = "\n".join(_text(one, offers, durations is not None) for one, offers in found.items())
+    if target is not None:
+        target.write(said)
+    else:
+        sys.stdout.write(said)
+    return Exit.CLEAN
+
+
+class _Queue:
+    """Who waits on each cluster: all other active runs of the workspace, which have just arrived."""
+
+    def __init__(self, request: Request, workspace: Workspace, durations: Path | None) -> None:
+        self.lines = read_lines(durations, DURATIONS_HELP) if durations else {}
+        self._request, self._workspace = replace(request, specs=(), teams=(), uses_cache=False), workspace
+        self._known: dict[str, tuple[World, list[Workload]]] = {}
+
+    def waits(self, run: PlannedRun, text: str) -> float | None:
+        """How long a run would wait for its first admission, in seconds; None where it never is."""
+        world, others = self._of(run.cluster)
+        job = run.unit.job
+        title = f"{job.team}/{job.name}"
+        lasts = duration_of(self.lines, title, job.timeout_s)
+        own = run_of(world, list(load_objects(text)), title, duration=lasts, arrival=_LATER_S, team=job.team)
+        if own is None or own.is_hopeless:
+            return None
+        runs = [*(one for one in others if one.name != title), own]
+        return outcome_of(simulate(setup_of(world), runs), runs).waits.get(title)
+
+    def _of(self, cluster: str) -> tuple[World, list[Workload]]:
+        if cluster not in self._known:
+            whole = replace(self._request, clusters=(cluster,))
+            result = preview(whole, self._workspace)
+            world = built_world(whole, cluster, result)
+            self._known[cluster] = world, queued(world, result, self.lines)[0]
+        return self._known[cluster]
+
+
+def _offers(
+    request: Request, workspace: Workspace, file: SpecFile, queue: _Queue, as_is: Result
+) -> list[Offer]:
+    runs = [run for run in as_is.runs if run.unit.job.source == file.file]
+    now = {(run.cluster, run.unit.job.worker_pool.name) for run in runs}
+    offers = [
+        _offer(place, result, queue, (place.cluster, place.pool) in now)
+        for place, result in tried(request, workspace, file, runs)
+    ]
+    return sorted(offers, key=_rank)
+
+
+def _offer(place: Place, result: Result, queue: _Queue, is_now: bool) -> Offer:
+    errors = [one.message for one in result.findings if one.is_error]
+    if errors or not result.runs:
+        return Offer(place, None, None, errors[0] if errors else "it has no run there", is_now)
+    (run,) = result.runs
+    job = run.unit.job
+    title = f"{job.team}/{job.name}"
+    stated = line_for(queue.lines, title) is not None
+    item = item_of(job, run.name, duration_of(queue.lines, title, job.timeout_s) if stated else None)
+    return Offer(place, item, queue.waits(run, result.texts[run.path]), "", is_now)
+
+
+def _rank(offer: Offer) -> tuple[bool, bool, Decimal, float, str, str]:
+    """The cheapest first; then those without a price, then those that cannot be."""
+    price = offer.item.expected or offer.item.cost if offer.item else None
+    waits = float("inf") if offer.waits is None else offer.waits
+    return (
+        bool(offer.refused),
+        price is None,
+        price or Decimal(0),
+        waits,
+        offer.place.cluster,
+        offer.place.pool,
+    )
+
+
+def _text(file: SpecFile, offers: Sequence[Offer], with_expected: bool) -> str:
+    rows = [
+        {
+            "": "now" if one.is_now else None,
+            "cluster": one.place.cluster,
+            "pool": one.place.pool,
+            "GPU": one.place.gpu or None,
+            "at most": one.item and money(one.item.cost, one.item.currency),
+            **(
+                {"expected": one.item and money(one.item.expected, one.item.currency)}
+                if with_expected
+                else {}
+            ),
+            "waits": None if one.refused else _wait_words(one.waits),
+            "why not": one.refused or None,
+        }
+        for one in offers
+    ]
+    if not rows:
+        return f"{file.file}: no cluster of team {file.team} has such a pool\n"
+    return f"{file.file}\n{table(rows, widest=_WIDEST)}"
+
+
+def _wait_words(seconds: float | None) -> str:
+    if seconds is None:
+        return "not known"
+    return format_duration(round(seconds)) if round(seconds) else "not at all"
+
+
+def _facts(file: SpecFile, offers: Sequence[Offer]) -> dict[str, Any]:
+    return {
+        "file": file.file,
+        "places": [
+            {
+                "cluster": one.place.cluster,
+                "pool": one.place.pool,
+                "gpu": one.place.gpu or None,
+                "isNow": one.is_now,
+                "most": plain(one.item.cost) if one.item else None,
+                "expected": plain(one.item.expected) if one.item else None,
+                "currency": one.item.currency if one.item and one.item.cost is not None else None,
+                "waitSeconds": None if one.waits is None else round(one.waits),
+                "refused": one.refused or None,
+            }
+            for one in offers
+        ],
+    }

@@ -1,0 +1,157 @@
+"""`gangplan cost --measured`: what runs asked for, against what Prometheus measured of them."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Sequence
+from decimal import ROUND_CEILING, Decimal
+from pathlib import Path
+
+from gangplan.commands.common import exit_code, print_findings
+from gangplan.commands.listing import table
+from gangplan.commands.outfile import out_file
+from gangplan.errors import Exit, UserError
+from gangplan.findings import in_order
+from gangplan.model.bill import item_of
+from gangplan.model.cost import NANO
+from gangplan.model.job import Job
+from gangplan.model.measured import Measured, read_measured
+from gangplan.pipeline.render import preview
+from gangplan.pipeline.request import Request
+from gangplan.pipeline.worker import PlannedRun
+from gangplan.report.costs import Row, exact, table_csv
+
+_FORMATS = ("table", "csv", "json")
+_WIDEST = 63
+# What a worker keeps above the most that it used, in percent; what saves less than a tenth is not worth an edit.
+HEADROOM, WORTH = 30, 10
+_GIB = Decimal(2**30)
+
+
+def cost_measured(request: Request, path: Path, format: str) -> Exit:
+    """Print what each measured run asked for and used, with the edit that would fit it.
+
+    Raises UserError for flags, for a file that is no export, and where it has none of the runs.
+    """
+    name, equals, file = format.partition("=")
+    if name not in _FORMATS:
+        raise UserError(f"there is no format '{name}'", f"Formats: {', '.join(_FORMATS)}.")
+    target = out_file(file, request.root, "the comparison") if equals else None
+    measured = read_measured(path)
+    result = preview(request)
+    if result.has_errors:
+        print_findings(in_order([one for one in result.findings if one.is_error]))
+        return exit_code(result.findings)
+    rows = [
+        _row(run, found)
+        for run in sorted(result.runs, key=lambda one: (one.cluster, one.unit.job.team, one.name))
+        if (found := _of_run(measured, run)) is not None
+    ]
+    if not rows:
+        raise UserError(
+            f"{path} has none of these runs", "Export those of this cluster, by namespace and run."
+        )
+    said = _said(rows, name)
+    if target is not None:
+        target.write(said)
+    else:
+        sys.stdout.write(said)
+    return Exit.CLEAN
+
+
+def _of_run(measured: dict[tuple[str, str], Measured], run: PlannedRun) -> Measured | None:
+    """What was measured of a run; of a schedule, the most of all of its dated runs."""
+    job = run.unit.job
+    if not job.is_dated:
+        return measured.get((job.namespace, run.name))
+    dated = re.compile(rf"{re.escape(job.name)}-[0-9]{{8}}-[0-9]{{4}}")
+    found = [
+        one for (space, name), one in measured.items() if space == job.namespace and dated.fullmatch(name)
+    ]
+    if not found:
+        return None
+    busy = [one.gpu for one in found if one.gpu is not None]
+    return Measured(
+        max((one.cpu for one in found if one.cpu is not None), default=None),
+        max((one.memory for one in found if one.memory is not None), default=None),
+        sum(busy, Decimal(0)) / len(busy) if busy else None,
+    )
+
+
+def _row(run: PlannedRun, found: Measured) -> Row:
+    job = run.unit.job
+    cpu, memory = Decimal(job.worker_pod.cpu.nano) / NANO, Decimal(job.worker_pod.memory.nano) / NANO
+    new_cpu, new_memory = _fitting(cpu, found.cpu, Decimal(1)), _fitting(memory, found.memory, _GIB)
+    edits = [f"cpu: {new_cpu:f}"] if new_cpu is not None else []
+    edits += [f"memory: {new_memory / _GIB:f}Gi"] if new_memory is not None else []
+    idle = None if found.gpu is None or not job.gpus else 100 - found.gpu
+    item = item_of(job, run.name, None)
+    return {
+        "cluster": run.cluster,
+        "team": job.team,
+        "run": run.name,
+        "file": job.source,
+        "gpus": job.gpus,
+        "cpu": exact(cpu),
+        "cpuUsed": _rounded(found.cpu),
+        "memoryGi": _rounded(memory / _GIB),
+        "memoryUsedGi": _rounded(found.memory / _GIB) if found.memory is not None else None,
+        "gpuIdlePercent": _rounded(idle),
+        "idleCost": _rounded(item.cost * idle / 100) if item.cost is not None and idle is not None else None,
+        "edit": ", ".join(edits) or None,
+        "saves": _saved(job, cpu, new_cpu),
+        "currency": item.currency if item.cost is not None else None,
+    }
+
+
+def _fitting(asked: Decimal, used: Decimal | None, unit: Decimal) -> Decimal | None:
+    """What would do, in whole units; None where nothing was measured, or too little would be saved."""
+    if used is None:
+        return None
+    wanted = (used * (100 + HEADROOM) / 100 / unit).to_integral_value(ROUND_CEILING) * unit
+    wanted = max(wanted, unit)
+    return wanted if wanted * 100 <= asked * (100 - WORTH) else None
+
+
+def _saved(job: Job, cpu: Decimal, wanted: Decimal | None) -> str | None:
+    """Money on pools without GPUs, where cores are paid for; None where an edit frees cores alone."""
+    price = job.worker_pool.per_cpu_hour
+    if wanted is None or job.worker_pool.gpu or price is None:
+        return None
+    hours = Decimal(job.timeout_s) / 3600
+    return f"{((cpu - wanted) * job.workers * price * hours).quantize(Decimal('0.01')):f}"
+
+
+def _rounded(value: Decimal | None) -> str | None:
+    return None if value is None else f"{value.quantize(Decimal('0.01')):f}"
+
+
+def _said(rows: Sequence[Row], format: str) -> str:
+    if format == "csv":
+        return table_csv(rows)
+    if format == "json":
+        return json.dumps({"version": 1, "runs": list(rows)}, indent=2, ensure_ascii=False) + "\n"
+    shown: list[Row] = [
+        {
+            "run": one["run"],
+            "cluster": one["cluster"],
+            "cpu": _pair(one["cpuUsed"], one["cpu"], ""),
+            "memory": _pair(one["memoryUsedGi"], one["memoryGi"], "Gi"),
+            "GPUs idle": f"{one['gpuIdlePercent']}%" if one["gpuIdlePercent"] is not None else None,
+            "idle at most": f"{one['idleCost']} {one['currency']}" if one["idleCost"] is not None else None,
+            "edit": one["edit"],
+            "saves": f"{one['saves']} {one['currency']}" if one["saves"] is not None else None,
+        }
+        for one in rows
+    ]
+    text = table(shown, widest=_WIDEST)
+    return (
+        text + f"\nof a worker: used at most, of what it asks for; edits keep {HEADROOM} percent above that."
+        " Why GPUs are idle, no figure here tells.\n"
+    )
+
+
+def _pair(used: object, asked: object, unit: str) -> str | None:
+    return None if used is None else f"{used}{unit} of {asked}{unit}"

@@ -1,0 +1,102 @@
+"""`gangplan diagnose`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import BinaryIO
+
+from gangplan.commands.connecting import Asked
+from gangplan.commands.outfile import OutFile, out_file
+from gangplan.diagnose.evidence import Evidence
+from gangplan.diagnose.read import read_evidence
+from gangplan.diagnose.verdict import Verdict, verdicts
+from gangplan.errors import Exit, UserError
+from gangplan.report.diagnosis import document, markdown_text, text
+from gangplan.workspace import nearest
+
+_FORMATS = ("text", "json", "markdown")
+
+
+def diagnose(
+    named: Sequence[str],
+    run: str,
+    formats: Sequence[str],
+    root: Path | None = None,
+    clusters: Sequence[str] = (),
+    teams: Sequence[str] = (),
+    server: Asked | None = None,
+) -> Exit:
+    """Say what is wrong with runs: of saved files, and with `server` of a run as its cluster has it.
+
+    CLEAN where nothing is wrong, else FINDINGS. Raises UserError where there is nothing to look at, and ToolError.
+    """
+    outputs = [_output(one) for one in formats]
+    run, evidence = _evidence(named, run, root, clusters, teams, server)
+    found = verdicts(evidence, run)
+    if not found:
+        known = sorted({one.name for one in verdicts(evidence) if one.name})
+        raise UserError(
+            f"nothing is about a run '{run}'",
+            nearest(run, known) or (f"There are: {', '.join(known[:8])}." if known else "No run is named."),
+        )
+    for name, file in outputs:
+        said = _said(name, found, evidence)
+        if file is not None:
+            file.write(said)
+        else:
+            sys.stdout.write(said)
+    return Exit.CLEAN if all(one.is_well for one in found) else Exit.FINDINGS
+
+
+def _evidence(
+    named: Sequence[str],
+    run: str,
+    root: Path | None,
+    clusters: Sequence[str],
+    teams: Sequence[str],
+    server: Asked | None,
+) -> tuple[str, Evidence]:
+    """What there is to look at, and the name of the run; a spec stands for its current one."""
+    found = Evidence((), ())
+    if server is not None:
+        if not run:
+            raise UserError("--server needs to know which run", "Add --run RUN, as gangplan status shows it.")
+        from gangplan.commands.diagnose_live import fetched
+
+        run, found = fetched(run, root, clusters, teams, server)
+    elif not named:
+        raise UserError(
+            "there is nothing to look at",
+            "Name files: what kubectl get -o json says, and logs; or ask the cluster: --server --run RUN.",
+        )
+    if named:
+        saved = read_evidence(named, _stdin)
+        found = Evidence(found.things + saved.things, found.logs + saved.logs, found.skipped + saved.skipped)
+    if not found.things and not found.logs:
+        raise UserError(
+            f"neither objects nor logs in {', '.join(named) or 'what the cluster has'}",
+            "Save objects with kubectl get -o json, and logs with kubectl logs --prefix.",
+        )
+    return run, found
+
+
+def _said(name: str, found: Sequence[Verdict], evidence: Evidence) -> str:
+    if name == "json":
+        return json.dumps(document(found, evidence.skipped), indent=2, ensure_ascii=False) + "\n"
+    if name == "markdown":
+        return markdown_text(found, evidence.skipped)
+    return text(found, evidence.skipped)
+
+
+def _output(text: str) -> tuple[str, OutFile | None]:
+    name, equals, file = text.partition("=")
+    if name not in _FORMATS:
+        raise UserError(f"there is no format '{name}'", f"Formats: {', '.join(_FORMATS)}.")
+    return name, out_file(file, Path.cwd(), "the diagnosis") if equals else None
+
+
+def _stdin() -> BinaryIO:
+    return sys.stdin.buffer

@@ -1,0 +1,165 @@
+"""`gangplan clone` and `gangplan edit`: fields set in the text of a file, judged before anything is written."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from gangplan.commands.common import exit_code, plural, print_findings
+from gangplan.commands.new import check_free
+from gangplan.edits import Change, changes_of, edited
+from gangplan.errors import Exit, UserError
+from gangplan.findings import Finding
+from gangplan.fixes import FixedFile, read, write
+from gangplan.pipeline.request import Result
+from gangplan.report.escape import own_line
+from gangplan.report.fixed import fixed_text
+from gangplan.report.plan import run_line
+from gangplan.report.sweeps import apart, sweep_line
+from gangplan.source import Document, load
+from gangplan.spec.near import nearest
+from gangplan.spec.root import SPECS, root_of
+from gangplan.starter.answers import check_name
+from gangplan.starter.formats import format_of, model_of
+from gangplan.starter.judge import judge, new_errors
+from gangplan.starter.parameters import templates_of, types_of
+from gangplan.starter.setting import with_changes
+from gangplan.starter.write import write_new
+
+_SPECS = ("spec", "sweep")
+# What belongs to the runs that a spec had, and not to a copy of it.
+_PAST = ("run", "state", "retired", "keep", "stopped", "removed", "results")
+# Of a template, which has versions.
+_VERSION = ("version",)
+
+
+def edit(
+    file: str,
+    sets: Sequence[str],
+    unsets: Sequence[str],
+    workspace: Path | None,
+    is_dry: bool,
+    is_quiet: bool,
+) -> Exit:
+    """Set and remove fields of a file in its place. Raises UserError where nothing could be written."""
+    changes = changes_of(sets, unsets)
+    if not changes:
+        raise UserError("nothing to change", "Write --set KEY=VALUE or --unset KEY.")
+    root = root_of(workspace)
+    path = _path(root, file)
+    data, document = _read(root, path)
+    format, text = format_of(path, document), data.decode()
+    types = _types(root, path, document, changes)
+    after = with_changes(text, path, model_of(format), changes, types)
+    if after == text:
+        sys.stdout.write(f"{own_line(path)} says so already\n")
+        return Exit.CLEAN
+    result, found = judge(root, path, after, format in _SPECS)
+    print_findings(found)
+    if errors := new_errors(root, path, text, found, format in _SPECS):
+        return _refused(errors)
+    fixed = FixedFile(path, data, after.encode())
+    if is_dry:
+        sys.stdout.write(fixed_text(fixed))
+        return exit_code(found)
+    if why := write(root, fixed):
+        raise UserError(f"{path} was not changed: {why}", "Run the command again.")
+    if not is_quiet:
+        _say(f"changed {path}", path, format, result)
+    return exit_code(found)
+
+
+def clone(
+    file: str,
+    name: str,
+    sets: Sequence[str],
+    unsets: Sequence[str],
+    workspace: Path | None,
+    is_dry: bool,
+    is_quiet: bool,
+) -> Exit:
+    """Copy a spec or a template under another name, and change fields of the copy. Raises UserError."""
+    changes = changes_of(sets, unsets)
+    root = root_of(workspace)
+    path = _path(root, file)
+    data, document = _read(root, path)
+    format = format_of(path, document)
+    if format not in (*_SPECS, "template"):
+        raise UserError(f"{path} is no spec", f"Write another one: gangplan new {format} {name}.")
+    check_name("job", name)
+    target = f"{path.rpartition('/')[0]}/{name}.yaml"
+    if os.path.lexists(root / target):
+        raise UserError(f"nothing was written: {target} exists", "Edit it, or take another name.")
+    if format in _SPECS:
+        check_free(root, path.split("/")[1], name)
+    text = data.decode().removeprefix("\ufeff")
+    for field in _PAST if format in _SPECS else _VERSION:
+        if field in document.value:
+            text = edited(text, path, (field,), None)
+    if "name" in document.value:
+        text = edited(text, path, ("name",), name)
+    text = with_changes(text, target, model_of(format), changes, _types(root, path, document, changes))
+    result, found = judge(root, target, text, format in _SPECS)
+    print_findings(found)
+    if errors := [one for one in found if one.is_error]:
+        return _refused(errors)
+    if is_dry:
+        sys.stdout.write(text)
+        return Exit.CLEAN
+    write_new(root, {target: text})
+    if not is_quiet:
+        _say(f"wrote {target}", target, format, result)
+    return Exit.CLEAN
+
+
+def _path(root: Path, file: str) -> str:
+    """The path of a file from the root. Raises UserError for one that is not in the workspace."""
+    for start in (Path.cwd(), root):
+        path = os.path.relpath(os.path.normpath(start / file), root).replace(os.sep, "/")
+        if not path.startswith("../") and (root / path).is_file():
+            return path
+    there = [one.relative_to(root).as_posix() for one in (root / SPECS).rglob("*.yaml")]
+    near = nearest(Path(file).as_posix(), there)
+    help = near if near.startswith("Did you mean") else "Name a file below specs/ or another folder of it."
+    raise UserError(f"there is no file {file} in the workspace", help)
+
+
+def _read(root: Path, path: str) -> tuple[bytes, Document]:
+    """The bytes of a file and what it says. Raises UserError."""
+    data = read(root, path)
+    if data is None:
+        raise UserError(f"{path} is no plain file", "Replace it with one.")
+    document, findings = load(data, path)
+    if document is None or not isinstance(document.value, dict):
+        print_findings(findings)
+        raise UserError(f"{path} cannot be read", "Correct it first.")
+    return data, document
+
+
+def _types(root: Path, path: str, document: Document, changes: Sequence[Change]) -> dict[str, str]:
+    """The types of the parameters of the template that the spec has after the changes; none where it has none."""
+    other = [one.text for one in changes if one.path == ("template",)]
+    label = other[0] if other else document.value.get("template")
+    if not isinstance(label, str):
+        return {}
+    team = path.split("/")[1]
+    return types_of(templates_of(root, team), team, label)
+
+
+def _refused(errors: Sequence[Finding]) -> Exit:
+    sys.stderr.write(f"nothing was written: {plural(len(errors), 'error')}\n")
+    return exit_code(errors)
+
+
+def _say(done: str, path: str, format: str, result: Result) -> None:
+    """What was done, what comes of it, and what is next."""
+    runs, sweeps = apart(result.runs if format in _SPECS else ())
+    lines = [done, *(f"  {run_line(one)}" for one in runs), *(f"  {sweep_line(one)}" for one in sweeps)]
+    if format == "template":
+        users = len({one.unit.job.source for one in result.runs})
+        lines.append(f"  checked with {plural(users, 'spec')} made from templates")
+    step = f"gangplan render, then commit {path} and rendered/"
+    lines.append(f"next: {step if format in _SPECS else 'gangplan render && gangplan validate'}")
+    sys.stdout.write("".join(f"{own_line(line)}\n" for line in lines))

@@ -1,0 +1,102 @@
+"""Files of `gangplan gitops`: printed, written into a folder, or compared with what is there."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from gangplan.commands.common import plural
+from gangplan.errors import Exit, ToolError, UserError
+from gangplan.gitops.made import PIPELINE, made_by
+
+
+def put_out(files: Mapping[str, str], output: str | None, is_check: bool, kept: bool = False) -> Exit:
+    """Print the files, or write them below the folder `output`; with `is_check`, only compare.
+
+    `kept`: files of the same command that it no longer makes may be there. Raises UserError where a file is
+    somebody's own, ToolError where one cannot be written.
+    """
+    if output in (None, "-"):
+        if is_check:
+            raise UserError("--check compares files, and none are named", "Name their folder: -o DIR.")
+        _print(files)
+        return Exit.CLEAN
+    folder = Path(str(output))
+    over = [] if kept else _left_over(files, folder)
+    if is_check:
+        return _compare(files, folder, over)
+    for path in files:
+        _check_own(folder, path)
+    for path, text in files.items():
+        target = folder / path
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_text(text, encoding="utf-8")
+        except OSError as bad:
+            raise ToolError(f"{target} was not written: {bad.strerror}", "Write somewhere else.") from None
+        sys.stdout.write(f"wrote {target}\n")
+    for path in over:
+        sys.stdout.write(f"{folder / path} is left over: remove it\n")
+    return Exit.CLEAN
+
+
+def _print(files: Mapping[str, str]) -> None:
+    """One file as it is; several, each below a line with its path, YAML as one stream."""
+    texts = list(files.values())
+    if len(files) > 1:
+        texts = [f"# {path}\n{text}" for path, text in files.items()]
+    sys.stdout.write("---\n".join(texts))
+
+
+def _check_own(folder: Path, path: str) -> None:
+    """Refuse to write over what nobody made with `gangplan gitops`, and through a link."""
+    target = folder / path
+    if target.is_symlink():
+        raise UserError(f"nothing was written: {target} is a link", "Replace it with a file.")
+    if os.path.lexists(target) and made_by(_read(target)) is None:
+        help = "Move it away, or write into another folder (-o) and take over what you need."
+        raise UserError(f"nothing was written: {target} exists and was made by hand", help)
+
+
+def _compare(files: Mapping[str, str], folder: Path, over: list[str]) -> Exit:
+    stale = [
+        f"{folder / path} is {'stale' if (folder / path).is_file() else 'missing'}"
+        for path, text in files.items()
+        if _read(folder / path) != text
+    ]
+    stale += [f"{folder / path} is left over: remove it" for path in over]
+    for line in stale:
+        sys.stdout.write(f"{line}\n")
+    if stale:
+        words = next(filter(None, map(made_by, files.values())), [])
+        command = shlex.join(
+            ["gangplan", *(("gitops",) if words[:1] != [PIPELINE] else ()), *words, "-o", str(folder)]
+        )
+        sys.stdout.write(f"{plural(len(stale), 'file')} to write again: {command}\n")
+        return Exit.FINDINGS
+    return Exit.CLEAN
+
+
+def _left_over(files: Mapping[str, str], folder: Path) -> list[str]:
+    """Files of the same command beside those that it makes: of a cluster that is gone, or a flag that was taken away."""
+    names = {words[0] for text in files.values() if (words := made_by(text))}
+    folders = {os.path.dirname(path) for path in files}
+    found = []
+    for inner in sorted(folders):
+        for path in sorted((folder / inner).glob("*.y*ml")):
+            name = os.path.join(inner, path.name)
+            words = made_by(_read(path))
+            if name not in files and words and words[0] in names:
+                found.append(name)
+    return found
+
+
+def _read(path: Path) -> str:
+    """The text of a file; empty where there is none that can be read."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return ""

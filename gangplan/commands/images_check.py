@@ -1,0 +1,99 @@
+"""`gangplan images check` and `gangplan images list`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from gangplan.commands.common import exit_code
+from gangplan.commands.listing import table
+from gangplan.commands.reports import outputs, publish, repository_folder
+from gangplan.commands.validate import day_of, level_of
+from gangplan.contents.files import Files, block, blocks
+from gangplan.contents.tables import Row, images, specs
+from gangplan.errors import Exit, UserError
+from gangplan.findings import in_order
+from gangplan.report.model import Report
+from gangplan.resolve.image_checks import check_catalog, check_specs
+from gangplan.resolve.image_requirements import check_requirements, old_scans
+from gangplan.spec.root import find_root
+from gangplan.workspace import CATALOG, load_workspace
+
+
+def check_images(
+    workspace: Path | None,
+    formats: Sequence[str] | None,
+    fail_on: str,
+    today: str | None,
+    is_quiet: bool,
+) -> Exit:
+    """Hold the catalog against itself, clusters and specs. Raises UserError where it cannot be read."""
+    root = find_root((workspace or Path.cwd()).resolve())
+    wanted, level, day = outputs(formats, root, is_quiet=is_quiet), level_of(fail_on), day_of(today)
+    world = load_workspace(root)
+    found = [one for one in world.findings if one.where.file == CATALOG]
+    catalog, document = world.catalog, world.catalog_document
+    if catalog is not None and document is not None:
+        found += check_catalog(world, catalog, document)
+        found += check_requirements(catalog, document)
+        found += old_scans(catalog, document, day)
+        found += check_specs(world, catalog, document)
+    elif not found:
+        raise UserError(f"{CATALOG} cannot be read", "`gangplan validate` says why.")
+    counts = {"images": len(catalog.images) if catalog else 0, "specs": len(world.spec_files)}
+    told = tuple(in_order(found))
+    publish(Report(told, counts, (), (), repository_folder(root), level, "images check"), wanted, root)
+    return exit_code(told, level)
+
+
+def list_images(root: Path, teams: Sequence[str], clusters: Sequence[str], format: str) -> Exit:
+    """Print the images that the teams may use on the clusters, with what is inside and who uses them."""
+    if format not in ("table", "json"):
+        raise UserError(f"there is no format '{format}'", "Formats: table, json.")
+    files = Files(root, tuple(teams), tuple(clusters))
+    rows = list(_rows(root, files))
+    if format == "json":
+        sys.stdout.write(json.dumps({"images": rows}, indent=2, ensure_ascii=False) + "\n")
+    elif rows:
+        shown = [
+            {**row, "usedBy": len(row["usedBy"]), "scan": row["scan"] and row["scan"].get("date")}
+            for row in rows
+        ]
+        sys.stdout.write(table(shown))
+    else:
+        sys.stderr.write("there are no images that they may use\n")
+    return Exit.CLEAN
+
+
+def _rows(root: Path, files: Files) -> list[Row]:
+    entries = blocks(files.load(CATALOG), "images")
+    users: dict[str, list[str]] = {}
+    for row in specs(Files(root)):
+        if row["image"]:
+            users.setdefault(str(row["image"]), []).append(str(row["file"]))
+    found = []
+    for row in images(files):
+        entry = entries.get(str(row["image"]), {})
+        version = entry.get("frameworkVersion")
+        found.append(
+            {
+                "image": row["image"],
+                "framework": f"{row['framework']} {version}" if version else row["framework"],
+                "mpi": row["mpi"],
+                "gpus": row["gpus"],
+                "architectures": [str(one) for one in entry.get("architectures") or ["amd64"]],
+                "tier": entry.get("tier"),
+                "licence": entry.get("licence"),
+                "owner": entry.get("owner"),
+                "scan": block(entry, "scan") or None,
+                "approved": row["approved"],
+                "clusters": row["clusters"],
+                "usedBy": sorted(users.get(str(row["image"]), [])),
+                "tag": row["tag"],
+                "digest": entry.get("digest"),
+                "repository": row["repository"],
+            }
+        )
+    return found

@@ -1,0 +1,115 @@
+"""`gangplan images lint`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from gangplan.commands.common import exit_code
+from gangplan.commands.reports import outputs, publish, repository_folder
+from gangplan.commands.validate import level_of
+from gangplan.containerfile.lint import lint
+from gangplan.errors import Exit, UserError
+from gangplan.findings import Finding, in_order
+from gangplan.reference.one_policy import workspace_of
+from gangplan.report.model import Report
+from gangplan.spec.catalog import Image
+from gangplan.workspace import load_workspace, nearest
+
+#: A Containerfile is written by hand; a file beside it is a configuration.
+MOST_BYTES = 2**20
+
+
+def lint_files(
+    named: Sequence[Path],
+    workspace: Path | None,
+    entry: str | None,
+    formats: Sequence[str] | None,
+    fail_on: str,
+    is_quiet: bool,
+) -> Exit:
+    """Check Containerfiles, each against its entry of the catalog. Raises UserError where there is none."""
+    root = workspace_of(workspace)
+    at = root or Path.cwd()
+    wanted, level = outputs(formats, at, is_quiet=is_quiet), level_of(fail_on)
+    images = _catalog(root)
+    if entry is not None and entry not in images:
+        raise UserError(f"the catalog has no image '{entry}'", nearest(entry, images))
+    if not named and root is None:
+        raise UserError("there is no workspace here", "Name Containerfiles, or the workspace with -C.")
+    files = list(_files(named or [at / "images"]))
+    if not files:
+        raise UserError(
+            f"there is no Containerfile in {', '.join(map(str, named)) or 'images/'}",
+            "Files are called Containerfile or Dockerfile, with or without an ending.",
+        )
+    found: list[Finding] = []
+    for path in files:
+        name = entry or path.parent.name
+        found += lint(_shown(path, at), _text(path), _beside(path.parent), images.get(name), name)
+    found = in_order(found)
+    report = Report(
+        tuple(found), {"Containerfiles": len(files)}, (), (), repository_folder(at), level, "images lint"
+    )
+    publish(report, wanted, at)
+    return exit_code(found, level)
+
+
+def _catalog(root: Path | None) -> dict[str, Image]:
+    catalog = load_workspace(root).catalog if root is not None else None
+    return dict(catalog.images) if catalog is not None else {}
+
+
+def _files(named: Sequence[Path]) -> Iterator[Path]:
+    for path in named:
+        if path.is_file():
+            yield path
+        elif path.is_dir():
+            for folder, folders, files in os.walk(path):
+                folders.sort()
+                yield from (Path(folder, name) for name in sorted(files) if _is_containerfile(name))
+        else:
+            raise UserError(f"there is no file {path}", "Name a Containerfile, or a folder.")
+
+
+def _is_containerfile(name: str) -> bool:
+    bare = name.lower()
+    return any(
+        bare == one or bare.startswith(f"{one}.") or bare.endswith(f".{one}")
+        for one in ("containerfile", "dockerfile")
+    )
+
+
+def _text(path: Path) -> str:
+    try:
+        with path.open("rb") as stream:
+            data = stream.read(MOST_BYTES + 1)
+    except OSError as error:
+        raise UserError(f"cannot read {path}: {error.strerror}", "Check its permissions.") from error
+    if len(data) > MOST_BYTES:
+        raise UserError(f"{path} is larger than {MOST_BYTES >> 20} MiB", "This is no Containerfile.")
+    return data.decode("utf-8", "replace")
+
+
+def _beside(folder: Path) -> Callable[[str], str | None]:
+    """Files of the build context, which is the folder of the Containerfile; others are not looked at."""
+
+    def read(name: str) -> str | None:
+        path = folder / name
+        inside = path.resolve().is_relative_to(folder.resolve())
+        if not inside or not path.is_file() or path.stat().st_size > MOST_BYTES:
+            return None
+        return path.read_text(encoding="utf-8", errors="replace")
+
+    return read
+
+
+def _shown(path: Path, root: Path) -> str:
+    """The path from the workspace, or as it was named."""
+    whole = path.resolve()
+    return (
+        whole.relative_to(root.resolve()).as_posix()
+        if whole.is_relative_to(root.resolve())
+        else path.as_posix()
+    )

@@ -1,0 +1,58 @@
+"""`gangplan import overlay`: strategic merges in, JSON6902 patches of a cluster's overlay out."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from gangplan.commands.common import exit_code, print_findings
+from gangplan.errors import Exit, UserError
+from gangplan.findings import in_order
+from gangplan.imports.overlay import ConvertedPatch, converted, kustomization, read_patches
+from gangplan.imports.sources import files_of
+from gangplan.imports.write import write_all
+from gangplan.pipeline.render import preview
+from gangplan.pipeline.request import Request
+from gangplan.source import load_objects
+from gangplan.spec.root import root_of
+from gangplan.workspace import load_workspace, nearest
+
+
+def import_overlay(named: Sequence[Path], workspace: Path | None, cluster: str, applies: bool) -> Exit:
+    """Convert everything that is named. Raises UserError for flags and files that cannot be."""
+    root = root_of(workspace)
+    known = load_workspace(root).clusters
+    if cluster not in known:
+        raise UserError(f"there is no cluster '{cluster}'", nearest(cluster, known))
+    patches, findings = read_patches(files_of(named))
+    if not patches and not findings:
+        raise UserError(
+            "there is no strategic merge in what is named", "Name patches, or a kustomization.yaml."
+        )
+    result = preview(Request(root, engine="serial"))
+    texts = [text for path, text in sorted(result.texts.items()) if path.startswith(f"{cluster}/")]
+    objects = [body for text in texts for body in load_objects(text)]
+    if not objects:
+        raise UserError(
+            f"nothing is rendered for cluster '{cluster}'", "Correct what gangplan validate reports first."
+        )
+    made, wrong = converted(patches, objects, cluster)
+    findings += wrong
+    print_findings(in_order(findings))
+    for one in made:
+        sys.stdout.write(f"# {one.source.where}: {one.source.name}\n{one.text()}")
+    if made and applies and not any(one.is_error for one in findings):
+        _apply(root, cluster, made)
+    return exit_code(findings)
+
+
+def _apply(root: Path, cluster: str, made: Sequence[ConvertedPatch]) -> None:
+    name = f"overlays/{cluster}/kustomization.yaml"
+    path = root / name
+    before = path.read_bytes() if path.is_file() else None
+    after = kustomization(before.decode() if before is not None else None, made)
+    if after is None:
+        raise UserError(f"{name} is written so that patches cannot be added to it", "Add them yourself.")
+    write_all(root, {}, {name: before}, {name: after.encode()})
+    sys.stdout.write(f"added {len(made)} patch{'' if len(made) == 1 else 'es'} to {name}\n")

@@ -1,0 +1,210 @@
+"""`gangplan init`."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from gangplan.commands.ask import ask, is_watched
+from gangplan.commands.common import plural, print_findings
+from gangplan.commands.gitops import Argo, argocd_files, flux_files
+from gangplan.commands.gitops_run import engine_command
+from gangplan.errors import Exit, ToolError, UserError
+from gangplan.gitops.ci import check_folder
+from gangplan.gitops.codeowners import organisation_of
+from gangplan.gitops.source import RepositorySource
+from gangplan.pipeline.render import preview
+from gangplan.pipeline.request import Request
+from gangplan.records import dataclass
+from gangplan.report.escape import own_line
+from gangplan.starter.answers import (
+    ENGINES,
+    EXAMPLE,
+    FORGES,
+    Answers,
+    check_branch,
+    check_choice,
+    check_name,
+    check_url,
+)
+from gangplan.starter.draft import drafted
+from gangplan.starter.files import flux_url, workspace_files
+from gangplan.starter.write import existing, write_new
+from gangplan.tools.git import folder_inside, remote
+from gangplan.workspace import RENDERED, load_workspace
+
+# Folders that belong to a workspace: where one of them is, nothing new begins.
+_OWN = ("specs", "overlays", RENDERED)
+_SAMPLE_TEAM, _SAMPLE_CLUSTER = "nlp", "lab"
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """The flags: what is not given is asked for on a terminal, and has a default elsewhere where it may."""
+
+    forge: str | None
+    sync: str | None
+    team: str | None
+    cluster: str | None
+    repository: str | None
+    branch: str
+    is_sample: bool
+    keeps: bool
+    is_quiet: bool
+
+
+def init(folder: Path, wanted: Wanted) -> Exit:
+    """Write a new workspace, all of its files or none. Raises UserError where something is in the way."""
+    root = Path(os.path.abspath(folder))
+    _check_place(root, folder)
+    answers = _answers(root, wanted)
+    files = workspace_files(answers)
+    with drafted(None, files) as draft:
+        files = dict(sorted((files | _sync_files(draft, answers)).items()))
+        findings = [one for one in preview(Request(draft, engine="serial")).findings if one.is_error]
+    if findings:
+        print_findings(findings)
+        raise UserError("nothing was written: these answers make no workspace that is valid")
+    there = existing(root, files)
+    if there and not wanted.keeps:
+        names = ", ".join(there[:8]) + (f" and {len(there) - 8} more" if len(there) > 8 else "")
+        help = "Move them away, or write `gangplan init --keep`, which leaves them as they are."
+        raise UserError(f"nothing was written: {names} would be overwritten", help)
+    write_new(root, {path: text for path, text in files.items() if path not in there})
+    if not wanted.is_quiet:
+        _report(folder, files, there, answers)
+    return Exit.CLEAN
+
+
+def _check_place(root: Path, folder: Path) -> None:
+    if os.path.lexists(root) and not root.is_dir():
+        raise UserError(f"nothing was written: {folder} is not a folder", "Name a new or an empty folder.")
+    for name in _OWN:
+        if os.path.lexists(root / name):
+            message = f"nothing was written: {own_line(str(folder))} has {name}/ already"
+            help = "To add to a workspace: gangplan new job, team, cluster, image or waiver."
+            raise UserError(message, help)
+
+
+def _answers(root: Path, wanted: Wanted) -> Answers:
+    """The answers of the flags; on a terminal, questions for what they leave out."""
+    there = wanted.repository or _remote(root)
+    forge = wanted.forge or ("gitlab" if "gitlab" in there else "github")
+    team, cluster = wanted.team, wanted.cluster
+    answers = Answers(forge, wanted.sync or "argocd", team or "", cluster or "", there or EXAMPLE)
+    if wanted.is_sample:
+        answers = replace(
+            answers, team=team or _SAMPLE_TEAM, cluster=cluster or _SAMPLE_CLUSTER, is_sample=True
+        )
+    elif is_watched() and None in (wanted.forge, wanted.sync, team, cluster):
+        answers = _asked(answers, wanted, there)
+    elif team is None or cluster is None:
+        missing = [flag for flag, value in (("--team", team), ("--cluster", cluster)) if value is None]
+        verb = "is" if len(missing) == 1 else "are"
+        help = "Write gangplan init DIR --team nlp --cluster lab; gangplan init DIR --sample shows one."
+        raise UserError(f"nothing was written: {' and '.join(missing)} {verb} missing", help)
+    check_choice("forge", answers.forge, FORGES)
+    check_choice("sync engine", answers.sync, ENGINES)
+    check_name("team", answers.team)
+    check_name("cluster", answers.cluster)
+    if answers.is_sample and (answers.team == "vision" or answers.cluster == "cloud"):
+        raise UserError("the sample has a team vision and a cluster cloud", "Choose another name.")
+    answers = replace(answers, repository=check_url(answers.repository), branch=check_branch(wanted.branch))
+    return replace(answers, prefix=_prefix(root))
+
+
+def _asked(answers: Answers, wanted: Wanted, there: str) -> Answers:
+    sys.stdout.write(
+        "A new workspace. Enter takes the answer in brackets, TAB completes, Ctrl-C writes nothing.\n"
+    )
+    forge = wanted.forge or ask(
+        "Forge (github, gitlab, none)", answers.forge, FORGES, lambda one: check_choice("forge", one, FORGES)
+    )
+    sync = wanted.sync or ask(
+        "Sync engine (argocd, flux, none)",
+        answers.sync,
+        ENGINES,
+        lambda one: check_choice("sync engine", one, ENGINES),
+    )
+    repository = wanted.repository or answers.repository
+    if sync != "none" and not there:
+        repository = ask("Address of the Git repository", EXAMPLE, check=check_url)
+    team = wanted.team or ask("First team", check=lambda one: check_name("team", one))
+    cluster = wanted.cluster or ask("First cluster", check=lambda one: check_name("cluster", one))
+    return replace(answers, forge=forge, sync=sync, repository=repository, team=team, cluster=cluster)
+
+
+def _prefix(root: Path) -> str:
+    """Where the new workspace is in the repository around it; empty at its top, and where there is none yet."""
+    place = next(one for one in (root, *root.parents) if one.is_dir())
+    inside = folder_inside(place)
+    if inside is None:
+        return ""
+    folder = check_folder("/".join((inside, *root.relative_to(place).parts)))
+    return "" if folder == "." else folder
+
+
+def _remote(root: Path) -> str:
+    """The address that the repository around the folder is pushed to; empty where there is none we can write."""
+    place = next((one for one in (root, *root.parents) if one.is_dir()), root)
+    try:
+        return check_url(remote(place))
+    except (ToolError, UserError):
+        return ""
+
+
+def _sync_files(draft: Path, answers: Answers) -> dict[str, str]:
+    """What the sync engine reads, one file per cluster: as `gangplan gitops` writes it once all is rendered."""
+    if answers.sync == "none":
+        return {}
+    workspace = load_workspace(draft)
+    clusters = list(workspace.clusters)
+    if answers.sync == "flux":
+        source = RepositorySource(flux_url(answers.repository), answers.branch, "flux-system", answers.prefix)
+        command = engine_command("flux", source, "flux-system", None, [])
+        files = flux_files(workspace, clusters, source, command, is_rendered=False)
+    else:
+        source = RepositorySource(answers.repository, answers.branch, "argocd", answers.prefix)
+        command = engine_command("argocd", source, "argocd", None, [])
+        files = argocd_files(workspace, clusters, Argo(source), command, is_rendered=False)
+    return {f"{answers.sync}/{name}": text for name, text in files.items()}
+
+
+def _report(folder: Path, files: Mapping[str, str], there: Sequence[str], answers: Answers) -> None:
+    """What was written, and what to do next."""
+    say = sys.stdout.write
+    written = [path for path in files if path not in there]
+    place = own_line(str(folder))
+    say(f"wrote {plural(len(written), 'file')} in {place if place != '.' else 'this folder'}:\n")
+    for path in written:
+        if not path.startswith(".vscode/"):
+            say(f"  {path}\n")
+    if any(path.startswith(".vscode/") for path in written):
+        say("  .vscode/ (settings, and a schema per file format)\n")
+    for path in there:
+        say(f"kept {path} as it is; compare it with that of a new workspace\n")
+    go = "" if place == "." else f"cd {shlex.quote(place)} && "
+    say(f"\nnext: {go}gangplan render && gangplan validate\n")
+    cluster, team = answers.cluster, answers.team
+    say(
+        f"then: correct overlays/{cluster}/cluster.yaml and images/catalog.yaml, whose values are examples,\n"
+    )
+    if answers.sync != "none" and answers.repository == EXAMPLE:
+        say(
+            f"      and the address in {answers.sync}/: gangplan gitops {answers.sync} --repo URL -o {answers.sync}\n"
+        )
+    if answers.prefix and answers.forge != "none":
+        top = "/".join([".."] * (answers.prefix.count("/") + 1))
+        owners = "codeowners" if answers.forge == "github" else f"codeowners --forge {answers.forge}"
+        owners += f" --organisation {organisation_of(answers.repository)}"
+        paths = {"github": ".github", "gitlab": ".gitlab .gitlab-ci.yml"}[answers.forge]
+        say(
+            "      move CI and CODEOWNERS to the top of the repository, where forges read them:\n"
+            f"        gangplan gitops {answers.forge} -o {top} && gangplan gitops {owners} -o {top} &&\n"
+            f"        rm -r {paths} CODEOWNERS\n"
+        )
+    say(f"      change specs/{team}/quickstart.yaml, or add a job: gangplan new job NAME --team {team}\n")

@@ -1,0 +1,104 @@
+"""`gangplan list`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from gangplan.contents.files import Files
+from gangplan.contents.tables import TABLES, Row
+from gangplan.errors import Exit, UserError
+from gangplan.report.escape import own_line
+from gangplan.spec.near import nearest
+
+POLICIES = "policies"
+NAMES = (*TABLES, POLICIES)
+_FORMATS = ("table", "json")
+# The most characters of a cell, but for the last one of its line.
+_WIDEST = 40
+
+
+def show(root: Path, what: str | None, teams: Sequence[str], clusters: Sequence[str], format: str) -> Exit:
+    """Print what a workspace has of one kind; without one, how much of each. Raises UserError."""
+    if format not in _FORMATS:
+        raise UserError(f"there is no format '{format}'", "Formats: table, json.")
+    if what is not None and what not in NAMES:
+        raise UserError(f"there is nothing to list by the name '{what}'", nearest(what, NAMES))
+    files = Files(root, tuple(teams), tuple(clusters))
+    if what is None:
+        rows: list[Row] = [{"list": name, "count": len(_rows(name, files))} for name in NAMES]
+    else:
+        rows = _rows(what, files)
+    if format == "json":
+        sys.stdout.write(json.dumps({what or "lists": rows}, indent=2, ensure_ascii=False) + "\n")
+    elif rows:
+        sys.stdout.write(table(rows))
+    else:
+        sys.stderr.write(f"there are no {what}{_where(teams, clusters)}\n")
+    if files.unread:
+        first = own_line(files.unread[0])
+        count = len(files.unread) - 1
+        more = f" and {count} other file{'' if count == 1 else 's'}" if count else ""
+        sys.stderr.write(f"note: {first}{more} cannot be read; `gangplan validate` says why\n")
+    return Exit.CLEAN
+
+
+def _rows(what: str, files: Files) -> list[Row]:
+    return _policies(files) if what == POLICIES else list(TABLES[what](files))
+
+
+def _policies(files: Files) -> list[Row]:
+    """The policies that hold on the clusters meant: their packs decide, not their files alone."""
+    from gangplan.commands.policy import actions_of, cell, policy_rows
+    from gangplan.workspace import load_workspace
+
+    workspace = load_workspace(files.root)
+    names = [name for name in files.clusters if name in workspace.clusters]
+    actions, _ = actions_of(workspace, names)
+    return [
+        {
+            "policy": row["policy"],
+            "pack": row["pack"] or "(own)",
+            **{name: cell(row, name) or None for name in names},
+            "title": row["title"],
+        }
+        for row in policy_rows(workspace, names, actions)
+        if row["actions"] or not row["pack"]
+    ]
+
+
+def _where(teams: Sequence[str], clusters: Sequence[str]) -> str:
+    words = [f"of {' and '.join(teams)}"] if teams else []
+    words += [f"on {' and '.join(clusters)}"] if clusters else []
+    return f" {' '.join(words)}" if words else ""
+
+
+def table(rows: Sequence[Row], widest: int = _WIDEST) -> str:
+    """Columns below their names; one that is empty everywhere is left out. Cells have `widest` letters at most,
+    but for the last one of a line."""
+    names = [name for name in rows[0] if any(row[name] not in (None, "", [], False) for row in rows)]
+    lines = [names, *([_cell(row[name], name == names[-1], widest) for name in names] for row in rows)]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    numbers = [
+        all(isinstance(row[name], int | None) and row[name] is not True for row in rows) for name in names
+    ]
+    text = []
+    for line in lines:
+        cells = (
+            cell.rjust(width) if is_number else cell.ljust(width)
+            for cell, width, is_number in zip(line, widths, numbers, strict=True)
+        )
+        text.append(own_line("  ".join(cells).rstrip()) + "\n")
+    return "".join(text)
+
+
+def _cell(value: Any, is_last: bool, widest: int) -> str:
+    if value is None or value == [] or value is False:
+        return "-"
+    if value is True:
+        return "yes"
+    text = ",".join(map(str, value)) if isinstance(value, list) else str(value)
+    return text if is_last or len(text) <= widest else f"{text[: widest - 3]}..."

@@ -1,0 +1,126 @@
+"""`gangplan status`, `gangplan logs` and `gangplan diagnose`: their flags."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from gangplan.commands import complete
+from gangplan.commands.flags import Clusters, Context, Kubeconfig, Teams, Timeout, Workspace
+
+app = typer.Typer(rich_markup_mode=None, add_completion=False, pretty_exceptions_enable=False)
+
+
+@app.command()
+def status(
+    workspace: Workspace = None,
+    cluster: Clusters = None,
+    team: Teams = None,
+    context: Context = None,
+    kubeconfig: Kubeconfig = None,
+    timeout: Timeout = 30.0,
+    format: Annotated[
+        str,
+        typer.Option(
+            "--format",
+            help="table or json.",
+            metavar="NAME",
+            autocompletion=complete.words("table", "json"),
+        ),
+    ] = "table",
+) -> None:
+    """Show the runs of clusters and of Git: their state, since when, and why they wait. Read-only."""
+    from gangplan.commands.common import request
+    from gangplan.commands.connecting import Asked
+    from gangplan.commands.status import status as command
+
+    asked = request(workspace, cluster, team, None, "serial", 1)
+    raise typer.Exit(command(asked, Asked(context, kubeconfig, timeout), format))
+
+
+@app.command()
+def logs(
+    name: Annotated[
+        str,
+        typer.Argument(
+            help="A run, as status shows it, or a spec: its current run.",
+            metavar="RUN|SPEC",
+            autocompletion=complete.files,
+        ),
+    ],
+    workspace: Workspace = None,
+    cluster: Clusters = None,
+    team: Teams = None,
+    worker: Annotated[
+        list[int] | None,
+        typer.Option("--worker", min=0, help="Only this worker, from 0; may be repeated.", metavar="N"),
+    ] = None,
+    launcher: Annotated[bool, typer.Option("--launcher", help="Only the launcher.")] = False,
+    all: Annotated[
+        bool,
+        typer.Option("--all", help="The launcher and all workers (default: the launcher, else all workers)."),
+    ] = False,
+    previous: Annotated[bool, typer.Option("--previous", help="The attempt before the current one.")] = False,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on while the pods write.")] = False,
+    tail: Annotated[
+        int | None, typer.Option("--tail", min=0, help="Only the last lines of each pod.", metavar="N")
+    ] = None,
+    context: Context = None,
+    kubeconfig: Kubeconfig = None,
+    timeout: Timeout = 30.0,
+) -> None:
+    """Print the logs of a run's pods, each line behind the launcher or worker that it is from. Read-only."""
+    from gangplan.commands.common import request
+    from gangplan.commands.connecting import Asked
+    from gangplan.commands.logs import logs as command
+    from gangplan.live.logs import Which
+
+    asked = request(workspace, cluster, team, None, "serial", 1)
+    which = Which(launcher, tuple(worker or ()), all, previous)
+    raise typer.Exit(command(asked, Asked(context, kubeconfig, timeout), name, which, follow, tail))
+
+
+@app.command()
+def diagnose(
+    files: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="What was saved of runs: objects (kubectl get -o json or yaml), events, logs, folders of them; - for standard input.",
+            metavar="FILE",
+        ),
+    ] = None,
+    run: Annotated[
+        str | None,
+        typer.Option(
+            "--run", help="Only this run; with --server, a spec stands for its current run.", metavar="RUN"
+        ),
+    ] = None,
+    server: Annotated[
+        bool,
+        typer.Option("--server", help="Ask the cluster for the run's objects, events and logs. Read-only."),
+    ] = False,
+    format: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--format",
+            help="text, json or markdown; FORMAT=FILE writes to a file; may be repeated.",
+            metavar="FORMAT[=FILE]",
+            autocompletion=complete.words("text", "json", "markdown"),
+        ),
+    ] = None,
+    workspace: Workspace = None,
+    cluster: Clusters = None,
+    team: Teams = None,
+    context: Context = None,
+    kubeconfig: Kubeconfig = None,
+    timeout: Timeout = 30.0,
+) -> None:
+    """Say why a run failed or does not start, and what helps: from what kubectl saved, or from the cluster."""
+    from gangplan.commands.connecting import Asked
+    from gangplan.commands.diagnose import diagnose as command
+
+    asked = Asked(context, kubeconfig, timeout) if server else None
+    raise typer.Exit(
+        command(files or (), run or "", format or ("text",), workspace, cluster or (), team or (), asked)
+    )

@@ -1,0 +1,99 @@
+"""`gangplan logs`."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+from gangplan.commands.connecting import Asked, connected
+from gangplan.commands.status import clusters_of
+from gangplan.errors import Exit, ToolError, UserError
+from gangplan.live.logs import Which, last_of, pods_of, read_logs, rights, sources
+from gangplan.live.rendered import RunFile, runs_in_git
+from gangplan.live.runs import runs_of
+from gangplan.model.support import KUEUE
+from gangplan.pipeline.request import Request
+from gangplan.resolve.platform import resolve_platform
+from gangplan.spec.namespaces import namespace_of
+from gangplan.workspace import Workspace, load_workspace, nearest
+
+
+def logs(request: Request, asked: Asked, name: str, which: Which, follow: bool, tail: int | None) -> Exit:
+    """Print the logs of a run, or of the run of a spec, each line behind the pod that it is from.
+
+    Raises UserError for a run that Git does not have, unless its cluster and team are named, and ToolError.
+    """
+    workspace = load_workspace(request.root)
+    run = run_named(workspace, request, name)
+    cluster = workspace.clusters[run.cluster]
+    team = workspace.teams.get(run.team)
+    if team is None:
+        raise UserError(f"there is no team '{run.team}'", nearest(run.team, workspace.teams))
+    namespace = namespace_of(cluster.spec, run.team, team.spec)
+    platform = resolve_platform(cluster)
+    made = platform.backends
+    access = connected(cluster, asked, "logs", rights(namespace, made))
+    if run.held is not None and run.held.by == "schedule":
+        schedule, run = run.job, last_of(access, namespace, run)
+        sys.stderr.write(f"{run.name}, the last run of schedule {schedule}\n")
+    pods = pods_of(access, namespace, run.name, made)
+    if not pods:
+        line = KUEUE.get(platform.kueue.line) if platform.kueue else None
+        api = line.api_version if line else ""
+        rows = runs_of(access, run.cluster, {run.team: namespace}, [run], api, is_all=False, made=made)
+        row = next((one for one in rows if one.name == run.name), None)
+        why = f"it is {row.state.word}" if row else "the cluster has no such run"
+        more = f" ({row.state.reason})" if row and row.state.reason else ""
+        raise ToolError(
+            f"run {run.name} has no pods on cluster {run.cluster}: {why}{more}",
+            f"gangplan status --cluster {run.cluster} --team {run.team} shows its runs.",
+        )
+    chosen = sources(pods, which, run.name)
+    width = max(len(one.label) for one in chosen)
+    remarks = 0
+    for label, text, is_remark in read_logs(access, namespace, chosen, follow, tail):
+        stream = sys.stderr if is_remark else sys.stdout
+        remarks += is_remark
+        stream.write(f"{label.ljust(width)} | {text}\n")
+        if follow:
+            stream.flush()
+    return Exit.ENVIRONMENT if remarks == len(chosen) else Exit.CLEAN
+
+
+def run_named(workspace: Workspace, request: Request, name: str) -> RunFile:
+    """The run that is meant: by its name, or as the current run of a spec, on the only cluster that has it."""
+    clusters = [one.name for one in clusters_of(workspace, request)]
+    every = list(runs_in_git(request.root, clusters, request.teams))
+    spec = _spec(request.root, name)
+    if spec is not None:
+        found = [one for one in every if one.source == spec and not one.is_record]
+        if not found:
+            raise UserError(f"{spec} has no active run in rendered/", "Run gangplan render, or name a run.")
+    else:
+        found = [one for one in every if one.name == name]
+    if len(found) > 1:
+        where = ", ".join(one.cluster for one in found)
+        raise UserError(f"'{name}' runs on several clusters: {where}", "Name one with --cluster NAME.")
+    if found:
+        return found[0]
+    if len(request.clusters) == 1 and len(request.teams) == 1:
+        return RunFile(request.clusters[0], request.teams[0], name, "", is_record=False)
+    raise UserError(
+        f"rendered/ has no run '{name}'",
+        nearest(name, sorted({one.name for one in every}))
+        or "A run that Git no longer has needs --cluster NAME and --team NAME.",
+    )
+
+
+def _spec(root: Path, name: str) -> str | None:
+    """The path of a spec from the root, where a name is one of a file; None for the name of a run."""
+    for start in (Path.cwd(), root):
+        path = Path(os.path.normpath(start / name))
+        if path.is_file() and path.is_relative_to(root):
+            return path.relative_to(root).as_posix()
+    if name.endswith((".yaml", ".yml")):
+        raise UserError(
+            f"there is no spec {name}", "Name a file in specs/, or a run as gangplan status shows it."
+        )
+    return None

@@ -1,0 +1,94 @@
+"""`gangplan new`: its commands. Their flags are the fields of the formats, and are made when one is called."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+import typer.core
+
+from gangplan.commands import complete
+from gangplan.commands.flags import Quiet, Workspace
+
+app = typer.Typer(
+    rich_markup_mode=None,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    no_args_is_help=True,
+    help="Write a new job, sweep, team, cluster, image or waiver from flags, or from questions on a terminal.",
+)
+
+
+class _FieldCommand(typer.core.TyperCommand):
+    """A command with a flag per field. The formats need pydantic, which help of others does without."""
+
+    def get_params(self, ctx: Any) -> Any:
+        if not self.params:
+            from gangplan.commands.new_flags import parameters
+
+            self.params = parameters(str(self.name))
+        return super().get_params(ctx)
+
+    def invoke(self, ctx: Any) -> Any:
+        from gangplan.commands.new import new
+
+        raise typer.Exit(new(str(self.name), ctx.params))
+
+
+@app.command(cls=_FieldCommand)
+def job() -> None:
+    """Write a spec into specs/<team>/, and say what it becomes and whether its queue admits it."""
+
+
+@app.command()
+def sweep(
+    name: Annotated[str, typer.Argument(help="Name of the sweep, and of its file.", metavar="NAME")],
+    job: Annotated[
+        str,
+        typer.Option(
+            "--from",
+            help="Spec of the job that each trial runs.",
+            metavar="SPEC",
+            autocompletion=complete.files,
+        ),
+    ],
+    parameter: Annotated[
+        list[str],
+        typer.Option(
+            "--parameter",
+            "-p",
+            help="Parameter and its values; --NAME in the command gets them. May be repeated.",
+            metavar="NAME=A,B,...",
+        ),
+    ],
+    max_concurrent: Annotated[
+        int, typer.Option("--max-concurrent", help="Trials that may run at once.", metavar="N", min=1)
+    ],
+    workspace: Workspace = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", "-n", help="Print the file, write nothing.")] = False,
+    quiet: Quiet = False,
+) -> None:
+    """Write a sweep of a job beside it, and say what its trials take."""
+    from gangplan.commands.new_sweep import new_sweep
+
+    raise typer.Exit(new_sweep(name, job, parameter, max_concurrent, workspace, dry_run, quiet))
+
+
+@app.command(cls=_FieldCommand)
+def team() -> None:
+    """Write specs/<team>/team.yaml."""
+
+
+@app.command(cls=_FieldCommand)
+def cluster() -> None:
+    """Write overlays/<cluster>/cluster.yaml."""
+
+
+@app.command(cls=_FieldCommand)
+def image() -> None:
+    """Add an image to images/catalog.yaml."""
+
+
+@app.command(cls=_FieldCommand)
+def waiver() -> None:
+    """Write a waiver into policies/waivers/."""

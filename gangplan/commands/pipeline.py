@@ -1,0 +1,112 @@
+"""`gangplan pipeline`: jobs that come after others, as pipelines of an engine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from gangplan.commands.common import exit_code, print_findings
+from gangplan.commands.gitops_files import put_out
+from gangplan.errors import Exit, UserError
+from gangplan.findings import Finding
+from gangplan.generators.after import script_of
+from gangplan.generators.common import PREFIX, literal, run_labels
+from gangplan.gitops.steps import Chain, Step, in_order
+from gangplan.pipeline.render import preview
+from gangplan.pipeline.request import Request
+from gangplan.pipeline.worker import PlannedRun
+from gangplan.source import MOST_BYTES, load_several
+from gangplan.workspace import Workspace
+
+# Runs by their file and cluster.
+Runs = Mapping[tuple[str, str], Sequence[PlannedRun]]
+# Labels of the pods of steps: whose they are, and the way to the API server. None of a run.
+_OF_RUNS = (f"{PREFIX}run", f"{PREFIX}job", f"{PREFIX}sweep")
+
+
+def pipeline(
+    request: Request, engine: str, write: Callable[[Chain], str], output: str | None, is_check: bool
+) -> Exit:
+    """Print, write or compare the pipelines of an engine: a file for each team of a cluster. Raises UserError."""
+    result = preview(request)
+    if result.has_errors:
+        print_findings(result.findings)
+        return exit_code(result.findings)
+    chains = chains_of(result.workspace, result.runs, engine)
+    if not chains:
+        message = f"no job comes after another on a cluster whose pipelines.engine is {engine}"
+        raise UserError(message, "Write after: [JOB] into a spec (docs/pipelines.md).")
+    line = f"# Made by `gangplan pipeline {engine}`; see docs/pipelines.md.\n"
+    files = {f"{one.cluster}-{one.team}.yaml": line + write(one) for one in chains}
+    outcome = put_out(files, output, is_check, bool(request.clusters))
+    if not is_check:
+        return outcome
+    found = _retried(Path(str(output)), result.runs)
+    print_findings(found)
+    return max(outcome, exit_code(found))
+
+
+def _retried(folder: Path, runs: Sequence[PlannedRun]) -> list[Finding]:
+    """Tasks of all files in a folder, whoever wrote them, that are tried again although their job is, too."""
+    from gangplan.gitops.retried import retried
+
+    known: dict[str, tuple[str, int]] = {}
+    for run in runs:
+        job = run.unit.job
+        names = (job.trial.sweep if job.trial else job.name, run.name, f"{run.name}-template")
+        known.update(dict.fromkeys(names, (job.source, job.retries)))
+    found: list[Finding] = []
+    for path in sorted(folder.glob("*.yaml")):
+        if path.is_file() and path.stat().st_size <= MOST_BYTES:
+            documents, _ = load_several(path.read_bytes(), str(path))
+            found += [one for document in documents for one in retried(document, known)]
+    return found
+
+
+def chains_of(workspace: Workspace, planned: Sequence[PlannedRun], engine: str) -> list[Chain]:
+    """The chains of all teams on the clusters whose pipelines are of an engine."""
+    runs: dict[tuple[str, str], list[PlannedRun]] = {}
+    for run in planned:
+        if run.unit.job.is_active:
+            runs.setdefault((run.unit.job.source, run.cluster), []).append(run)
+    homes: dict[tuple[str, str], list[PlannedRun]] = {}
+    for run in planned:
+        if run.unit.job.after is not None and run.unit.job.after.engine == engine:
+            homes.setdefault((run.cluster, run.unit.job.team), []).append(run)
+    return [_chain(workspace, runs, *home, held) for home, held in sorted(homes.items())]
+
+
+def _chain(workspace: Workspace, runs: Runs, cluster: str, team: str, held: Sequence[PlannedRun]) -> Chain:
+    steps: dict[str, Step] = {}
+    for run in held:
+        _add(workspace, runs, cluster, (run.unit.job.source, run.cluster), steps)
+    job, after = held[0].unit.job, held[0].unit.job.after
+    assert after is not None
+    own = {key: value for key, value in run_labels(held[0].unit) if key not in _OF_RUNS}
+    labels = {**own, f"{PREFIX}role": "scheduler", "sidecar.istio.io/inject": "false"}
+    pods = tuple(sorted((key, value) for key, value in labels.items() if key not in dict(job.labels)))
+    user = (after.client, after.uid, after.gid)
+    return Chain(
+        cluster, team, job.namespace, *user, pods, literal(script_of()), in_order(list(steps.values()))
+    )
+
+
+def _add(
+    workspace: Workspace, runs: Runs, home: str, place: tuple[str, str], steps: dict[str, Step]
+) -> str | None:
+    """A step and all that it comes after; its name. None where nothing is to run there."""
+    source, cluster = place
+    found = runs.get(place)
+    if not found:
+        return None
+    job = found[0].unit.job
+    title = job.trial.sweep if job.trial else job.name
+    name = title if cluster == home else f"{title}-{cluster}"
+    if name in steps:
+        return name
+    earlier = job.after.jobs if job.after else ()
+    before = [_add(workspace, runs, home, (one.file, one.cluster), steps) for one in earlier]
+    context = "" if cluster == home else workspace.clusters[cluster].spec.context or cluster
+    names = tuple(run.name for run in found)
+    steps[name] = Step(name, source, names, tuple(filter(None, before)), job.after is not None, context)
+    return name

@@ -1,0 +1,107 @@
+"""How far a long command is: one line on a terminal, rewritten in place and gone at the end.
+
+It is written to the terminal itself and not to `sys.stderr`: what goes there is the command's answer, which may be
+kept and given again (gangplan/incremental/answers.py).
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+
+#: Seconds before a line is shown: what is done sooner needs none.
+PATIENCE_S = 1.0
+#: Seconds between two lines: nobody reads faster, and a terminal far away is slow.
+INTERVAL_S = 0.1
+
+#: Called with how many specs are done, of how many.
+Tick = Callable[[int, int], None]
+_CLEAR = "\r\033[K"
+
+
+@contextmanager
+def progress() -> Iterator[Tick | None]:
+    """What to call when a spec is done; None where nobody would read it: in pipes, files and CI.
+
+    However the block ends, the line is gone.
+    """
+    terminal = _terminal()
+    if terminal is None:
+        yield None
+        return
+    line = Line(lambda text: _write(terminal, text), lambda: _columns(terminal), time.monotonic)
+    try:
+        yield line.tick
+    finally:
+        line.clear()
+
+
+class Line:
+    """A line that shows the share of specs that are done, their rate, and the time that is left.
+
+    `write` puts a text on the terminal, `columns` says how wide that is, `clock` is in seconds.
+    """
+
+    __slots__ = ("clock", "columns", "is_shown", "next", "start", "write")
+
+    def __init__(
+        self, write: Callable[[str], object], columns: Callable[[], int], clock: Callable[[], float]
+    ) -> None:
+        self.write, self.columns, self.clock = write, columns, clock
+        self.start = clock()
+        self.next = self.start + PATIENCE_S
+        self.is_shown = False
+
+    def tick(self, done: int, total: int) -> None:
+        """`done` of `total` specs are done; with the last one the line goes."""
+        now = self.clock()
+        if done >= total:
+            self.clear()
+        elif now >= self.next:
+            self.next = now + INTERVAL_S
+            self.is_shown = True
+            # A line as wide as the terminal would wrap, and its first half would stay.
+            self.write(f"{_CLEAR}{words(done, total, now - self.start)[: self.columns() - 1]}")
+
+    def clear(self) -> None:
+        """Take the line away."""
+        if self.is_shown:
+            self.is_shown = False
+            self.write(_CLEAR)
+
+
+def words(done: int, total: int, seconds: float) -> str:
+    """`120 of 1000 specs, 40 per second, 22 s left`."""
+    rate = done / seconds if seconds > 0 else 0.0
+    if not rate:
+        return f"{done} of {total} specs"
+    left = round((total - done) / rate)
+    minutes = f"{left // 60} min " if left >= 60 else ""
+    return (
+        f"{done} of {total} specs, {rate:.{0 if rate >= 10 else 1}f} per second, {minutes}{left % 60} s left"
+    )
+
+
+def _terminal() -> int | None:
+    """The descriptor of standard error where somebody watches it."""
+    stream = sys.__stderr__
+    if stream is None or os.environ.get("CI") or os.environ.get("TERM") == "dumb":
+        return None
+    with suppress(OSError, ValueError):
+        if stream.isatty():
+            return stream.fileno()
+    return None
+
+
+def _write(terminal: int, text: str) -> None:
+    with suppress(OSError):  # a terminal that went away stops no command
+        os.write(terminal, text.encode("ascii"))
+
+
+def _columns(terminal: int) -> int:
+    with suppress(OSError):
+        return os.get_terminal_size(terminal).columns or 80
+    return 80

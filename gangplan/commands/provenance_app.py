@@ -1,0 +1,78 @@
+"""`gangplan provenance` and `gangplan verify`: their flags."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from gangplan.commands import complete
+from gangplan.commands.flags import Clusters, EngineName, Jobs, KeepRuns, NoCache, Workspace
+
+app = typer.Typer(rich_markup_mode=None, add_completion=False, pretty_exceptions_enable=False)
+
+
+@app.command()
+def provenance(
+    workspace: Workspace = None,
+    cluster: Clusters = None,
+    output: Annotated[
+        str,
+        typer.Option(
+            "--output", "-o", help="Folder for a file per cluster (default: -, a line each).", metavar="DIR|-"
+        ),
+    ] = "-",
+    builder: Annotated[
+        str | None,
+        typer.Option("--builder", help="URI of the CI that runs this, as SLSA's builder.id.", metavar="URI"),
+    ] = None,
+    keep_runs: KeepRuns = False,
+    no_cache: NoCache = False,
+    engine: EngineName = "auto",
+    jobs: Jobs = 0,
+) -> None:
+    """Print what rendered/ was made of: an in-toto statement per cluster, with digests of files and versions."""
+    from gangplan.commands.common import request
+    from gangplan.commands.progress import progress
+    from gangplan.commands.provenance import provenance as command
+    from gangplan.provenance.statement import BUILDER
+
+    asked = request(workspace, None, None, None, engine, jobs, keep_runs, not no_cache)
+    with progress() as tick:
+        asked = replace(asked, progress=tick)
+        raise typer.Exit(command(asked, cluster or (), output, builder or BUILDER))
+
+
+@app.command()
+def verify(
+    statements: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            help="Files of gangplan provenance, plain or in signed envelopes (signatures are not checked).",
+            metavar="FILE",
+        ),
+    ] = None,
+    workspace: Workspace = None,
+    cluster: Clusters = None,
+    format: Annotated[
+        str,
+        typer.Option(
+            "--format", help="text or json.", metavar="NAME", autocompletion=complete.words("text", "json")
+        ),
+    ] = "text",
+    keep_runs: KeepRuns = False,
+    no_cache: NoCache = False,
+    engine: EngineName = "auto",
+    jobs: Jobs = 0,
+) -> None:
+    """Render again, and name every difference from rendered/ and from statements."""
+    from gangplan.commands.common import request
+    from gangplan.commands.progress import progress
+    from gangplan.commands.provenance import verify as command
+
+    asked = request(workspace, None, None, None, engine, jobs, keep_runs, not no_cache)
+    with progress() as tick:
+        asked = replace(asked, progress=tick)
+        raise typer.Exit(command(asked, cluster or (), statements or (), format))

@@ -1,0 +1,71 @@
+"""`gangplan repeat`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+from gangplan.commands.common import exit_code, print_findings
+from gangplan.errors import Exit, UserError
+from gangplan.fixes.file import FixedFile
+from gangplan.fixes.states import with_run
+from gangplan.fixes.write import read, write
+from gangplan.model.statuses import read_statuses
+from gangplan.pipeline.render import preview
+from gangplan.pipeline.repeat import Repetition, repetitions
+from gangplan.pipeline.request import Request
+
+
+def repeat(request: Request, at: str | None, finished: Path | None, format: str, is_written: bool) -> Exit:
+    """Print which scheduled jobs are due, and raise `run` in their specs where that is asked for.
+
+    Raises UserError.
+    """
+    if format not in ("text", "json"):
+        raise UserError(f"there is no format '{format}'", "Formats: text, json.")
+    now = _moment(at)
+    statuses = read_statuses(finished) if finished else None
+    result = preview(request)
+    if result.has_errors:
+        print_findings(result.findings)
+        return exit_code(result.findings)
+    found = repetitions(request, result.runs, now, statuses)
+    due = [one for one in found if one.run]
+    texts = [_text(request.root, one) for one in due]
+    if format == "json":
+        jobs = [{"spec": one.source, "job": one.job, "run": one.run, "why": one.why} for one in found]
+        sys.stdout.write(json.dumps({"version": 1, "jobs": jobs}, indent=2) + "\n")
+    else:
+        sys.stdout.write("".join(f"{_line(one)}\n" for one in found))
+    for text in texts if is_written else ():
+        if why := write(request.root, text):
+            raise UserError(f"{text.file}: {why}", "Nothing else was written; run it again.")
+    written = "written" if is_written else "nothing was written (--write writes them)"
+    sys.stderr.write(f"{len(due)} of {len(found)} scheduled jobs are due: {written}\n" if due else "")
+    return Exit.CLEAN
+
+
+def _moment(text: str | None) -> int:
+    """Seconds since 1970; without a text, now. Raises UserError."""
+    if text is None:
+        return int(datetime.now(UTC).timestamp())
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        raise UserError(f"'{text}' is no time", "Write --at 2026-01-15T04:05Z.") from None
+    return int((found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp())
+
+
+def _text(root: Path, one: Repetition) -> FixedFile:
+    """The spec with its next number. Raises UserError where only a person can change it."""
+    before = read(root, one.source)
+    after = with_run(before.decode("utf-8"), one.run) if before is not None else None
+    if before is None or after is None:
+        raise UserError(f"{one.source} cannot be changed automatically", f"Write run: {one.run} into it.")
+    return FixedFile(one.source, before, after.encode("utf-8"))
+
+
+def _line(one: Repetition) -> str:
+    return f"{one.job}: {one.why}" + (f"; run: {one.run} in {one.source}" if one.run else "")

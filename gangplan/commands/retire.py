@@ -1,0 +1,200 @@
+"""`gangplan retire`."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from gangplan.commands.common import exit_code, plural, print_findings
+from gangplan.commands.validate import day_of
+from gangplan.emit.lock import locked
+from gangplan.emit.tree import STATE
+from gangplan.errors import Exit, UserError
+from gangplan.fixes.file import FixedFile
+from gangplan.fixes.states import with_fields, with_lists
+from gangplan.fixes.write import read, write
+from gangplan.model.duration import parse_duration
+from gangplan.model.statuses import read_statuses
+from gangplan.pipeline.render import preview
+from gangplan.pipeline.request import Request
+from gangplan.pipeline.retire import DAY_S, Retirement, Retirements, SpecChange, retirements
+from gangplan.pipeline.retire_choice import Selection
+from gangplan.workspace import RENDERED
+
+_WORDS = {
+    "record": "{run} on {cluster}: {why}; becomes a record, by {source}",
+    "remove": "{run} on {cluster}: {why}; leaves the cluster, by {source}",
+    "delete": "{run} on {cluster}: {why}; kubectl delete trainjob -n {namespace} {name}",
+    "left": "{run} on {cluster}: {why}; nothing is done",
+}
+
+
+def retire(
+    request: Request,
+    is_superseded: bool,
+    finished: Path | None,
+    older_than: str | None,
+    today: str | None,
+    format: str,
+    is_written: bool,
+) -> Exit:
+    """Print the next step of every run that is over, and write it into the specs where that is asked for.
+
+    Without any selection, runs that are superseded are over. Raises UserError.
+    """
+    if format not in ("text", "json"):
+        raise UserError(f"there is no format '{format}'", "Formats: text, json.")
+    chosen = _selection(request, is_superseded, finished, older_than, today)
+    # A spec's state holds for all of its clusters, so that it is judged on all.
+    result = preview(replace(request, clusters=(), is_brief=True))
+    if result.has_errors:
+        print_findings(result.findings)
+        return exit_code(result.findings)
+    if finished and not chosen.cluster:
+        chosen = _with_cluster(chosen, request, sorted(result.workspace.clusters))
+    found = retirements(request, result, chosen)
+    if result.workspace.sweeps:
+        from gangplan.pipeline.retire_sweeps import add_sweeps  # few workspaces have sweeps
+
+        add_sweeps(request, result, chosen, found)
+    if chosen.statuses is not None and any(run.unit.job.is_dated for run in result.runs):
+        from gangplan.pipeline.repeat import add_dated  # few workspaces have schedules
+
+        add_dated(result.runs, chosen, found)
+    texts = {one.source: _text(request.root, one) for one in found.changes.values()}
+    if format == "json":
+        sys.stdout.write(json.dumps(_document(found), indent=2) + "\n")
+    else:
+        sys.stdout.write("".join(f"{_line(step)}\n" for step in found.steps))
+    if is_written:
+        _write(request.root, found.changes.values(), texts)
+    sys.stderr.write(_summary(found, is_written))
+    return Exit.CLEAN
+
+
+def _selection(
+    request: Request, is_superseded: bool, finished: Path | None, older_than: str | None, today: str | None
+) -> Selection:
+    day = datetime.datetime.combine(day_of(today), datetime.time(23, 59, 59), datetime.UTC)
+    older_s = None
+    if older_than is not None:
+        older_s = _duration_s(older_than)
+    statuses = read_statuses(finished) if finished else None
+    if statuses is not None and len(request.clusters) > 1:
+        raise UserError("statuses cover one cluster, but several are named", "Name one with --cluster NAME.")
+    return Selection(
+        is_superseded or (finished is None and older_than is None),
+        statuses,
+        request.clusters[0] if len(request.clusters) == 1 else "",
+        older_s,
+        int(day.timestamp()),
+        request.clusters,
+    )
+
+
+def _duration_s(text: str) -> int:
+    if text.endswith("d") and text[:-1].isdigit():
+        return int(text[:-1]) * DAY_S
+    try:
+        return parse_duration(text)
+    except ValueError:
+        raise UserError(f"--older-than: '{text}' is not a duration", "Write --older-than 30d.") from None
+
+
+def _with_cluster(chosen: Selection, request: Request, clusters: list[str]) -> Selection:
+    if len(clusters) != 1:
+        raise UserError(
+            f"statuses cover one cluster, but there are {len(clusters)}", "Name it with --cluster NAME."
+        )
+    return replace(chosen, cluster=clusters[0])
+
+
+def _text(root: Path, change: SpecChange) -> FixedFile | None:
+    """The spec's new text; None where it is removed. Raises UserError where only a person can change it."""
+    if change.is_removed:
+        return None
+    before = read(root, change.source)
+    after = None
+    if before is not None and change.lists:
+        after = with_lists(before.decode("utf-8"), change.lists)
+    elif before is not None:
+        after = with_fields(before.decode("utf-8"), change.state, change.retired)
+    if before is None or after is None:
+        state = f"state: {change.state}, " if change.state else ""
+        lists = change.lists or {"retired": change.retired}
+        told = ", ".join(f"{name}: [{', '.join(names)}]" for name, names in lists.items())
+        raise UserError(f"{change.source} cannot be changed automatically", f"Write {state}{told} into it.")
+    return FixedFile(change.source, before, after.encode("utf-8"))
+
+
+def _write(root: Path, changes: Iterable[SpecChange], texts: dict[str, FixedFile | None]) -> None:
+    """Write the specs, and remove those whose runs are gone; runs of which records are made come back.
+
+    Raises UserError at the first that cannot be.
+    """
+    for change in changes:
+        text = texts[change.source]
+        _bring_back(root, change.files)
+        if text is not None:
+            if why := write(root, text):
+                raise UserError(f"{change.source}: {why}", "Nothing else was written; run it again.")
+        elif read(root, change.source) is not None:  # a file of the workspace, and no link
+            os.unlink(root / change.source)
+
+
+def _bring_back(root: Path, files: Mapping[str, str]) -> None:
+    """Write files into `rendered/` that Git had there. Raises UserError for links."""
+    tree, state = root / RENDERED, root / STATE
+    for path, text in files.items():
+        file = tree / path
+        with locked(state):
+            file.parent.mkdir(parents=True, exist_ok=True)
+            if file.parent.resolve() != (root.resolve() / RENDERED / path).parent:
+                raise UserError(
+                    f"{RENDERED}/{path} would lead elsewhere: there is a link", "Remove the link."
+                )
+            if not os.path.lexists(file):
+                aside = state / "retired"
+                aside.write_text(text, encoding="utf-8")
+                os.replace(aside, file)
+
+
+def _line(step: Retirement) -> str:
+    return _WORDS[step.action].format(
+        run=f"{step.team}/{step.run}",
+        cluster=step.cluster,
+        why=step.why,
+        source=step.source,
+        namespace=step.namespace,
+        name=step.run,
+    )
+
+
+def _document(found: Retirements) -> dict[str, object]:
+    steps = [{name: getattr(step, name) for name in Retirement.__slots__} for step in found.steps]
+    changes = [
+        {"source": one.source, "state": one.state, "retired": list(one.retired), "isRemoved": one.is_removed}
+        for one in found.changes.values()
+    ]
+    return {"version": 1, "steps": steps, "changes": changes}
+
+
+def _summary(found: Retirements, is_written: bool) -> str:
+    """What was done, and what comes next."""
+    records = sum(step.action == "record" for step in found.steps)
+    removed = sum(step.action == "remove" for step in found.steps)
+    deleted = sum(step.action == "delete" for step in found.steps)
+    if not found.changes and deleted:
+        return f"{plural(deleted, 'run')} to delete: no engine tracks runs that a schedule made\n"
+    if not found.changes:
+        return "no run is over, as far as it was asked; nothing to do\n"
+    done = f"{plural(records, 'run')} to end, {plural(removed, 'record')} to remove"
+    if not is_written:
+        return f"{done}; --write changes {plural(len(found.changes), 'spec')}\n"
+    after = "; once that is merged and synced, gangplan retire removes the records" if records else ""
+    return f"{done}: {plural(len(found.changes), 'spec')} written. Run gangplan render and commit{after}\n"

@@ -1,0 +1,59 @@
+"""`gangplan retire`: its flags."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from gangplan.commands.flags import Clusters, EngineName, Jobs, Specs, Teams, Workspace
+
+app = typer.Typer(rich_markup_mode=None, add_completion=False, pretty_exceptions_enable=False)
+
+
+@app.command()
+def retire(
+    specs: Specs = None,
+    workspace: Workspace = None,
+    cluster: Clusters = None,
+    team: Teams = None,
+    superseded: Annotated[
+        bool,
+        typer.Option(
+            "--superseded", help="Retire runs that a newer run of their job replaced in Git (default)."
+        ),
+    ] = False,
+    finished: Annotated[
+        Path | None,
+        typer.Option(
+            "--finished",
+            help="Retire runs that have ended; FILE holds the output of: kubectl get trainjobs -A -o json.",
+            metavar="FILE",
+        ),
+    ] = None,
+    older_than: Annotated[
+        str | None,
+        typer.Option(
+            "--older-than",
+            help="Retire runs that came to Git longer ago, such as 30d; with other selections, only those of them.",
+            metavar="DURATION",
+        ),
+    ] = None,
+    write: Annotated[bool, typer.Option("--write", help="Write the changes into the specs.")] = False,
+    format: Annotated[str, typer.Option("--format", help="text or json.", metavar="NAME")] = "text",
+    today: Annotated[
+        str | None,
+        typer.Option(
+            "--today", help="Count the age of runs up to this day (default: today).", metavar="YYYY-MM-DD"
+        ),
+    ] = None,
+    engine: EngineName = "auto",
+    jobs: Jobs = 0,
+) -> None:
+    """Prepare the change that ends runs which are over, or removes their records."""
+    from gangplan.commands.common import request
+    from gangplan.commands.retire import retire as command
+
+    asked = request(workspace, cluster, team, specs, engine, jobs)
+    raise typer.Exit(command(asked, superseded, finished, older_than, today, format, write))

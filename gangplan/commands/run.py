@@ -1,0 +1,158 @@
+"""`gangplan run`."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from gangplan.commands.common import exit_code, print_findings, wants_colour
+from gangplan.errors import Exit, UserError
+from gangplan.findings import Finding
+from gangplan.local.output import Line
+from gangplan.local.places import pairs, remove
+from gangplan.local.play import play
+from gangplan.local.prepare import Prepared, Wish, prepare
+from gangplan.local.stage import MARK_FILE
+from gangplan.model.duration import DurationError, parse_duration
+from gangplan.model.job import Job
+from gangplan.records import dataclass
+from gangplan.report.local import ending, opening, shown
+from gangplan.resolve.job import resolve, target_clusters
+from gangplan.workspace import Spec, SpecFile, Workspace, find_root, load_spec, load_workspace, nearest
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The flags of the command."""
+
+    spec: str
+    cluster: str
+    workers: int | None
+    ranks: int | None
+    paths: tuple[str, ...]
+    mounts: tuple[str, ...]
+    python: str | None
+    limit: str | None
+    keep: bool
+    color: str
+
+
+def run(asked: Asked, folder: Path | None) -> int:
+    """Run a small copy of a job here; its exit code, 124 where its time was over.
+
+    INPUT where the spec or a flag is wrong. Raises UserError and ToolError for what this machine does not have.
+    """
+    workspace = load_workspace(_root(asked.spec, folder))
+    job, spec, findings = _job(workspace, asked)
+    if job is None or spec is None:
+        print_findings(findings)
+        return exit_code(findings)
+    wish = Wish(
+        asked.workers,
+        asked.ranks,
+        pairs(asked.paths, "--path"),
+        pairs(asked.mounts, "--mount"),
+        asked.python,
+        Path.cwd(),
+        workspace.root,
+    )
+    limit_s = job.timeout_s if asked.limit is None else _seconds(asked.limit)
+    with _scratch(asked.keep) as root:
+        prepared, findings = prepare(job, spec, wish, root)
+        if prepared is None:
+            print_findings(findings)
+            sys.stderr.write(
+                "The command does not fit the MPI or the numbers of this machine; --workers and --ranks change them.\n"
+            )
+            return Exit.INPUT
+        return _play(prepared, limit_s, asked)
+
+
+def _play(prepared: Prepared, limit_s: int, asked: Asked) -> int:
+    colour = wants_colour(sys.stdout, asked.color)
+
+    def show(line: Line) -> None:
+        stream = sys.stderr if line.is_error else sys.stdout
+        stream.write(shown(line, prepared.cast, colour))
+        stream.flush()
+
+    sys.stderr.write(opening(prepared))
+    sys.stderr.flush()
+    ended = play(prepared.cast, prepared.stage, limit_s, prepared.secrets, show)
+    sys.stderr.write(ending(ended, prepared, limit_s))
+    return ended.code
+
+
+def _root(spec: str, folder: Path | None) -> Path:
+    """The workspace that is named, else the one that the current folder or the spec is in. Raises UserError."""
+    if folder is not None:
+        return find_root(folder.resolve())
+    try:
+        return find_root(Path.cwd())
+    except UserError:
+        return find_root(Path(spec).resolve().parent)
+
+
+def _job(workspace: Workspace, asked: Asked) -> tuple[Job | None, Spec | None, list[Finding]]:
+    """The job of the spec on the cluster that is meant, and the findings that keep it from being one."""
+    file = _file(workspace, asked.spec)
+    spec, findings = load_spec(workspace.root, file, workspace.templates)
+    if spec is None:
+        return None, None, [*workspace.findings, *findings]
+    clusters, findings = target_clusters(workspace, spec)
+    if asked.cluster and asked.cluster not in clusters:
+        raise UserError(
+            f"{asked.spec} is not for cluster '{asked.cluster}'", nearest(asked.cluster, clusters) or None
+        )
+    if not clusters:
+        return None, None, [*workspace.findings, *findings]
+    job, findings = resolve(workspace, spec, asked.cluster or clusters[0])
+    return job, spec, [*(workspace.findings if job is None else ()), *findings]
+
+
+def _file(workspace: Workspace, name: str) -> SpecFile:
+    """The spec that is named by its path. Raises UserError."""
+    known = {one.file: one for one in workspace.spec_files}
+    for start in (Path.cwd(), workspace.root):
+        path = (start / name).resolve()
+        if (
+            path.is_relative_to(workspace.root)
+            and (shown := path.relative_to(workspace.root).as_posix()) in known
+        ):
+            return known[shown]
+    help = nearest(name, known) or "gangplan list specs shows them."
+    raise UserError(f"{name} is not a spec of the workspace", help)
+
+
+def _seconds(text: str) -> int:
+    try:
+        return parse_duration(text)
+    except DurationError as error:
+        raise UserError(f"--timeout: {error.message}", error.help) from error
+
+
+@contextmanager
+def _scratch(keep: bool) -> Iterator[Path]:
+    """A folder for the run, removed at its end unless it is to be kept; a terminal that closes ends the run, too."""
+
+    def hang_up(number: int, _: object) -> None:
+        raise KeyboardInterrupt
+
+    root = Path(tempfile.mkdtemp(prefix="gangplan-run-")).resolve()
+    (root / MARK_FILE).touch()
+    before = signal.getsignal(signal.SIGHUP)
+    if before is signal.SIG_DFL:
+        signal.signal(signal.SIGHUP, hang_up)
+    try:
+        yield root
+    finally:
+        if before is signal.SIG_DFL:
+            signal.signal(signal.SIGHUP, before)
+        if keep:
+            sys.stderr.write(f"The run's folder is {root}.\n")
+        else:
+            remove(root, MARK_FILE)

@@ -1,0 +1,77 @@
+"""`gangplan run`: its flags. What it does is in gangplan.commands.run."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from gangplan.commands import complete
+from gangplan.commands.flags import Color, Workspace
+
+app = typer.Typer(rich_markup_mode=None, add_completion=False, pretty_exceptions_enable=False)
+
+Spec = Annotated[
+    str, typer.Argument(help="The spec of the job.", metavar="SPEC", autocompletion=complete.files)
+]
+Cluster = Annotated[
+    str | None,
+    typer.Option(
+        "--cluster",
+        help="As on this cluster (default: the first that the job is for).",
+        metavar="NAME",
+        autocompletion=complete.clusters,
+    ),
+]
+Workers = Annotated[
+    int | None,
+    typer.Option("--workers", min=1, help="How many workers (default: the job's, up to 4).", metavar="N"),
+]
+Ranks = Annotated[int | None, typer.Option("--ranks", min=1, help="How many ranks in all.", metavar="N")]
+Paths = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--path", help="What a path of the image is here; may be repeated.", metavar="IMAGE_PATH=PATH"
+    ),
+]
+Mounts = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--mount",
+        help="Data for a mount, by its name or path; may be repeated (default: an empty folder).",
+        metavar="NAME=PATH",
+    ),
+]
+Python = Annotated[
+    str | None,
+    typer.Option("--python", help="The Python that programs get (default: that on PATH).", metavar="PROGRAM"),
+]
+Limit = Annotated[
+    str | None,
+    typer.Option("--timeout", help="Time limit, such as 5m (default: timeout of the spec).", metavar="TIME"),
+]
+Keep = Annotated[bool, typer.Option("--keep", help="Keep the scratch folder of the run.")]
+
+
+@app.command()
+def run(
+    spec: Spec,
+    workspace: Workspace = None,
+    cluster: Cluster = None,
+    workers: Workers = None,
+    ranks: Ranks = None,
+    path: Paths = None,
+    mount: Mounts = None,
+    python: Python = None,
+    limit: Limit = None,
+    keep: Keep = False,
+    color: Color = "auto",
+) -> None:
+    """Run a small copy of a job on this machine: same command, variables and launch, a few ranks, no cluster."""
+    from gangplan.commands.run import Asked
+    from gangplan.commands.run import run as command
+
+    asked = Asked(
+        spec, cluster or "", workers, ranks, tuple(path or ()), tuple(mount or ()), python, limit, keep, color
+    )
+    raise typer.Exit(command(asked, workspace))

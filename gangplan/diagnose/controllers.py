@@ -1,0 +1,92 @@
+"""Conditions of Workloads, TrainJobs, JobSets and Jobs in; what they say out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+from gangplan.diagnose.evidence import Body, Sighting, Thing, Who
+from gangplan.diagnose.things import LAUNCH, by_job, conditions_of, is_true, mapped, run_of
+from gangplan.live.reasons import of_eviction, of_kueue, of_preemption
+
+_JOBS = {
+    "DeadlineExceeded": "deadline",
+    "ReachedMaxRestarts": "retries-used-up",
+    "BackoffLimitExceeded": "job-failed",
+    "PodFailurePolicy": "not-retried",
+    "FailJobSetFailurePolicyAction": "not-retried",
+    "FailedJobs": "job-failed",
+    "JobCreationFailed": "pods-refused",
+    "TrainingRuntimeNotSupported": "runtime-missing",
+    "PVCCreationFailed": "volume-pending",
+}
+_EXIT = re.compile(r"exit code (?P<code>\d+)")
+
+
+def of_workload(thing: Thing) -> Iterator[Sighting]:
+    """What Kueue says of a run."""
+    who, conditions = Who(run_of(thing)), {str(one.get("type")): one for one in conditions_of(thing)}
+
+    def say(cause: str, text: str, one: Body) -> Sighting:
+        return Sighting(
+            cause, thing.file, 0, thing.words, text, who, str(one.get("lastTransitionTime") or "")
+        )
+
+    evicted, quota = conditions.get("Evicted", {}), conditions.get("QuotaReserved", {})
+    if mapped(thing.body.get("spec")).get("active") is False:
+        yield say("deactivated", of_kueue("The workload is deactivated"), evicted or quota)
+        return
+    if is_true(conditions.get("Finished")):
+        return
+    if is_true(evicted):
+        reason, said = str(evicted.get("reason") or ""), str(evicted.get("message") or "")
+        if reason == "Preempted":
+            yield say("preempted", of_preemption(said), evicted)
+        else:
+            causes = {
+                "PodsReadyTimeout": "not-ready-in-time",
+                "AdmissionCheck": "admission-check",
+                "NodeFailures": "node-lost",
+            }
+            cause = causes.get(reason, "queue-inactive" if reason.endswith("QueueStopped") else "")
+            if cause:
+                yield say(cause, of_eviction(reason, said), evicted)
+    message = str(quota.get("message") or "")
+    if quota and not is_true(quota):
+        cause = _of_waiting(message)
+        if cause:
+            yield say(cause, of_kueue(message), quota)
+    elif is_true(quota) and not is_true(conditions.get("Admitted")):
+        yield say("admission-check", "has quota, and waits for admission checks", quota)
+
+
+def _of_waiting(message: str) -> str:
+    """Why Kueue keeps a workload in the queue."""
+    if "maximum capacity" in message and "more needed" not in message:
+        return "quota-never"
+    if "more needed" in message or message.startswith(("Pending the preemption", "Workload no longer fits")):
+        return "quota-wait"
+    if 'topology "' in message:
+        return "topology-full"
+    if message.startswith(("ClusterQueue", "LocalQueue")):
+        return "queue-inactive"
+    if "untolerated taint" in message or "affinity" in message or "no flavor" in message.lower():
+        return "no-matching-node"
+    return "quota-wait" if message else ""
+
+
+def of_job(thing: Thing, homes: Mapping[tuple[str, str], Who]) -> Iterator[Sighting]:
+    """How a TrainJob, JobSet or Job ended."""
+    for one in conditions_of(thing):
+        if one.get("type") not in ("Failed", "FailureTarget", "Suspended") or not is_true(one):
+            continue
+        reason, said = str(one.get("reason") or ""), str(one.get("message") or "")
+        if one.get("type") == "Suspended" and reason != "TrainingRuntimeNotSupported":
+            continue
+        cause = _JOBS.get(reason, "job-failed")
+        if cause == "not-retried" and (match := _EXIT.search(said)):
+            cause = LAUNCH.get(int(match["code"]), cause)
+        who = homes.get((thing.kind, thing.name)) or by_job(thing.kind, thing.name)
+        yield Sighting(
+            cause, thing.file, 0, thing.words, f"{reason}: {said}"[:400], who, str(one.get("lastTransitionTime") or "")
+        )  # fmt: skip

@@ -1,0 +1,119 @@
+"""What is known of a run: objects, and sightings of causes in them and in logs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import field
+from typing import Any
+
+from gangplan.records import dataclass
+
+Body = dict[str, Any]
+# Pods of a run are `<run>-<role>-0-<index>-<five letters>` (JobSet, Job); a host name has no such letters.
+_POD = re.compile(r"^(?P<run>.+?)-(?P<role>launcher|node|[a-z0-9]+)-0-(?P<index>\d+)(?:-[a-z0-9]{5})?$")
+
+
+@dataclass(frozen=True, slots=True)
+class Who:
+    """A part of a run. `role` is that of its pod, `worker` counts from 0 and `rank` is MPI's or torch's; all optional."""
+
+    run: str = ""
+    role: str = ""
+    worker: int | None = None
+    rank: int | None = None
+
+    @property
+    def words(self) -> str:
+        """As people say it: "worker 3, rank 12"; empty where nothing is known."""
+        parts = []
+        if self.role == "launcher":
+            parts.append("launcher")
+        elif self.worker is not None:
+            role = "worker" if self.role in ("", "node") else self.role
+            parts.append(f"{role} {self.worker}")
+        if self.rank is not None:
+            parts.append(f"rank {self.rank}")
+        return ", ".join(parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Sighting:
+    """A cause where it was seen: the file and line (0: an object), of whom, what stands there, and since when."""
+
+    cause: str
+    file: str
+    line: int
+    what: str
+    text: str
+    who: Who = Who()
+    at: str = ""
+    facts: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def place(self) -> str:
+        """The file, and the line of a log or the object of a manifest."""
+        return f"{self.file}:{self.line}" if self.line else f"{self.file}: {self.what}"
+
+
+@dataclass(frozen=True, slots=True)
+class Thing:
+    """An object as it was saved, and where."""
+
+    body: Body
+    file: str
+
+    @property
+    def kind(self) -> str:
+        """Its kind."""
+        return str(self.body.get("kind") or "")
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return str((self.body.get("metadata") or {}).get("name") or "")
+
+    @property
+    def namespace(self) -> str:
+        """Its namespace."""
+        return str((self.body.get("metadata") or {}).get("namespace") or "")
+
+    @property
+    def labels(self) -> Mapping[str, str]:
+        """Its labels."""
+        found: Mapping[str, str] = (self.body.get("metadata") or {}).get("labels") or {}
+        return found
+
+    @property
+    def words(self) -> str:
+        """`Pod training/x-node-0-3`."""
+        return f"{self.kind} {self.namespace}/{self.name}" if self.namespace else f"{self.kind} {self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    """A log that was read: how many lines it has, what was seen, its last lines, and of whom it is."""
+
+    file: str
+    lines: int
+    sightings: tuple[Sighting, ...]
+    last: tuple[str, ...]
+    who: Who = Who()
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """Everything that was read; `skipped` are files that are neither objects nor logs."""
+
+    things: tuple[Thing, ...]
+    logs: tuple[Log, ...]
+    skipped: tuple[str, ...] = ()
+
+
+def who_of_pod(name: str) -> Who:
+    """What the name of a pod, or a worker's host name, says."""
+    match = _POD.match(name.partition(".")[0])
+    if match is None:
+        return Who()
+    role = match["role"]
+    return Who(match["run"], role, None if role == "launcher" else int(match["index"]))

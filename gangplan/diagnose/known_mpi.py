@@ -1,0 +1,196 @@
+"""Causes of MPI and of the SSH that it starts its daemons by."""
+
+from __future__ import annotations
+
+from gangplan.diagnose.cause import ENDING, SYMPTOM, Cause
+
+CAUSES = (
+    Cause(
+        "worker-unreached",
+        "a worker did not answer in time",
+        "The launch script waited for every worker's name and SSH, and one did not come.",
+        (
+            "Look at that worker's pod: is it running, and what does its log say (sshd)?",
+            "See whether network policies let the launcher reach port 2222 of the workers: gangplan validate proves it for those in Git.",
+        ),
+        ("network-unreachable",),
+    ),
+    Cause(
+        "hostfile-differs",
+        "the hostfile names other workers than planned",
+        "Trainer wrote a hostfile that does not have the workers of the plan: somebody changed the run on the cluster, or the runtime is another one.",
+        (
+            "Sync again, and do not change runs by kubectl.",
+            "Compare versions.trainer of the cluster file with the cluster.",
+        ),
+        ("ranks-mismatch", "plan-broken", "version-untried"),
+    ),
+    Cause(
+        "mpi-setup-missing",
+        "the setup file of the MPI is not in the image",
+        "The catalog names a file that sets up the MPI (setvars.sh, a profile), and the image does not have it.",
+        ("Correct the image's entry in the catalog.",),
+    ),
+    Cause(
+        "mpi-not-all-workers",
+        "MPI did not reach all workers",
+        "mpirun started, and not on all workers. Without the check, all ranks would have run on one of them.",
+        (
+            "Look at the first error of SSH or MPI above it.",
+            "Install the same MPI at the same place in the images of launcher and workers.",
+        ),
+        ("mpi-launch", "mpi-mismatch"),
+    ),
+    Cause(
+        "ssh-refused",
+        "a worker's SSH server does not answer",
+        "The launcher's connection was refused, timed out or found no route: sshd is not running there, or the network is closed.",
+        (
+            "Look at the worker's log: sshd says why it does not start.",
+            "See whether a network policy or a service mesh stands between them.",
+        ),
+        ("network-unreachable", "image-without-mpi"),
+    ),
+    Cause(
+        "ssh-name",
+        "a worker's name is not known",
+        "The name of a worker could not be resolved: its pod is not there yet, or DNS does not answer.",
+        (
+            "See whether all workers were running at that time.",
+            "Let pods reach the cluster's DNS (port 53): network policies.",
+        ),
+        ("network-unreachable",),
+    ),
+    Cause(
+        "ssh-denied",
+        "a worker refuses the launcher's SSH key",
+        "The key is not among those that the worker's sshd accepts, or sshd does not read the file.",
+        (
+            "Run sshd as the user that the launcher connects as, with the mounted keys: user and ssh of the image in the catalog.",
+            "StrictModes refuses keys in folders that others may write: set StrictModes no, or correct the folder.",
+        ),
+    ),
+    Cause(
+        "ssh-key-permissions",
+        "an SSH key may be read by others",
+        "ssh and sshd ignore private keys that others may read. Secrets are mounted with such permissions unless told otherwise.",
+        (
+            "Mount the key with mode 0400 or 0600 (gangplan does); do not copy it in the image's entrypoint without chmod 600.",
+        ),
+        ("secret-path",),
+    ),
+    Cause(
+        "ssh-host-key",
+        "the launcher does not trust a worker's host key",
+        "Each worker has new host keys, which no known_hosts file has.",
+        (
+            "Set StrictHostKeyChecking no for the hosts of the run (gangplan does, unless the image's own ssh_config comes first).",
+        ),
+    ),
+    Cause(
+        "sshd-broken",
+        "sshd does not start in the workers",
+        "sshd has no host keys, misses its folder, or its configuration has an error.",
+        (
+            "Generate host keys at start, in a folder that the user may write, and name them in sshd_config.",
+            "As another user than root, sshd needs a port above 1023, UsePAM no, and no /run/sshd.",
+        ),
+    ),
+    Cause(
+        "user-unknown",
+        "its user id has no name in the image",
+        "ssh and Open MPI look up the user's name, and /etc/passwd of the image does not have the id.",
+        (
+            "Add the user to the image; for arbitrary ids (OpenShift), write the line at start or use nss_wrapper.",
+        ),
+    ),
+    Cause(
+        "mpi-root",
+        "Open MPI refuses to run as root",
+        "mpirun refuses root unless an option allows it.",
+        ("Give the image a user other than root.",),
+        ("command-root",),
+    ),
+    Cause(
+        "mpi-not-on-workers",
+        "the workers do not have the MPI that the launcher starts",
+        "The daemon (orted, prted, hydra_pmi_proxy) was not found on a worker, or misses its libraries.",
+        (
+            "Use one image for launcher and workers.",
+            "Install the MPI where a non-interactive SSH session finds it: PATH is not that of a login.",
+        ),
+        ("mpi-mismatch", "image-without-mpi"),
+    ),
+    Cause(
+        "mpi-versions",
+        "programs and mpirun are of different MPIs",
+        "The library that the program uses, and the mpirun that starts it, do not fit: each rank believes to be alone, or they cannot talk.",
+        (
+            "Install one MPI in the image, and build mpi4py or Horovod against it.",
+            "Say the MPI and its version in the catalog as they are in the image.",
+        ),
+        ("mpi-mismatch", "mpi-version"),
+    ),
+    Cause(
+        "too-few-slots",
+        "mpirun has to start more ranks than there are slots",
+        "-np is more than workers times slots.",
+        ("Leave -np out: the run has its own number. Or correct workers and slots.",),
+        ("ranks-mismatch", "command-launcher"),
+    ),
+    Cause(
+        "mpi-option",
+        "mpirun does not know one of its options",
+        "Options differ among Open MPI 4, Open MPI 5, MPICH and Intel MPI.",
+        ("Correct mpi.flags in the spec for the MPI of the image.",),
+        ("command-option",),
+    ),
+    Cause(
+        "mpi-binding",
+        "ranks cannot be bound to cores as asked",
+        "There are fewer cores than the binding needs, or the container may not bind.",
+        ("Raise cpu to a multiple of slots, or set mpi.bindTo: none.",),
+    ),
+    Cause(
+        "mpi-unreachable",
+        "MPI processes cannot reach each other",
+        "Connections between ranks were refused or found no way: the wrong network interface, or closed ports.",
+        (
+            "Exclude interfaces that other pods do not reach (mpi.flags: btl_tcp_if_include eth0).",
+            "See whether a network policy closes ports between the run's own pods, or a service mesh is in the way.",
+        ),
+        ("network-unreachable", "network-open"),
+    ),
+    Cause(
+        "mpi-timeout",
+        "MPI did not start in time",
+        "Ranks waited for others in MPI_Init or for a daemon, and gave up.",
+        ("Look at the worker that did not come: its pod and its log.",),
+        (),
+        SYMPTOM,
+    ),
+    Cause(
+        "daemon-lost",
+        "mpirun lost a worker",
+        "The connection to the daemon on a worker broke: its pod ended, or its node.",
+        ("Look at the pod of that worker: memory, eviction, its node.",),
+        (),
+        SYMPTOM,
+    ),
+    Cause(
+        "rank-failed",
+        "a rank ended with an error",
+        "mpirun ended all ranks because one did.",
+        ("Look at the output of that rank, just before.",),
+        (),
+        ENDING,
+    ),
+    Cause(
+        "rank-aborted",
+        "a rank called MPI_Abort",
+        "The program, or MPI itself after an error, ended the whole job.",
+        ("Look at the output of that rank, just before.",),
+        (),
+        ENDING,
+    ),
+)

@@ -1,0 +1,207 @@
+"""Files, folders and standard input in; evidence out.
+
+Objects are what `kubectl get -o json` or `-o yaml` writes (one, a List, or several documents); anything else that is
+text is a log, `kubectl describe` among it.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from gangplan.diagnose.evidence import Evidence, Log, Thing, Who, who_of_pod
+from gangplan.diagnose.scan import scan
+from gangplan.diagnose.signs import Sign
+from gangplan.errors import UserError
+from gangplan.source.manifests import ManifestError, load_objects
+
+#: Objects of a whole large cluster take tens of megabytes.
+MOST_BYTES = 512 * 2**20
+MOST_FILES = 20_000
+_HEAD = 4096
+# How a line of YAML that kubectl writes begins.
+_YAML = re.compile(rb"^(?:---\s*$|apiVersion:|kind:|items:)", re.MULTILINE)
+_SKIPPED = frozenset({".git", ".gangplan", "node_modules", "__pycache__"})
+
+
+def all_signs() -> tuple[Sign, ...]:
+    """The signs of logs, narrower ones first."""
+    from gangplan.diagnose import signs_cluster, signs_mpi, signs_program
+
+    return (*signs_mpi.SIGNS, *signs_cluster.SIGNS, *signs_program.SIGNS)
+
+
+def read_evidence(named: Sequence[str], stdin: Callable[[], BinaryIO]) -> Evidence:
+    """What files, folders and `-` have. Raises UserError for what is not there, cannot be read or is cut off."""
+    things: list[Thing] = []
+    logs: list[Log] = []
+    skipped: list[str] = []
+    signs = all_signs()
+    for file, opened in _opened(named, stdin):
+        with opened() as stream:
+            head = stream.read(_HEAD)
+            is_log = not _is_objects(file, head)
+            rest = _after(head, stream)
+            if is_log:
+                log = scan(file, rest, signs, _whose(file))
+                if log is None:
+                    skipped.append(file)
+                elif log.lines:
+                    logs.append(log)
+                continue
+            things += _things(file, _whole(file, rest))
+    return Evidence(tuple(things), tuple(logs), tuple(skipped))
+
+
+def of_text(file: str, text: str, who: Who) -> Log:
+    """A log that came by a connection."""
+    log = scan(file, _after(text.encode("utf-8", "replace"), io.BytesIO()), all_signs(), who)
+    return log or Log(file, 0, (), (), who)
+
+
+def _opened(
+    named: Sequence[str], stdin: Callable[[], BinaryIO]
+) -> Iterator[tuple[str, Callable[[], BinaryIO]]]:
+    count = 0
+    for name in named:
+        if name == "-":
+            yield "standard input", stdin
+            continue
+        path = Path(name)
+        if not path.exists():
+            raise UserError(
+                f"there is no file {name}",
+                "Save what the cluster says: kubectl get trainjobs,jobsets,jobs,pods,events -o json > run.json.",
+            )
+        for one in _files(path):
+            count += 1
+            if count > MOST_FILES:
+                raise UserError(f"{name} has more than {MOST_FILES} files", "Name those of one run.")
+            yield one.as_posix(), lambda one=one: _open(one)  # type: ignore[misc]
+
+
+def _open(path: Path) -> BinaryIO:
+    try:
+        return path.open("rb")
+    except OSError as error:
+        raise UserError(f"cannot read {path}: {error.strerror}", "Check its permissions.") from error
+
+
+def _files(path: Path) -> Iterator[Path]:
+    if not path.is_dir():
+        yield path
+        return
+    for folder, folders, files in os.walk(path):
+        folders[:] = sorted(one for one in folders if one not in _SKIPPED)
+        for name in sorted(files):
+            file = Path(folder, name)
+            if file.is_file() and not file.is_symlink():
+                yield file
+
+
+def _after(head: bytes, stream: BinaryIO) -> Callable[[int], bytes]:
+    """The stream from its start: what was read of it to see what it is comes first."""
+    left = [head]
+
+    def read(size: int) -> bytes:
+        return left.pop() if left and left[0] else stream.read(size)
+
+    return read
+
+
+def _whole(file: str, read: Callable[[int], bytes]) -> bytes:
+    parts: list[bytes] = []
+    size = 0
+    while piece := read(1 << 20):
+        parts.append(piece)
+        size += len(piece)
+        if size > MOST_BYTES:
+            raise UserError(
+                f"{file} is larger than {MOST_BYTES >> 20} MiB", "Save the objects of one namespace."
+            )
+    return b"".join(parts)
+
+
+def _is_objects(file: str, head: bytes) -> bool:
+    start = head.lstrip(b"\xef\xbb\xbf \t\r\n")
+    if file.endswith((".log", ".txt", ".out", ".err")):
+        return start.startswith(b"{") and b'"apiVersion"' in head
+    if start.startswith(b"{"):
+        # Programs log in JSON, too: a line, an object. kubectl writes its first brace alone.
+        return b'"apiVersion"' in head or (file.endswith(".json") and b'"items"' in head)
+    return file.endswith((".yaml", ".yml")) or (_YAML.search(start) is not None and b"apiVersion:" in head)
+
+
+def _things(file: str, data: bytes) -> list[Thing]:
+    bodies: Iterable[Any]
+    start = data.lstrip(b"\xef\xbb\xbf \t\r\n")
+    if start.startswith(b"{"):
+        bodies = _json(file, start)
+    else:
+        try:
+            bodies = load_objects(data.decode("utf-8", "replace"))
+        except ManifestError as error:
+            raise UserError(f"{file}:{error.line or 1}: {error.message}", "Save it again.") from error
+    return [Thing(one, file) for body in bodies for one in _flat(body)]
+
+
+def _json(file: str, data: bytes) -> list[Any]:
+    """One object after another, as `kubectl get` writes them when it is called several times."""
+    text = data.decode("utf-8", "replace")
+    decoder = json.JSONDecoder()
+    found: list[Any] = []
+    position = 0
+    while position < len(text):
+        try:
+            body, position = decoder.raw_decode(text, position)
+        except (json.JSONDecodeError, RecursionError) as error:
+            line = text.count("\n", 0, getattr(error, "pos", position)) + 1
+            said = getattr(error, "msg", "nested too deeply")
+            raise UserError(
+                f"{file}:{line}: this is not JSON: {said}", "Save it again; it may have been cut off."
+            ) from error
+        found.append(body)
+        while position < len(text) and text[position] in " \t\r\n":
+            position += 1
+    return found
+
+
+def _flat(body: Any) -> Iterator[dict[str, Any]]:
+    """The objects of a List; what is no object of Kubernetes is left out."""
+    if not isinstance(body, dict):
+        return
+    items = body.get("items")
+    if isinstance(items, list) and str(body.get("kind") or "List").endswith("List"):
+        kind = str(body.get("kind") or "List").removesuffix("List")
+        for one in items:
+            if isinstance(one, dict):
+                yield one if one.get("kind") else {"kind": kind, **one}
+    elif body.get("kind") and isinstance(body.get("metadata"), dict):
+        yield body
+
+
+def _whose(file: str) -> Who:
+    """What the name of a log says of whom it is: `<pod>.log`, `worker-3.log`, `launcher.txt`."""
+    for part in reversed(Path(file).parts):
+        bare = re.sub(r"\.(?:log|txt|out|err|current|previous)$", "", part)
+        who = who_of_pod(bare)
+        if who.role:
+            return who
+        if match := re.fullmatch(r"(?:.*[-_.])?(launcher|worker|rank)[-_.]?(\d+)?", bare):
+            if match[1] == "launcher":
+                return Who(role="launcher")
+            if match[2] is not None:
+                number = int(match[2])
+                return Who(rank=number) if match[1] == "rank" else Who(role="node", worker=number)
+    return Who()
+
+
+def named_after(log: Log, who: Who) -> Log:
+    """The log, of whom it is known to be."""
+    return replace(log, who=who)

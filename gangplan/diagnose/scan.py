@@ -1,0 +1,142 @@
+"""The text of a log in; what was seen in it out. Logs of gigabytes are read in pieces."""
+
+from __future__ import annotations
+
+import re
+from codecs import getincrementaldecoder
+from collections import deque
+from collections.abc import Callable
+from dataclasses import replace
+
+from gangplan.diagnose.evidence import Log, Sighting, Who, who_of_pod
+from gangplan.diagnose.signs import FOLLOWING, WINDOW, Seen, Sign, seen
+
+#: Bytes that are read at once, and the most that two pieces overlap so that a sign sees the lines after it.
+PIECE = 1 << 20
+#: Lines kept from the end.
+LAST = 12
+_LONGEST = 240
+_MOST = 2_000
+_ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+_TIME = re.compile(r"^(?P<at>\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?)\s+")
+# In front of lines: kubectl logs --prefix; gangplan logs; mpirun --tag-output of Open MPI 4 and 5; torch; Hydra's -prepend-rank.
+_FRONTS = (
+    re.compile(r"^\[pod/(?P<pod>[^/\]]+)/[^\]]*\] ?"),
+    re.compile(r"^(?:launcher|worker (?P<worker>\d+)|(?P<launcher>launcher)) *\| ?"),
+    re.compile(r"^\[(?:[^\]\s]*[@,])?\d*,?(?P<rank>\d+)\]<std(?:out|err|diag)>: ?"),
+    re.compile(r"^\[rank(?P<rank>\d+)\]:? ?"),
+    re.compile(r"^\[(?P<rank>\d+)\] "),
+)
+
+
+def scan(
+    file: str, read: Callable[[int], bytes], signs: tuple[Sign, ...], who: Who | None = None
+) -> Log | None:
+    """What stands in a log that `read` gives in pieces. None for bytes that are no text."""
+    of = who or Who()
+    found: list[Sighting] = []
+    last: deque[str] = deque(maxlen=LAST)
+    count, rest = 0, ""
+    decoder = getincrementaldecoder("utf-8")("replace")
+    is_first = True
+    while True:
+        piece = read(PIECE)
+        if is_first and _is_binary(piece[:8192]):
+            return None
+        is_first = False
+        text = rest + decoder.decode(piece, final=not piece)
+        cut = len(text) if not piece else _cut(text)
+        if not cut and len(text) > 4 * PIECE:
+            cut = len(text)  # one endless line: a bar of progress
+        whole, rest = text[:cut], text[cut:]
+        if whole:
+            whole = whole.replace("\r", "\n") if "\r" in whole else whole
+            _take(whole, count, file, signs, of, found)
+            lines = whole.split("\n")
+            last.extend(line for line in lines[-3 * LAST :] if line.strip())
+            count += len(lines) - 1 if whole.endswith("\n") else len(lines)
+        if not piece:
+            return Log(file, count, tuple(found), tuple(_plain(line) for line in last), of)
+
+
+def _is_binary(head: bytes) -> bool:
+    """Whether it is no text. A zero byte now and then is: Open MPI 5 writes some."""
+    few = len(head) // 20
+    return head.count(0) > few or head.decode("utf-8", "replace").count("\ufffd") > few
+
+
+def _cut(text: str) -> int:
+    """Where to end a piece, so that all that a sign may look for after it is in the next one; 0 for nowhere."""
+    end = len(text)
+    for _ in range(FOLLOWING + 1):
+        end = text.rfind("\n", max(0, len(text) - WINDOW - PIECE // 2), end)
+        if end < 0:
+            return 0
+    return end + 1
+
+
+def _take(
+    text: str, before: int, file: str, signs: tuple[Sign, ...], who: Who, found: list[Sighting]
+) -> None:
+    position, line = 0, before
+    for one in seen(text, signs):
+        line += text.count("\n", position, one.start)
+        position = one.start
+        if len(found) >= _MOST:
+            return
+        found.append(_sighting(text, one, line + 1, file, who))
+
+
+def _sighting(text: str, one: Seen, line: int, file: str, who: Who) -> Sighting:
+    said, at, front = fronted(_near(text, one))
+    facts = dict(one.facts)
+    whose = replace(
+        who,
+        run=front.run or who.run,
+        role=front.role or who.role,
+        worker=who.worker if front.worker is None else front.worker,
+        rank=who.rank if front.rank is None else front.rank,
+    )
+    if rank := facts.pop("rank", ""):
+        whose = replace(whose, rank=int(rank))
+    host = who_of_pod(facts.get("host", ""))
+    if host.role:
+        whose = replace(whose, run=host.run, role=host.role, worker=host.worker)
+    return Sighting(one.cause, file, line, "", said, whose, at, facts)
+
+
+def _near(text: str, one: Seen) -> str:
+    """The line, or of a long one what is around the needle."""
+    if one.end - one.start <= 4 * _LONGEST:
+        return text[one.start : one.end]
+    return text[max(one.start, one.needle - _LONGEST // 2) : min(one.end, one.needle + _LONGEST)]
+
+
+def fronted(line: str) -> tuple[str, str, Who]:
+    """A line without what stands in front of it, its time, and of whom it is."""
+    text, at, who = _ANSI.sub("", line), "", Who()
+    for _ in range(len(_FRONTS) + 2):
+        if match := _TIME.match(text):
+            at = at or match["at"].replace(" ", "T")
+        else:
+            match = next((found for front in _FRONTS if (found := front.match(text))), None)
+            if match is None:
+                break
+            facts = match.groupdict()
+            if facts.get("pod"):
+                pod = who_of_pod(facts["pod"])
+                who = replace(pod, rank=who.rank)
+            elif facts.get("worker"):
+                who = replace(who, role="node", worker=int(facts["worker"]))
+            elif facts.get("rank"):
+                who = replace(who, rank=int(facts["rank"]))
+            elif text.startswith("launcher"):
+                who = replace(who, role="launcher", worker=None)
+        text = text[match.end() :]
+    text = " ".join(text.split())
+    return (text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."), at, who
+
+
+def _plain(line: str) -> str:
+    text = _ANSI.sub("", line).rstrip()
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."

@@ -1,0 +1,90 @@
+"""What a line of text says: a sign is a piece of it that must be there, and a pattern that tells the rest.
+
+The patterns' named groups become facts of a sighting: `rank`, `host`, `code`, `limit`, `what`. A sign with `follow`
+looks for more of them in the lines after.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+
+from gangplan.records import dataclass
+
+#: Lines and characters after a sign in which `follow` is looked for: a traceback may be long.
+FOLLOWING, WINDOW = 150, 20_000
+#: Characters of a line before and after the needle that a pattern sees.
+NEAR = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class Sign:
+    """A line that has `needle`, as it is written, and matches `pattern` (empty: the needle is enough) means `cause`.
+
+    `reach` is how many lines after it `follow` may be in.
+    """
+
+    cause: str
+    needle: str
+    pattern: str = ""
+    follow: str = ""
+    reach: int = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A sign in a text: where its line begins and ends, where the needle is, and its facts."""
+
+    cause: str
+    start: int
+    end: int
+    needle: int
+    facts: Mapping[str, str]
+
+
+@cache
+def compiled(pattern: str) -> re.Pattern[str]:
+    """A pattern of a sign."""
+    return re.compile(pattern)
+
+
+def seen(text: str, signs: Sequence[Sign], most: int = 200) -> Iterator[Seen]:
+    """The signs in a text, at most one cause per line and `most` of each sign; in the order of their lines.
+
+    Time grows with the text and the number of signs: each needle is looked for once, in C.
+    """
+    found: dict[int, Seen] = {}
+    for sign in signs:
+        position, count = 0, 0
+        while count < most and (position := text.find(sign.needle, position)) >= 0:
+            start = text.rfind("\n", 0, position) + 1
+            end = text.find("\n", position)
+            end = len(text) if end < 0 else end
+            found_at = position
+            position = max(end, position + 1)
+            if start in found:
+                continue
+            # Of a line without end, only what is near: patterns may take the square of its length.
+            near = text[max(start, found_at - NEAR) : min(end, found_at + NEAR)]
+            match = compiled(sign.pattern).search(near) if sign.pattern else None
+            if sign.pattern and match is None:
+                continue
+            facts = {name: value for name, value in match.groupdict().items() if value} if match else {}
+            if sign.follow:
+                facts |= _after(text, end, sign)
+            found[start] = Seen(sign.cause, start, end, found_at, facts)
+            count += 1
+    for start in sorted(found):
+        yield found[start]
+
+
+def _after(text: str, end: int, sign: Sign) -> dict[str, str]:
+    """Facts of the lines that follow, each from the first line that has it."""
+    facts: dict[str, str] = {}
+    for line in text[end + 1 : end + WINDOW].split("\n")[: sign.reach]:
+        for match in compiled(sign.follow).finditer(line):
+            for name, value in match.groupdict().items():
+                if value:
+                    facts.setdefault(name, value)
+    return facts

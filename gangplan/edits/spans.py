@@ -1,0 +1,77 @@
+"""Where the parts of a YAML text begin and end, comments and line ends aside."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from gangplan.records import dataclass
+from gangplan.source.parser import MappingNode, Node, ScalarNode, SequenceNode
+
+_ALIAS = re.compile(r"\*[^\s,\[\]{}]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A pair of a mapping or an item of a list, by places in the text, which count characters.
+
+    `start` is where its key or dash begins, `head` where that ends, behind the colon or the dash; `begin` and
+    `end` are those of the value.
+    """
+
+    name: str | int
+    node: Node
+    start: int
+    head: int
+    begin: int
+    end: int
+
+
+def entries(text: str, node: Node) -> list[Entry]:
+    """The entries of a mapping or a list, in order."""
+    return list(_pairs(text, node) if isinstance(node, MappingNode) else _items(text, node))
+
+
+def is_block(node: Node) -> bool:
+    """Whether a mapping or a list is written without brackets."""
+    return isinstance(node, MappingNode | SequenceNode) and not node.flow_style
+
+
+def end_of(text: str, node: Node) -> int:
+    """Where a value ends: of one without brackets, its last word, not the comments behind it."""
+    if is_block(node):
+        found = entries(text, node)
+        return found[-1].end if found else node.start_mark.index
+    start, end = node.start_mark.index, node.end_mark.index
+    if isinstance(node, ScalarNode) and node.style in ("|", ">"):
+        return start + len(text[start:end].rstrip())
+    return int(end)
+
+
+def _pairs(text: str, node: Node) -> Iterator[Entry]:
+    for key, value in node.value:
+        start = key.start_mark.index
+        behind = key.end_mark.index
+        colon = text.find(":", behind)
+        head = colon + 1 if colon >= 0 and not text[behind:colon].strip() else behind
+        yield Entry(key.value, value, start, head, *_span(text, value, head))
+
+
+def _items(text: str, node: Node) -> Iterator[Entry]:
+    after = node.start_mark.index
+    for index, value in enumerate(node.value):
+        begin, end = _span(text, value, after)
+        dash = text.rfind("-", after, begin) if is_block(node) else -1
+        if is_block(node) and dash < 0:  # an empty item, or one whose dash is the first character
+            dash = text.find("-", after)
+        start = dash if dash >= 0 else begin
+        yield Entry(index, value, start, dash + 1 if dash >= 0 else begin, begin, end)
+        after = end
+
+
+def _span(text: str, node: Node, after: int) -> tuple[int, int]:
+    """Where a value begins and ends. The node of an alias is that of its anchor, which stands before."""
+    if node.start_mark.index < after:
+        match = _ALIAS.search(text, after)
+        return match.span() if match else (after, after)
+    return int(node.start_mark.index), max(end_of(text, node), int(node.start_mark.index))

@@ -1,0 +1,77 @@
+"""A spec's text in, the same text with another state or another list of runs that are over out.
+
+Only whole lines of these two fields change. What cannot be changed so is refused: see `with_fields`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from gangplan.source import ManifestError, load_objects
+
+# A field of the file itself, with the lines that belong to it: those that are indented, and items of a list.
+_FIELD = r"^{}[ \t]*:.*(?:\n(?:[ \t]+\S.*|-[ \t].*))*\n?"
+
+
+def with_fields(text: str, state: str | None, retired: Sequence[str]) -> str | None:
+    """The text of a spec with this `state` (None: as it is) and these runs in `retired`.
+
+    None where the result would not say that and all else as before, as in a file that is one flow mapping.
+    """
+    before = _value(text)
+    if before is None:
+        return None
+    wanted = {name: value for name, value in before.items() if name != "retired"}
+    changed = text
+    if list(before.get("retired") or ()) != list(retired):
+        line = f"retired: [{', '.join(retired)}]\n" if retired else ""
+        changed = _replaced(changed, "retired", line)
+    if state is not None and before.get("state", "active") != state:
+        changed = _replaced(changed, "state", f"state: {state}\n")
+        wanted["state"] = state
+    if retired:
+        wanted["retired"] = list(retired)
+    return changed if _value(changed) == wanted else None
+
+
+def with_run(text: str, number: int) -> str | None:
+    """The text of a spec with this `run`; None as in `with_fields`."""
+    before = _value(text)
+    if before is None:
+        return None
+    changed = _replaced(text, "run", f"run: {number}\n")
+    return changed if _value(changed) == {**before, "run": number} else None
+
+
+def with_lists(text: str, lists: Mapping[str, Sequence[str]]) -> str | None:
+    """The text of a sweep with these names in its lists; None as in `with_fields`."""
+    before = _value(text)
+    if before is None:
+        return None
+    wanted, changed = dict(before), text
+    for name, names in lists.items():
+        if list(before.get(name) or ()) != list(names):
+            changed = _replaced(changed, name, f"{name}: [{', '.join(names)}]\n" if names else "")
+            wanted.pop(name, None)
+            if names:
+                wanted[name] = list(names)
+    return changed if _value(changed) == wanted else None
+
+
+def _replaced(text: str, name: str, line: str) -> str:
+    pattern = re.compile(_FIELD.format(name), re.MULTILINE)
+    if pattern.search(text):
+        return pattern.sub(lambda _: line, text, count=1)
+    if not line:
+        return text
+    return text + line if text.endswith("\n") else f"{text}\n{line}"
+
+
+def _value(text: str) -> Mapping[str, Any] | None:
+    try:
+        documents = list(load_objects(text))
+    except ManifestError:
+        return None
+    return documents[0] if len(documents) == 1 and isinstance(documents[0], dict) else None

@@ -1,0 +1,138 @@
+"""CI of a workspace: GitHub (a workflow and a composite action), GitLab (a component), Jenkins (a pipeline).
+
+Each validates, compares with the target branch, checks that rendered/ is fresh, and shows what a change
+would do. Values come in through variables, never as a part of a script, because people choose the names of
+branches.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+
+from markupsafe import Markup
+
+from gangplan.errors import UserError
+from gangplan.gitops.made import Flag, command_of, headed
+from gangplan.records import dataclass
+from gangplan.template import render_yaml
+
+# The official image, which has Python and pip; the large one has Git, too.
+PYTHON_IMAGE, PYTHON_GIT_IMAGE, PYTHON = "python:3.13-slim", "python:3.13", "3.13"
+BRANCH = "main"
+# Actions by the commit of a release: a tag can be moved to other code.
+ACTIONS = {
+    "actions/checkout": ("de0fac2e4500dabe0009e67214ff5f5447ce83dd", "v6.0.2"),
+    "actions/setup-python": ("a309ff8b426b58ec0e2a45f0f869d46889d02405", "v6.2.0"),
+    "actions/cache": ("cdf6c1fa76f9f475f3d7449005a359c84ca0f306", "v5.0.3"),
+    "github/codeql-action/upload-sarif": ("9e907b5e64f6b83e7804b09294d44122997950d6", "v4.32.3"),
+}
+_IMAGE = re.compile(r"[a-z0-9][\w./:-]*(@sha256:[0-9a-f]{64})?")
+_FOLDER = re.compile(r"\.|[A-Za-z0-9_][\w.-]*(/[A-Za-z0-9_][\w.-]*)*")
+
+
+@dataclass(frozen=True, slots=True)
+class CiOptions:
+    """What the recipes depend on: the branch that is synced, the folder of the workspace in the repository
+    (`.` at its top), the image and the version of Python."""
+
+    branch: str = "main"
+    workspace: str = "."
+    image: str = ""
+    python: str = PYTHON
+
+    @property
+    def flags(self) -> list[Flag]:
+        """The flags that say the same."""
+        return [
+            ("--branch", "" if self.branch == BRANCH else self.branch),
+            ("--prefix", "" if self.workspace == "." else self.workspace),
+            ("--image", self.image),
+            ("--python", "" if self.python == PYTHON else self.python),
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class _Pin:
+    uses: str
+    comment: str
+
+
+def github_files(options: CiOptions, pins: Mapping[str, str]) -> dict[str, str]:
+    """The workflow and the composite action; `pins` are commits for some of the actions."""
+    values = {
+        "branch": options.branch,
+        "workspace": options.workspace,
+        "python": options.python,
+        "pins": {name: _pin(name, pins) for name in ACTIONS},
+    }
+    files = {
+        ".github/workflows/gangplan.yaml": render_yaml("ci/github-workflow.yaml.j2", values),
+        ".github/actions/gangplan/action.yaml": render_yaml("ci/github-action.yaml.j2", values),
+    }
+    given = [f"{name}={commit}" for name, commit in pins.items()]
+    return headed(command_of("github", [*options.flags, ("--pin", given)]), files)
+
+
+def gitlab_files(options: CiOptions) -> dict[str, str]:
+    """The component, and a pipeline that includes it."""
+    values = {"image": options.image or PYTHON_IMAGE, "workspace": options.workspace}
+    files = {
+        ".gitlab-ci.yml": render_yaml("ci/gitlab.yaml.j2", values),
+        ".gitlab/gangplan.yml": render_yaml("ci/gitlab-component.yaml.j2", values),
+    }
+    return headed(command_of("gitlab", options.flags), files)
+
+
+def jenkins_files(options: CiOptions) -> dict[str, str]:
+    """A declarative pipeline."""
+    values = {
+        "image": _groovy(options.image or PYTHON_GIT_IMAGE),
+        "workspace": _groovy(options.workspace),
+    }
+    files = {"Jenkinsfile": render_yaml("ci/jenkinsfile.j2", values)}
+    return headed(command_of("jenkins", options.flags), files, "//")
+
+
+def check_image(image: str) -> str:
+    """The image, if it is one. Raises UserError."""
+    if not _IMAGE.fullmatch(image):
+        help = "Write --image registry.example.com/ci/gangplan@sha256:DIGEST."
+        raise UserError(f"'{image}' is not the name of an image", help)
+    return image
+
+
+def check_folder(folder: str) -> str:
+    """The folder of a workspace in its repository, without slashes around it; `.` is its top. Raises
+    UserError."""
+    plain = folder.strip("/") or "."
+    if not _FOLDER.fullmatch(plain) or ".." in plain.split("/"):
+        help = (
+            "Write it from the top of the repository, in letters, digits, '.', '_' and '-': --prefix ml/jobs."
+        )
+        raise UserError(f"'{folder}' cannot be the folder of a workspace", help)
+    return plain
+
+
+def check_pins(given: Iterable[str]) -> dict[str, str]:
+    """Commits by action, from `ACTION=COMMIT`. Raises UserError."""
+    pins = {}
+    for one in given:
+        name, _, commit = one.partition("=")
+        if name not in ACTIONS or not re.fullmatch(r"[0-9a-f]{40}", commit):
+            help = f"Write --pin ACTION=COMMIT with 40 hexadecimal digits; actions: {', '.join(ACTIONS)}."
+            raise UserError(f"'{one}' does not pin an action of the workflow", help)
+        pins[name] = commit
+    return pins
+
+
+def _pin(name: str, pins: Mapping[str, str]) -> _Pin:
+    commit, release = ACTIONS[name]
+    if name in pins and pins[name] != commit:
+        return _Pin(f"{name}@{pins[name]}", Markup(""))
+    return _Pin(f"{name}@{commit}", Markup(f" # {release}"))
+
+
+def _groovy(text: str) -> Markup:
+    """A value that was checked, as a string of Groovy that nothing is filled into."""
+    return Markup(f"'{text}'")

@@ -1,0 +1,131 @@
+"""Flux: a source and three Kustomizations per cluster.
+
+The source is a GitRepository, or an OCIRepository for an `oci://` address. platform and tenants are
+guardrails: pruned and healed. Runs are created once: never applied again over what Kueue and Trainer make
+of them, and protected from being pruned by their own annotation until they are over (record.py). Options
+and reasons: docs/gitops.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gangplan.gitops.cel import checks_of
+from gangplan.gitops.health import CLUSTERQUEUE, LOCALQUEUE, MPIJOB, TRAINJOB
+from gangplan.gitops.record import STATE, STOPPED
+from gangplan.gitops.source import RENDERED, RepositorySource
+from gangplan.model.backend import BACKENDS, Backend
+from gangplan.objects import Body
+from gangplan.source import load_objects
+from gangplan.template import render_yaml
+
+# Flux applies at each interval; with IfNotPresent it only creates (kustomize-controller 1.9, "Controlling the
+# apply behavior of resources"). Archived runs carry Ignore; commonMetadata would replace that.
+_CREATE_ONCE = """\
+- op: add
+  path: /metadata/annotations/kustomize.toolkit.fluxcd.io~1ssa
+  value: IfNotPresent
+"""
+_UNLESS = f"kustomize.toolkit.fluxcd.io/ssa!=Ignore,{STATE}!={STOPPED}"
+# Under Kueue only a deletion ends a run for good. Flux deletes an object that has `force` and creates it
+# again when the server calls a field immutable (fluxcd/pkg ssa, Apply), so records get another value for one.
+# It is patched here and not rendered, because Argo CD could not compare such an object (diff.ServerSideDiff).
+_REPLACE = """\
+- op: add
+  path: /metadata/annotations/kustomize.toolkit.fluxcd.io~1force
+  value: enabled
+- op: add
+  path: /spec/managedBy
+  value: {}
+"""
+# Nothing of an MPIJob is immutable. But Kueue's webhook calls the queue of a job so that is not suspended,
+# and a record names another one (kueue v0.15.2 to v0.19.2, validateUpdateForQueueName). The new MPIJob is
+# suspended by the webhook.
+_REPLACE_MPIJOB = """\
+- op: add
+  path: /metadata/annotations/kustomize.toolkit.fluxcd.io~1force
+  value: enabled
+- op: remove
+  path: /spec/runPolicy/suspend
+"""
+_OVER = f"{STATE}={STOPPED}"
+# What is no part of a run; kind and name of the patch mean nothing beside its target.
+_OTHERS = "!gangplan.dev/run"
+_DROP = """\
+$patch: delete
+apiVersion: v1
+kind: All
+metadata:
+  name: all
+"""
+TRAINER, MULTIKUEUE = "trainer.kubeflow.org/trainjob-controller", "kueue.x-k8s.io/multikueue"
+# What each part has a health check for. That of a run is asked where somebody names it in `healthChecks`.
+_OF_RUNS = {"trainer": TRAINJOB, "mpiOperator": MPIJOB}
+_QUEUES = {"platform": CLUSTERQUEUE, "tenants": LOCALQUEUE}
+
+
+def flux_objects(
+    cluster: str,
+    source: RepositorySource,
+    parts: Sequence[str],
+    has_kueue: bool = True,
+    hands_on: bool = False,
+    controllers: Sequence[str] = ("trainer",),
+) -> list[Body]:
+    """The source and the Kustomizations of one cluster.
+
+    `parts` are those of platform, tenants and runs that are rendered, each of which waits for the one
+    before it; a Kustomization without its folder would fail. Runs are read from the folder of the cluster,
+    which is there also when no run is left, and everything else is dropped from what was read.
+
+    `hands_on`: runs go to worker clusters. `controllers` start them, as `versions` of a cluster's file calls
+    them.
+    """
+    # A value that its runs do not have.
+    other = TRAINER if hands_on else MULTIKUEUE
+    values = {
+        "cluster": cluster,
+        "kind": "OCIRepository" if source.is_oci else "GitRepository",
+        "ref": _ref(source),
+        "source": source,
+        "patch": _CREATE_ONCE,
+        "unless": _UNLESS,
+        "runs": [
+            (made.kind, _replacing(made, other) if has_kueue else "")
+            for made in BACKENDS.values()
+            if made.stated in controllers
+        ],
+        "over": _OVER,
+        "others": _OTHERS,
+        "drop": _DROP,
+        "ignore": _ignored(source),
+    }
+    bodies = load_objects(render_yaml("gitops/flux-source.yaml.j2", values))
+    for before, part in zip(("", *parts), parts, strict=False):
+        kinds = [_QUEUES[part]] if part != "runs" and has_kueue else []
+        if part == "runs":
+            kinds = [kind for name, kind in _OF_RUNS.items() if name in controllers]
+        more = {"part": part, "before": before, "checks": checks_of(kinds) if kinds else []}
+        bodies += load_objects(render_yaml("gitops/flux-kustomization.yaml.j2", {**values, **more}))
+    return bodies
+
+
+def _replacing(made: Backend, other: str) -> str:
+    """The patch by which the record of a run takes its place."""
+    return _REPLACE.format(other) if made.kind == "TrainJob" else _REPLACE_MPIJOB
+
+
+def _ref(source: RepositorySource) -> str:
+    """The field of a reference that the revision is written into."""
+    if not source.is_oci:
+        return "branch"
+    return "digest" if source.revision.startswith("sha256:") else "tag"
+
+
+def _ignored(source: RepositorySource) -> str:
+    """In the form of .gitignore: the artifact of the source holds what is applied and nothing else."""
+    lines, above = [], "/"
+    for folder in source.path(RENDERED).split("/"):
+        lines += [f"{above}*", f"!{above}{folder}/"]
+        above += f"{folder}/"
+    return "".join(f"{line}\n" for line in lines)

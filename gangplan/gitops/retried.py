@@ -1,0 +1,82 @@
+"""Pipelines as they stand in files: tasks that are tried again although the job that they run is, too.
+
+Tekton v1: `retries` of a task of a Pipeline or of a PipelineRun's own (tektoncd/pipeline, docs/pipelines.md).
+Kubeflow Pipelines IR 2.1.0: `retryPolicy.maxRetryCount` of a task (api/v2alpha1/pipeline_spec.proto).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from gangplan.findings import Finding
+from gangplan.objects import walk
+from gangplan.records import dataclass
+from gangplan.rules.after import RETRY_TWICE
+from gangplan.source import Document, Path
+
+_HELP = (
+    "Write retries: 0 for the task, or retries: 0 into {}: what is tried again at one level is counted there."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A task of a pipeline: where its number of further tries stands, and all that it says."""
+
+    name: str
+    at: Path
+    tries: int
+    texts: frozenset[str]
+
+
+def retried(document: Document, retries: Mapping[str, tuple[str, int]]) -> Iterator[Finding]:
+    """What is tried again twice; `retries` are spec and retries by the names of jobs, runs and templates."""
+    for task in (*_tekton(document.value), *_kfp(document.value)):
+        if task.tries < 1:
+            continue
+        found = {retries[text] for text in task.texts | {task.name} if text in retries}
+        for source, times in sorted(one for one in found if one[1]):
+            message = (
+                f"task {task.name} is tried again up to {task.tries} times, and its job {source} has retries:"
+                f" {times}: a failure is tried up to {(task.tries + 1) * (times + 1)} times"
+            )
+            yield Finding(RETRY_TWICE, document.where(task.at), message, _HELP.format(source))
+
+
+def _tekton(body: Any) -> Iterator[Task]:
+    if not isinstance(body, dict) or not str(body.get("apiVersion", "")).startswith("tekton.dev/"):
+        return
+    for path in (("spec",), ("spec", "pipelineSpec")):
+        spec = _at(body, path)
+        for part in ("tasks", "finally"):
+            tasks = spec.get(part)
+            for index, one in enumerate(tasks if isinstance(tasks, list) else ()):
+                if isinstance(one, dict):
+                    at = (*path, part, index, "retries")
+                    yield Task(str(one.get("name", "")), at, _number(one.get("retries")), _texts([one]))
+
+
+def _kfp(body: Any) -> Iterator[Task]:
+    tasks = _at(body, ("root", "dag", "tasks"))
+    for name, one in tasks.items():
+        if isinstance(one, dict):
+            component = _at(body, ("components", str(_at(one, ("componentRef",)).get("name", ""))))
+            label = str(component.get("executorLabel", ""))
+            texts = _texts([one, _at(body, ("deploymentSpec", "executors", label))])
+            at = ("root", "dag", "tasks", name, "retryPolicy", "maxRetryCount")
+            yield Task(str(name), at, _number(_at(one, ("retryPolicy",)).get("maxRetryCount")), texts)
+
+
+def _at(body: Any, path: Iterable[str]) -> dict[str, Any]:
+    for step in path:
+        body = body.get(step) if isinstance(body, dict) else None
+    return body if isinstance(body, dict) else {}
+
+
+def _texts(parts: Iterable[Any]) -> frozenset[str]:
+    return frozenset(value for part in parts for _, value in walk(part) if isinstance(value, str))
+
+
+def _number(value: Any) -> int:
+    return value if isinstance(value, int) and not isinstance(value, bool) else 0

@@ -1,0 +1,44 @@
+"""`accelerate launch` of a source: left to torchrun, or told about the run by a shell."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Sequence
+
+from gangplan.plan.launchers import FoundLauncher, Use
+from gangplan.plan.program import program_of
+
+
+def accelerated(command: tuple[str, ...], one: FoundLauncher, options: Sequence[Use]) -> tuple[str, ...]:
+    """accelerate launch is told about the run by a shell, from what Trainer sets; alone with hosts and counts, it is
+    left to torchrun, whose variables its library reads (Accelerate 1.15, commands/launch.py)."""
+    left = [
+        use for use in options if use.option.name not in ("multi-gpu", "same-network", "main-process-port")
+    ]
+    program = program_of(one)
+    if not left and program and one.script is None:
+        return program
+    words = list(_accelerate_options(left, one)) + list(one.reading.program)
+    told = (
+        'accelerate launch --num_machines {workers} --num_processes {ranks} --machine_rank "$PET_NODE_RANK"'
+        ' --main_process_ip "$PET_MASTER_ADDR" --main_process_port "$PET_MASTER_PORT"'
+    )
+    if one.script is None:
+        return ("bash", "-c", f"{told} {shlex.join(words)}")
+    text, places = one.script.text, one.script.words
+    begin, end = places[one.start.begin].begin, places[-1].end
+    kept = " ".join(
+        text[places[index].begin : places[index].end]
+        for index in range(one.start.at + 1, len(places))
+        if not any(use.at <= index < use.end for use in one.reading.uses if use not in left)
+    )
+    return (
+        *command[: one.script.at],
+        f"{text[:begin]}{told} {kept}{text[end:]}",
+        *command[one.script.at + 1 :],
+    )
+
+
+def _accelerate_options(left: Sequence[Use], one: FoundLauncher) -> Iterator[str]:
+    for use in left:
+        yield from one.reading.words[use.at : use.end]

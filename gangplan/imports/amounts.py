@@ -1,0 +1,67 @@
+"""Amounts of other systems as a spec writes them."""
+
+from __future__ import annotations
+
+from gangplan.model.quantity import QuantityError, parse
+
+# Extended resources that are GPUs: the device plugins of NVIDIA, AMD, Intel, Habana and AWS (their READMEs, 2026).
+GPUS = frozenset(
+    {
+        "nvidia.com/gpu",
+        "amd.com/gpu",
+        "gpu.intel.com/i915",
+        "gpu.intel.com/xe",
+        "habana.ai/gaudi",
+        "nvidia.com/gpu.shared",
+    }
+    | {"aws.amazon.com/neuron", "aws.amazon.com/neurondevice", "google.com/tpu"}
+)
+MIG = "nvidia.com/mig-"
+# RDMA and EFA devices: k8s-rdma-shared-dev-plugin, SR-IOV network device plugin, aws-efa-k8s-device-plugin.
+_FABRICS = ("rdma/", "vpc.amazonaws.com/efa", "openshift.io/", "intel.com/sriov", "mellanox.com/")
+_BYTES_A_STEP = 1024
+
+
+def is_fabric(resource: str) -> bool:
+    """Whether an extended resource is a device of the fabric."""
+    return resource.startswith(_FABRICS) or (
+        "nvidia.com/" in resource and any(one in resource for one in ("rdma", "sriov", "roce", "hostdev"))
+    )
+
+
+def cpu_value(text: str) -> int | float | str | None:
+    """Cores: whole ones as a number; None for what is no amount, or nothing."""
+    try:
+        amount = parse(text)
+    except QuantityError:
+        return None
+    if amount.nano <= 0:
+        return None
+    if amount.nano % 10**9 == 0:
+        return amount.nano // 10**9
+    return f"{amount.milli()}m"
+
+
+def memory_value(text: str) -> str | None:
+    """Memory with its unit; plain bytes in the largest unit that holds them exactly. None for what is no amount."""
+    try:
+        amount = parse(text)
+    except QuantityError:
+        return None
+    count = amount.value()
+    if count < _BYTES_A_STEP:
+        return None
+    for unit in ("", "Ki", "Mi", "Gi"):
+        larger = {"": "Ki", "Ki": "Mi", "Mi": "Gi", "Gi": ""}[unit]
+        if count % _BYTES_A_STEP or not larger:
+            return f"{count}{unit}" if unit else _decimal(count)
+        count //= _BYTES_A_STEP
+    return None
+
+
+def _decimal(count: int) -> str:
+    """Bytes that are no multiple of 1024: in decimal units, else rounded up to a whole Ki."""
+    for unit, size in (("G", 10**9), ("M", 10**6), ("k", 10**3)):
+        if count % size == 0:
+            return f"{count // size}{unit}"
+    return f"{-(-count // _BYTES_A_STEP)}Ki"

@@ -1,0 +1,195 @@
+"""Many sources at once: drafts, the files that they need, what the whole of gangplan says, and each beside its run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import field
+from pathlib import Path
+
+from gangplan.findings import Finding, in_order
+from gangplan.imports.comments import commented
+from gangplan.imports.draft import Draft, Home
+from gangplan.imports.equivalence import Equivalence, compared
+from gangplan.imports.kinds import Kind
+from gangplan.imports.mapping import draft_of
+from gangplan.imports.others import none_of
+from gangplan.imports.refused import RefusedError
+from gangplan.imports.sources import OtherObject, SourceObject, files_of, templates
+from gangplan.imports.suggest import Suggestion, applied
+from gangplan.imports.trials import as_sweep
+from gangplan.pipeline.render import preview
+from gangplan.pipeline.request import Request, Result
+from gangplan.records import dataclass
+from gangplan.rules.core import WORKSPACE_EMPTY
+from gangplan.rules.imports import IMPORT_ASKED, IMPORT_SOURCE, IMPORT_UNPLACED
+from gangplan.source import load_objects
+from gangplan.starter.draft import drafted
+from gangplan.starter.text import file_text
+from gangplan.workspace import SPECS
+
+
+@dataclass(slots=True)
+class Imported:
+    """One source and its draft. `runs` are its equivalence by cluster."""
+
+    draft: Draft
+    source: SourceObject
+    text: str
+    runs: dict[str, Equivalence] = field(default_factory=dict)
+    findings: list[Finding] = field(default_factory=list)
+
+    @property
+    def is_right(self) -> bool:
+        """Whether its spec has no error, in the workspace as it would be."""
+        return not any(one.is_error for one in self.findings)
+
+
+@dataclass(slots=True)
+class Batch:
+    """What an import came to. `before` and `after` are the texts of files that suggestions change."""
+
+    imported: list[Imported] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+    before: dict[str, bytes | None] = field(default_factory=dict)
+    after: dict[str, bytes] = field(default_factory=dict)
+    suggestions: list[Suggestion] = field(default_factory=list)
+
+    @property
+    def everything(self) -> list[Finding]:
+        """All findings in their order."""
+        return in_order([*self.findings, *(one for each in self.imported for one in each.findings)])
+
+
+def read_batch(kind: Kind, named: Sequence[Path], home: Home, filled: Mapping[str, str]) -> Batch:
+    """The drafts of everything that is named; nothing is judged yet. Raises UserError for what is not there."""
+    batch = Batch()
+    files = files_of(named, kind.suffixes)
+    found, batch.findings = kind.find(files, filled)
+    if not found and not batch.findings:
+        place = files[0] if files else named[0]
+        batch.findings.append(Finding(IMPORT_SOURCE, kind.place(place), *none_of(kind, files)))
+    taken = {path.stem for path in (home.workspace.root / SPECS / home.team).rglob("*.yaml")}
+    for source in found:
+        open_values = list(templates(source.account, bool(home.answers.image))) if kind.has_templates else []
+        batch.findings += open_values
+        if open_values:
+            continue
+        try:
+            work = kind.read(source.account, source.others)
+        except RefusedError as error:
+            batch.findings += error.findings
+            continue
+        except ValueError as error:
+            where = source.account.where(())
+            help = getattr(error, "help", "") or f"Correct the {kind.label}, or leave the file out."
+            batch.findings.append(
+                Finding(IMPORT_SOURCE, where, f"this {kind.label} cannot be imported: {error}", help)
+            )
+            continue
+        work.claims = {**work.claims, **_claims(source.others)}
+        draft = draft_of(work, home)
+        if draft.refusals:
+            batch.findings += draft.refusals
+            continue
+        draft.name = _free(draft.name, taken)
+        batch.imported.append(Imported(draft, source, _text(draft, source)))
+    batch.suggestions = _together(batch.imported)
+    return batch
+
+
+def _claims(others: Sequence[OtherObject]) -> dict[str, tuple[str, ...]]:
+    """Access modes of the claims that came with a source."""
+    found: dict[str, tuple[str, ...]] = {}
+    for one in others:
+        metadata, spec = one.value.get("metadata"), one.value.get("spec")
+        is_claim = one.value.get("kind") == "PersistentVolumeClaim"
+        if is_claim and isinstance(metadata, dict) and isinstance(spec, dict):
+            modes = spec.get("accessModes")
+            if isinstance(modes, list) and modes:
+                found.setdefault(str(metadata.get("name")), tuple(map(str, modes)))
+    return found
+
+
+def _free(name: str, taken: set[str]) -> str:
+    free, number = name, 2
+    while free in taken:
+        free, number = f"{name}-{number}", number + 1
+    taken.add(free)
+    return free
+
+
+def _text(draft: Draft, source: SourceObject) -> str:
+    root, trials = draft.home.workspace.root, draft.work.trials
+    if trials is not None:
+        return commented(
+            file_text("sweep", as_sweep(draft.ordered(), trials), root, draft.file),
+            source.comments.head(),
+            {},
+        )
+    plain = file_text("job", draft.ordered(), root, draft.file)
+    of_fields = {
+        name: source.comments.of(node)
+        for name, node in draft.origins.items()
+        if node.account is source.account
+    }
+    return commented(plain, source.comments.head(), of_fields)
+
+
+def _together(imported: Sequence[Imported]) -> list[Suggestion]:
+    """All suggestions, each once; of images with one name the first one counts."""
+    found: list[Suggestion] = []
+    for one in imported:
+        for suggestion in one.draft.suggestions:
+            same = [kept for kept in found if (kept.file, kept.path) == (suggestion.file, suggestion.path)]
+            for kept in same:  # a pool has room for the largest job
+                if suggestion.path[:1] == ("nodePools",) and isinstance(kept.value, dict):
+                    kept.value["count"] = max(kept.value["count"], suggestion.value["count"])
+            is_list = isinstance(suggestion.value, tuple)
+            if not any(kept.value == suggestion.value or not is_list for kept in same):
+                found.append(suggestion)
+    return found
+
+
+def judge(batch: Batch, root: Path) -> None:
+    """What gangplan says about the specs in a copy of the workspace that has the suggestions, and their runs."""
+    names = {one.file for one in batch.suggestions}
+    batch.before = {name: (root / name).read_bytes() if (root / name).is_file() else None for name in names}
+    batch.after, left = applied(batch.before, batch.suggestions)
+    batch.findings += [
+        Finding(
+            IMPORT_UNPLACED,
+            one.where,
+            f"{one.file} gains {one.why}",
+            f"Add it yourself:\n{one.text().rstrip()}",
+        )
+        for one in left
+    ]
+    if not batch.imported:
+        return
+    files = {one.draft.file: one.text for one in batch.imported}
+    files |= {name: data.decode() for name, data in batch.after.items()}
+    with drafted(root, files) as copy:
+        result = preview(
+            Request(copy, specs=tuple(one.draft.file for one in batch.imported), engine="serial")
+        )
+    _told(batch, result)
+
+
+def _told(batch: Batch, result: Result) -> None:
+    by_file = {one.draft.file: one for one in batch.imported}
+    for finding in result.findings:
+        owner = by_file.get(finding.where.file)
+        if owner is not None:
+            owner.findings.append(finding)
+        elif finding.is_error and finding.rule != WORKSPACE_EMPTY:
+            batch.findings.append(finding)
+    for run in result.runs:
+        one = by_file[run.unit.job.source]
+        text = result.texts.get(run.path)
+        if text is not None and run.cluster not in one.runs:  # of a sweep, the first trial
+            trial = run.unit.job.trial
+            one.runs[run.cluster] = compared(one.draft, load_objects(text), trial.values if trial else ())
+    for one in batch.imported:
+        one.findings += [
+            Finding(IMPORT_ASKED, ask.where, ask.message, ask.help) for ask in one.draft.questions
+        ]

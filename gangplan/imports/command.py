@@ -1,0 +1,271 @@
+"""The command of a source, without what a run has anyway: hosts, counts and the meeting point of its workers."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import field
+
+from gangplan.imports.accelerate import accelerated
+from gangplan.imports.scripts import is_meeting, simplified
+from gangplan.plan.launchers import FoundLauncher, Mpi, UnreadableError, Use, find
+from gangplan.plan.problems import Edit, corrected
+from gangplan.plan.program import program_of
+from gangplan.plan.reach import broken_by
+from gangplan.plan.reserved import is_needed, is_reserved, variable_of
+from gangplan.records import dataclass
+
+BINDINGS = ("none", "core", "socket", "numa")
+MAPPINGS = ("slot", "core", "socket", "numa", "node")
+# Roles of options that say what only the run knows (gangplan.plan.launchers.table).
+_OF_THE_RUN = frozenset(
+    {
+        "count",
+        "per-host",
+        "hosts",
+        "hostfile",
+        "workers",
+        "rendezvous",
+        "standalone",
+        "elastic",
+        "root",
+        "agent",
+    }
+)
+_PER_NODE = re.compile(r"ppr:([0-9]+):node")
+_VALUE = re.compile(r"\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)(?::?-([^{}]*))?\})")
+_FRAMEWORKS = {"torch": "torch", "accelerate": "torch", "horovod": "horovod", "deepspeed": "deepspeed"}
+_EMPTY_LINE = re.compile(r"(?<=\\\n)[ \t]*\\\n")
+_EXPANSION = re.compile(r"\$(\$|\(([A-Za-z_][A-Za-z0-9_]*)\))")
+
+
+@dataclass(slots=True)
+class Converted:
+    """The command as a spec has it, and what else its launcher said.
+
+    `ranks` and `per_worker` are counts that it stated; `flags`, `bind_to` and `map_by` go to `mpi`. `is_once` tells
+    that nothing in it starts ranks, so that it ran once where it stood. `losses` are its words that the run does
+    not need, each with the reason; `questions` what changes its meaning.
+    """
+
+    command: tuple[str, ...]
+    framework: str = ""
+    ranks: int | None = None
+    per_worker: int | None = None
+    elastic: tuple[int, int] | None = None
+    env: dict[str, str] = field(default_factory=dict)
+    flags: list[str] = field(default_factory=list)
+    bind_to: str = ""
+    map_by: str = ""
+    is_once: bool = False
+    is_elastic: bool = False
+    losses: list[tuple[str, str]] = field(default_factory=list)
+    questions: list[str] = field(default_factory=list)
+
+
+def converted(words: Sequence[str], family: Mpi | None, env: Mapping[str, str]) -> Converted:
+    """The command of the pod that starts the ranks. `env` are the static variables of its container.
+
+    Raises UnreadableError for a script that no shell would read.
+    """
+    found = Converted(expanded(words, env))
+    found.command, dropped = simplified(found.command)
+    found.losses += dropped
+    launchers = find(found.command, family)
+    if not launchers:
+        found.is_once = True
+        return found
+    if len(launchers) > 1:
+        return _several(found, launchers, env)
+    one = launchers[0]
+    kind = one.start.launcher.kind
+    found.framework = _FRAMEWORKS.get(kind, "")
+    if kind == "foreign":
+        found.questions.append(f"{one.start.name} starts ranks by means that a run does not have")
+        return found
+    if one.reading.unknown:
+        found.questions.append(
+            f"{one.start.name} is given {one.reading.unknown[0].spelled}, which gangplan does not know"
+        )
+        return found
+    _told(found, one, env)
+    if one.script is not None and not one.script.is_direct:
+        found.questions.append(f"{one.start.name} is in a script inside of a script, which stays as it is")
+        return found
+    is_plain = one.script is None and not one.peeled.via and len(one.reading.programs) == 1
+    if is_plain and kind == "mpi":
+        _unwrapped(found, one)
+    elif is_plain and kind == "torch" and not _left(one):
+        found.command = program_of(one) or found.command
+    elif kind == "accelerate":
+        found.command = accelerated(found.command, one, _left(one))
+    else:
+        edits = [Edit(use.at, use.end) for use in one.reading.uses if _goes(use)]
+        if kind == "horovod":  # which never counts by itself
+            edits.append(Edit(one.start.at + 1, one.start.at + 1, ("-np", "{ranks}")))
+        found.command = _tidied(corrected(found.command, one, edits) or found.command)
+        found.losses += [(use.spelled, _why(use)) for use in one.reading.uses if _goes(use)]
+    return found
+
+
+def expanded(words: Sequence[str], env: Mapping[str, str]) -> tuple[str, ...]:
+    """`$(NAME)` of static variables as the kubelet expands it (k8s.io/kubernetes third_party/forked/golang/expansion,
+    v1.34): `$$` is one dollar sign, and a name that is not set stays as it is."""
+
+    def value(found: re.Match[str]) -> str:
+        if found[1] == "$":
+            return "$" if found.string[found.end() : found.end() + 1] == "(" else "$$"
+        return env.get(found[2], found[0])
+
+    return tuple(_EXPANSION.sub(value, word) if "$" in word else word for word in words)
+
+
+def _tidied(words: tuple[str, ...]) -> tuple[str, ...]:
+    """The command without lines of a script on which nothing is left but their continuation."""
+    return tuple(word if "<<" in word else _EMPTY_LINE.sub("", word) for word in words)
+
+
+def _several(found: Converted, launchers: Sequence[FoundLauncher], env: Mapping[str, str]) -> Converted:
+    """A script with several launches: it stays, and the first one says how many ranks there are."""
+    counts: list[int | None] = []
+    for one in reversed(launchers):
+        found.ranks = found.per_worker = None
+        _told(found, one, env)
+        counts.append(found.ranks or found.per_worker)
+    stated = sorted({count for count in counts if count})
+    if len(stated) > 1:
+        listed = " and ".join(map(str, stated))
+        found.questions.append(
+            f"its launches start {listed} ranks; each launch of a run starts all of its ranks"
+        )
+    found.framework = _FRAMEWORKS.get(launchers[0].start.launcher.kind, "")
+    found.env.clear()
+    for one in reversed(launchers):
+        edits = [Edit(use.at, use.end) for use in one.reading.uses if _goes(use)]
+        fresh = next(
+            (
+                now
+                for now in find(found.command, None)
+                if now.script
+                and one.script
+                and now.script.text[: now.script.words[0].begin]
+                == one.script.text[: one.script.words[0].begin]
+            ),
+            None,
+        )
+        if fresh is not None:
+            found.command = corrected(found.command, fresh, edits) or found.command
+    found.command = _tidied(found.command)
+    return found
+
+
+def _told(found: Converted, one: FoundLauncher, env: Mapping[str, str]) -> None:
+    """Counts that the launcher states, as far as they are known before the run."""
+    for use in one.reading.uses:
+        role, value = use.option.role, _value(use.value, env)
+        number = int(value) if value.isdigit() else None
+        if role == "count":
+            if number is None and "$" in value and one.start.launcher.kind == "mpi":
+                found.questions.append(
+                    f"how many ranks {one.start.name} starts, {use.value}, only the script knows; a run starts workers"
+                    " times slots"
+                )
+            if one.start.launcher.kind in ("torch", "deepspeed"):
+                found.per_worker = number
+            else:
+                found.ranks = number
+        elif role == "per-host":
+            found.per_worker = 1 if not use.values and use.option.name == "pernode" else number
+        elif role == "map" and (per := _PER_NODE.match(value)):
+            found.per_worker = int(per[1])
+        elif role == "elastic":
+            found.is_elastic = True
+        elif role == "workers" and (span := re.fullmatch(r"([0-9]+):([0-9]+)", value)):
+            found.elastic = (int(span[1]), int(span[2]))
+
+
+def _value(text: str, env: Mapping[str, str]) -> str:
+    """A count with a variable of the container in it, or its default: `${NP:-4}`."""
+    return _VALUE.sub(lambda found: env.get(found[1] or found[2]) or found[3] or found[0], text)
+
+
+def _is_of_the_run(use: Use) -> bool:
+    return use.option.role in _OF_THE_RUN or is_meeting(use)
+
+
+def _goes(use: Use) -> bool:
+    """Whether a script that stays is better without an option: the run knows it, or it would break the way to it."""
+    return _is_of_the_run(use) or (
+        use.option.role == "parameter" and _breaks(use.value.partition("=")[0], use)
+    )
+
+
+def _left(one: FoundLauncher) -> list[Use]:
+    """Options that decide more than what the run knows, and than how the program is found."""
+    return [
+        use
+        for use in one.reading.uses
+        if not _is_of_the_run(use) and use.option.role not in ("module", "no-python")
+    ]
+
+
+def _why(use: Use) -> str:
+    return {
+        "hosts": "the run hands its own hosts to the launcher",
+        "hostfile": "the run hands its own hosts to the launcher",
+        "root": "ranks never run as root",
+        "agent": "the run's workers are reached over SSH",
+        "standalone": "the workers of a run train together",
+    }.get(use.option.role, "the run knows it")
+
+
+def _unwrapped(found: Converted, one: FoundLauncher) -> None:
+    """A launcher of MPI that gangplan can start itself: the program stays, its options become fields."""
+    for name, value in one.peeled.sets:
+        found.env[name] = value
+    for use in one.reading.uses:
+        words = one.reading.words[use.at : use.end]
+        role, name = use.option.role, use.value.partition("=")[0]
+        if _is_of_the_run(use):
+            found.losses.append((shlex.join(words), _why(use)))
+        elif role == "bind" and use.value in BINDINGS:
+            found.bind_to = use.value
+        elif role == "map" and use.value in MAPPINGS:
+            found.map_by = use.value
+        elif role == "map" and _PER_NODE.fullmatch(use.value):
+            found.losses.append((shlex.join(words), _why(use)))
+        elif role == "env":
+            _variable(found, use)
+        elif role == "parameter" and _breaks(name, use):
+            found.losses.append((shlex.join(words), "it would break the way to the run's workers"))
+        else:
+            found.flags += words
+    found.command = one.reading.program
+
+
+def _variable(found: Converted, use: Use) -> None:
+    """`-x NAME=VALUE` sets a variable; a name alone is carried, as the run carries all of the spec."""
+    name, equals, value = use.value.partition("=")
+    if not equals and len(use.values) > 1:  # Hydra's -genv NAME VALUE
+        equals, value = "=", use.values[1]
+    if equals and value in (f"$({name})", f"${name}", f"${{{name}}}"):
+        found.losses.append((f"{use.spelled} {use.value}", "the run carries its variables to all ranks"))
+    elif equals and not is_reserved(name) and not is_needed(name):
+        found.env[name] = value
+    elif equals:
+        found.losses.append((f"{use.spelled} {use.value}", "gangplan sets it for every run"))
+    else:
+        found.losses.append((f"{use.spelled} {use.value}", "the run carries its variables to all ranks"))
+
+
+def _breaks(name: str, use: Use) -> bool:
+    value = use.values[1] if len(use.values) > 1 else use.value.partition("=")[2]
+    return (
+        bool(variable_of(name))
+        or bool(broken_by(name, value, 2222, "rsh"))
+        or bool(broken_by(name, value, 2222, "ssh"))
+    )
+
+
+__all__ = ["Converted", "UnreadableError", "converted", "expanded"]

@@ -1,0 +1,108 @@
+"""Containers before and beside the one that trains, as `setup` and `sidecars` of the spec."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from gangplan.imports.account import Node
+from gangplan.imports.amounts import cpu_value, memory_value
+from gangplan.imports.draft import Draft
+from gangplan.imports.environment import source_of
+from gangplan.imports.images import name_of_image
+from gangplan.imports.pods import ContainerOf
+from gangplan.imports.workload import Role
+from gangplan.spec.words import DNS_LABEL
+
+_OWN = {
+    "imagePullPolicy": "the image is pinned by its digest, so that it never changes",
+    "ports": "pods of a run may use all ports among themselves",
+    "terminationMessagePath": "the log of a run says how it ended",
+    "terminationMessagePolicy": "the log of a run says how it ended",
+    "restartPolicy": "a sidecar is started again, and ends with the program",
+    "stdin": "runs have no terminal",
+    "tty": "runs have no terminal",
+}
+_SHELL_MOUNT = (
+    "the container mounts what the program mounts, at the same folders",
+    "Mount it in the program, too.",
+)
+
+
+def map_containers(draft: Draft, role: Role) -> None:
+    """The init containers and sidecars of a role. A launcher without ranks has none."""
+    for field, containers in (("setup", role.pod.setup), ("sidecars", role.pod.sidecars)):
+        for container in containers:
+            if container.node["name"].value in draft.of_fabric:
+                container.node.mapped("fabrics")
+            elif role is draft.work.launcher and not draft.work.runs_on_launcher:
+                why = f"'{container.name}' is in the pod of the launcher; setup and sidecars of a run are in its workers"
+                draft.ask(container.node, why, "Do it in the command.")
+            else:
+                _beside(draft, role, container, field)
+
+
+def _beside(draft: Draft, role: Role, container: ContainerOf, field: str) -> None:
+    node = container.node
+    is_same = container.image in ("", role.pod.main.image)
+    if container.has_entrypoint and (container.command or is_same):
+        why = f"the command of '{container.name}' is the image's own, which is not known here"
+        draft.ask(node, why, "Add it yourself, with its command.")
+        return
+    entry: dict[str, Any] = {}
+    if re.fullmatch(DNS_LABEL, container.name):
+        entry["name"] = container.name
+    if not is_same and (image := name_of_image(draft, container.image, node["image"])):
+        entry["image"] = image
+    if container.command:
+        entry["command"] = list(container.command)
+    entry |= _env(draft, container, field)
+    for name, value in (("cpu", cpu_value), ("memory", memory_value)):
+        amount = container.resources.get(name)
+        if amount and (found := value(amount)) is not None:
+            entry[name] = found
+            for kind in ("limits", "requests"):
+                container.resources_node[kind][name].mapped(field)
+    container.resources_node.asked("setup and sidecars have CPU and memory, and no devices")
+    for name in ("name", "image", "command", "args"):
+        node[name].mapped(field)
+    for name, why in _OWN.items():
+        node[name].dropped(why)
+    if node["securityContext"]:
+        node["securityContext"].dropped("setup and sidecars run as the program's user")
+    if node["workingDir"]:
+        node["workingDir"].asked("setup and sidecars start in the program's folder")
+    in_program(draft, role, container)
+    listed = draft.values.setdefault(field, [])
+    if entry not in listed:
+        listed.append(entry)
+    draft.origins.setdefault(field, node)
+
+
+def _env(draft: Draft, container: ContainerOf, field: str) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for one in container.env:
+        value = source_of(draft, one)
+        if value is None:
+            one.node.asked(
+                "variables of setup and sidecars have a value, or come from a ConfigMap or the pod"
+            )
+        else:
+            found[one.name] = value
+            one.node.mapped(field)
+    return {"env": found} if found else {}
+
+
+def in_program(draft: Draft, role: Role, container: ContainerOf) -> None:
+    """What a container mounts: it sees what the program of a role does, and nothing else."""
+    of_program = {(mount.name, mount.path.rstrip("/")) for mount in role.pod.main.mounts}
+    for mount in container.mounts:
+        if (mount.name, mount.path.rstrip("/")) in of_program:
+            mount.node.same("it sees what the program mounts")
+        else:
+            _elsewhere(draft, container, mount.node)
+
+
+def _elsewhere(draft: Draft, container: ContainerOf, node: Node) -> None:
+    message, help = _SHELL_MOUNT
+    draft.ask(node, f"'{container.name}' mounts {node['mountPath'].text()}; {message}", help)

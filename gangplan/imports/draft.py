@@ -1,0 +1,165 @@
+"""A spec while it is made of a source: its values, what the workspace must gain for it, and what is to be asked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import field
+from functools import cache
+from typing import Any
+
+from gangplan.findings import Finding, Location
+from gangplan.imports.account import Node
+from gangplan.imports.pods import MountOf
+from gangplan.imports.suggest import Suggestion
+from gangplan.imports.workload import Workload
+from gangplan.records import dataclass
+from gangplan.rules.model import Rule
+from gangplan.spec.cluster import Cluster
+from gangplan.spec.job import TrainingJob
+from gangplan.spec.team import Team
+from gangplan.workspace import Workspace
+
+PREFIX = "migrated-"
+ORIGIN_LABEL = "migrated-from"
+
+
+@cache
+def offers(field: str, of: type[Any] = TrainingJob) -> bool:
+    """Whether a file format has a field, by its name in the file."""
+    return any((one.alias or name) == field for name, one in of.model_fields.items())
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """What the command line says about what sources leave open: the image by its name in the catalog, a command, a
+    digest by repository, and whether the licence of a commercial MPI is accepted."""
+
+    image: str = ""
+    command: str = ""
+    digests: Mapping[str, str] = field(default_factory=dict)
+    has_licence: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Home:
+    """Where specs go: the workspace, the team and the clusters where its runs go."""
+
+    workspace: Workspace
+    team: str
+    answers: Answers = Answers()
+    images: dict[tuple[str, str, str], tuple[str, str]] = field(
+        default_factory=dict
+    )  # name and framework, once given
+
+    @property
+    def of_team(self) -> Team:
+        """The team's file. The team exists: the command has looked."""
+        return self.workspace.teams[self.team].spec
+
+    @property
+    def clusters(self) -> dict[str, Cluster]:
+        """The clusters that specs of the team run on by themselves, else all that admit it."""
+        named = self.of_team.clusters
+        found = {
+            name: one.spec for name, one in self.workspace.clusters.items() if self.team in one.spec.teams
+        }
+        return {name: one for name, one in found.items() if named is None or name in named}
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What only a person can say, at its place in the source."""
+
+    where: Location
+    message: str
+    help: str = ""
+
+
+@dataclass(slots=True)
+class Draft:
+    """The spec in the making. `origins` say for each of its fields which node of the source it comes from, `of_fabric`
+    which containers belong to the fabric of the nodes. `rdma` are devices of a fabric by resource, and `host_paths`
+    mounts of folders of the node: what becomes of both is decided once all of the pods is known."""
+
+    work: Workload
+    home: Home
+    name: str = ""
+    given_command: tuple[str, ...] = ()
+    command_why: str = ""
+    of_fabric: set[str] = field(default_factory=set)
+    rdma: dict[str, tuple[int | None, list[Node]]] = field(default_factory=dict)
+    host_paths: list[MountOf] = field(default_factory=list)
+    values: dict[str, Any] = field(default_factory=dict)
+    origins: dict[str, Node] = field(default_factory=dict)
+    suggestions: list[Suggestion] = field(default_factory=list)
+    questions: list[Question] = field(default_factory=list)
+    refusals: list[Finding] = field(default_factory=list)
+
+    def put(self, path: str, value: Any, node: Node | None = None) -> bool:
+        """Give a field (`mpi.bindTo`, or `env` with a key: `env/NAME`) its value; False where it has another.
+
+        The node is marked as mapped, or asked about where the roles of a source differ.
+        """
+        top, _, key = path.partition("/")
+        block = self.values
+        *parents, last = top.split(".")
+        for name in parents:
+            block = block.setdefault(name, {})
+        if key:
+            block = block.setdefault(last, {})
+            last = key
+        if last in block and block[last] != value:
+            if node is not None:
+                node.asked(
+                    f"a run has one {path.replace('/', '.')} for all pods, and it is {block[last]!r} already"
+                )
+            return False
+        block[last] = value
+        if node is not None:
+            node.mapped(path.replace("/", "."))
+            self.origins.setdefault(top.split(".")[0], node)
+        return True
+
+    def ask(self, node: Node, message: str, help: str = "") -> None:
+        """Ask about what stands at a node: it is in the account and among the findings."""
+        node.account.mark(node.path, "asked", "", message)
+        self.questions.append(Question(node.where, f"{node.name}: {message}", help))
+
+    def wonder(self, node: Node, message: str, help: str = "") -> None:
+        """Ask about something that was mapped all the same."""
+        self.questions.append(Question(node.where, message, help))
+
+    def refuse(self, rule: Rule, node: Node, message: str, help: str) -> None:
+        """Report what makes a spec impossible."""
+        node.account.mark(node.path, "asked", "", message)
+        self.refusals.append(Finding(rule, node.where, message, help))
+
+    def suggest(
+        self,
+        file: str,
+        path: tuple[str, ...],
+        value: Any,
+        why: str,
+        node: Node | None,
+        is_open: bool = False,
+    ) -> None:
+        """What a file of the workspace must gain; once, also where several jobs need it."""
+        where = node.where if node is not None else Location(self.work.account.file)
+        one = Suggestion(file, path, value, why, where, is_open)
+        if not any((kept.file, kept.path, kept.value) == (file, path, value) for kept in self.suggestions):
+            self.suggestions.append(one)
+
+    @property
+    def team_file(self) -> str:
+        """The team's own file."""
+        return f"specs/{self.home.team}/team.yaml"
+
+    @property
+    def file(self) -> str:
+        """The spec's file."""
+        return f"specs/{self.home.team}/{self.name}.yaml"
+
+    def ordered(self) -> dict[str, Any]:
+        """The values in the order of the format."""
+        order = [one.alias or name for name, one in TrainingJob.model_fields.items()]
+        return {name: self.values[name] for name in order if name in self.values}

@@ -1,0 +1,110 @@
+"""Variables of a source's containers as fields of the spec."""
+
+from __future__ import annotations
+
+import re
+
+from gangplan.imports.account import Node
+from gangplan.imports.draft import Draft
+from gangplan.imports.podlabels import of_a_run
+from gangplan.imports.pods import EnvValue
+from gangplan.imports.variables import SET_BY_TORCHRUN
+from gangplan.imports.workload import Role
+from gangplan.plan.reserved import is_reserved
+from gangplan.spec.base import ENV_NAME
+from gangplan.spec.pods import CONFIG_KEY, POD_FIELD, POD_RESOURCE
+
+# What a variable of a spec may come from besides secrets, and how that is written.
+_SOURCES = {"field": POD_FIELD, "configMap": CONFIG_KEY, "resource": POD_RESOURCE}
+
+# Names of Secrets and ConfigMaps (RFC 1123 subdomain; k8s.io/apimachinery validation.NameIsDNSSubdomain).
+_OBJECT = r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?"
+
+
+def map_env(draft: Draft, role: Role) -> None:
+    """The variables of a role's container. A run gives all of its ranks the same."""
+    for one in role.pod.main.env:
+        if "metadata." in one.reference:
+            found = of_a_run(draft, role, one)
+            if found is None:
+                continue
+            one = found
+        _variable(draft, one)
+    for node in role.pod.main.node["envFrom"].items():
+        what = "secret" if node["secretRef"] else "ConfigMap"
+        draft.ask(
+            node,
+            f"a run takes variables one by one, not all of a {what}",
+            "List the names under env: or secrets.env:.",
+        )
+
+
+def _variable(draft: Draft, one: EnvValue) -> None:
+    node = one.node
+    if not re.fullmatch(ENV_NAME, one.name):
+        node.asked(f"'{one.name}' is not a name that a variable of a run can have")
+    elif is_reserved(one.name) or one.name in draft.work.sets:
+        node.dropped("the launch of the run sets it")
+    elif draft.work.start == "torch" and one.name in SET_BY_TORCHRUN:
+        node.dropped("torchrun sets it for every rank")
+    elif one.source == "":
+        _plain(draft, one, node)
+    elif one.source == "secret":
+        _secret(draft, one, node)
+    elif one.source in _SOURCES and re.fullmatch(_SOURCES[one.source], one.reference):
+        if one.source == "configMap":
+            list_in_team(draft, "configMaps", one.reference.partition("/")[0], node)
+        draft.put(f"env/{one.name}", {one.source: one.reference}, node)
+    else:
+        node.asked(
+            f"a variable of a spec has a value or comes from a secret, a ConfigMap or the pod, not from {one.source} {one.reference}"
+        )
+
+
+def source_of(draft: Draft, one: EnvValue) -> str | dict[str, str] | None:
+    """The value of a variable as a spec writes it; None for one that has no place in a list of plain variables."""
+    if not re.fullmatch(ENV_NAME, one.name) or len(one.value or "") > 32768:
+        return None
+    if one.source == "":
+        return one.value or ""
+    if one.source in _SOURCES and re.fullmatch(_SOURCES[one.source], one.reference):
+        if one.source == "configMap":
+            list_in_team(draft, "configMaps", one.reference.partition("/")[0], one.node)
+        return {one.source: one.reference}
+    return None
+
+
+def _plain(draft: Draft, one: EnvValue, node: Node) -> None:
+    value = one.value or ""
+    if len(value) > 32768:
+        node.asked("the value is too long for a variable")
+        return
+    if one.name == "PATH" and not {"/usr/bin", "/bin"} & set(value.split(":")):
+        draft.ask(
+            node,
+            "this PATH has neither /usr/bin nor /bin, and nothing expands $PATH in env; the run keeps that of its image",
+            "Write the whole PATH under env, or set it in the image.",
+        )
+        return
+    draft.put(f"env/{one.name}", value, node)
+
+
+def _secret(draft: Draft, one: EnvValue, node: Node) -> None:
+    name, _, key = one.reference.partition("/")
+    if not name or not key:
+        node.asked("the secret or its key has no name")
+        return
+    if draft.put(f"secrets.env/{one.name}", one.reference, node):
+        list_in_team(draft, "secrets", name, node)
+
+
+def list_in_team(draft: Draft, field: str, name: str, node: Node) -> None:
+    """The team's file lists what its runs may refer to. A name that no object can have is asked about."""
+    if not re.fullmatch(_OBJECT, name) or len(name) > 253:
+        node.account.remark(node.path, "asked", "", f"'{name}' is not a name that an object can have")
+        return
+    team = draft.home.of_team
+    listed = {one.alias or key: getattr(team, key) for key, one in type(team).model_fields.items()}
+    if name in listed.get(field, ()):
+        return
+    draft.suggest(draft.team_file, (field,), (name,), f"the run refers to {name}", node)

@@ -1,0 +1,113 @@
+"""What a source says of machines and queues in names of its own, against the pools of the team's clusters."""
+
+from __future__ import annotations
+
+import re
+
+from gangplan.imports.account import Node
+from gangplan.imports.draft import Draft, Home
+from gangplan.imports.tables import GPU_MODELS, INSTANCES
+from gangplan.imports.workload import Hint, Workload
+from gangplan.model.frameworks import BY_MPI
+
+_QUEUE = "the team's queue and quota take the place of partitions, accounts and compute targets"
+_LONGEST_GRACE_S, _SHORTEST_GRACE_S = 3600, 30
+
+
+def settle_start(work: Workload, home: Home) -> None:
+    """How ranks start where the source leaves it open: as the image that is named for it starts them."""
+    catalog = home.workspace.catalog
+    entry = catalog.images.get(home.answers.image) if catalog else None
+    if entry is not None and entry.mpi is not None and not work.mpi:
+        work.mpi = entry.mpi.implementation
+    if work.again is not None and entry is not None:
+        work.framework = entry.framework
+        work.again("mpi" if entry.framework in BY_MPI else "torch" if entry.framework == "torch" else "plain")
+
+
+def map_hints(draft: Draft) -> None:
+    """Pools, GPU models, machine types and grace periods; then claims."""
+    for hint in draft.work.hints:
+        _HANDLERS[hint.kind](draft, hint)
+    for name, (entry, node) in draft.work.new_claims.items():
+        if name not in draft.home.of_team.claims:
+            draft.suggest(
+                draft.team_file, ("claims", name), entry, f"the run writes to the claim {name}", node
+            )
+
+
+def _pools(draft: Draft) -> dict[str, str]:
+    """Pools of the team's clusters, and the model of the GPUs in each."""
+    return {
+        name: (pool.gpu.model or "") if pool.gpu else ""
+        for one in draft.home.clusters.values()
+        for name, pool in one.node_pools.items()
+    }
+
+
+def _pool(draft: Draft, hint: Hint) -> None:
+    """A partition of a scheduler: the pool of its name, where there is one."""
+    if hint.text in _pools(draft):
+        draft.put("placement.nodePool", hint.text, hint.node)
+    else:
+        hint.node.dropped(_QUEUE)
+
+
+def _model(draft: Draft, hint: Hint) -> None:
+    """A kind of GPU by any of its names."""
+    found = model_of(hint.text, set(_pools(draft).values()))
+    if found:
+        _put_model(draft, found, hint.node)
+    else:
+        hint.node.asked(f"no pool of the team's clusters has {hint.text}")
+
+
+def _put_model(draft: Draft, model: str, node: Node) -> None:
+    if draft.values.get("gpus"):
+        draft.put("gpu.model", model, node)
+    else:
+        node.dropped("the run has no GPUs")
+
+
+def model_of(text: str, offered: set[str]) -> str:
+    """The model of that name that a cluster has: its own name, or one that means it; empty without one."""
+    words = re.split(r"[^a-z0-9]+", text.lower())
+    if text.lower() in offered:
+        return text.lower()
+    meant = next((model for part, model in GPU_MODELS.items() if part in words or part in text.lower()), "")
+    if meant in offered:
+        return meant
+    near = sorted(one for one in offered if one and one.partition("-")[0] == meant.partition("-")[0])
+    return near[0] if meant and len(near) == 1 else ""
+
+
+def _machine(draft: Draft, hint: Hint) -> None:
+    """A machine type of a cloud: the model of its GPUs chooses the pool; its size is the pool's to say."""
+    machine = INSTANCES.get(hint.text.lower())
+    if machine is None:
+        hint.node.asked(f"gangplan does not know the machine type {hint.text}; choose gpus, cpu and memory")
+        return
+    if not machine.gpus:
+        hint.node.mapped("workers")
+        return
+    found = model_of(machine.model, set(_pools(draft).values()))
+    if found:
+        draft.put("gpu.model", found, hint.node)
+    else:
+        hint.node.mapped("gpus")
+        draft.wonder(
+            hint.node,
+            f"no pool of the team's clusters has {machine.model}, which {hint.text} has",
+            "Name another model: gpu.model.",
+        )
+
+
+def _grace(draft: Draft, hint: Hint) -> None:
+    seconds = int(hint.text)
+    if _SHORTEST_GRACE_S <= seconds <= _LONGEST_GRACE_S:
+        draft.put("gracePeriod", f"{seconds}s" if seconds % 60 else f"{seconds // 60}m", hint.node)
+    else:
+        hint.node.dropped("the grace period of a run is from 30s to 1h; omitted it is 2m")
+
+
+_HANDLERS = {"pool": _pool, "model": _model, "machine": _machine, "grace": _grace}

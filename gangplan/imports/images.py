@@ -1,0 +1,182 @@
+"""The image of a source as an entry of the catalog: the one that is there, or one that the catalog must gain."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from gangplan.imports.account import Node
+from gangplan.imports.draft import Draft
+from gangplan.imports.pods import PodOf
+from gangplan.resolve.image import is_trusted, mirrored
+from gangplan.spec.catalog import Image
+from gangplan.workspace import CATALOG
+
+# What Docker puts before a name without a registry (distribution/reference v0.6, normalize.go).
+_DOCKER, _LIBRARY = "docker.io", "library"
+_DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
+# No image has this digest: it keeps the place of the one to be looked up.
+NO_DIGEST = "sha256:" + "0" * 64
+# The MPI that is taken for the image's where the source names only its family, newest first that gangplan starts.
+_VERSIONS = {"OpenMPI": "4.1.8", "IntelMPI": "2021.13", "MPICH": "4.3.2"}
+_FROM_TAG = re.compile(r"(?:openmpi|ompi|open-mpi|impi|intelmpi|mpich)[-_v]?([0-9]+(?:\.[0-9]+){1,2})")
+_DEFAULT_USER = 1000
+
+
+def split_reference(image: str) -> tuple[str, str, str]:
+    """Repository with its registry, tag and digest of an image as Docker reads it; tag and digest may be empty."""
+    rest, _, digest = image.partition("@")
+    name, colon, tag = rest.rpartition(":")
+    if not colon or "/" in tag:
+        name, tag = rest, ""
+    head, slash, _ = name.partition("/")
+    if not slash or not ("." in head or ":" in head or head == "localhost"):
+        name = f"{_DOCKER}/{name}" if slash else f"{_DOCKER}/{_LIBRARY}/{name}"
+    return name, tag, digest if _DIGEST.fullmatch(digest) else ""
+
+
+def map_image(draft: Draft, image: str, node: Node | None, pod: PodOf | None, framework: str) -> None:
+    """Name the image of the run, and suggest its entry where the catalog has none."""
+    if draft.home.answers.image:
+        draft.put("image", draft.home.answers.image)
+        if node is not None:
+            node.dropped("--image names another one")
+        return
+    if not image:
+        place = node or draft.work.account.root()
+        draft.wonder(place, "the source names no image", "Name one of the catalog: --image NAME.")
+        return
+    parts = split_reference(image)
+    name = _known(draft, *parts)
+    if name is None:
+        if parts not in draft.home.images:
+            draft.home.images[parts] = (_suggested(draft, parts, node, pod, framework), framework)
+        name, as_listed = draft.home.images[parts]
+        if as_listed != framework:
+            draft.put("framework", framework)
+    draft.put("image", name, node)
+
+
+def name_of_image(draft: Draft, image: str, node: Node) -> str:
+    """The catalog's name of an image that trains nothing; an entry that it must gain where it has none."""
+    parts = split_reference(image)
+    name = _known(draft, *parts)
+    if name is None:
+        if parts not in draft.home.images:
+            draft.home.images[parts] = (_suggested(draft, parts, node, None, "plain"), "plain")
+        name = draft.home.images[parts][0]
+    return name
+
+
+def _known(draft: Draft, repository: str, tag: str, digest: str) -> str | None:
+    """The entry that is this image: the same repository, and digest or tag where the source has one."""
+    catalog = draft.home.workspace.catalog
+    for name, entry in (catalog.images if catalog else {}).items():
+        places = {
+            entry.repository,
+            *(mirrored(entry.repository, one) for one in draft.home.clusters.values()),
+        }
+        if repository not in places:
+            continue
+        if (digest and digest in (entry.digest, *entry.earlier)) or (not digest and (entry.tag or "") == tag):
+            return name
+        if not digest and not tag:
+            return name
+    return None
+
+
+def _suggested(
+    draft: Draft, parts: tuple[str, str, str], node: Node | None, pod: PodOf | None, framework: str
+) -> str:
+    repository, tag, digest = parts
+    answered = draft.home.answers.digests
+    plain = repository.removeprefix(f"{_DOCKER}/").removeprefix(f"{_LIBRARY}/")
+    keys = [f"{base}:{tag}" if tag else base for base in (repository, plain)] + [repository, plain]
+    digest = digest or next((answered[key] for key in keys if key in answered), "")
+    taken = {name for name, _ in draft.home.images.values()}
+    if draft.home.workspace.catalog is not None:
+        taken |= set(draft.home.workspace.catalog.images)
+    name = _name(repository, tag, taken)
+    entry: dict[str, Any] = {"repository": repository.lower()}
+    if re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}", tag):
+        entry["tag"] = tag
+    entry["digest"] = digest or NO_DIGEST
+    entry["framework"] = framework
+    if framework in ("mpi", "horovod", "deepspeed"):
+        entry["mpi"] = _mpi(draft, tag, node)
+    if pod is not None:
+        _fill(draft, entry, pod)
+    draft.suggest(CATALOG, ("images", name), entry, f"the image {repository}{':' + tag if tag else ''}", node)
+    place = node or draft.work.account.root()
+    if not digest:
+        shown = f"{repository}:{tag}" if tag else repository
+        draft.wonder(
+            place,
+            f"the digest of {shown} is not known here; zeros keep its place in {CATALOG}",
+            f"Look it up (skopeo inspect --format '{{{{.Digest}}}}' docker://{shown}), and give it: --digest {shown}=sha256:...",
+        )
+    _trust(draft, repository, node)
+    return name
+
+
+def _trust(draft: Draft, repository: str, node: Node | None) -> None:
+    """A cluster that lists its registries must list this one too, unless a mirror stands in."""
+    for cluster, spec in draft.home.clusters.items():
+        if not is_trusted(mirrored(repository, spec), spec.registries):
+            path = f"overlays/{cluster}/cluster.yaml"
+            host = repository.partition("/")[0]
+            draft.suggest(path, ("registries",), (host,), f"images of {host}; or mirror them", node)
+
+
+def _name(repository: str, tag: str, taken: set[str]) -> str:
+    """A name for the catalog: that of the repository, with the tag where it is taken."""
+    last = repository.rpartition("/")[2]
+    for text in (last, f"{last}-{tag}" if tag else f"{last}-2"):
+        name = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:63].strip("-")
+        name = name if name[:1].isalpha() else f"image-{name}"[:63].strip("-")
+        if name not in taken:
+            return name
+    return next(one for one in (f"{name[:60]}-{number}" for number in range(2, 100)) if one not in taken)
+
+
+def _mpi(draft: Draft, tag: str, node: Node | None) -> dict[str, str]:
+    family = draft.work.mpi or "OpenMPI"
+    found = _FROM_TAG.search(tag.lower())
+    version = found[1] if found else _VERSIONS[family]
+    if not found:
+        draft.wonder(
+            node or draft.work.account.root(),
+            f"the source does not say which {family} the image has; {version} is assumed",
+            f"Correct mpi.version in {CATALOG}: mpirun --version says it.",
+        )
+    return {"implementation": family, "version": version}
+
+
+def _fill(draft: Draft, entry: dict[str, Any], pod: PodOf) -> None:
+    """User and SSH server of the image, as far as the pod says them."""
+    user = _of(pod, "runAsUser")
+    group = _of(pod, "runAsGroup") or _of(pod, "fsGroup")
+    uid = user.number() if user is not None else None
+    gid = group.number() if group is not None else None
+    if uid and uid != _DEFAULT_USER:
+        entry["user"] = {"uid": uid, "gid": gid or uid}
+    elif gid and gid != _DEFAULT_USER:
+        entry["user"] = {"uid": _DEFAULT_USER, "gid": gid}
+    keys = draft.work.ssh_keys
+    if entry.get("mpi") and keys and not keys.startswith("/root"):
+        ssh = {"keys": keys} if keys != Image.model_fields["ssh"].default.keys else {}
+        words = list(pod.main.command)
+        if "-f" in words[:-1] and words[0].endswith("sshd"):
+            config = words[words.index("-f") + 1]
+            if config != Image.model_fields["ssh"].default.config:
+                ssh["config"] = config
+        if ssh:
+            entry["ssh"] = ssh
+
+
+def _of(pod: PodOf, name: str) -> Node | None:
+    """A field of the security context: the container's, else the pod's."""
+    for context in (pod.main.node["securityContext"], pod.node["securityContext"]):
+        if context[name]:
+            return context[name]
+    return None

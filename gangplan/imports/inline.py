@@ -1,0 +1,86 @@
+"""Inline CSI volumes of a source: volumes of the cluster's file, which the platform has or must gain."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from gangplan.imports.draft import Draft
+from gangplan.imports.pods import MountOf, VolumeOf
+from gangplan.spec.pods import PodVolume
+
+
+def map_inline(draft: Draft, mount: MountOf, volume: VolumeOf, path: str) -> None:
+    """The volume that a cluster lists for this driver and these attributes; else one that each must gain."""
+    source = volume.node["csi"]
+    driver = source["driver"].text()
+    attributes = {name: node.text() for name, node in source["volumeAttributes"].fields()}
+    name, own = _known(draft, driver, attributes)
+    if not name:
+        name, own = _named(draft, volume.name), {}
+        entry = _entry(volume, driver, attributes)
+        for cluster in draft.home.clusters:
+            file = draft.home.workspace.clusters[cluster].document.file
+            draft.suggest(
+                file, ("volumes", name), entry, f"the pods mount volumes of driver {driver}", volume.node
+            )
+    value: Any = {"path": path, "attributes": own} if own else path
+    if not draft.put(f"volumes/{name}", value, source["driver"]):
+        mount.node.asked(f"a pod mounts volume {name} at one folder")
+        return
+    mount.node["mountPath"].mapped(f"volumes.{name}")
+    mount.node["readOnly"].same("the cluster's file says whether it is only read")
+    for node in (
+        source["volumeAttributes"],
+        source["nodePublishSecretRef"],
+        source["fsType"],
+        source["readOnly"],
+    ):
+        node.mapped(f"volumes.{name}")
+
+
+def _known(draft: Draft, driver: str, attributes: Mapping[str, str]) -> tuple[str, dict[str, str]]:
+    """A volume that all clusters list alike, and what the spec says otherwise; empty where there is none."""
+    for name, kind in next(iter(draft.home.clusters.values())).volumes.items():
+        own = {key: value for key, value in attributes.items() if kind.attributes.get(key) != value}
+        if all(
+            _fits(draft, one.volumes.get(name), driver, attributes, own)
+            for one in draft.home.clusters.values()
+        ):
+            return name, own
+    return "", {}
+
+
+def _fits(
+    draft: Draft, kind: PodVolume | None, driver: str, attributes: Mapping[str, str], own: Mapping[str, str]
+) -> bool:
+    if kind is None or kind.driver != driver:
+        return False
+    is_offered = kind.teams is None or draft.home.team in kind.teams
+    return is_offered and set(own) <= set(kind.settable) and set(kind.attributes) <= set(attributes)
+
+
+def _named(draft: Draft, volume: str) -> str:
+    """A name for the cluster's file, which no volume there has."""
+    base = re.sub(r"[^a-z0-9]+", "-", volume.lower()).strip("-")
+    base = base if re.match(r"[a-z]", base) else f"volume-{base}".strip("-")
+    taken = {name for one in draft.home.clusters.values() for name in one.volumes}
+    return next(
+        name for name in (base, *(f"{base}-{number}" for number in range(2, 99))) if name not in taken
+    )
+
+
+def _entry(volume: VolumeOf, driver: str, attributes: dict[str, str]) -> dict[str, Any]:
+    """What the cluster's file must gain."""
+    source = volume.node["csi"]
+    entry: dict[str, Any] = {"driver": driver}
+    if attributes:
+        entry["attributes"] = attributes
+    if source["nodePublishSecretRef"]["name"]:
+        entry["secret"] = source["nodePublishSecretRef"]["name"].text()
+    if source["fsType"]:
+        entry["fsType"] = source["fsType"].text()
+    if source["readOnly"].value is True:
+        entry["readOnly"] = True
+    return entry

@@ -1,0 +1,94 @@
+"""JobSet: jobset.x-k8s.io/v1alpha2 (JobSet v0.5 to v0.12)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from gangplan.imports.account import Account, Node
+from gangplan.imports.groups import Group, grouped
+from gangplan.imports.jobs import job_policy, jobset_metadata, jobset_policy
+from gangplan.imports.pods import pod_of
+from gangplan.imports.sources import OtherObject
+from gangplan.imports.steps import step_of_job, steps_before
+from gangplan.imports.workload import Setting, SourceError, Step, Workload
+
+
+def read_jobset(account: Account, others: Sequence[OtherObject] = ()) -> Workload:
+    """The workload of a JobSet. Raises SourceError for one without a pod."""
+    root = account.root()
+    spec = root["spec"]
+    name = root.at("metadata", "name").text() or root.at("metadata", "generateName").text()
+    groups = [one for job in spec["replicatedJobs"].items() if (one := _group(job)) is not None]
+    if not groups:
+        raise SourceError("no job of it has a container (spec.replicatedJobs[].template.spec.template)")
+    groups, before = _ordered(spec, groups)
+    found = grouped(groups)
+    work = Workload("JobSet", name, found.start, account, found.roles, framework=found.framework or "")
+    work.aside = found.aside
+    work.before = before
+    work.mpi = "OpenMPI" if found.start == "mpi" else ""
+    lead = found.roles[0].name
+    jobs = "|".join(re.escape(one.name) for one in groups)
+    domain = rf"(?:\.{re.escape(spec.at('network', 'subdomain').text() or name)}(?:\.[a-z0-9-]+\.svc(?:\.cluster\.local)?)?)?"
+    work.hosts = rf"\b{re.escape(name)}-(?:{jobs})-[0-9]+-[0-9]+\b{domain}"
+    work.first_host = rf"\b{re.escape(name)}-{re.escape(lead)}-0-0\b{domain}"
+    workers = next(one for one in groups if one.name == found.roles[-1].name)
+    work.settings["workers"] = Setting(workers.count, workers.node.at("template", "spec", "parallelism"))
+    if len([one for one in groups if one.node["replicas"].number() not in (None, 1)]):
+        _several(work, groups)
+    jobset_metadata(root["metadata"], work)
+    jobset_policy(spec, work)
+    for group in groups:
+        _job(group.node, work)
+    return work
+
+
+def _ordered(spec: Node, groups: list[Group]) -> tuple[list[Group], tuple[Step, ...]]:
+    """The groups that run at the same time, and steps that must be complete before the last of them starts."""
+    jobs = {one["name"].text(): one for one in spec["replicatedJobs"].items()}
+    if not any(one["dependsOn"] for one in jobs.values()):
+        return groups, ()
+    names = steps_before(jobs, tuple(one.name for one in groups))
+    steps = [step for name in names if (step := step_of_job(jobs[name])) is not None]
+    ended = {one.name for one in steps}
+    return [one for one in groups if one.name not in ended], tuple(steps)
+
+
+def _group(job: Node) -> Group | None:
+    """The pods of one replicated job; None where there are none."""
+    template = job["template"]["spec"]
+    pod = pod_of(template["template"])
+    replicas, parallelism = job["replicas"].number(), template["parallelism"].number()
+    count = (1 if replicas is None else replicas) * (1 if parallelism is None else parallelism)
+    if pod is None or count < 1:
+        job.dropped("it has no pods")
+        return None
+    return Group(job["name"].text(), count, pod, job)
+
+
+def _several(work: Workload, groups: Sequence[Group]) -> None:
+    """Several jobs of one template: a run has one, whose pods are numbered through."""
+    for group in groups:
+        replicas = group.node["replicas"].number()
+        if replicas and replicas > 1 and group.name in [role.name for role in work.roles]:
+            message = (
+                f"{replicas} jobs of {group.count // replicas} pods become {group.count} workers of one job, numbered"
+                " through: JOB_COMPLETION_INDEX begins at 0 in each job of the source, and only once in a run"
+            )
+            help = "Check what the program makes of the number of its pod and of its job."
+            work.questions.append((group.node["replicas"], message, help))
+
+
+def _job(job: Node, work: Workload) -> None:
+    """A replicated job whose pods are workers or launcher."""
+    job["replicas"].mapped("workers")
+    for field in ("name", "groupName"):
+        job[field].dropped("Trainer names the jobs of a run")
+    job["dependsOn"].dropped("Trainer starts workers before the launcher")
+    for key, node in job["template"]["metadata"]["annotations"].fields():
+        if key.startswith("alpha.jobset.sigs.k8s.io/"):
+            node.asked("placement.topology.required keeps workers in one domain")
+    job["template"]["metadata"]["labels"].dropped("labels: of the spec adds more")
+    job["template"]["metadata"]["name"].dropped("Trainer names the jobs of a run")
+    job_policy(job["template"]["spec"], work)

@@ -1,0 +1,97 @@
+"""A pod of a runtime as a TrainJob changes it: what `trainer` says, and patches of its template."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from gangplan.imports.account import Node
+from gangplan.imports.pods import EnvValue, PodOf, amounts, env_of, mount_of, volume_of
+
+REPLACED = "the TrainJob has another one"
+_KUEUE = "kueue.x-k8s.io/manager"
+
+
+class LayeredNode(Node):
+    """A place whose fields stand elsewhere in part: a container of a runtime as a TrainJob changes it."""
+
+    __slots__ = ("_over",)
+
+    def __init__(self, below: Node, over: Mapping[str, Node]) -> None:
+        super().__init__(below.account, below.path, below.value)
+        self._over = over
+
+    def __getitem__(self, key: str | int) -> Node:
+        """The field of the upper layer where it has one."""
+        return self._over.get(str(key)) or super().__getitem__(key)
+
+
+def changed(pod: PodOf, trainer: Node, starts: bool, works: bool) -> PodOf:
+    """A pod of the runtime with what `trainer` says: image and command where the program starts, resources at nodes
+    (Trainer v2.3.0, plugins/jobset/builder.go)."""
+    main, over = pod.main, {}
+    for name in ("image", "command", "args") if starts else ():
+        if trainer[name]:
+            over[name] = trainer[name]
+            main.node[name].dropped(REPLACED)
+    command = over.get("command", main.node["command"]).texts()
+    args = over.get("args", main.node["args"]).texts()
+    env = {one.name: one for one in main.env}
+    for node in trainer["env"].items() if starts else ():
+        if (old := env.get(node["name"].text())) is not None:
+            old.node.dropped(REPLACED)
+        env[node["name"].text()] = env_of(node)
+    resources = trainer["resourcesPerNode"] if works and trainer["resourcesPerNode"] else main.resources_node
+    if resources is not main.resources_node:
+        main.resources_node.dropped(REPLACED)
+    main = replace(
+        main,
+        image=over["image"].text() if "image" in over else main.image,
+        command=(*command, *args),
+        has_entrypoint=not command,
+        env=tuple(env.values()),
+        resources=amounts(resources),
+        resources_node=resources,
+        node=LayeredNode(main.node, over),
+    )
+    return replace(pod, main=main)
+
+
+def patched(pod: PodOf, spec: Node, name: str) -> PodOf:
+    """The pod with the TrainJob's patches for a job: `podTemplateOverrides` up to v2.1, `runtimePatches` since."""
+    for patch in spec["podTemplateOverrides"].items():
+        targets = [one["name"] for one in patch["targetJobs"].items()]
+        if name in [one.text() for one in targets]:
+            patch["targetJobs"].dropped("it is for the pods of the run")
+            pod = _over(pod, patch)
+    for patch in spec["runtimePatches"].items():
+        patch["time"].dropped("the server sets it")
+        if patch["manager"].text() == _KUEUE:
+            patch.dropped("Kueue places the pods of a run")
+            continue
+        patch["manager"].dropped("a run has its patches from overlays/")
+        template = patch.at("trainingRuntimeSpec", "template")
+        for one in template.at("spec", "replicatedJobs").items():
+            one["name"].dropped("it is for the pods of the run")
+            if one["name"].text() == name:
+                pod = _over(pod, one.at("template", "spec", "template"))
+    return pod
+
+
+def _over(pod: PodOf, template: Node) -> PodOf:
+    """A pod with one patch of its template over it."""
+    spec = template["spec"]
+    for _, node in template["metadata"]["labels"].fields():
+        node.dropped("labels of pods belong to the controllers; labels: in the spec adds more")
+    volumes = {one.name: one for one in (*pod.volumes, *map(volume_of, spec["volumes"].items()))}
+    spec["schedulingGates"].dropped("Kueue admits a run as a whole")
+    main = pod.main
+    for one in spec["containers"].items():
+        if one["name"].text() not in (main.name, "trainer"):
+            continue
+        one["name"].dropped("the container of a run is called node")
+        env: dict[str, EnvValue] = {each.name: each for each in (*main.env, *map(env_of, one["env"].items()))}
+        mounts = {each.path: each for each in main.mounts}
+        mounts |= {each["mountPath"].text(): mount_of(each, volumes) for each in one["volumeMounts"].items()}
+        main = replace(main, env=tuple(env.values()), mounts=tuple(mounts.values()))
+    return replace(pod, main=main, volumes=tuple(volumes.values()), more=(*pod.more, spec))

@@ -1,0 +1,77 @@
+"""Pods that a source describes in words of its own: a tree as Kubernetes would have it, whose leaves know where they
+come from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from gangplan.imports.account import Account, Node, Path
+from gangplan.records import dataclass
+
+# No source has a leaf there: what is at this place changes nothing in an account.
+NOWHERE: Path = ("",)
+# The key by which a mapping of a tree says where it comes from itself.
+SELF = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """A value as a pod would have it, and the node of the source that says it; None for what nothing says."""
+
+    value: Any
+    node: Node | None = None
+
+
+class Made(Node):
+    """A node of such a tree: mappings, lists and origins. What is marked here is marked in the source."""
+
+    __slots__ = ("_tree",)
+
+    def __init__(self, account: Account, tree: Any) -> None:
+        self._tree = tree
+        super().__init__(_owner(account, tree), _path(tree), _plain(tree))
+
+    def __getitem__(self, key: str | int) -> Node:
+        inner = None
+        if isinstance(self._tree, Mapping) and isinstance(key, str) and key != SELF:
+            inner = self._tree.get(key)
+        elif isinstance(self._tree, list) and isinstance(key, int) and key < len(self._tree):
+            inner = self._tree[key]
+        elif isinstance(self._tree, Origin):
+            below = self._tree.value
+            is_there = (
+                key in below if isinstance(below, dict) else isinstance(key, int) and key < len(below or ())
+            )
+            if isinstance(below, dict | list) and is_there:
+                inner = Origin(below[key], self._tree.node)  # type: ignore[index]
+        return Made(self.account, inner) if inner is not None else Node(self.account, NOWHERE, None)
+
+    def fields(self) -> Iterator[tuple[str, Node]]:
+        """The fields of a mapping; none where it is no mapping."""
+        return ((key, self[key]) for key in self.value) if isinstance(self.value, dict) else iter(())
+
+
+def _origin(tree: Any) -> Origin | None:
+    if isinstance(tree, Mapping):
+        tree = tree.get(SELF)
+    return tree if isinstance(tree, Origin) else None
+
+
+def _path(tree: Any) -> Path:
+    origin = _origin(tree)
+    return origin.node.path if origin is not None and origin.node is not None else NOWHERE
+
+
+def _owner(account: Account, tree: Any) -> Account:
+    """The account of the file that says it: a job may be made of several."""
+    origin = _origin(tree)
+    return origin.node.account if origin is not None and origin.node is not None else account
+
+
+def _plain(tree: Any) -> Any:
+    if isinstance(tree, Mapping):
+        return {key: _plain(one) for key, one in tree.items() if key != SELF}
+    if isinstance(tree, list):
+        return [_plain(one) for one in tree]
+    return tree.value if isinstance(tree, Origin) else tree

@@ -1,0 +1,1 @@
+"""Training jobs of managed services: SageMaker and Azure ML."""

@@ -1,0 +1,296 @@
+"""Azure ML: command jobs of the CLI (v2), as YAML or as `az ml job show` prints them, and steps of pipelines."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from gangplan.imports.account import Account, Node
+from gangplan.imports.made import Origin
+from gangplan.imports.managed.azureml_sweep import SweptAccount, trials_of
+from gangplan.imports.managed.azureml_tables import ASKED, ASKED_BELOW, DROPPED, DROPPED_BELOW
+from gangplan.imports.managed.pod import Managed, claim_of
+from gangplan.imports.managed.rest import PLACEHOLDER, mark, started_by, store_of, tag
+from gangplan.imports.sources import OtherObject
+from gangplan.imports.trials import mark as mark_of
+from gangplan.imports.workload import Hint, Role, Setting, SourceError, Start, Workload
+
+_OPTIONAL = re.compile(r"\$\[\[(.*?)\]\]", re.DOTALL)
+_STARTS: dict[str, Start] = {"mpi": "mpi", "pytorch": "torch", "tensorflow": "plain"}
+# Images of Microsoft's curated environments (learn.microsoft.com/azure/machine-learning/resource-curated-environments).
+_CURATED = re.compile(
+    r"azureml://registries/azureml/environments/(?P<name>[^/]+)/(?:versions|labels)/(?P<version>[^/]+)"
+    r"|azureml:(?P<older>AzureML-[\w.-]+)[:@](?P<label>[\w.-]+)"
+)
+_DATA_TYPES = frozenset(
+    {"uri_folder", "uri_file", "mltable", "mlflow_model", "custom_model", "triton_model", "path"}
+)
+
+
+def is_command_job(value: Mapping[str, Any]) -> bool:
+    """Whether an object is a command job."""
+    if not isinstance(value.get("command"), str) or value.get("kind") is not None:
+        return False
+    schema = str(value.get("$schema", ""))
+    return (
+        "commandJob" in schema
+        or value.get("type") == "command"
+        or ("environment" in value and "$schema" not in value)
+    )
+
+
+def read_azureml(account: Account, others: Sequence[OtherObject] = ()) -> Workload:
+    """The workload of a command job. Raises SourceError for what no single run is: Ray, or a step of a search."""
+    return _Job(account).workload()
+
+
+class _Job:
+    def __init__(self, account: Account) -> None:
+        self.account, self.root = account, account.root()
+        self.managed = Managed(account)
+        self.values: dict[str, str] = {}
+
+    def workload(self) -> Workload:
+        """The workload, with every field in its account."""
+        root = self.root
+        kind = root["distribution"]["type"].text().lower().replace("_", "")
+        if kind and kind not in _STARTS:
+            raise SourceError(
+                f"its distribution is {kind}, which a run does not have",
+                "Start the cluster's programs as a spec of your own.",
+            )
+        name = root["name"].text() or root["display_name"].text() or root["experiment_name"].text()
+        start = _STARTS.get(kind, "plain")
+        work = Workload("AzureML", name or "job", start, self.account, ())
+        work.others, work.framework = (
+            getattr(self.account, "others", ()),
+            kind if kind == "tensorflow" else "",
+        )
+        if isinstance(self.account, SweptAccount):
+            work.trials = trials_of(self.account.search, work.questions)
+        count = root["resources"]["instance_count"]
+        workers = max(1, count.number() or 1)
+        work.settings["workers"] = Setting(workers, count.mapped("workers") if count else root)
+        self._machine(work)
+        self._ranks(work, kind)
+        self._image(work)
+        self._data(work)
+        self._command(work)
+        for key, node in root["environment_variables"].fields():
+            self.managed.env.append((key, self._filled(node.text(), work, node), node))
+        work.roles = (Role("worker", workers, self.managed.pod()),)
+        self._policies(work)
+        for tables, how in (((DROPPED_BELOW, DROPPED), "dropped"), ((ASKED_BELOW, ASKED), "asked")):
+            for table in tables:
+                for path, why in table.items():
+                    mark(root, path.split("."), how, why)
+        if not kind:
+            work.again = partial(_again, work)
+        return work
+
+    def _machine(self, work: Workload) -> None:
+        root = self.root
+        machine, compute = root["resources"]["instance_type"], root["compute"]
+        if machine:
+            self.managed.machine, self.managed.machine_node = machine.text(), machine
+            work.hints.append(Hint("machine", machine.text(), machine))
+        if compute:
+            bare = re.sub(r"^azureml:", "", compute.text()).rpartition("/")[2].partition("@")[0]
+            work.hints.append(Hint("pool", bare, compute))
+
+    def _ranks(self, work: Workload, kind: str) -> None:
+        """Processes on each machine; where no machine type says how many GPUs there are, as many of these."""
+        distribution = self.root["distribution"]
+        distribution["type"].mapped("framework")
+        per = distribution["process_count_per_instance"]
+        count = per.number()
+        work.starts_ranks = kind == "mpi"
+        if kind == "pytorch" and not self.managed.machine:
+            gpus = max(count or 1, started_by(self.root, int(work.settings["workers"].value)))
+            self.managed.gpus, self.managed.machine_node = gpus, per if per else distribution
+            work.questions.append(
+                (
+                    per or distribution,
+                    f"nothing says how many GPUs a machine of the compute target has; {gpus} are assumed, one for each process",
+                    "Correct gpus.",
+                )
+            )
+        if kind in ("mpi", "pytorch"):
+            usual = self.managed.gpu_count if kind == "pytorch" else 1
+            work.settings["slots"] = Setting(
+                count or usual or 1, per.mapped("slots") if per else distribution
+            )
+        for name in ("parameter_server_count", "worker_count"):
+            node = distribution[name]
+            if node.number() in (0, work.settings["workers"].value) or (name == "worker_count" and node):
+                node.mapped("workers")
+            elif node:
+                node.asked("a run has workers alone; MultiWorkerMirroredStrategy needs no parameter servers")
+
+    def _image(self, work: Workload) -> None:
+        environment = self.root["environment"]
+        if environment["image"]:
+            self.managed.image = Origin(environment["image"].text(), environment["image"])
+            return
+        found = _CURATED.search(environment.text())
+        if found:
+            name = (found["name"] or found["older"]).lower()
+            version = found["version"] or found["label"]
+            self.managed.image = Origin(f"mcr.microsoft.com/azureml/curated/{name}:{version}", environment)
+        elif environment and not isinstance(environment.value, dict):
+            environment.asked(
+                "the environment is kept by the workspace; --image names its image in the catalog"
+            )
+        if environment["conda_file"]:
+            why = "packages of the conda file have to be in the image"
+            work.questions.append(
+                (environment["conda_file"], why, "Build an image with them, and list it in the catalog.")
+            )
+
+    def _data(self, work: Workload) -> None:
+        """Inputs and outputs: data become claims of the team, everything else a value."""
+        for name, node in self.root["inputs"].fields():
+            self._input(name, node, work)
+        for name, node in self.root["outputs"].fields():
+            folder = f"/outputs/{name}"
+            place = node["path"] if node["path"] else node["type"] if node["type"] else node
+            self._claim(
+                store_of(node["path"].text()) or self.root["name"].text() or "outputs",
+                name,
+                folder,
+                False,
+                place,
+                work,
+            )
+            self.values[f"outputs.{name}"] = folder
+            if not isinstance(node.value, dict):
+                node.mapped(f"data.{claim_of('outputs', name)}")
+
+    def _input(self, name: str, node: Node, work: Workload) -> None:
+        path, kind = node["path"], node["type"].text()
+        handed = PLACEHOLDER.fullmatch((path or node).text())
+        if handed is not None:
+            self._handed(name, handed[1], path or node, work)
+            return
+        if isinstance(node.value, dict) and (path or kind in _DATA_TYPES):
+            folder = f"/inputs/{name}"
+            is_file = kind == "uri_file"
+            self.values[f"inputs.{name}"] = (
+                f"{folder}/{posixpath.basename(path.text())}" if is_file and path else folder
+            )
+            self._claim(
+                store_of(path.text()),
+                name,
+                folder,
+                node["mode"].text() not in ("rw_mount", "upload"),
+                path or node,
+                work,
+            )
+        elif node.text().startswith(("azureml:", "wasbs://", "abfss://")):
+            folder = f"/inputs/{name}"
+            self.values[f"inputs.{name}"] = folder
+            self._claim(store_of(node.text()), name, folder, True, node, work)
+        elif isinstance(node.value, dict):
+            value = node["value"] if node["value"] else node["default"]
+            self.values[f"inputs.{name}"] = value.text()
+            node.mapped("command")
+        else:
+            self.values[f"inputs.{name}"] = node.text()
+            node.mapped("command")
+
+    def _handed(self, name: str, what: str, node: Node, work: Workload) -> None:
+        """An input that the pipeline hands over: what another step wrote, on its claim; else a question."""
+        found = re.fullmatch(r"parent\.jobs\.([\w-]+)\.outputs\.([\w-]+)", what)
+        self.values[f"inputs.{name}"] = f"/inputs/{name}" if found else node.text()
+        if found:
+            claim = claim_of(*found.groups())
+            self.managed.mounts.append((claim, f"/inputs/{name}", False, node))
+            work.claims = {**work.claims, claim: ("ReadWriteMany",)}
+            node.mapped(f"data.{claim}")
+        else:
+            node.asked("the pipeline gives its value")
+            work.questions.append(
+                (node, f"the pipeline gives the value of {name}", "Write it into the command.")
+            )
+
+    def _claim(self, store: str, name: str, folder: str, reads: bool, node: Node, work: Workload) -> None:
+        claim = claim_of(store, name)
+        self.managed.mounts.append((claim, folder, reads, node))
+        node.mapped(f"data.{claim}")
+        work.claims = {**work.claims, claim: ("ReadOnlyMany",) if reads else ("ReadWriteMany",)}
+        what = node.text() if ":" in node.text() or "/" in node.text() else "the workspace's store"
+        message = (
+            f"{folder} holds what is at {what}" if reads else f"what is written to {folder} went to {what}"
+        )
+        work.questions.append(
+            (
+                node,
+                message,
+                f"Put the files on the claim {claim}, or let a CSI driver show the container as a claim."
+                if reads
+                else f"A run writes to the claim {claim}; copy it from there.",
+            )
+        )
+
+    def _filled(self, text: str, work: Workload, node: Node) -> str:
+        """A text with its placeholders filled in; those that nothing fills are asked about."""
+        text = _OPTIONAL.sub(
+            lambda found: (
+                found[1] if all(one in self.values for one in PLACEHOLDER.findall(found[1])) else ""
+            ),
+            text,
+        )
+
+        def value(found: re.Match[str]) -> str:
+            name = found[1].replace("['", ".").replace("']", "")
+            if name.startswith("search_space.") and work.trials is not None:
+                return mark_of(name.removeprefix("search_space."))
+            if name.startswith("search_space."):
+                raise SourceError(
+                    f"{found[0]} is a value of a search, and a run is one trial",
+                    "Write the value of one trial.",
+                )
+            if name in self.values:
+                return self.values[name]
+            work.questions.append(
+                (node, f"nothing says what {found[0]} is", "Write its value into the command.")
+            )
+            return found[0]
+
+        return PLACEHOLDER.sub(value, text)
+
+    def _command(self, work: Workload) -> None:
+        command = self.root["command"]
+        text = self._filled(command.text().strip(), work, command)
+        self.managed.command, self.managed.command_node = ("bash", "-c", text), command
+        code = self.root["code"]
+        if code:
+            why = f"the code of {code.text() or 'the job'} is uploaded with the job, and the program starts in it"
+            code.asked(why)
+            work.questions.append((code, why, "Put it into the image, and name its folder: workdir."))
+
+    def _policies(self, work: Workload) -> None:
+        root = self.root
+        limit = root["limits"]["timeout"]
+        if (seconds := limit.number()) is not None:
+            work.settings["timeout"] = Setting(seconds, limit)
+        priority = root["queue_settings"]["priority"]
+        if priority:
+            level = {"low": "low", "medium": "normal", "high": "high"}.get(
+                priority.text().lower(), priority.text()
+            )
+            work.settings["priority"] = Setting(level, priority)
+        for name in ("name", "display_name"):
+            root[name].mapped("name")
+        if root["description"]:
+            text = " ".join(root["description"].text().split())
+            work.settings["description"] = Setting(text[:2000], root["description"].mapped("description"))
+        for key, node in root["tags"].fields():
+            tag(key, node, work)
+
+
+def _again(work: Workload, start: Start) -> None:
+    work.start = start

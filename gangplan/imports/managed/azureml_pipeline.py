@@ -1,0 +1,206 @@
+"""Files with jobs of Azure ML: command jobs, searches, and the steps of pipelines with their components; others are
+refused."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import field, replace
+from pathlib import Path
+from typing import Any
+
+from gangplan.findings import Finding, Location
+from gangplan.imports.account import Account, Node
+from gangplan.imports.comments import Comments
+from gangplan.imports.managed.azureml import is_command_job
+from gangplan.imports.managed.azureml_step import PARENT, StepAccount, component_of, joined
+from gangplan.imports.managed.azureml_sweep import swept
+from gangplan.imports.sources import SourceObject, objects_of
+from gangplan.imports.workload import SourceError
+from gangplan.records import dataclass
+from gangplan.rules.imports import IMPORT_ASKED, IMPORT_SOURCE
+
+_OTHERS = {
+    "spark": ("a job of Spark has a cluster of its own", "Run it where Spark is."),
+    "automl": ("an AutoML job has no program of yours", "Write the training as a program."),
+    "parallel": (
+        "a parallel job hands out files to processes",
+        "Let the program take its share of the files.",
+    ),
+    "import": ("an import copies data", "Copy the data to a claim."),
+    "data_transfer": ("a transfer copies data", "Copy the data to a claim."),
+}
+
+_IN_ORDER = (
+    "each step of the pipeline becomes a spec of its own; the order of steps, and what the pipeline hands from one to the next, do not",
+    "Start them in order, in Git; put what they share on a claim.",
+)
+# Pipelines may be components of pipelines.
+_DEEPEST = 8
+
+
+def kind_of(value: Mapping[str, Any]) -> str:
+    """The kind of a job by its type, or by its schema."""
+    schema = str(value.get("$schema", "")).rpartition("/")[2].partition(".")[0].removesuffix("Job").lower()
+    return str(value.get("type") or schema or ("pipeline" if isinstance(value.get("jobs"), dict) else ""))
+
+
+@dataclass(slots=True)
+class _Found:
+    """What files hold: sources, findings, and components by their name."""
+
+    known: Mapping[str, Account]
+    findings: list[Finding]
+    sources: list[SourceObject] = field(default_factory=list)
+    left: list[Account] = field(default_factory=list)
+
+
+def find_azureml(
+    files: Sequence[Path], filled: Mapping[str, str]
+) -> tuple[list[SourceObject], list[Finding]]:
+    """Command jobs and searches of files, and steps of pipelines. A component that a workspace or a registry keeps is
+    known where its file is among these."""
+    jobs, findings = objects_of(files, lambda value: _is_job(value) or _is_component(value), filled)
+    known = {str(one.value["name"]): one.account for one in jobs if _is_component(one.value)}
+    found = _Found(known, findings)
+    for one in jobs:
+        kind = kind_of(one.value)
+        if _is_component(one.value) and not all(_is_component(each.value) for each in jobs):
+            continue  # it stands beside the jobs that use it
+        if kind == "sweep":
+            _search(one, found)
+        elif is_command_job(one.value):
+            found.sources.append(one)
+        elif isinstance(one.value.get("jobs"), dict):
+            before = len(found.sources)
+            _steps(one.account, one, found, (), one.account.root()["inputs"])
+            if len(found.sources) > before:
+                _whole(one.account, found.sources[before], found.left)
+                findings.append(Finding(IMPORT_ASKED, one.account.where(()), *_IN_ORDER))
+            found.left.clear()
+        elif kind in _OTHERS:
+            why, help = _OTHERS[kind]
+            findings.append(
+                Finding(IMPORT_SOURCE, one.account.where(()), f"it cannot be imported: {why}", help)
+            )
+    return found.sources, findings
+
+
+def _is_job(value: Mapping[str, Any]) -> bool:
+    return (
+        is_command_job(value) or isinstance(value.get("jobs"), dict) or kind_of(value) in {*_OTHERS, "sweep"}
+    )
+
+
+def _is_component(value: Mapping[str, Any]) -> bool:
+    """Whether it is a component of its own, which pipelines name."""
+    return "Component" in str(value.get("$schema", "")) and "name" in value
+
+
+def _search(one: SourceObject, found: _Found) -> None:
+    """A search, as the job of one trial."""
+    try:
+        component = component_of(one.account.root(), found.known, "trial")
+        found.sources.append(replace(one, account=swept(one.account, component)))
+    except SourceError as error:
+        found.findings.append(
+            Finding(IMPORT_SOURCE, one.account.where(()), f"it cannot be imported: {error}", error.help)
+        )
+
+
+def _elsewhere(place: Location, name: str, step: Mapping[str, Any]) -> Finding:
+    """A step that is no command, or whose command is not here."""
+    if (kind := str(step.get("type", ""))) in _OTHERS:
+        why, help = _OTHERS[kind]
+        return Finding(IMPORT_SOURCE, place, f"the step {name} cannot be imported: {why}", help)
+    what = str(step.get("component", "another file"))
+    help = "Name the component's file, too; or write its command inline."
+    if what.startswith("azureml:"):
+        help = "Name the component's file, too (az ml component show prints it); or write its command inline."
+    return Finding(IMPORT_SOURCE, place, f"the step {name} is in {what}", help)
+
+
+def _steps(
+    account: Account,
+    pipeline: SourceObject,
+    found: _Found,
+    above: tuple[tuple[str, Account], ...],
+    given: Node,
+) -> None:
+    """The steps of a pipeline, each a source of its own; their order is no part of a spec. `above` are the names and
+    the accounts of the steps that the pipeline is a component of, `given` the inputs that it has."""
+    value = account.root()["jobs"]
+    for name, place in value.fields():
+        step = place.value
+        if not isinstance(step, dict):
+            found.findings.append(Finding(IMPORT_SOURCE, place.where, f"the step {name} is no job"))
+            continue
+        own = account.part(("jobs", name))
+        component = component_of(own.root(), found.known)
+        whole = "-".join([*(one for one, _ in above), name])
+        inner = component.root()["jobs"] if component is not None else None
+        if (
+            inner is not None
+            and component is not None
+            and isinstance(inner.value, dict)
+            and inner.value
+            and len(above) < _DEEPEST
+        ):
+            handed = _handed(own.root(), component.root(), given)
+            before = len(found.sources)
+            _steps(component, pipeline, found, (*above, (name, own)), handed)
+            if len(found.sources) > before:
+                _whole(component, found.sources[before], ())
+        elif kind_of(step) == "sweep":
+            _search(replace(pipeline, account=own, value=step), found)
+        elif (component is not None and "command" in component.root().value) or is_command_job(
+            {"type": "command", **step}
+        ):
+            one = joined(own, whole, component, given)
+            one.others = (*one.others, *(each for _, each in above))
+            comments = Comments("", None, ()) if above else pipeline.comments.below(("jobs", name))
+            found.sources.append(SourceObject(one, step, comments, pipeline.others))
+        else:
+            refused = _elsewhere(place.where, whole, step)
+            own.mark((), "asked", "", refused.message)
+            found.left.append(own)
+            found.findings.append(refused)
+
+
+# Of a pipeline as a whole, what becomes of it.
+_OF_WHOLE = {
+    **dict.fromkeys(("type", "$schema", "version"), "it says what kind of file this is"),
+    **dict.fromkeys(
+        ("name", "display_name", "description", "experiment_name", "tags"), "each step has a name of its own"
+    ),
+    "compute": "the team's queue and quota take the place of compute targets",
+    "settings": "a run has no pipeline around it",
+    "inputs": "no step that is imported takes it",
+}
+
+
+def _whole(pipeline: Account, first: SourceObject, left: Sequence[Account]) -> None:
+    """What a pipeline says beside its steps stands in the account of the first of them, with the steps that are `left`
+    because they are refused."""
+    rest, account = pipeline.without("jobs"), first.account
+    for key, why in _OF_WHOLE.items():
+        rest.root()[key].dropped(why)
+    rest.root()["outputs"].asked("what the pipeline keeps is on the claims of its steps")
+    if isinstance(account, StepAccount):
+        account.others = (*account.others, rest, *left)
+
+
+def _handed(step: Node, component: Node, given: Node) -> Node:
+    """The inputs of a pipeline that is a component: what the step says, with the pipeline's own values in it, over
+    the component's defaults."""
+    values: dict[str, Any] = {}
+    for name, node in component["inputs"].fields():
+        node.dropped("the step gives its value")
+        values[name] = node["default"].value if isinstance(node.value, dict) else node.value
+    for name, node in step["inputs"].fields():
+        handed = PARENT.fullmatch(node.text())
+        values[name] = given[handed[1]].value if handed and given[handed[1]] else node.value
+        node.mapped("command")
+    step["component"].dropped("its steps have their commands")
+    step["type"].dropped("it says what kind of step this is")
+    step["outputs"].asked("what the pipeline hands from one step to the next")
+    return Node(step.account, ("inputs",), values)

@@ -1,0 +1,66 @@
+"""What services have in common: tags, and marks for the fields of a source that nothing else has read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from gangplan.imports.account import Node
+from gangplan.imports.command import UnreadableError, converted
+from gangplan.imports.workload import Workload
+
+PLACEHOLDER = re.compile(r"\$\{\{\s*([^{}]*?)\s*\}\}")
+
+
+def mark(node: Node, path: Sequence[str], how: str, why: str) -> None:
+    """Mark what is at a path, `dropped` or `asked`; lists on its way are gone through, and mappings whose keys are names
+    of the user's own (inputs, outputs)."""
+    if isinstance(node.value, list):
+        for one in node.items():
+            mark(one, path, how, why)
+    elif path:
+        if node.path and node.path[-1] in ("inputs", "outputs"):
+            for _, one in node.fields():
+                mark(one[path[0]], path[1:], how, why)
+        else:
+            mark(node[path[0]], path[1:], how, why)
+    elif node:
+        getattr(node, how)(why)
+
+
+def tag(key: str, node: Node, work: Workload) -> None:
+    """A tag of a service as a label, where it can be one."""
+    name = re.sub(r"[^a-z0-9]+", "-", key.lower()).strip("-")
+    if (
+        name
+        and len(name) < 64
+        and re.fullmatch(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?", node.text())
+    ):
+        work.values.setdefault(f"labels/{name}", node.text())
+        node.mapped(f"labels.{name}")
+    else:
+        node.dropped("it is none that a label can have; labels: says what a run belongs to")
+
+
+def started_by(root: Node, machines: int) -> int:
+    """How many processes a job's own command starts on each machine; 0 where it says nothing of that."""
+    stated = {f"inputs.{name}": node.text() for name, node in root["inputs"].fields()}
+    text = PLACEHOLDER.sub(lambda found: stated.get(found[1], found[0]), root["command"].text())
+    try:
+        found = converted(("bash", "-c", text), None, {})
+    except UnreadableError:
+        return 0
+    return found.per_worker or (found.ranks or 0) // machines
+
+
+def store_of(path: str) -> str:
+    """What keeps the data that a path names: a datastore, a data asset, an account."""
+    for rule in (
+        r"azureml://(?:.*/)?datastores/([\w-]+)",
+        r"azureml:([\w.-]+?)(?:[:@].*)?$",
+        r"\w+://([\w.-]+)@([\w-]+)",
+        r"https?://([\w-]+)",
+    ):
+        if found := re.match(rule, path):
+            return "-".join(reversed(found.groups()))[:40]
+    return ""

@@ -1,0 +1,107 @@
+"""Channels, outputs and checkpoints of SageMaker as claims of the team."""
+
+from __future__ import annotations
+
+from gangplan.imports.account import Node
+from gangplan.imports.managed.pod import Managed, claim_of
+from gangplan.imports.workload import Workload
+
+_INPUT, _MODEL, _CHECKPOINTS = "/opt/ml/input/data", "/opt/ml/model", "/opt/ml/checkpoints"
+_USUAL = ("S3Prefix", "FullyReplicated", "None", "")
+
+
+def read_data(root: Node, managed: Managed, work: Workload) -> None:
+    """Everything that SageMaker brings into the container, and takes out of it."""
+    for channel in root["InputDataConfig"].items():
+        _channel(channel, managed, work)
+    _output(root["OutputDataConfig"], managed, work)
+    _checkpoint(root["CheckpointConfig"], work)
+
+
+def bucket_of(uri: str) -> tuple[str, str]:
+    """Bucket and key of an address in S3."""
+    bucket, _, key = uri.partition("://")[2].partition("/")
+    return bucket, key
+
+
+def _channel(channel: Node, managed: Managed, work: Workload) -> None:
+    name = channel["ChannelName"].text() or "training"
+    folder = f"{_INPUT}/{name}"
+    source = channel["DataSource"]
+    s3, files, dataset = source["S3DataSource"], source["FileSystemDataSource"], source["DatasetSource"]
+    if s3["S3Uri"]:
+        bucket, _ = bucket_of(s3["S3Uri"].text())
+        claim, node, reads = claim_of(bucket[:40], name), s3["S3Uri"], True
+        why, help = (
+            f"the channel {name} is a copy of {node.text()}",
+            f"Put the files on the claim {claim}, or let a CSI driver show the bucket as a claim.",
+        )
+    elif files["FileSystemId"]:
+        claim, node = claim_of(files["FileSystemId"].text()), files["FileSystemId"]
+        reads = files["FileSystemAccessMode"].text() != "rw"
+        why, help = (
+            f"the channel {name} is the file system {node.text()}",
+            f"The claim {claim} has to stand for it: a PersistentVolume of its CSI driver.",
+        )
+    else:
+        node = dataset["DatasetArn"] or channel["ChannelName"] or channel
+        claim, reads = claim_of(name), True
+        why, help = (
+            f"where the files of the channel {name} are is not known here",
+            f"Put them on the claim {claim}.",
+        )
+    managed.mounts.append((claim, folder, reads, node))
+    work.claims = {**work.claims, claim: ("ReadOnlyMany",) if reads else ("ReadWriteMany",)}
+    work.questions.append((node, why, help))
+    for one in (channel["ChannelName"], node):
+        one.mapped(f"data.{claim}")
+    managed.env.append((f"SM_CHANNEL_{name.upper().replace('-', '_')}", folder, channel["ChannelName"]))
+    for one in (files["FileSystemAccessMode"], files["FileSystemType"]):
+        one.mapped(f"claims.{claim}")
+    for one in (
+        s3["S3DataType"],
+        s3["S3DataDistributionType"],
+        channel["CompressionType"],
+        channel["RecordWrapperType"],
+    ):
+        if one.text() in _USUAL:
+            one.same("a claim holds files as they are, and every worker sees all of them")
+    if files["DirectoryPath"].text() in ("", "/"):
+        files["DirectoryPath"].same("a run mounts the whole file system")
+
+
+def _output(output: Node, managed: Managed, work: Workload) -> None:
+    """What is written to /opt/ml/model, SageMaker uploads; a run keeps it on a claim."""
+    uri = output["S3OutputPath"]
+    if not uri:
+        return
+    claim = claim_of(bucket_of(uri.text())[0][:50], "output")
+    managed.mounts.append((claim, _MODEL, False, uri))
+    work.claims = {**work.claims, claim: ("ReadWriteMany",)}
+    work.questions.append(
+        (
+            uri,
+            f"SageMaker uploads {_MODEL} to {uri.text()} at the end; a run writes to the claim {claim}",
+            "Copy it from there, or let the program upload it.",
+        )
+    )
+
+
+def _checkpoint(checkpoint: Node, work: Workload) -> None:
+    uri = checkpoint["S3Uri"]
+    if not uri:
+        return
+    claim = claim_of(bucket_of(uri.text())[0][:50], "checkpoints")
+    folder = checkpoint["LocalPath"].text() or _CHECKPOINTS
+    work.values["checkpoint.to"] = claim
+    work.values["checkpoint.path"] = folder
+    work.new_claims[claim] = ({"accessModes": ["ReadWriteMany"]}, uri)
+    uri.mapped("checkpoint.to")
+    checkpoint["LocalPath"].mapped("checkpoint.path")
+    work.questions.append(
+        (
+            uri,
+            f"SageMaker copies checkpoints to {uri.text()} and back; a run keeps them on the claim {claim}",
+            "Copy the last one there, if the run goes on from it.",
+        )
+    )

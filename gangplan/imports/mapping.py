@@ -1,0 +1,292 @@
+"""One workload of another system becomes one draft of a spec."""
+
+from __future__ import annotations
+
+from typing import get_args
+
+from gangplan.imports.account import Node
+from gangplan.imports.command import Converted, UnreadableError, converted
+from gangplan.imports.containers import map_containers
+from gangplan.imports.draft import Draft, Home
+from gangplan.imports.environment import map_env
+from gangplan.imports.hints import map_hints, settle_start
+from gangplan.imports.identity import map_identity, name_of
+from gangplan.imports.images import map_image
+from gangplan.imports.placement import map_placement, placed_aside
+from gangplan.imports.platform import map_platform
+from gangplan.imports.podfields import map_pod_fields
+from gangplan.imports.pods import ContainerOf
+from gangplan.imports.resources import map_resources
+from gangplan.imports.roles import map_roles
+from gangplan.imports.steps import map_steps
+from gangplan.imports.times import map_exit_codes, map_times
+from gangplan.imports.variables import rewritten, unwrapped
+from gangplan.imports.volumes import map_volumes
+from gangplan.imports.workload import Role, Workload
+from gangplan.imports.written import write_command
+from gangplan.model.frameworks import BY_MPI, ONE_RANK, Framework
+from gangplan.plan.launchers import Mpi, find
+from gangplan.rules.imports import IMPORT_ENTRYPOINT, IMPORT_SCRIPT
+
+_FAMILIES: dict[str, Mpi] = {"OpenMPI": "OpenMPI4", "IntelMPI": "IntelMPI", "MPICH": "MPICH"}
+
+_LONGEST_SWEEP = 26
+
+
+def draft_of(work: Workload, home: Home) -> Draft:
+    """The draft of a workload, with its account complete but for what nobody knows."""
+    settle_start(work, home)
+    draft = Draft(work, home, name_of(work.name))
+    if work.trials is not None:  # each trial's own part of its name takes the rest of what a pod may have
+        draft.name = draft.name[:_LONGEST_SWEEP].rstrip("-")
+    command = _command(draft)
+    map_identity(draft)
+    for role in reversed(work.roles):
+        map_resources(draft, role)
+    map_ranks(draft, command)
+    _image(draft, command)
+    _launch(draft, command)
+    for role in work.roles:  # MPI's launcher hands its variables on
+        map_env(draft, role)
+        map_volumes(draft, role)
+    map_placement(draft, work.workers.pod)
+    for role in work.roles:
+        map_pod_fields(draft, role)
+        if role is not work.workers:
+            placed_aside(draft, role)
+    map_platform(draft)
+    for role in work.roles:
+        map_containers(draft, role)
+    map_hints(draft)
+    map_times(draft)
+    map_exit_codes(draft, work.framework or command.framework or work.start)
+    for path, value in work.values.items():
+        draft.put(path, value)
+    for node, message, help in work.questions:
+        draft.wonder(node, message, help)
+    map_steps(draft)
+    map_roles(draft, draft.values.get("framework") or work.framework or command.framework or work.start)
+    return draft
+
+
+def _command(draft: Draft) -> Converted:
+    """The command of the pod that starts the ranks, without what the run knows."""
+    work = draft.work
+    lead = work.lead.pod.main
+    node = lead.node["command"] or lead.node["args"] or lead.node
+    words = unwrapped(_words(draft, lead, node), {*work.sets, *(one.name for one in lead.env if one.source)})
+    env = {one.name: one.value or "" for one in lead.env if one.source == ""}
+    try:
+        found = converted(words, _FAMILIES.get(work.mpi or ("OpenMPI" if work.start == "mpi" else "")), env)
+    except UnreadableError as error:
+        draft.refuse(IMPORT_SCRIPT, node, f"the script cannot be read: {error} is not closed", "Close it.")
+        found = Converted(())
+    for loss, why in found.losses:
+        work.notes.append(f"{loss}: {why}")
+    if found.is_elastic:
+        draft.wonder(
+            node, "the number of ranks may change while it runs; that of a run stays", "Choose workers."
+        )
+    for question in found.questions:
+        draft.wonder(node, question, "Read the command of the spec, and correct it.")
+    if found.is_once and work.start == "mpi" and words and not work.starts_ranks:
+        draft.wonder(
+            node,
+            f"nothing in the command starts ranks, so that it ran once, on the launcher; in a run every rank starts {found.command[0]}",
+            "Write the mpirun of the script into the command, or the program alone.",
+        )
+    for role in work.roles:
+        if role.pod.main is not lead and role is not work.launcher and not work.launcher:
+            _other_command(draft, role, lead)
+    framework = work.framework or found.framework or work.start
+    if found.command and framework not in BY_MPI:
+        found.command = rewritten(draft, found.command, framework, node)
+    write_command(draft, found, node)
+    return found
+
+
+def _words(draft: Draft, lead: ContainerOf, node: Node) -> tuple[str, ...]:
+    """What the pod starts: what the answers say, else its command; nothing where only its image knows."""
+    words = lead.command
+    if draft.home.answers.command:
+        words = draft.given_command = ("bash", "-c", draft.home.answers.command)
+    elif lead.has_entrypoint and words and not words[0].startswith("-"):
+        draft.wonder(
+            node,
+            f"there is no command: the image's own entrypoint is given {words[0]}; the run starts {words[0]} itself",
+            "Look the entrypoint up (skopeo inspect --config docker://IMAGE); if it does more, give it: --command 'PROGRAM ...'.",
+        )
+    elif lead.has_entrypoint:
+        draft.refuse(
+            IMPORT_ENTRYPOINT,
+            node,
+            "there is no command: the image's own entrypoint starts the program, and a spec has to name it",
+            "Look it up (skopeo inspect --config docker://IMAGE), and give it: --command 'PROGRAM ...'.",
+        )
+        words = ()
+    return words
+
+
+def _other_command(draft: Draft, role: Role, lead: ContainerOf) -> None:
+    """The command of a role beside the one whose command the run has."""
+    main = role.pod.main
+    is_same = main.command == lead.command or _program(main) == _program(lead)
+    for node in (main.node["command"], main.node["args"]):
+        if is_same:
+            node.mapped("command")
+        elif node:
+            draft.ask(
+                node,
+                f"the {role.name} starts another command; all workers of a run start one",
+                "Let the program tell its rank.",
+            )
+    if main.has_entrypoint and not main.command and not lead.has_entrypoint:
+        draft.wonder(
+            main.node,
+            f"the {role.name} has no command, so that its image's own entrypoint starts it; in a run it starts that of the others",
+            "Check that all of them are meant to start the same program.",
+        )
+
+
+def _program(container: ContainerOf) -> tuple[str, ...]:
+    """The command without what only the run knows, such as the number of the pod."""
+    try:
+        return converted(container.command, None, {}).command
+    except UnreadableError:
+        return container.command
+
+
+def map_ranks(draft: Draft, command: Converted) -> None:
+    """Workers and ranks per worker."""
+    work = draft.work
+    roles = [role for role in work.roles if role is not work.launcher or work.runs_on_launcher]
+    workers = sum(role.count for role in roles)
+    if workers < 1:
+        draft.wonder(work.account.root(), "the source has no worker; one is assumed", "Correct workers.")
+        workers = 1
+    draft.put("workers", workers)
+    draft.origins["workers"] = (
+        work.settings["workers"].node if "workers" in work.settings else work.account.root()
+    )
+    _elastic(draft, command, workers)
+    gpus = draft.values.get("gpus", 0)
+    usual = gpus or 1
+    is_one = (work.framework or command.framework or work.start) in ONE_RANK
+    slots = 1 if is_one else _slots(draft, command, workers, usual)
+    if slots != usual and not is_one:
+        draft.put("slots", slots)
+    work.ranks = work.ranks or workers * slots
+
+
+def _has_launcher(words: tuple[str, ...]) -> bool:
+    """Whether a script stays that starts the ranks itself."""
+    try:
+        return bool(find(words, None))
+    except UnreadableError:
+        return True
+
+
+def _elastic(draft: Draft, command: Converted, workers: int) -> None:
+    """The range of workers, where the source has one: a run of torch starts with its workers, and may lose some."""
+    stated = draft.work.elastic
+    span = stated.span if stated else command.elastic
+    if span is None:
+        return
+    framework = draft.work.framework or command.framework or draft.work.start
+    if framework == "torch" and span[0] < workers and not _has_launcher(command.command):
+        restarts = min(stated.restarts, 100) if stated and stated.restarts is not None else None
+        draft.values.pop("workers", None)
+        value = {"min": span[0], "max": workers, **({"restarts": restarts} if restarts is not None else {})}
+        draft.put("elastic", value, stated.node if stated else None)
+    elif stated and span != (workers, workers):
+        draft.ask(
+            stated.node,
+            f"from {span[0]} to {span[1]} workers may train; the number of a run stays",
+            "Choose workers.",
+        )
+    elif stated:
+        stated.node.same("a run has all of its workers")
+
+
+def _slots(draft: Draft, command: Converted, workers: int, usual: int) -> int:
+    """Ranks per worker, from what the launcher states, else from what its controller was told."""
+    work = draft.work
+    stated = work.settings.get("slots")
+    told = int(stated.value) if stated else None
+    node = stated.node if stated else work.lead.pod.main.node
+    if work.start == "torch":
+        if command.framework != "torch":
+            return told or 1
+        if command.ranks and command.ranks % workers == 0:
+            return command.ranks // workers
+        return command.per_worker or told or usual
+    slots = command.per_worker or told or 1
+    if command.ranks is None or command.ranks == workers * slots:
+        return slots
+    if command.ranks % workers == 0:
+        return command.ranks // workers
+    work.ranks = command.ranks
+    draft.wonder(
+        node,
+        f"the launcher starts {command.ranks} ranks on {workers} workers with {slots} slots each; a run starts {workers * slots}, the same number on each",
+        "Correct workers and slots.",
+    )
+    return slots
+
+
+def _image(draft: Draft, command: Converted) -> None:
+    """The image of the pods that train, and how it starts ranks."""
+    work, pod = draft.work, draft.work.workers.pod
+    framework = work.framework or command.framework or work.start
+    if framework not in get_args(Framework):
+        draft.wonder(
+            pod.main.node["command"] or pod.main.node,
+            "each pod starts its program once and none knows of the others; the ranks of a run are started by torchrun or MPI",
+            "Choose framework: torch or mpi, and an image that has it.",
+        )
+        framework = "torch"
+    node = pod.main.node["image"]
+    map_image(draft, pod.main.image, node if node else None, pod, framework)
+    name = draft.values.get("image")
+    catalog = draft.home.workspace.catalog
+    entry = catalog.images.get(name) if catalog and name else None
+    if (
+        entry is not None
+        and entry.framework != framework
+        and {entry.framework, framework} & {"torch", "plain"}
+    ):
+        draft.put("framework", framework)
+    for role in work.roles:
+        other = role.pod.main.node["image"]
+        if other.text() == pod.main.image:
+            other.mapped("image")
+        elif other:
+            draft.ask(
+                other,
+                f"the {role.name} has another image; a run has one for all pods",
+                "Use an image that has both.",
+            )
+    has_intel = entry is not None and entry.mpi is not None and entry.mpi.implementation == "IntelMPI"
+    if has_intel or work.mpi == "IntelMPI":
+        draft.put("mpi.licenseAcknowledged", True) if draft.home.answers.has_licence else draft.wonder(
+            node, "Intel MPI has its own licence terms", "Once you may use it: --license-acknowledged."
+        )
+
+
+def _launch(draft: Draft, command: Converted) -> None:
+    """What the launcher said beside the program, and whether it runs ranks."""
+    work = draft.work
+    if work.runs_on_launcher:
+        draft.put("launcher.runsRanks", True)
+    for name, value in command.env.items():
+        draft.put(f"env/{name}", value)
+    # mpirun(1) of Open MPI 5: PE=n binds each rank to n cores
+    binds = any(":pe=" in str(one).lower() for one in (command.map_by, *(command.flags or ())))
+    if command.bind_to not in ("", "none") and not (binds and command.bind_to in ("core", "hwthread")):
+        draft.put("mpi.bindTo", command.bind_to)
+    if command.map_by not in ("", "slot"):
+        draft.put("mpi.mapBy", command.map_by)
+    if command.flags:
+        draft.put("mpi.flags", command.flags)
+    if command.framework in ("horovod", "deepspeed") and not work.framework:
+        work.framework = command.framework

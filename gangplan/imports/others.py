@@ -1,0 +1,41 @@
+"""Files that hold no source of the kind that was asked for: what they hold instead, and who reads that."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from gangplan.imports.kinds import KINDS, Kind
+from gangplan.imports.sources import objects_of
+
+# Kinds of jobs that no run can be, and what to do about them.
+_ELSEWHERE = {
+    "RayJob": "A run has no Ray cluster; import what its entrypoint starts as a spec of your own.",
+    "RayCluster": "A run has no Ray cluster; import what its programs start as a spec of your own.",
+    "SparkApplication": "gangplan runs no Spark.",
+    "CronJob": "Import the Job in its jobTemplate, and write schedule: in the spec.",
+    "Pod": "Put it into a Job, and import that: gangplan import job.",
+    "Deployment": "It serves, and never ends: a run trains.",
+}
+
+
+def none_of(kind: Kind, files: Sequence[Path]) -> tuple[str, str]:
+    """The message and the help for files without a source of a kind: they name other jobs that the files hold."""
+    message, help = f"there is no {kind.label} in it", "Name another kind, or other files."
+    if kind.finder is not None:
+        return message, help
+    sources, _ = objects_of(files, lambda value: "kind" in value, {})
+    for source in sources:
+        value: Any = source.value
+        name, version = str(value.get("kind")), str(value.get("apiVersion"))
+        told = f"{message}, but a {name} of {version}"
+        readers = [other.name for other in KINDS.values() if other.finder is None and other.takes(value)]
+        if readers:
+            return told, f"Write gangplan import {readers[0]}."
+        if name in _ELSEWHERE:
+            return told, _ELSEWHERE[name]
+        same = next((other for other in KINDS.values() if other.label == name), None)
+        if same is not None:
+            return told, f"gangplan reads no {name} of that API; docs/import.md says which."
+    return message, help

@@ -1,0 +1,229 @@
+"""Patches of a team's own kustomize overlay, as patches of a cluster's overlay in gangplan."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from gangplan.component.target import Target, TargetError, parse_target
+from gangplan.findings import Finding, Location
+from gangplan.imports.merge import Operation, UnclearMergeError, operations
+from gangplan.objects import Body, scalar
+from gangplan.records import dataclass
+from gangplan.rules.imports import IMPORT_PATCH, IMPORT_SOURCE
+from gangplan.source import Document, load_several
+from gangplan.starter.values import flow
+
+_JOB, _RUN = "gangplan.dev/job", "gangplan.dev/run"
+_KUSTOMIZATIONS = ("Kustomization", "Component")
+
+
+@dataclass(frozen=True, slots=True)
+class MergePatch:
+    """One strategic merge: its value, where it begins, and the target beside it where there is one."""
+
+    value: Mapping[str, Any]
+    where: Location
+    target: Mapping[str, Any] | None = None
+
+    @property
+    def name(self) -> str:
+        """What it is about, for people."""
+        meta = self.value.get("metadata")
+        name = meta.get("name", "") if isinstance(meta, dict) else ""
+        return f"{self.value.get('kind', 'patch')} {name}".strip()
+
+
+@dataclass(frozen=True, slots=True)
+class ConvertedPatch:
+    """An entry of `patches` of the cluster's kustomization, and what it was."""
+
+    target: dict[str, str]
+    operations: tuple[Operation, ...]
+    source: MergePatch
+
+    def text(self) -> str:
+        """The entry as YAML."""
+        lines = [f"- target: {flow(self.target)}", "  patch: |-"]
+        lines += [f"    - {flow(one)}" for one in self.operations]
+        return "".join(f"{line}\n" for line in lines)
+
+
+def read_patches(files: Iterable[Path]) -> tuple[list[MergePatch], list[Finding]]:
+    """The strategic merges in files: documents of their own, and those that kustomizations name or hold."""
+    found: list[MergePatch] = []
+    findings: list[Finding] = []
+    named: set[Path] = set()
+    for path in files:
+        if path.resolve() in named:
+            continue
+        documents, wrong = _documents(path)
+        findings += wrong
+        for document in documents:
+            if document.value.get("kind") in _KUSTOMIZATIONS or "patchesStrategicMerge" in document.value:
+                for one, problem in _of_kustomization(document, path.parent, named):
+                    found += [one] if one else []
+                    findings += [problem] if problem else []
+            elif "kind" in document.value:
+                found.append(MergePatch(document.value, document.where(())))
+    return found, findings
+
+
+def _documents(path: Path) -> tuple[list[Document], list[Finding]]:
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        where = Location(path.as_posix())
+        return [], [
+            Finding(
+                IMPORT_SOURCE, where, f"it cannot be read: {error.strerror}", "Name a file that is there."
+            )
+        ]
+    documents, findings = load_several(data, path.as_posix())
+    return [one for one in documents if isinstance(one.value, dict)], findings
+
+
+def _of_kustomization(
+    document: Document, folder: Path, named: set[Path]
+) -> Iterator[tuple[MergePatch | None, Finding | None]]:
+    """The patches of a kustomization: texts, and files beside it."""
+    entries = [
+        ((key, at), one) for key in ("patches", "patchesStrategicMerge") for at, one in _listed(document, key)
+    ]
+    for way, entry in entries:
+        is_entry = isinstance(entry, dict)
+        text, target = (entry.get("patch"), entry.get("target")) if is_entry else (entry, None)
+        where = document.where(way)
+        inline = text if isinstance(text, str) and "\n" in text.strip() else None
+        file = entry.get("path") if is_entry else (text if inline is None else None)
+        if inline is None and isinstance(text, str) and is_entry:
+            inline = text
+        if inline is not None:
+            documents, findings = load_several(inline.encode(), where.file)
+        elif isinstance(file, str):
+            named.add((folder / file).resolve())
+            documents, findings = _documents(folder / file)
+        else:
+            continue
+        yield from ((None, one) for one in findings)
+        for one in documents:
+            if isinstance(one.value, dict):
+                place = where if inline is not None else one.where(())
+                yield MergePatch(one.value, place, target if isinstance(target, dict) else None), None
+
+
+def _listed(document: Document, key: str) -> Iterator[tuple[int, Any]]:
+    value = document.value.get(key)
+    return enumerate(value) if isinstance(value, list) else iter(())
+
+
+def converted(
+    patches: Sequence[MergePatch], objects: Sequence[Body], cluster: str
+) -> tuple[list[ConvertedPatch], list[Finding]]:
+    """The patches for objects as they are rendered; what none of them can be is a finding."""
+    found: list[ConvertedPatch] = []
+    findings: list[Finding] = []
+    for patch in patches:
+        try:
+            matching = _matching(patch, objects)
+        except TargetError as error:
+            findings.append(Finding(IMPORT_PATCH, patch.where, f"its target: {error}", "Correct the target."))
+            continue
+        if not matching:
+            kinds = ", ".join(sorted({one["kind"] for one in objects}))
+            findings.append(
+                Finding(
+                    IMPORT_PATCH,
+                    patch.where,
+                    f"nothing that gangplan renders for {cluster} is {patch.name}; it renders {kinds}",
+                    "For a job of another system, build the overlay (kustomize build FOLDER > jobs.yaml) and import what comes out.",
+                )
+            )
+            continue
+        try:
+            found += _of(patch, matching)
+        except UnclearMergeError as error:
+            findings.append(
+                Finding(
+                    IMPORT_PATCH,
+                    patch.where,
+                    f"{'.'.join(error.path)}: {error}",
+                    "Write the operations yourself (docs/overlays.md).",
+                )
+            )
+    return found, findings
+
+
+def _matching(patch: MergePatch, objects: Sequence[Body]) -> list[Body]:
+    """The objects that a patch is for: by its target, else by kind and name, where a job's name means its runs."""
+    if patch.target is not None:
+        target: Target = parse_target(dict(patch.target))
+        return [one for one in objects if target.matches(one)]
+    meta = patch.value.get("metadata")
+    name = str(meta.get("name", "")) if isinstance(meta, dict) else ""
+    group = str(patch.value.get("apiVersion", "")).rpartition("/")[0]
+    return [
+        one
+        for one in objects
+        if one["kind"] == patch.value.get("kind")
+        and str(one["apiVersion"]).rpartition("/")[0] == group
+        and name in (one["metadata"].get("name"), one["metadata"].get("labels", {}).get(_JOB))
+    ]
+
+
+def _of(patch: MergePatch, matching: Sequence[Body]) -> Iterator[ConvertedPatch]:
+    """One entry where the operations are the same for all, else one for each job or object."""
+    each = [(one, tuple(operations(one, patch.value))) for one in matching]
+    each = [(one, made) for one, made in each if made]
+    if patch.target is not None and len({repr(made) for _, made in each}) == 1 and len(each) == len(matching):
+        yield ConvertedPatch({key: str(value) for key, value in patch.target.items()}, each[0][1], patch)
+        return
+    told: set[str] = set()
+    for body, made in each:
+        target = _target(body)
+        if repr((target, made)) not in told:
+            told.add(repr((target, made)))
+            yield ConvertedPatch(target, made, patch)
+
+
+def _target(body: Body) -> dict[str, str]:
+    labels = body["metadata"].get("labels", {})
+    kind = {"kind": str(body["kind"])}
+    if _JOB in labels and _RUN in labels:
+        return {**kind, "labelSelector": f"{_JOB}={labels[_JOB]}"}
+    target = {**kind, "name": str(body["metadata"]["name"])}
+    if "namespace" in body["metadata"]:
+        target["namespace"] = str(body["metadata"]["namespace"])
+    return target
+
+
+def kustomization(before: str | None, patches: Sequence[ConvertedPatch]) -> str | None:
+    """The cluster's kustomization with the patches behind its own; None where it is written so that they have no place."""
+    added = "".join(one.text() for one in patches)
+    if before is None:
+        return f"apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\npatches:\n{added}"
+    documents, _ = load_several(before.encode(), "kustomization.yaml")
+    if len(documents) != 1 or not isinstance(documents[0].value, dict):
+        return None
+    value = documents[0].value
+    text = before if before.endswith("\n") else f"{before}\n"
+    lead = _lead(documents[0], text)
+    block = "".join(f"{lead}{line}\n" if line else "\n" for line in added.splitlines())
+    after = f"{text}{block}" if value.get("patches") else f"{text}{scalar('patches')}:\n{added}"
+    again, findings = load_several(after.encode(), "kustomization.yaml")
+    wanted = [*(value.get("patches") or []), *(_entry(one) for one in patches)]
+    is_right = not findings and len(again) == 1 and again[0].value == {**value, "patches": wanted}
+    return after if is_right else None
+
+
+def _entry(one: ConvertedPatch) -> dict[str, Any]:
+    return {"target": one.target, "patch": "\n".join(f"- {flow(each)}" for each in one.operations)}
+
+
+def _lead(document: Document, text: str) -> str:
+    """The blanks before the entries of `patches`."""
+    if not document.value.get("patches"):
+        return ""
+    line = text.splitlines()[(document.where(("patches", 0)).line or 1) - 1]
+    return line[: len(line) - len(line.lstrip())]

@@ -1,0 +1,131 @@
+"""Where a source's pods go: node selectors, tolerations and affinities against the pools of the team's clusters."""
+
+from __future__ import annotations
+
+from gangplan.imports.account import Node
+from gangplan.imports.draft import Draft
+from gangplan.imports.pods import PodOf
+from gangplan.imports.tables import GPU_MODELS, INSTANCES
+from gangplan.imports.workload import Role
+from gangplan.spec.nodes import NodePool
+
+# Labels that say the type of a machine or of its GPU: Kubernetes' own, GKE's, NVIDIA's GPU feature discovery, EKS Karpenter's.
+_MACHINE = (
+    "node.kubernetes.io/instance-type",
+    "beta.kubernetes.io/instance-type",
+    "karpenter.k8s.aws/instance-type",
+)
+_MODEL = (
+    "cloud.google.com/gke-accelerator",
+    "nvidia.com/gpu.product",
+    "karpenter.k8s.aws/instance-gpu-name",
+    "accelerator",
+)
+_CAPACITY = {
+    ("karpenter.sh/capacity-type", "spot"): "spot",
+    ("karpenter.sh/capacity-type", "on-demand"): "on-demand",
+    ("cloud.google.com/gke-spot", "true"): "spot",
+    ("cloud.google.com/gke-preemptible", "true"): "spot",
+    ("eks.amazonaws.com/capacityType", "SPOT"): "spot",
+    ("eks.amazonaws.com/capacityType", "ON_DEMAND"): "on-demand",
+    ("kubernetes.azure.com/scalesetpriority", "spot"): "spot",
+}
+_OS = {"kubernetes.io/os": "linux", "beta.kubernetes.io/os": "linux"}
+
+
+def map_placement(draft: Draft, pod: PodOf) -> None:
+    """The pool of the run, from what the source says of nodes."""
+    left = {}
+    for part in (pod.node, *pod.more):
+        for key, node in part["nodeSelector"].fields():
+            value = node.text()
+            if _OS.get(key) == value:
+                node.same("runs go to Linux nodes")
+            elif (key, value) in _CAPACITY:
+                draft.put("placement.capacity", _CAPACITY[key, value], node)
+            else:
+                left[key] = node
+        _tolerations(draft, part["tolerations"])
+        _apart(draft, part["affinity"]["podAntiAffinity"])
+        part["affinity"]["podAntiAffinity"].asked("placement.spread: spread puts workers on many nodes")
+        part["affinity"]["podAffinity"].asked("placement.topology keeps workers close together")
+        part["affinity"].asked("pools and placement decide which nodes a run may use")
+        part["topologySpreadConstraints"].asked("placement.spread decides how workers spread over nodes")
+    if left:
+        _pool(draft, left)
+
+
+def _apart(draft: Draft, node: Node) -> None:
+    """Pods that keep off each other's nodes."""
+    terms = [
+        *node["requiredDuringSchedulingIgnoredDuringExecution"].items(),
+        *(one["podAffinityTerm"] for one in node["preferredDuringSchedulingIgnoredDuringExecution"].items()),
+    ]
+    if terms and all(one["topologyKey"].text() == "kubernetes.io/hostname" for one in terms):
+        draft.put("placement.spread", "spread", node)
+
+
+def _pool(draft: Draft, left: dict[str, Node]) -> None:
+    """The pool that has these labels; else the model of its GPUs."""
+    pools = {name: pool for one in draft.home.clusters.values() for name, pool in one.node_pools.items()}
+    wanted = {key: node.text() for key, node in left.items()}
+    fitting = [name for name, pool in pools.items() if _has(pool, wanted)]
+    if len(fitting) == 1:
+        for node in left.values():
+            draft.put("placement.nodePool", fitting[0], node)
+        return
+    for key, node in left.items():
+        model = _model(key, node.text())
+        if model and any(pool.gpu and pool.gpu.model == model for pool in pools.values()):
+            draft.put("gpu.model", model, node)
+        else:
+            node.asked(f"no pool of the team's clusters is labelled {key}: {node.text()}")
+
+
+def _has(pool: NodePool, wanted: dict[str, str]) -> bool:
+    return all(pool.labels.get(key) == value for key, value in wanted.items())
+
+
+def _model(key: str, value: str) -> str:
+    if key in _MACHINE:
+        machine = INSTANCES.get(value.lower())
+        return machine.model if machine else ""
+    if key in _MODEL:
+        bare = value.lower()
+        return next((model for part, model in GPU_MODELS.items() if part in bare), "")
+    return ""
+
+
+def _tolerations(draft: Draft, tolerations: Node) -> None:
+    """Pods of a run tolerate the taints of their pool, and no others."""
+    taints = {
+        taint.key
+        for one in draft.home.clusters.values()
+        for pool in one.node_pools.values()
+        for taint in pool.taints
+    }
+    for node in tolerations.items():
+        key = node["key"].text()
+        if key in taints:
+            node.same("a run tolerates the taints of its pool")
+        else:
+            node.dropped("a run tolerates the taints that its pool states, and no others")
+
+
+def placed_aside(draft: Draft, role: Role) -> None:
+    """Where pods go that are not the workers: a launcher anywhere; all that train go where the workers go."""
+    node, workers = role.pod.node, draft.work.workers.pod.node
+    if role is draft.work.launcher:
+        for name in ("nodeSelector", "affinity", "tolerations"):
+            node[name].dropped("launchers go where there is room")
+        return
+    node["tolerations"].dropped("a run tolerates the taints that its pool states, and no others")
+    for name in ("nodeSelector", "affinity"):
+        if node[name].value == workers[name].value:
+            node[name].mapped("placement")
+        elif node[name]:
+            draft.ask(
+                node[name],
+                f"the {role.name} asks for other nodes than the workers; all workers of a run go to one pool",
+                "Check that the pool of the run is right for all of them.",
+            )

@@ -1,0 +1,39 @@
+"""Job: batch/v1 of Kubernetes (v1.34), whose pods train on their own or know each other by their numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gangplan.imports.account import Account
+from gangplan.imports.groups import Group, grouped
+from gangplan.imports.jobs import job_policy
+from gangplan.imports.pods import pod_of
+from gangplan.imports.sources import OtherObject
+from gangplan.imports.workload import Setting, SourceError, Workload
+
+
+def read_plain_job(account: Account, others: Sequence[OtherObject] = ()) -> Workload:
+    """The workload of a Job. Raises SourceError for one without a container, or whose pods come one after the other."""
+    root = account.root()
+    spec = root["spec"]
+    name = root.at("metadata", "name").text() or root.at("metadata", "generateName").text()
+    pod = pod_of(spec["template"])
+    if pod is None:
+        raise SourceError("it has no container (spec.template.spec.containers)")
+    parallel, completions = spec["parallelism"].number(), spec["completions"].number()
+    count = 1 if parallel is None else parallel
+    if count < 1:
+        raise SourceError("it has no pods (spec.parallelism is 0)", "Write how many pods it has.")
+    if completions is not None and completions > count:
+        raise SourceError(
+            f"it has {completions} pods, {count} at a time; all workers of a run start together",
+            "Import one of its pods with completions: 1, and write a Sweep for the others (docs/sweeps.md).",
+        )
+    found = grouped([Group(name, count, pod, root)])
+    work = Workload("Job", name, found.start, account, found.roles, framework=found.framework or "")
+    work.settings["workers"] = Setting(count, spec["parallelism"] if spec["parallelism"] else root)
+    limit = spec["backoffLimit"]
+    if (retries := limit.number()) is not None:
+        work.settings["retries"] = Setting(retries, limit)
+    job_policy(spec, work)
+    return work

@@ -1,0 +1,54 @@
+"""Variables that read a label or annotation of their pod: pods of a run have the run's own, and no others."""
+
+from __future__ import annotations
+
+import re
+
+from gangplan.imports.draft import Draft
+from gangplan.imports.pods import EnvValue
+from gangplan.imports.workload import Role
+from gangplan.model.frameworks import NUMBER
+
+_READ = re.compile(r"metadata\.(labels|annotations)\['([^']+)'\]")
+# Labels by which controllers number their pods: the training operator v1, JobSet and Volcano.
+_INDEX = frozenset(
+    str.split(
+        "training.kubeflow.org/replica-index replica-index pytorch-replica-index mpi-job-role-index volcano.sh/task-index"
+    )
+)
+_JOB = frozenset(
+    str.split(
+        "training.kubeflow.org/job-name job-name pytorch-job-name tf-job-name mpi-job-name jobset.sigs.k8s.io/jobset-name"
+        " volcano.sh/job-name batch.kubernetes.io/job-name trainer.kubeflow.org/trainjob-name"
+    )
+)
+_RUN = "metadata.labels['gangplan.dev/run']"
+# What pods of a run have as well.
+_KEPT = ("batch.kubernetes.io/", "gangplan.dev/", "jobset.sigs.k8s.io/job-", "jobset.sigs.k8s.io/global-")
+
+
+def of_a_run(draft: Draft, role: Role, one: EnvValue) -> EnvValue | None:
+    """The variable as pods of a run can have it; None where it was asked about or is a plain value now."""
+    found = _READ.fullmatch(one.reference) if one.source == "field" else None
+    if found is None or found[2].startswith(_KEPT):
+        return one
+    key, own = found[2], role.pod.metadata
+    trained = [other for other in draft.work.roles if other is not draft.work.launcher]
+    if key in _INDEX and len(trained) == 1:
+        return _with(one, NUMBER)
+    if key in _JOB:
+        return _with(one, _RUN)
+    stated = own[found[1]][key] if own is not None else None
+    if stated:
+        draft.put(f"env/{one.name}", stated.text(), one.node)
+        return None
+    draft.ask(
+        one.node,
+        f"{one.name} reads {found[1].removesuffix('s')} {key}, which pods of a run do not have: it would be empty",
+        f"Let the program read JOB_COMPLETION_INDEX, or another field of the pod ({_RUN}).",
+    )
+    return None
+
+
+def _with(one: EnvValue, reference: str) -> EnvValue:
+    return EnvValue(one.name, one.node, None, "field", reference)

@@ -1,0 +1,188 @@
+"""A pod template as an import needs it: its containers, volumes and placement, each value with its place."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from gangplan.imports.account import Node
+from gangplan.records import dataclass
+
+# Kinds of volumes by the field that holds them, and the field that names what is mounted (core/v1, Kubernetes 1.34).
+_REFERENCES = {
+    "persistentVolumeClaim": "claimName",
+    "secret": "secretName",
+    "configMap": "name",
+    "hostPath": "path",
+    "emptyDir": "medium",
+    "nfs": "path",
+    "csi": "driver",
+    "ephemeral": "",
+    "projected": "",
+    "downwardAPI": "",
+}
+
+# By what the shell of a container that gangplan rendered is followed, before the command itself.
+OWN_SCRIPTS = ("gangplan-launch", "gangplan-worker")
+
+
+@dataclass(frozen=True, slots=True)
+class EnvValue:
+    """A variable: its `value`, or where it comes from (`secret`, `configMap`, `field`, `resource`) and of what."""
+
+    name: str
+    node: Node
+    value: str | None = None
+    source: str = ""
+    reference: str = ""
+
+    def shown(self) -> str:
+        """What it is, for people and for comparisons."""
+        return f"{self.source} {self.reference}" if self.source else self.value or ""
+
+
+@dataclass(frozen=True, slots=True)
+class VolumeOf:
+    """A volume of a pod: its kind as Kubernetes names the field, and what it refers to."""
+
+    name: str
+    kind: str
+    reference: str
+    node: Node
+
+
+@dataclass(frozen=True, slots=True)
+class MountOf:
+    """A volume in a container."""
+
+    path: str
+    volume: VolumeOf | None
+    name: str
+    read_only: bool
+    sub_path: str
+    node: Node
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerOf:
+    """A container. `command` holds its command and arguments; `has_entrypoint` tells that the image's own begins them."""
+
+    name: str
+    image: str
+    command: tuple[str, ...]
+    has_entrypoint: bool
+    env: tuple[EnvValue, ...]
+    resources: Mapping[str, str]
+    mounts: tuple[MountOf, ...]
+    workdir: str
+    node: Node
+    resources_node: Node
+
+
+@dataclass(frozen=True, slots=True)
+class PodOf:
+    """A pod: the container that trains, those before and beside it, and the rest by its nodes.
+
+    `more` are further parts of its spec that stand elsewhere, such as patches.
+    """
+
+    main: ContainerOf
+    node: Node
+    setup: tuple[ContainerOf, ...] = ()
+    sidecars: tuple[ContainerOf, ...] = ()
+    volumes: tuple[VolumeOf, ...] = ()
+    metadata: Node | None = None
+    more: tuple[Node, ...] = ()
+
+    @property
+    def host_network(self) -> bool:
+        """Whether it is in the network of its node."""
+        return self.node["hostNetwork"].value is True
+
+
+def pod_of(template: Node, main: str = "", absent_image: str = "") -> PodOf | None:
+    """The pod of a template (`metadata`, `spec`); None where it has no container.
+
+    `main` names the container that trains; without such a one it is the first.
+    """
+    spec = template["spec"]
+    volumes = tuple(volume_of(one) for one in spec["volumes"].items())
+    by_name = {one.name: one for one in volumes}
+    containers = [_container(one, by_name, absent_image) for one in spec["containers"].items()]
+    if not containers:
+        return None
+    chosen = next((one for one in containers if main and one.name == main), containers[0])
+    inits = [_container(one, by_name, "") for one in spec["initContainers"].items()]
+    native = [one for one in inits if one.node["restartPolicy"].value == "Always"]
+    return PodOf(
+        chosen,
+        spec,
+        tuple(one for one in inits if one not in native),
+        (*native, *(one for one in containers if one is not chosen)),
+        volumes,
+        template["metadata"],
+    )
+
+
+def volume_of(node: Node) -> VolumeOf:
+    """A volume of a pod."""
+    for kind, name in _REFERENCES.items():
+        if isinstance(node.value, dict) and kind in node.value:
+            return VolumeOf(node["name"].text(), kind, node[kind][name].text() if name else "", node)
+    kind = next((key for key, _ in node.fields() if key != "name"), "emptyDir")
+    return VolumeOf(node["name"].text(), kind, "", node)
+
+
+def _container(node: Node, volumes: Mapping[str, VolumeOf], absent_image: str) -> ContainerOf:
+    command, args = node["command"].texts(), node["args"].texts()
+    has_entrypoint = not command
+    if command[:2] == ("/bin/sh", "-c") and command[-1] in OWN_SCRIPTS:
+        node["command"].dropped("gangplan writes the script that starts the command")
+        command = ()
+    mounts = tuple(mount_of(one, volumes) for one in node["volumeMounts"].items())
+    return ContainerOf(
+        node["name"].text(),
+        node["image"].text() or absent_image,
+        (*command, *args),
+        has_entrypoint,
+        tuple(map(env_of, node["env"].items())),
+        amounts(node["resources"]),
+        mounts,
+        node["workingDir"].text(),
+        node,
+        node["resources"],
+    )
+
+
+def mount_of(node: Node, volumes: Mapping[str, VolumeOf]) -> MountOf:
+    """A volume in a container."""
+    name = node["name"].text()
+    return MountOf(
+        node["mountPath"].text(),
+        volumes.get(name),
+        name,
+        node["readOnly"].value is True,
+        node["subPath"].text(),
+        node,
+    )
+
+
+def env_of(node: Node) -> EnvValue:
+    """A variable of a container."""
+    name, source = node["name"].text(), node["valueFrom"]
+    if not source:
+        return EnvValue(name, node, node["value"].text())
+    for kind, short in (("secretKeyRef", "secret"), ("configMapKeyRef", "configMap")):
+        if one := source[kind]:
+            return EnvValue(name, node, None, short, f"{one['name'].text()}/{one['key'].text()}")
+    if one := source["fieldRef"]:
+        return EnvValue(name, node, None, "field", one["fieldPath"].text())
+    if one := source["resourceFieldRef"]:
+        return EnvValue(name, node, None, "resource", one["resource"].text())
+    return EnvValue(name, node, None, "other", "")
+
+
+def amounts(resources: Node) -> dict[str, str]:
+    """What a container may use, by resource: its limit, else its request."""
+    found = {name: value.text() for name, value in resources["requests"].fields()}
+    found.update({name: value.text() for name, value in resources["limits"].fields()})
+    return found

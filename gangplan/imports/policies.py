@@ -1,0 +1,42 @@
+"""The policies of a whole job that Kubeflow's operators have in common (`runPolicy`)."""
+
+from __future__ import annotations
+
+from gangplan.imports.account import Node
+from gangplan.imports.workload import Setting
+
+POD_GROUP = "Kueue admits a run as a whole, in its team's queue"
+
+
+def run_policy(policy: Node, settings: dict[str, Setting]) -> None:
+    """RunPolicy of mpi-operator v0.8 (v2beta1) and training-operator v1.9 (kubeflow.org/v1)."""
+    deadline = policy["activeDeadlineSeconds"]
+    if (seconds := deadline.number()) is not None:
+        settings["timeout"] = Setting(seconds, deadline)
+    limit = policy["backoffLimit"]
+    if (count := limit.number()) is not None:
+        settings["retries"] = Setting(count, limit)
+    policy["cleanPodPolicy"].dropped("the pods of a run end with it")
+    policy["ttlSecondsAfterFinished"].dropped("a run stays until Git retires it (gangplan retire)")
+    policy["managedBy"].dropped("the cluster file says whether runs are dispatched (multiKueue)")
+    suspend(policy["suspend"])
+    scheduling = policy["schedulingPolicy"]
+    if name := scheduling["priorityClass"].text():
+        settings["priority"] = Setting(name, scheduling["priorityClass"])
+    scheduling.dropped(POD_GROUP)
+
+
+def suspend(node: Node) -> None:
+    """Whether a job waits: a run waits until its queue admits it."""
+    if node.value is True:
+        node.dropped("Kueue suspends and admits runs; state: stopped keeps one from running")
+    else:
+        node.same("Kueue suspends and admits runs")
+
+
+def pod_restarts(node: Node) -> None:
+    """The restart policy of a replica."""
+    if node.text() == "Never":
+        node.same("pods of a run are not restarted one by one")
+    else:
+        node.dropped("a failed worker fails the run; retries restart it as a whole")

@@ -1,0 +1,109 @@
+"""Workers that are larger than any node of a cluster: the pool that it must gain for them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from gangplan.imports.account import Node
+from gangplan.imports.amounts import memory_value
+from gangplan.imports.draft import Draft
+from gangplan.imports.tables import GPU_MODELS
+from gangplan.model.quantity import parse
+from gangplan.spec.cluster import Cluster
+from gangplan.spec.nodes import NodePool
+
+# What a node has beside a worker, for a launcher, sidecars and daemons.
+_MORE_CPU, _MORE_MEMORY = 4, 16 << 30
+# A label that keeps pods of other pools off, where the source selects its nodes by none.
+POOL_LABEL = "node.example.com/pool"
+OF_EVERY_NODE = frozenset(
+    {"kubernetes.io/os", "kubernetes.io/arch", "beta.kubernetes.io/os", "beta.kubernetes.io/arch"}
+)
+_OF_GPU = "gpu"  # the model of GPUs that a source does not name
+
+
+def has_room(draft: Draft, pool: NodePool) -> bool:
+    """Whether a node has the cores and the memory of a worker."""
+    cpu, memory = draft.values.get("cpu"), draft.values.get("memory")
+    return (cpu is None or parse(str(cpu)).nano <= pool.cpu.nano) and (
+        memory is None or parse(str(memory)).value() <= pool.memory.value()
+    )
+
+
+def new_pool(draft: Draft, cluster: str, spec: Cluster) -> tuple[str, NodePool] | None:
+    """The pool that a cluster must gain where none of its nodes has room for a worker; None where one has, where the
+    source names a pool of the cluster, or where the platform gives the team only pools by name (`quota`)."""
+    gpus = draft.values.get("gpus", 0)
+    chosen = draft.values.get("gpu", {})
+    is_named = "nodePool" in draft.values.get("placement", {}) or "mig" in chosen
+    if is_named or spec.teams[draft.home.team].quota:
+        return None
+    for pool in spec.node_pools.values():
+        if pool.gpu is not None and chosen.get("model") not in (None, pool.gpu.model):
+            continue
+        if ((pool.gpu is not None and pool.gpu.count >= gpus) or not gpus) and has_room(draft, pool):
+            return None
+    cpu = -(-parse(str(draft.values.get("cpu", 1))).milli() // 1000) + _MORE_CPU
+    memory = parse(str(draft.values.get("memory", "1Gi"))).value() + _MORE_MEMORY
+    memory = -(-memory >> 30) << 30
+    model = chosen.get("model") or _model(draft)
+    value: dict[str, Any] = {
+        "count": draft.values.get("workers") or draft.values.get("elastic", {}).get("max", 1),
+        "cpu": cpu,
+        "memory": memory_value(str(memory)),
+    }
+    if gpus:
+        value["gpu"] = {"model": model, "count": gpus}
+    name = f"migrated-{f'{gpus}-{model}-' if gpus else ''}{cpu}cpu-{memory >> 30}gi"[:40].rstrip("-")
+    file, node = (
+        f"overlays/{cluster}/cluster.yaml",
+        draft.origins.get("cpu" if "cpu" in draft.values else "gpus"),
+    )
+    value["labels"] = _labels(draft) | {_told_apart(draft, spec, file, node): name}
+    draft.suggest(file, ("nodePools", name), value, "no node of the cluster has room for a worker", node)
+    draft.wonder(
+        node or draft.work.account.root(),
+        f"no node of cluster {cluster} has room for a worker; pool {name} keeps the place of nodes that have it",
+        f"Correct nodePools.{name} in {file}, or leave it out and request less.",
+    )
+    return name, NodePool.model_validate(value)
+
+
+def _labels(draft: Draft) -> dict[str, str]:
+    """The labels that the source selects nodes by."""
+    found = {}
+    for key, node in draft.work.workers.pod.node["nodeSelector"].fields():
+        if key not in OF_EVERY_NODE:
+            found[key] = node.text()
+            node.mapped("nodePools.labels")
+    return found
+
+
+def _told_apart(draft: Draft, spec: Cluster, file: str, node: Node | None) -> str:
+    """The key of a label that every pool has, each with its own value; pools without it are to gain it.
+
+    Kueue compares a pod's selector with a flavor on the keys that the flavor has (v0.15 to v0.19, flavorassigner.go,
+    flavorSelector), so a pool without the key would take the pod by its quota, and has no room for it.
+    """
+    counts = Counter(key for pool in spec.node_pools.values() for key in pool.labels)
+    key = counts.most_common(1)[0][0] if counts else POOL_LABEL
+    for name, pool in spec.node_pools.items():
+        if key not in pool.labels:
+            path = ("nodePools", name, "labels")
+            at, value = ((*path, key), name) if pool.labels else (path, {key: name})
+            draft.suggest(
+                file, at, value, "a label that tells the pools apart; its nodes have to have it", node
+            )
+    return key
+
+
+def _model(draft: Draft) -> str:
+    """The GPUs by what the source says of its nodes, in any of its labels."""
+    for entry in draft.work.account.entries():
+        if {"nodeSelector", "affinity"} & {str(part) for part in entry.path} and isinstance(entry.value, str):
+            bare = entry.value.lower()
+            found = next((model for part, model in GPU_MODELS.items() if part in bare), "")
+            if found:
+                return found
+    return _OF_GPU

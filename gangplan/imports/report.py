@@ -1,0 +1,151 @@
+"""What an import came to, as text, data and Markdown."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+from gangplan.imports.account import STATES
+from gangplan.imports.batch import Batch, Imported
+from gangplan.imports.equivalence import Equivalence, Row
+from gangplan.report.escape import markdown, own_line, short
+
+VERSION = 1
+_MOST = 120
+
+
+def text_report(batch: Batch, with_account: bool, is_applied: bool) -> str:
+    """For people: each source, how much of it its run has just so, what differs; then the suggestions."""
+    lines: list[str] = []
+    for one in batch.imported:
+        lines += _one(one, with_account)
+    if batch.suggestions:
+        lines.append(
+            "added to the workspace:" if is_applied else "the workspace must gain (--apply writes it):"
+        )
+        for suggestion in batch.suggestions:
+            lines.append(f"  {suggestion.file} ({suggestion.owner}; {suggestion.where}): {suggestion.why}")
+            lines += [f"    {line}" for line in suggestion.text().splitlines()]
+    return "".join(f"{own_line(line)}\n" for line in lines)
+
+
+def _one(one: Imported, with_account: bool) -> Iterator[str]:
+    work = one.draft.work
+    yield f"{one.draft.file}: from {work.kind} {work.name}, {work.place()}"
+    counts = Counter(entry.state for entry in work.entries())
+    yield "  fields: " + ", ".join(f"{counts[state]} {state}" for state in STATES)
+    if with_account:
+        for entry in work.entries():
+            what = entry.to if entry.state == "mapped" else entry.why
+            yield f"    {entry.where}: {entry.state}: {short(f'{entry.name}: {entry.value!r}', _MOST)}: {what}"
+        for note in work.notes:
+            yield f"    dropped from the command: {short(note, _MOST)}"
+    for cluster, same in one.runs.items():
+        yield f"  on {cluster}: {same.percent}% of what the source says is so in the run"
+        for row in same.differences:
+            yield f"    {row.area}: {row.what}: {_shown(row.source)} -> {_shown(row.run)}{f' ({row.why})' if row.why else ''}"
+        if same.added:
+            yield f"    the run also has: {', '.join(f'{row.what} {_shown(row.run)}' for row in same.added)}"
+
+
+def _shown(value: str | None) -> str:
+    return "nothing" if value is None else short(value, _MOST) if value else "''"
+
+
+def document(batch: Batch) -> dict[str, Any]:
+    """The same as data, in the shape that gangplan.report.import_schema states."""
+    return {
+        "version": VERSION,
+        "command": "import",
+        "imported": [_as_data(one) for one in batch.imported],
+        "suggestions": [
+            {
+                "file": one.file,
+                "owner": one.owner,
+                "path": list(one.path),
+                "value": list(one.value) if isinstance(one.value, tuple) else one.value,
+                "why": one.why,
+                "where": str(one.where),
+                **({"open": True} if one.is_open else {}),
+            }
+            for one in batch.suggestions
+        ],
+    }
+
+
+def _as_data(one: Imported) -> dict[str, Any]:
+    work = one.draft.work
+    return {
+        "spec": one.draft.file,
+        "kind": work.kind,
+        "name": work.name,
+        "where": str(work.place()),
+        "text": one.text,
+        "isRight": one.is_right,
+        "account": [
+            {
+                "path": entry.name,
+                "file": entry.where.file,
+                "line": entry.where.line,
+                "column": entry.where.column,
+                "value": entry.value
+                if isinstance(entry.value, str | int | bool | None)
+                else str(entry.value),
+                "state": entry.state,
+                "to": entry.to,
+                "why": entry.why,
+            }
+            for entry in work.entries()
+        ],
+        "commandNotes": work.notes,
+        "runs": {
+            name: {"percent": same.percent, "rows": list(map(_row, same.rows))}
+            for name, same in one.runs.items()
+        },
+    }
+
+
+def _row(row: Row) -> dict[str, Any]:
+    return {
+        "area": row.area,
+        "what": row.what,
+        "source": row.source,
+        "run": row.run,
+        "isSame": row.is_same,
+        "why": row.why,
+    }
+
+
+def markdown_report(batch: Batch) -> str:
+    """The same for a pull request: a table of sources, and of each what differs."""
+    lines = ["## Imported jobs", "", "| source | spec | same | asked |", "|---|---|---|---|"]
+    for one in batch.imported:
+        asked = sum(entry.state == "asked" for entry in one.draft.work.entries())
+        share = ", ".join(f"{same.percent} % on {name}" for name, same in one.runs.items()) or "not rendered"
+        source = f"{one.draft.work.kind} {one.draft.work.name}"
+        lines.append(f"| {markdown(source)} | {markdown(one.draft.file)} | {markdown(share)} | {asked} |")
+    for one in batch.imported:
+        for cluster, same in one.runs.items():
+            lines += _table(f"{one.draft.name} on {cluster}", same)
+    if batch.suggestions:
+        lines += ["", "### The workspace must gain", ""]
+        for suggestion in batch.suggestions:
+            lines += [
+                f"{markdown(suggestion.file)} ({suggestion.owner}): {markdown(suggestion.why)}",
+                "",
+                "```yaml",
+            ]
+            lines += [*suggestion.text().rstrip().splitlines(), "```", ""]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _table(title: str, same: Equivalence) -> list[str]:
+    lines = ["", f"### {markdown(title)}: {same.percent} % the same", ""]
+    if not same.differences:
+        return [*lines, "Nothing of the source differs."]
+    lines += ["| what | source | run | why |", "|---|---|---|---|"]
+    for row in same.differences:
+        cells = (f"{row.area}: {row.what}", _shown(row.source), _shown(row.run), row.why)
+        lines.append("| " + " | ".join(map(markdown, cells)) + " |")
+    return lines

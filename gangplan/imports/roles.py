@@ -1,0 +1,117 @@
+"""Pods of another shape beside the workers, as `roles` of the spec."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from gangplan.imports.account import Node
+from gangplan.imports.amounts import cpu_value, memory_value
+from gangplan.imports.draft import Draft
+from gangplan.imports.environment import source_of
+from gangplan.imports.images import name_of_image
+from gangplan.imports.podfields import map_pod_fields
+from gangplan.imports.workload import Role
+from gangplan.plan.reserved import is_reserved
+
+_NAME = r"[a-z]([-a-z0-9]*[a-z0-9])?"
+_LONGEST, _MOST = 20, 6
+# Names of the jobs of a runtime (Trainer v2.3.0, constants.go); initializers are steps before the ranks.
+_TAKEN = ("node", "launcher", "worker", "workers", "dataset-initializer", "model-initializer")
+# Names of pods have 63 characters: of the job, eight digits, the role, two numbers and five letters.
+_ROOM = 41
+# What TensorFlow calls its tasks beside workers (gangplan.spec.job: roles); a TFJob's master is its chief.
+_OF_TENSORFLOW = ("chief", "ps", "evaluator")
+_GPU = "nvidia.com/gpu"
+
+
+def map_roles(draft: Draft, framework: str) -> None:
+    """The roles beside the ranks; a framework that has workers alone leaves them to a person."""
+    for role in draft.work.aside:
+        name = "chief" if role.name == "master" and framework == "tensorflow" else role.name
+        name = f"{name}-pods" if name in _TAKEN[:4] else name
+        can = framework == "plain" or (framework == "tensorflow" and name in _OF_TENSORFLOW)
+        fits = re.fullmatch(_NAME, name) and len(name) <= _LONGEST and name not in _TAKEN
+        main = role.pod.main
+        has_command = not main.has_entrypoint or (not main.command and "command" in draft.values)
+        if not (can and fits and has_command) or len(draft.values.get("roles", {})) >= _MOST:
+            _ask(draft, role, framework)
+            continue
+        draft.values.setdefault("roles", {})[name] = _entry(draft, role)
+        draft.name = draft.name[: _ROOM - len(name)].rstrip("-")
+        draft.origins.setdefault("roles", role.whole or main.node)
+        map_pod_fields(draft, role)
+
+
+def _ask(draft: Draft, role: Role, framework: str) -> None:
+    node = role.whole or role.pod.main.node
+    message = f"{role.count} pods of the role {role.name} start beside the workers; runs of {framework} have workers alone"
+    draft.ask(
+        node,
+        message,
+        "Let workers do its part (for parameter servers: MultiWorkerMirroredStrategy), or run it apart; framework: plain has roles.",
+    )
+    node.account.remark(node.path, "asked", "", message)
+
+
+def _entry(draft: Draft, role: Role) -> dict[str, Any]:
+    main = role.pod.main
+    entry: dict[str, Any] = {"workers": role.count}
+    if (
+        main.command
+        and list(main.command) != draft.values.get("command")
+        and main.command != draft.work.lead.pod.main.command
+    ):
+        entry["command"] = list(main.command)
+    for name in ("command", "args"):
+        main.node[name].mapped("roles")
+    if main.image and main.image != draft.work.workers.pod.main.image and not draft.home.answers.image:
+        entry["image"] = name_of_image(draft, main.image, main.node["image"])
+    main.node["image"].mapped("roles")
+    _amounts(role, entry)
+    _env(draft, role, entry)
+    mounted = {(mount.name, mount.path) for mount in draft.work.workers.pod.main.mounts}
+    for mount in main.mounts:
+        if (mount.name, mount.path) in mounted:
+            mount.node.same("pods of all roles mount what workers do")
+            if mount.volume is not None:
+                mount.volume.node.same("pods of all roles mount what workers do")
+        else:
+            mount.node.asked("pods of all roles mount what workers do, and nothing else")
+    return entry
+
+
+def _amounts(role: Role, entry: dict[str, Any]) -> None:
+    container = role.pod.main
+    for name, amount in container.resources.items():
+        value: Any = {"cpu": cpu_value, "memory": memory_value}.get(name, lambda _: None)(amount)
+        if name == _GPU and amount.isdigit():
+            value = int(amount)
+        if value is None:
+            continue
+        entry["gpus" if name == _GPU else name] = value
+        for kind in ("limits", "requests"):
+            container.resources_node[kind][name].mapped("roles")
+    container.resources_node.asked("a role has CPU, memory and GPUs")
+
+
+def _env(draft: Draft, role: Role, entry: dict[str, Any]) -> None:
+    """Variables that differ from the job's: the rest is theirs too."""
+    of_job = draft.values.get("env", {})
+    for one in role.pod.main.env:
+        value = source_of(draft, one)
+        if is_reserved(one.name) or one.name in draft.work.sets:
+            one.node.dropped("the launch of the run sets it")
+        elif value is None:
+            _secret(draft, one.name, one.node)
+        else:
+            if of_job.get(one.name) != value:
+                entry.setdefault("env", {})[one.name] = value
+            one.node.mapped("roles")
+
+
+def _secret(draft: Draft, name: str, node: Node) -> None:
+    if name in draft.values.get("secrets", {}).get("env", {}):
+        node.same("pods of all roles have the variables of the job")
+    else:
+        node.asked("variables of a role have a value, or come from a ConfigMap or the pod")

@@ -1,0 +1,1 @@
+"""Batch scripts of Slurm and PBS: read word by word, never run."""

@@ -1,0 +1,54 @@
+"""Arithmetic of a shell whose values are known: whole numbers, names and the usual operators."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Mapping
+
+_ALLOWED = re.compile(r"[0-9A-Za-z_+\-*/%() \t<>=!]*")
+_LARGEST = 10**12
+_LONGEST = 200
+
+
+def value_of(text: str, values: Mapping[str, str]) -> int | None:
+    """The value of `$((text))`; None where a name is not known, or for what is more than simple arithmetic."""
+    if len(text) > _LONGEST or not _ALLOWED.fullmatch(text) or "**" in text or not text.strip():
+        return None
+    try:
+        tree = ast.parse(text.strip(), mode="eval")
+        return _value(tree.body, values)
+    except (SyntaxError, ValueError, ZeroDivisionError, RecursionError):
+        return None
+
+
+def _value(node: ast.expr, values: Mapping[str, str]) -> int:
+    """Raises ValueError for what is not known."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, int):
+        return _bounded(int(node.value))
+    if isinstance(node, ast.Name):
+        text = values.get(node.id, "")
+        if re.fullmatch(r"[0-9]{1,12}", text):
+            return int(text)
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub | ast.UAdd):
+        inner = _value(node.operand, values)
+        return -inner if isinstance(node.op, ast.USub) else inner
+    if isinstance(node, ast.BinOp):
+        left, right = _value(node.left, values), _value(node.right, values)
+        if isinstance(node.op, ast.Add):
+            return _bounded(left + right)
+        if isinstance(node.op, ast.Sub):
+            return _bounded(left - right)
+        if isinstance(node.op, ast.Mult):
+            return _bounded(left * right)
+        if isinstance(node.op, ast.Div):
+            return abs(left) // abs(right) * (1 if (left < 0) == (right < 0) else -1)
+        if isinstance(node.op, ast.Mod):
+            return abs(left) % abs(right) * (-1 if left < 0 else 1)
+    raise ValueError(ast.dump(node))
+
+
+def _bounded(number: int) -> int:
+    if abs(number) > _LARGEST:
+        raise ValueError(number)
+    return number

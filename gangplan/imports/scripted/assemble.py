@@ -1,0 +1,178 @@
+"""The command of a run, put together from what a script sets, prepares and starts."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+
+from gangplan.imports.scripted.idioms import ALL_HOSTS, FIRST_HOST
+from gangplan.imports.scripted.items import Item
+from gangplan.imports.scripted.launch import FOREIGN_NAMES, Launch
+from gangplan.imports.scripted.pieces import Field, Piece, filled, names_in
+from gangplan.plan.launchers import UnreadableError, base, find, is_python, script_at, start_at
+from gangplan.records import dataclass
+
+_ASKS_HOSTS = re.compile(r"\bscontrol\b|\bsqueue\b|SLURM_(?:JOB_)?NODELIST|PBS_NODEFILE")
+
+
+@dataclass(slots=True)
+class Assembled:
+    """The command, which items of the script are in it, and what stayed open."""
+
+    words: tuple[str, ...]
+    text: str
+    kept: list[Item]
+    asks_hosts: list[Item]
+
+
+def framework_of(texts: Sequence[str]) -> str:
+    """How the program behind the scheduler's launcher starts ranks itself: torch, mpi, foreign; empty where it
+    does not."""
+    try:
+        found = find(texts, None)
+    except UnreadableError:
+        return ""
+    kinds = {one.start.launcher.kind for one in found}
+    if kinds & {"torch", "accelerate"}:
+        return "torch"
+    if kinds & {"mpi", "horovod", "deepspeed"}:
+        return "mpi"
+    return "foreign" if kinds and any(one.start.name in FOREIGN_NAMES for one in found) else ""
+
+
+def assembled(
+    items: Sequence[Item],
+    launches: Mapping[int, Launch],
+    text: str,
+    start: str,
+    values: Mapping[str, str],
+    forced: set[int],
+) -> Assembled:
+    """The command of the run. `launches` are by the number of their item, `values` the scheduler's variables that the
+    run has in its own words."""
+    written: dict[int, str] = {}
+    asks = []
+    for number, item in enumerate(items):
+        if number in launches:
+            written[number] = ""
+        elif item.kind == "keep" or number in forced:
+            raw = item.text or text[item.begin : item.end]
+            if _ASKS_HOSTS.search(raw):
+                asks.append(item)
+            else:
+                written[number] = filled(raw, values)
+    is_alone = len(written) == 1
+    lines = {number: _line(one, start, values, is_alone) for number, one in launches.items()}
+    written |= {number: shlex.join(one) if isinstance(one, tuple) else one for number, one in lines.items()}
+    if is_alone and all(isinstance(one, tuple) for one in lines.values()):
+        ((number, only),) = lines.items()
+        at = script_at(only, 0) if isinstance(only, tuple) else -1
+        if at < 0:
+            return Assembled(tuple(only), shlex.join(only), [], asks)
+        written = {number: only[at]}  # the shell of the launch may call functions of the script
+        asks += _needed(items, written, text, values)
+        script = "\n".join(written[one] for one in sorted(written))
+        kept = [items[one] for one in sorted(written) if one not in launches]
+        return Assembled((*only[:at], script), script, kept, asks)
+    asks += _needed(items, written, text, values)
+    numbers = sorted(written)
+    script = "\n".join(written[number] for number in numbers)
+    kept = [items[number] for number in numbers if number not in launches]
+    return Assembled(("bash", "-c", script), script, kept, asks)
+
+
+def _needed(
+    items: Sequence[Item], written: dict[int, str], text: str, values: Mapping[str, str]
+) -> list[Item]:
+    """Add what gives values to variables that are still named, and functions that are called, and what these need in
+    turn; those that only a scheduler could answer are given back."""
+    asks: dict[int, Item] = {}
+    while True:
+        wanted = names_in(written.values())
+        called = "\n".join(written.values())
+        added = {}
+        for number, item in enumerate(items):
+            if item.kind != "set" or number in written or number in asks:
+                continue
+            calls = item.is_function and any(
+                re.search(rf"\b{re.escape(one)}\b", called) for one in item.names
+            )
+            if calls or (not item.is_function and item.names & wanted):
+                raw = filled(text[item.begin : item.end], values)
+                if _ASKS_HOSTS.search(raw):
+                    asks[number] = item
+                else:
+                    added[number] = raw
+        if not added:
+            return [item for item in asks.values() if item.is_function]
+        written |= added
+
+
+def _line(launch: Launch, start: str, values: Mapping[str, str], is_alone: bool) -> tuple[str, ...] | str:
+    """A launch as words, or as a line for a shell where a part is open."""
+    fields = [_here(one, values) for one in launch.program]
+    texts = tuple(_inner(one, values) for one in fields)
+    at_home = [
+        text.startswith("~/") and not one.pieces[0].is_quoted for one, text in zip(fields, texts, strict=True)
+    ]
+    is_open = any(one.is_open for one in fields) or any(at_home)
+    starts_itself = bool(framework_of(texts))
+    at = script_at(texts, 0)
+    if at >= 0 and at + 1 == len(texts) and (is_alone or starts_itself):
+        script = filled(texts[at], values).replace(FIRST_HOST, "$MASTER_ADDR").strip()
+        return (*texts[:at], script) if is_alone else script
+    if not is_open and is_alone:
+        return texts
+    shown = [
+        _at_home(text) if is_home else shlex.quote(text) if not one.is_open else filled(one.written(), values)
+        for one, text, is_home in zip(fields, texts, at_home, strict=True)
+    ]
+    line = " ".join(shown)
+    if is_open:
+        line = line.replace(FIRST_HOST, "$MASTER_ADDR")
+    if is_alone or starts_itself or not launch.starter:
+        return line
+    if start == "torch":
+        return (
+            f"torchrun {' '.join(shown[1:])}"
+            if texts and is_python(texts[0]) and len(texts) > 1 and not texts[1].startswith("-")
+            else f"torchrun --no-python {line}"
+        )
+    return f"mpirun -np {{ranks}} {line}" if start == "mpi" else line
+
+
+def _at_home(text: str) -> str:
+    """A word that begins with the user's own folder, as a shell reads it."""
+    return f'"$HOME"/{shlex.quote(text[2:])}' if text[2:] else '"$HOME"'
+
+
+def _here(one: Field, values: Mapping[str, str]) -> Field:
+    """A word that names the first host is open: the run knows it when it starts."""
+    if FIRST_HOST not in one.text and ALL_HOSTS not in one.text:
+        return one
+    pieces = []
+    for piece in one.pieces:
+        for part in re.split(f"({FIRST_HOST}|{ALL_HOSTS})", piece.text):
+            is_host = part in (FIRST_HOST, ALL_HOSTS)
+            pieces.append(
+                Piece("$MASTER_ADDR", True, piece.is_quoted)
+                if is_host
+                else Piece(part, piece.is_open, piece.is_quoted)
+            )
+    return Field(tuple(pieces))
+
+
+def _inner(one: Field, values: Mapping[str, str]) -> str:
+    """A word as it is; the script of a shell in it has the run's variables."""
+    text = one.text
+    return filled(text, values) if " " in text and "$" in text else text
+
+
+def shell_of(words: Sequence[str]) -> str:
+    """The script that a command is, or an empty text."""
+    at = script_at(words, 0)
+    return words[at] if at >= 0 else ""
+
+
+__all__ = ["Assembled", "assembled", "base", "framework_of", "shell_of", "start_at"]

@@ -1,0 +1,46 @@
+"""Launches inside of `$(...)` and backquotes, whose output a script reads."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from itertools import takewhile
+
+from gangplan.imports.scripted.conditions import split
+from gangplan.imports.scripted.pieces import Value
+from gangplan.plan.launchers.shell import Reader, UnreadableError
+
+_ENDS = frozenset({"|", "||", "&&", "&", ";", "|&"})
+# A single process answers a question, and trains nothing.
+_ONE = re.compile(r"(?:^|\s)(?:-np?|--ntasks|--n)[= ]?1(?:\s|$)")
+# What a launcher is asked about itself, and starts nothing.
+_ASKS = frozenset({"--version", "-V", "--help", "-h", "-info"})
+
+
+def captures(text: str, is_launch: Callable[[Sequence[str]], bool], output: Callable[[str], Value]) -> bool:
+    """Whether a word holds a command substitution that starts ranks; `output` knows what others print, such as the
+    name of a host. Raises UnreadableError for a substitution without an end."""
+    for command in _commands(text):
+        if output(command) is not None or _ONE.search(command):
+            continue
+        try:
+            words = list(takewhile(lambda word: word not in _ENDS, split(command)))
+        except UnreadableError:
+            continue
+        if words and not _ASKS & set(words) and is_launch(words):
+            return True
+    return False
+
+
+def _commands(text: str) -> Iterator[str]:
+    at = 0
+    while at < len(text):
+        if text.startswith("$(", at) and not text.startswith("$((", at):
+            end = Reader(text).balanced(at + 2, "(", ")")
+            yield text[at + 2 : end - 1].strip()
+            at = end
+        elif text[at] == "`" and (end := text.find("`", at + 1)) > 0:
+            yield text[at + 1 : end].strip()
+            at = end + 1
+        else:
+            at += 1

@@ -1,0 +1,124 @@
+"""The options of a batch script: the lines before its first command that begin with the scheduler's mark."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import field
+
+from gangplan.findings import Location
+from gangplan.imports.account import Account, Node, Path
+from gangplan.plan.launchers.shell import Reader, UnreadableError
+from gangplan.records import dataclass
+
+
+@dataclass(slots=True)
+class Script:
+    """A batch script: its text with plain line ends, its account, and the values that are known before it runs.
+
+    `leaves` are filled while it is read; `task` is the number in an array that it is imported for, `step` the number
+    of the step where several run side by side; `spreads` says that its array becomes a sweep.
+    """
+
+    file: str
+    text: str
+    filled: Mapping[str, str] = field(default_factory=dict)
+    task: int | None = None
+    step: int | None = None
+    spreads: bool = False
+    leaves: dict[Path, tuple[Location, object]] = field(default_factory=dict)
+    _starts: list[int] = field(default_factory=list)
+
+    def where(self, begin: int, end: int | None = None) -> Location:
+        """The place of a stretch of the text."""
+        if not self._starts:
+            self._starts = [0, *(found.end() for found in re.finditer("\n", self.text))]
+        from bisect import bisect_right
+
+        line = bisect_right(self._starts, begin)
+        column = begin - self._starts[line - 1] + 1
+        is_short = end is not None and "\n" not in self.text[begin:end]
+        return Location(
+            self.file, line, column, column + (end - begin) if is_short and end is not None else 0
+        )
+
+    def leaf(self, name: str, begin: int, end: int, value: object) -> Path:
+        """A new leaf of the account, by its name with a number where there are several."""
+        path: Path = (name,)
+        number = 2
+        while path in self.leaves:
+            path = (f"{name}#{number}",)
+            number += 1
+        self.leaves[path] = (self.where(begin, end), value)
+        return path
+
+    def lines(self, name: str, begin: int, end: int) -> list[Path]:
+        """A leaf for every line of a stretch that says something."""
+        found = []
+        at = begin
+        while at < end:
+            stop = self.text.find("\n", at, end)
+            stop = end if stop < 0 else stop
+            line = self.text[at:stop]
+            bare = line.strip()
+            if bare and not bare.startswith("#"):
+                lead = len(line) - len(line.lstrip())
+                shown = bare.removesuffix("\\").rstrip() or bare
+                found.append(self.leaf(name, at + lead, at + lead + len(shown), shown))
+            at = stop + 1
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One option as it is written: its name without dashes, its value, and its place in the account."""
+
+    name: str
+    value: str
+    path: Path
+    has_value: bool = True
+
+    def node(self, account: Account) -> Node:
+        """Its node."""
+        return Node(account, self.path, self.value)
+
+
+def option_lines(script: Script, mark: str) -> Iterator[tuple[int, list[tuple[str, int, int]], bool]]:
+    """The lines with options: where each begins, its words with their places, and whether it counts.
+
+    A scheduler reads no options behind the first command (sbatch(1), Slurm 25.05; qsub(1B), PBS 2022.1).
+    """
+    counts, at = True, 0
+    rule = re.compile(rf"#{mark}(?=\s)")
+    for line in script.text.split("\n"):
+        found = rule.match(line)
+        if found:
+            yield at, _words(line, found.end(), at), counts
+        elif line.strip() and not line.lstrip().startswith("#"):
+            counts = False
+        at += len(line) + 1
+
+
+def _words(line: str, begin: int, offset: int) -> list[tuple[str, int, int]]:
+    """The words of an option line; ` #` begins a comment."""
+    reader, found = Reader(line), list[tuple[str, int, int]]()
+    reader.at = begin
+    while True:
+        while reader.at < len(line) and line[reader.at] in " \t\r":
+            reader.at += 1
+        if reader.at >= len(line) or line[reader.at] == "#":
+            return found
+        start = reader.at
+        try:
+            while reader.at < len(line) and line[reader.at] not in " \t\r":
+                mark = line[reader.at]
+                if mark in "'\"":
+                    end = line.find(mark, reader.at + 1)
+                    reader.at = end + 1 if end >= 0 else len(line)
+                else:
+                    reader.at += 1
+        except UnreadableError:
+            reader.at = len(line)
+        found.append(
+            (line[start : reader.at].replace('"', "").replace("'", ""), offset + start, offset + reader.at)
+        )

@@ -1,0 +1,278 @@
+"""Words of a shell as far as they are known before the script runs: bash 5.2's expansions of what is static."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import field
+
+from gangplan.imports.scripted.arithmetic import value_of
+from gangplan.imports.scripted.pieces import Field, Partly, Piece, Value, changed
+from gangplan.plan.launchers.shell import Reader, UnreadableError
+from gangplan.records import dataclass
+
+_MOST_PIECES, _DEEPEST = 200_000, 40
+
+_ARGUMENTS = ("$@", "${@}")
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[0-9]+|[@*#?$!-]")
+_OPERATION = re.compile(
+    r"(?P<length>#?)(?P<name>[A-Za-z_]\w*|[0-9]+|[@*#])(?P<index>\[[^]]*\])?(?P<how>:?[-=+?]|%%?|##?|//?|:|\^\^?|,,?)?(?P<rest>.*)",
+    re.DOTALL,
+)
+_MOST_TEXT = 100_000
+
+
+@dataclass(slots=True)
+class Scope:
+    """The variables of a script as far as it has been read.
+
+    `values` are those that it gave or that are known before it runs; a name that is not there comes from outside.
+    `output` gives what a command in `$(...)` prints, None where nobody knows; `exported` are names that programs see.
+    """
+
+    values: dict[str, Value] = field(default_factory=dict)
+    exported: set[str] = field(default_factory=set)
+    output: Callable[[str], Value] = lambda command: None
+    used: set[str] = field(default_factory=set)
+    length: int = 0
+
+    def fields(self, raw: str) -> list[Field]:
+        """The words that a word of the script becomes. Raises UnreadableError for one that never ends."""
+        return list(_Word(self, raw).fields())
+
+    def text(self, raw: str) -> str | None:
+        """The value of an assignment; None where a shell has to find it out."""
+        pieces = [piece for one in _Word(self, raw, splits=False).fields() for piece in one.pieces]
+        if any(piece.is_open for piece in pieces):
+            return None
+        return "".join(piece.text for piece in pieces)
+
+    def value(self, raw: str) -> str | Partly:
+        """The value of an assignment, as far as it is known."""
+        pieces = [piece for one in _Word(self, raw, splits=False).fields() for piece in one.pieces]
+        if any(piece.is_open for piece in pieces):
+            return Partly(tuple(pieces))
+        return "".join(piece.text for piece in pieces)
+
+    def number(self, text: str) -> int | None:
+        """An arithmetic expression; None where it is not known or no whole number."""
+        return value_of(text, {name: one for name, one in self.values.items() if isinstance(one, str)})
+
+
+class _Word:
+    def __init__(self, scope: Scope, raw: str, splits: bool = True) -> None:
+        self.scope, self.raw, self.splits = scope, raw, splits
+        self.done: list[Field] = []
+        self.pieces: list[Piece] = []
+        self.has_field = False
+        self.depth = 0
+
+    def fields(self) -> Iterator[Field]:
+        self._read(self.raw, False)
+        self._end()
+        return iter(self.done)
+
+    def _add(self, text: str, is_open: bool = False, is_quoted: bool = False) -> None:
+        self.scope.length += len(text)
+        if self.scope.length > 50 * _MOST_TEXT or len(self.pieces) > _MOST_PIECES:
+            raise UnreadableError("a variable that grows without end, which")
+        if text or is_quoted:
+            self.pieces.append(Piece(text, is_open, is_quoted))
+            self.has_field = True
+
+    def _end(self) -> None:
+        if self.has_field:
+            self.done.append(Field(tuple(self.pieces)))
+        self.pieces, self.has_field = [], False
+
+    def _read(self, text: str, is_quoted: bool, is_inside: bool = False) -> None:
+        """Read a stretch; `is_inside` an expansion, whose blanks end words."""
+        self.depth += 1
+        if self.depth > _DEEPEST:
+            raise UnreadableError("an expansion in an expansion in another, which")
+        at = 0
+        while at < len(text):
+            mark = text[at]
+            if mark == "\\":
+                at = self._escaped(text, at, is_quoted)
+            elif mark == "'" and not is_quoted:
+                end = text.find("'", at + 1)
+                end = len(text) if end < 0 else end
+                self._add(text[at + 1 : end], is_quoted=True)
+                at = end + 1
+            elif mark == '"' and not is_quoted:
+                end = _closing(text, at + 1)
+                if text[at + 1 : end] in _ARGUMENTS and self.scope.values.get("@") == "":
+                    at = end + 1  # no arguments are no word, and not an empty one
+                    continue
+                self._add("", is_quoted=True)
+                self._read(text[at + 1 : end], True)
+                at = end + 1
+            elif mark in "$`":
+                at = self._dollar(text, at, is_quoted)
+            elif is_inside and not is_quoted and self.splits and mark.isspace():
+                self._end()
+                at += 1
+            else:
+                is_pattern = not is_quoted and (mark in "*?[" or (mark == "~" and at == 0)) and self.splits
+                self._add(mark, is_open=is_pattern, is_quoted=is_quoted)
+                at += 1
+        self.depth -= 1
+
+    def _escaped(self, text: str, at: int, is_quoted: bool) -> int:
+        following = text[at + 1 : at + 2]
+        if following != "\n":
+            keeps = is_quoted and following not in ('"', "\\", "$", "`")
+            self._add(f"\\{following}" if keeps else following, is_quoted=True)
+        return at + 2
+
+    def _dollar(self, text: str, at: int, is_quoted: bool) -> int:
+        reader = Reader(text)
+        if text[at] == "`":
+            end = text.find("`", at + 1)
+            end = len(text) if end < 0 else end
+            self._printed(text[at : end + 1], text[at + 1 : end], is_quoted)
+            return end + 1
+        if text.startswith("$((", at) and (end := reader.balanced(at + 2, "(", ")")) and text[end - 2] == ")":
+            number = self.scope.number(self._inner(text[at + 3 : end - 2]))
+            self._known(str(number) if number is not None else None, text[at:end], is_quoted)
+            return end
+        if text.startswith("$(", at):
+            end = reader.balanced(at + 2, "(", ")")
+            self._printed(text[at:end], text[at + 2 : end - 1], is_quoted)
+            return end
+        if text.startswith("${", at):
+            end = reader.balanced(at + 2, "{", "}")
+            self._operation(text[at:end], text[at + 2 : end - 1], is_quoted)
+            return end
+        if text.startswith("$'", at) and not is_quoted:
+            end = text.find("'", at + 2)
+            end = len(text) if end < 0 else end
+            self._add(text[at + 2 : end].replace("\\n", "\n").replace("\\t", "\t"), is_quoted=True)
+            return end + 1
+        found = _NAME.match(text, at + 1)
+        if found is None:
+            self._add("$", is_quoted=is_quoted)
+            return at + 1
+        self._variable(found[0], text[at : found.end()], is_quoted)
+        return found.end()
+
+    def _inner(self, text: str) -> str:
+        """An arithmetic expression with the variables of `$NAME` and `${NAME}` filled in."""
+        return self.scope.text(f'"{text}"') or text if "$" in text else text
+
+    def _printed(self, raw: str, command: str, is_quoted: bool) -> None:
+        self._known(self.scope.output(command), raw, is_quoted)
+
+    def _variable(self, name: str, raw: str, is_quoted: bool) -> None:
+        self.scope.used.add(name)
+        self._known(self.scope.values.get(name), raw, is_quoted)
+
+    def _known(self, value: Value, raw: str, is_quoted: bool) -> None:
+        """A value in the place of what stands there, split into words as a shell splits it."""
+        if isinstance(value, tuple):
+            value = Partly(value[0].pieces) if value else ""
+        if isinstance(value, Partly):
+            for piece in value.pieces:
+                if piece.is_open:
+                    self._add(piece.text, True, is_quoted or piece.is_quoted)
+                elif is_quoted or not self.splits:
+                    self._add(piece.text, is_quoted=True)
+                else:
+                    self._split(piece.text)
+        elif value is None:
+            self._add(raw, is_open=True, is_quoted=is_quoted)
+        elif is_quoted or not self.splits:
+            self._add(value, is_quoted=True)
+        else:
+            self._split(value)
+
+    def _split(self, value: str) -> None:
+        words = value.split()
+        if value[:1].isspace():
+            self._end()
+        for number, word in enumerate(words):
+            if number:
+                self._end()
+            self._add(word)
+        if words and value[-1:].isspace():
+            self._end()
+
+    def _operation(self, raw: str, inner: str, is_quoted: bool) -> None:
+        found = _OPERATION.fullmatch(inner)
+        if found is None:
+            self._add(raw, is_open=True, is_quoted=is_quoted)
+            return
+        name, index, how = found["name"], found["index"] or "", found["how"] or ""
+        self.scope.used.add(name)
+        value = self.scope.values.get(name)
+        if index in ("[@]", "[*]") and not found["length"] and not how:
+            self._all(value, raw, is_quoted)
+            return
+        value = self._entry(value, index)
+        if found["length"]:
+            whole = self.scope.values.get(name)
+            is_all = index in ("[@]", "[*]") and isinstance(whole, tuple)
+            count = (
+                len(whole)
+                if is_all and isinstance(whole, tuple)
+                else len(value)
+                if isinstance(value, str)
+                else None
+            )
+            self._known(str(count) if count is not None else None, raw, is_quoted)
+        elif how.endswith(("-", "=")):
+            is_there = name in self.scope.values and (value != "" or ":" not in how)
+            if is_there:
+                self._known(value, raw, is_quoted)
+            else:
+                self._read(found["rest"], is_quoted, is_inside=True)
+        elif how.endswith("+"):
+            if name in self.scope.values and (value != "" or ":" not in how):
+                self._read(found["rest"], is_quoted, is_inside=True)
+        else:
+            self._known(self._changed(value, how, found["rest"]), raw, is_quoted)
+
+    def _all(self, value: Value, raw: str, is_quoted: bool) -> None:
+        if not isinstance(value, tuple):
+            self._known(value, raw, is_quoted)
+            return
+        for number, one in enumerate(value):
+            if number:
+                self._end()
+            self._known(Partly(one.pieces), raw, is_quoted)
+
+    def _entry(self, value: Value, index: str) -> str | Partly | None:
+        if not isinstance(value, tuple):
+            return value if not index or index in ("[0]", "[@]", "[*]") else None
+        number = self.scope.number(self._inner(index[1:-1])) if index else 0
+        if number is None or not 0 <= number < len(value):
+            return None
+        entry = value[number]
+        return Partly(entry.pieces) if entry.is_open else entry.text
+
+    def _changed(self, value: str | Partly | None, how: str, rest: str) -> str | Partly | None:
+        if how in ("", ":?", "?"):
+            return value
+        pattern = self.scope.text(rest)
+        if not isinstance(value, str) or pattern is None:
+            return None
+        if how in ("^^", ",,"):
+            return value.upper() if how == "^^" else value.lower()
+        return changed(value, how, pattern)
+
+
+def _closing(text: str, at: int) -> int:
+    """The place of the quote that ends a double-quoted text."""
+    reader = Reader(text)
+    while at < len(text):
+        mark = text[at]
+        if mark == '"':
+            return at
+        if mark == "\\":
+            at += 1
+        elif text.startswith(("$(", "${"), at):
+            closing = ")" if text[at + 1] == "(" else "}"
+            at = reader.balanced(at + 2, text[at + 1], closing) - 1
+        at += 1
+    return at

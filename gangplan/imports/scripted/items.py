@@ -1,0 +1,59 @@
+"""What a walk through a script finds: pipelines and compound commands, and what makes an import impossible."""
+
+from __future__ import annotations
+
+from dataclasses import field
+from typing import Literal
+
+from gangplan.imports.account import Path
+from gangplan.imports.scripted.parts import Part
+from gangplan.imports.scripted.pieces import Field, Value
+from gangplan.plan.launchers.shell import Word
+from gangplan.records import dataclass
+
+# set: variables get values; drop: a run has no use for it; keep: it goes into the command; cd: the folder changes;
+# launch: it starts ranks; program: it would be the launch if nothing else is; file: another script is read.
+ItemKind = Literal["set", "drop", "keep", "cd", "launch", "program", "file"]
+
+
+@dataclass(slots=True)
+class Item:
+    """One pipeline or compound command of the script's top, and what becomes of it."""
+
+    kind: ItemKind
+    begin: int
+    end: int
+    parts: list[Part]
+    why: str = ""
+    names: set[str] = field(default_factory=set)
+    exports: dict[str, Value] = field(default_factory=dict)
+    fields: list[Field] = field(default_factory=list)
+    words: list[Word] = field(default_factory=list)
+    folder: str = ""
+    is_background: bool = False
+    is_conditional: bool = False
+    is_function: bool = False
+    text: str = ""
+    paths: list[Path] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Refusal:
+    """What makes an import impossible: where it begins, what it is, and what would help."""
+
+    begin: int
+    message: str
+    help: str
+
+
+def decided(form: str, begin: int) -> Refusal:
+    """A launch in a loop, a case or a condition whose rounds and branches are not known."""
+    what = {"loop": "a loop starts it several times", "case": "a case decides what starts"}.get(
+        form, "a condition decides what starts"
+    )
+    help = (
+        "Write the launch of one run without it."
+        if form == "loop"
+        else "Give what decides it (--set NAME=VALUE), or write the launch of one run without it."
+    )
+    return Refusal(begin, f"{what}, and only running the script tells how", help)

@@ -1,0 +1,289 @@
+"""One launch of a script: the scheduler's launcher and its options, the container, and the program behind them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import field
+
+from gangplan.imports.account import Account, Node
+from gangplan.imports.scripted import slurm_options, slurm_tables
+from gangplan.imports.scripted.containers import Contained, contained, reference_of
+from gangplan.imports.scripted.directives import Option, Script
+from gangplan.imports.scripted.pals import is_pals, pals_words
+from gangplan.imports.scripted.pieces import Field
+from gangplan.imports.scripted.wanted import Wanted, mounts_of
+from gangplan.plan.launchers import UnreadableError, base, find, start_at
+from gangplan.plan.launchers.foreign import FOREIGN
+from gangplan.plan.launchers.shell import Word
+from gangplan.records import dataclass
+
+# Launchers that a scheduler gives to a job, whose options gangplan reads here.
+STEPS = frozenset({"srun", "ibrun", "aprun", "ccc_mprun", "prun", "mpiexec_mpt", "pbsdsh", "jsrun", "lrun"})
+# Launchers of frameworks that gangplan does not start, and of other schedulers.
+FOREIGN_NAMES = frozenset(FOREIGN) - STEPS - {"sbatch", "salloc", "qsub", "bsub"}
+# Words before a launcher that a run has no use for.
+_PREFIXES = frozenset({"time", "exec", "nohup", "command", "eval"})
+# Options of GNU time (1.9) with a word.
+_TIME_WORDS = frozenset({"-f", "-o", "--format", "--output"})
+_APRUN = {"n": "ntasks", "N": "ntasks-per-node", "d": "cpus-per-task", "D": "", "e": "export"}
+_APRUN_WORDS = frozenset(
+    str.split("-n -N -d -j -S -cc -cp -e -L -l -m -M -p -r -ss -d -B -b -w -P -o -depth -ppn --np")
+)
+_IBRUN_WORDS = frozenset(["-n", "-np", "-o"])
+# Options of torchrun and Accelerate that name a meeting point, which the run has by itself.
+_MEETING = frozenset(
+    set(
+        str.split(
+            "master-port master_port rdzv-id rdzv_id main-process-port main_process_port rdzv-conf rdzv_conf"
+        )
+    )
+)
+
+
+@dataclass(slots=True)
+class Launch:
+    """A launch: its words after expansion with the word of the script that each comes from, and what was found.
+
+    `starter` is the scheduler's launcher, `program` the words that are left; `wanted` what its options ask for.
+    """
+
+    fields: list[Field]
+    words: list[Word]
+    starter: str = ""
+    program: list[Field] = field(default_factory=list)
+    sets: list[Field] = field(default_factory=list)
+    losses: list[tuple[str, str]] = field(default_factory=list)
+
+
+def behind_prefixes(texts: Sequence[str], at: int = 0) -> int:
+    """The index behind words that only measure or wrap a command: `time`, GNU's with its options, `exec`, `nohup`."""
+    while at < len(texts):
+        if base(texts[at]) == "time":
+            at += 1
+            while at < len(texts) and texts[at].startswith("-"):
+                at += 2 if texts[at] in _TIME_WORDS else 1
+        elif texts[at] in _PREFIXES:
+            at += 1
+        else:
+            break
+    return at
+
+
+def is_start(texts: Sequence[str], at: int = 0) -> bool:
+    """Whether a command begins with a launcher, behind prefixes."""
+    while at < len(texts) and (behind_prefixes(texts, at) > at or re.match(r"[A-Za-z_]\w*=", texts[at])):
+        at = max(at + 1, behind_prefixes(texts, at))
+    if at >= len(texts):
+        return False
+    name = base(texts[at])
+    if _is_step(texts, at) or (name in FOREIGN_NAMES and start_at(texts, at, None) is not None):
+        return True
+    if (inner := contained(texts, at)) is not None:
+        return True if inner.is_entrypoint else bool(texts[inner.end :])
+    try:
+        return bool(find(texts[at:], None))
+    except UnreadableError:
+        return False
+
+
+def read_launch(launch: Launch, script: Script, account: Account, wanted: Wanted) -> None:
+    """Take the launch apart; every word of it gets its entry in the account."""
+    texts = [one.text for one in launch.fields]
+    at = 0
+    if end := behind_prefixes(texts):
+        _leaf(launch, script, account, 0, end, texts[0]).dropped("it is about the shell of the batch script")
+        at = end
+    if _is_step(texts, at):
+        at = _step(launch, script, account, wanted, at)
+    at = _container(launch, script, account, wanted, at)
+    begin = at
+    inner = _inside(launch, at)
+    if inner is not None:  # mpirun -np 4 apptainer exec IMAGE PROGRAM
+        _absorb(inner, launch, account, wanted, None)
+        kept = [*range(begin, inner.begin), *range(inner.end, len(texts))]
+    else:
+        kept = list(range(begin, len(texts)))
+    kept = _without_meeting(launch, kept)
+    launch.program = [launch.fields[index] for index in kept]
+    if begin < len(texts):
+        _program_leaves(launch, script, account, begin)
+
+
+def _without_meeting(launch: Launch, kept: list[int]) -> list[int]:
+    """The words without options that name ports and ids of a meeting."""
+    texts = [launch.fields[index].text for index in kept]
+    try:
+        found = find(texts, None)
+    except UnreadableError:
+        return kept
+    gone: set[int] = set()
+    for one in found:
+        if one.script is None and one.start.launcher.kind in ("torch", "accelerate"):
+            for use in one.reading.uses:
+                if use.spelled.lstrip("-") in _MEETING:
+                    gone |= set(range(use.at, use.end))
+                    launch.losses.append((use.spelled, "the run's workers meet by themselves"))
+    return [index for place, index in enumerate(kept) if place not in gone]
+
+
+def _leaf(
+    launch: Launch, script: Script, account: Account, begin: int, end: int, name: str, value: str = ""
+) -> Node:
+    """A leaf for some words of the launch."""
+    first, last = launch.words[begin], launch.words[end - 1]
+    path = script.leaf(
+        name, first.begin, last.end, value or " ".join(one.text for one in launch.fields[begin:end])
+    )
+    return Node(account, path, value)
+
+
+def _step(launch: Launch, script: Script, account: Account, wanted: Wanted, at: int) -> int:
+    """The scheduler's launcher and its options; the index of what it starts."""
+    texts = [one.text for one in launch.fields]
+    name = base(texts[at])
+    launch.starter = name
+    _leaf(launch, script, account, at, at + 1, name, name).mapped("command")
+    takes = _taker(name)
+    index = at + 1
+    found: list[Option] = []
+    while index < len(texts) and texts[index].startswith("-") and len(texts[index]) > 1:
+        if texts[index] == "--":
+            return _with(found, wanted, account, index + 1)
+        end, option, value = takes(texts, index)
+        path = script.leaf(
+            f"{name} --{option}", launch.words[index].begin, launch.words[min(end, len(texts)) - 1].end, value
+        )
+        found.append(Option(option, value, path))
+        index = end
+    return _with(found, wanted, account, index)
+
+
+def _is_step(texts: Sequence[str], at: int) -> bool:
+    """Whether a launcher of the scheduler stands here: one by its name, or the mpiexec of PALS."""
+    return at < len(texts) and (base(texts[at]) in STEPS or is_pals(texts, at))
+
+
+def _taker(name: str) -> Callable[[Sequence[str], int], tuple[int, str, str]]:
+    """What reads the options of a launcher."""
+    if name in ("srun", "ccc_mprun", "prun"):
+        return _srun_words
+    return pals_words if name == "mpiexec" else _aprun_words
+
+
+def _with(found: list[Option], wanted: Wanted, account: Account, index: int) -> int:
+    slurm_options.apply(found, wanted, account, is_step=True)
+    return index
+
+
+def _srun_words(texts: Sequence[str], index: int) -> tuple[int, str, str]:
+    """The end, name and value of an option of srun."""
+    text = texts[index]
+    name, equals, value = text.partition("=")
+    if text.startswith("--"):
+        bare = slurm_options.full_name(name[2:])
+        if equals or bare in slurm_tables.FLAGS or index + 1 >= len(texts):
+            return index + 1, bare, value
+        return index + 2, bare, texts[index + 1]
+    bare = slurm_tables.SHORT.get(text[1], text[1])
+    if bare in slurm_tables.FLAGS:
+        return index + 1, bare, ""
+    if len(text) > 2:
+        return index + 1, bare, text[2:].removeprefix("=")
+    return min(index + 2, len(texts)), bare, texts[index + 1] if index + 1 < len(texts) else ""
+
+
+def _aprun_words(texts: Sequence[str], index: int) -> tuple[int, str, str]:
+    """The same of aprun (Cray ALPS 6), ibrun (TACC) and mpiexec_mpt."""
+    text = texts[index]
+    if text in _APRUN_WORDS | _IBRUN_WORDS and index + 1 < len(texts):
+        return index + 2, _APRUN.get(text.lstrip("-"), "") or "cpu-bind", texts[index + 1]
+    short = re.fullmatch(r"-([nNd])([0-9]+)", text)
+    return (index + 1, _APRUN[short[1]], short[2]) if short else (index + 1, "cpu-bind", "")
+
+
+def _container(launch: Launch, script: Script, account: Account, wanted: Wanted, at: int) -> int:
+    """A container that the launcher starts; the index of the program in it."""
+    found = contained([one.text for one in launch.fields], at)
+    if found is None:
+        return at
+    end = max(found.end, at + 1)
+    rows = _rows(launch, script, at, end)
+    nodes = [
+        _leaf(launch, script, account, row[0], row[-1] + 1, base(launch.fields[at].text)) for row in rows
+    ]
+    _absorb(found, launch, account, wanted, nodes[0])
+    for node in nodes:
+        node.mapped("image")
+    return end
+
+
+def _absorb(found: Contained, launch: Launch, account: Account, wanted: Wanted, node: Node | None) -> None:
+    """What a container is started with."""
+    if found.image and not wanted.image:
+        wanted.image = found.image
+        if node is not None:
+            wanted.place("image", node)
+    for text in found.mounts:
+        wanted.mounts += mounts_of(text, node)
+    for text in found.env:
+        name, equals, value = text.partition("=")
+        if equals and node is not None and "$" not in value:
+            wanted.variable(name, value, node)
+    if found.workdir.startswith("/") and "$" not in found.workdir:
+        wanted.workdir = found.workdir
+        replaced = wanted.at.pop("workdir", None)
+        if replaced is not None:
+            replaced.dropped(f"the container's own working directory {found.workdir} holds")
+    if found.is_entrypoint and not reference_of(found.image) and node is not None:
+        launch.losses.append((found.image, "what the image starts by itself is not known here"))
+
+
+def _inside(launch: Launch, at: int) -> Contained | None:
+    """A container behind mpirun and its options."""
+    texts = [one.text for one in launch.fields[at:]]
+    try:
+        launchers = find(texts, None)
+    except UnreadableError:
+        return None
+    if len(launchers) != 1 or launchers[0].script is not None or not launchers[0].reading.programs:
+        return None
+    begin = launchers[0].reading.programs[0][0] + at
+    return contained([one.text for one in launch.fields], begin) if begin > at else None
+
+
+def _program_leaves(launch: Launch, script: Script, account: Account, begin: int) -> None:
+    """A leaf for each line of the program's words."""
+    for row in _rows(launch, script, begin, len(launch.fields)):
+        _leaf(launch, script, account, row[0], row[-1] + 1, "program").mapped("command")
+    for word in dict.fromkeys(launch.words[begin:]):
+        first = script.text.find("\n", word.begin, word.end)
+        if first >= 0:  # a word of several lines, such as a script for another shell
+            for path in script.lines("program", first + 1, word.end):
+                Node(account, path, None).mapped("command")
+
+
+def _rows(launch: Launch, script: Script, begin: int, end: int) -> list[list[int]]:
+    """Words of the launch by the line of the script that they are in."""
+    rows: dict[int, list[int]] = {}
+    for index in range(begin, end):
+        rows.setdefault(script.where(launch.words[index].begin).line, []).append(index)
+    return list(rows.values())
+
+
+def behind_step(texts: Sequence[str]) -> Sequence[str]:
+    """The words behind the scheduler's launcher, its options left out."""
+    if not _is_step(texts, 0):
+        return texts
+    takes = _taker(base(texts[0]))
+    index = 1
+    while index < len(texts) and texts[index].startswith("-") and len(texts[index]) > 1:
+        index = takes(texts, index)[0]
+    return texts[index:]
+
+
+def alone(texts: Sequence[str]) -> Sequence[str]:
+    """A command without the scheduler's launcher and without the container that it runs in."""
+    rest = behind_step(texts)
+    inside = contained(rest, 0)
+    return rest[inside.end :] if inside is not None and inside.end < len(rest) else rest

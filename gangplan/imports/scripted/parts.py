@@ -1,0 +1,56 @@
+"""What a script consists of: statements, simple commands and redirections, each with its place."""
+
+from __future__ import annotations
+
+from dataclasses import field
+from typing import Literal
+
+from gangplan.plan.launchers.shell import Word
+from gangplan.records import dataclass
+
+Form = Literal["plain", "if", "loop", "case", "function", "group"]
+
+
+@dataclass(frozen=True, slots=True)
+class Redirect:
+    """A redirection: its operator with the number before it, and its target."""
+
+    operator: str
+    target: str
+
+
+@dataclass(slots=True)
+class Part:
+    """A simple command: assignments, words, redirections, where it begins and ends, and the operator behind it.
+
+    `arrays` are the words of assignments of arrays by the place of the assignment in `sets`.
+    """
+
+    begin: int
+    end: int = 0
+    sets: list[Word] = field(default_factory=list)
+    arrays: dict[int, list[Word]] = field(default_factory=dict)
+    words: list[Word] = field(default_factory=list)
+    redirects: list[Redirect] = field(default_factory=list)
+    operator: str = ""
+
+    @property
+    def texts(self) -> list[str]:
+        """The words as texts."""
+        return [word.text for word in self.words]
+
+
+@dataclass(slots=True)
+class Statement:
+    """A line of the script's top, with all that belongs to it: one command, a pipe, a list, or a compound command.
+
+    `marks` are the words of a compound command's own level: if, then, elif, else, fi; { and }; ( and ).
+    """
+
+    form: Form
+    begin: int
+    end: int
+    parts: list[Part]
+    is_background: bool = False
+    name: str = ""
+    marks: list[Word] = field(default_factory=list)

@@ -1,0 +1,122 @@
+"""Words after expansion: what is known of them, and what is a shell's to expand."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterable, Mapping
+
+from gangplan.records import dataclass
+
+# Where a shell calculates, so that names stand for their values without a dollar sign.
+_NUMBERED = re.compile(r"(?<=\w\[)[^][$]*(?=\])|(?<=\(\()[^()$]*(?=\)\))")
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A part of a word: its text, whether that is the shell's to expand, and whether it was quoted."""
+
+    text: str
+    is_open: bool = False
+    is_quoted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A word after expansion: its pieces."""
+
+    pieces: tuple[Piece, ...]
+
+    @property
+    def text(self) -> str:
+        """The word, with what is open as it is written."""
+        return "".join(piece.text for piece in self.pieces)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a shell has to expand a part of it."""
+        return any(piece.is_open for piece in self.pieces)
+
+    def written(self) -> str:
+        """The word for a shell: quoted where it is known, as it was where it is not."""
+        if not self.is_open:
+            return shlex.quote(self.text)
+        if all(piece.is_open and not piece.is_quoted for piece in self.pieces):
+            return self.text
+        if any(piece.is_open and not piece.is_quoted for piece in self.pieces):
+            return "".join(
+                (f'"{one.text}"' if one.is_quoted else one.text) if one.is_open else shlex.quote(one.text)
+                for one in self.pieces
+                if one.text
+            )
+        inner = "".join(
+            one.text if one.is_open else re.sub(r'([$`"\\])', r"\\\1", one.text) for one in self.pieces
+        )
+        return f'"{inner}"'
+
+
+@dataclass(frozen=True, slots=True)
+class Partly:
+    """A text that is not all known: its pieces."""
+
+    pieces: tuple[Piece, ...]
+
+
+# A static text, one that is known in part, the entries of an array, or None for what is only known when it runs.
+Value = str | Partly | tuple[Field, ...] | None
+
+
+def changed(value: str, how: str, pattern: str) -> str | None:
+    """`%`, `#`, `/` and `:` of bash; None for patterns that are more than texts and stars."""
+    if how == ":":
+        first, _, length = pattern.partition(":")
+        if not re.fullmatch(r"\s*-?[0-9]+", first) or not re.fullmatch(r"[0-9]*", length):
+            return None
+        begin = int(first)
+        return value[begin:][: int(length)] if length else value[begin:]
+    what, slash, by = pattern.partition("/")
+    if how in ("/", "//"):
+        if any(mark in what for mark in "*?[\\") or not what or not slash:
+            return None
+        return value.replace(what, by, 1 if how == "/" else -1)
+    if any(mark in pattern for mark in "?[\\") or len(value) > 4096:
+        return None
+    rule = re.compile("".join(".*" if one == "*" else re.escape(one) for one in pattern), re.DOTALL)
+    cuts = range(len(value) + 1)
+    if how in ("%", "%%"):
+        fitting = [cut for cut in cuts if rule.fullmatch(value[cut:])]
+        return value if not fitting else value[: max(fitting) if how == "%" else min(fitting)]
+    fitting = [cut for cut in cuts if rule.fullmatch(value[:cut])]
+    return value if not fitting else value[min(fitting) if how == "#" else max(fitting) :]
+
+
+def filled(text: str, values: Mapping[str, str]) -> str:
+    """A stretch of script with `$NAME` and `${NAME}` of these variables filled in, and bare names where a shell
+    calculates: in subscripts and `((...))`. Other text stays as it is."""
+    if not values:
+        return text
+    names = "|".join(sorted(map(re.escape, values), key=len, reverse=True))
+    text = re.sub(
+        rf"(?<!\\)\\?\$(?:\{{({names})(?::?-[^}}]*)?\}}|({names})(?![A-Za-z0-9_]))",
+        lambda found: values[found[1] or found[2]],
+        text,
+    )
+    bare = re.compile(rf"(?<![\w$])(?:{names})(?!\w)")
+    return _NUMBERED.sub(lambda found: bare.sub(lambda name: values[name[0]], found[0]), text)
+
+
+def names_in(texts: Iterable[str]) -> set[str]:
+    """The variables that stretches of script refer to."""
+    return {one for text in texts for one in re.findall(r"\$\{?[#!]?([A-Za-z_]\w*)", text)}
+
+
+def joined(before: Value, after: str | Partly) -> Value:
+    """`NAME+=VALUE`."""
+    if isinstance(before, str) and isinstance(after, str):
+        return before + after
+    if not isinstance(before, str | Partly):
+        return None
+    pieces = [
+        (Piece(one, is_quoted=True),) if isinstance(one, str) else one.pieces for one in (before, after)
+    ]
+    return Partly((*pieces[0], *pieces[1]))

@@ -1,0 +1,169 @@
+"""Files and folders in; batch scripts of one scheduler out, one source for each task of a small array."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from gangplan.findings import Finding, Location
+from gangplan.imports.account import Account, Node
+from gangplan.imports.comments import Comments
+from gangplan.imports.scripted.directives import Script, option_lines
+from gangplan.imports.scripted.wanted import array_of
+from gangplan.imports.sources import SourceObject
+from gangplan.rules.imports import IMPORT_SCRIPT, IMPORT_SOURCE
+
+_MOST_BYTES = 1 << 20
+# Tasks of an array that become specs one by one; more become the trials of a sweep.
+_MOST_TASKS = 50
+_MOST_TRIALS = 10_000
+# A line that starts something beside what follows.
+_BESIDE = re.compile(r"[^&|>]&[ \t]*(?:#.*)?$", re.MULTILINE)
+
+
+class ScriptComments(Comments):
+    """The comments of a script, for the fields that its lines become."""
+
+    __slots__ = ("_mark",)
+
+    def __init__(self, text: str, mark: str) -> None:
+        super().__init__(text, None, ())
+        self._mark = f"#{mark}"
+
+    def head(self) -> list[str]:
+        """Comments at the top, before the first line that says something."""
+        at = 0
+        while at < len(self._lines) and (self._lines[at].startswith("#!") or not self._lines[at].strip()):
+            at += 1
+        begin = at
+        while at < len(self._lines) and self._is_comment(self._lines[at]):
+            at += 1
+        return self._above(at) if at > begin else []
+
+    def of(self, node: Node) -> list[str]:
+        """Comments above the line of an option or a command."""
+        line = node.where.line
+        if line < 2 or not self._is_comment(self._lines[line - 2]):
+            return []
+        return self._above(line - 1)
+
+    def _above(self, at: int) -> list[str]:
+        begin = at
+        while begin > 0 and self._is_comment(self._lines[begin - 1]):
+            begin -= 1
+        kept = [
+            text for text in super()._above(at)[-(at - begin) :] if not text.startswith(("SBATCH", "PBS"))
+        ]
+        return [text for text in kept if not text.startswith("!")]
+
+    def _is_comment(self, line: str) -> bool:
+        bare = line.lstrip()
+        return bare.startswith("#") and not bare.startswith((self._mark, "#!", f"#{self._mark}"))
+
+
+def scripts_of(
+    mark: str,
+    array: Callable[[str], str],
+    steps: Callable[[Script], int],
+    files: Sequence[Path],
+    filled: Mapping[str, str],
+) -> tuple[list[SourceObject], list[Finding]]:
+    """The scripts in files that have option lines of a scheduler; files without any are passed over.
+
+    `array` gives the value of an option that states an array, an empty text for other options; `steps` says how many
+    steps of a script that run side by side are jobs of their own.
+    """
+    found: list[SourceObject] = []
+    findings: list[Finding] = []
+    for path in files:
+        text = _text(path, mark, findings)
+        if text is not None:
+            found += _sources(path.as_posix(), text, mark, array, filled, findings, steps)
+    return found, findings
+
+
+def _text(path: Path, mark: str, findings: list[Finding]) -> str | None:
+    """The text of a script with plain line ends; None for what is none, or has no line of the scheduler."""
+    place = Location(path.as_posix())
+    try:
+        if path.stat().st_size > _MOST_BYTES:
+            findings.append(
+                Finding(
+                    IMPORT_SOURCE,
+                    place,
+                    "it is larger than 1 MiB, which no batch script is",
+                    "Leave the file out.",
+                )
+            )
+            return None
+        data = path.read_bytes()
+    except OSError as error:
+        findings.append(Finding(IMPORT_SOURCE, place, f"it cannot be read: {error.strerror}"))
+        return None
+    if f"#{mark}".encode() not in data:
+        return None
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError:
+        findings.append(
+            Finding(
+                IMPORT_SOURCE, place, "it is no text in UTF-8", "Save it as UTF-8; or leave the file out."
+            )
+        )
+        return None
+    if "\0" in text:
+        findings.append(
+            Finding(IMPORT_SOURCE, place, "it is no text: it has bytes of zero", "Leave the file out.")
+        )
+        return None
+    return text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _sources(
+    file: str,
+    text: str,
+    mark: str,
+    array: Callable[[str], str],
+    filled: Mapping[str, str],
+    findings: list[Finding],
+    steps: Callable[[Script], int],
+) -> Iterator[SourceObject]:
+    script = Script(file, text, filled)
+    lines = list(option_lines(script, mark))
+    if not lines:
+        return
+    tasks: list[int] = []
+    for begin, words, counts in lines:
+        stated = array(" ".join(word for word, _, _ in words)) if counts else ""
+        if stated:
+            tasks = array_of(stated) or []
+            is_used = any(name in text for name in ("ARRAY_TASK_ID", "PBS_ARRAY_INDEX", "PBS_ARRAYID"))
+            if not is_used:
+                tasks = []
+            elif len(tasks) > _MOST_TRIALS:
+                findings.append(
+                    Finding(
+                        IMPORT_SCRIPT,
+                        script.where(begin),
+                        f"the array has {len(tasks)} tasks, and a sweep has up to {_MOST_TRIALS} values of a parameter",
+                        "Import a part at a time: correct the numbers.",
+                    )
+                )
+                return
+    for one in _scripts(script, tasks, steps):
+        account = Account(file, one.leaves, one)
+        yield SourceObject(account, {}, ScriptComments(text, mark))
+
+
+def _scripts(script: Script, tasks: Sequence[int], steps: Callable[[Script], int]) -> list[Script]:
+    """The script for each spec that it becomes: tasks of its array, steps beside each other, or all of it."""
+    if len(tasks) > _MOST_TASKS:
+        return [replace(script, spreads=True, leaves={})]
+    if tasks:
+        return [replace(script, task=task, leaves={}) for task in tasks]
+    count = steps(script) if len(_BESIDE.findall(script.text)) > 1 else 0
+    return [replace(script, step=number, leaves={}) for number in range(count)] or [
+        replace(script, leaves={})
+    ]

@@ -1,0 +1,275 @@
+"""The statements of a shell script at its top: simple commands and pipes, or whole loops, branches and functions.
+
+Words are read by gangplan.plan.launchers.shell; this says what belongs together.
+"""
+
+from __future__ import annotations
+
+import re
+
+from gangplan.imports.scripted.parts import Form, Part, Redirect, Statement
+from gangplan.plan.launchers.shell import Reader, UnreadableError, Word
+
+_CLOSED_BY = {
+    "if": "fi",
+    "for": "done",
+    "while": "done",
+    "until": "done",
+    "select": "done",
+    "case": "esac",
+    "{": "}",
+}
+_FORMS: dict[str, Form] = {
+    "if": "if",
+    "for": "loop",
+    "while": "loop",
+    "until": "loop",
+    "select": "loop",
+    "case": "case",
+    "{": "group",
+    "(": "group",
+}
+_WORDS = frozenset({"then", "else", "elif", "do", "!", "time", "coproc"})
+_OPERATORS = ("&&", "||", ";;&", ";;", ";&", "|&", "&", "|", ";", "\n")
+_ASSIGN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:\[[^]\s]*\])?\+?=")
+_REDIRECT = re.compile(r"(?:[0-9]+|\{\w+\})?(?:<<<|<<-?|<>|>>|>\||[<>]&|&>>|&>|<|>)")
+# Commands whose words are assignments.
+DECLARES = frozenset({"export", "declare", "typeset", "local", "readonly"})
+_MOST = 20_000  # words of a script
+
+
+def statements(text: str) -> list[Statement]:
+    """The statements of a script. Raises UnreadableError for one that no shell would read, or that is too long."""
+    return _Top(text).read()
+
+
+class _Top:
+    def __init__(self, text: str) -> None:
+        self.text, self.reader = text, Reader(text)
+        self.found: list[Statement] = []
+        self.stack: list[str] = []
+        self.form: Form = "plain"
+        self.name = ""
+        self.parts: list[Part] = []
+        self.begin = -1
+        self.part: Part | None = None
+        self.words = 0
+        self.marks: list[Word] = []
+        self.header = ""  # the compound command whose header is being read
+
+    def read(self) -> list[Statement]:
+        """All of them."""
+        text, reader = self.text, self.reader
+        while True:
+            reader.blank()
+            if reader.at >= len(text):
+                break
+            if self._arithmetic() or self._group() or self._operator():
+                continue
+            self._count()
+            if self._redirection():
+                continue
+            self._word()
+        if reader.documents:
+            raise UnreadableError(f"the here-document up to {reader.documents[0][0]}")
+        self._end_part(len(text), "")
+        if self.stack:
+            raise UnreadableError(f"the {self.stack[0].removesuffix('()')}")
+        self._close(len(text))
+        return self.found
+
+    def _count(self) -> None:
+        self.words += 1
+        if self.words > _MOST:
+            raise UnreadableError(f"a script of more than {_MOST} words, which")
+
+    def _begun(self) -> None:
+        if self.begin < 0:
+            self.begin = self.reader.at
+
+    def _is_start(self) -> bool:
+        return self.part is None or not (self.part.words or self.part.sets)
+
+    def _arithmetic(self) -> bool:
+        """`((...))`, as a command or behind `for`."""
+        if not self.text.startswith("((", self.reader.at) or not (self._is_start() or self.header == "for"):
+            return False
+        self._begun()
+        end = self.reader.balanced(self.reader.at + 1, "(", ")")
+        self.reader.at = end
+        self.header = ""
+        self.part = self.part or Part(self.begin)
+        return True
+
+    def _group(self) -> bool:
+        """Parentheses: a subshell, the pattern of a case, or a function's."""
+        text, at = self.text, self.reader.at
+        mark = text[at]
+        if mark == "(":
+            self._begun()
+            called = re.compile(r"\(\s*\)").match(text, at)
+            if called and self.part is not None and len(self.part.words) == 1:
+                self.name = self.part.words[0].text
+                self.form, self.part = ("function" if not self.stack else self.form), None
+                self.reader.at = called.end()
+                return True
+            if self._is_start() and not (self.stack and self.stack[-1] == "case"):
+                self._mark(Word("(", at, at + 1), 0)
+                self._open("(")
+            self.reader.at += 1
+            return True
+        if mark == ")":
+            self._end_part(at, ";")
+            self.reader.at += 1
+            if self.stack and self.stack[-1] == "(":
+                self.stack.pop()
+                self._mark(Word(")", at, at + 1), 0)
+                self._after()
+            return True
+        return False
+
+    def _operator(self) -> bool:
+        text, reader = self.text, self.reader
+        operator = next((mark for mark in _OPERATORS if text.startswith(mark, reader.at)), "")
+        if not operator or text.startswith("&>", reader.at):
+            return False
+        at = reader.at
+        reader.at += len(operator)
+        if self.header in ("for", "words"):
+            self.header = ""
+        ends = operator in ("\n", ";", "&") and not self.stack and not self._goes_on()
+        is_empty = self.part is None
+        self._end_part(at, operator)
+        if operator == "\n":
+            reader.skip_documents()
+            at = reader.at if ends and not is_empty else at
+        if ends and self.begin >= 0 and not (self.form == "function" and not self._has_body()):
+            self._close(at, operator == "&")
+        return True
+
+    def _goes_on(self) -> bool:
+        """Whether a list goes on in the next line: `&&`, `||` or a pipe at its end."""
+        return self.part is None and bool(self.parts) and self.parts[-1].operator in ("&&", "||", "|", "|&")
+
+    def _has_body(self) -> bool:
+        return bool(self.parts) or self.part is not None
+
+    def _open(self, keyword: str) -> None:
+        if not self.stack and self.form != "function":
+            self.form = _FORMS[keyword]
+        self.stack.append(keyword)
+        self.part = None
+
+    def _mark(self, word: Word, depth: int) -> None:
+        if len(self.stack) == depth:
+            self.marks.append(word)
+
+    def _after(self) -> None:
+        """Behind a compound command: what follows up to the end of the line belongs to it."""
+        self.part = Part(self.reader.at)
+
+    def _redirection(self) -> bool:
+        found = _REDIRECT.match(self.text, self.reader.at)
+        if found is None:
+            return False
+        self._begun()
+        self.part = self.part or Part(self.reader.at)
+        self.reader.at = found.end()
+        operator = found[0]
+        if self.text.startswith("(", self.reader.at):
+            begin = self.reader.at
+            self.reader.at = self.reader.balanced(begin + 1, "(", ")")
+            self.part.redirects.append(Redirect(operator, self.text[begin : self.reader.at]))
+            return True
+        self.reader.blank()
+        if self.reader.at < len(self.text) and self.text[self.reader.at] not in "\n;":
+            target = self.reader.word()
+            self.part.redirects.append(Redirect(operator, self.text[target.begin : target.end]))
+            if operator.lstrip("0123456789") in ("<<", "<<-"):
+                self.reader.documents.append((target.text, operator.endswith("-")))
+        return True
+
+    def _word(self) -> None:
+        self._begun()
+        word = self.reader.word()
+        is_plain = self.text[word.begin : word.end] == word.text
+        if self.header:
+            behind = "words" if self.header == "for" else ""
+            is_over = self.header == "function" or word.text in ("in", "do")
+            self.header = self.header if not is_over else behind if word.text == "in" else ""
+            if word.text != "do":
+                self.name = word.text if self.form == "function" and not self.name else self.name
+                return
+        if is_plain and self._is_start():
+            if word.text in _CLOSED_BY:
+                self._mark(word, 0)
+                self._open(word.text)
+                self.header = word.text if word.text in ("for", "case", "select") else ""
+                return
+            if word.text == "function":
+                self.form, self.header = ("function" if not self.stack else self.form), "function"
+                return
+            if word.text in _WORDS:
+                self._mark(word, 1)
+                return
+            if self.stack and word.text == _CLOSED_BY.get(self.stack[-1]):
+                self.stack.pop()
+                self._mark(word, 0)
+                self._after()
+                return
+        self.part = self.part or Part(word.begin)
+        if is_plain and not self.part.words and word.text == "[[":
+            self._condition(word)
+        elif (not self.part.words or self.part.words[0].text in DECLARES) and _ASSIGN.match(
+            self.text, word.begin
+        ):
+            self._assign(word)
+        else:
+            self.part.words.append(word)
+
+    def _condition(self, first: Word) -> None:
+        """`[[ ... ]]`, whose operators are its own."""
+        found = re.compile(r"(?:[^\]\"']|\"[^\"]*\"|'[^']*'|\](?!\]))*\]\]").match(self.text, first.end)
+        if found is None:
+            raise UnreadableError("a [[")
+        assert self.part is not None
+        self.part.words.append(Word(self.text[first.begin : found.end()], first.begin, found.end()))
+        self.reader.at = found.end()
+
+    def _assign(self, word: Word) -> None:
+        assert self.part is not None
+        if self.text[word.begin : word.end].endswith("=") and self.text.startswith("(", self.reader.at):
+            self.reader.at += 1
+            inside: list[Word] = []
+            while True:
+                self.reader.blank()
+                if self.reader.at >= len(self.text):
+                    raise UnreadableError("an array")
+                mark = self.text[self.reader.at]
+                if mark == ")":
+                    self.reader.at += 1
+                    break
+                if mark == "\n":
+                    self.reader.at += 1
+                    continue
+                self._count()
+                inside.append(self.reader.word())
+            self.part.arrays[len(self.part.sets)] = inside
+            word = Word(word.text, word.begin, self.reader.at, word.names, word.is_open)
+        self.part.sets.append(word)
+
+    def _end_part(self, at: int, operator: str) -> None:
+        if self.part is not None:
+            self.part.end, self.part.operator = at, operator
+            self.parts.append(self.part)
+        elif operator in ("&&", "||", "|", "|&") and self.parts:
+            self.parts[-1].operator = operator
+        self.part = None
+
+    def _close(self, at: int, is_background: bool = False) -> None:
+        if self.begin >= 0:
+            end = len(self.text[:at].rstrip())
+            one = Statement(self.form, self.begin, end, self.parts, is_background, self.name, self.marks)
+            self.found.append(one)
+        self.marks = []
+        self.form, self.name, self.parts, self.begin, self.header = "plain", "", [], -1, ""

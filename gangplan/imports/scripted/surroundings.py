@@ -1,0 +1,280 @@
+"""What a script does around its launch: variables, folders, software, preparation; each line with what becomes of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from gangplan.imports.account import Account, Node
+from gangplan.imports.scripted.assemble import Assembled
+from gangplan.imports.scripted.directives import Script
+from gangplan.imports.scripted.expand import Scope
+from gangplan.imports.scripted.idioms import ALL_HOSTS, FIRST_HOST, SOFTWARE
+from gangplan.imports.scripted.items import Item
+from gangplan.imports.scripted.pieces import Partly, Value
+from gangplan.imports.variables import SET_BY_TORCHRUN
+
+_PATHS = re.compile(
+    r"(?:.*_)?(?:PATH|LIBRARY_PATH|INCLUDE|CUDA_HOME|CONDA_\w+|PYTHONHOME|MODULEPATH|CPATH|VIRTUAL_ENV|LD_PRELOAD|CC|CXX|CUDA_ROOT)"
+)
+_SECRET = re.compile(
+    r"(?:.*_)?(?:API_?KEY|TOKEN|PASSWORD|PASSWD|SECRET(?:_ACCESS_KEY)?|ACCESS_KEY(?:_ID)?)", re.IGNORECASE
+)
+_MEETING = SET_BY_TORCHRUN | {
+    "MASTER_NODE", "HEAD_NODE", "HEAD_NODE_IP", "GPUS_PER_NODE", "HOSTNAMES", "COUNT_NODE", "NODELIST", "HOSTFILE", "WORLD_RANK",
+    "NPROCS", "MASTER_IP", "MASTER", "JAX_COORDINATOR_IP", "JAX_COORDINATOR_PORT",
+}  # fmt: skip
+_INTEL = re.compile(r"\b(?:impi|intel-?mpi|intel/|oneapi|intel-oneapi)", re.IGNORECASE)
+_MPICH = re.compile(r"mpich|mvapich", re.IGNORECASE)
+_SYSTEM = (
+    "/opt",
+    "/usr",
+    "/bin",
+    "/dev",
+    "/tmp",
+    "/etc",
+    "/workspace",
+    "/app",
+    "/root",
+    "/proc",
+    "/sys",
+    "/scratch/",
+    "/var",
+)
+_FOLDER = re.compile(r"(?<![\w.$}):/-])/(?:[\w.-]+)(?:/[\w.-]+)?")
+
+
+class Surroundings:
+    """The surroundings of one script's launch."""
+
+    def __init__(self, script: Script, account: Account, scope: Scope) -> None:
+        self.script, self.source, self.scope = script, account, scope
+        self.env: dict[str, tuple[str, Node]] = {}
+        self.workdir: tuple[str, Node] | None = None
+        self.questions: list[tuple[Node, str, str]] = []
+        self.is_intel = self.is_mpich = False
+        self.start = "plain"
+
+    def paths(self, item: Item) -> None:
+        """A leaf for every line of something that is no launch."""
+        text = self.script.text[item.begin : item.end].strip()
+        name = re.match(r"(?:export\s+|declare\s+(?:-\w+\s+)?)?[\w./-]+", text)
+        item.paths = self.script.lines(name[0] if name else "line", item.begin, item.end)
+
+    def behind(self, item: Item) -> None:
+        """The rest of a launch's pipeline: redirections, tee, what is piped into it."""
+        words = item.words
+        last = max((word.end for word in words), default=item.begin)
+        first = min(
+            (word.begin for part in item.parts for word in (*part.sets, *part.words)), default=item.begin
+        )
+        for path in self.script.lines("output", last, item.end):
+            Node(self.source, path, None).dropped("the log of a run is what its pods print (gangplan logs)")
+        for path in self.script.lines("input", item.begin, first):
+            Node(self.source, path, None).asked("what is piped into the program is not there in a run")
+        for redirect in (one for part in item.parts for one in part.redirects):
+            if redirect.operator in ("<", "<<", "<<-", "<<<"):
+                where = Node(self.source, self._path(item), None)
+                self.questions.append(
+                    (
+                        where,
+                        "the program reads its input from the script",
+                        "Let it read a file: files: or data: brings one.",
+                    )
+                )
+
+    def _path(self, item: Item):  # type: ignore[no-untyped-def]
+        line = self.script.where(item.begin).line
+        return next((path for path, (at, _) in self.script.leaves.items() if at.line >= line), ())
+
+    def open_exports(self, items: Sequence[Item]) -> set[int]:
+        """Items that export what only a shell can find out, so that they stay in the command."""
+        return {
+            number
+            for number, item in enumerate(items)
+            if item.kind == "set"
+            and any(self._fate(name, value)[0] == "keep" for name, value in item.exports.items())
+        }
+
+    def _fate(self, name: str, value: Value) -> tuple[str, str]:
+        """What becomes of an exported variable: env, keep, drop or ask; and why."""
+        texts = [piece.text for piece in value.pieces if piece.is_open] if isinstance(value, Partly) else []
+        whole = (
+            value
+            if isinstance(value, str)
+            else "".join(piece.text for piece in value.pieces)
+            if isinstance(value, Partly)
+            else ""
+        )
+        if (name in _MEETING and self.start != "mpi") or name in (
+            "MASTER_ADDR",
+            "MASTER_PORT",
+            "WORLD_SIZE",
+            "RANK",
+            "LOCAL_RANK",
+        ):
+            return "drop", "the run's workers know each other by themselves"
+        if FIRST_HOST in whole or ALL_HOSTS in whole:
+            return "drop", "which hosts a run has is known when it starts, to what starts its ranks"
+        if name.startswith(("SLURM_", "PBS_")):
+            return "drop", "a run has no scheduler beside Kueue"
+        if name in ("CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER"):
+            return "drop", "the GPUs of a worker are its own"
+        if _PATHS.fullmatch(name) and (texts or name in ("PATH", "LD_LIBRARY_PATH") or value is None):
+            return "drop", "the image brings its software"
+        if _SECRET.fullmatch(name) and value not in ("", "0", "false"):
+            return "ask", "it looks like a secret, which belongs into a Secret of the cluster (secrets.env)"
+        if isinstance(value, str):
+            return "env", ""
+        if isinstance(value, tuple):
+            return "drop", "arrays are not exported"
+        if texts and name in self.scope.used:
+            return "filled", ""
+        outside = [
+            text
+            for text in texts
+            if re.fullmatch(r"\$\{?[A-Za-z_]\w*\}?", text) and text.strip("${}") not in self.scope.values
+        ]
+        if outside:
+            return (
+                "ask",
+                f"{', '.join(dict.fromkeys(one.strip('${}') for one in outside))} comes from the old cluster; give its value (--set NAME=VALUE)",
+            )
+        return "keep", ""
+
+    def account(self, items: Sequence[Item], numbers: Sequence[int], made: Assembled) -> None:
+        """Say of every line around the launch what became of it."""
+        software: list[str] = []
+        place: Node | None = None
+        for number, item in enumerate(items):
+            if number in numbers:
+                continue
+            nodes = [Node(self.source, path, None) for path in item.paths]
+            text = self.script.text[item.begin : item.end]
+            if (
+                item.kind == "drop"
+                and item.parts
+                and item.parts[0].texts[:1]
+                and item.parts[0].texts[0] in SOFTWARE
+            ):
+                software.append(text.strip().splitlines()[0])
+                place = place or (nodes[0] if nodes else None)
+            self._one(item, nodes, made)
+        loaded = " ".join(software)
+        self.is_intel, self.is_mpich = bool(_INTEL.search(loaded)), bool(_MPICH.search(loaded))
+        wanted = [one for one in software if re.search(r"\bload\b|\badd\b|activate|\buse\b", one)]
+        if place is not None and wanted:
+            shown = "; ".join(dict.fromkeys(wanted[:4]))
+            self.questions.append(
+                (
+                    place,
+                    f"the script takes its software from the old cluster ({shown})",
+                    "The image has to have it.",
+                )
+            )
+        self._folders(made, numbers, items)
+        self._prepared(made.kept)
+
+    def _one(self, item: Item, nodes: list[Node], made: Assembled) -> None:
+        if item in made.kept:
+            self._each(nodes, "mapped", "command")
+        elif item in made.asks_hosts:
+            self._each(nodes, "asked", "it asks the scheduler for hosts, and a run knows its own")
+            self._question(
+                nodes,
+                "it asks the scheduler for hosts, and a run knows its own",
+                "Check that the program does not need it.",
+            )
+        elif item.kind == "cd":
+            self._folder(item, nodes)
+        elif item.kind == "file":
+            self._each(nodes, "asked", item.why)
+            self._question(
+                nodes, item.why, "Write what the run needs of it into env:, or put it into the image."
+            )
+        elif item.kind == "set":
+            self._set(item, nodes)
+        else:
+            self._each(nodes, "dropped", item.why or "it is not needed")
+
+    def _prepared(self, items: Sequence[Item]) -> None:
+        """What ran once, on the first node, in front of ranks that each worker starts by itself."""
+        texts = [(item, self.script.text[item.begin : item.end].strip().splitlines()[0]) for item in items]
+        found = [
+            (item, text)
+            for item, text in texts
+            if item.kind == "keep" and not text.startswith(("mkdir", "cd ")) and item.paths
+        ]
+        if found and self.start != "mpi":
+            shown = "; ".join(
+                dict.fromkeys(text if len(text) < 60 else f"{text[:57]}..." for _, text in found[:4])
+            )
+            self._question(
+                [Node(self.source, found[0][0].paths[0], None)],
+                f"what ran once, on the first node, runs on each worker of a run: {shown}",
+                "Put it into the image or into setup:, or let the first worker alone do it.",
+            )
+
+    def _folder(self, item: Item, nodes: list[Node]) -> None:
+        if item.folder in (".", "", "~"):
+            self._each(nodes, "same", "a run starts in the folder of its image, or in workdir")
+        elif item.folder.startswith("/"):
+            self.workdir = (item.folder, nodes[0]) if nodes else None
+            self._each(nodes, "mapped", "workdir")
+        else:
+            self._each(
+                nodes,
+                "dropped",
+                "the folder from which a job was submitted is the image's own in a run; workdir: names another",
+            )
+
+    def _set(self, item: Item, nodes: list[Node]) -> None:
+        for name, value in item.exports.items():
+            fate, why = self._fate(name, value)
+            if fate == "env" and isinstance(value, str) and nodes:
+                if name in self.env:
+                    self.env[name][1].dropped("a later line sets it again")
+                self.env[name] = (value, nodes[0])
+            elif fate == "ask":
+                self._each(nodes, "asked", why)
+                self._question(nodes, f"{name}: {why}", "")
+            elif fate == "filled":
+                self._each(nodes, "mapped", "command")
+            elif fate == "drop":
+                if name in self.env:
+                    self.env.pop(name)[1].dropped("a later line sets it again")
+                if len(item.exports) == 1:
+                    self._each(nodes, "dropped", why)
+        if item.exports:
+            if any(name in self.env for name in item.exports):
+                self._each(nodes[1:], "mapped", "env")
+            else:
+                self._each(nodes, "dropped", "the run's workers know each other by themselves")
+        elif item.names & self.scope.used:
+            self._each(nodes, "mapped", "command")
+        else:
+            self._each(nodes, "dropped", "nothing uses it")
+
+    def _folders(self, made: Assembled, numbers: Sequence[int], items: Sequence[Item]) -> None:
+        """Folders of the old cluster in the command, which a run has to mount."""
+        texts = [*made.words, *(value for value, _ in self.env.values())]
+        found = [one for text in texts for one in _FOLDER.findall(text) if not one.startswith(_SYSTEM)]
+        if found:
+            shown = ", ".join(dict.fromkeys(found[:6]))
+            path = self._path(items[max(numbers)])
+            self.questions.append(
+                (
+                    Node(self.source, path, None),
+                    f"the program uses folders of the old cluster: {shown}",
+                    "Put the files on a claim of the team, and mount it there: data: {CLAIM: FOLDER}.",
+                )
+            )
+
+    def _question(self, nodes: list[Node], message: str, help: str) -> None:
+        if nodes:
+            self.questions.append((nodes[0], message, help))
+
+    @staticmethod
+    def _each(nodes: list[Node], how: str, why: str) -> None:
+        for node in nodes:
+            getattr(node, how)(why)

@@ -1,0 +1,94 @@
+"""Variables of schedulers, and what a run has in their place."""
+
+from __future__ import annotations
+
+from gangplan.imports.scripted.idioms import ALL_HOSTS, Counts
+from gangplan.imports.scripted.pieces import Value
+from gangplan.records import dataclass
+
+# Variables that differ from rank to rank, by what starts the ranks: torchrun 2.9, a
+# worker that starts torchrun itself (Trainer 2.3), Open MPI 5, Hydra (MPICH, Intel
+# MPI), and a program alone on each worker. An empty text: nothing says it.
+_OF_RANK = {
+    "rank": ("RANK", "PET_NODE_RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "NODE_RANK"),
+    "local": ("LOCAL_RANK", "", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", ""),
+    "node": ("GROUP_RANK", "PET_NODE_RANK", "", "", "NODE_RANK"),
+}
+_STARTS = ("torch", "torchrun", "mpi", "hydra", "plain")
+RANKED = {
+    "SLURM_PROCID": "rank",
+    "PMI_RANK": "rank",
+    "PMIX_RANK": "rank",
+    "PALS_RANKID": "rank",
+    "OMPI_COMM_WORLD_RANK": "rank",
+    "SLURM_LOCALID": "local",
+    "PALS_LOCAL_RANKID": "local",
+    "SLURM_NODEID": "node",
+    "SLURM_RELATIVE_NODEID": "node",
+    "PALS_NODEID": "node",
+}
+# What says which run it is; runs say it by the label that all of their pods have.
+NUMBERS = frozenset(
+    {"SLURM_JOB_ID", "SLURM_JOBID", "PBS_JOBID", "SLURM_ARRAY_JOB_ID", "SLURM_STEP_ID", "SLURM_STEPID"}
+)
+RUN_LABEL = "metadata.labels['gangplan.dev/run']"
+HERE = frozenset({"SLURM_SUBMIT_DIR", "PBS_O_WORKDIR", "PBS_O_HOME", "SLURM_JOB_WORK_DIR"})
+TEMPORARY = frozenset({"SLURM_TMPDIR", "SLURM_SCRATCH", "PBS_JOBDIR", "SLURM_TMP", "JOB_SCRATCH"})
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """What of a job its variables say beside counts."""
+
+    name: str
+    task: int | None = None
+    tasks_of_array: int | None = None
+
+
+def known(counts: Counts, about: About) -> dict[str, Value]:
+    """The variables of Slurm 25.05 and PBS 2022.1 whose values the allocation decides."""
+    found: dict[str, int | None] = {
+        "SLURM_NNODES": counts.nodes,
+        "SLURM_JOB_NUM_NODES": counts.nodes,
+        "SLURM_NTASKS": counts.tasks
+        or (counts.nodes * counts.tasks_per_node if counts.tasks_per_node else None),
+        "SLURM_NTASKS_PER_NODE": counts.tasks_per_node,
+        "SLURM_CPUS_PER_TASK": counts.cpus_per_task,
+        "SLURM_GPUS_PER_NODE": counts.gpus_per_node,
+        "SLURM_GPUS_ON_NODE": counts.gpus_per_node,
+        "SLURM_GPUS": counts.gpus_per_node * counts.nodes if counts.gpus_per_node else None,
+        "SLURM_CPUS_ON_NODE": counts.cpus_per_task * (counts.tasks_per_node or 1)
+        if counts.cpus_per_task
+        else None,
+        "PBS_NUM_NODES": counts.nodes,
+        "PBS_NNODES": counts.nodes,
+        "PBS_NP": counts.nodes * counts.tasks_per_node if counts.tasks_per_node else None,
+        "PBS_NUM_PPN": counts.tasks_per_node,
+        "NCPUS": counts.cpus_per_task,
+        "OMP_THREADS": counts.cpus_per_task,
+    }
+    for name in ("SLURM_NTASKS", "SLURM_CPUS_PER_TASK", "SLURM_GPUS_PER_NODE", "SLURM_NTASKS_PER_NODE"):
+        if found[name] is None and name != "SLURM_GPUS_PER_NODE":
+            found[name] = 1 if name != "SLURM_NTASKS" else counts.nodes
+    found["SLURM_NPROCS"] = found["SLURM_NTASKS"]
+    found["SLURM_TASKS_PER_NODE"] = found["SLURM_NTASKS_PER_NODE"]
+    values: dict[str, Value] = {name: str(number) for name, number in found.items() if number is not None}
+    values |= {"SLURM_JOB_NAME": about.name, "PBS_JOBNAME": about.name}
+    values |= dict.fromkeys(("SLURM_JOB_NODELIST", "SLURM_NODELIST", "SLURM_STEP_NODELIST"), ALL_HOSTS)
+    values |= {"SLURM_RESTART_COUNT": "0"}
+    if about.task is not None:
+        values |= dict.fromkeys(("SLURM_ARRAY_TASK_ID", "PBS_ARRAY_INDEX", "PBS_ARRAYID"), str(about.task))
+        values["SLURM_ARRAY_TASK_COUNT"] = str(about.tasks_of_array or 1)
+    values |= dict.fromkeys(HERE, ".")
+    values |= dict.fromkeys(TEMPORARY, "/scratch")
+    return values
+
+
+def of_rank(start: str) -> dict[str, str]:
+    """Variables that a rank has in the place of the scheduler's, as a shell writes them."""
+    place = _STARTS.index(start)
+    found = {name: f"${_OF_RANK[role][place]}" for name, role in RANKED.items() if _OF_RANK[role][place]}
+    return {**found, "SLURMD_NODENAME": "$HOSTNAME"}
+
+
+EVERY = tuple(map(of_rank, _STARTS))

@@ -1,0 +1,299 @@
+"""A script from its first statement to its last: what each sets, starts, prepares, or has no meaning for a run."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Sequence
+
+from gangplan.imports.scripted import idioms
+from gangplan.imports.scripted.assign import ASSIGN, assign
+from gangplan.imports.scripted.captured import captures
+from gangplan.imports.scripted.conditions import holds, split
+from gangplan.imports.scripted.containers import contained
+from gangplan.imports.scripted.directives import Script
+from gangplan.imports.scripted.expand import Scope
+from gangplan.imports.scripted.items import Item, ItemKind, Refusal, decided
+from gangplan.imports.scripted.launch import alone, behind_prefixes, behind_step, is_start
+from gangplan.imports.scripted.parts import Part, Statement
+from gangplan.imports.scripted.pieces import Field
+from gangplan.imports.scripted.statements import DECLARES, statements
+from gangplan.plan.launchers import base
+from gangplan.plan.launchers.shell import Word
+
+_ENVIRONMENTS = re.compile(
+    r"activate|bashrc|bash_profile|zshrc|profile|modules?\b|modules\.sh|conda\.sh|mamba|lmod|setvars|/init/|vars\.sh|spack|cudaenv|compilervars"
+)
+
+
+class Walk:
+    """The walk itself. `items` are what it met, `refusals` what only running the script would tell."""
+
+    __slots__ = ("functions", "has_ended", "items", "refusals", "scope", "script")
+
+    def __init__(self, script: Script, scope: Scope) -> None:
+        self.script, self.scope = script, scope
+        self.items: list[Item] = []
+        self.refusals: list[Refusal] = []
+        self.functions: dict[str, bool] = {}
+        self.has_ended = False
+
+    def all(self, begin: int = 0, end: int | None = None, depth: int = 0) -> None:
+        """Everything between two places. Raises UnreadableError for what no shell would read."""
+        text = self.script.text
+        part = text if end is None and begin == 0 else " " * begin + text[begin:end]
+        for one in statements(part):
+            self._statement(one, depth)
+
+    def _statement(self, one: Statement, depth: int) -> None:
+        if self.has_ended:
+            self.items.append(Item("drop", one.begin, one.end, [], idioms.ENDED))
+            return
+        if one.form == "plain":
+            self._plain(one)
+        elif (one.form == "if" and depth < 8 and self._branch(one, depth)) or (
+            one.form == "loop" and depth < 8 and self._once(one, depth)
+        ):
+            return
+        elif one.form == "group" and depth < 8 and len(one.marks) == 2 and self._starts(one.parts):
+            self._gone(one, one.marks[0].end, one.marks[1].begin, "its commands run in order")
+            self.all(one.marks[0].end, one.marks[1].begin, depth + 1)
+        else:
+            self._compound(one)
+
+    def _gone(self, one: Statement, begin: int, end: int, why: str) -> None:
+        """The lines of a compound command around the part that counts."""
+        for first, last in ((one.begin, begin), (end, one.end)):
+            self.items.append(Item("drop", first, last, [], why))
+
+    def _branch(self, one: Statement, depth: int) -> bool:
+        """An `if` whose condition is known; False where it is not."""
+        words = [mark for mark in one.marks if mark.text in ("if", "then", "elif", "else", "fi")]
+        index = 0
+        while index < len(words) - 1:
+            if words[index].text in ("if", "elif"):
+                value = holds(self.script.text[words[index].end : words[index + 1].begin], self.scope)
+                if value is None or words[index + 1].text != "then":
+                    return False
+                index += 1 if value else 2
+                if not value:
+                    continue
+            begin, end = words[index].end, words[index + 1].begin
+            self._gone(one, begin, end, "which branch runs is known already")
+            self.all(begin, end, depth + 1)
+            return True
+        self.items.append(Item("drop", one.begin, one.end, [], "its condition does not hold"))
+        return True
+
+    def _once(self, one: Statement, depth: int) -> bool:
+        """A loop whose rounds are known to be none, or one; False for any other."""
+        if [mark.text for mark in one.marks] not in (["while", "do", "done"], ["for", "do", "done"]):
+            return False
+        head = self.script.text[one.marks[0].end : one.marks[1].begin].strip().rstrip(";")
+        if one.marks[0].text == "while":
+            if holds(head, self.scope) is not False:
+                return False
+            self.items.append(Item("drop", one.begin, one.end, [], "its condition does not hold"))
+            return True
+        name, is_list, rest = head.partition(" in ")
+        fields = [field for word in split(rest) for field in self.scope.fields(word)] if is_list else []
+        if len(fields) != 1 or fields[0].is_open or not name.strip().isidentifier():
+            return False
+        self.scope.values[name.strip()] = fields[0].text
+        self._gone(one, one.marks[1].end, one.marks[2].begin, "the loop has one round")
+        self.all(one.marks[1].end, one.marks[2].begin, depth + 1)
+        return True
+
+    def _starts(self, parts: Sequence[Part]) -> list[Part]:
+        return [
+            part
+            for part in parts
+            if (part.words and self._is_launch(self._texts(part))) or self._captures(part)
+        ]
+
+    def _captures(self, part: Part) -> bool:
+        texts = [self.script.text[word.begin : word.end] for word in (*part.sets, *part.words)]
+        return any(
+            captures(text, self._is_launch, self.scope.output)
+            for text in texts
+            if "$(" in text or "`" in text
+        )
+
+    def _texts(self, part: Part) -> list[str]:
+        text = self.script.text
+        return [one.text for word in part.words for one in self.scope.fields(text[word.begin : word.end])]
+
+    def _is_launch(self, texts: Sequence[str]) -> bool:
+        if not is_start(texts):
+            return False
+        inside = contained(rest := behind_step(texts), 0)
+        if inside is not None and (inside.is_entrypoint or inside.end >= len(rest)):
+            return True
+        rest = rest[inside.end :] if inside is not None else rest
+        is_shell = bool(rest) and base(rest[0]) == "bash"
+        return len(rest) != 1 if is_shell else not rest or base(rest[0]) not in idioms.LOOKS | idioms.PREPARES
+
+    def _compound(self, one: Statement) -> None:
+        begins = self._starts(one.parts)
+        names = {found[1] for part in one.parts for word in part.sets if (found := ASSIGN.match(word.text))}
+        names |= {word.text for part in one.parts if part.texts[:1] == ["read"] for word in part.words[1:]}
+        if one.form == "function":
+            self.functions[one.name] = bool(begins)
+            self.items.append(Item("set", one.begin, one.end, [], names={one.name}, is_function=True))
+            return
+        if begins:
+            self.refusals.append(decided(one.form, begins[0].begin))
+        for name in names:
+            self.scope.values[name] = None
+        kinds = [self._kind(part, self._texts(part))[0] for part in one.parts if part.words]
+        if one.form == "loop" and one.name:
+            self.scope.values[one.name] = None
+        is_idle = all(kind == "drop" for kind in kinds)
+        kind: ItemKind = "set" if is_idle and names else "drop" if is_idle else "keep"
+        self.items.append(
+            Item(kind, one.begin, one.end, one.parts, "it only prints or looks", names, is_conditional=True)
+        )
+
+    def _plain(self, one: Statement) -> None:
+        """A list of pipelines; each becomes an item."""
+        group: list[Part] = []
+        was = ""
+        for number, part in enumerate(one.parts):
+            group.append(part)
+            if self._captures(part):
+                message = "the script reads what the launch prints, and only running it would tell what comes of that"
+                help = (
+                    "Write the launch of one run by itself; let its program write what is needed to a file."
+                )
+                self.refusals.append(Refusal(part.begin, message, help))
+            if part.operator in ("|", "|&") and number + 1 < len(one.parts):
+                continue
+            is_last = number + 1 == len(one.parts)
+            end = one.end if is_last else len(self.script.text[: part.end].rstrip())
+            self._pipeline(group, end, one.is_background and is_last, was)
+            was = part.operator
+            group = []
+
+    def _pipeline(self, parts: list[Part], end: int, is_background: bool, was: str) -> None:
+        begin = parts[0].begin
+        first = parts[0]
+        if not first.words and len(parts) == 1:
+            self._assigned(first, begin, end)
+            return
+        lead = next((part for part in parts if part.words and self._is_launch(self._texts(part))), first)
+        fields, words = self._words(lead)
+        texts = [one.text for one in fields]
+        if first.texts[:1] and first.texts[0] in DECLARES:
+            self._declared(first, begin, end)
+            return
+        kind, why = self._kind(lead, texts)
+        item = Item(
+            kind,
+            begin,
+            end,
+            [lead] if kind in ("launch", "program") else parts,
+            why,
+            fields=fields,
+            words=words,
+        )
+        item.is_background = is_background
+        if kind == "keep" and len(parts) == 1 and len(alone(texts)) < len(texts):
+            item.text = " ".join(one.written() for one in fields[-len(alone(texts)) :])
+        item.is_conditional = was in ("||",)
+        if kind == "launch" and was == "||":
+            item.kind, item.why = "drop", "it starts only where another command failed"
+        if kind == "cd":
+            self._folder(item, fields)
+        self.has_ended |= texts[:1] == ["exit"] and was not in ("&&", "||") and len(parts) == 1
+        if texts[:1] == ["unset"]:
+            for name in texts[1:]:
+                self.scope.values.pop(name, None)
+                self.scope.exported.discard(name)
+        if texts and texts[0] in self.functions and self.functions[texts[0]]:
+            self.refusals.append(
+                Refusal(
+                    begin,
+                    f"the function {texts[0]} starts the ranks",
+                    "Write the launch of one run without a function.",
+                )
+            )
+        self.items.append(item)
+
+    def _folder(self, item: Item, fields: list[Field]) -> None:
+        """`cd`: the folder of the run, or a part of the command where it is relative, open or late."""
+        item.folder = posixpath.normpath(fields[1].text) if len(fields) > 1 else "~"
+        is_late = any(one.kind in ("launch", "keep", "program") for one in self.items)
+        if item.folder not in (".", "~") and (
+            fields[1].is_open or is_late or not item.folder.startswith("/")
+        ):
+            item.kind = "keep"
+        else:
+            self.scope.values["PWD"] = item.folder
+
+    def _words(self, part: Part) -> tuple[list[Field], list[Word]]:
+        """The words of a command after expansion, each with the word of the script that it comes from."""
+        fields, words = list[Field](), list[Word]()
+        for word in part.words:
+            found = self.scope.fields(self.script.text[word.begin : word.end])
+            fields += found
+            words += [word] * len(found)
+        if (
+            fields
+            and fields[0].text == "eval"
+            and len(fields) > 1
+            and not any(one.is_open for one in fields[1:])
+        ):
+            joined_words = split(" ".join(one.text for one in fields[1:]))
+            fields = [one for text in joined_words for one in self.scope.fields(text)]
+            words = [words[-1]] * len(fields)
+        return fields, words
+
+    def _kind(self, part: Part, texts: list[str]) -> tuple[ItemKind, str]:
+        """What a simple command is about."""
+        while texts[:1] and (
+            texts[0] in ("sudo", "builtin", "!") or behind_prefixes(texts) or ASSIGN.match(texts[0])
+        ):
+            texts = texts[max(1, behind_prefixes(texts)) :]
+        if not texts:
+            return "drop", idioms.DROPPED["set"]
+        name = base(texts[0])
+        if self._is_launch(texts):
+            return "launch", ""
+        rest = alone(texts)
+        name = base(rest[0]) if rest else name
+        if idioms.is_image_work(rest):
+            return "drop", "the catalog names the image of a run"
+        if name in ("source", ".") and len(rest) > 1 and not _ENVIRONMENTS.search(rest[1]):
+            return "file", f"what {rest[1]} sets is not read here"
+        if name == "cd":
+            return "cd", ""
+        writes = any(
+            one.operator.lstrip("0123456789") in (">", ">>", "&>", ">|") and one.target != "/dev/null"
+            for one in part.redirects
+        )
+        if texts[0].startswith("[[ ") or (name in idioms.DROPPED and not (writes and name in idioms.WRITERS)):
+            return "drop", idioms.DROPPED.get(name, idioms.DROPPED["set"])
+        is_run = name == "uv" and rest[1:2] == ["run"]
+        if (name in idioms.PREPARES and not is_run) or name in idioms.WRITERS or name in self.functions:
+            return "keep", ""
+        return "program", ""
+
+    def _assigned(self, part: Part, begin: int, end: int) -> None:
+        item = Item("set", begin, end, [part])
+        for number, word in enumerate(part.sets):
+            assign(self.script.text, self.scope, word, part.arrays.get(number), item, False)
+        if not part.sets:
+            item.kind, item.why = "drop", idioms.DROPPED["set"]
+        self.items.append(item)
+
+    def _declared(self, part: Part, begin: int, end: int) -> None:
+        item = Item("set", begin, end, [part])
+        exports = part.texts[0] == "export" or "-x" in part.texts
+        for number, word in enumerate(part.sets):
+            assign(self.script.text, self.scope, word, part.arrays.get(number), item, exports)
+        for word in part.words[1:]:
+            if exports and word.text.isidentifier():
+                self.scope.exported.add(word.text)
+                item.exports[word.text] = self.scope.values.get(word.text)
+                item.names.add(word.text)
+        self.items.append(item)

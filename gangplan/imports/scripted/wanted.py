@@ -1,0 +1,205 @@
+"""What a scheduler is asked for: nodes, tasks, devices and amounts, each with the option that says it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import field
+
+from gangplan.imports.account import Node
+from gangplan.imports.scripted.idioms import Counts
+from gangplan.imports.workload import Setting
+from gangplan.records import dataclass
+
+_TIME = re.compile(r"(?:(?P<days>[0-9]+)-)?(?P<rest>[0-9]+(?::[0-9]+){0,2})(?:\.[0-9]+)?")
+_AMOUNT = re.compile(r"(?P<number>[0-9]+)(?P<unit>[kKmMgGtTpP]?)[bBwW]?")
+_AGAIN = "a later one says it again"
+_UNITS = {"k": 10, "m": 20, "g": 30, "t": 40, "p": 50}
+
+
+@dataclass(frozen=True, slots=True)
+class Mount:
+    """A folder of the machine that a container sees."""
+
+    host: str
+    target: str
+    read_only: bool
+    node: Node | None
+
+
+@dataclass(slots=True)
+class Wanted:
+    """The allocation as its options state it. Memory is in bytes; `at` are the nodes of the source by field."""
+
+    nodes: int | None = None
+    tasks: int | None = None
+    tasks_per_node: int | None = None
+    cpus_per_task: int | None = None
+    cpus_per_node: int | None = None
+    cpus_per_gpu: int | None = None
+    gpus: int | None = None
+    gpus_per_node: int | None = None
+    gpus_per_task: int | None = None
+    memory: int | None = None
+    memory_per_cpu: int | None = None
+    memory_per_gpu: int | None = None
+    scratch: int | None = None
+    is_exclusive: bool = False
+    image: str = ""
+    workdir: str = ""
+    mounts: list[Mount] = field(default_factory=list)
+    env: dict[str, tuple[str, Node]] = field(default_factory=dict)
+    settings: dict[str, Setting] = field(default_factory=dict)
+    models: list[tuple[str, Node]] = field(default_factory=list)
+    pools: list[tuple[str, Node]] = field(default_factory=list)
+    at: dict[str, Node] = field(default_factory=dict)
+    refusals: list[tuple[Node, str, str]] = field(default_factory=list)
+    questions: list[tuple[Node, str, str]] = field(default_factory=list)
+    array: list[int] = field(default_factory=list)
+    at_once: int = 0
+
+    def say(self, name: str, value: object, node: Node, to: str) -> None:
+        """Note a value and the option that states it."""
+        setattr(self, name, value)
+        self.at[name] = node.mapped(to)
+
+    def setting(self, name: str, value: str | int, node: Node) -> None:
+        """Note a value of the whole job; a later option takes the place of an earlier one."""
+        if name in self.settings:
+            self.settings[name].node.dropped(_AGAIN)
+        self.settings[name] = Setting(value, node)
+
+    def place(self, name: str, node: Node) -> None:
+        """Note the option that states a folder, an image or an array."""
+        if name in self.at:
+            self.at[name].dropped(_AGAIN)
+        self.at[name] = node
+
+    def variable(self, name: str, value: str, node: Node) -> None:
+        """Note a variable."""
+        if name in self.env and self.env[name][1] is not node:
+            self.env[name][1].dropped(_AGAIN)
+        self.env[name] = (value, node)
+
+    @property
+    def node_count(self) -> int:
+        """Nodes: stated, else what tasks and tasks per node come to, else one."""
+        if self.nodes is not None:
+            return max(1, self.nodes)
+        if self.tasks and self.tasks_per_node:
+            return -(-self.tasks // self.tasks_per_node)
+        per_node = self.gpus_per_node or 0
+        return -(-self.gpus // per_node) if self.gpus and per_node else 1
+
+    @property
+    def tasks_on_node(self) -> int | None:
+        """Tasks on each node; None where no option says it."""
+        if self.tasks_per_node:
+            return self.tasks_per_node
+        if self.tasks:
+            return -(-self.tasks // self.node_count)
+        return None
+
+    @property
+    def gpus_on_node(self) -> int | None:
+        """GPUs of each node; None where none are asked for."""
+        if self.gpus_per_node is not None:
+            return self.gpus_per_node
+        if self.gpus is not None:
+            return -(-self.gpus // self.node_count)
+        if self.gpus_per_task is not None:
+            return self.gpus_per_task * (self.tasks_on_node or 1)
+        return None
+
+    @property
+    def cpus_on_node(self) -> int | None:
+        """Cores of each node; None where no option says it, or the whole node is meant."""
+        if self.cpus_per_node is not None:
+            return self.cpus_per_node
+        if self.cpus_per_gpu is not None and self.gpus_on_node:
+            return self.cpus_per_gpu * self.gpus_on_node
+        if self.cpus_per_task is not None:
+            return self.cpus_per_task * (self.tasks_on_node or 1)
+        if self.tasks_on_node and not self.gpus_on_node and not self.is_exclusive:
+            return self.tasks_on_node
+        return None
+
+    @property
+    def memory_on_node(self) -> int | None:
+        """Bytes of each node; None where no option says it, or all of the node's are meant."""
+        if self.memory:
+            return self.memory
+        if self.memory_per_gpu and self.gpus_on_node:
+            return self.memory_per_gpu * self.gpus_on_node
+        if self.memory_per_cpu:
+            return self.memory_per_cpu * (self.cpus_on_node or self.tasks_on_node or 1)
+        return None
+
+    def counts(self) -> Counts:
+        """What a script can know of it."""
+        return Counts(self.node_count, self.tasks, self.tasks_on_node, self.gpus_on_node, self.cpus_per_task)
+
+
+def seconds_of(text: str, starts_with_minutes: bool = True) -> int | None:
+    """A time limit in seconds: `D-HH:MM:SS`, `HH:MM:SS`, `MM:SS`, `MM` (sbatch(1), Slurm 25.05), or PBS's `HH:MM:SS`,
+    `MM:SS` and `SS`; None for what is none."""
+    found = _TIME.fullmatch(text.strip())
+    if found is None:
+        return None
+    parts = [int(one) for one in found["rest"].split(":")]
+    if found["days"] is not None:
+        hours, minutes, seconds = (*parts, 0, 0, 0)[:3]
+        return int(found["days"]) * 86_400 + hours * 3600 + minutes * 60 + seconds
+    if len(parts) == 1:
+        return parts[0] * (60 if starts_with_minutes else 1)
+    if len(parts) == 2:
+        return parts[0] * 60 + parts[1]
+    return parts[0] * 3600 + parts[1] * 60 + parts[2]
+
+
+def bytes_of(text: str, plain_unit: str) -> int | None:
+    """An amount of memory in bytes, by units of 1024; a number alone has the scheduler's own unit."""
+    found = _AMOUNT.fullmatch(text.strip())
+    if found is None:
+        return None
+    unit = (found["unit"] or plain_unit).lower()
+    return int(found["number"]) << (_UNITS[unit] if unit else 0)
+
+
+def memory_text(count: int) -> str:
+    """Bytes as a spec writes them."""
+    for shift, unit in ((40, "Ti"), (30, "Gi"), (20, "Mi"), (10, "Ki")):
+        if count and count % (1 << shift) == 0:
+            return f"{count >> shift}{unit}"
+    return str(count)
+
+
+def array_of(text: str) -> list[int] | None:
+    """The numbers of an array (`0-3`, `1,5,9`, `0-10:2`, with `%4` behind it); None for what is none, or too many."""
+    found: list[int] = []
+    for part in text.partition("%")[0].split(","):
+        span = re.fullmatch(r"([0-9]{1,6})(?:-([0-9]{1,6})(?::([0-9]{1,6}))?)?", part.strip())
+        if span is None:
+            return None
+        begin, end = int(span[1]), int(span[2] or span[1])
+        found += range(begin, end + 1, max(1, int(span[3] or 1)))
+        if len(found) > 100_000:
+            return None
+    return found
+
+
+def at_once_of(text: str, count: int) -> int:
+    """How many tasks of an array may run at once: `%4` behind its numbers, else all of them."""
+    found = re.search(r"%([1-9][0-9]{0,5})$", text.strip())
+    return min(int(found[1]), count) if found else max(count, 1)
+
+
+def mounts_of(text: str, node: Node | None) -> Iterator[Mount]:
+    """`/a:/b:ro,/c`: what a container mounts; one folder alone keeps its name."""
+    for part in text.split(","):
+        host, _, rest = part.strip().partition(":")
+        target, _, flags = rest.partition(":")
+        if target in ("ro", "rw") or target.startswith(("ro+", "rw+", "x-", "bind", "nosuid")):
+            target, flags = "", target
+        if host:
+            yield Mount(host, target or host, "ro" in re.split(r"[+,:]", flags), node)

@@ -1,0 +1,218 @@
+"""What a job amounts to on a cluster, read of a source and of a rendered run alike: pods, ranks, environment, volumes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import field
+from typing import Any
+
+from gangplan.imports.account import Node
+from gangplan.imports.command import UnreadableError, converted
+from gangplan.imports.draft import Draft
+from gangplan.imports.pods import OWN_SCRIPTS, PodOf
+from gangplan.imports.volumes import mounts_of
+from gangplan.imports.workload import Role
+from gangplan.objects import Body
+from gangplan.records import dataclass
+
+# Variables that the run carries to the ranks of a script's own launchers, which the source's scheduler carries too.
+_CARRIED = re.compile(
+    r"\b(mpirun|mpiexec)((?: -x [A-Za-z_]\w*(?![\w=]))+| -genvlist [\w,]+| -envlist [\w,]+)"
+)
+_SHELL_OF_STEP = "gangplan-step"
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """One thing that is so: its area, what it is about, its value, and the node of the source that says it."""
+
+    area: str
+    what: str
+    value: str
+    node: Node | None = None
+
+
+@dataclass(slots=True)
+class Shape:
+    """All facts of one job, by area and what they are about."""
+
+    facts: dict[tuple[str, str], Fact] = field(default_factory=dict)
+
+    def add(self, area: str, what: str, value: object, node: Node | None = None) -> None:
+        """State a fact; the first one of its kind stays."""
+        self.facts.setdefault((area, what), Fact(area, what, str(value), node))
+
+
+def shape_of_source(draft: Draft) -> Shape:
+    """The source as its own controller would run it."""
+    work, shape = draft.work, Shape()
+    groups: dict[str, list[Role]] = {}
+    for role in work.roles:
+        groups.setdefault("launcher" if role is work.launcher else "worker", []).append(role)
+    for name, roles in groups.items():
+        shape.add("pods", name, sum(role.count for role in roles), roles[0].pod.node)
+        for role in roles:
+            _resources(shape, name, role.pod)
+    for role in work.aside:
+        shape.add("pods", role.name, role.count, role.pod.main.node)
+        _resources(shape, role.name, role.pod)
+    for step in draft.values.get("steps", ()):
+        shape.add("pods", f"step {step.get('name', '')}", 1)
+    shape.add("ranks", "ranks", work.ranks)
+    lead = work.lead.pod.main
+    env = {one.name: one.value or "" for one in lead.env if one.source == ""}
+    shape.add(
+        "command", "program", program_text(draft.given_command or lead.command, env), lead.node["command"]
+    )
+    shape.add("image", "image", work.workers.pod.main.image, work.workers.pod.main.node["image"])
+    for role in work.roles:
+        for one in role.pod.main.env:
+            if one.name not in work.sets:
+                shape.add("environment", one.name, one.shown(), one.node)
+        for mount in role.pod.main.mounts:
+            shape.add("volumes", mount.path, mounts_of(role.pod.main).get(mount.path, ""), mount.node)
+        for name in ("hostNetwork", "hostIPC", "hostPID"):
+            if role.pod.node[name].value is True:
+                shape.add("network" if name == "hostNetwork" else "access", name, "true", role.pod.node[name])
+        for added in role.pod.main.node["securityContext"]["capabilities"]["add"].items():
+            shape.add("access", f"capability {added.text()}", "added", added)
+    if limit := work.settings.get("timeout"):
+        shape.add("policy", "deadline in seconds", limit.value, limit.node)
+    return shape
+
+
+def _resources(shape: Shape, name: str, pod: PodOf) -> None:
+    for resource, amount in pod.main.resources.items():
+        if amount.strip() in ("0", ""):
+            continue  # as if it were not there
+        node = pod.main.resources_node["limits"][resource] or pod.main.resources_node["requests"][resource]
+        shape.add("devices" if "/" in resource else "resources", f"{resource} of a {name}", amount, node)
+
+
+def shape_of_run(objects: Sequence[Body]) -> Shape:
+    """A rendered run: its MPIJob, or its TrainJob and the TrainingRuntime that it refers to."""
+    shape = Shape()
+    if mpi_job := next((one for one in objects if one["kind"] == "MPIJob"), None):
+        return _of_mpi_job(shape, mpi_job["spec"])
+    job = next(one for one in objects if one["kind"] == "TrainJob")
+    runtime = next(one for one in objects if one["kind"] == "TrainingRuntime")
+    trainer = job["spec"].get("trainer", {})
+    nodes, slots = int(trainer.get("numNodes", 1)), trainer.get("numProcPerNode", 1)
+    entries = {one["name"]: one for one in runtime["spec"]["template"]["spec"]["replicatedJobs"]}
+    mpi = runtime["spec"]["mlPolicy"].get("mpi", {})
+    runs_ranks = bool(mpi.get("runLauncherAsNode"))
+    for name, entry in entries.items():
+        role = {"launcher": "launcher", "node": "worker"}.get(name, name)
+        pod = entry["template"]["spec"]["template"]["spec"]
+        if _SHELL_OF_STEP in pod["containers"][0].get("command", ()):
+            shape.add("pods", f"step {role}", 1)
+            continue
+        count = 1 if role == "launcher" else nodes - runs_ranks if role == "worker" else _replicas(entry)
+        shape.add("pods", role, count)
+        _container(shape, role, pod)
+    shape.add("ranks", "ranks", nodes * int(slots) if str(slots).isdigit() else nodes)
+    lead = entries.get("launcher") or entries["node"]
+    container = lead["template"]["spec"]["template"]["spec"]["containers"][0]
+    shape.add("command", "program", program_text(_argv(container), {}))
+    shape.add("image", "image", container["image"])
+    if (limit := job["spec"].get("activeDeadlineSeconds")) is not None:
+        shape.add("policy", "deadline in seconds", limit)
+    return shape
+
+
+def _of_mpi_job(shape: Shape, spec: Mapping[str, Any]) -> Shape:
+    roles = spec["mpiReplicaSpecs"]
+    for name, role in (("Launcher", "launcher"), ("Worker", "worker")):
+        if name in roles:
+            shape.add("pods", role, roles[name].get("replicas", 1))
+            _container(shape, role, roles[name]["template"]["spec"])
+    pods = int(roles.get("Worker", {}).get("replicas", 0)) + bool(spec.get("runLauncherAsWorker"))
+    shape.add("ranks", "ranks", pods * int(spec.get("slotsPerWorker", 1)))
+    container = roles["Launcher"]["template"]["spec"]["containers"][0]
+    shape.add("command", "program", program_text(_argv(container), {}))
+    shape.add("image", "image", container["image"])
+    if (limit := spec.get("runPolicy", {}).get("activeDeadlineSeconds")) is not None:
+        shape.add("policy", "deadline in seconds", limit)
+    return shape
+
+
+def _replicas(entry: Mapping[str, Any]) -> int:
+    """The pods of a role beside the workers."""
+    return int(entry.get("replicas", 1)) * int(entry["template"]["spec"].get("parallelism", 1))
+
+
+def _argv(container: Mapping[str, Any]) -> tuple[str, ...]:
+    """The command that the user knows: behind the run's own shell."""
+    words = tuple(map(str, (*container.get("command", ()), *container.get("args", ()))))
+    own = next((index for index, word in enumerate(words) if word in OWN_SCRIPTS), -1)
+    return words[own + 1 :]
+
+
+def _container(shape: Shape, role: str, pod: Mapping[str, Any]) -> None:
+    container = pod["containers"][0]
+    volumes = {one["name"]: one for one in pod.get("volumes", ())}
+    for resource, amount in container["resources"]["limits"].items():
+        shape.add("devices" if "/" in resource else "resources", f"{resource} of a {role}", amount)
+    for one in container.get("env", ()):
+        shape.add("environment", one["name"], _shown(one))
+    for mount in container.get("volumeMounts", ()):
+        shape.add("volumes", mount["mountPath"], _volume(volumes.get(mount["name"], {})))
+    if pod.get("hostNetwork"):
+        shape.add("network", "hostNetwork", "true")
+    for one in container.get("securityContext", {}).get("capabilities", {}).get("add", ()):
+        shape.add("access", f"capability {one}", "added")
+
+
+def _shown(variable: Mapping[str, Any]) -> str:
+    source = variable.get("valueFrom", {})
+    if one := source.get("secretKeyRef"):
+        return f"secret {one['name']}/{one['key']}"
+    if one := source.get("configMapKeyRef"):
+        return f"configMap {one['name']}/{one['key']}"
+    if one := source.get("fieldRef"):
+        return f"field {one['fieldPath']}"
+    if one := source.get("resourceFieldRef"):
+        return f"resource {one['resource']}"
+    return str(variable.get("value", "")).replace("$$", "$")
+
+
+def _volume(volume: Mapping[str, Any]) -> str:
+    if one := volume.get("persistentVolumeClaim"):
+        return f"persistentVolumeClaim {one['claimName']}"
+    if one := volume.get("secret"):
+        return f"secret {one['secretName']}"
+    if one := volume.get("configMap"):
+        return f"configMap {one['name']}"
+    if "emptyDir" in volume:
+        return f"emptyDir {volume['emptyDir'].get('medium', '')}".strip()
+    if one := volume.get("hostPath"):
+        return f"hostPath {one['path']}"
+    return next((key for key in volume if key != "name"), "")
+
+
+def program_text(words: Sequence[str], env: Mapping[str, str]) -> str:
+    """The program that ranks run, whatever starts it: two commands are the same if their programs are."""
+    if not words:
+        return "(the image's entrypoint)"
+    for family in ("OpenMPI5", "MPICH"):
+        try:
+            found = converted(words, family, env)
+        except UnreadableError:
+            break
+        if not found.questions:
+            return _CARRIED.sub(r"\1", " ".join(_bare(found.command)))
+    return " ".join(words)
+
+
+def _bare(words: Sequence[str]) -> Iterator[str]:
+    """A program of Python is the same, whatever finds the interpreter."""
+    rest = list(words)
+    if rest and rest[0].rpartition("/")[2] == "torchrun":
+        rest = rest[1:]
+        while rest and rest[0].startswith(("--nnodes=", "--max-restarts=")):  # of an elastic run
+            rest = rest[1:]
+        rest = rest[1:] if rest[:1] == ["--no-python"] else ["python", *rest]
+    if rest and rest[0].rpartition("/")[2].startswith("python"):
+        rest = ["python", *rest[1:]]
+    return (word.strip() for word in rest)

@@ -1,0 +1,164 @@
+"""Files and folders in; the objects of one kind in them out, each with its account and comments."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from gangplan.errors import UserError
+from gangplan.findings import Finding, Location
+from gangplan.imports.account import Account
+from gangplan.imports.comments import Comments
+from gangplan.records import dataclass
+from gangplan.rules.imports import IMPORT_SOURCE, IMPORT_TEMPLATE
+from gangplan.source import Document, FileLimits, load_several
+
+_YAML = (".yaml", ".yml", ".json")
+_LIMITS = FileLimits(max_bytes=4 << 20, max_depth=64, max_entries=200_000)
+_MOST_FILES = 5000
+_VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::?-([^{}]*))?\}|\$([A-Z_][A-Z0-9_]*)")
+_HELM = re.compile(r"\{\{.*?\}\}")
+# What a reader of a published manifest is to write over: <account>, REPLACE_WITH_YOUR_CLAIM, CHANGE_ME.
+_BLANK = re.compile(r"<([A-Za-z][A-Za-z0-9_ .-]*)>|\b((?:REPLACE_WITH|YOUR)_[A-Z0-9_]+|CHANGE_?ME)\b")
+# What jobs refer to that usually has a file of its own.
+_SHARED = frozenset({"TrainingRuntime", "ClusterTrainingRuntime", "PersistentVolumeClaim"})
+# Below these, a dollar sign is a shell's or the kubelet's.
+_FREE = frozenset(
+    {"command", "args", "annotations", "data", "env", "Environment", "HyperParameters", "entry_point"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class OtherObject:
+    """An object that came with a source, of any kind."""
+
+    value: Mapping[str, Any]
+    document: Document
+    base: tuple[str | int, ...]
+
+    def account(self) -> Account:
+        """An account of its own, for a source that is made of several objects."""
+        return Account.of(self.document, self.base)
+
+
+@dataclass(frozen=True, slots=True)
+class SourceObject:
+    """One object of a source. `others` are all objects of its file, then runtimes and claims of the other files."""
+
+    account: Account
+    value: Mapping[str, Any]
+    comments: Comments
+    others: Sequence[OtherObject] = ()
+
+
+def files_of(named: Sequence[Path], suffixes: Sequence[str] = _YAML) -> list[Path]:
+    """The files that are named, and those in folders that are. Raises UserError for what is not there."""
+    found: list[Path] = []
+    for path in named:
+        if path.is_dir():
+            inside = [one for one in sorted(path.rglob("*")) if one.is_file() and not one.is_symlink()]
+            found += [one for one in inside if one.suffix.lower() in suffixes and not _is_hidden(one, path)]
+        elif path.is_file():
+            found.append(path)
+        else:
+            raise UserError(f"{path}: there is no such file or folder", "Name a file or a folder to import.")
+    if len(found) > _MOST_FILES:
+        raise UserError(f"{len(found)} files are too many for one import", "Name the folders one by one.")
+    return list(dict.fromkeys(found))
+
+
+def _is_hidden(path: Path, folder: Path) -> bool:
+    return any(part.startswith(".") for part in path.relative_to(folder).parts)
+
+
+def objects_of(
+    files: Sequence[Path], takes: Callable[[Mapping[str, Any]], bool], filled: Mapping[str, str]
+) -> tuple[list[SourceObject], list[Finding]]:
+    """The objects that the reader takes, in the order of the files. `filled` are the values of `--set`.
+
+    A file that is no YAML is reported; files without an object of the kind are passed over.
+    """
+    found: list[SourceObject] = []
+    findings: list[Finding] = []
+    shared: list[OtherObject] = []
+    for path in files:
+        try:
+            data = path.read_bytes()
+        except OSError as error:
+            findings.append(
+                Finding(IMPORT_SOURCE, Location(str(path)), f"it cannot be read: {error.strerror}")
+            )
+            continue
+        text = fill(data.decode("utf-8", "surrogateescape"), filled)
+        if path.suffix.lower() == ".json":
+            text = text.replace("\t", " ")  # YAML allows none there; strings of JSON have none
+        documents, wrong = load_several(text.encode("utf-8", "surrogateescape"), path.as_posix(), _LIMITS)
+        findings += wrong
+        every = [one for document in documents for one in _inside(document, ())]
+        own = [OtherObject(value, document, base) for document, base, value in every]
+        shared += [one for one in own if one.value.get("kind") in _SHARED]
+        for document, base, value in every:
+            if takes(value):
+                account = Account.of(document, base)
+                found.append(SourceObject(account, value, Comments(text, document, base), own))
+    if len(files) > 1 and shared:
+        found = [replace(one, others=[*one.others, *shared]) for one in found]
+    return found, findings
+
+
+def _inside(
+    document: Document, base: tuple[str | int, ...]
+) -> Iterator[tuple[Document, tuple[str | int, ...], Any]]:
+    """The object of a document, or those of a List in it."""
+    value = document.value
+    for part in base:
+        value = value[part]
+    if not isinstance(value, dict):
+        return
+    items = value.get("items")
+    if str(value.get("kind", "")).endswith("List") and isinstance(items, list):
+        for index in range(len(items)):
+            yield from _inside(document, (*base, "items", index))
+        return
+    yield document, base, value
+
+
+def fill(text: str, filled: Mapping[str, str]) -> str:
+    """The text with `${NAME}` and `$NAME` of the given names filled in, as envsubst does, and with blanks such as
+    `<NAME>`."""
+    if not filled:
+        return text
+    text = _VARIABLE.sub(lambda found: filled.get(found[1] or found[3], found[0]), text)
+    return _BLANK.sub(lambda found: filled.get(found[1] or found[2], found[0]), text)
+
+
+def templates(account: Account, has_image: bool = False) -> Iterator[Finding]:
+    """Values that are still to be filled in, outside of what a shell or the kubelet expands; with `has_image`, not
+    those of images, because another one is named."""
+    for entry in account.entries():
+        is_image = entry.path[-1:] == ("image",)
+        if is_image and has_image:
+            continue
+        if not isinstance(entry.value, str) or _FREE & {str(part) for part in entry.path}:
+            continue
+        variables = [*_VARIABLE.finditer(entry.value), *_BLANK.finditer(entry.value)]
+        helm = _HELM.search(entry.value)
+        if not variables and helm is None:
+            continue
+        names = list(
+            dict.fromkeys(
+                next(name for name in (*found.groups()[:1], *found.groups()[-1:]) if name)
+                for found in variables
+            )
+        )
+        flags = " ".join(f"--set {shlex.quote(f'{name}=VALUE')}" for name in names)
+        help = f"Give its value: {flags}." if names else "Render the template first (helm template)."
+        help = (
+            f"{help.removesuffix('.')}; or name an image of the catalog: --image NAME." if is_image else help
+        )
+        what = " and ".join(dict.fromkeys(found[0] for found in variables)) or (helm[0] if helm else "")
+        yield Finding(IMPORT_TEMPLATE, entry.where, f"{entry.name}: nothing has filled in {what}", help)

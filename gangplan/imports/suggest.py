@@ -1,0 +1,220 @@
+"""What a workspace must gain before imported specs are right, as changes of its files that keep every other byte."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from gangplan.findings import Location
+from gangplan.records import dataclass
+from gangplan.source import Document, load
+from gangplan.starter.text import block_text, file_text
+from gangplan.starter.values import flow
+
+
+@dataclass(frozen=True, slots=True)
+class Suggestion:
+    """One change: in `file`, the mapping entry at `path` gets this value; a list at `path` gains the entries of a
+    tuple. `where` is the place in the source that needs it. One that `is_open` holds something that a person decides:
+    it is shown, and never written."""
+
+    file: str
+    path: tuple[str, ...]
+    value: Any
+    why: str
+    where: Location
+    is_open: bool = False
+
+    @property
+    def owner(self) -> str:
+        """Who owns the file."""
+        return "team" if self.file.startswith("specs/") else "platform"
+
+    def text(self) -> str:
+        """The change as YAML from the top of its file."""
+        value: Any = list(self.value) if isinstance(self.value, tuple) else self.value
+        for name in reversed(self.path[1:]):
+            value = {name: value}
+        return block_text({self.path[0]: value})
+
+
+def applied(
+    files: Mapping[str, bytes | None], suggestions: Iterable[Suggestion]
+) -> tuple[dict[str, bytes], list[Suggestion]]:
+    """The texts of changed files by path, and the suggestions that have no place in them; None is an absent file."""
+    texts: dict[str, bytes] = {}
+    left: list[Suggestion] = []
+    for one in suggestions:
+        if one.is_open:
+            continue
+        before = texts.get(one.file, files.get(one.file))
+        after = with_value(before, one)
+        if after is None:
+            left.append(one)
+        elif after != before:
+            texts[one.file] = after
+    return texts, left
+
+
+def with_value(data: bytes | None, one: Suggestion) -> bytes | None:
+    """The file with the suggestion in it; None where it is written so that the suggestion has no place of its own.
+
+    What is proved: the file then says what it said, and the suggestion, and nothing else.
+    """
+    if data is None:
+        return _new(one)
+    document, _ = load(data, one.file)
+    if document is None or not isinstance(document.value, dict):
+        return None
+    wanted = _changed(document.value, one.path, one.value)
+    if wanted is None:
+        return None
+    if wanted == document.value:
+        return data
+    for attempt in (_appended, _inserted, _rewritten):
+        after = attempt(data.decode(), document, one, wanted)
+        found, _ = load(after.encode(), one.file) if after is not None else (None, [])
+        if after is not None and found is not None and found.value == wanted:
+            return after.encode()
+    return None
+
+
+def _new(one: Suggestion) -> bytes | None:
+    """A catalog is made where there is none; other files have to be there."""
+    if one.file != "images/catalog.yaml":
+        return None
+    from pathlib import Path
+
+    return file_text("image", {"images": {one.path[1]: one.value}}, Path("/nonexistent"), one.file).encode()
+
+
+def _changed(value: dict[str, Any], path: tuple[str, ...], added: Any) -> dict[str, Any] | None:
+    """The file's value as it should be; None where something else stands in the way."""
+    head, *rest = path
+    inner = value.get(head)
+    if rest:
+        if inner is not None and not isinstance(inner, dict):
+            return None
+        below = _changed(inner or {}, tuple(rest), added)
+        return None if below is None else {**value, head: below}
+    if isinstance(added, tuple):
+        if inner is not None and not isinstance(inner, list):
+            return None
+        have = inner or []
+        return {**value, head: [*have, *(entry for entry in added if entry not in have)]}
+    if inner is not None and inner != added:
+        return None
+    return {**value, head: added}
+
+
+def _appended(text: str, document: Document, one: Suggestion, wanted: Any) -> str | None:
+    """Entries behind those of a list of a block, each on a line of its own."""
+    have: Any = document.value
+    for name in one.path:
+        have = have.get(name) if isinstance(have, dict) else None
+    if not isinstance(one.value, tuple) or not have:
+        return None
+    last = document.where((*one.path, len(have) - 1))
+    lines = text.splitlines(keepends=True)
+    at = (last.line or 1) - 1
+    lead = lines[at][: len(lines[at]) - len(lines[at].lstrip())]
+    if not lines[at].lstrip().startswith("- "):
+        return None
+    added = [f"{lead}- {flow(entry)}\n" for entry in one.value if entry not in have]
+    return "".join([*lines[: at + 1], *added, *lines[at + 1 :]])
+
+
+def _inserted(text: str, document: Document, one: Suggestion, wanted: Any) -> str | None:
+    """The entry behind the last one of the deepest mapping on its way that is there, written as a block."""
+    have: Any = document.value
+    depth = 0
+    while depth < len(one.path) - 1 and isinstance(have.get(one.path[depth]), dict) and have[one.path[depth]]:
+        have = have[one.path[depth]]
+        depth += 1
+    if one.path[depth] in have:
+        return _below_null(text, document, one, depth) if have[one.path[depth]] is None else None
+    value: Any = list(one.value) if isinstance(one.value, tuple) else one.value
+    for name in reversed(one.path[depth + 1 :]):
+        value = {name: value}
+    way = one.path[:depth]
+    first = document.where((*way, next(iter(have))), key=True)
+    lines = text.splitlines(keepends=True)
+    at = _end(lines, first.line or 1, (first.column or 1) - 1)
+    lead = " " * ((first.column or 1) - 1)
+    if lines and not lines[at - 1].endswith("\n"):
+        lines[at - 1] += "\n"
+    entry = block_text({one.path[depth]: value}, lead)
+    if any(line.endswith("\r\n") for line in lines):
+        entry = entry.replace("\n", "\r\n")
+    return "".join([*lines[:at], entry, *lines[at:]])
+
+
+def _below_null(text: str, document: Document, one: Suggestion, depth: int) -> str | None:
+    """The entry below a field that was left empty."""
+    key = document.where(one.path[: depth + 1], key=True)
+    lines = text.splitlines(keepends=True)
+    at, lead = key.line or 1, " " * ((key.column or 1) + 1)
+    value: Any = list(one.value) if isinstance(one.value, tuple) else one.value
+    if not one.path[depth + 1 :]:
+        return None
+    for name in reversed(one.path[depth + 2 :]):
+        value = {name: value}
+    if not lines[at - 1].endswith("\n"):
+        lines[at - 1] += "\n"
+    return "".join([*lines[:at], block_text({one.path[depth + 1]: value}, lead), *lines[at:]])
+
+
+def _end(lines: list[str], first: int, indent: int) -> int:
+    """The number of lines up to the end of the block that begins at a line, with its indent; comments and blank
+    lines behind it belong to what follows."""
+    at = end = first
+    while at < len(lines):
+        line = lines[at]
+        bare = line.strip()
+        if bare and not bare.startswith("#"):
+            if len(line) - len(line.lstrip()) < indent:
+                break
+            end = at + 1
+        at += 1
+    return end
+
+
+def _rewritten(text: str, document: Document, one: Suggestion, wanted: Any) -> str | None:
+    """The value on one line at the top of the way, in flow style, written anew; only where no comment is inside."""
+    for depth in range(len(one.path), 0, -1):
+        way = one.path[:depth]
+        value, have = wanted, document.value
+        for name in way:
+            value = value[name]
+            have = have.get(name) if isinstance(have, dict) else None
+        if have is None:
+            continue
+        begin = document.where(way)
+        lines = text.splitlines(keepends=True)
+        line = lines[(begin.line or 1) - 1]
+        start = (begin.column or 1) - 1
+        end = _close(line, start)
+        if end is not None:
+            lines[(begin.line or 1) - 1] = line[:start] + flow(value) + line[end:]
+            return "".join(lines)
+    return None
+
+
+def _close(line: str, start: int) -> int | None:
+    """Where a flow value of one line ends; None where this is none, or goes on."""
+    if line[start : start + 1] not in ("{", "["):
+        return None
+    depth, quote = 0, ""
+    for at in range(start, len(line)):
+        mark = line[at]
+        if quote:
+            quote = "" if mark == quote else quote
+        elif mark in "'\"":
+            quote = mark
+        elif mark in "{[":
+            depth += 1
+        elif mark in "}]":
+            depth -= 1
+            if not depth:
+                return at + 1
+    return None

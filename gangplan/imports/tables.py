@@ -1,0 +1,62 @@
+"""Machine types of clouds and what is in one, from machines.yaml, where each group has its source; names of GPUs.
+
+Only hints: the GPU model chooses a pool, and a machine type says how many GPUs a job of a managed service has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from gangplan.records import dataclass
+from gangplan.source import load
+
+_FILE = Path(__file__).with_name("machines.yaml")
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """One machine: virtual cores, memory in GiB, GPUs and their model as clusters usually name it."""
+
+    cpu: int
+    memory: float
+    gpus: int = 0
+    model: str = ""
+
+
+def _machines() -> Iterator[tuple[str, Machine]]:
+    """All machines by their names in lower case; SageMaker's have `ml.` before EC2's."""
+    document, findings = load(_FILE.read_bytes(), _FILE.name)
+    if document is None:
+        raise ValueError(findings[0].message)
+    for cloud, group in document.value.items():
+        for name, fields in group["machines"].items():
+            machine = Machine(**fields)
+            yield name.lower(), machine
+            if cloud == "aws":
+                yield f"ml.{name}", machine
+
+
+INSTANCES: dict[str, Machine] = dict(_machines())
+
+# A part of a GPU's name in lower case, and the model as clusters usually name it; the longer parts come first.
+GPU_MODELS = {
+    "h200": "h200-141gb",
+    "h100": "h100-80gb",
+    "b300": "b300-270gb",
+    "b200": "b200-180gb",
+    "mi300x": "mi300x",
+    "rtx-pro-6000": "rtx-pro-6000",
+    "a100-80gb": "a100-80gb",
+    "a100-sxm4-80gb": "a100-80gb",
+    "a100-pcie-80gb": "a100-80gb",
+    "a100-sxm4-40gb": "a100-40gb",
+    "tesla-a100": "a100-40gb",
+    "a100": "a100-80gb",
+    "v100": "v100-16gb",
+    "l40s": "l40s",
+    "a10g": "a10g",
+    "l4": "l4",
+    "t4": "t4",
+    "a10": "a10",
+}

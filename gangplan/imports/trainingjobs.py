@@ -1,0 +1,156 @@
+"""PyTorchJob, TFJob, XGBoostJob, JAXJob and PaddleJob: kubeflow.org/v1 (training-operator v1.9)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gangplan.imports.account import Account, Node
+from gangplan.imports.pods import pod_of
+from gangplan.imports.policies import pod_restarts, run_policy
+from gangplan.imports.sources import OtherObject
+from gangplan.imports.workload import Role, Setting, Span, Start, Workload
+from gangplan.model.frameworks import NUMBER, Framework
+from gangplan.records import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class JobKind:
+    """One kind of the operator.
+
+    `replicas` is the field with its roles, `container` the name of the one that trains; roles are in the order of
+    their ranks, `aside` are those whose pods run a part of their own. `sets` are what the operator gives its pods
+    (pkg/controller.v1/*/envvar.go); `told` are those that programs of a run have by another name.
+    """
+
+    label: str
+    replicas: str
+    container: str
+    start: Start
+    framework: Framework
+    roles: tuple[str, ...]
+    aside: tuple[str, ...] = ()
+    sets: frozenset[str] = frozenset()
+    told: str = ""
+
+
+_TORCH = frozenset(
+    {
+        *(
+            "MASTER_ADDR",
+            "MASTER_PORT",
+            "WORLD_SIZE",
+            "RANK",
+            "PET_NODE_RANK",
+            "PET_NNODES",
+            "PET_NPROC_PER_NODE",
+        ),
+        *("PET_MASTER_ADDR", "PET_MASTER_PORT", "PET_RDZV_ENDPOINT", "PET_RDZV_BACKEND", "PET_RDZV_CONF"),
+        *("PET_RDZV_ID", "PET_MAX_RESTARTS", "PET_STANDALONE"),
+    }
+)
+PYTORCHJOB = JobKind(
+    "PyTorchJob", "pytorchReplicaSpecs", "pytorch", "torch", "torch", ("Master", "Worker"), sets=_TORCH
+)
+TFJOB = JobKind(
+    "TFJob", "tfReplicaSpecs", "tensorflow", "plain", "tensorflow", ("Worker",),
+    ("Chief", "Master", "PS", "Evaluator"), frozenset({"TF_CONFIG"}),
+)  # fmt: skip
+XGBOOSTJOB = JobKind(
+    "XGBoostJob", "xgbReplicaSpecs", "xgboost", "plain", "plain", ("Master", "Worker"),
+    sets=frozenset({"MASTER_ADDR", "MASTER_PORT", "WORLD_SIZE", "RANK", "WORKER_PORT", "WORKER_ADDRS"}),
+    told="env sets RANK and WORLD_SIZE, the run itself MASTER_ADDR and MASTER_PORT; nothing sets WORKER_ADDRS (LightGBM)",
+)  # fmt: skip
+JAXJOB = JobKind(
+    "JAXJob", "jaxReplicaSpecs", "jax", "plain", "jax", ("Worker",),
+    sets=frozenset({"COORDINATOR_ADDRESS", "COORDINATOR_PORT", "NUM_PROCESSES", "PROCESS_ID"}),
+    told="COORDINATOR_ADDRESS, COORDINATOR_PORT, NUM_PROCESSES and PROCESS_ID are JAX_COORDINATOR_ADDRESS (with its port), JAX_NUM_PROCESSES and JAX_PROCESS_ID in a run, which jax.distributed.initialize() reads by itself",
+)  # fmt: skip
+PADDLEJOB = JobKind(
+    "PaddleJob", "paddleReplicaSpecs", "paddle", "plain", "plain", ("Master", "Worker"),
+    sets=frozenset({"PADDLE_MASTER", "PADDLE_NNODES", "PADDLE_JOB_ID", "PADDLE_SERVER_NUM", "PADDLE_TRAINER_NUM"}),
+    told="paddle.distributed.launch needs --master $MASTER_ADDR:$MASTER_PORT --nnodes $NNODES --rank $NODE_RANK, in a shell's script",
+)  # fmt: skip
+
+
+def read_job(kind: JobKind, account: Account, others: Sequence[OtherObject] = ()) -> Workload:
+    """The workload of one of the operator's jobs. Raises ValueError for one without a pod that trains."""
+    root = account.root()
+    spec = root["spec"]
+    specs = {name.lower(): node for name, node in spec[kind.replicas].fields()}
+    settings: dict[str, Setting] = {}
+    run_policy(spec["runPolicy"], settings)
+    run_policy(spec, settings)  # where v1 of 2019 and before had it
+    roles = tuple(one for name in kind.roles if (one := _role(kind, specs.get(name.lower()), name)))
+    aside = tuple(one for name in kind.aside if (one := _role(kind, specs.get(name.lower()), name)))
+    if not roles and aside and aside[0].name in ("chief", "master"):
+        roles, aside = aside[:1], aside[1:]  # a chief alone is a worker alone
+    if not roles:
+        raise ValueError(f"no role of it has a container (spec.{kind.replicas}.{kind.roles[-1]})")
+    count = specs.get(roles[-1].name)
+    if count is not None and count["replicas"]:
+        settings["workers"] = Setting(roles[-1].count, count["replicas"])
+    work = Workload(
+        kind.label,
+        root.at("metadata", "name").text() or root.at("metadata", "generateName").text(),
+        kind.start,
+        account,
+        roles,
+        settings,
+        framework=kind.framework,
+        sets=kind.sets,
+        aside=aside,
+        told=kind.told,
+    )
+    _torch(spec, work)
+    success = spec["successPolicy"]
+    if success.text() in ("", "AllWorkers"):
+        success.same("a run is complete once all of its ranks are")
+    success.dropped("a run is complete once all of its ranks are")
+    if kind is XGBOOSTJOB:
+        work.values["env/RANK"] = {"field": NUMBER}
+        work.values["env/WORLD_SIZE"] = str(sum(one.count for one in roles))
+    return work
+
+
+def _role(kind: JobKind, node: Node | None, name: str) -> Role | None:
+    """Pods of one role; None where there are none."""
+    if node is None or not node:
+        return None
+    count = node["replicas"].number()
+    count = 1 if count is None else count
+    pod = pod_of(node["template"], kind.container)
+    if pod is None or count == 0:
+        node.dropped("it has no pods")
+        return None
+    node["replicas"].mapped("roles" if name in kind.aside else "workers")
+    pod_restarts(node["restartPolicy"])
+    return Role(name.lower(), count, pod, whole=node)
+
+
+def _torch(spec: Node, work: Workload) -> None:
+    """What a PyTorchJob says of torchrun, and the range of its workers (PaddleJob's has the same names)."""
+    policy = spec["elasticPolicy"]
+    processes = spec["nprocPerNode"] or policy["nProcPerNode"]
+    for one in (spec["nprocPerNode"], policy["nProcPerNode"]):
+        if one.number():
+            work.settings["slots"] = Setting(one.number() or 1, one.mapped("slots"))
+        else:
+            one.same("torchrun starts a rank for each GPU")
+    if processes.text() == "cpu":
+        work.questions.append(
+            (processes, "nprocPerNode: cpu starts a rank for each core of the node", "Write slots.")
+        )
+    if not policy:
+        return
+    low, high = policy["minReplicas"], policy["maxReplicas"]
+    least, most = low.number() or high.number(), high.number() or low.number()
+    tries = policy["maxRestarts"]
+    if least and most:
+        work.elastic = Span((least, most), policy, tries.number())
+    if work.framework != "torch" and "retries" not in work.settings and (count := tries.number()) is not None:
+        work.settings["retries"] = Setting(count, tries)
+    policy["metrics"].dropped("Kueue decides how many workers a run gets")
+    if policy["rdzvBackend"].text().startswith("etcd"):
+        policy["rdzvBackend"].dropped("workers of a run meet at the first of them, and need no etcd")
+    for name in ("rdzvBackend", "rdzvPort", "rdzvHost", "rdzvId", "rdzvConf", "standalone"):
+        policy[name].dropped("the run knows where its workers meet")

@@ -1,0 +1,52 @@
+"""Jobs that run once for each setting of parameters: their specs are sweeps, and each run is held against its setting.
+
+While a source is read, a parameter stands in words and variables as a mark without spaces, which no shell takes apart.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from gangplan.imports.account import Node
+from gangplan.records import dataclass
+from gangplan.spec.sweep_checks import NOT_IN_TEMPLATE
+
+_MARK = re.compile(r"GANGPLAN__([A-Za-z_][A-Za-z0-9_-]*?)__PARAMETER")
+
+
+@dataclass(frozen=True, slots=True)
+class Trials:
+    """What is tried, as `parameters` of a sweep, how many trials at once, and where the source says so."""
+
+    parameters: Mapping[str, Any]
+    at_once: int
+    node: Node
+
+
+def mark(name: str) -> str:
+    """What stands for the value of a parameter."""
+    return f"GANGPLAN__{name}__PARAMETER"
+
+
+def as_sweep(values: Mapping[str, Any], trials: Trials) -> dict[str, Any]:
+    """The values of a job as those of a sweep. What a trial cannot say by itself is the sweep's to decide."""
+    template = {name: _written(one) for name, one in values.items() if name not in NOT_IN_TEMPLATE}
+    return {"parameters": dict(trials.parameters), "maxConcurrent": trials.at_once, "template": template}
+
+
+def _written(value: Any) -> Any:
+    if isinstance(value, str):
+        return _MARK.sub(lambda found: f"${{{{ parameters.{found[1]} }}}}", value)
+    if isinstance(value, Mapping):
+        return {name: _written(one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value)(_written(one) for one in value)
+    return value
+
+
+def with_setting(text: str, setting: Sequence[tuple[str, str]]) -> str:
+    """A text of the source as one trial has it."""
+    given = dict(setting)
+    return _MARK.sub(lambda found: given.get(found[1], found[0]), text) if given else text

@@ -1,0 +1,170 @@
+"""Variables and hosts that a source's controller gave to its pods, as the pods of a run have them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+
+from gangplan.imports.account import Node
+from gangplan.imports.draft import Draft
+from gangplan.imports.workload import Workload
+from gangplan.plan.launchers import UnreadableError, find, script_at
+from gangplan.plan.launchers.shell import commands
+
+_NAME = re.compile(r"\$(?:\{([A-Za-z_][A-Za-z0-9_]*)|([A-Za-z_][A-Za-z0-9_]*))")
+_KUBELET = re.compile(r"(?<!\$)\$\(([A-Za-z_][A-Za-z0-9_]*)\)")
+# What the shell of a worker has to say for what other controllers give it, by how the run starts. Trainer v2.3 sets
+# PET_* and JAX_*, gangplan the variables of plain runs (plan/environment.py).
+_TORCH = {
+    "RANK": "$PET_NODE_RANK",
+    "NODE_RANK": "$PET_NODE_RANK",
+    "GROUP_RANK": "$PET_NODE_RANK",
+    "NNODES": "$PET_NNODES",
+    "NUM_NODES": "$PET_NNODES",
+    "WORLD_SIZE": "$PET_NNODES",
+    "MASTER_ADDR": "$PET_MASTER_ADDR",
+    "MASTER_PORT": "$PET_MASTER_PORT",
+    "PET_RDZV_ENDPOINT": "$PET_MASTER_ADDR:$PET_MASTER_PORT",
+    "RDZV_ENDPOINT": "$PET_MASTER_ADDR:$PET_MASTER_PORT",
+}
+_PLAIN = {
+    "RANK": "$NODE_RANK",
+    "WORLD_SIZE": "$NNODES",
+    "PET_NNODES": "$NNODES",
+    "PET_NODE_RANK": "$NODE_RANK",
+    "PET_MASTER_ADDR": "$MASTER_ADDR",
+    "PET_MASTER_PORT": "$MASTER_PORT",
+    "PADDLE_MASTER": "$MASTER_ADDR:$MASTER_PORT",
+    "PADDLE_NNODES": "$NNODES",
+}
+_JAX = {
+    "COORDINATOR_ADDRESS": "${JAX_COORDINATOR_ADDRESS%:*}",
+    "COORDINATOR_PORT": "${JAX_COORDINATOR_ADDRESS##*:}",
+    "NUM_PROCESSES": "$JAX_NUM_PROCESSES",
+    "PROCESS_ID": "$JAX_PROCESS_ID",
+}
+_COUNTS = {"torch": "$PET_NNODES", "plain": "$NNODES", "jax": "$JAX_NUM_PROCESSES"}
+_INDEX_OF = (
+    "$JOB_COMPLETION_INDEX"  # the Job controller gives it to pods of an Indexed Job, as those of a run are
+)
+# Files that other controllers put into their pods.
+_HOST_FILES = re.compile(r"/etc/(?:volcano|mpi)/[\w.-]+")
+_MEETING = {"torch": "$PET_MASTER_ADDR", "plain": "$MASTER_ADDR", "jax": "${JAX_COORDINATOR_ADDRESS%:*}"}
+SET_BY_TORCHRUN = frozenset(
+    {
+        *(
+            "MASTER_ADDR",
+            "MASTER_PORT",
+            "WORLD_SIZE",
+            "RANK",
+            "LOCAL_RANK",
+            "NODE_RANK",
+            "NNODES",
+            "NPROC_PER_NODE",
+        ),
+        *("LOCAL_WORLD_SIZE", "GROUP_RANK", "PET_RDZV_ENDPOINT", "PET_RDZV_BACKEND", "RDZV_ENDPOINT"),
+    }
+)
+
+
+def script_in(words: Sequence[str]) -> int:
+    """The index of the script that a command hands to a shell; -1 without one."""
+    return script_at(words, 0)
+
+
+def unwrapped(words: Sequence[str], known: Collection[str]) -> tuple[str, ...]:
+    """The command with `$(NAME)` in its script written as a shell reads it, where NAME is set when the pod starts:
+    the kubelet fills that in, and would not in a run where nothing of that name is in the container's own list."""
+    at = script_in(words)
+    if at < 0:
+        return tuple(words)
+    text = _KUBELET.sub(lambda found: f"${{{found[1]}}}" if found[1] in known else found[0], words[at])
+    return (*words[:at], text, *words[at + 1 :])
+
+
+def rewritten(draft: Draft, words: tuple[str, ...], framework: str, node: Node) -> tuple[str, ...]:
+    """The command of a run: a script is told by other names what the source's controller told it, and where the
+    first worker is. What cannot be put so is asked about."""
+    words = _hosts(draft, words, framework, node)
+    at = script_in(words)
+    left = {
+        found[1]
+        for word in words
+        for found in _KUBELET.finditer(word)
+        if found[1] in draft.work.sets | set(_names(draft.work, framework))
+    }
+    if left:
+        names = ", ".join(f"$({name})" for name in sorted(left))
+        draft.wonder(
+            node,
+            f"the command is given {names}, which the pods of a run do not have",
+            "Write it as a shell's script (bash -c '...'), or let the program read its rank itself.",
+        )
+    if files := sorted({found for word in words for found in _HOST_FILES.findall(word)}):
+        draft.wonder(
+            node,
+            f"the command reads {', '.join(files)}, which the pods of a run do not have",
+            "Let the program find the workers by the variables of its framework (docs/commands.md).",
+        )
+    if at < 0:
+        return words
+    told = _told(draft.work, words, at, framework)
+    if not told:
+        return words
+    exports = " ".join(f'{name}="{value}"' for name, value in told.items())
+    draft.command_why = (
+        f"the pods of a run have {', '.join(told)} by other names, which the script says first"
+    )
+    return (*words[:at], f"export {exports}\n{words[at].lstrip()}", *words[at + 1 :])
+
+
+def _renamed(work: Workload, framework: str) -> dict[str, str]:
+    count = _COUNTS.get(framework, str(sum(role.count for role in work.roles)))
+    return {name: count if what == "count" else _INDEX_OF for name, what in work.renames.items()}
+
+
+def _names(work: Workload, framework: str) -> dict[str, str]:
+    return {**{"torch": _TORCH, "plain": _PLAIN, "jax": _JAX}.get(framework, {}), **_renamed(work, framework)}
+
+
+def _told(work: Workload, words: Sequence[str], at: int, framework: str) -> dict[str, str]:
+    """Variables that the script reads and nothing sets, with what they are in a run."""
+    names = _names(work, framework)
+    try:
+        if framework == "torch" and not find(words, None):
+            names = _renamed(work, framework)  # torchrun starts the whole script, and sets the rest
+    except UnreadableError:
+        return {}  # a finding says so
+    used = {found[1] or found[2] for found in _NAME.finditer(words[at])}
+    try:
+        set_here = {word.text.partition("=")[0] for one in commands(words[at]) for word in one.sets}
+    except UnreadableError:
+        set_here = set()
+    of_spec = {
+        one.name
+        for role in work.roles
+        for one in role.pod.main.env
+        if not (framework == "torch" and one.name in SET_BY_TORCHRUN) and one.name not in work.sets
+    }
+    return {name: value for name, value in names.items() if name in used - set_here - of_spec}
+
+
+def _hosts(draft: Draft, words: tuple[str, ...], framework: str, node: Node) -> tuple[str, ...]:
+    """The name of the source's first pod, as the run's script finds it; names of others are asked about."""
+    work = draft.work
+    if not work.hosts:
+        return words
+    first, at = re.compile(work.first_host or r"(?!)"), script_in(words)
+    place = _MEETING.get(framework, "")
+    if at >= 0 and place:
+        text = first.sub(lambda _: place, words[at])
+        if text != words[at]:
+            draft.command_why = "the pods of a run have names of their own"
+        words = (*words[:at], text, *words[at + 1 :])
+    if any(re.search(work.hosts, word) for word in words):
+        draft.wonder(
+            node,
+            "the command names pods of the source, and those of a run have other names",
+            f"Take the address of the first worker from {place or 'the launcher'}, in a shell's script.",
+        )
+    return words

@@ -1,0 +1,151 @@
+"""Volcano's Job: batch.volcano.sh/v1alpha1 (Volcano v1.8 to v1.14)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+from gangplan.imports.account import Account, Node
+from gangplan.imports.groups import Group, grouped
+from gangplan.imports.layers import LayeredNode
+from gangplan.imports.mpijob import SETS
+from gangplan.imports.pods import MountOf, PodOf, VolumeOf, pod_of
+from gangplan.imports.policies import POD_GROUP
+from gangplan.imports.sources import OtherObject
+from gangplan.imports.workload import Setting, SourceError, Workload
+
+_PLUGIN = "gangplan and Trainer set up what the pods of a run need of each other"
+_POLICY = "a failed worker fails the run; retries restart it as a whole"
+_WHOLE = (
+    "schedulerName",
+    "queue",
+    "minAvailable",
+    "minSuccess",
+    "runningEstimate",
+    "ttlSecondsAfterFinished",
+)
+# What the plugins set beside VC_<TASK>_HOSTS and VC_<TASK>_NUM (volcano pkg/controllers/job/plugins: env, svc,
+# distributed-framework/pytorch and tensorflow).
+_INDEXES = ("VC_TASK_INDEX", "VK_TASK_INDEX")
+_OF_PYTORCH = ("MASTER_ADDR", "MASTER_PORT", "WORLD_SIZE", "RANK")
+_OF_TENSORFLOW = ("TF_CONFIG",)
+
+
+def read_volcano(account: Account, others: Sequence[OtherObject] = ()) -> Workload:
+    """The workload of a Job of Volcano. Raises SourceError for one without a pod."""
+    root = account.root()
+    spec = root["spec"]
+    name = root.at("metadata", "name").text() or root.at("metadata", "generateName").text()
+    groups = [one for number, task in enumerate(spec["tasks"].items()) if (one := _group(task, number, spec))]
+    if not groups:
+        raise SourceError("no task of it has a container (spec.tasks[].template)")
+    plugins = {key: node.texts() for key, node in spec["plugins"].fields()}
+    found = grouped(groups, _lead(plugins, groups))
+    start, framework = found.start, found.framework
+    if "pytorch" in plugins and start == "plain":
+        start, framework = "torch", "torch"
+    elif "tensorflow" in plugins and start == "plain":
+        framework = "tensorflow"
+    work = Workload(
+        "VolcanoJob", name, start, account, found.roles, framework=framework or "", aside=found.aside
+    )
+    work.mpi = "OpenMPI" if start == "mpi" else ""
+    _hosts(work, groups, plugins)
+    if len(found.roles) > 1 and found.roles[0].name == "launcher":
+        for field in ("command", "args"):
+            work.workers.pod.main.node[field].dropped("gangplan starts the SSH server of the workers")
+    workers = next(one for one in groups if one.pod is found.roles[-1].pod)
+    work.settings["workers"] = Setting(workers.count, workers.node["replicas"] or workers.node)
+    _policies(spec, work)
+    for group in groups:
+        _task(group.node)
+    return work
+
+
+def _group(task: Node, number: int, spec: Node) -> Group | None:
+    """The pods of a task; None where there are none."""
+    pod = pod_of(task["template"])
+    replicas = task["replicas"].number()
+    count = 1 if replicas is None else replicas
+    if pod is None or count < 1:
+        task.dropped("it has no pods")
+        return None
+    return Group(task["name"].text() or f"task{number}", count, _mounted(pod, spec), task)
+
+
+def _mounted(pod: PodOf, spec: Node) -> PodOf:
+    """A pod with the volumes of the job, which all of its containers mount."""
+    main = pod.main
+    for node in spec["volumes"].items():
+        claim = node["volumeClaimName"]
+        if not claim:
+            continue  # one that Volcano makes for the job
+        source = LayeredNode(node, {"persistentVolumeClaim": LayeredNode(node, {"claimName": claim})})
+        volume = VolumeOf(claim.text(), "persistentVolumeClaim", claim.text(), source)
+        mount = MountOf(node["mountPath"].text(), volume, claim.text(), False, "", node)
+        main = replace(main, mounts=(*main.mounts, mount))
+    return replace(pod, main=main)
+
+
+def _lead(plugins: dict[str, tuple[str, ...]], groups: Sequence[Group]) -> str:
+    """The task that starts MPI's ranks, where the plugin says it."""
+    if "mpi" not in plugins:
+        return ""
+    stated = next((one.partition("=")[2] for one in plugins["mpi"] if one.startswith("--master=")), "master")
+    return stated if stated in [one.name for one in groups] else ""
+
+
+def _hosts(work: Workload, groups: Sequence[Group], plugins: dict[str, tuple[str, ...]]) -> None:
+    """Names of pods, and the variables that plugins set."""
+    names = set(_INDEXES) | (SETS if work.start == "mpi" else set())
+    for group in groups:
+        bare = re.sub(r"[^A-Z0-9]", "_", group.name.upper())
+        names |= {f"VC_{bare}_HOSTS", f"VC_{bare}_NUM"}
+        if group.name == work.workers.name:
+            work.renames[f"VC_{bare}_NUM"] = "count"
+    work.renames |= dict.fromkeys(_INDEXES, "index")
+    names |= set(_OF_PYTORCH if "pytorch" in plugins else ()) | set(
+        _OF_TENSORFLOW if "tensorflow" in plugins else ()
+    )
+    work.sets = frozenset(names)
+    tasks = "|".join(re.escape(one.name) for one in groups)
+    domain = rf"(?:\.{re.escape(work.name)})?"
+    work.hosts = rf"\b{re.escape(work.name)}-(?:{tasks})-[0-9]+\b{domain}"
+    work.first_host = rf"\b{re.escape(work.name)}-{re.escape(work.roles[0].name)}-0\b{domain}"
+
+
+def _policies(spec: Node, work: Workload) -> None:
+    for name in _WHOLE:
+        spec[name].dropped(POD_GROUP)
+    spec["plugins"].dropped(_PLUGIN)
+    tries = spec["maxRetry"]
+    if (count := tries.number()) is not None:
+        work.settings["retries"] = Setting(count, tries)
+    if spec["priorityClassName"]:
+        work.settings["priority"] = Setting(spec["priorityClassName"].text(), spec["priorityClassName"])
+    for one in spec["policies"].items():
+        one.dropped(
+            "a run is complete once the program is" if one["action"].value == "CompleteJob" else _POLICY
+        )
+    spec["networkTopology"].asked("placement.topology keeps workers close together")
+    for node in spec["volumes"].items():
+        for name in ("volumeClaim", "generateName"):
+            node[name].asked(
+                "Volcano makes this claim for the job; a run mounts claims that exist, and scratch is room of its own"
+            )
+
+
+def _task(task: Node) -> None:
+    """A task whose pods are workers or launcher."""
+    task["replicas"].mapped("workers")
+    task["name"].dropped("Trainer names the pods of a run")
+    task["minAvailable"].dropped(POD_GROUP)
+    task["maxRetry"].dropped(_POLICY)
+    for one in task["policies"].items():
+        one.dropped(
+            "a run is complete once the program is" if one["action"].value == "CompleteJob" else _POLICY
+        )
+    task["dependsOn"].dropped("gangplan starts workers first, and the launcher once all are ready")
+    task["topologyPolicy"].asked("no field of a spec chooses NUMA nodes")
+    task["partitionPolicy"].asked("placement.topology keeps workers close together")

@@ -1,0 +1,249 @@
+"""Volumes of a source's pods: claims and secrets of the team, scratch space, files."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from typing import Any
+
+from gangplan.imports.amounts import memory_value
+from gangplan.imports.draft import Draft, offers
+from gangplan.imports.environment import list_in_team
+from gangplan.imports.inline import map_inline
+from gangplan.imports.nfs import map_nfs
+from gangplan.imports.pods import ContainerOf, MountOf, VolumeOf
+from gangplan.imports.workload import Role
+from gangplan.resolve.mounts import TAKEN
+from gangplan.spec.words import DNS_LABEL
+
+_SHM = "/dev/shm"
+# Where volumes that every pod gets are: of the service account, and the kubelet's own.
+_TOKENS = "/var/run/secrets/kubernetes.io"
+_MODES = ("ReadWriteMany",)
+
+
+def map_volumes(draft: Draft, role: Role) -> None:
+    """What the container that trains mounts, then volumes that nothing mounts."""
+    mounted: set[str] = set()
+    for mount in role.pod.main.mounts:
+        mounted.add(mount.name)
+        _mount(draft, mount)
+    for other in (*role.pod.setup, *role.pod.sidecars):
+        mounted |= {mount.name for mount in other.mounts}
+    for volume in role.pod.volumes:
+        if volume.name not in mounted:
+            volume.node.dropped("nothing mounts it")
+        else:
+            volume.node["name"].dropped("volumes of a run are named by what they hold")
+
+
+def _mount(draft: Draft, mount: MountOf) -> None:
+    volume, node = mount.volume, mount.node
+    node["name"].dropped("volumes of a run are named by what they hold")
+    if volume is None and any(one.fetches for one in draft.work.before):
+        return  # the volume that initializers fetch to (steps.py)
+    if volume is None:
+        draft.ask(node, f"there is no volume '{mount.name}'", "Correct the source.")
+        return
+    path = posixpath.normpath(mount.path) if mount.path else ""
+    volume.node["name"].dropped("volumes of a run are named by what they hold")
+    if mount.sub_path or node["subPathExpr"]:
+        draft.ask(
+            node,
+            "a run mounts whole volumes, not a part of one",
+            "Use the path below the folder where it is mounted.",
+        )
+    if path.startswith(_TOKENS):
+        node.dropped("runs have no token of the API server")
+        volume.node.dropped("runs have no token of the API server")
+        return
+    if path == _SHM and volume.kind in ("emptyDir", "hostPath"):
+        node.same("every run has shared memory of half of its memory at /dev/shm")
+        _shm(draft, volume)
+        return
+    if volume.kind == "hostPath":
+        draft.host_paths.append(mount)  # a folder of the node is the platform's to give (platform.py)
+        return
+    if not path.startswith("/") or path == "/" or ":" in path:
+        draft.ask(node, f"'{mount.path}' is no folder that a run can mount", "Choose another one.")
+        return
+    if taken := next(
+        (why for folder, why in TAKEN.items() if path == folder or path.startswith(f"{folder}/")), ""
+    ):
+        node.dropped(f"nothing may be mounted at {path}: {taken}")
+        volume.node.dropped(f"nothing may be mounted at {path}: {taken}")
+        return
+    handler = _HANDLERS.get(volume.kind)
+    if handler is None:
+        why = f"a run has no place for a volume of the kind {volume.kind}"
+        draft.ask(volume.node, why, "Put the data on a claim of the team, and mount that.")
+        node["mountPath"].asked(why)
+        return
+    handler(draft, mount, volume, path)
+
+
+def _claim(draft: Draft, mount: MountOf, volume: VolumeOf, path: str) -> None:
+    source = volume.node["persistentVolumeClaim"]
+    name = _claim_name(draft, volume.reference, mount)
+    if name is None:
+        draft.ask(
+            source,
+            f"the claim's name '{volume.reference}' cannot be used",
+            "Give it a name under claims: of the team.",
+        )
+        return
+    if draft.values.get("data", {}).get(name) not in (None, path):
+        mount.node["mountPath"].asked(
+            f"a run mounts a claim at one folder, and {name} is at {draft.values['data'][name]} already"
+        )
+        source.mapped("data")
+        return
+    other = next(
+        (key for key, at in draft.values.get("data", {}).items() if at == path and key != name), None
+    )
+    if other is not None:
+        mount.node.asked(f"{path} is the folder of {other} already")
+        source.asked(f"{path} is the folder of {other} already")
+        return
+    draft.put(f"data/{name}", path, source["claimName"])
+    mount.node["mountPath"].mapped(f"data.{name}")
+    for flag in (source["readOnly"], mount.node["readOnly"]):
+        flag.same("a claim is mounted as the team's file says") if flag.value is not True else flag.mapped(
+            f"claims.{name}.readOnly"
+        )
+
+
+def _claim_name(draft: Draft, claim: str, mount: MountOf) -> str | None:
+    """The team's name of a claim; one that it must gain where it has none."""
+    for name, entry in draft.home.of_team.claims.items():
+        if (entry.claim_name or name) == claim:
+            return name
+    name = re.sub(r"[^a-z0-9]+", "-", claim.lower()).strip("-")
+    name = name if re.match(r"[a-z]", name) else f"claim-{name}".strip("-")
+    if not re.fullmatch(DNS_LABEL, name) or len(name) > 63:
+        return None
+    modes = draft.work.claims.get(claim, _MODES)
+    entry_of: dict[str, Any] = {"accessModes": list(modes)}
+    if name != claim:
+        entry_of["claimName"] = claim
+    if mount.read_only or (
+        mount.volume and mount.volume.node["persistentVolumeClaim"]["readOnly"].value is True
+    ):
+        entry_of["readOnly"] = True
+    node = mount.volume.node if mount.volume else mount.node
+    known = any(one.path == ("claims", name) for one in draft.suggestions)
+    draft.suggest(draft.team_file, ("claims", name), entry_of, f"the run mounts the claim {claim}", node)
+    if claim not in draft.work.claims and not known:
+        draft.wonder(
+            node,
+            f"how many nodes may mount the claim {claim} is not known here; ReadWriteMany is assumed",
+            f"Correct claims.{name}.accessModes in {draft.team_file}: kubectl get pvc {claim}.",
+        )
+    return name
+
+
+def _shm(draft: Draft, volume: VolumeOf) -> None:
+    size = volume.node["emptyDir"]["sizeLimit"]
+    if size:
+        size.dropped("half of the run's memory; raise memory if that is less")
+    volume.node.same("every run has shared memory at /dev/shm")
+
+
+def _secret(draft: Draft, mount: MountOf, volume: VolumeOf, path: str) -> None:
+    source = volume.node["secret"]
+    if not volume.reference:
+        draft.ask(source, "the secret has no name", "Correct the source.")
+        return
+    if path == draft.work.ssh_keys.rstrip("/") and path:
+        volume.node.dropped("a run has keys of its own for SSH")
+        mount.node.dropped("a run has keys of its own for SSH")
+        return
+    if source["items"]:
+        source["items"].asked("a run mounts all keys of a secret, under their own names")
+    source["defaultMode"].dropped("files of secrets are readable by the run's group")
+    source["optional"].asked("a secret that a run mounts has to exist")
+    if draft.put(f"secrets.files/{volume.reference}", path, source["secretName"]):
+        mount.node["mountPath"].mapped(f"secrets.files.{volume.reference}")
+        mount.node["readOnly"].same("secrets are read-only")
+        list_in_team(draft, "secrets", volume.reference, source)
+
+
+def _empty(draft: Draft, mount: MountOf, volume: VolumeOf, path: str) -> None:
+    source = volume.node["emptyDir"]
+    if not offers("scratch"):
+        draft.ask(
+            source,
+            f"no field of a spec asks for scratch space (at {path})",
+            "Use a claim, or a folder of the image.",
+        )
+        mount.node["mountPath"].asked("no field of a spec asks for scratch space")
+        return
+    medium = "memory" if volume.reference == "Memory" else "disk"
+    size = memory_value(source["sizeLimit"].text()) or ("1Gi" if medium == "memory" else "10Gi")
+    _scratch(draft, mount, volume, {"size": size, "medium": medium, "path": path}, not source["sizeLimit"])
+
+
+def _scratch(draft: Draft, mount: MountOf, volume: VolumeOf, value: dict[str, str], is_guess: bool) -> None:
+    if draft.values.get("scratch") not in (None, value):
+        volume.node.asked("a run has one scratch space")
+        mount.node.asked("a run has one scratch space")
+        return
+    draft.put("scratch", value, volume.node)
+    mount.node.mapped("scratch.path")
+    if is_guess:
+        draft.wonder(
+            volume.node,
+            f"the source states no size of the scratch space at {value['path']}; {value['size']} is assumed",
+            "Correct scratch.size.",
+        )
+
+
+def _ephemeral(draft: Draft, mount: MountOf, volume: VolumeOf, path: str) -> None:
+    claim = volume.node["ephemeral"]["volumeClaimTemplate"]["spec"]
+    size = memory_value(claim["resources"]["requests"]["storage"].text())
+    if not offers("scratch") or size is None:
+        draft.ask(
+            volume.node, "no field of a spec asks for a volume of the run's own", "Use a claim of the team."
+        )
+        mount.node["mountPath"].asked("no field of a spec asks for a volume of the run's own")
+        return
+    _scratch(draft, mount, volume, {"size": size, "medium": "local", "path": path}, False)
+
+
+def _config(draft: Draft, mount: MountOf, volume: VolumeOf, path: str) -> None:
+    source = volume.node["configMap"]
+    if not offers("files"):
+        draft.ask(
+            source,
+            f"no field of a spec mounts a ConfigMap (at {path})",
+            "Put the files into the image, or on a claim.",
+        )
+        mount.node["mountPath"].asked("no field of a spec mounts a ConfigMap")
+        return
+    if source["items"]:
+        source["items"].asked("a run mounts all keys of a ConfigMap, under their own names")
+    source["defaultMode"].asked("files of ConfigMaps have the mode 0644")
+    if draft.put(f"files/{volume.reference}", path, source["name"]):
+        mount.node["mountPath"].mapped("files")
+        mount.node["readOnly"].same("files are read-only")
+        list_in_team(draft, "configMaps", volume.reference, source)
+
+
+_HANDLERS = {
+    "persistentVolumeClaim": _claim,
+    "secret": _secret,
+    "emptyDir": _empty,
+    "ephemeral": _ephemeral,
+    "configMap": _config,
+    "csi": map_inline,
+    "nfs": map_nfs,
+}
+
+
+def mounts_of(container: ContainerOf) -> dict[str, str]:
+    """What stands at which folder, for comparisons."""
+    return {
+        mount.path: f"{mount.volume.kind} {mount.volume.reference}".strip()
+        for mount in container.mounts
+        if mount.volume
+    }

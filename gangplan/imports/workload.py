@@ -1,0 +1,153 @@
+"""What is imported, whatever it was: roles with pods, ranks, and the policies of the whole, each with its place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import field
+from typing import Literal
+
+from gangplan.findings import Location
+from gangplan.imports.account import Account, Entry, Node
+from gangplan.imports.pods import PodOf
+from gangplan.imports.trials import Trials
+from gangplan.records import dataclass
+
+
+class SourceError(ValueError):
+    """A source that cannot be imported as it is: why, and what helps."""
+
+    def __init__(self, message: str, help: str = "") -> None:
+        super().__init__(message)
+        self.help = help
+
+
+# How the ranks of a source start: mpirun over SSH, torch's environment (torchrun or variables), or one program a pod.
+Start = Literal["mpi", "torch", "plain"]
+
+
+@dataclass(frozen=True, slots=True)
+class Role:
+    """Pods of one shape. `ranks` is how many processes of the program each runs, 0 for one that only starts them;
+    `whole` is where all of the role stands, where that is more than its pods."""
+
+    name: str
+    count: int
+    pod: PodOf
+    ranks: int = 1
+    whole: Node | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A value of the whole with the field of the source that it comes from."""
+
+    value: str | int
+    node: Node
+
+
+@dataclass(frozen=True, slots=True)
+class Hint:
+    """What a source says of where it runs in a name of its own: a partition or pool, a GPU's model, a machine type of a
+    cloud, or the seconds of a grace period. gangplan.imports.hints holds it against the clusters."""
+
+    kind: Literal["pool", "model", "machine", "grace"]
+    text: str
+    node: Node
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A range of workers, where it stands, and how often ranks are started again within one try."""
+
+    span: tuple[int, int]
+    node: Node
+    restarts: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What is done once before the workers start, in one pod. `fetches` is `dataset` or `model` for an initializer of
+    Trainer: `settings` are what the TrainJob says of it, and there may be no pod where its runtime is not known."""
+
+    name: str
+    node: Node
+    pod: PodOf | None
+    fetches: str = ""
+    settings: Node | None = None
+
+    def stated(self, name: str) -> Node | None:
+        """The value of a variable of its pod; None where there is none."""
+        env = self.pod.main.env if self.pod else ()
+        return next((one.node["value"] for one in env if one.name == name), None)
+
+
+@dataclass(slots=True)
+class Workload:
+    """One job of another system.
+
+    `roles` hold the workers last; a launcher that runs no ranks comes first. `settings` are by the field of the
+    spec that they become: name, timeout (seconds), retries, priority, slots, workers, description. `sets` are
+    variables that the source's controller gives its pods, which need no place in a spec; `told` says how programs
+    find the same in a run. Roles `aside` run a part of their own beside the ranks; steps `before` run once and end before
+    them, and `room` is how large a volume the source has for what they fetch. `hosts` is a pattern of the names
+    of its pods, `first_host` of the one where the others meet; `renames` are variables that hold the `count` of workers or the
+    `index` of a pod. `again` is there where nothing says how ranks start: it reads the source again as the image in
+    the catalog starts them. `new_claims` are claims that the team must gain for fields other than `data`; with `starts_ranks` the
+    system itself starts each rank, without a launcher in the command. With `trials` it runs once for each setting of parameters.
+    """
+
+    kind: str
+    name: str
+    start: Start
+    account: Account
+    roles: tuple[Role, ...]
+    settings: dict[str, Setting] = field(default_factory=dict)
+    mpi: str = ""
+    ssh_keys: str = ""
+    runs_on_launcher: bool = False
+    framework: str = ""
+    ranks: int = 0
+    sets: frozenset[str] = frozenset()
+    values: dict[str, object] = field(default_factory=dict)
+    claims: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    others: tuple[Account, ...] = ()
+    aside: tuple[Role, ...] = ()
+    before: tuple[Step, ...] = ()
+    room: str = ""
+    told: str = ""
+    exit_codes: list[tuple[str, tuple[int, ...], Node]] = field(default_factory=list)
+    elastic: Span | None = None
+    questions: list[tuple[Node, str, str]] = field(default_factory=list)
+    hints: list[Hint] = field(default_factory=list)
+    again: Callable[[Start], None] | None = None
+    hosts: str = ""
+    first_host: str = ""
+    starts_ranks: bool = False
+    new_claims: dict[str, tuple[dict[str, object], Node]] = field(default_factory=dict)
+    renames: dict[str, str] = field(default_factory=dict)
+    trials: Trials | None = None
+
+    def place(self) -> Location:
+        """Where the source begins."""
+        return self.account.where(())
+
+    def entries(self) -> tuple[Entry, ...]:
+        """What became of every leaf, of the source and of what came with it."""
+        return tuple(entry for account in (self.account, *self.others) for entry in account.entries())
+
+    @property
+    def workers(self) -> Role:
+        """The role that trains."""
+        return self.roles[-1]
+
+    @property
+    def launcher(self) -> Role | None:
+        """The pod that starts the ranks, where it is one of its own."""
+        return self.roles[0] if len(self.roles) > 1 and self.roles[0].name == "launcher" else None
+
+    @property
+    def lead(self) -> Role:
+        """The pod whose command a run has: that which starts the ranks, else the workers', else one with a command."""
+        named = (one for one in reversed(self.roles) if not one.pod.main.has_entrypoint)
+        return self.launcher or next(named, self.workers)

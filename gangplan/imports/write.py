@@ -1,0 +1,58 @@
+"""Specs and changed files on disk: all of them or none."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from gangplan.errors import ToolError, UserError
+from gangplan.starter.write import write_new
+
+
+def write_all(
+    root: Path, new: Mapping[str, str], before: Mapping[str, bytes | None], after: Mapping[str, bytes]
+) -> None:
+    """Write the new files, and put the changed ones in the place of what was there.
+
+    Raises UserError where a new file exists, ToolError where another was changed meanwhile or the system refuses;
+    then everything is as it was.
+    """
+    for name in after:
+        path = root / name
+        if path.is_symlink():
+            raise UserError(f"{name} is a link; nothing was written", "Replace it with a file.")
+        if (path.read_bytes() if path.is_file() else None) != before.get(name):
+            raise ToolError(f"{name} was changed meanwhile; nothing was written", "Run the command again.")
+    made = {name: data.decode() for name, data in after.items() if before.get(name) is None}
+    write_new(root, {**new, **made})
+    replaced: list[str] = []
+    try:
+        for name, data in after.items():
+            if name not in made:
+                _replace(root / name, data)
+                replaced.append(name)
+    except BaseException as failed:
+        for name in replaced:
+            with suppress(OSError):
+                _replace(root / name, before[name] or b"")
+        for name in (*new, *made):
+            with suppress(OSError):
+                (root / name).unlink()
+        if isinstance(failed, OSError):
+            raise ToolError(
+                f"{failed.filename}: {failed.strerror}; nothing was written", "Free some space."
+            ) from None
+        raise
+
+
+def _replace(target: Path, data: bytes) -> None:
+    """Put a text in the place of a file at once, with the rights that the file has."""
+    aside = target.with_name(f".gangplan.{os.getpid()}")
+    try:
+        aside.write_bytes(data)
+        aside.chmod(target.stat().st_mode & 0o7777)
+        os.replace(aside, target)
+    finally:
+        aside.unlink(missing_ok=True)

@@ -1,0 +1,60 @@
+"""The command as the spec has it, once it is known: what is still open in it, and how long it may be."""
+
+from __future__ import annotations
+
+import re
+import shlex
+
+from gangplan.imports.account import Node
+from gangplan.imports.command import Converted
+from gangplan.imports.draft import Draft
+from gangplan.plan.reserved import is_needed, is_reserved
+from gangplan.plan.words import unexpanded
+from gangplan.rules.imports import IMPORT_TEMPLATE
+
+_MOST_WORDS = 128  # of a command (spec/job.py); a script has as many as it likes
+
+# A line that does nothing but set one variable.
+_SETS = re.compile(
+    r"^[ \t]*export[ \t]+([A-Za-z_]\w*)=(?:[^\s\"'\\;&|$`]*|\"[^\"$`\\]*\"|'[^']*')[ \t]*\n", re.MULTILINE
+)
+
+
+def write_command(draft: Draft, found: Converted, node: Node) -> None:
+    """Put the command into the spec. Variables in words that no shell reads are a template's, or a mistake."""
+    work = draft.work
+    if left := [] if draft.given_command else unexpanded(found.command):
+        names = " and ".join(f"${name}" for name in left)
+        draft.refuse(
+            IMPORT_TEMPLATE,
+            node,
+            f"{node.name}: nothing has filled in {names}, and no shell reads the command",
+            f"Give its value: {' '.join(f'--set {name}=VALUE' for name in left)}.",
+        )
+    if work.told:
+        message = f"what tells the pods of each other is different: {work.told}"
+        draft.wonder(node, message, "Check what the program reads.")
+    if not found.command:
+        return
+    found.command = _without_launch(draft, found.command)
+    if len(found.command) > _MOST_WORDS:
+        found.command = ("bash", "-c", f"exec {shlex.join(found.command)}")
+    draft.put("command", list(found.command))
+    lead = work.lead.pod.main
+    for one in (lead.node["command"], lead.node["args"]):
+        one.mapped("command")
+    draft.origins["command"] = node
+
+
+def _without_launch(draft: Draft, words: tuple[str, ...]) -> tuple[str, ...]:
+    """A script without lines that set how ranks are started, such as I_MPI_HYDRA_BOOTSTRAP: the run sets it."""
+    if len(words) < 3 or "\n" not in words[-1]:
+        return words
+
+    def line(found: re.Match[str]) -> str:
+        if not (is_reserved(found[1]) and is_needed(found[1])):
+            return found[0]
+        draft.work.notes.append(f"{found[0].strip()}: the run sets it, for its own hosts")
+        return ""
+
+    return (*words[:-1], _SETS.sub(line, words[-1]))

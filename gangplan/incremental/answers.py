@@ -1,0 +1,264 @@
+"""The same question about the same files: the answer is given again, before the program is imported.
+
+A question is a command line with all that an answer may depend on besides the workspace: the folder, the day,
+the terminal, the variables and programs that gangplan looks at, gangplan itself and the packages below it.
+An answer is what was written to the terminal and the exit code. It is kept only where the workspace was the
+same before the command and after it, so a command that changed something is never answered from here.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import time
+from collections.abc import Sequence
+from hashlib import sha256
+from io import TextIOWrapper
+
+from gangplan.incremental.look import Look, Memory, look, memory_of
+from gangplan.incremental.program import WITHOUT, package, requirements
+from gangplan.incremental.store import MOST_ANSWER_BYTES, MOST_ANSWERS, Store
+
+#: Commands whose answer follows from the workspace. All others do something, or look elsewhere.
+COMMANDS = frozenset({"plan", "render", "validate"})
+#: Flags that make them do something, or look at something else than the workspace as it is.
+_ELSEWHERE = (
+    "--base",
+    "--dry-run",
+    "--diff",
+    "--fix",
+    "--no-cache",
+    "--output",
+    "-o",
+    "--server",
+    "--snapshot",
+    "--usage",
+)
+#: A report that goes to a file.
+_TO_FILE = re.compile(r"(?:--format=)?[a-z]+=.")
+#: What gangplan reads of a workspace, and what it writes.
+FOLDERS = ("specs", "overlays", "images", "policies", "schemas", "jobtemplates", "rendered")
+#: The variables that gangplan and what it is built on look at (tests/incremental holds the code to this).
+VARIABLES = (
+    "CI",
+    "CLICOLOR_FORCE",
+    "COLUMNS",
+    "FORCE_COLOR",
+    "GANGPLAN_CACHE_KEY",
+    "GANGPLAN_KUBECONFORM",
+    "GANGPLAN_KUSTOMIZE",
+    "GANGPLAN_OFFLINE",
+    "GANGPLAN_TOOL_CACHE",
+    "HOME",
+    "LINES",
+    "NO_COLOR",
+    "PATH",
+    "TERM",
+    "TERMINAL_WIDTH",
+    "TZ",
+    "XDG_CACHE_HOME",
+)
+#: The programs that gangplan may start.
+_PROGRAMS = ("git", "kubeconform", "kubectl", "kustomize")
+#: Exit codes of answers that follow from the input: clean, findings, bad input.
+_ANSWERS = frozenset({0, 1, 2})
+#: Characters of an answer that are kept; longer ones are found out again.
+_MOST = 32_000_000
+#: Files of a workspace that is not looked at again after a command: the answer counts while none is touched.
+MANY_FILES = 5000
+#: Processes that look at a large workspace.
+_WORKERS = 2
+
+#: What was written, in its order: the descriptor (1 or 2) and the text.
+Written = list[tuple[int, str]]
+
+
+class Question:
+    """A command line in its surroundings, about a workspace as it is now.
+
+    `write` collects what the command writes; `keep` remembers it as the answer.
+    """
+
+    __slots__ = ("before", "is_whole", "key", "memory", "root", "size", "store", "written")
+
+    def __init__(self, root: str, key: str, store: Store, memory: Memory, before: Look) -> None:
+        self.root, self.key, self.store, self.memory, self.before = root, key, store, memory, before
+        self.written: Written = []
+        self.size = 0
+        self.is_whole = True
+
+    def answer(self) -> tuple[Written, int] | None:
+        """The answer that was given the last time, if it was about the same files."""
+        found = self.store.get(f"answers/{self.key}")
+        if not isinstance(found, dict) or found.get("workspace") != self.before.digest:
+            return None
+        if found.get("untouched") not in ("", self.before.whole):
+            return None  # the files are the same, but perhaps were not while the answer was found
+        return [(number, text) for number, text in found["written"]], found["code"]
+
+    def write(self, number: int, data: bytes) -> None:
+        """Bytes that went to standard output (1) or standard error (2)."""
+        self.size += len(data)
+        self.is_whole = self.is_whole and self.size <= _MOST
+        if self.is_whole:
+            self.written.append((number, data.decode("utf-8", "surrogateescape")))
+
+    def keep(self, code: int) -> None:
+        """Remember the answer where it follows from the files, and in any case what they are.
+
+        What a command did to a few files is left to the next look.
+        """
+        before = self.before
+        if before.is_over:
+            if before.memory != self.memory:
+                self.store.put("folders", before.memory)
+            return
+        try:
+            if before.files > MANY_FILES and not before.is_rewritten:
+                after = self._recent()
+                untouched = after.whole
+            else:
+                after, untouched = look(self.root, FOLDERS, self.memory, workers=_WORKERS), ""
+        except OSError:
+            return
+        if after.memory != self.memory:
+            self.store.put("folders", after.memory)
+        if untouched and len(after.memory) < len(after.contents):
+            return  # something is changing still
+        if code in _ANSWERS and self.is_whole and after.contents == before.contents:
+            held = {"workspace": after.digest, "untouched": untouched, "written": self.written, "code": code}
+            self.store.put(f"answers/{self.key}", held)
+            self.store.keep_newest("answers", MOST_ANSWERS, MOST_ANSWER_BYTES)
+
+    def _recent(self) -> Look:
+        """The look before with folders looked at again that had changed a moment before it: another change in
+        the same tick of the clock would show by nothing else. Raises OSError."""
+        before, after = self.before, Look()
+        recent = {path for path in before.contents if path not in before.memory}
+        again = look(self.root, recent, {}) if recent else after
+        for name in ("contents", "memory", "said"):
+            kept = {path: one for path, one in getattr(before, name).items() if path not in recent}
+            setattr(after, name, {**kept, **getattr(again, name)})
+        return after
+
+
+def question(arguments: Sequence[str]) -> Question | None:
+    """What a command line asks of a workspace, or None where the answer does not follow from its files."""
+    if not arguments or arguments[0] not in COMMANDS or "GITHUB_STEP_SUMMARY" in os.environ:
+        return None
+    if not (isinstance(sys.stdout, TextIOWrapper) and isinstance(sys.stderr, TextIOWrapper)):
+        return None  # closed, or caught by whoever calls us
+    if any(one.startswith(_ELSEWHERE) or _TO_FILE.match(one) for one in arguments):
+        return None
+    try:
+        root = _root(arguments)
+        if root is None:
+            return None
+        key = _key(root, arguments)
+        store = Store(root)
+        if key is None or store.folder is None:
+            return None
+        memory = memory_of(store.get("folders"))
+        return Question(root, key, store, memory, look(root, FOLDERS, memory, workers=_WORKERS))
+    except OSError:
+        return None
+
+
+def _root(arguments: Sequence[str]) -> str | None:
+    """The workspace that is meant, as `commands.common.request` finds it; None where that is unsure."""
+    start = os.getcwd()
+    for index, one in enumerate(arguments):
+        if one in ("-C", "--workspace"):
+            start = os.path.join(start, *arguments[index + 1 : index + 2])
+        elif one.startswith(("-C", "--workspace=")):
+            return None
+    folder = os.path.realpath(start)
+    while True:
+        if all(os.path.isdir(os.path.join(folder, name)) for name in ("specs", "overlays")):
+            return folder
+        above = os.path.dirname(folder)
+        if above == folder:
+            return None
+        folder = above
+
+
+def _key(root: str, arguments: Sequence[str]) -> str | None:
+    """A digest of the question; None where it names files that are not looked at."""
+    folder = os.getcwd()
+    parts: list[object] = [folder, root, *arguments]
+    for one in arguments[1:]:
+        for base in (folder, root):
+            path = os.path.normpath(os.path.join(base, one))
+            there = os.path.lexists(path)
+            if there and path != root and not _is_looked_at(root, path):
+                if one.startswith("-") or arguments[arguments.index(one) - 1] in ("-C", "--workspace"):
+                    continue
+                return None
+            parts.append(there)
+    parts += [f"{name}={os.environ[name]}" for name in VARIABLES if name in os.environ]
+    parts += [time.strftime("%Y-%m-%d"), _terminal(), _repository(root)]
+    parts += [*_programs(), *_itself()]
+    return sha256("\0".join(map(str, parts)).encode("utf-8", "surrogateescape")).hexdigest()[:32]
+
+
+def _is_looked_at(root: str, path: str) -> bool:
+    """Whether a path is one of the folders that an answer is held to, or in one."""
+    return f"{path}/".startswith(tuple(f"{root}/{name}/" for name in FOLDERS))
+
+
+def _terminal() -> str:
+    """Which of the streams are terminals, and how wide they are."""
+    found = []
+    for stream in (sys.stdin, sys.stdout, sys.stderr):
+        is_terminal = stream is not None and stream.isatty()
+        found.append(str(os.get_terminal_size(stream.fileno())) if is_terminal else "")
+    return "|".join(found)
+
+
+def _repository(root: str) -> str:
+    """The folder of the Git repository that the workspace is in."""
+    folder = root
+    while not os.path.exists(os.path.join(folder, ".git")):
+        above = os.path.dirname(folder)
+        if above == folder:
+            return ""
+        folder = above
+    return folder
+
+
+def _programs() -> list[str]:
+    """What the system says of every program that may be started, wherever it may be found."""
+    home = os.path.expanduser("~")
+    cache = os.environ.get("GANGPLAN_TOOL_CACHE") or os.path.join(
+        os.environ.get("XDG_CACHE_HOME") or os.path.join(home, ".cache"), "gangplan", "tools"
+    )
+    folders = os.environ.get("PATH", os.defpath).split(os.pathsep)
+    paths = [os.path.join(folder, name) for folder in folders for name in _PROGRAMS]
+    overriding = [f"GANGPLAN_{name.upper()}" for name in _PROGRAMS]
+    paths += [os.path.expanduser(os.environ[name]) for name in overriding if name in os.environ]
+    for name in _PROGRAMS:
+        try:
+            versions = sorted(os.listdir(os.path.join(cache, name)))
+        except OSError:
+            versions = []
+        paths += [os.path.join(cache, name, version, name) for version in versions]
+    return [f"{path} {said}" for path in paths if (said := _said(path))]
+
+
+def _itself() -> list[str]:
+    """What the system says of gangplan's own files, and what it is built on."""
+    found = [package(), *requirements()]
+    for parent, folders, names in os.walk(found[0], followlinks=True):
+        folders[:] = sorted(name for name in folders if name not in WITHOUT)
+        found += [f"{name} {_said(os.path.join(parent, name))}" for name in sorted(names)]
+    return found
+
+
+def _said(path: str) -> str:
+    """What tells one state of a file from another; empty where there is none."""
+    try:
+        own = os.stat(path)
+    except OSError:
+        return ""
+    return f"{own.st_size} {own.st_mtime_ns} {own.st_ino}"

@@ -1,0 +1,191 @@
+"""What stands in folders, as digests: by what the system says of each file, by its bytes where that is new.
+
+A folder whose files have the same names, sizes, times and inodes as before holds the same bytes, so only the
+others are read. Times are the ones that no program can set (ctime). A folder that was changed a moment ago is
+always read: a second change within the same tick of the clock would not be seen.
+"""
+
+from __future__ import annotations
+
+import marshal
+import os
+import stat
+import time
+from collections import deque
+from collections.abc import Collection, Iterable, Mapping
+from hashlib import sha256
+from typing import Any
+
+#: Nanoseconds after which a file's time has moved on: a kernel's tick is 10 ms at most.
+TICK_NS = 100_000_000
+#: The same for file systems that count whole seconds (FAT counts in twos).
+COARSE_NS = 3_000_000_000
+
+#: Files of a large workspace: asking about more of them is shared with a second process.
+MANY = 10_000
+#: Bytes of the largest file that is read to tell it from another; all that is read otherwise is smaller.
+MOST_BYTES = 64 << 20
+
+#: The bits of a mode that say what a file is.
+_KIND = 0o170000
+
+#: By folder: a digest of what the system says of its files, and one of their names and bytes.
+Memory = Mapping[str, tuple[str, str]]
+
+
+def memory_of(held: Any) -> Memory:
+    """What a record of a memory holds; nothing where there is no record."""
+    return {path: (said, content) for path, (said, content) in held.items()} if held else {}
+
+
+class Look:
+    """What stood in some folders at one time.
+
+    `contents` has the digest of each folder's own files by its path, `memory` what may be remembered of them:
+    those that have not changed for a while, `said` what the system says of each. `plain` are the names of the
+    files and folders in each folder that holds nothing else (a link, a pipe, a huge file). `files` counts
+    all files, `read` those that had to be read. `began` is when the look began (ns). `is_over`: the command
+    itself has changed a few of the files since; `is_rewritten`: it has changed many.
+    """
+
+    __slots__ = ("began", "contents", "files", "is_over", "is_rewritten", "memory", "plain", "read", "said")
+
+    def __init__(self) -> None:
+        self.began, self.is_over, self.is_rewritten = time.time_ns(), False, False
+        self.contents: dict[str, str] = {}
+        self.memory: dict[str, tuple[str, str]] = {}
+        self.said: dict[str, str] = {}
+        self.plain: dict[str, tuple[list[str], list[str]]] = {}
+        self.files = self.read = 0
+
+    @property
+    def digest(self) -> str:
+        """One digest of it all."""
+        return digest_of(self.contents)
+
+    @property
+    def whole(self) -> str:
+        """One digest of what the system says of it all: no file was touched for as long as it is the same."""
+        return digest_of(self.said)
+
+
+def look(
+    root: str,
+    tops: Iterable[str],
+    memory: Memory,
+    without: Collection[str] = frozenset(),
+    workers: int = 1,
+) -> Look:
+    """Look at folders below `root`, with all that is in them; folders with the names `without` are left out.
+
+    One that is not there counts as empty. With two `workers` and more than `MANY` files, half of the folders
+    are asked about by a second process: the system takes most of that time.
+
+    Raises OSError where something cannot be read.
+    """
+    found = Look()
+    for path, said, newest, names, inside in _survey(root, deque(tops), without, workers):
+        found.said[path] = said
+        found.files += len(names)
+        if inside is not None:
+            found.plain[path] = (names, inside)
+        known = memory.get(path)
+        if known is not None and known[0] == said:
+            content = known[1]
+        else:
+            content = digest_of({name: held(os.path.join(root, path, name)) for name in names})
+            found.read += len(names)
+        found.contents[path] = content
+        if newest + (TICK_NS if newest % 1_000_000_000 else COARSE_NS) < found.began:
+            found.memory[path] = (said, content)
+    return found
+
+
+#: A folder: its path, a digest of what the system says of its own files, the newest time (ns), their names,
+#: and those of the folders in it; None for these where anything in it is neither a plain file nor a folder.
+Folder = tuple[str, str, int, list[str], list[str] | None]
+
+
+def _survey(root: str, waiting: deque[str], without: Collection[str], workers: int) -> list[Folder]:
+    """All folders below those that wait, level by level. Raises OSError."""
+    found: list[Folder] = []
+    seen = 0
+    while waiting:
+        if workers > 1 and seen > MANY and len(waiting) > 1:
+            return found + _survey_by_two(root, list(waiting), without)
+        folder = waiting.popleft()
+        said: list[str] = []
+        names: list[str] = []
+        inside: list[str] = []
+        newest, is_plain = 0, True
+        try:
+            entries = os.scandir(os.path.join(root, folder))
+        except FileNotFoundError:
+            continue
+        with entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    inside.append(entry.name)
+                    if entry.name not in without:
+                        waiting.append(f"{folder}/{entry.name}")
+                        said.append(f"{entry.name}/")
+                    continue
+                names.append(entry.name)
+                own = entry.stat(follow_symlinks=False)
+                changed = own.st_ctime_ns
+                if changed > newest:
+                    newest = changed
+                mode, size = own.st_mode, own.st_size
+                if mode & _KIND != stat.S_IFREG or size > MOST_BYTES:
+                    is_plain = False
+                said.append(f"{entry.name}\0{mode} {size} {own.st_mtime_ns} {changed} {own.st_ino}")
+        seen += len(said)
+        said.sort()
+        text = "\n".join(said).encode("utf-8", "surrogateescape")
+        found.append((folder, sha256(text).hexdigest(), newest, names, inside if is_plain else None))
+    return found
+
+
+def _survey_by_two(root: str, waiting: list[str], without: Collection[str]) -> list[Folder]:
+    """The same, every other folder by a child of this process. Raises OSError."""
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            with open(writer, "wb") as pipe:
+                marshal.dump(_survey(root, deque(waiting[1::2]), without, 1), pipe)
+            os._exit(0)
+        finally:
+            os._exit(1)
+    os.close(writer)
+    try:
+        with open(reader, "rb") as pipe:
+            own = _survey(root, deque(waiting[::2]), without, 1)
+            data = pipe.read()
+    finally:
+        _, status = os.waitpid(child, 0)
+    theirs = marshal.loads(data) if status == 0 else _survey(root, deque(waiting[1::2]), without, 1)
+    return own + theirs
+
+
+def digest_of(files: Mapping[str, str]) -> str:
+    """The digest of a folder whose files have these digests (`held`) by name."""
+    lines = (f"{name}\0{files[name]}\n" for name in sorted(files))
+    return sha256("".join(lines).encode("utf-8", "surrogateescape")).hexdigest()
+
+
+def held(path: str) -> str:
+    """The digest of what a path holds: a file's bytes; of a link where it leads, of anything else what it is.
+
+    A file that is larger than any that is read here is told by what the system says of it. Raises OSError.
+    """
+    own = os.lstat(path)
+    mode = own.st_mode
+    if stat.S_ISLNK(mode):
+        return f"link {os.readlink(path)}"
+    if not stat.S_ISREG(mode):
+        return f"other {stat.S_IFMT(mode)}"  # a pipe would never end
+    if own.st_size > MOST_BYTES:
+        return f"large {own.st_size} {own.st_mtime_ns} {own.st_ctime_ns} {own.st_ino}"
+    with open(path, "rb") as file:
+        return sha256(file.read(MOST_BYTES + 1)).hexdigest()

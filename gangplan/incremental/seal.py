@@ -1,0 +1,71 @@
+"""Texts that gangplan reads again only if this user's gangplan wrote them, and nobody changed them since.
+
+What stands in a workspace may come from anybody who can open a pull request. A forged result would be a green
+check, and a forged journal would remove files, so what is kept there begins with a digest under a key that is
+not there: `GANGPLAN_CACHE_KEY`, else a file of the user's own cache that is made at first use.
+"""
+
+from __future__ import annotations
+
+import os
+from hashlib import blake2b
+
+#: What sealed texts look like; those of another number are not read.
+FORMAT = b"gangplan 1"
+_DIGITS = 64
+
+
+def key() -> bytes | None:
+    """The key, or None where there is none and none can be made."""
+    if given := os.environ.get("GANGPLAN_CACHE_KEY"):
+        return blake2b(given.encode("utf-8", "surrogateescape")).digest()
+    base = os.environ.get("XDG_CACHE_HOME", "")
+    folder = os.path.join(base if os.path.isabs(base) else os.path.expanduser("~/.cache"), "gangplan")
+    path = os.path.join(folder, "cache.key")
+    if not os.path.isabs(path):
+        return None
+    try:
+        return _read(path) or _made(folder, path)
+    except OSError:
+        return None
+
+
+def sealed(text: bytes, secret: bytes) -> bytes:
+    """A text behind its digest."""
+    return _digest(text, secret) + b"\n" + text
+
+
+def opened(data: bytes, secret: bytes) -> bytes | None:
+    """The text, or None where it is not as it was sealed, or was sealed with another key."""
+    text = data[_DIGITS + 1 :]
+    return text if data[: _DIGITS + 1] == _digest(text, secret) + b"\n" else None
+
+
+def _digest(text: bytes, secret: bytes) -> bytes:
+    return blake2b(text, digest_size=_DIGITS // 2, key=secret[:64], person=FORMAT).hexdigest().encode()
+
+
+def _read(path: str) -> bytes | None:
+    try:
+        with open(path, "rb") as file:
+            found = file.read(64)
+    except FileNotFoundError:
+        return None
+    return found if len(found) == 32 else None
+
+
+def _made(folder: str, path: str) -> bytes | None:
+    """A new key, for this user alone; of two that are made at once, one stays."""
+    os.makedirs(folder, exist_ok=True)
+    aside = f"{path}.{os.getpid()}"
+    handle = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(handle, "wb") as file:
+        file.write(os.urandom(32))
+    try:
+        os.link(aside, path)
+    except FileExistsError:
+        if _read(path) is None:
+            os.replace(aside, path)
+            return _read(path)
+    os.unlink(aside)
+    return _read(path)

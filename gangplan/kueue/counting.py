@@ -1,0 +1,35 @@
+"""What quota counts of the resources that pods ask for: exclusions and transformations of the manager.
+
+Written after `dropExcludedResources` and `applyResourceTransformations` of pkg/workload/workload.go, Kueue
+v0.15.2, v0.18.2 and v0.19.2. Up to v0.18.2 an input counts in whole units, rounded up (`Quantity.Value`);
+v0.19.2 multiplies exactly. Neither looks at what a transformation has made once more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from gangplan.kueue.units import NANO
+from gangplan.model.manager import ManagerSettings
+
+EXACT = (0, 19)
+
+
+def counted_for(
+    requests: Mapping[str, int], manager: ManagerSettings, kueue: tuple[int, int]
+) -> dict[str, int]:
+    """The requests of a pod, in billionths, as quota counts them; `kueue` is the minor (0, 19)."""
+    kept = {name: nano for name, nano in requests.items() if not manager.is_excluded(name)}
+    made: dict[str, int] = {}
+    out: dict[str, int] = {}
+    for name, nano in kept.items():
+        rule = manager.of(name)
+        if rule is None or not rule.replaces:
+            out[name] = nano
+        if rule is not None:
+            units = nano if kueue >= EXACT else -(-nano // NANO) * NANO
+            for output, factor in rule.outputs:
+                made[output] = made.get(output, 0) + units * factor // NANO
+    for name, nano in made.items():
+        out[name] = out.get(name, 0) + nano
+    return out

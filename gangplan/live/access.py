@@ -1,0 +1,267 @@
+"""A connection to one API server: reads and dry runs. There is no method that could change anything.
+
+The `kubernetes` package (32 and later) reads the kubeconfig, with its exec plugins, certificates and proxies;
+requests go through its urllib3 pool as they are, because its 700 models would be read for nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+from urllib.parse import urlencode
+
+from gangplan import __version__
+from gangplan.errors import ToolError
+from gangplan.live.contexts import Wanted, chosen
+from gangplan.live.rights import Right, forbidden, right_of
+
+INSTALL = 'Install it beside gangplan: pip install "gangplan[cluster]"'
+# What the authoriser says (Kubernetes, staging/src/k8s.io/apiserver/pkg/endpoints/handlers/responsewriters).
+_RBAC = re.compile(r'forbidden: User "[^"]*" cannot (?P<verb>\w+) ')
+#: Who asks, in dry runs and in the server's audit log.
+MANAGER = "gangplan"
+_NO_FILE = "Set KUBECONFIG, or name the file with --kubeconfig FILE."
+_APPLY = "application/apply-patch+yaml"
+#: Seconds until a connection counts as failed; an answer may take as long as the user says.
+_CONNECT_S = 10.0
+#: Connections that are kept open: one for each log that is followed.
+CONNECTIONS = 64
+#: Objects per page of a list, as kubectl asks for them.
+PAGE = 500
+_LETTERS = 300
+
+
+class RefusedError(ToolError):
+    """The API server said no: its status code, reason, message and details, as it gave them."""
+
+    def __init__(self, status: int, body: Mapping[str, Any], where: str) -> None:
+        self.status = status
+        self.reason = str(body.get("reason") or "")
+        self.words = str(body.get("message") or "").strip()
+        details = body.get("details")
+        self.details: Mapping[str, Any] = details if isinstance(details, dict) else {}
+        said = self.words[:_LETTERS] or "without a word"
+        super().__init__(f"the API server of context '{where}' answered {status}: {said}")
+
+
+class ForbiddenError(RefusedError):
+    """It said that we may not; `right` is what is missing, and the help has a role with all that is needed."""
+
+    def __init__(self, body: Mapping[str, Any], wanted: Wanted, context: str, right: Right) -> None:
+        super().__init__(403, body, context)
+        self.right = right
+        self.message, self.help = forbidden(right, wanted.needs, context, wanted.purpose)
+
+
+class Access:
+    """One API server, as the user of one context."""
+
+    def __init__(self, wanted: Wanted, context: str, configuration: Any) -> None:
+        from kubernetes.client import rest
+
+        self.wanted, self.context = wanted, context
+        self.configuration = configuration
+        self.pool: Any = rest.RESTClientObject(configuration).pool_manager
+
+    def read(self, path: str, query: Mapping[str, str] | None = None) -> Any:
+        """The JSON at a path. Raises RefusedError, and ToolError where there is no answer."""
+        return self._json(self._send("GET", path, query))
+
+    def find(self, path: str, query: Mapping[str, str] | None = None) -> Any | None:
+        """The JSON at a path, or None where there is nothing. Raises as `read` does."""
+        try:
+            return self.read(path, query)
+        except RefusedError as error:
+            if error.status == 404:
+                return None
+            raise
+
+    def items(self, path: str, query: Mapping[str, str] | None = None) -> list[dict[str, Any]]:
+        """All items of a collection, page by page; none where no such kind is served. Raises as `read` does."""
+        items: list[dict[str, Any]] = []
+        more: dict[str, str] = {}
+        while True:
+            page = self.find(path, {**(query or {}), "limit": str(PAGE), **more})
+            if page is None:
+                return items
+            items += page.get("items") or ()
+            rest = (page.get("metadata") or {}).get("continue")
+            if not rest:
+                return items
+            more = {"continue": rest}
+
+    def ask(self, path: str, body: Mapping[str, Any]) -> list[str]:
+        """What the server warns of when an object would be applied, which it is not. Raises as `read` does.
+
+        A server-side apply with `dryRun=All`: all of admission but no write (Kubernetes, API concepts).
+        """
+        query = {
+            "dryRun": "All",
+            "fieldManager": MANAGER,
+            "force": "true",
+            "fieldValidation": "Strict",
+        }
+        response = self._send("PATCH", path, query, json.dumps(body), {"Content-Type": _APPLY})
+        self._json(response)
+        given = response.headers.getlist("Warning") if "Warning" in response.headers else []
+        return [one.partition('"')[2].rpartition('"')[0].replace('\\"', '"') for one in given]
+
+    def lines(self, path: str, query: Mapping[str, str], is_endless: bool) -> Iterator[str]:
+        """The lines of a log as they come; one that is followed may be silent for any time. Raises as `read`."""
+        response = self._send("GET", path, query, is_stream=True, is_patient=is_endless)
+        rest = b""
+        try:
+            for part in response.stream(65536, decode_content=True):
+                *whole, rest = (rest + part).split(b"\n")
+                yield from (line.decode(errors="replace") for line in whole)
+        finally:
+            response.release_conn()
+        if rest:
+            yield rest.decode(errors="replace")
+
+    def _send(
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, str] | None = None,
+        body: str | None = None,
+        headers: Mapping[str, str] | None = None,
+        is_stream: bool = False,
+        is_patient: bool = False,
+    ) -> Any:
+        import urllib3
+
+        head = {"Accept": "application/json", "User-Agent": f"gangplan/{__version__}", **(headers or {})}
+        if is_stream:
+            head["Accept"] = "*/*"
+        token = self.configuration.get_api_key_with_prefix("BearerToken", alias="authorization")
+        if token:
+            head["Authorization"] = token
+        url = f"{self.configuration.host}{path}" + (f"?{urlencode(query)}" if query else "")
+        patience = None if is_patient else self.wanted.timeout_s
+        timeout = urllib3.Timeout(connect=min(_CONNECT_S, self.wanted.timeout_s), read=patience)
+        try:
+            response = self.pool.request(
+                method,
+                url,
+                body=body,
+                headers=head,
+                timeout=timeout,
+                retries=False,
+                redirect=False,
+                preload_content=not is_stream,
+            )
+            return self._accepted(method, path, response)
+        except urllib3.exceptions.HTTPError as error:
+            raise self._unreachable(error) from None
+
+    def _accepted(self, method: str, path: str, response: Any) -> Any:
+        """An answer that is none of the server's refusals."""
+        if response.status < 300:
+            return response
+        try:
+            body = json.loads(response.data)
+        except ValueError:
+            body = {"message": response.data.decode(errors="replace")}
+        said = body if isinstance(body, dict) else {}
+        if response.status == 401:
+            raise ToolError(
+                f"the API server of context '{self.context}' does not accept your login (401): it has expired,"
+                " or was never valid here",
+                f"Log in again as for kubectl; kubectl --context {self.context} get namespaces tries it.",
+            )
+        words = str(said.get("message"))
+        if response.status == 403 and (match := _RBAC.search(words)):
+            right = right_of(method, path, match["verb"])
+            raise ForbiddenError(said, self.wanted, self.context, right)
+        raise RefusedError(response.status, said, self.context)
+
+    def _unreachable(self, error: Exception) -> ToolError:
+        import urllib3
+
+        where = f"the API server of context '{self.context}' ({self.configuration.host})"
+        if isinstance(error, urllib3.exceptions.ReadTimeoutError):
+            after = f"{self.wanted.timeout_s:g} s"
+            return ToolError(f"{where} gave no answer in {after}", "--timeout SECONDS waits longer.")
+        if isinstance(error, urllib3.exceptions.SSLError):
+            return ToolError(
+                f"the certificate of {where} is not trusted: {_short(error)}",
+                "Correct certificate-authority in the kubeconfig.",
+            )
+        return ToolError(f"{where} cannot be reached: {_short(error)}", "Check the network or the VPN.")
+
+    def _json(self, response: Any) -> Any:
+        try:
+            return json.loads(response.data)
+        except ValueError:
+            raise ToolError(
+                f"{self.configuration.host} does not answer as an API server does",
+                f"Check the server of context '{self.context}' in the kubeconfig.",
+            ) from None
+
+
+def connect(wanted: Wanted) -> Access:
+    """Read the kubeconfig and log in as its context says; nothing is sent yet.
+
+    Raises ToolError without the `kubernetes` package, a kubeconfig, a context or a login, and UserError for a
+    context of the user's that does not exist.
+    """
+    try:
+        from kubernetes import client
+        from kubernetes import config as package
+    except ImportError:
+        raise ToolError(
+            "the package kubernetes, which talks to clusters, is not installed", INSTALL
+        ) from None
+    config: Any = package  # most of it is not typed
+    try:  # not list_kube_config_contexts, which wants a current one
+        files = wanted.kubeconfig or config.kube_config.KUBE_CONFIG_DEFAULT_LOCATION
+        merged = config.kube_config.KubeConfigMerger(files).config
+        names = [str(one["name"]) for one in merged["contexts"]] if merged is not None else None
+    except Exception as error:  # noqa: BLE001  the package raises what its parser happens to raise
+        raise ToolError(f"the kubeconfig cannot be read: {_short(error)}", _NO_FILE) from None
+    if names is None:
+        raise ToolError(f"there is no kubeconfig: {files} does not exist", _NO_FILE)
+    context = chosen(wanted, names)
+    configuration: Any = client.Configuration()
+    heard = _Heard()
+    root = logging.getLogger()
+    root.addHandler(heard)
+    try:
+        config.load_kube_config(
+            config_file=wanted.kubeconfig,
+            context=context,
+            client_configuration=configuration,
+            persist_config=False,
+        )
+    except Exception as error:  # noqa: BLE001  as above
+        raise ToolError(
+            f"context '{context}' of the kubeconfig cannot be used: {_short(error)}",
+            "Correct the kubeconfig.",
+        ) from None
+    finally:
+        root.removeHandler(heard)
+    if heard.words:  # an exec plugin that failed, which the package only logs
+        raise ToolError(
+            f"the login of context '{context}' failed: {heard.words[0]}", "Log in again as for kubectl."
+        )
+    configuration.connection_pool_maxsize = CONNECTIONS
+    return Access(wanted, context, configuration)
+
+
+class _Heard(logging.Handler):
+    """What the package logs while it logs in."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.ERROR)
+        self.words: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.words.append(_short(record.getMessage()))
+
+
+def _short(said: object) -> str:
+    return " ".join(str(said).split())[:_LETTERS]

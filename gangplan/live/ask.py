@@ -1,0 +1,180 @@
+"""All objects rendered for a cluster, each asked about by a dry run; refusals as findings where they are caused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import Any
+
+from gangplan.findings import Finding, Location
+from gangplan.live.access import Access, ForbiddenError, RefusedError
+from gangplan.live.refusals import Path, Refusal, Refuser, Unasked, refusals
+from gangplan.live.served import Catalog, Served
+from gangplan.objects import ref_of
+from gangplan.provenance.lines import Rendered
+from gangplan.records import dataclass
+from gangplan.rules.live import (
+    SERVER_ADVICE,
+    SERVER_POLICY,
+    SERVER_QUOTA,
+    SERVER_SCHEMA,
+    SERVER_UNASKED,
+    SERVER_WEBHOOK,
+)
+from gangplan.rules.model import WARNING, Rule
+from gangplan.source import load_objects
+from gangplan.validate.problems import dotted
+from gangplan.workspace import ClusterFile
+
+Body = dict[str, Any]
+#: Requests at once: as many as a browser opens to one server.
+_AT_ONCE = 6
+_RULES: dict[Refuser, Rule] = {
+    Refuser.SCHEMA: SERVER_SCHEMA,
+    Refuser.POLICY: SERVER_POLICY,
+    Refuser.WEBHOOK: SERVER_WEBHOOK,
+    Refuser.QUOTA: SERVER_QUOTA,
+}
+_HELPS = {
+    Refuser.SCHEMA: "Correct the field, or the patch that writes it.",
+    Refuser.POLICY: "Change what the policy holds against it, or ask whoever owns the policy.",
+    Refuser.WEBHOOK: "Change what the webhook holds against it, or ask whoever runs the webhook.",
+    Refuser.QUOTA: "Retire runs that have ended, wait, or have the quota raised.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """An object as it would be applied, the file that it is in, and its index there."""
+
+    file: Rendered
+    index: int
+    body: Body
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What the server said of an object: refusals, warnings, or nothing where it accepts it."""
+
+    question: Question
+    refusals: tuple[Refusal, ...] = ()
+    warnings: tuple[str, ...] = ()
+    refusal: ForbiddenError | None = None
+
+    @property
+    def is_asked(self) -> bool:
+        """Whether there was a verdict."""
+        return not any(isinstance(one.by, Unasked) for one in self.refusals)
+
+
+def questions(files: Sequence[Rendered]) -> list[Question]:
+    """Every object of some files, under its real name."""
+    return [
+        Question(file, index, body) for file in files for index, body in enumerate(load_objects(file.text))
+    ]
+
+
+def ask(access: Access, asked: Sequence[Question]) -> list[Verdict]:
+    """What the server says of each object, in the same order. Raises ToolError; ForbiddenError where nothing may be
+    asked."""
+    catalog = Catalog(access)
+    served = [catalog.find(one.body) for one in asked]
+    pairs = zip(asked, served, strict=True)
+    rights = [right for one, how in pairs if how is not None for right in how.rights(one.body)]
+    access.wanted = replace(access.wanted, needs=tuple(dict.fromkeys(rights)))
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        found = list(pool.map(lambda pair: _verdict(access, *pair), zip(asked, served, strict=True)))
+    refused = [one.refusal for one in found if one.refusal is not None]
+    if refused and len(refused) == len(found):
+        raise refused[0]
+    return found
+
+
+def _verdict(access: Access, question: Question, served: Served | None) -> Verdict:
+    if served is None:
+        kind = f"{question.body['kind']} ({question.body['apiVersion']})"
+        return Verdict(question, (Refusal(Unasked.KIND, "", kind),))
+    try:
+        return Verdict(question, (), tuple(access.ask(served.path(question.body), question.body)))
+    except RefusedError as error:
+        if error.status in (429, 503, 504):
+            raise
+        given = error if isinstance(error, ForbiddenError) else None
+        return Verdict(question, tuple(refusals(error)), (), given)
+
+
+def findings(cluster: ClusterFile, verdicts: Sequence[Verdict]) -> list[Finding]:
+    """Refusals and warnings at the lines that cause them, and once for each reason what could not be asked."""
+    found = [finding for one in verdicts for finding in _of_verdict(cluster.name, one)]
+    return [*found, *_unasked(cluster, verdicts)]
+
+
+def _of_verdict(cluster: str, verdict: Verdict) -> Iterator[Finding]:
+    question = verdict.question
+    for one in verdict.refusals:
+        if isinstance(one.by, Refuser):
+            who = f"policy {one.name}" if one.by is Refuser.POLICY else f"webhook {one.name}"
+            by = {Refuser.SCHEMA: "the API server", Refuser.QUOTA: "quota"}.get(one.by, who)
+            message = f"{by} of {cluster} refuses it: {one.words}"
+            yield _finding(cluster, _RULES[one.by], question, one.path, message, _HELPS[one.by])
+    for text in verdict.warnings:
+        message = f"the API server of {cluster} warns: {' '.join(text.split())}"
+        help = "Change what it warns of before a later version refuses it."
+        yield _finding(cluster, SERVER_ADVICE, question, (), message, help)
+
+
+def _finding(cluster: str, rule: Rule, question: Question, path: Path, message: str, help: str) -> Finding:
+    ref = ref_of(question.body)
+    where = question.file.tracer(question.index, path or ("metadata", "name")).where
+    return Finding(rule, where, message, help, str(ref), dotted(path), clusters=(cluster,))
+
+
+def _unasked(cluster: ClusterFile, verdicts: Sequence[Verdict]) -> Iterator[Finding]:
+    reasons: dict[tuple[Unasked, str], list[Verdict]] = {}
+    for verdict in verdicts:
+        for one in verdict.refusals:
+            if isinstance(one.by, Unasked):
+                name = one.name if one.by is not Unasked.RIGHTS else one.name.partition(" in namespace ")[0]
+                reasons.setdefault((one.by, name), []).append(verdict)
+    for (by, name), those in reasons.items():
+        count = f"{len(those)} object{'' if len(those) == 1 else 's'}"
+        words, help, is_bad = _why(by, name)
+        given = next((one.refusal.help for one in those if one.refusal is not None), None)
+        message = (
+            f"{cluster.name} was not asked about {count}: {words} (first {ref_of(those[0].question.body)})"
+        )
+        yield Finding(
+            SERVER_UNASKED,
+            _place(cluster, by, those[0]),
+            message,
+            given or help,
+            clusters=(cluster.name,),
+            level=WARNING if is_bad else None,
+        )
+
+
+def _why(by: Unasked, name: str) -> tuple[str, str, bool]:
+    """Words, help, and whether a sync would fail for the same reason."""
+    if by is Unasked.NAMESPACE:
+        return f"namespace {name} is not there yet", "Sync the team first, then ask again.", False
+    if by is Unasked.KIND:
+        return f"it does not serve {name or 'their kind'}", "Install what serves it.", True
+    if by is Unasked.RIGHTS:
+        return f"you may not {name}", "Ask for a role that allows it.", False
+    if by is Unasked.UNREACHABLE:
+        return f"webhook {name} does not answer", "Look at the pods behind it: a sync would fail, too.", True
+    if by is Unasked.DRY_RUN:
+        return f"webhook {name} does not support dry runs", "Its verdict comes with the sync.", False
+    words = "their runtime is not there yet, so webhooks have not judged them; schemas and policies have"
+    return words, "Its verdict comes with the sync, or once the runtime is on the cluster.", False
+
+
+def _place(cluster: ClusterFile, by: Unasked, verdict: Verdict) -> Location:
+    if by is Unasked.NAMESPACE:
+        team = (verdict.question.body["metadata"].get("labels") or {}).get("gangplan.dev/team", "")
+        if team in cluster.spec.teams:
+            return cluster.document.where(("teams", team), key=True)
+    if by is Unasked.KIND:
+        return cluster.document.where(("versions",), key=True)
+    return cluster.document.where(("kind",), key=True)

@@ -1,0 +1,54 @@
+"""Which context of a kubeconfig is a cluster's."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gangplan.errors import ToolError, UserError
+from gangplan.live.rights import Right
+from gangplan.records import dataclass
+from gangplan.spec.near import nearest
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which cluster a command talks to: the user's choice of file, context and patience (seconds), what it
+    needs rights for, and why."""
+
+    cluster: str
+    context: str | None = None  # --context
+    stated: str | None = None  # context: of cluster.yaml
+    kubeconfig: str | None = None
+    timeout_s: float = 30.0
+    purpose: str = "read"
+    needs: tuple[Right, ...] = ()
+
+
+def chosen(wanted: Wanted, names: Sequence[str]) -> str:
+    """The context to use: the flag's, the cluster file's, the one called as the cluster, or the only one.
+
+    Never the current one: that may be another cluster. Raises UserError and ToolError.
+    """
+    if wanted.context is not None:
+        if wanted.context not in names:
+            raise UserError(
+                f"the kubeconfig has no context '{wanted.context}'",
+                nearest(wanted.context, names) or "It has none.",
+            )
+        return wanted.context
+    if wanted.stated is not None:
+        if wanted.stated not in names:
+            raise ToolError(
+                f"the kubeconfig has no context '{wanted.stated}', which"
+                f" overlays/{wanted.cluster}/cluster.yaml names",
+                f"Add it, or use --context with one of {', '.join(names) or 'no contexts'}.",
+            )
+        return wanted.stated
+    if wanted.cluster in names:
+        return wanted.cluster
+    if len(names) == 1:
+        return names[0]
+    raise ToolError(
+        f"which context of the kubeconfig is cluster {wanted.cluster}? None has its name",
+        f"Write context: into its cluster.yaml, or use --context with one of {', '.join(names) or 'none'}.",
+    )

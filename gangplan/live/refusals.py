@@ -1,0 +1,157 @@
+"""What an API server's refusal means: who refused, which field, in whose words; or why it could not be asked.
+
+Sources of the texts: Kubernetes 1.30 to 1.37, staging/src/k8s.io/apiserver/pkg/admission (plugin/webhook, plugin/policy,
+plugin/resourcequota) and pkg/endpoints/handlers; recorded from the lab (tests/live/refusals.json).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from enum import Enum
+
+from gangplan.live.access import ForbiddenError, RefusedError
+from gangplan.records import dataclass
+
+Path = tuple[str | int, ...]
+
+
+class Refuser(Enum):
+    """Who refused an object."""
+
+    SCHEMA = "the API server"
+    POLICY = "an admission policy"
+    WEBHOOK = "an admission webhook"
+    QUOTA = "a quota"
+
+
+class Unasked(Enum):
+    """Why an object could not be asked about."""
+
+    NAMESPACE = "namespace"
+    KIND = "kind"
+    RIGHTS = "rights"
+    UNREACHABLE = "webhook"
+    DRY_RUN = "dry run"
+    EARLIER = "earlier object"
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """One thing that an API server holds against an object, or why there was no verdict (`by` is Unasked).
+
+    `name` is the policy, webhook, quota, namespace or right; `path` the field, empty where none is named.
+    """
+
+    by: Refuser | Unasked
+    words: str
+    name: str = ""
+    path: Path = ()
+
+
+_POLICY = re.compile(
+    r"ValidatingAdmissionPolicy '(?P<name>[^']+)'(?: with binding '[^']+')? denied request: (?P<words>.*)",
+    re.S,
+)
+_DENIED = re.compile(
+    r'admission webhook "(?P<name>[^"]+)" denied the request(?: without explanation)?:? ?(?P<words>.*)', re.S
+)
+_CALLING = re.compile(r'failed calling webhook "(?P<name>[^"]+)": (?P<words>.*)', re.S)
+_NO_DRY_RUN = re.compile(r'admission webhook "?(?P<name>[^" ]+)"? does not support dry run')
+_QUOTA = re.compile(r"(?P<words>(?:exceeded|failed) quota: (?P<name>[^,:]+)[,:] .*)", re.S)
+_SECURITY = re.compile(r'violates PodSecurity "(?P<name>[^"]+)": (?P<words>.*)', re.S)
+_GRANT = "attempting to grant RBAC permissions not currently held"
+_NO_NAMESPACE = re.compile(r'namespaces "(?P<name>[^"]+)" not found')
+# What the webhooks of Trainer and Kueue say of a run whose runtime is applied just before it, which a dry run does not
+# do; they are asked at once, so either may be first (trainer v2.1.0 to v2.3.0, pkg/runtime/core, "must be created before
+# the TrainJob is created"; kueue v0.15.2 to v0.19.2, pkg/controller/jobs/trainjob, "runtime 'x' not found").
+_EARLIER = re.compile(
+    r"must be created before the TrainJob is created|TrainingRuntime.* not found|\bruntime '[^']+' not found",
+    re.S,
+)
+_TYPED = re.compile(r"failed to create typed patch object \([^)]*\): (?P<words>.*)", re.S)
+_DECODING = re.compile(r"strict decoding error: (?P<words>.*)", re.S)
+_FIELD = re.compile(
+    r"(?<![\w/])\.?(?P<path>(?:spec|metadata|data|rules|subjects|roleRef)(?:\.[A-Za-z][\w-]*|\[[^\]]*\])+)"
+)
+_STEP = re.compile(r"\[(?P<inside>[^\]]*)\]|(?P<name>[^.\[\]]+)")
+_BEFORE = re.compile(r"^\S+ \"[^\"]*\" is (?:invalid|forbidden): ")
+
+
+def refusals(error: RefusedError) -> list[Refusal]:
+    """All that a refusal says, one for each field that it names."""
+    words = error.words
+    if isinstance(error, ForbiddenError) or _GRANT in words:
+        name = str(error.right) if isinstance(error, ForbiddenError) else "grant rights that you do not have"
+        return [Refusal(Unasked.RIGHTS, words, name)]
+    return [_not_asked(error) or one for one in _each(error)]
+
+
+def _not_asked(error: RefusedError) -> Refusal | None:
+    """Why there was no verdict."""
+    words = error.words
+    if match := _CALLING.search(words):
+        return Refusal(Unasked.UNREACHABLE, match["words"], match["name"])
+    if match := _NO_DRY_RUN.search(words):
+        return Refusal(Unasked.DRY_RUN, words, match["name"])
+    if error.status == 404:
+        if match := _NO_NAMESPACE.search(words):
+            return Refusal(Unasked.NAMESPACE, words, match["name"])
+        return Refusal(Unasked.KIND, words)
+    if _EARLIER.search(words):
+        return Refusal(Unasked.EARLIER, words)
+    return None
+
+
+def _each(error: RefusedError) -> Iterator[Refusal]:
+    words = error.words
+    if match := _POLICY.search(words):
+        yield Refusal(Refuser.POLICY, _one_line(match["words"]), match["name"], field_of(match["words"]))
+    elif match := _DENIED.search(words):
+        said = match["words"].strip().removeprefix("[").removesuffix("]")
+        yield Refusal(Refuser.WEBHOOK, _one_line(said) or "no reason given", match["name"], field_of(said))
+    elif match := _QUOTA.search(words):
+        yield Refusal(Refuser.QUOTA, _one_line(match["words"]), match["name"])
+    elif match := _SECURITY.search(words):
+        yield Refusal(Refuser.POLICY, _one_line(match["words"]), f"PodSecurity {match['name']}")
+    elif match := _TYPED.search(words) or _DECODING.search(words):
+        yield Refusal(Refuser.SCHEMA, _one_line(match["words"]), "", field_of(match["words"]))
+    else:
+        yield from _causes(error)
+
+
+def _causes(error: RefusedError) -> Iterator[Refusal]:
+    """The fields that the server names (Status.details.causes), or the message as a whole."""
+    causes = error.details.get("causes") or ()
+    for one in causes:
+        field, said = str(one.get("field") or ""), _one_line(str(one.get("message") or ""))
+        if field and field != "<nil>":
+            yield Refusal(Refuser.SCHEMA, f"{field}: {said}", "", path_of(field))
+        else:
+            yield Refusal(Refuser.SCHEMA, said, "", field_of(said))
+    if not causes:
+        said = _one_line(_BEFORE.sub("", error.words)) or f"status {error.status}"
+        yield Refusal(Refuser.SCHEMA, said, "", field_of(said))
+
+
+def field_of(words: str) -> Path:
+    """The first field that a text names, as a path; empty where it names none."""
+    match = _FIELD.search(words)
+    return path_of(match["path"]) if match else ()
+
+
+def path_of(field: str) -> Path:
+    """`spec.template.containers[0].image`, `metadata.labels[a.b/c]` as a path."""
+    found: list[str | int] = []
+    for step in _STEP.finditer(field):
+        inside = step["inside"]
+        if inside is None:
+            found.append(step["name"])
+        else:
+            text = inside.strip("\"'")
+            found.append(int(text) if text.isdigit() else text)
+    return tuple(found)
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())

@@ -1,0 +1,91 @@
+"""The runs that Git has: files of `rendered/<cluster>/runs/<team>/`, by their names and marks alone."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from gangplan.emit.header import source_of
+from gangplan.gitops.record import STATE, STOPPED
+from gangplan.model.backend import BY_KIND
+from gangplan.records import dataclass
+from gangplan.source import ManifestError, load_objects
+
+RENDERED = "rendered"
+_RECORD = re.compile(rf"^ +{re.escape(STATE)}: {STOPPED}$", re.MULTILINE)
+# The template of a run that something in the cluster creates: a schedule, or a Job that waits for other runs.
+_TEMPLATE = "\n  run.yaml: |"
+# Words of the script before the names of the runs that are waited for (generators/after.py).
+_FIRST = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """Why Git has a template of a run and not the run: a `schedule` creates it, or it comes `after` others.
+
+    `starts` are cron and time zone; `waits` the runs, by name, and `job` what waits for them, which a
+    pipeline engine's files say instead.
+    """
+
+    by: str
+    starts: str = ""
+    is_suspended: bool = False
+    waits: tuple[str, ...] = ()
+    job: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RunFile:
+    """A run in Git: its cluster, team and name, and the spec that it is rendered from (empty without a mark)."""
+
+    cluster: str
+    team: str
+    name: str
+    source: str
+    is_record: bool
+    held: Held | None = None
+
+    @property
+    def job(self) -> str:
+        """The job's name: the run's without the hash."""
+        return self.name.rpartition("-")[0]
+
+
+def is_record(text: str) -> bool:
+    """Whether a rendered run is the record of one that is over."""
+    return _RECORD.search(text) is not None
+
+
+def held_of(text: str) -> Held | None:
+    """Who creates a run whose template a rendered file holds; None where the run itself is in it."""
+    if _TEMPLATE not in text:
+        return None
+    try:
+        bodies = load_objects(text)
+    except ManifestError:
+        return None
+    for body in bodies:
+        if body.get("kind") == "CronJob":
+            spec = body["spec"]
+            starts = f"{spec['schedule']} in {spec['timeZone']}"
+            return Held("schedule", starts, is_suspended=bool(spec.get("suspend")))
+        if body.get("kind") == "Job":
+            (container,) = body["spec"]["template"]["spec"]["containers"]
+            return Held("after", waits=tuple(container["args"][_FIRST:]), job=body["metadata"]["name"])
+    return None if any(body.get("kind") in BY_KIND for body in bodies) else Held("after")
+
+
+def runs_in_git(root: Path, clusters: Iterable[str], teams: Iterable[str] = ()) -> Iterator[RunFile]:
+    """The runs of some clusters, of all teams or some."""
+    wanted = set(teams)
+    for cluster in clusters:
+        folder = root / RENDERED / cluster / "runs"
+        for team in sorted(os.listdir(folder)) if folder.is_dir() else ():
+            if (wanted and team not in wanted) or not (folder / team).is_dir():
+                continue
+            for path in sorted((folder / team).glob("*.yaml")):
+                text = path.read_text(encoding="utf-8", errors="replace")
+                source = source_of(path) or ""
+                yield RunFile(cluster, team, path.stem, source, is_record(text), held_of(text))

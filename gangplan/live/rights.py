@@ -1,0 +1,71 @@
+"""Rights in a cluster: which one a request needs, and the role that has all that a command needs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from gangplan.records import dataclass
+
+_VERBS = {"GET": "get", "PATCH": "patch"}
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Right:
+    """A verb on a resource of an API group, in a namespace or (without one) in the whole cluster."""
+
+    group: str
+    resource: str
+    verb: str
+    namespace: str = ""
+
+    def __str__(self) -> str:
+        name = f"{self.resource}.{self.group}" if self.group else self.resource
+        return f"{self.verb} {name} {f'in namespace {self.namespace}' if self.namespace else 'cluster-wide'}"
+
+
+def right_of(method: str, path: str, verb: str = "") -> Right:
+    """The right that a request needs, by its path (`/api/v1/...`, `/apis/GROUP/VERSION/...`).
+
+    `verb` is what the server says: applying an object that is not there needs `create` besides `patch`.
+    """
+    parts = path.strip("/").split("/")
+    group, rest = ("", parts[2:]) if parts[0] == "api" else (parts[1] if len(parts) > 1 else "", parts[3:])
+    namespace = ""
+    if len(rest) > 2 and rest[0] == "namespaces":
+        namespace, rest = rest[1], rest[2:]
+    resource = "/".join([rest[0], *rest[2:]]) if rest else path
+    usual = "list" if method == "GET" and len(rest) == 1 else _VERBS.get(method, method.lower())
+    return Right(group, resource, verb or usual, namespace)
+
+
+def role(rights: Sequence[Right], name: str) -> str:
+    """A Role, or a ClusterRole where something is read cluster-wide, as one line that `kubectl apply -f -` takes."""
+    wide = any(not one.namespace for one in rights)
+    verbs: dict[tuple[str, str], set[str]] = {}
+    for one in rights:
+        verbs.setdefault((one.group, one.resource), set()).add(one.verb)
+    rules = [
+        {"apiGroups": [group], "resources": [resource], "verbs": sorted(found)}
+        for (group, resource), found in sorted(verbs.items())
+    ]
+    place = {} if wide else {"namespace": rights[0].namespace}
+    body = {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "ClusterRole" if wide else "Role",
+        "metadata": {"name": name, **place},
+        "rules": rules,
+    }
+    return json.dumps(body, separators=(",", ":"))
+
+
+def forbidden(missing: Right, needs: Sequence[Right], context: str, purpose: str) -> tuple[str, str]:
+    """Message and help for a right that is missing."""
+    wanted = dict.fromkeys([missing, *needs])
+    if missing.namespace:  # what is needed is needed there
+        wanted = dict.fromkeys(
+            Right(one.group, one.resource, one.verb, one.namespace or missing.namespace) for one in wanted
+        )
+    message = f"you may not {missing} on context '{context}'"
+    made = f"echo '{role(list(wanted), f'gangplan-{purpose}')}' | kubectl apply -f -"
+    return message, f"Ask for a role, and to be bound to it: {made} creates it."

@@ -1,0 +1,254 @@
+"""The runs of a cluster joined with those of Git: one row for each that either has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import product
+from typing import Any
+
+from gangplan.live.access import Access, RefusedError
+from gangplan.live.reasons import of_failed_pods, of_pods
+from gangplan.live.rendered import RunFile
+from gangplan.live.rights import Right
+from gangplan.live.states import STATES, State, state
+from gangplan.model.backend import BY_KIND, TRAINJOB, Backend
+from gangplan.records import dataclass
+
+Body = dict[str, Any]
+_VISIBILITY = "visibility.kueue.x-k8s.io"
+MODEL = "gangplan.dev/model"  # NAME:VERSION, an annotation
+RUN, TEAM, JOB = "gangplan.dev/run", "gangplan.dev/team", "gangplan.dev/job"
+RIGHTS = (
+    Right("kueue.x-k8s.io", "workloads", "list"),
+    Right("", "pods", "list"),
+    Right("", "events", "list"),
+)
+
+
+def rights_of(made: Sequence[Backend]) -> tuple[Right, ...]:
+    """What reading runs of these kinds needs."""
+    return (*(Right(one.group, one.plural, "list") for one in made), *RIGHTS)
+
+
+# Names in one label selector; the address of a request must not become too long.
+_AT_ONCE = 50
+
+
+@dataclass(frozen=True, slots=True)
+class RunRow:
+    """A run. `git` is "active", "stopped" or, where Git has no such run, empty; `position` counts from 1."""
+
+    cluster: str
+    team: str
+    name: str
+    namespace: str
+    state: State
+    git: str = ""
+    source: str = ""
+    position: int | None = None
+    model: str = ""  # that it registers
+
+    @property
+    def place(self) -> tuple[str, str, int, str]:
+        """Where it stands in a list."""
+        return self.cluster, self.team, STATES.index(self.state.word), self.name
+
+
+def runs_of(
+    access: Access,
+    cluster: str,
+    homes: Mapping[str, str],
+    in_git: Iterable[RunFile],
+    kueue: str,
+    is_all: bool,
+    made: Sequence[Backend] = (TRAINJOB,),
+) -> list[RunRow]:
+    """The runs of the teams in `homes` (namespace by team), of the cluster and of Git.
+
+    `kueue` is the version of its API, empty where Kueue starts nothing; with `is_all`, the whole cluster is asked
+    at once. `made` is what runs are made of there. Raises ToolError.
+    """
+    ours = {(one.team, one.name): one for one in in_git}
+    rows: list[RunRow] = []
+    for namespace in [""] if is_all else sorted(set(homes.values())):
+        rows += _there(access, cluster, homes, namespace, ours, kueue, made)
+    seen = {(row.team, row.name) for row in rows}
+    words = {(row.team, row.name): row.state.word for row in rows}
+    for key, file in ours.items():
+        if key not in seen and file.team in homes:
+            gone = _absent(file, words)
+            rows.append(
+                RunRow(cluster, file.team, file.name, homes[file.team], gone, _word(file), file.source)
+            )
+    return sorted(rows, key=lambda row: row.place)
+
+
+def _absent(file: RunFile, words: Mapping[tuple[str, str], str]) -> State:
+    """The state of what Git has and the cluster does not: of a template, as the runs that it waits for say."""
+    held = file.held
+    if held is None:
+        why = "in rendered/, and not on the cluster: not synced yet, or pruned"
+        return State("missing", "", "a record that is not on the cluster" if file.is_record else why)
+    if file.is_record:
+        return State("stopped", "", "a template from which no more runs are created")
+    if held.by == "schedule":
+        return State("stopped" if held.is_suspended else "scheduled", "", held.starts)
+    ends = {run: words.get((file.team, run), "") for run in held.waits}
+    still = [run for run, word in ends.items() if word != "complete"]
+    if not held.waits:
+        why = "a pipeline creates it"
+    elif failed := [run for run in still if ends[run] == "failed"]:
+        why = f"it is not created: {failed[0]} has failed"
+    elif still:
+        why = f"until {' and '.join(still)} {'is' if len(still) == 1 else 'are'} complete"
+    else:
+        why = f"about to be created: all runs before it are complete; else see kubectl logs job/{held.job}"
+    return State("waiting", "", why)
+
+
+def _there(
+    access: Access,
+    cluster: str,
+    homes: Mapping[str, str],
+    namespace: str,
+    ours: Mapping[tuple[str, str], RunFile],
+    kueue: str,
+    made: Sequence[Backend],
+) -> Iterator[RunRow]:
+    """The runs that a cluster has in a namespace, or everywhere."""
+    prefix = f"/namespaces/{namespace}" if namespace else ""
+    bodies = [
+        {**body, "kind": one.kind}
+        for one in made
+        for body in access.items(f"/apis/{one.api_version}{prefix}/{one.plural}", {"labelSelector": RUN})
+    ]
+    workloads = access.items(f"/apis/{kueue}{prefix}/workloads") if kueue and bodies else []
+    by_run = {
+        (one["metadata"]["namespace"], owner["name"]): one
+        for one in workloads
+        for owner in one["metadata"].get("ownerReferences") or ()
+        if owner.get("kind") in BY_KIND
+    }
+    rows = []
+    for body in bodies:
+        metadata = body["metadata"]
+        team = metadata["labels"].get(TEAM, "")
+        if homes.get(team) != metadata["namespace"]:
+            continue  # a label that anybody may write does not make it a run of that team
+        workload = by_run.get((metadata["namespace"], metadata["name"]))
+        file = ours.get((team, metadata["name"])) or _made_by(ours.get((team, metadata["labels"][RUN])))
+        row = RunRow(
+            cluster,
+            team,
+            metadata["name"],
+            metadata["namespace"],
+            state(body, workload),
+            _word(file) if file else "",
+            file.source if file else "",
+            model=(metadata.get("annotations") or {}).get(MODEL, ""),
+        )
+        rows.append((row, workload))
+    plain = [row for row, _ in rows]
+    for row in _explained(access, plain, _positions(access, rows), made):
+        yield _left(row)
+
+
+def _made_by(file: RunFile | None) -> RunFile | None:
+    """The file of the template that a schedule made a run from, by the label of the run."""
+    if file is None or file.held is None:
+        return None
+    is_schedule = file.held.by == "schedule" or file.is_record
+    return replace(file, is_record=False) if is_schedule else None
+
+
+def _word(file: RunFile) -> str:
+    return "stopped" if file.is_record else "active"
+
+
+def _left(row: RunRow) -> RunRow:
+    """A run that Git does not have, or has as a record while the cluster still runs it: that is said, too."""
+    said = row.state.reason
+    if not row.git and row.state.word not in ("complete", "failed"):
+        more = "not in rendered/: removed from Git, or from another branch"
+    elif row.git == "stopped" and row.state.word != "stopped":
+        more = "stopped in Git, and not synced yet"
+    else:
+        return row
+    words = f"{said}; {more}" if said else more
+    return replace(row, state=replace(row.state, reason=words))
+
+
+def _positions(access: Access, rows: Sequence[tuple[RunRow, Body | None]]) -> dict[tuple[str, str], int]:
+    """Places of waiting runs in their LocalQueues, where Kueue's visibility API is served and may be read.
+
+    Kueue counts from 0 (apis/visibility, PendingWorkload; v1beta1 and v1beta2 alike).
+    """
+    names: dict[tuple[str, str], dict[str, str]] = {}
+    for row, workload in rows:
+        if workload is not None and row.state.word in ("queued", "preempted"):
+            queue = str((workload.get("spec") or {}).get("queueName") or "")
+            names.setdefault((row.namespace, queue), {})[workload["metadata"]["name"]] = row.name
+    found: dict[tuple[str, str], int] = {}
+    group = _quietly(access, f"/apis/{_VISIBILITY}") if names else None
+    if group is None:
+        return found
+    version = str(group["preferredVersion"]["groupVersion"])
+    for (namespace, queue), known in names.items():
+        path = f"/apis/{version}/namespaces/{namespace}/localqueues/{queue}/pendingworkloads"
+        for one in (_quietly(access, path) or {}).get("items") or ():
+            run = known.get(one["metadata"]["name"])
+            if run is not None:
+                found[namespace, run] = int(one["positionInLocalQueue"]) + 1
+    return found
+
+
+def _quietly(access: Access, path: str) -> Body | None:
+    """What is at a path; None where it may not be read, or is not there: it is an extra."""
+    try:
+        found: Body | None = access.find(path)
+    except RefusedError:
+        return None
+    return found
+
+
+def _explained(
+    access: Access,
+    rows: Sequence[RunRow],
+    positions: Mapping[tuple[str, str], int],
+    made: Sequence[Backend],
+) -> Iterator[RunRow]:
+    """The rows with what their pods say, where that is what they wait for or how they failed."""
+    asked: dict[str, list[str]] = {}
+    for row in rows:
+        if row.state.word in ("admitted", "failed"):
+            asked.setdefault(row.namespace, []).append(row.name)
+    pods: dict[tuple[str, str], list[Body]] = {}
+    for namespace, names in asked.items():
+        for label, start in product((one.run_label for one in made), range(0, len(names), _AT_ONCE)):
+            query = {"labelSelector": f"{label} in ({','.join(names[start : start + _AT_ONCE])})"}
+            for pod in access.items(f"/api/v1/namespaces/{namespace}/pods", query):
+                pods.setdefault((namespace, pod["metadata"]["labels"][label]), []).append(pod)
+    for row in rows:
+        key, found = (row.namespace, row.name), row.state
+        if found.word == "admitted":
+            why = of_pods(pods.get(key, [])) or _event(access, row)
+            found = replace(found, reason="; ".join(filter(None, (found.reason, why))))
+        elif found.word == "failed":
+            found = replace(found, reason=of_failed_pods(pods.get(key, [])) or found.reason)
+            if row.model:
+                said = f"model {row.model} is not registered, and the run that trained it has succeeded"
+                found = replace(found, reason="; ".join(filter(None, (said, found.reason))))
+        elif found.word in ("new", "suspended", "queued") and not found.reason:
+            found = replace(found, reason=_event(access, row))
+        yield replace(row, state=found, position=positions.get(key))
+
+
+def _event(access: Access, row: RunRow) -> str:
+    """The last warning about a run, as its controller wrote it."""
+    query = {"fieldSelector": f"involvedObject.name={row.name},type=Warning"}
+    events = access.items(f"/api/v1/namespaces/{row.namespace}/events", query)
+    if not events:
+        return ""
+    last = max(events, key=lambda one: str(one.get("lastTimestamp") or one.get("eventTime") or ""))
+    return " ".join(str(last.get("message") or "").split())

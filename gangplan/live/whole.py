@@ -1,0 +1,113 @@
+"""All that a cluster has of one run: its objects, its events, and the ends of its logs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from gangplan.live.access import Access, RefusedError
+from gangplan.live.logs import pods_of
+from gangplan.live.rights import Right
+from gangplan.model.backend import TRAINJOB, Backend
+
+Body = dict[str, Any]
+_ROLE = "jobset.sigs.k8s.io/replicatedjob-name"
+#: Lines of each pod's log that are asked for, and the most pods whose logs are.
+TAIL, PODS = 2_000, 64
+
+
+# What a controller makes first of a run: its kind, and where it is.
+_CHILDREN = {
+    "TrainJob": ("JobSet", "jobset.x-k8s.io/v1alpha2/{place}/jobsets/{run}"),
+    "MPIJob": ("Job", "batch/v1/{place}/jobs/{run}-launcher"),
+}
+
+
+def rights(namespace: str, made: Sequence[Backend] = (TRAINJOB,)) -> tuple[Right, ...]:
+    """What reading all of a run needs."""
+    return (
+        *(Right(one.group, one.plural, "get", namespace) for one in made),
+        Right("", "pods", "list", namespace),
+        Right("", "pods/log", "get", namespace),
+        Right("", "events", "list", namespace),
+    )
+
+
+def objects_of(
+    access: Access, namespace: str, run: str, kueue: str, made: Sequence[Backend] = (TRAINJOB,)
+) -> list[Body]:
+    """The TrainJob and JobSet, or the MPIJob and its launcher's Job, pods, Workload and events of a run, each with
+    its kind; empty without the first.
+
+    `kueue` is the version of its API, empty where Kueue starts nothing. Raises ToolError.
+    """
+    place = f"namespaces/{namespace}"
+    bodies: list[Body] = []
+    for made_of in made:
+        found = access.find(f"/apis/{made_of.api_version}/{place}/{made_of.plural}/{run}")
+        if found is not None:
+            bodies.append(_named(found, made_of.kind))
+            break
+    else:
+        return []
+    child, path = _CHILDREN[made_of.kind]
+    bodies += [_named(one, child) for one in _quietly(access, f"/apis/{path.format(place=place, run=run)}")]
+    bodies += [_named(one, "Pod") for one in pods_of(access, namespace, run, (made_of,))]
+    if kueue:
+        for one in _listed(access, f"/apis/{kueue}/{place}/workloads"):
+            if any(owner.get("name") == run for owner in one["metadata"].get("ownerReferences") or ()):
+                bodies.append(_named(one, "Workload"))
+    for one in access.items(f"/api/v1/{place}/events"):
+        of = str((one.get("involvedObject") or {}).get("name") or "")
+        if of == run or of.startswith((f"{run}-", f"trainjob-{run}-", f"mpijob-{run}-")):
+            bodies.append(_named(one, "Event"))
+    return bodies
+
+
+def logs_of(access: Access, namespace: str, pods: Sequence[Body]) -> Iterator[tuple[Body, str]]:
+    """The ends of the logs of pods, each with its pod: those that failed first, then the launcher, then others.
+
+    A container that has no log is left out. Raises ToolError.
+    """
+    for pod in sorted(pods, key=_order)[:PODS]:
+        name = pod["metadata"]["name"]
+        for status in (pod.get("status") or {}).get("containerStatuses") or ():
+            query = {"container": str(status["name"]), "tailLines": str(TAIL)}
+            path = f"/api/v1/namespaces/{namespace}/pods/{name}/log"
+            try:
+                said = "\n".join(access.lines(path, query, False))
+            except RefusedError as error:
+                if error.status not in (
+                    400,
+                    404,
+                    500,
+                ):  # it has not started, is gone, or its node does not answer
+                    raise
+                continue
+            if said:
+                yield pod, f"{said}\n"
+
+
+def _order(pod: Body) -> tuple[bool, bool, str]:
+    phase = (pod.get("status") or {}).get("phase")
+    return phase != "Failed", pod["metadata"]["labels"].get(_ROLE) != "launcher", pod["metadata"]["name"]
+
+
+def _named(body: Body, kind: str) -> Body:
+    """Items of lists have no kind of their own."""
+    return {**body, "kind": kind}
+
+
+def _quietly(access: Access, path: str) -> list[Body]:
+    try:
+        found = access.find(path)
+    except RefusedError:
+        return []
+    return [found] if found else []
+
+
+def _listed(access: Access, path: str) -> list[Body]:
+    try:
+        return access.items(path)
+    except RefusedError:
+        return []

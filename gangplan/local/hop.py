@@ -1,0 +1,120 @@
+"""A stand-in for ssh between the workers of a run that are all on this machine. Run by `python -I -S`, alone.
+
+Its arguments are the folder of the run, and a command line as OpenSSH 9 reads it. A command gets what a login through
+sshd gives: the environment of the worker that is meant, its shell, and nothing of the caller's.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import pwd
+import sys
+
+TYPE_CHECKING = False  # a start without `typing` is shorter
+if TYPE_CHECKING:
+    from typing import NoReturn
+
+WITH_VALUE, FLAGS = "BbcDEeFIiJLlmOopQRSWw", "46AaCfGgKkMNnqsTtVvXxYy"
+# From <linux/sched.h>.
+NEWUTS, NEWUSER = 0x04000000, 0x10000000
+SHELLS = "sh", "bash", "dash", "ash", "ksh", "zsh", "csh", "tcsh"
+
+
+def read(words: list[str]) -> tuple[str, list[str]]:
+    """The host and the command of a command line; SystemExit where ssh would print its usage."""
+    rest: list[str] = list(words)
+    host: str | None = None
+    while rest:
+        word = rest.pop(0)
+        if word == "--":
+            continue
+        if not word.startswith("-"):
+            if host is None:
+                host = word
+                continue
+            return host, [word, *rest]
+        letters = word[1:]
+        while letters:
+            letter, letters = letters[0], letters[1:]
+            if letter in WITH_VALUE:
+                if not letters and not rest:
+                    fail("option requires an argument -- " + letter)
+                if not letters:
+                    rest.pop(0)
+                letters = ""
+            elif letter not in FLAGS:
+                fail("unknown option -- " + letter)
+    if host is None:
+        fail("no host")
+    return host, []
+
+
+def fail(message: str) -> NoReturn:
+    """End as ssh does when it cannot connect."""
+    print("ssh: " + message, file=sys.stderr)
+    raise SystemExit(255)
+
+
+def shell() -> str:
+    """The user's login shell, as sshd starts it."""
+    try:
+        own = pwd.getpwuid(os.getuid()).pw_shell
+    except KeyError:
+        own = ""
+    return own if os.path.basename(own) in SHELLS and os.access(own, os.X_OK) else "/bin/sh"
+
+
+def call(name: str) -> bool:
+    """Take a host name of one's own, in a namespace for names alone; whether the system lets us."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    if not hasattr(libc, "unshare"):
+        return False
+    user, group = os.geteuid(), os.getegid()
+    if libc.unshare(NEWUTS):
+        if libc.unshare(NEWUSER | NEWUTS):
+            return False
+        for file, text in (
+            ("setgroups", "deny"),
+            ("uid_map", f"{user} {user} 1"),
+            ("gid_map", f"{group} {group} 1"),
+        ):
+            try:
+                with open("/proc/self/" + file, "w") as out:
+                    out.write(text)
+            except OSError:
+                return False
+    return int(libc.sethostname(name.encode(), len(name))) == 0
+
+
+def main() -> None:
+    """Become the command on the other worker."""
+    root, *words = sys.argv[1:]
+    if words[0] == "--here":  # a command of this pod
+        call(words[1])
+        os.execvp(words[2], words[2:])
+    if words[0] == "--can":
+        raise SystemExit(0 if call("gangplan") and os.uname().nodename == "gangplan" else 1)
+    host, command = read(words)
+    host = host.rpartition("@")[2].lower()
+    with open(os.path.join(root, "hosts.json")) as file:
+        hosts = json.load(file)
+    found = next((one for one in hosts if host in one["names"]), None)
+    if found is None:
+        fail(f"Could not resolve hostname {host}: Name or service not known")
+    if not command:
+        fail("there is no terminal to offer")
+    text = " ".join(command)
+    # What the launch script asks of the first process of a worker's pod. Here nothing of it is there, and process 1
+    # would be this machine's.
+    if "gangplan-asked" in text or "gangplan-told" in text or "kill -USR1 1" in text:
+        raise SystemExit(255)
+    call(found["names"][0])
+    os.chdir(found["folder"])
+    own = shell()
+    os.execve(own, [os.path.basename(own), "-c", text], found["env"])
+
+
+if __name__ == "__main__":
+    main()

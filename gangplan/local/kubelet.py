@@ -1,0 +1,51 @@
+"""What the kubelet makes of command words and variables before a container starts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+
+def expand(text: str, env: Mapping[str, str] | None = None) -> str:
+    """`$(NAME)` and `$$` replaced, as k8s.io/kubernetes third_party/forked/golang/expansion does (v1.34).
+
+    A variable that is not in `env` stays as it is written. Without `env` every variable has a value.
+    """
+    data, out, cursor = text.encode(), b"", 0
+    while cursor < len(data):
+        following = data[cursor + 1 : cursor + 2]
+        if data[cursor : cursor + 1] != b"$" or not following:
+            out += data[cursor : cursor + 1]
+            cursor += 1
+        elif following == b"(" and b")" in data[cursor:]:
+            end = data.index(b")", cursor)
+            name = data[cursor + 2 : end].decode()
+            out += ("VALUE" if env is None else env.get(name, f"$({name})")).encode()
+            cursor = end + 1
+        elif following == b"$":
+            out += b"$"
+            cursor += 2
+        else:
+            out += b"$" + chr(following[0]).encode()  # Go's string(byte) makes a letter of a byte
+            cursor += 2
+    return out.decode()
+
+
+def started(container: Mapping[str, Any], given: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """A container with its environment, command and arguments as its first process gets them.
+
+    `given` are the values of variables that come from elsewhere (secrets, fields of the pod), by name.
+    """
+    env: dict[str, str] = {}
+    for variable in container.get("env", ()):
+        name = variable["name"]
+        if given is not None and "valueFrom" in variable:
+            env[name] = given[name]
+        else:
+            env[name] = expand(variable.get("value", ""), env)
+    return {
+        **container,
+        "env": env,
+        "command": [expand(word, env) for word in container["command"]],
+        "args": [expand(word, env) for word in container.get("args", ())],
+    }

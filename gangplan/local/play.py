@@ -1,0 +1,179 @@
+"""A run on this machine from its start to its end: processes, their lines, the time limit, and clearing up."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from queue import Empty
+
+from gangplan.local.output import Line, Listener, Story
+from gangplan.local.pods import Cast
+from gangplan.local.stage import Stage
+from gangplan.records import dataclass
+from gangplan.tools.lasting import Program, end_all, start, tell
+
+# How long ranks that are told to end may take here; on the cluster it is the grace period of the spec.
+PATIENCE_S = 10.0
+# After a worker has failed the others have this long to fail by themselves and to say why.
+_HOLD_S = 3.0
+# How long lines are waited for that processes have written before they ended.
+_DRAIN_S = 2.0
+# Hydra ends with it where a proxy is gone before it has told how its ranks ended, as on a busy machine
+# (seen with Intel MPI 2021.18).
+_LOST = 255
+OVER_TIME = 124  # as `timeout` of the GNU core utilities ends
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """The first rank that failed: its number, its exit code (negative: a signal), and the host it was on."""
+
+    rank: int | None
+    code: int
+    host: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a run ended: its exit code, what was said, who failed first; `is_over_time` where it was stopped."""
+
+    code: int
+    story: Story
+    failure: Failure | None
+    is_over_time: bool
+    is_clean: bool
+
+
+def play(
+    cast: Cast, stage: Stage, limit_s: float, secrets: tuple[str, ...], show: Callable[[Line], None]
+) -> Ended:
+    """Start the pods of a run and hear them to their end; nothing of them is left when this returns or raises.
+
+    On an interrupt (also SIGTERM, as the command line takes it) ranks get SIGTERM and `PATIENCE_S` to end, and
+    KeyboardInterrupt is raised again. A second interrupt ends them at once.
+    """
+    players = [cast.launcher] if cast.launcher else list(cast.pods)
+    listener, story = Listener(secrets), Story()
+    programs: list[Program] = []
+    is_over_time, is_clean = False, True
+
+    def heard(line: Line) -> None:
+        story.add(line)
+        show(line)
+
+    try:
+        for pod in players:
+            words = [
+                *stage.aside("hop.py"),
+                "--here",
+                pod.name,
+                *(stage.places.text(word) for word in pod.argv),
+            ]
+            one = start(words, cwd=stage.places.folder, env=stage.env(pod))
+            programs.append(one)
+            assert one.stdout is not None
+            assert one.stderr is not None
+            listener.hear(one.stdout, pod.name, False)
+            listener.hear(one.stderr, pod.name, True)
+        is_over_time = not _wait(programs, listener, heard, time.monotonic() + limit_s)
+        if is_over_time:
+            _ask(stage, listener, heard)
+    except KeyboardInterrupt:
+        with suppress(KeyboardInterrupt):
+            _ask(stage, listener, heard)
+        raise
+    finally:
+        is_clean = _ended(programs, stage)
+    _drain(listener, heard)
+    codes = [one.returncode for one in programs]
+    code = OVER_TIME if is_over_time else _code(codes, [pod.index for pod in players])
+    failed = failure(stage) if code else None
+    return Ended(passed_on(code, failed), story, failed, is_over_time, is_clean)
+
+
+def _ended(programs: list[Program], stage: Stage) -> bool:
+    """Whether all is gone, however often somebody interrupts."""
+    while True:
+        with suppress(KeyboardInterrupt):
+            return end_all(programs, stage.mark)
+
+
+def _wait(
+    programs: list[Program], listener: Listener, heard: Callable[[Line], None], deadline: float
+) -> bool:
+    """Pass lines on until the programs have ended, or one has failed and the others had their time; False at the deadline."""
+    while True:
+        if not _hear(listener, heard):
+            codes = [one.poll() for one in programs]
+            if None not in codes:
+                return True
+            now = time.monotonic()
+            if any(codes):
+                deadline = min(deadline, now + _HOLD_S) if deadline > now + _HOLD_S else deadline
+                if now >= deadline:
+                    return True
+            elif now >= deadline:
+                return False
+
+
+def _hear(listener: Listener, heard: Callable[[Line], None], wait_s: float = 0.1) -> bool:
+    """Pass one line on, if there is one within `wait_s`; whether there was."""
+    try:
+        line = listener.queue.get(timeout=wait_s)
+    except Empty:
+        return False
+    if line is None:
+        listener.open -= 1
+    else:
+        heard(line)
+    return True
+
+
+def _drain(listener: Listener, heard: Callable[[Line], None]) -> None:
+    deadline = time.monotonic() + _DRAIN_S
+    while listener.open and time.monotonic() < deadline:
+        _hear(listener, heard)
+
+
+def _ask(stage: Stage, listener: Listener, heard: Callable[[Line], None]) -> None:
+    """Tell the ranks to end, and give them the time to save."""
+    folder = stage.root / "ranks"
+    numbers = {path.stem: path for path in folder.glob("*.pid")}
+    tell([int(path.read_text()) for path in numbers.values()], signal.SIGTERM)
+    deadline = time.monotonic() + PATIENCE_S
+    while time.monotonic() < deadline:
+        if all((folder / f"{name}.code").exists() for name in numbers):
+            break
+        _hear(listener, heard)
+    _drain_now(listener, heard)
+
+
+def _drain_now(listener: Listener, heard: Callable[[Line], None]) -> None:
+    while _hear(listener, heard, 0.05):
+        pass
+
+
+def _code(codes: list[int], order: list[int]) -> int:
+    """The exit code of a run: that of the first program that failed by itself."""
+    failed = [code for code in codes if code]
+    own = [code for code in failed if code not in (-signal.SIGKILL, -signal.SIGTERM)] or failed
+    return 0 if not own else own[0] if own[0] > 0 else 128 - own[0]
+
+
+def passed_on(code: int, failed: Failure | None) -> int:
+    """The exit code of a run whose programs ended with `code`: that of the failed rank where they have lost it."""
+    return failed.code if code == _LOST and failed is not None and failed.code > 0 else code
+
+
+def failure(stage: Stage) -> Failure | None:
+    """The rank that failed first, by itself before by a signal of somebody's; None where none did."""
+    found = []
+    for path in (stage.root / "ranks").glob("*.code"):
+        code, _, host = path.read_text().partition(" ")
+        if int(code):
+            number = int(path.stem) if path.stem.isdigit() else None
+            told = int(code) in (-signal.SIGTERM, -signal.SIGKILL)
+            found.append(((told, path.stat().st_mtime_ns), Failure(number, int(code), host)))
+    return min(found, key=lambda one: one[0])[1] if found else None

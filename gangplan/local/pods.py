@@ -1,0 +1,153 @@
+"""The pods of a rendered run, as the cluster would start them: commands, variables, names, hostfile."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from gangplan.local.kubelet import started
+from gangplan.local.trainer import host, hostfile, jax_variables, launcher_variables, torch_variables
+from gangplan.model.frameworks import NUMBER
+from gangplan.model.job import PLACEHOLDER, Job
+from gangplan.objects import Body
+from gangplan.records import dataclass
+
+# What stands in the name of a run where the hash of its content would; eight letters, as that has.
+LOCAL = "local000"
+_ADDRESS = "127.0.0.1"
+# The only interface that every machine has, also without a network.
+LOOPBACK = "lo" if sys.platform == "linux" else "lo0"
+_INTERFACES = frozenset({"HYDRA_IFACE", "I_MPI_HYDRA_IFACE"})
+
+
+@dataclass(frozen=True, slots=True)
+class Pod:
+    """A pod of a run: its host name, its number among the workers, what it starts, what it alone knows.
+
+    `folder` is the working directory that its container asks for; empty where it asks for none.
+    """
+
+    name: str
+    run: str
+    role: str  # launcher or worker
+    index: int
+    argv: tuple[str, ...]
+    env: Mapping[str, str]
+    own: Mapping[str, str]
+    folder: str
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What others call it."""
+        return self.name, f"{self.name}.{self.run}"
+
+
+@dataclass(frozen=True, slots=True)
+class Cast:
+    """The pods of a run and what is in the launcher's hostfile; without MPI there is neither launcher nor file."""
+
+    pods: tuple[Pod, ...]
+    hostfile: str
+
+    @property
+    def launcher(self) -> Pod | None:
+        """The pod that starts the ranks over SSH."""
+        return next((pod for pod in self.pods if pod.role == "launcher"), None)
+
+
+def cast_of(job: Job, bodies: Sequence[Body], given: Mapping[str, str], port: int) -> Cast:
+    """The pods of the run among `bodies`.
+
+    `given` are the values of variables that come from secrets and ConfigMaps; `port` is a free one, for workers
+    that meet.
+    """
+    found = _named(list(bodies))
+    runtime = next(body for body in found if body["kind"] == "TrainingRuntime")
+    run = runtime["metadata"]["name"]
+    roles = {one["name"]: one for one in runtime["spec"]["template"]["spec"]["replicatedJobs"]}
+    workers = job.workers - (job.launcher_runs_ranks and job.uses_mpi)
+    pods = [_pod(job, roles["node"], run, "worker", index, given, port) for index in range(workers)]
+    if not job.uses_mpi:
+        return Cast(tuple(pods), "")
+    launcher = _pod(job, roles["launcher"], run, "launcher", 0, given, port)
+    ranked = [*pods, launcher] if job.launcher_runs_ranks else pods
+    return Cast((*pods, launcher), hostfile((pod.names[1] for pod in ranked), job.slots))
+
+
+def _named(value: Any) -> Any:
+    """Objects with the run's name whole."""
+    if isinstance(value, str):
+        return value.replace(PLACEHOLDER, LOCAL)
+    if isinstance(value, dict):
+        return {key: _named(one) for key, one in value.items()}
+    return [_named(one) for one in value] if isinstance(value, list) else value
+
+
+def _pod(job: Job, entry: Body, run: str, role: str, index: int, given: Mapping[str, str], port: int) -> Pod:
+    container = entry["template"]["spec"]["template"]["spec"]["containers"][0]
+    name = host(run, entry["name"], index)
+    own = _own(job, container, name, index)
+    container = started(container, {**given, **own})
+    env: dict[str, str] = container["env"]
+    if role == "launcher":
+        env |= launcher_variables(job.slots)
+    elif job.image.framework == "torch":
+        env |= torch_variables(job.workers, job.slots, index, _ADDRESS, port)
+    elif job.image.framework == "jax":
+        env |= jax_variables(job.workers, index, _ADDRESS, port)
+    elif "MASTER_PORT" in env:
+        env["MASTER_PORT"] = str(port)
+    argv = (*container["command"], *container["args"])
+    return Pod(name, run, role, index, argv, _here(env, run, port), own, container.get("workingDir", ""))
+
+
+def _own(job: Job, container: Body, name: str, index: int) -> dict[str, str]:
+    """Variables that each pod has a value of its own for."""
+    fields = {
+        "metadata.name": name,
+        "metadata.namespace": job.namespace,
+        "metadata.uid": name,
+        "status.podIP": _ADDRESS,
+        "status.hostIP": _ADDRESS,
+        "spec.nodeName": name,
+        "spec.serviceAccountName": job.service_account,
+        NUMBER: str(index),
+    }
+    found = {}
+    for one in container.get("env", ()):
+        source = one.get("valueFrom", {})
+        if "fieldRef" in source:
+            found[one["name"]] = fields.get(source["fieldRef"]["fieldPath"], "")
+        elif "resourceFieldRef" in source:
+            side, _, resource = source["resourceFieldRef"]["resource"].partition(".")
+            found[one["name"]] = str(container["resources"][side].get(resource, ""))
+    return found
+
+
+def _here(env: Mapping[str, str], run: str, port: int) -> dict[str, str]:
+    """Variables with what is only true on a cluster changed: pods' addresses, the port to meet at, the interface."""
+    found = {}
+    for name, value in env.items():
+        if name in _INTERFACES:
+            value = LOOPBACK
+        found[name] = _addresses(value, run, port) if f".{run}" in value else value
+    return found
+
+
+def _addresses(value: str, run: str, port: int) -> str:
+    def at(match: re.Match[str]) -> str:
+        return f"{_ADDRESS}:{port}" if match[1] else _ADDRESS
+
+    return re.sub(rf"{re.escape(run)}-[a-z0-9-]+-0-\d+\.{re.escape(run)}(:\d+)?", at, value)
+
+
+def given_names(job: Job) -> dict[str, str]:
+    """Variables whose values are in secrets and ConfigMaps of the cluster, each with where."""
+    found = {}
+    for one in job.env:
+        if one.secret or one.config_map:
+            kind = f"secret {one.secret}" if one.secret else f"ConfigMap {one.config_map}"
+            found[one.name] = f"key {one.key} of {kind}"
+    return found

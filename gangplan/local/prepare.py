@@ -1,0 +1,192 @@
+"""A job in; everything that its run on this machine needs out, or an error that says what cannot be run."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from gangplan.errors import ToolError, UserError
+from gangplan.findings import Finding
+from gangplan.generators import run_objects
+from gangplan.local.mpis import LocalMpi, choose, words_of
+from gangplan.local.places import (
+    HOME,
+    Places,
+    launch_paths,
+    mounted,
+    program_folder,
+    shadow,
+)
+from gangplan.local.pods import Cast, cast_of, given_names
+from gangplan.local.scale import Shape, shape_of, small
+from gangplan.local.stage import Stage, check_programs, has_mpi4py, has_names, interpreter
+from gangplan.local.tagged import tagged
+from gangplan.model.job import Job
+from gangplan.plan import Unit, plan_unit
+from gangplan.records import dataclass
+from gangplan.tools.lasting import free_port
+from gangplan.workspace import Spec
+
+# Frameworks whose workers know each other only by addresses that one machine cannot have twice.
+_REFUSED = {
+    "tensorflow": "each of its workers listens on the same port of a pod of its own",
+    "xgboost": "its tracker is a pod of its own",
+}
+# Programs of launchers that no MPI brings.
+_SOURCES = {
+    "torchrun": "It comes with PyTorch: pip install torch, in the environment that --python or PATH names.",
+    "horovodrun": "It comes with Horovod: pip install horovod; or try only the program, without horovodrun.",
+    "deepspeed": "It comes with DeepSpeed: pip install deepspeed; or try only the program, without deepspeed.",
+    "accelerate": "It comes with Hugging Face Accelerate: pip install accelerate.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What the user asks of a run here; `here` is the current folder, `workspace` that of the specs."""
+
+    workers: int | None
+    ranks: int | None
+    paths: Mapping[str, Path]
+    mounts: Mapping[str, Path]
+    python: str | None
+    here: Path
+    workspace: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A run that can be started: who plays, where, with which secrets; `notes` say how it differs from the cluster's."""
+
+    unit: Unit
+    shape: Shape
+    cast: Cast
+    stage: Stage
+    secrets: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+def prepare(job: Job, spec: Spec, wish: Wish, root: Path) -> tuple[Prepared | None, list[Finding]]:
+    """Everything for a run in `root`, an empty folder; the findings of its plan where it cannot be.
+
+    Raises UserError and ToolError for what is not on this machine.
+    """
+    _check_kind(job)
+    given, missing = _given(job)
+    if missing:
+        shown = "; ".join(f"{name} ({given_names(job)[name]})" for name in missing)
+        help = f"Set {'it' if len(missing) == 1 else 'them'} in your environment: export {missing[0]}=..."
+        raise UserError(f"variables come from the cluster and are not set here: {shown}", help)
+    shape = shape_of(job, wish.workers, wish.ranks)
+    mpi = _mpi(job, shape.workers)
+    made = small(job, shape, mpi.build if mpi else None)
+    unit, findings = plan_unit(made, spec)
+    if unit is None:
+        return None, findings
+    stage, notes = _stage(made, wish, root, mpi)
+    programs = {name: _SOURCES[name] for name in (unit.launch.program,) if name in _SOURCES}
+    check_programs(programs)
+    words = tagged(made, unit.launch, stage.rank_program)
+    unit = replace(unit, launch=replace(unit.launch, argv=words))
+    cast = cast_of(made, run_objects(unit), given, free_port())
+    if not (made.uses_mpi or made.image.framework == "torch"):
+        pods = (replace(pod, argv=_tagged_worker(pod.argv, stage.rank_program)) for pod in cast.pods)
+        cast = replace(cast, pods=tuple(pods))
+    stage.write(cast)
+    if mpi and _uses_python(made) and not has_mpi4py(stage.python):
+        notes.append(f"{stage.python} has no mpi4py: pip install mpi4py, if the program needs it")
+    secrets = tuple(given[one.name] for one in job.env if one.secret)
+    return Prepared(unit, shape, cast, stage, secrets, (*_differences(job, mpi), *notes)), []
+
+
+def _check_kind(job: Job) -> None:
+    reason = _REFUSED.get(job.image.framework)
+    if reason:
+        raise UserError(
+            f"a job of framework {job.image.framework} cannot be run on one machine: {reason}",
+            "Run the program by hand, alone, with a few steps.",
+        )
+
+
+def _mpi(job: Job, workers: int) -> LocalMpi | None:
+    """The MPI for a job: one that works here. Raises ToolError where there is none.
+
+    Without host names of their own for its workers Open MPI 5 hangs (5.0.11: PRRTE takes all nodes for one).
+    """
+    if not job.uses_mpi or job.image.mpi is None:
+        return None
+    path = os.environ.get("PATH", "")
+    mpi = choose(job.image.mpi, path)
+    if not _needs_names(mpi) or workers == 1 or has_names():
+        return mpi
+    try:
+        return choose(job.image.mpi, path, lambda one: not _needs_names(one))
+    except ToolError:
+        help = "Allow user namespaces, take --workers 1, or add another MPI: pip install mpich."
+        message = f"{mpi.words} needs a host name for each worker, which this system does not allow"
+        raise ToolError(message, help) from None
+
+
+def _needs_names(mpi: LocalMpi) -> bool:
+    return mpi.build.family == "OpenMPI" and mpi.build.major > 4
+
+
+def _given(job: Job) -> tuple[dict[str, str], list[str]]:
+    """Values of variables that the cluster would read from secrets and ConfigMaps, from the user's environment."""
+    names = given_names(job)
+    return {name: os.environ[name] for name in names if name in os.environ}, [
+        name for name in names if name not in os.environ
+    ]
+
+
+def _stage(job: Job, wish: Wish, root: Path, mpi: LocalMpi | None) -> tuple[Stage, list[str]]:
+    """The folder of the run, with mounts and program in place; and what to tell of them."""
+    moved, notes = mounted(job, root, wish.mounts)
+    workdir = job.workdir or HOME
+    source, why = program_folder(job.command, workdir, wish.paths, wish.workspace, wish.here)
+    folder = root / "work"
+    shadow(source, folder)
+    shown = source.relative_to(wish.workspace) if source.is_relative_to(wish.workspace) else source
+    notes.insert(
+        0, f"the program is that of {shown.as_posix() if source != wish.here else 'this folder'} ({why})"
+    )
+    moved |= {path: str(place) for path, place in wish.paths.items() if path != workdir}
+    moved |= {workdir: str(folder), job.image.ssh.keys: str(root / "home/.ssh"), **launch_paths(root)}
+    python = interpreter(mpi is not None and _uses_python(job), wish.python)
+    return Stage(root, Places(moved, folder), mpi, python), notes
+
+
+def _uses_python(job: Job) -> bool:
+    return any("python" in word for word in job.command)
+
+
+def _tagged_worker(argv: Sequence[str], word: str) -> tuple[str, ...]:
+    """The words of a worker that starts its program once: a shell, its script, its name, then the program."""
+    return (*argv[:4], word, *argv[4:])
+
+
+def _differences(job: Job, mpi: LocalMpi | None) -> list[str]:
+    """How the run here is another one than that of the cluster."""
+    found = []
+    own = job.image.mpi
+    if mpi and own:
+        if mpi.build.family != own.family:
+            flags = ", without the flags of mpi.flags" if job.mpi_flags else ""
+            found.append(
+                f"{mpi.words} instead of {words_of(own)}, which the image has: another MPI{flags}, launched its own way"
+            )
+        elif mpi.build.version != own.version:
+            found.append(f"{mpi.words}; the image has {words_of(own)}")
+        if own.setup:
+            found.append(f"{own.setup} of the image is not read")
+    if job.gpus:
+        found.append(f"without the {job.gpus} GPU{'s' if job.gpus > 1 else ''} of each worker")
+    if job.image.preflight:
+        found.append("without the preflight, which looks at the nodes of a cluster")
+    if job.roles:
+        found.append(f"without the pods of {', '.join(role.name for role in job.roles)}")
+    if job.containers:
+        found.append(f"without {', '.join(one.name for one in job.containers)}, which run beside the program")
+    return found

@@ -1,0 +1,127 @@
+"""A job made small enough for one machine: fewer workers and slots, no GPUs, no fabric; all else as it was."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from gangplan.errors import UserError
+from gangplan.model.fabric import Fabric
+from gangplan.model.job import Job, MpiBuild, Resources
+from gangplan.plan.counts import count_problems
+from gangplan.plan.flags import family_of
+from gangplan.plan.launch import Kept
+from gangplan.plan.launchers import UnreadableError, find
+from gangplan.plan.problems import corrected
+from gangplan.records import dataclass
+from gangplan.rules.specs import RANKS_MISMATCH
+
+# How many workers and slots a run has unless it is told: enough for both kinds of neighbours.
+WORKERS = 4
+SLOTS = 2
+RANKS = 4
+# More ranks than this are no smoke run; each is a process with an MPI of its own.
+MOST_RANKS = 64
+_ROUNDS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """How many workers a run has here, and how many ranks each of them."""
+
+    workers: int
+    slots: int
+
+    @property
+    def ranks(self) -> int:
+        """Workers times slots."""
+        return self.workers * self.slots
+
+
+def shape_of(job: Job, workers: int | None, ranks: int | None) -> Shape:
+    """The shape of a run here: what is asked for, else that of the job as far as it is small.
+
+    Raises UserError for numbers that do not go together.
+    """
+    if workers is None:
+        slots = 1 if ranks is None and job.slots == 1 else SLOTS
+        most = min(job.workers, WORKERS if slots == 1 else max(1, RANKS // slots))
+        workers = next(one for one in range(most, 0, -1) if ranks is None or ranks % one == 0)
+    if ranks is None:
+        ranks = workers * min(job.slots, SLOTS)
+    if ranks % workers:
+        help = f"Take a multiple of {workers}, or another number of workers with --workers."
+        raise UserError(f"{ranks} ranks cannot be shared out evenly among {workers} workers", help)
+    if ranks > MOST_RANKS:
+        help = "Take fewer with --ranks; the whole run belongs on the cluster."
+        raise UserError(f"{ranks} ranks are too many for one machine (at most {MOST_RANKS})", help)
+    least = 2 if job.launcher_runs_ranks and job.workers > 1 else 1
+    if workers < least:
+        help = f"Take --workers {least} or more: the launcher of this job is one of the workers."
+        raise UserError(f"{workers} worker is too few for this job", help)
+    return Shape(workers, ranks // workers)
+
+
+def small(job: Job, shape: Shape, mpi: MpiBuild | None) -> Job:
+    """The job with that shape and the MPI that is here: what plan and generators make a run of.
+
+    The options of mpirun that the spec gives stay, unless they are for another family of MPI.
+    """
+    same = mpi is None or job.image.mpi is None or job.image.mpi.family == mpi.family
+    elastic = job.elastic and replace(job.elastic, least=shape.workers, most=shape.workers)
+    made = replace(
+        job,
+        workers=shape.workers,
+        slots=shape.slots,
+        gpus=0,
+        resources=Resources(job.resources.cpu, job.resources.memory),
+        launcher=Resources(job.launcher.cpu, job.launcher.memory),
+        worker_pool=replace(job.worker_pool, gpu=""),
+        launcher_pool=replace(job.launcher_pool, gpu=""),
+        fabric=Fabric(),
+        transport="tcp",
+        mpi_flags=job.mpi_flags if same else (),
+        platform=replace(job.platform, gang="none"),
+        image=replace(job.image, mpi=mpi if job.uses_mpi else None, preflight=""),
+        elastic=elastic,
+        retries=0,
+        roles=(),
+        containers=(),
+        near=(),
+        apart=(),
+        identity=None,
+        is_archived=False,
+        debug=None,
+        made_of="trainjob",
+        is_stopped=False,
+    )
+    return replace(made, command=_fitted(made))
+
+
+def _fitted(job: Job) -> tuple[str, ...]:
+    """The command with the numbers of ranks and workers that it gives its launchers brought to those of the job."""
+    words = tuple(
+        word.replace("{ranks}", str(job.ranks))
+        .replace("{workers}", str(job.workers))
+        .replace("{slots}", str(job.slots))
+        for word in job.command
+    )
+    for _ in range(_ROUNDS):
+        changed = _once(replace(job, command=words))
+        if changed is None or changed == words:
+            break
+        words = changed
+    return words
+
+
+def _once(job: Job) -> tuple[str, ...] | None:
+    """The command with the first launcher's numbers corrected; None where all are right or none can be."""
+    try:
+        launchers = find(job.command, family_of(job))
+    except UnreadableError:
+        return None
+    for one in launchers:
+        wrong = count_problems(Kept(job, one))
+        edits = [each.edit for each in wrong if each.rule is RANKS_MISMATCH and each.edit]
+        if edits:
+            return corrected(job.command, one, list(dict.fromkeys(edits)))
+    return None

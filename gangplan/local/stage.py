@@ -1,0 +1,186 @@
+"""The folder of a run on this machine: stand-ins for what a container has, and the environment of its processes."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import shutil
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from gangplan.errors import ToolError
+from gangplan.local.mpis import LocalMpi
+from gangplan.local.places import Places
+from gangplan.local.pods import LOOPBACK, Cast, Pod
+from gangplan.records import dataclass
+from gangplan.tools.run import run
+
+MARK = "GANGPLAN_LOCAL_RUN"
+MARK_FILE = ".gangplan-run"
+# What programs need of this machine and no container decides.
+_KEPT = (
+    *("LANG", "LC_ALL", "LC_CTYPE", "TZ", "TERM", "VIRTUAL_ENV", "CONDA_PREFIX", "PYTHONPATH", "PYTHONHOME"),
+    *("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "DYLD_FALLBACK_LIBRARY_PATH", "SSL_CERT_FILE", "SSL_CERT_DIR"),
+    *("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy", "OPAL_PREFIX"),
+)
+_ASK = "import sys; sys.exit(0 if __import__('importlib.util').util.find_spec('mpi4py') else 1)"
+
+_GETENT = """\
+#!/bin/sh
+[ "$1" != hosts ] || case " {names} " in *" $2 "*) echo "127.0.0.1 $2"; exit 0 ;; esac
+{real}
+"""
+_UNAME = """\
+#!/bin/sh
+[ "$*" != -n ] || {{ echo "${{GANGPLAN_HOST:-{launcher}}}"; exit 0; }}
+exec {real} "$@"
+"""
+_HOSTNAME = """\
+#!/bin/sh
+echo "${{GANGPLAN_HOST:-{launcher}}}"
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """Where a run is played: its folder, its paths, its MPI and its Python."""
+
+    root: Path
+    places: Places
+    mpi: LocalMpi | None
+    python: str
+
+    @property
+    def mark(self) -> str:
+        """What the environment of every process of the run has."""
+        return f"{MARK}={self.root}"
+
+    @property
+    def rank_program(self) -> str:
+        """What starts the program of a rank."""
+        return "gangplan-rank"
+
+    def aside(self, name: str) -> list[str]:
+        """The words that start a program of this package beside us, which begin with the folder of the run."""
+        return [sys.executable, "-I", "-S", str(Path(__file__).with_name(name)), str(self.root)]
+
+    def env(self, pod: Pod) -> dict[str, str]:
+        """The environment of a pod's first process."""
+        env = {**self._base(), **{name: self.places.text(value) for name, value in pod.env.items()}}
+        if pod.role != "launcher":
+            env |= {"GANGPLAN_HOST": pod.name, "GANGPLAN_WORKER": str(pod.index)}
+        env["HOSTNAME"] = pod.name
+        return env
+
+    def login(self, pod: Pod) -> dict[str, str]:
+        """What a session of SSH on a worker has: nothing of the launcher's, and what that worker alone knows."""
+        own = {name: self.places.text(value) for name, value in pod.own.items()}
+        folder = self.root / "tmp" / str(pod.index)
+        folder.mkdir(parents=True, exist_ok=True)
+        return {**self._base(), **own, "TMPDIR": str(folder), "GANGPLAN_HOST": pod.name}
+
+    def _base(self) -> dict[str, str]:
+        env = {name: os.environ[name] for name in _KEPT if name in os.environ}
+        folders = [str(self.root / "bin"), *([str(self.mpi.folder)] if self.mpi else [])]
+        env["PATH"] = os.pathsep.join([*folders, os.environ.get("PATH", os.defpath)])
+        env |= {"HOME": str(self.root / "home"), "TMPDIR": str(self.root / "tmp"), MARK: str(self.root)}
+        env |= {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONUNBUFFERED": "1"}
+        if user := os.environ.get("PYTHONUSERBASE") or os.path.expanduser("~/.local"):
+            env["PYTHONUSERBASE"] = user
+        if self.mpi is not None:
+            env |= _mpi_variables(self.mpi)
+        return env
+
+    def write(self, cast: Cast) -> None:
+        """Write the stand-ins, the hostfile and what is known of each worker."""
+        for folder in ("bin", "home", "ranks", "etc", "tmp", "shm"):
+            (self.root / folder).mkdir(parents=True, exist_ok=True)
+        (self.root / "etc/hostfile").write_text(cast.hostfile)
+        rank, ssh = (shlex.join(self.aside(name)) for name in ("tag.py", "hop.py"))
+        names = [name for pod in cast.pods for name in pod.names]
+        launcher = cast.launcher.name if cast.launcher else cast.pods[0].name
+        real = {name: _real(name) for name in ("uname", "getent")}
+        programs = {
+            "gangplan-rank": f'#!/bin/sh\nexec {rank} "$@"\n',
+            "ssh": f'#!/bin/sh\nexec {ssh} "$@"\n',
+            "python": f'#!/bin/sh\nexec {shlex.quote(self.python)} "$@"\n',
+            "uname": _UNAME.format(launcher=launcher, real=real["uname"] or "false"),
+            "hostname": _HOSTNAME.format(launcher=launcher),
+            "getent": _GETENT.format(
+                names=" ".join(names), real=f'exec {real["getent"]} "$@"' if real["getent"] else "exit 2"
+            ),
+        }
+        programs["python3"] = programs["python"]
+        if shutil.which("timeout") is None:  # macOS has none; the run has a limit of its own
+            programs["timeout"] = '#!/bin/sh\n[ "$1" != -k ] || shift 2\nshift\nexec "$@"\n'
+        for name, text in programs.items():
+            path = self.root / "bin" / name
+            path.write_text(text)
+            path.chmod(0o755)
+        hosts = [
+            {"names": list(pod.names), "folder": str(self.places.folder), "env": self.login(pod)}
+            for pod in cast.pods
+        ]
+        place = self.root / "hosts.json"
+        place.touch(mode=0o600)
+        place.write_text(json.dumps(hosts))
+
+
+def _mpi_variables(mpi: LocalMpi) -> dict[str, str]:
+    """What an MPI needs where all hosts are one, with the loopback as their network."""
+    env = {"MPI4PY_LIBMPI": str(mpi.library)} if mpi.library else {}
+    if mpi.build.family != "OpenMPI":
+        env["FI_TCP_IFACE"] = LOOPBACK
+        if mpi.build.family == "IntelMPI":
+            env["I_MPI_ROOT"] = os.environ.get("I_MPI_ROOT", str(mpi.folder.parent))
+        return env
+    # Open MPI 5 passes over the loopback in any case, and its ranks hang when told to use it (5.0.11).
+    if mpi.build.major < 5:
+        env |= {"OMPI_MCA_btl_tcp_if_include": LOOPBACK, "OMPI_MCA_oob_tcp_if_include": LOOPBACK}
+        env["OMPI_MCA_if_base_retain_loopback"] = "1"
+    if hasattr(os, "geteuid") and os.geteuid() == 0:
+        for tool in ("OMPI", "PRTE"):
+            env |= {f"{tool}_ALLOW_RUN_AS_ROOT": "1", f"{tool}_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    return env
+
+
+def _real(name: str) -> str:
+    return shlex.quote(found) if (found := shutil.which(name)) else ""
+
+
+def interpreter(wants_mpi: bool, chosen: str | None) -> str:
+    """The Python that programs get: the chosen one, else that of PATH, else ours; one with mpi4py where MPI is used.
+
+    Raises ToolError for one that is not there.
+    """
+    if chosen is not None:
+        found = shutil.which(chosen)
+        if found is None:
+            raise ToolError(f"there is no Python {chosen}", "Name its program: --python .venv/bin/python.")
+        return str(Path(found).absolute())
+    known = [found for name in ("python", "python3") if (found := shutil.which(name))]
+    known = list(dict.fromkeys([*known, sys.executable]))
+    return next((one for one in known if has_mpi4py(one)), known[0]) if wants_mpi else known[0]
+
+
+def has_mpi4py(python: str) -> bool:
+    """Whether a Python has mpi4py."""
+    try:
+        return run([python, "-c", _ASK], timeout_s=20, ok=(0, 1)).returncode == 0
+    except ToolError:
+        return False
+
+
+def has_names() -> bool:
+    """Whether processes can have host names of their own here (Linux, as root or with user namespaces)."""
+    program = [sys.executable, "-I", "-S", str(Path(__file__).with_name("hop.py")), "", "--can"]
+    return run(program, timeout_s=20, ok=(0, 1)).returncode == 0
+
+
+def check_programs(words: Mapping[str, str]) -> None:
+    """Raise ToolError for the first program that is not here; `words` are programs, each with what it comes with."""
+    for name, source in words.items():
+        if shutil.which(name) is None:
+            raise ToolError(f"{name} is not on PATH, and the job starts with it", source)

@@ -1,0 +1,40 @@
+"""The command of a run with a word before its program that says which rank each line is of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gangplan.model.job import Job
+from gangplan.plan.flags import family_of
+from gangplan.plan.launchers import FoundLauncher, UnreadableError, find
+from gangplan.plan.problems import Edit, corrected
+from gangplan.plan.unit import Launch
+
+_TAGGED = ("mpi", "horovod")
+
+
+def tagged(job: Job, launch: Launch, word: str) -> tuple[str, ...]:
+    """The words of a launch with `word` before each program that ranks run; as they are where that is not plain.
+
+    torchrun, which starts scripts by itself, is told to start the program that `word` is.
+    """
+    argv = launch.argv
+    if launch.is_wrapped:
+        at = next(index for index, place in enumerate(launch.places) if place[:1] == ("command",))
+        before, program = argv[:at], argv[at:]
+        if launch.program == "torchrun" and before[-1] != "--no-python":
+            before, program = (*before, "--no-python"), ("python", "-u", *program)
+        return (*before, word, *program)
+    try:
+        found = find(argv, family_of(job))
+    except UnreadableError:
+        return argv
+    for one in reversed(found):
+        if one.start.launcher.kind in _TAGGED:
+            argv = _with(argv, one, word)
+    return argv
+
+
+def _with(argv: Sequence[str], found: FoundLauncher, word: str) -> tuple[str, ...]:
+    edits = [Edit(begin, begin, (word,)) for begin, _ in found.reading.programs]
+    return corrected(argv, found, edits) or tuple(argv)

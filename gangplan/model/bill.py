@@ -1,0 +1,115 @@
+"""Runs in; what they cost, by whom, where and on what, out. Money is exact: cents of each run are added up.
+
+GPU-hours count every GPU of a run for as long as it holds its pods; a run whose pool has no price counts its
+hours, and no money.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from decimal import Decimal
+
+from gangplan.model.cost import (
+    CENT,
+    cpu_hours,
+    gpu_hours,
+    most_cost,
+    most_seconds,
+    parts_of,
+    unpriced_pools,
+)
+from gangplan.model.job import Job
+from gangplan.records import dataclass
+
+ZERO = Decimal(0)
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One run: its hours and money until its deadline, and for as long as it is expected to take, if stated.
+
+    `cost` and `expected` are in `currency`, to the cent; None where the pool of its workers has no price.
+    `per_hour` is without steps, which are there before the others. With a `month` it is all that a schedule
+    starts in it, `starts` runs. `without` are pools of its pods, of the launcher's too, that have no price.
+    """
+
+    cluster: str
+    team: str
+    job: str
+    run: str
+    pool: str
+    gpu_hours: Decimal
+    cpu_hours: Decimal
+    per_hour: Decimal | None
+    cost: Decimal | None
+    expected: Decimal | None
+    currency: str
+    month: str = ""
+    starts: int = 1
+    without: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Sum:
+    """What several runs come to. Runs without a price are in `unpriced`; a run without a stated duration is
+    expected to cost the most that it can."""
+
+    name: str
+    runs: int
+    gpu_hours: Decimal
+    cpu_hours: Decimal
+    cost: Decimal
+    expected: Decimal
+    unpriced: int
+    currency: str
+
+
+def item_of(job: Job, run: str, seconds: float | None) -> Item:
+    """A run that lasts `seconds`, or until its deadline."""
+    most = most_seconds(job)
+    per_hour = None
+    parts = parts_of(job)
+    lasts = None if seconds is None else min(Decimal(str(seconds)), Decimal(most))
+    expected = None
+    if parts is not None:
+        per_hour = sum((part.per_hour for part in parts if not part.is_step), ZERO)
+        if lasts is not None:
+            expected = sum((part.cost(lasts) for part in parts), ZERO).quantize(CENT)
+    return Item(
+        job.platform.cluster,
+        job.team,
+        job.name,
+        run,
+        job.worker_pool.name,
+        gpu_hours(job),
+        cpu_hours(job),
+        per_hour,
+        most_cost(job),
+        expected,
+        job.platform.currency,
+        without=unpriced_pools(job),
+    )
+
+
+def sums(items: Iterable[Item], key: Callable[[Item], str]) -> list[Sum]:
+    """The items by key and currency, in that order."""
+    groups: dict[tuple[str, str], list[Item]] = {}
+    for item in items:
+        groups.setdefault((key(item), item.currency), []).append(item)
+    return [_sum(name, currency, found) for (name, currency), found in sorted(groups.items())]
+
+
+def _sum(name: str, currency: str, items: list[Item]) -> Sum:
+    return Sum(
+        name,
+        sum(one.starts for one in items),
+        sum((one.gpu_hours for one in items), ZERO),
+        sum((one.cpu_hours for one in items), ZERO),
+        sum((one.cost for one in items if one.cost is not None), ZERO),
+        sum(
+            (one.cost if one.expected is None else one.expected for one in items if one.cost is not None),
+            ZERO,
+        ),
+        sum(one.starts for one in items if one.cost is None),
+        currency,
+    )

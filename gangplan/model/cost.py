@@ -1,0 +1,161 @@
+"""What a run can cost at most: GPU-hours, and money by the prices that a cluster file states for its pools.
+
+GPUs are priced on pools with GPUs, where CPU and memory come with them, and CPU cores on pools without. The
+time is the run's own limit: what it really takes is not known before. Preempted runs start their time anew.
+Steps hold their pods until their own limits; quota and GPUs of the workers are held meanwhile, too.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+from gangplan.model.job import Job, Resources, Role, TargetPool
+from gangplan.model.quantity import Quantity
+from gangplan.records import dataclass
+
+SECONDS = 3600
+NANO = 10**9
+CENT = Decimal("0.01")
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Pods of one role: how much of what is paid for, its price per hour, and the most seconds of it."""
+
+    amount: Quantity
+    unit: str
+    price: Decimal
+    seconds: int
+    is_step: bool = False
+
+    @property
+    def words(self) -> str:
+        """`32 GPUs x 1.5625`."""
+        amount = (Decimal(self.amount.nano) / NANO).normalize()
+        unit = self.unit.removesuffix("s") if amount == 1 else self.unit
+        return f"{amount:f} {unit} x {self.price}"
+
+    @property
+    def per_hour(self) -> Decimal:
+        """In the currency of the cluster."""
+        return Decimal(self.amount.nano) / NANO * self.price
+
+    def cost(self, seconds: Decimal | int) -> Decimal:
+        """What it costs in a run that lasts so long, exactly."""
+        return self.per_hour * min(self.seconds, seconds) / SECONDS
+
+
+def parts_of(job: Job) -> tuple[Part, ...] | None:
+    """What is paid for while a run has its pods; None when the pool of its workers has no price."""
+    most = most_seconds(job)
+    workers = _part(job.worker_pod, job.worker_pool, job.workers, most)
+    if workers is None:
+        return None
+    others = [_part(role.resources, role.pool, role.workers, most) for role in job.roles]
+    if job.uses_mpi and not job.launcher_runs_ranks:
+        others.append(_part(job.launcher, job.launcher_pool, 1, most))
+    others += [
+        _part(step.resources, step.pool, 1, step_seconds(job, step), is_step=True) for step in job.steps
+    ]
+    return (workers, *(one for one in others if one and one.amount))
+
+
+def _part(
+    resources: Resources, pool: TargetPool, pods: int, seconds: int, is_step: bool = False
+) -> Part | None:
+    if pool.gpu:
+        count, price = dict(resources.devices).get(pool.gpu, 0), pool.per_gpu_hour
+        return None if price is None else Part(Quantity.of(count * pods), "GPUs", price, seconds, is_step)
+    price = pool.per_cpu_hour
+    return None if price is None else Part(resources.cpu * pods, "CPU", price, seconds, is_step)
+
+
+def unpriced_pools(job: Job) -> tuple[str, ...]:
+    """The pools of a run's pods that have no price, by name: what runs there costs nothing that is known."""
+    pools = [job.worker_pool, *(role.pool for role in job.others)]
+    if job.uses_mpi and not job.launcher_runs_ranks:
+        pools.append(job.launcher_pool)
+    without = {pool.name for pool in pools if (pool.per_gpu_hour if pool.gpu else pool.per_cpu_hour) is None}
+    return tuple(sorted(without))
+
+
+def most_seconds(job: Job) -> int:
+    """The longest that a run holds its pods, steps included.
+
+    Trainer 2.1 knows a deadline of each Job in each attempt only: that of the workers begins after the steps.
+    """
+    if job.made_of == "mpijob" or job.platform.trainer.at_least(2, 2):
+        return job.timeout_s
+    steps = sum(one.step.timeout_s for one in job.steps if one.step)
+    return (steps + job.timeout_s) * (job.retries + 1)
+
+
+def step_seconds(job: Job, step: Role) -> int:
+    """The longest that a step holds its pod: every attempt begins at the first step again."""
+    assert step.step is not None
+    return min(step.step.timeout_s * (job.retries + 1), most_seconds(job))
+
+
+def most_cost(job: Job) -> Decimal | None:
+    """The most that a run costs, to the cent; None without a price."""
+    parts = parts_of(job)
+    if parts is None:
+        return None
+    return sum((part.cost(part.seconds) for part in parts), Decimal(0)).quantize(CENT)
+
+
+def price_words(job: Job) -> str:
+    """What a run takes at most: `at most 768 GPU-hours (1200.00 EUR)`; CPU-hours where it has no GPU."""
+    hours, unit, cost = gpu_hours(job), "GPU", most_cost(job)
+    if not hours:
+        hours, unit = cpu_hours(job), "CPU"
+    money = f" ({cost} {job.platform.currency})" if cost is not None else ""
+    return f"at most {hours_words(hours)} {unit}-hours{money}"
+
+
+def gpus_of(job: Job) -> int:
+    """GPUs of workers and other roles, as long as the run lasts."""
+    return job.workers * job.gpus + sum(map(_gpus, job.roles))
+
+
+def step_gpus(job: Job) -> int:
+    """GPUs of all steps together: quota holds them from the start, each until its step is complete."""
+    return sum(map(_gpus, job.steps))
+
+
+def cpu_of(job: Job) -> int:
+    """CPU of workers and other roles, in billionths of a core."""
+    return job.worker_pod.cpu.nano * job.workers + sum(map(_cpu, job.roles))
+
+
+def step_gpu_seconds(job: Job) -> int:
+    """The most that steps hold GPUs, in seconds of one."""
+    return sum(_gpus(one) * step_seconds(job, one) for one in job.steps)
+
+
+def step_cpu_seconds(job: Job) -> int:
+    """The most that steps hold cores, in seconds of a billionth of one."""
+    return sum(_cpu(one) * step_seconds(job, one) for one in job.steps)
+
+
+def gpu_hours(job: Job) -> Decimal:
+    """Hours of GPUs that a run holds at most, exactly: each pod as long as it may be there."""
+    return Decimal(gpus_of(job) * most_seconds(job) + step_gpu_seconds(job)) / SECONDS
+
+
+def cpu_hours(job: Job) -> Decimal:
+    """The same of cores; launchers are not counted."""
+    return Decimal(cpu_of(job) * most_seconds(job) + step_cpu_seconds(job)) / NANO / SECONDS
+
+
+def _gpus(role: Role) -> int:
+    return sum(count for _, count in role.resources.devices) * role.workers
+
+
+def _cpu(role: Role) -> int:
+    return role.resources.cpu.nano * role.workers
+
+
+def hours_words(hours: Decimal) -> str:
+    """Hours of GPUs or cores: whole from 10 on, else to a tenth."""
+    return f"{hours:.0f}" if hours >= 10 else f"{hours.quantize(Decimal('0.1')).normalize():f}"

@@ -1,0 +1,133 @@
+"""What workers get of their nodes by the fabric of their pool, and the Pod Security level that it takes."""
+
+from __future__ import annotations
+
+from gangplan.model.quantity import Quantity
+from gangplan.records import dataclass
+
+Pairs = tuple[tuple[str, str], ...]
+
+# Pod Security levels, from the tightest (k8s.io/pod-security-admission, api/constants.go).
+LEVELS = ("restricted", "baseline", "privileged")
+# Capabilities that the level baseline adds, and the one of restricted (policy/check_capabilities_*.go).
+BASELINE = frozenset(
+    {
+        *("AUDIT_WRITE", "CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "MKNOD", "NET_BIND_SERVICE"),
+        *("SETFCAP", "SETGID", "SETPCAP", "SETUID", "SYS_CHROOT"),
+    }
+)
+RESTRICTED = frozenset({"NET_BIND_SERVICE"})
+
+
+@dataclass(frozen=True, slots=True)
+class FabricVolume:
+    """A path of the node, of a kind that the kubelet makes sure of; an empty folder without one."""
+
+    name: str
+    path: str = ""
+    kind: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class FabricMount:
+    """A volume of the fabric, by its name in the pod, as one container sees it."""
+
+    volume: str
+    path: str
+    read_only: bool = False
+    key: str = ""  # the whole volume, never one file of it
+
+
+@dataclass(frozen=True, slots=True)
+class FabricContainer:
+    """A container beside the program. `is_sidecar`: it runs as long as the program does, not before it."""
+
+    name: str
+    image: str
+    command: tuple[str, ...]
+    env: Pairs
+    mounts: tuple[FabricMount, ...]
+    capabilities: tuple[str, ...]
+    is_root: bool
+    is_privileged: bool
+    cpu: Quantity
+    memory: Quantity
+    is_sidecar: bool
+
+
+@dataclass(frozen=True, slots=True)
+class FabricAccess:
+    """What a fabric gives a worker beside devices; all empty without one.
+
+    `node_addresses` are those of the nodes, for the policies of pods that are not on the node's network.
+    """
+
+    name: str = ""
+    host_network: bool = False
+    node_addresses: tuple[str, ...] = ()
+    capabilities: tuple[str, ...] = ()
+    is_privileged: bool = False
+    env: Pairs = ()
+    annotations: Pairs = ()
+    volumes: tuple[FabricVolume, ...] = ()
+    mounts: tuple[FabricMount, ...] = ()
+    containers: tuple[FabricContainer, ...] = ()
+    scc: str = ""
+
+    @property
+    def needs(self) -> dict[str, str]:
+        """What of it Pod Security's level restricted refuses, in words, each with the level that it takes."""
+        found = {}
+        if self.host_network:
+            found["the node's network"] = "privileged"
+        if self.is_privileged or any(one.is_privileged for one in self.containers):
+            found["privileged containers"] = "privileged"
+        for name in self.added:
+            if name not in RESTRICTED:
+                found[f"the capability {name}"] = "baseline" if name in BASELINE else "privileged"
+        for volume in self.volumes:
+            if volume.path:
+                found[f"{volume.path} of the node"] = "privileged"
+        if any(one.is_root for one in self.containers):
+            found["a container that runs as root"] = "baseline"
+        return found
+
+    @property
+    def added(self) -> tuple[str, ...]:
+        """The capabilities of workers and of the containers beside them."""
+        inner = (name for one in self.containers for name in one.capabilities)
+        return tuple(dict.fromkeys((*self.capabilities, *inner)))
+
+    @property
+    def level(self) -> str:
+        """The tightest Pod Security level that admits it."""
+        return max(self.needs.values(), key=LEVELS.index, default=LEVELS[0])
+
+
+NO_ACCESS = FabricAccess()
+
+
+@dataclass(frozen=True, slots=True)
+class GivenByFabrics:
+    """What all fabrics of a cluster's pools give together: addresses, capabilities and paths of its nodes."""
+
+    node_addresses: tuple[str, ...] = ()
+    capabilities: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ()
+    writable: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Fabric:
+    """The RDMA network of a worker, empty where it has none.
+
+    `resources` are its devices as the pool calls them; `networks` are attached in this order, one by one also
+    where a name repeats; `interfaces` are names inside pods, `hcas` cards by name and port (`mlx5_0:2`);
+    `access` is all else that the pool's fabric gives.
+    """
+
+    resources: tuple[str, ...] = ()
+    networks: tuple[str, ...] = ()
+    interfaces: tuple[str, ...] = ()
+    hcas: tuple[str, ...] = ()
+    access: FabricAccess = NO_ACCESS

@@ -1,0 +1,110 @@
+"""Which GPU drivers run what an image was built with: the tables of NVIDIA and AMD, and what they mean.
+
+Minor versions of CUDA: NVIDIA's CUDA Toolkit Release Notes 13.2 Update 2, "CUDA Toolkit and Corresponding
+Driver Versions" (Linux). Major versions: "CUDA Compatibility", Minor Version Compatibility; the patch levels
+of 11 and 12 are those of the release notes of 11.8 and 12.9. ROCm: the "User and AMD GPU driver support
+matrix" of the ROCm 7.0 documentation, the release notes of 7.2.2, and the compatibility matrix of the driver
+30.30.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+from gangplan.records import dataclass
+
+# The driver that each minor version came with, at its first release.
+CUDA_TOOLKIT = {
+    "11.0": "450.51.05",
+    "11.1": "455.23",
+    "11.2": "460.27.03",
+    "11.3": "465.19.01",
+    "11.4": "470.42.01",
+    "11.5": "495.29.05",
+    "11.6": "510.39.01",
+    "11.7": "515.43.04",
+    "11.8": "520.61.05",
+    "12.0": "525.60.13",
+    "12.1": "530.30.02",
+    "12.2": "535.54.03",
+    "12.3": "545.23.06",
+    "12.4": "550.54.14",
+    "12.5": "555.42.02",
+    "12.6": "560.28.03",
+    "12.8": "570.26",
+    "12.9": "575.51.03",
+    "13.0": "580.65.06",
+    "13.1": "590.44.01",
+    "13.2": "595.45.04",
+}
+# The oldest driver on which any minor version of a major one runs, without what its own driver added.
+CUDA_LEAST = {11: "450.80.02", 12: "525.60.13", 13: "580.65.06"}
+# What the AMD GPU driver of a line runs. Its lines were those of ROCm until 6.4, then counted from 30.10 on.
+ROCM_ON = {
+    "5.3": ("5.1", "5.2", "5.3", "5.4", "5.5"),
+    "5.4": ("5.2", "5.3", "5.4", "5.5", "5.6"),
+    "5.5": ("5.3", "5.4", "5.5", "5.6", "5.7"),
+    "5.6": ("5.4", "5.5", "5.6", "5.7", "6.0"),
+    "5.7": ("5.5", "5.6", "5.7", "6.0", "6.1"),
+    "6.0": ("5.6", "5.7", "6.0", "6.1", "6.2"),
+    "6.1": ("5.7", "6.0", "6.1", "6.2", "6.3", "6.4"),
+    "6.2": ("6.0", "6.1", "6.2", "6.3", "6.4", "7.0"),
+    "6.3": ("6.1", "6.2", "6.3", "6.4", "7.0"),
+    "6.4": ("6.1", "6.2", "6.3", "6.4", "7.0"),
+    "30.10": ("6.2", "6.3", "6.4", "7.0", "7.2"),
+    "30.30": ("6.3", "6.4", "7.0", "7.1", "7.2"),
+}
+_LINE = re.compile(r"(\d+)\.(\d+)(?:\.|$)")
+
+# fits; runs with the functions of an older CUDA; runs by libraries in the image; is too old; is not known.
+Outcome = Literal["fits", "minor", "forward", "refused", "unknown"]
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a driver makes of an image; `needs` is what would do, in words for a person."""
+
+    outcome: Outcome
+    needs: str = ""
+
+
+def cuda_on(cuda: str, driver: str, has_compat: bool = False) -> Verdict:
+    """What an NVIDIA driver makes of an image with a CUDA version; `has_compat`: cuda-compat is in it.
+
+    A version that NVIDIA's tables do not list is unknown: nothing is said rather than guessed.
+    """
+    line = line_of(cuda)
+    if line is None:
+        return Verdict("unknown")
+    major = int(line.partition(".")[0])
+    least, own = CUDA_LEAST.get(major), CUDA_TOOLKIT.get(line)
+    if least is None:
+        return Verdict("unknown")
+    if _parts(driver) < _parts(least):
+        needs = f"CUDA {line} needs driver {least} or later"
+        return Verdict("forward" if has_compat else "refused", needs)
+    if own is not None and _parts(driver) < _parts(own):
+        return Verdict("minor", f"CUDA {line} came with driver {own}")
+    return Verdict("fits" if own is not None else "unknown")
+
+
+def rocm_on(rocm: str, driver: str) -> Verdict:
+    """What an AMD GPU driver makes of an image with a ROCm version, by AMD's table of tested pairs."""
+    line, driver_line = line_of(rocm), line_of(driver)
+    runs = ROCM_ON.get(driver_line or "")
+    if line is None or runs is None:
+        return Verdict("unknown")
+    if line in runs:
+        return Verdict("fits")
+    return Verdict("refused", f"driver {driver_line} is supported with ROCm {runs[0]} to {runs[-1]}")
+
+
+def line_of(version: str) -> str | None:
+    """Major and minor of a version such as 12.8.1; None for what is no version."""
+    match = _LINE.match(version)
+    return f"{match[1]}.{match[2]}" if match else None
+
+
+def _parts(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in version.split("."))

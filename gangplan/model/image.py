@@ -1,0 +1,44 @@
+"""An image as a cluster pulls it: its MPI, its SSH server, its user."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from gangplan.model.frameworks import Framework
+from gangplan.records import dataclass
+
+Family = Literal["OpenMPI", "IntelMPI", "MPICH"]
+
+
+@dataclass(frozen=True, slots=True)
+class Ssh:
+    """The SSH server of an image."""
+
+    server: str
+    config: str
+    port: int
+    keys: str
+
+
+@dataclass(frozen=True, slots=True)
+class MpiBuild:
+    """The MPI of an image. `major` decides the environment names (Open MPI 4 and 5 differ)."""
+
+    family: Family
+    major: int
+    version: str
+    setup: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class PulledImage:
+    """An image as this cluster pulls it. `preflight` is its program for that, in runs that have one."""
+
+    name: str
+    reference: str
+    framework: Framework
+    mpi: MpiBuild | None
+    ssh: Ssh
+    uid: int
+    gid: int
+    preflight: str = ""

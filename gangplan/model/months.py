@@ -1,0 +1,160 @@
+"""Months as calendars and budgets have them, in UTC: how often a schedule starts in one.
+
+A month is that of UTC everywhere, as the names of dated runs are, so that a run is of the same month for each
+team, cluster and time zone. Which day and hour a schedule means is its own zone's.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta, tzinfo
+from decimal import Decimal
+from functools import lru_cache
+from itertools import takewhile
+
+from gangplan.model.bill import Item
+from gangplan.model.cost import CENT, most_seconds
+from gangplan.model.cron import DAY, HOUR, MINUTE, Cron, parse_cron, starts
+from gangplan.model.job import Job
+from gangplan.model.starts import CLOCK_YEARS, FIRST, zone_of
+from gangplan.records import dataclass
+
+_WRITTEN = re.compile(r"([0-9]{4})(?:-(0[1-9]|1[0-2]))?", re.ASCII)
+# Years whose every day has a moment in every zone.
+_LEAST, _MOST = 1970, 9998
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Month:
+    """A month of a year, in UTC."""
+
+    year: int
+    month: int
+
+    def __str__(self) -> str:
+        return f"{self.year:04}-{self.month:02}"
+
+    @property
+    def next(self) -> Month:
+        """The month after it."""
+        return Month(self.year + self.month // 12, self.month % 12 + 1)
+
+    @property
+    def begin(self) -> int:
+        """Its first second, since 1970; that of the next month is its end."""
+        return int(datetime(self.year, self.month, 1, tzinfo=UTC).timestamp())
+
+    @property
+    def seconds(self) -> int:
+        """How long it is."""
+        return self.next.begin - self.begin
+
+
+def months_of(text: str) -> tuple[Month, ...]:
+    """The month of `2026-12`, or the twelve of `2026`. Raises ValueError for any other text."""
+    found = _WRITTEN.fullmatch(text)
+    year = int(found[1]) if found else 0
+    if found is None or not _LEAST <= year <= _MOST:
+        raise ValueError(text)
+    return (Month(year, int(found[2])),) if found[2] else tuple(Month(year, one) for one in range(1, 13))
+
+
+def year_from(day: date) -> tuple[Month, ...]:
+    """The month of a day and the eleven after it."""
+    found = [Month(day.year, day.month)]
+    while len(found) < 12:
+        found.append(found[-1].next)
+    return tuple(found)
+
+
+@lru_cache(maxsize=65536)
+def starts_in(expression: str, zone: str, month: Month) -> int:
+    """How often a schedule starts in a month.
+
+    Raises what parse_cron and zone_of raise. Days on which the clock changes are played, all others counted.
+    """
+    cron, where = parse_cron(expression), zone_of(zone)
+    times = [hour * HOUR + minute * MINUTE for hour in cron.hours for minute in cron.minutes]
+    begin, end = month.begin, month.next.begin
+    count = 0
+    for first, last, day, is_plain in _days(where, month):
+        if is_plain and not (day.month in cron.months and cron.has_day(day)):
+            continue
+        if not is_plain:
+            count += _played(cron, where, max(first, begin), min(last, end))
+        elif begin <= first and last <= end:
+            count += len(times)
+        else:
+            count += sum(begin <= first + time < end for time in times)
+    return count
+
+
+def _played(cron: Cron, where: tzinfo, first: int, last: int) -> int:
+    return sum(1 for _ in takewhile(lambda at: at < last, starts(cron, first - 1, where)))
+
+
+@lru_cache(maxsize=4096)
+def _days(where: tzinfo, month: Month) -> tuple[tuple[int, int, datetime, bool], ...]:
+    """The days of a zone that lie in a month, if only in part: first second, the next day's, and whether the
+    clock stays as it is."""
+    return tuple(_each_day(where, month.begin, month.next.begin))
+
+
+def _each_day(where: tzinfo, begin: int, end: int) -> Iterator[tuple[int, int, datetime, bool]]:
+    shown = datetime.fromtimestamp(begin, where)
+    day = datetime(shown.year, shown.month, shown.day)
+    while (first := int(day.replace(tzinfo=where).timestamp())) < end:
+        following = day + timedelta(days=1)
+        last = int(following.replace(tzinfo=where).timestamp())
+        if last > begin:
+            yield first, last, day, last - first == DAY
+        day = following
+
+
+def in_month(one: Item, job: Job, month: Month) -> Item | None:
+    """What the schedule of a job starts in a month; `one` is a single start. None where it starts nothing.
+
+    A start is skipped while an earlier run trains (concurrency: forbid), so all runs of a month together take
+    no longer than the month and one run. Raises what `starts_in` raises.
+    """
+    assert job.schedule is not None
+    starts = starts_in(job.schedule.cron, job.schedule.time_zone, month)
+    if not starts:
+        return None
+    longest = most_seconds(job)
+    most = held(starts, longest, month.seconds)
+    cost = None if one.cost is None else cost_of(one.cost, starts, longest, month.seconds)
+    return replace(
+        one,
+        gpu_hours=one.gpu_hours * most / longest,
+        cpu_hours=one.cpu_hours * most / longest,
+        cost=cost,
+        expected=None if one.expected is None or cost is None else min(one.expected * starts, cost),
+        month=str(month),
+        starts=starts,
+    )
+
+
+def held(starts: int, longest: int, span: int) -> int:
+    """The seconds that all runs of a schedule take at most in `span` seconds, one after the other."""
+    return min(starts * longest, span + longest)
+
+
+def cost_of(cost: Decimal, starts: int, longest: int, span: int) -> Decimal:
+    """What they cost together, where one costs so much and takes `longest` at most."""
+    return (cost * held(starts, longest, span) / longest).quantize(CENT)
+
+
+def every_month() -> tuple[Month, ...]:
+    """The months that budgets are held against, 2026 to 2031: the same files always give the same answer."""
+    return tuple(Month(FIRST + year, month) for year in range(CLOCK_YEARS) for month in range(1, 13))
+
+
+@lru_cache(maxsize=4096)
+def busiest(expression: str, zone: str) -> tuple[int, Month]:
+    """The most starts that a month has, and the first month that has them. Raises what `starts_in` raises."""
+    counted = [(starts_in(expression, zone, one), one) for one in every_month()]
+    most = max(count for count, _ in counted)
+    return next(one for one in counted if one[0] == most)

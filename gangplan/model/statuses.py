@@ -1,0 +1,69 @@
+"""How runs are on a cluster: `kubectl get trainjobs -A -o json`, read back."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from gangplan.errors import UserError
+from gangplan.model.backend import BY_KIND
+from gangplan.records import dataclass
+
+HELP = "Write it with: kubectl get trainjobs -A -o json > statuses.json"
+# Trainer 2.1 to 2.3, pkg/apis/trainer/v1alpha1/trainjob_types.go; mpi-operator 0.7 and 0.8, v2beta1/types.go.
+ENDS = {made.kind: made.ends for made in BY_KIND.values()}
+
+
+@dataclass(frozen=True, slots=True)
+class RunStatus:
+    """A TrainJob or an MPIJob of gangplan's. `end` is the condition that ended it, empty while it waits or
+    trains."""
+
+    namespace: str
+    team: str
+    job: str
+    name: str
+    end: str
+    is_record: bool
+
+
+def read_statuses(path: Path) -> list[RunStatus]:
+    """The runs of gangplan's in the file, whatever else is in it. Raises UserError."""
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"{path} cannot be read: {error}", HELP) from None
+    except (ValueError, RecursionError) as error:
+        raise UserError(f"{path} is not JSON: {error}", HELP) from None
+    items = document.get("items") if isinstance(document, dict) else None
+    if not isinstance(items, list):
+        raise UserError(f"{path} is not a list of objects", HELP)
+    try:
+        return [_status(item) for item in items if item["kind"] in ENDS and _labels(item).get(_RUN)]
+    except (KeyError, TypeError, AttributeError):
+        raise UserError(f"{path} holds a run that cannot be read", HELP) from None
+
+
+_RUN = "gangplan.dev/run"
+
+
+def _labels(item: dict[str, Any]) -> dict[str, str]:
+    return item["metadata"].get("labels") or {}
+
+
+def _status(item: dict[str, Any]) -> RunStatus:
+    metadata, labels = item["metadata"], _labels(item)
+    conditions = (item.get("status") or {}).get("conditions") or ()
+    ends = [
+        one["type"] for one in conditions if one["type"] in ENDS[item["kind"]] and one["status"] == "True"
+    ]
+    state = (metadata.get("annotations") or {}).get("gangplan.dev/state")
+    return RunStatus(
+        str(metadata["namespace"]),
+        labels.get("gangplan.dev/team", ""),
+        labels.get("gangplan.dev/job", ""),
+        str(metadata["name"]),
+        ends[0] if ends else "",
+        state == "stopped",
+    )

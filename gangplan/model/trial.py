@@ -1,0 +1,44 @@
+"""What a job was made from: a trial of a sweep, a template."""
+
+from __future__ import annotations
+
+from gangplan.records import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """A trial of a sweep: its own part of its name, its values as they are written, where it waits.
+
+    `at_once` is how many trials of the sweep may be admitted at the same time, `of` how many it has at most.
+    """
+
+    sweep: str
+    name: str
+    values: tuple[tuple[str, str], ...]
+    queue: str
+    at_once: int
+    of: int
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """A scaling efficiency that was measured elsewhere, for a number of workers (None: for all others)."""
+
+    workers: int | None
+    efficiency: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class FromTemplate:
+    """A template with its version and file, the values of its parameters as written, what to expect of it."""
+
+    label: str
+    file: str
+    values: tuple[tuple[str, str], ...]
+    expected: tuple[Expected, ...]
+
+    def expected_of(self, workers: int) -> Expected | None:
+        """What to expect of a run with so many workers."""
+        exact = [one for one in self.expected if one.workers == workers]
+        return next((one for one in (*exact, *self.expected) if one.workers in (None, workers)), None)

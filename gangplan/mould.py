@@ -1,0 +1,259 @@
+"""Templates in, moulds out: what a template makes is made once for all values that it cannot tell apart.
+
+A template is a program that reads values. Most it only prints; a few decide what it prints: conditions,
+comparisons, the turns of a loop, the names of pairs. So it is run once on stand-ins (stand_ins.py) that
+answer every such question, note it, and print a marker in place of a value. What comes out is a mould:
+objects with slots. A program that is told the same answers does the same; so values that give the same
+answers to these questions make the same objects up to what is printed, and that is read back as it was. A
+macro that reads nothing but its arguments has moulds of its own (docs/decisions/0018-moulds.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable
+from dataclasses import field
+from functools import partial
+from typing import Any
+
+from jinja2 import Environment
+from jinja2.runtime import Context, Macro
+from markupsafe import Markup
+
+from gangplan.objects import Body
+from gangplan.parts import Parts
+from gangplan.records import dataclass
+from gangplan.slots import Mould, UnlikeError, mould_of
+from gangplan.source import load_blocks
+from gangplan.stand_ins import Notes, Question, StandIn, Step, Study, UnforeseenError, as_one, together
+from gangplan.template import printed, render_yaml, yaml_environment
+
+# Moulds of one template or macro; beyond, they are made anew as they are met again.
+MOST = 256
+# Renderings before moulds are made: for a few runs they are not worth it.
+PATIENCE = 16
+# Where a study is held while a template is rendered for it.
+_STUDIED = "gangplan_studied"
+
+
+def rendered(template: str, values: dict[str, Any]) -> list[Body]:
+    """The objects that a template writes, by rendering it and reading it back."""
+    return load_blocks(render_yaml(template, values))
+
+
+@dataclass(slots=True)
+class _Fork:
+    """A question of a template, the steps that lead to it, and what follows from each answer."""
+
+    question: Question
+    steps: tuple[Step, ...]
+    ways: dict[Hashable, _Fork | Mould] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class _Tree:
+    """The moulds of a template or macro, by the answers that lead to them; None leads to the first question.
+
+    `write` gives its text for stand-ins. `is_plain`: nothing unforeseen was met.
+    """
+
+    write: Callable[[dict[str, StandIn]], str]
+    parts: Parts
+    study: Study = field(default_factory=Study)
+    root: dict[Hashable, _Fork | Mould] = field(default_factory=dict)
+    moulds: int = 0
+    is_plain: bool = True
+
+    def known(self, values: dict[str, Any]) -> list[Any]:
+        """A place for all that is known of some values. It holds itself: clear it."""
+        known: list[Any] = [None] * len(self.study.steps)
+        known[0], known[1] = known, values
+        return known
+
+    def found(self, known: list[Any]) -> Mould | None:
+        """The mould by the answers to the questions."""
+        at = self.root.get(None)
+        while type(at) is _Fork:
+            for number, start, find, _ in at.steps:
+                known[number] = find(known[start])
+            question = at.question
+            at = at.ways.get(question.answer(known[question.number]))
+        return at  # type: ignore[return-value]
+
+    def keep(self, notes: Notes, made: Any) -> Mould:
+        """Put a mould of what was made where the answers lead to."""
+        ways, answer, taken = self.root, None, {0, 1}
+        for question, found in notes.questions.values():
+            fork = ways.get(answer)
+            if fork is None:
+                steps = _steps_to(self.study, (question.number, *question.others), taken)
+                fork = ways[answer] = _Fork(question, steps)
+            if not isinstance(fork, _Fork) or fork.question[:2] != question[:2]:
+                raise UnforeseenError("a template asked two things in one place")
+            taken.update(step.number for step in fork.steps)
+            ways, answer = fork.ways, found
+        mould = mould_of(made, lambda numbers: _steps_to(self.study, numbers, taken), self.parts)
+        ways[answer] = mould
+        self.moulds += 1
+        return mould
+
+
+def _steps_to(study: Study, numbers: Iterable[int], taken: set[int]) -> tuple[Step, ...]:
+    """The steps to values that are not known yet, each after those that it starts from."""
+    found: dict[int, Step] = {}
+
+    def go(number: int) -> None:
+        if number not in taken and number not in found:
+            step = study.steps[number]
+            for before in (step.start, *step.others):
+                go(before)
+            found[number] = step
+
+    for number in numbers:
+        go(number)
+    return tuple(found.values())
+
+
+@dataclass(slots=True)
+class Moulds:
+    """The moulds that one worker has made: of templates by their names, and of their macros.
+
+    The first renderings of a template (`patience`) are made without them.
+    """
+
+    trees: dict[Hashable, _Tree] = field(default_factory=dict)
+    patience: int = field(default_factory=lambda: PATIENCE)
+    parts: Parts = field(default_factory=Parts)
+    _calls: dict[str, int] = field(default_factory=dict)
+    _inline: set[str] = field(default_factory=set)  # macros that read more than their arguments
+    _keys: dict[Hashable, int] = field(default_factory=dict)  # of macros: to hash their code takes long
+    _opened: list[Notes] = field(default_factory=list)
+    _environment: Environment | None = None
+
+    def objects_of(self, template: str, values: dict[str, Any]) -> list[Body]:
+        """The objects that a template writes for some values: what `rendered` gives, without its work."""
+        tree = self._tree(template, partial(self._text_of, template))
+        calls = self._calls[template] = self._calls.get(template, 0) + 1
+        if not tree.is_plain or calls <= self.patience:
+            return rendered(template, values)
+        known = tree.known(values)
+        try:
+            mould = tree.found(known)
+            if mould is not None:
+                bodies: list[Body] = mould.filled(known)
+                return bodies
+        except Exception:  # noqa: BLE001  whatever it is, the template itself says it better
+            return rendered(template, values)
+        finally:
+            known.clear()
+        bodies = rendered(template, values)
+        try:
+            self._learn(tree, values, load_blocks)
+        except Exception:  # noqa: BLE001  a template that stand-ins do not understand is rendered each time
+            tree.is_plain = False
+        return bodies
+
+    def _tree(self, name: Hashable, write: Callable[[dict[str, StandIn]], str]) -> _Tree:
+        tree = self.trees.get(name)
+        if tree is None or tree.moulds > MOST:
+            tree = self.trees[name] = _Tree(write, self.parts)
+        return tree
+
+    def _learn(self, tree: _Tree, values: dict[str, Any], read: Callable[[str], Any]) -> Mould:
+        """A mould for values whose answers are new. Raises what a stand-in raises."""
+        notes = Notes(tree.study, self._opened)
+        self._opened.append(notes)
+        try:
+            text = tree.write({name: notes.given(name, value) for name, value in values.items()})
+            return tree.keep(notes, read(text))
+        finally:
+            self._opened.pop()
+
+    # --- templates and macros on stand-ins
+
+    def _text_of(self, template: str, given: dict[str, StandIn]) -> str:
+        if self._environment is None:
+            self._environment = _environment()
+        return self._environment.get_template(template).render({**given, _STUDIED: self})
+
+    def made_by(self, macro: Macro, given: tuple[Any, ...]) -> Markup | None:
+        """A marker for what a macro makes of some stand-ins; None where it must be run in its place."""
+        if macro.name in self._inline or not any(isinstance(one, StandIn | list) for one in given):
+            return None
+        notes = self._opened[-1]
+        given = tuple(as_one(notes, one) for one in given)
+        constants = {str(at): one for at, one in enumerate(given) if not isinstance(one, StandIn)}
+        count = range(len(given))
+
+        def write(stood: dict[str, StandIn]) -> str:
+            return str(
+                macro(*[constants[name] if name in constants else stood[name] for name in map(str, count)])
+            )
+
+        code = macro._func.__code__  # two templates may have macros of one name
+        key = macro.name, self._keys.setdefault((code, tuple(constants.items())), len(self._keys))
+        names = tuple(name for name in map(str, count) if name not in constants)
+        make = partial(self._piece, key, write, names)
+        try:
+            stood = together(
+                notes, ("macro", *key), make, *(one for one in given if isinstance(one, StandIn))
+            )
+        except UnforeseenError:
+            self._inline.add(macro.name)
+            self.trees = {}  # what was learned so far asks less than what is learned from now on
+            return None
+        marker = stood.marker("m")
+        return Markup(f"- {marker}\n" if isinstance(stood._value, list) else f"{marker}: 0\n")
+
+    def _piece(
+        self, key: Hashable, write: Callable[[dict[str, StandIn]], str], names: tuple[str, ...], *given: Any
+    ) -> Any:
+        """What a macro makes: a mapping, or a list."""
+        tree = self._tree(key, write)
+        values = dict(zip(names, given, strict=True))
+        known = tree.known(values)
+        try:
+            mould = tree.found(known)
+            if mould is None:
+                known.clear()
+                mould = self._learn(tree, values, _read_piece)
+                known.extend(tree.known(values))
+                known[0] = known
+                mould = tree.found(known) or mould
+            return mould.filled(known)
+        finally:
+            known.clear()
+
+
+def _read_piece(text: str) -> Any:
+    """The mapping or list that a macro writes."""
+    if not text.strip():
+        raise UnlikeError("a macro wrote nothing")
+    (body,) = load_blocks(f"piece:\n{text}" if text.startswith("- ") else text)
+    return body["piece"] if text.startswith("- ") else body
+
+
+class _StudyContext(Context):
+    """Hands calls of macros on stand-ins to the moulds."""
+
+    def call(__self, __obj: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: N805  as in Context
+        if isinstance(__obj, Macro):
+            named = kwargs.keys() - {"_loop_vars", "_block_vars"}
+            marker = None if named else __self.resolve(_STUDIED).made_by(__obj, args)
+            if marker is not None:
+                return marker
+        return super().call(__obj, *args, **kwargs)
+
+
+def _printed(value: Any) -> str:
+    return value.marker("v") if isinstance(value, StandIn) else printed(value)
+
+
+def _is_none(value: Any) -> bool:
+    return value.is_none() if isinstance(value, StandIn) else value is None
+
+
+def _environment() -> Environment:
+    environment = yaml_environment(_printed)
+    environment.context_class = _StudyContext
+    environment.tests["none"] = _is_none
+    return environment

@@ -1,0 +1,176 @@
+"""An image that was looked into, against what the catalog says of it: findings at the catalog's lines."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from gangplan.findings import Finding, Location
+from gangplan.model.gpu_drivers import line_of
+from gangplan.oci.image import Looked
+from gangplan.oci.inside import Contents
+from gangplan.oci.layers import Files
+from gangplan.records import dataclass
+from gangplan.rules.images import (
+    IMAGE_DIFFERS,
+    IMAGE_HOLDS_KEY,
+    IMAGE_UNREAD,
+    IMAGE_USER_UNKNOWN,
+    SSHD_SETTING,
+)
+from gangplan.rules.model import Rule
+from gangplan.source import Document
+from gangplan.spec.catalog import Image
+
+_SETTING = re.compile(r"^[ \t]*(\w+)[ \t=]+\"?([^\s\"#]+)", re.MULTILINE)
+_BY_MPI = ("mpi", "horovod", "deepspeed")
+
+
+def also_read(entry: Image | None) -> frozenset[str]:
+    """Files that the catalog names, by their path from the root."""
+    if entry is None:
+        return frozenset()
+    setup = entry.mpi.setup if entry.mpi else None
+    named = (entry.ssh.server, entry.ssh.config, setup or "")
+    return frozenset(path.strip("/") for path in named if path)
+
+
+def compare(name: str, entry: Image, looked: Looked, document: Document) -> list[Finding]:
+    """Where the catalog says something else than the image."""
+    return list(_Comparison(name, entry, looked, document).findings())
+
+
+@dataclass(frozen=True, slots=True)
+class _Comparison:
+    name: str
+    entry: Image
+    looked: Looked
+    document: Document
+
+    def findings(self) -> Iterator[Finding]:
+        """All of them."""
+        yield from self._config()
+        files, contents = self.looked.files, self.looked.contents
+        if files is None or contents is None:
+            return
+        for reason in files.unread:
+            yield self._at((), IMAGE_UNREAD, f"image '{self.name}' was looked into in part: {reason}", "")
+        for path in files.outside[:3]:
+            message = (
+                f"image '{self.name}' has an entry that leads out of it, which was left out: {path[:200]!a}"
+            )
+            yield self._at((), IMAGE_UNREAD, message, "Build it again from layers that you trust.")
+        yield from self._keys(files)
+        if files.unread:
+            return  # what is missing may be in the layers that could not be read
+        yield from self._mpi(contents)
+        yield from self._ssh(files)
+        yield from self._user(contents)
+        yield from self._platform(contents)
+
+    def _config(self) -> Iterator[Finding]:
+        has = self.looked.architectures
+        missing = [one for one in self.entry.architectures if one not in has]
+        if missing:
+            yield self._differs("architectures", f"is for {', '.join(has)}", " and ".join(missing))
+        labels = self.looked.config.labels
+        for field, key in (("licence", "org.opencontainers.image.licenses"),):
+            stated, label = getattr(self.entry, field), labels.get(key)
+            if stated and label and stated != label:
+                yield self._differs(field, f"says of itself {label[:200]!a} ({key})", str(stated))
+
+    def _keys(self, files: Files) -> Iterator[Finding]:
+        for number, path in files.keys:
+            message = f"image '{self.name}' has the private key /{path} in layer {number}"
+            help = "Build it without: a later layer that removes a file only hides it. Then make new keys."
+            yield self._at((), IMAGE_HOLDS_KEY, message, help)
+
+    def _mpi(self, contents: Contents) -> Iterator[Finding]:
+        stated, found = self.entry.mpi, contents.mpis
+        if stated is None:
+            if found and self.entry.framework not in _BY_MPI:
+                return  # many images bring an MPI that nobody asks for
+            if found:
+                yield self._differs("mpi", f"has {found[0].family} {found[0].version}".rstrip(), "no mpi")
+            return
+        own = [one for one in found if one.family == stated.implementation]
+        if not own:
+            has = ", ".join(dict.fromkeys(one.family for one in found)) or "none of its files"
+            if found or not contents.has_libmpi:
+                yield self._differs(("mpi", "implementation"), f"has {has}", stated.implementation)
+            return
+        versions = [one for one in own if one.version]
+        if versions and not any(_agree(one.version, stated.version) for one in versions):
+            has = f"has {stated.implementation} {versions[0].version} (/{versions[0].by})"
+            yield self._differs(("mpi", "version"), has, stated.version)
+        setup = stated.setup
+        if setup and self.looked.files is not None and self.looked.files.find(setup) is None:
+            yield self._differs(("mpi", "setup"), "has no such file", setup)
+
+    def _ssh(self, files: Files) -> Iterator[Finding]:
+        if self.entry.framework not in _BY_MPI:
+            return
+        ssh = self.entry.ssh
+        if files.find(ssh.server) is None:
+            yield self._differs(("ssh", "server"), "has no such file", ssh.server)
+        config = files.find(ssh.config)
+        if config is None:
+            yield self._differs(("ssh", "config"), "has no such file", ssh.config)
+            return
+        settings: dict[str, str] = {}
+        for match in _SETTING.finditer(config.content.decode("utf-8", "replace")):
+            settings.setdefault(match[1].lower(), match[2])  # sshd takes the first
+        if "port" in settings and settings["port"] != str(ssh.port):
+            yield self._differs(
+                ("ssh", "port"), f"has Port {settings['port'][:20]} in {ssh.config}", str(ssh.port)
+            )
+        for name, good in (("permitrootlogin", "no"), ("passwordauthentication", "no")):
+            if settings.get(name, good).lower() != good:
+                message = f"image '{self.name}' has {name} {settings[name][:40]} in {ssh.config}"
+                yield self._at(
+                    ("ssh", "config"), SSHD_SETTING, message, f"Write {name} no, and build it again."
+                )
+
+    def _user(self, contents: Contents) -> Iterator[Finding]:
+        uid = self.entry.user.uid
+        if uid not in contents.users and self.entry.framework in _BY_MPI:
+            message = f"image '{self.name}' has no user {uid} in /etc/passwd, as whom its pods run"
+            help = "Add it to the image (useradd -u), or correct user.uid."
+            yield self._at(("user", "uid"), IMAGE_USER_UNKNOWN, message, help)
+
+    def _platform(self, contents: Contents) -> Iterator[Finding]:
+        for field in ("cuda", "rocm"):
+            stated, has = getattr(self.entry, field), getattr(contents, field)
+            if stated and has and line_of(stated) != line_of(has):
+                yield self._differs(field, f"has {field.upper()} {has}", stated)
+            elif has and not stated:
+                yield self._differs(field, f"has {field.upper()} {has}", f"no {field}")
+        if self.entry.cuda_compat and not contents.has_compat:
+            yield self._differs("cudaCompat", "has no /usr/local/cuda/compat", "true")
+        stated, has = self.entry.framework_version, contents.frameworks.get(self.entry.framework)
+        if stated and has and not _agree(has.partition("+")[0], stated):
+            yield self._differs("frameworkVersion", f"has {self.entry.framework} {has}", stated)
+
+    def _differs(self, path: str | tuple[str, ...], has: str, stated: str) -> Finding:
+        parts = (path,) if isinstance(path, str) else path
+        message = f"image '{self.name}' {has}, and the catalog says {stated}"
+        return self._at(
+            parts, IMAGE_DIFFERS, message, f"Correct {'.'.join(parts)} in the catalog, or the image."
+        )
+
+    def _at(self, parts: tuple[str, ...], rule: Rule, message: str, help: str) -> Finding:
+        return Finding(rule, self._where(parts), message, help)
+
+    def _where(self, parts: tuple[str, ...]) -> Location:
+        path = ("images", self.name, *parts)
+        value = self.document.value
+        for count, part in enumerate(path):
+            value = value.get(part) if isinstance(value, dict) else None
+            if value is None:
+                return self.document.where(path[: max(count, 2)], key=True)
+        return self.document.where(path, key=len(parts) == 0)
+
+
+def _agree(version: str, stated: str) -> bool:
+    """Whether they are the same as far as both say: 4.1.8 and 4.1, but not 4.1.8 and 4.1.4."""
+    return all(one == other for one, other in zip(version.split("."), stated.split("."), strict=False))

@@ -1,0 +1,200 @@
+"""One request to a registry: redirects, retries, limits. Only this module of the package opens connections.
+
+Standard library alone: `http.client` follows no redirect by itself, so that what goes along to which host is
+decided here. HTTPS_PROXY, HTTP_PROXY, NO_PROXY and SSL_CERT_FILE are respected.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import http.client
+import ssl
+import time
+import urllib.parse
+import urllib.request
+from collections.abc import Callable, Mapping
+from typing import IO
+
+from gangplan import __version__
+from gangplan.errors import ToolError
+from gangplan.records import dataclass
+
+#: Seconds until a connection counts as failed, and between any two packets.
+TIMEOUT_S = 20.0
+#: Seconds for one transfer: a layer of 10 GB at 10 MB/s takes seventeen minutes.
+TRANSFER_S = 1800.0
+#: Attempts at a request that a busy registry refuses or that breaks off, and seconds before each further one.
+WAITS_S = (0.5, 2.0)
+#: The longest that a registry may ask us to wait.
+_LONGEST_S = 10.0
+_REDIRECTS = 5
+_CHUNK = 1 << 16
+_AGAIN = (408, 429, 500, 502, 503, 504)
+_LOOPBACK = ("localhost", "127.0.0.1", "[::1]", "::1")
+
+Sleep = Callable[[float], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came back, after redirects: status, headers by lower-case name, the body (empty where it went to a
+    file), and its SHA-256."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+    digest: str
+    url: str
+
+
+class _BrokenError(Exception):
+    """A request that may go well the next time."""
+
+
+def scheme_of(host: str) -> str:
+    """https, and http for this machine alone."""
+    return "http" if _name(host) in _LOOPBACK else "https"
+
+
+def request(
+    url: str,
+    headers: Mapping[str, str] | None = None,
+    *,
+    most: int,
+    data: bytes | None = None,
+    into: IO[bytes] | None = None,
+    sleep: Sleep = time.sleep,
+) -> Answer:
+    """Ask, with redirects followed and broken answers asked for again.
+
+    `most` is how many bytes the body may have; `into` takes it instead of memory. Any status is an answer.
+    Raises ToolError where there is none.
+    """
+    last = ""
+    for wait in (*WAITS_S, None):
+        try:
+            answer = _follow(url, dict(headers or {}), most, data, into)
+        except _BrokenError as broken:
+            last, asked = str(broken), 0.0
+        else:
+            if answer.status not in _AGAIN or wait is None:
+                return answer
+            last, asked = f"it answers {answer.status}", _seconds(answer.headers.get("retry-after"))
+        if wait is not None:
+            sleep(max(wait, asked))
+        if into is not None:
+            into.seek(0)
+            into.truncate()
+    raise ToolError(f"{_bare(url)} cannot be read: {last}", "Check the network, the proxy and the registry.")
+
+
+def _follow(
+    url: str, headers: dict[str, str], most: int, data: bytes | None, into: IO[bytes] | None
+) -> Answer:
+    began = url
+    for _ in range(_REDIRECTS):
+        answer = _once(url, headers, most, data, into)
+        place = answer.headers.get("location")
+        if answer.status not in (301, 302, 303, 307, 308) or not place:
+            return answer
+        target = urllib.parse.urljoin(url, place)
+        old, new = urllib.parse.urlsplit(url), urllib.parse.urlsplit(target)
+        if new.scheme not in ("http", "https") or not new.hostname:
+            raise ToolError(f"{_bare(began)} leads to {_bare(target)}, which is no address")
+        if old.scheme == "https" and new.scheme == "http":
+            raise ToolError(f"{_bare(began)} leads to {_bare(target)} without encryption")
+        if (old.scheme, old.netloc) != (new.scheme, new.netloc):
+            # What is for the registry is not for the store behind it.
+            headers = {name: value for name, value in headers.items() if name.lower() != "authorization"}
+        url, data = target, None if answer.status == 303 else data
+    raise ToolError(f"{_bare(began)} leads from one place to the next, more than {_REDIRECTS} times")
+
+
+def _once(
+    url: str, headers: Mapping[str, str], most: int, data: bytes | None, into: IO[bytes] | None
+) -> Answer:
+    parts = urllib.parse.urlsplit(url)
+    connection, target = _connection(parts)
+    try:
+        sent = {"User-Agent": f"gangplan/{__version__}", "Accept-Encoding": "identity", **headers}
+        connection.request("GET" if data is None else "POST", target, data, sent)
+        response = connection.getresponse()
+        found = {name.lower(): value for name, value in response.getheaders()}
+        body, digest = _body(url, response, most, into)
+        return Answer(response.status, found, body, digest, url)
+    except ssl.SSLCertVerificationError as bad:
+        help = "Name the certificates of your site with SSL_CERT_FILE."
+        raise ToolError(
+            f"{parts.netloc} has a certificate that is not trusted: {bad.verify_message}", help
+        ) from None
+    except (OSError, http.client.HTTPException) as bad:
+        raise _BrokenError(str(bad) or type(bad).__name__) from bad
+    except UnicodeError:
+        raise ToolError(f"{_bare(url)} is no address") from None
+    finally:
+        connection.close()
+
+
+def _body(
+    url: str, response: http.client.HTTPResponse, most: int, into: IO[bytes] | None
+) -> tuple[bytes, str]:
+    """The body, to memory or to a file; that of an error always to memory, and no more than a page of it."""
+    is_error = response.status >= 300
+    limit = min(most, _CHUNK) if is_error else most
+    declared = response.getheader("content-length")
+    if declared and declared.isdigit() and int(declared) > limit and not is_error:
+        raise ToolError(f"{_bare(url)} has {declared} bytes; at most {limit} are read")
+    total, kept, hashed = 0, bytearray(), hashlib.sha256()
+    deadline = time.monotonic() + TRANSFER_S
+    while chunk := response.read(_CHUNK):
+        total += len(chunk)
+        if total > limit:
+            if is_error:
+                break
+            raise ToolError(f"{_bare(url)} has more than {limit} bytes, which is all that is read")
+        if time.monotonic() > deadline:
+            raise ToolError(f"{_bare(url)} took longer than {TRANSFER_S:g} s")
+        hashed.update(chunk)
+        if into is not None and not is_error:
+            into.write(chunk)
+        else:
+            kept += chunk
+    if response.length:  # http.client ends quietly where the other side does
+        raise _BrokenError(f"it broke off after {total} bytes")
+    return bytes(kept), f"sha256:{hashed.hexdigest()}"
+
+
+def _connection(parts: urllib.parse.SplitResult) -> tuple[http.client.HTTPConnection, str]:
+    """A connection, by the proxy of the environment if there is one, and what to ask it for."""
+    target = urllib.parse.urlunsplit(("", "", parts.path or "/", parts.query, ""))
+    host, proxy = parts.hostname or "", ""
+    try:
+        port = parts.port
+    except ValueError:
+        raise ToolError(f"{parts.netloc} has no port that there is") from None
+    if host not in _LOOPBACK and not urllib.request.proxy_bypass(host):
+        proxy = urllib.request.getproxies().get(parts.scheme, "")
+    via = urllib.parse.urlsplit(proxy if "://" in proxy else f"http://{proxy}") if proxy else None
+    if via is not None and via.hostname:
+        if parts.scheme == "http":
+            plain = http.client.HTTPConnection(via.hostname, via.port or 3128, timeout=TIMEOUT_S)
+            return plain, parts._replace(fragment="").geturl()
+        tunnel = http.client.HTTPSConnection(via.hostname, via.port or 3128, timeout=TIMEOUT_S)
+        tunnel.set_tunnel(host, port or 443)
+        return tunnel, target
+    kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
+    return kind(host, port, timeout=TIMEOUT_S), target
+
+
+def _name(host: str) -> str:
+    return host if host.endswith("]") or ":" not in host else host.rpartition(":")[0]
+
+
+def _bare(url: str) -> str:
+    """An address without its query, which may hold a signature."""
+    parts = urllib.parse.urlsplit(url)
+    return urllib.parse.urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
+
+
+def _seconds(text: str | None) -> float:
+    return min(float(text), _LONGEST_S) if text and text.isdigit() else 0.0

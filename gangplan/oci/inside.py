@@ -1,0 +1,185 @@
+"""What is inside an image: its configuration, and what files say of MPI, users, GPUs and frameworks."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import field
+from typing import Any
+
+from gangplan.oci.layers import Files
+from gangplan.records import dataclass
+
+_MOST_TEXTS = 500
+_FRAMEWORKS = ("torch", "horovod", "deepspeed", "jax", "tensorflow", "xgboost", "mpi4py")
+# Debian's packages of an MPI, and of conda-forge and PyPI by the names of their records.
+_DPKG = {"openmpi-bin": "OpenMPI", "libopenmpi3": "OpenMPI", "libopenmpi40": "OpenMPI", "mpich": "MPICH"}
+_CONDA = re.compile(r"(?:.*/)?conda-meta/(openmpi|mpich|impi_rt)-([0-9][0-9.]*)-[^/]+\.json")
+_FAMILIES = {
+    "openmpi": "OpenMPI",
+    "ompi": "OpenMPI",
+    "mpich": "MPICH",
+    "impi": "IntelMPI",
+    "impi_rt": "IntelMPI",
+}
+_ONEAPI = re.compile(r"(?:.*/)?oneapi/mpi/([0-9]{4}\.[0-9]+(?:\.[0-9]+)?)/.+")
+_DIST = re.compile(r"(?:.*/)?([A-Za-z0-9_.]+)-([0-9][^/-]*)\.dist-info/METADATA")
+_CUDART = re.compile(r"(?:.*/)?libcudart\.so\.([0-9]+\.[0-9]+)\.[0-9.]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Mpi:
+    """An MPI that was found: its family, its version where a file says it, and by which file."""
+
+    family: str
+    version: str
+    by: str
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """What an image says of itself (OCI Image Specification, config.md). Texts are as they came, cut."""
+
+    architecture: str
+    os: str
+    user: str
+    entrypoint: tuple[str, ...]
+    command: tuple[str, ...]
+    folder: str
+    env: Mapping[str, str]
+    ports: tuple[str, ...]
+    labels: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """What the files of an image say; `users` are names by user id."""
+
+    mpis: tuple[Mpi, ...] = ()
+    users: Mapping[int, str] = field(default_factory=dict)
+    frameworks: Mapping[str, str] = field(default_factory=dict)
+    cuda: str | None = None
+    has_compat: bool = False
+    rocm: str | None = None
+    has_libmpi: bool = False
+
+
+def config_of(body: Mapping[str, Any]) -> Config:
+    """The configuration, of which any part may be missing or of another type."""
+    own = body.get("config") if isinstance(body.get("config"), dict) else {}
+    assert isinstance(own, dict)
+    pairs = [one.partition("=") for one in _texts(own.get("Env"))]
+    ports = own.get("ExposedPorts")
+    labels = own.get("Labels")
+    return Config(
+        str(body.get("architecture", ""))[:64],
+        str(body.get("os", ""))[:64],
+        str(own.get("User") or "")[:256],
+        _texts(own.get("Entrypoint")),
+        _texts(own.get("Cmd")),
+        str(own.get("WorkingDir") or "")[:1024],
+        {name: value for name, _, value in pairs if name},
+        tuple(sorted(str(port)[:64] for port in ports)) if isinstance(ports, dict) else (),
+        dict(sorted((str(key)[:256], str(value)[:4096]) for key, value in labels.items()))
+        if isinstance(labels, dict)
+        else {},
+    )
+
+
+def contents_of(files: Files, config: Config) -> Contents:
+    """What the files that were kept say."""
+    cuda, rocm = _cuda(files, config), _rocm(files)
+    return Contents(
+        mpis=tuple(
+            dict.fromkeys(
+                sorted(_mpis(files), key=lambda one: (one.family, not one.version, one.version, one.by))
+            )
+        ),
+        users=_users(files),
+        frameworks=dict(sorted(_frameworks(files))),
+        cuda=cuda,
+        has_compat=any(re.match(r"usr/local/cuda[^/]*/compat/", path) for path in files.kept),
+        rocm=rocm,
+        has_libmpi=any(re.search(r"(^|/)libmpi\.so[.0-9]*$", path) for path in files.kept),
+    )
+
+
+def _mpis(files: Files) -> Iterator[Mpi]:
+    for path, one in files.kept.items():
+        if found := re.fullmatch(r"(?:.*/)?pkgconfig/(ompi|mpich|impi)\.pc", path):
+            yield Mpi(_FAMILIES[found[1]], _after(one.content, r"Version:\s*"), path)
+        elif path.endswith("share/openmpi/mpicc-wrapper-data.txt"):
+            yield Mpi("OpenMPI", _after(one.content, r"version="), path)
+        elif found := _CONDA.fullmatch(path):
+            yield Mpi(_FAMILIES[found[1]], found[2], path)
+        elif found := _ONEAPI.fullmatch(path):
+            yield Mpi("IntelMPI", found[1], path[: found.end(1)])
+        elif path.startswith("var/lib/dpkg/status"):
+            yield from _packages(one.content, path)
+        elif re.search(r"(^|/)ompi_info$", path):
+            yield Mpi("OpenMPI", "", path)
+        elif re.search(r"(^|/)mpichversion$", path):
+            yield Mpi("MPICH", "", path)
+        elif re.search(r"(^|/)impi_info$", path):
+            yield Mpi("IntelMPI", "", path)
+
+
+def _packages(content: bytes, path: str) -> Iterator[Mpi]:
+    """MPIs among Debian's packages: `4.1.4-3+b1` is 4.1.4, an epoch before it is none of the version's."""
+    for block in content.decode("utf-8", "replace").split("\n\n"):
+        name = re.search(r"^Package: (\S+)$", block, re.MULTILINE)
+        version = re.search(r"^Version: (?:\d+:)?([0-9][0-9.]*[0-9])", block, re.MULTILINE)
+        if (
+            name
+            and name[1] in _DPKG
+            and not re.search(r"^Status: .*(deinstall|config-files)", block, re.MULTILINE)
+        ):
+            yield Mpi(_DPKG[name[1]], version[1] if version else "", path)
+
+
+def _users(files: Files) -> dict[int, str]:
+    one = files.find("/etc/passwd")
+    found: dict[int, str] = {}
+    for line in one.content.decode("utf-8", "replace").splitlines() if one else ():
+        parts = line.split(":")
+        if len(parts) == 7 and parts[2].isdecimal() and len(parts[2]) < 11:
+            found.setdefault(int(parts[2]), parts[0])
+    return found
+
+
+def _frameworks(files: Files) -> Iterator[tuple[str, str]]:
+    for path in files.kept:
+        found = _DIST.fullmatch(path)
+        if found and found[1].lower() in _FRAMEWORKS:
+            yield found[1].lower(), found[2]
+
+
+def _cuda(files: Files, config: Config) -> str | None:
+    """By NVIDIA's file, by the variable of its images, by the library's name."""
+    for path, one in sorted(files.kept.items()):
+        if re.fullmatch(r"usr/local/cuda[^/]*/version\.json", path):
+            written = re.search(rb'"cuda"\s*:\s*\{[^}]*"version"\s*:\s*"(\d+\.\d+)', one.content)
+            if written:
+                return written[1].decode()
+    stated = re.match(r"\d+\.\d+", config.env.get("CUDA_VERSION", ""))
+    if stated:
+        return stated[0]
+    return next((found[1] for path in sorted(files.kept) if (found := _CUDART.fullmatch(path))), None)
+
+
+def _rocm(files: Files) -> str | None:
+    for path, one in sorted(files.kept.items()):
+        if path.endswith("/.info/version"):
+            found = re.match(rb"\d+\.\d+", one.content)
+            if found:
+                return found[0].decode()
+    return None
+
+
+def _after(content: bytes, pattern: str) -> str:
+    found = re.search(rf"^{pattern}([0-9]+(?:\.[0-9]+)*)", content.decode("utf-8", "replace"), re.MULTILINE)
+    return found[1] if found else ""
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    return tuple(str(one)[:4096] for one in value[:_MOST_TEXTS]) if isinstance(value, list) else ()

@@ -1,0 +1,195 @@
+"""The files of an image that tell what is inside: layers laid upon each other, with their whiteouts.
+
+Of all files only those that `Wanted` names are kept; nothing is written anywhere.
+"""
+
+from __future__ import annotations
+
+import gzip
+import re
+import zlib
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import field
+from typing import IO
+
+from gangplan.errors import ToolError
+from gangplan.oci.tar import Entry, Read, entries
+from gangplan.records import dataclass
+
+#: Bytes of one file that are kept: of dpkg's list of packages, the largest, all.
+MOST_KEPT = 16 << 20
+#: How far a layer may grow: text packs to a tenth, zeros to a thousandth.
+_GROWTH, _ALWAYS = 200, 256 << 20
+_WHITEOUT, _OPAQUE = ".wh.", ".wh..wh..opq"
+_LINKS = 40
+
+# Files whose content tells something, and those whose name does.
+_READ = re.compile(
+    r"etc/(passwd|group)|(.*/)?\.?sshd_config(\.d/[^/]+\.conf)?|var/lib/dpkg/status(\.d/[^/]+)?"
+    r"|(.*/)?pkgconfig/(ompi|mpich|impi)\.pc|(.*/)?share/openmpi/mpicc-wrapper-data\.txt"
+    r"|usr/local/cuda[^/]*/version\.json|opt/rocm[^/]*/\.info/version"
+)
+_NAMED = re.compile(
+    r"(.*/)?(sshd|ompi_info|orterun|prterun|mpirun|mpiexec|mpichversion|impi_info|libmpi\.so[.0-9]*)"
+    r"|(.*/)?conda-meta/(openmpi|mpich|impi_rt)-[^/]+\.json|(.*/)?[^/]+\.dist-info/METADATA"
+    r"|usr/local/cuda[^/]*/compat/(.*/)?libcuda\.so[.0-9]*|(.*/)?libcudart\.so[.0-9]+"
+)
+_KEY = re.compile(r"etc/ssh/ssh_host_[a-z0-9]+_key|(.*/)?\.ssh/id_[a-z0-9]+(_sk)?")
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """A file, folder or link that was kept; content where it was read."""
+
+    kind: str
+    content: bytes = b""
+    target: str = ""
+
+
+@dataclass(slots=True)
+class Files:
+    """What was kept of an image, as its top layer shows it; keys of SSH of any layer, hidden ones too; names
+    that lead out of the image; and layers that could not be read, with the reason."""
+
+    kept: dict[str, File] = field(default_factory=dict)
+    keys: list[tuple[int, str]] = field(default_factory=list)
+    outside: list[str] = field(default_factory=list)
+    unread: list[str] = field(default_factory=list)
+    _above: Counter[str] = field(default_factory=Counter)
+
+    def lay(self, number: int, stream: IO[bytes], size: int, also: frozenset[str]) -> None:
+        """Lay a layer of so many packed bytes upon the others. A layer that cannot be read is noted."""
+        what = f"layer {number}"
+        most, told = size * _GROWTH + _ALWAYS, (len(self.keys), len(self.outside))
+        try:
+            added, gone = self._layer(number, entries(_unpacked(stream, what), most, what), also)
+            if empty := _without_content(added):
+                # The content of a hard link is at another name, which said nothing when it passed.
+                again = entries(_unpacked(stream, what), most, what)
+                del self.keys[told[0] :], self.outside[told[1] :]
+                added, gone = self._layer(number, again, also | empty)
+        except (EOFError, zlib.error, gzip.BadGzipFile) as bad:
+            self.unread.append(f"{what} is damaged: {bad}")
+            return
+        except ToolError as bad:
+            self.unread.append(bad.message)
+            return
+        for path, is_opaque in gone:
+            self._remove(path, is_opaque)
+        for path, one in added.items():
+            if one.kind != "folder":
+                self._remove(path, False)
+            self._add(path, one)
+
+    def _layer(
+        self, number: int, found: Iterator[tuple[Entry, Read]], also: frozenset[str]
+    ) -> tuple[dict[str, File], list[tuple[str, bool]]]:
+        added: dict[str, File] = {}
+        gone: list[tuple[str, bool]] = []
+        for entry, read in found:
+            path = _inside(entry.name)
+            if path is None:
+                self.outside += [entry.name] if len(self.outside) < 10 else []
+                continue
+            folder, _, base = path.rpartition("/")
+            if base == _OPAQUE:
+                gone.append((folder, True))
+            elif base.startswith(_WHITEOUT):
+                name = base.removeprefix(_WHITEOUT)
+                gone.append((f"{folder}/{name}" if folder else name, False))
+            else:
+                if entry.kind == "file" and _KEY.fullmatch(path) and len(self.keys) < 100:
+                    self.keys.append((number, path))
+                one = self._file(entry, path, read, also, added)
+                if one is not None:
+                    added[path] = one
+                elif entry.kind != "folder" and (path in self._above or path in self.kept):
+                    gone.append((path, False))  # something else took its place
+        return added, gone
+
+    def _file(
+        self, entry: Entry, path: str, read: Read, also: frozenset[str], added: dict[str, File]
+    ) -> File | None:
+        is_read = path in also or _READ.fullmatch(path) is not None
+        if entry.kind == "link" and (is_read or path.count("/") < 3 or _NAMED.fullmatch(path)):
+            return File("link", target=entry.target)
+        if not is_read and not _NAMED.fullmatch(path):
+            return None
+        if entry.kind == "file":
+            return File("file", read(MOST_KEPT) if is_read else b"")
+        if entry.kind == "hard link":
+            target = _inside(entry.target) or ""
+            known = added.get(target) or self.kept.get(target)
+            return known or File("file", target=target if is_read else "")
+        return File("folder") if entry.kind == "folder" and path in also else None
+
+    def _add(self, path: str, one: File) -> None:
+        if path not in self.kept:
+            self._above.update(_ancestors(path))
+        self.kept[path] = one
+
+    def _remove(self, path: str, is_opaque: bool) -> None:
+        if path and path not in self._above and path not in self.kept:
+            return
+        below = f"{path}/" if path else ""
+        for name in [
+            name for name in self.kept if name.startswith(below) or (name == path and not is_opaque)
+        ]:
+            del self.kept[name]
+            self._above.subtract(_ancestors(name))
+        self._above += Counter()  # without those that nothing is below any more
+
+    def find(self, path: str) -> File | None:
+        """What is at an absolute path, links followed; None for nothing that was kept."""
+        parts, done, links = path.strip("/").split("/"), "", 0
+        while parts:
+            part = parts.pop(0)
+            done = f"{done}/{part}" if done else part
+            one = self.kept.get(done)
+            if one is not None and one.kind == "link":
+                links += 1
+                if links > _LINKS:
+                    return None
+                parts = [*_joined(done, one.target), *parts]
+                done = ""
+        return self.kept.get(done)
+
+
+def _without_content(added: Mapping[str, File]) -> frozenset[str]:
+    """The names that hard links lead to where content is wanted and was not kept."""
+    return frozenset(one.target for one in added.values() if one.kind == "file" and one.target)
+
+
+def _joined(link: str, target: str) -> list[str]:
+    """Where a link leads, as parts from the root; above the root is the root."""
+    base = [] if target.startswith("/") else link.split("/")[:-1]
+    for part in target.split("/"):
+        if part == "..":
+            base = base[:-1]
+        elif part not in ("", "."):
+            base = [*base, part]
+    return base
+
+
+def _inside(name: str) -> str | None:
+    """The path from the root; None for one that leads out of it. An absolute path is below the root."""
+    parts = [part for part in name.split("/") if part not in ("", ".")]
+    return None if ".." in parts or "\0" in name else "/".join(parts)
+
+
+def _ancestors(path: str) -> list[str]:
+    parts = path.split("/")
+    return ["/".join(parts[:count]) for count in range(1, len(parts))]
+
+
+def _unpacked(stream: IO[bytes], what: str) -> IO[bytes]:
+    """The archive in a layer, by its first bytes: media types are often wrong."""
+    stream.seek(0)
+    magic = stream.read(4)
+    stream.seek(0)
+    if magic.startswith(b"\x1f\x8b"):
+        return gzip.GzipFile(fileobj=stream)  # type: ignore[return-value]
+    if magic == b"\x28\xb5\x2f\xfd":
+        raise ToolError(f"{what} is packed with zstd, which Python's own library reads from 3.14 on alone")
+    return stream

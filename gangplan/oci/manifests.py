@@ -1,0 +1,160 @@
+"""Manifests and indexes, read as what anybody may have written: sizes, digests and platforms are checked."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from gangplan.errors import ToolError
+from gangplan.oci.names import INDEXES, MANIFESTS, is_digest
+from gangplan.oci.registry import MOST_MANIFEST, Manifest
+from gangplan.records import dataclass
+
+#: An index in an index in an index: nobody builds more.
+_DEEPEST = 3
+#: Entries of an index, and layers of an image.
+_MOST_ENTRIES = 1000
+#: Bytes of a configuration, which holds the history of a build.
+MOST_CONFIG = 8 << 20
+#: Bytes of one layer.
+MOST_LAYER = 64 << 30
+
+
+@dataclass(frozen=True, slots=True)
+class Descriptor:
+    """A piece of an image: its digest, its size in bytes, its media type."""
+
+    digest: str
+    size: int
+    media_type: str
+
+
+@dataclass(frozen=True, slots=True)
+class Platform:
+    """One entry of an index: for which operating system and processors, in Go's words."""
+
+    os: str
+    architecture: str
+    variant: str
+    entry: Descriptor
+
+    def __str__(self) -> str:
+        return "/".join(filter(None, (self.os, self.architecture, self.variant)))
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """An image for one architecture: the digest of what was asked for (an index, if there is one), the
+    architectures that it has (empty where only its configuration knows), and the manifest itself."""
+
+    digest: str
+    architectures: tuple[str, ...]
+    manifest_digest: str
+    config: Descriptor
+    layers: tuple[Descriptor, ...]
+
+
+# Gives the manifest of a digest, verified.
+Fetch = Callable[[Descriptor], Manifest]
+
+
+def find(top: Manifest, architecture: str, fetch: Fetch, what: str) -> Found:
+    """The image for an architecture. Raises ToolError where there is none, or where it is no image."""
+    body = _object(top, what)
+    names: tuple[str, ...] = ()
+    manifest, seen = top, {top.digest}
+    for _ in range(_DEEPEST):
+        if not is_index(manifest, body):
+            config, layers = _pieces(body, what)
+            return Found(top.digest, names, manifest.digest, config, layers)
+        platforms = platforms_of(body, what)
+        names = names or _names(platforms)
+        entry = _chosen(platforms, architecture, what)
+        if entry.digest in seen:
+            raise ToolError(f"{what}: its index leads back to itself")
+        seen.add(entry.digest)
+        manifest = fetch(entry)
+        body = _object(manifest, what)
+    raise ToolError(f"{what}: its index is nested more than {_DEEPEST} deep")
+
+
+def architectures_of(top: Manifest, what: str) -> tuple[str, ...]:
+    """The architectures of Linux that an index lists; none for a single image, and where it names none."""
+    body = _object(top, what)
+    return _names(platforms_of(body, what)) if is_index(top, body) else ()
+
+
+def _names(platforms: Sequence[Platform]) -> tuple[str, ...]:
+    return tuple(
+        dict.fromkeys(one.architecture for one in platforms if one.os == "linux" and one.architecture)
+    )
+
+
+def is_index(manifest: Manifest, body: dict[str, Any]) -> bool:
+    """Whether it lists manifests; its own word counts before the header's, and what it has before both."""
+    kind = body.get("mediaType") or manifest.media_type
+    if "manifests" in body and "layers" in body:
+        raise ToolError(f"{manifest.digest} is both an index and an image: readers would not agree")
+    return kind in INDEXES or ("manifests" in body and kind not in MANIFESTS)
+
+
+def platforms_of(body: dict[str, Any], what: str) -> tuple[Platform, ...]:
+    """The images of an index, without attestations and the like, whose platform is unknown."""
+    entries = body.get("manifests")
+    if not isinstance(entries, list) or len(entries) > _MOST_ENTRIES:
+        raise ToolError(f"{what}: its index lists nothing that can be read")
+    found = []
+    for one in entries:
+        platform = one.get("platform") if isinstance(one, dict) else None
+        facts = platform if isinstance(platform, dict) else {}
+        os, architecture = str(facts.get("os", "linux")), str(facts.get("architecture", ""))
+        if architecture != "unknown":
+            entry = _descriptor(one, MOST_MANIFEST, what)
+            found.append(Platform(os, architecture, str(facts.get("variant", "")), entry))
+    return tuple(found)
+
+
+def _chosen(platforms: Sequence[Platform], architecture: str, what: str) -> Descriptor:
+    fitting = [one for one in platforms if one.os == "linux" and one.architecture == architecture]
+    if not fitting and len(platforms) == 1 and not platforms[0].architecture:
+        fitting = list(platforms)  # an index of a layout need not name the platform
+    if not fitting:
+        has = ", ".join(map(str, platforms)) or "nothing"
+        raise ToolError(f"{what} has nothing for linux/{architecture}: its index has {has[:500]}")
+    return fitting[0].entry
+
+
+def _pieces(body: dict[str, Any], what: str) -> tuple[Descriptor, tuple[Descriptor, ...]]:
+    layers = body.get("layers")
+    if not isinstance(body.get("config"), dict) or not isinstance(layers, list):
+        raise ToolError(f"{what} is no image: it has no configuration and layers")
+    if len(layers) > _MOST_ENTRIES:
+        raise ToolError(f"{what} has {len(layers)} layers")
+    config = _descriptor(body["config"], MOST_CONFIG, what)
+    return config, tuple(_descriptor(one, MOST_LAYER, what) for one in layers)
+
+
+def _descriptor(value: Any, most: int, what: str) -> Descriptor:
+    facts = value if isinstance(value, dict) else {}
+    digest, size = facts.get("digest"), facts.get("size")
+    if not isinstance(digest, str) or not is_digest(digest):
+        raise ToolError(f"{what} names a piece by '{str(digest)[:80]}', which is no SHA-256 digest")
+    if not isinstance(size, int) or isinstance(size, bool) or not 0 <= size <= most:
+        raise ToolError(f"{what} has a piece of {str(size)[:40]} bytes; at most {most} are read")
+    return Descriptor(digest, size, str(facts.get("mediaType", "")))
+
+
+def _object(manifest: Manifest, what: str) -> dict[str, Any]:
+    return json_object(manifest.data, f"{what}: manifest {manifest.digest}")
+
+
+def json_object(data: bytes, what: str) -> dict[str, Any]:
+    """The JSON object in bytes. Raises ToolError for anything else."""
+    try:
+        value = json.loads(data)
+    except (ValueError, RecursionError):
+        value = None
+    if not isinstance(value, dict):
+        raise ToolError(f"{what} is no JSON object")
+    return value

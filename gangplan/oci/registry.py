@@ -1,0 +1,140 @@
+"""A registry, read by its API (OCI Distribution Specification 1.1): what a tag means, manifests, blobs.
+
+Everything that comes is checked against its digest before anything in it is believed.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import field
+from typing import IO
+
+from gangplan.errors import ToolError
+from gangplan.oci.auth import authorization
+from gangplan.oci.credentials import Credentials, credentials_for
+from gangplan.oci.http import Answer, Sleep, request, scheme_of
+from gangplan.oci.names import INDEXES, MANIFESTS, SCHEMA_1, Reference, is_digest
+from gangplan.records import dataclass
+
+#: Bytes of a manifest: registries take no larger ones (4 MiB, Distribution's limit).
+MOST_MANIFEST = 4 << 20
+_ACCEPT = ", ".join((*INDEXES, *MANIFESTS))
+
+
+class MissingError(ToolError):
+    """The registry has no such image: its repository, tag or digest is unknown there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """A manifest or an index as it came: its bytes, which have this digest, and what it calls itself."""
+
+    data: bytes
+    digest: str
+    media_type: str
+
+
+@dataclass(slots=True)
+class Registry:
+    """All registries that a command asks. Tokens are kept for each repository as long as it runs."""
+
+    environment: Mapping[str, str]
+    sleep: Sleep = time.sleep
+    _tokens: dict[tuple[str, str], str] = field(default_factory=dict)
+    _known: dict[str, Credentials | None] = field(default_factory=dict)
+    _pinged: set[str] = field(default_factory=set)
+
+    def manifest(self, reference: Reference) -> Manifest:
+        """The manifest of a reference: by its digest, else by its tag, else by the tag latest.
+
+        Raises MissingError where it is not there, and ToolError for everything else that goes wrong.
+        """
+        self._ping(reference)
+        wanted = reference.digest or reference.tag or "latest"
+        answer = self._get(reference, f"manifests/{wanted}", MOST_MANIFEST, {"Accept": _ACCEPT})
+        if answer.status == 404:
+            raise MissingError(
+                f"{reference.host} has no {reference}", "Check the name, and whether it was pushed."
+            )
+        _judge(reference, answer)
+        media_type = answer.headers.get("content-type", "").partition(";")[0].strip()
+        if media_type.startswith(SCHEMA_1):
+            raise ToolError(
+                f"{reference} has a manifest of Docker's first format", "Build and push it again."
+            )
+        said = answer.headers.get("docker-content-digest", "")
+        if reference.digest and answer.digest != reference.digest:
+            raise ToolError(f"{reference.host} gives other bytes for {reference}: they have {answer.digest}")
+        if is_digest(said) and said != answer.digest:
+            raise ToolError(
+                f"{reference.host} says that {reference} is {said}, but its bytes have {answer.digest}"
+            )
+        return Manifest(answer.body, answer.digest, media_type)
+
+    def blob(self, reference: Reference, digest: str, size: int, into: IO[bytes] | None = None) -> bytes:
+        """A blob of an image, with this digest and at most this size; to a file if one is given."""
+        answer = self._get(reference, f"blobs/{digest}", size, {}, into)
+        if answer.status == 404:
+            raise MissingError(f"{reference.repository} has no blob {digest}", "Push the image again.")
+        _judge(reference, answer)
+        if answer.digest != digest:
+            raise ToolError(
+                f"{reference.host} gives other bytes for blob {digest}: they have {answer.digest}"
+            )
+        return answer.body
+
+    def _ping(self, reference: Reference) -> None:
+        """Ask once whether there is a registry at all: its API begins at /v2/."""
+        if reference.host in self._pinged:
+            return
+        answer = request(
+            f"{scheme_of(reference.host)}://{reference.host}/v2/", most=1 << 20, sleep=self.sleep
+        )
+        if answer.status == 400 and b"HTTPS server" in answer.body:
+            raise ToolError(
+                f"{reference.host} speaks TLS, and registries on this machine are asked without",
+                "Serve it without TLS here, or name it by a host that is not loopback.",
+            )
+        if answer.status not in (200, 401):
+            raise ToolError(f"{reference.host} is no registry: it answers {answer.status} to /v2/")
+        self._pinged.add(reference.host)
+
+    def _get(
+        self,
+        reference: Reference,
+        what: str,
+        most: int,
+        headers: Mapping[str, str],
+        into: IO[bytes] | None = None,
+    ) -> Answer:
+        url = f"{scheme_of(reference.host)}://{reference.host}/v2/{reference.path}/{what}"
+        key = (reference.host, reference.path)
+        for is_last in (False, True):
+            own = {"Authorization": self._tokens[key]} if key in self._tokens else {}
+            answer = request(url, {**headers, **own}, most=most, into=into, sleep=self.sleep)
+            challenge = answer.headers.get("www-authenticate", "")
+            if answer.status != 401 or is_last or not challenge:
+                return answer
+            said = authorization(reference.host, reference.path, challenge, self._who(reference), self.sleep)
+            if said is None:
+                return answer
+            self._tokens[key] = said
+        raise AssertionError("not reached")
+
+    def _who(self, reference: Reference) -> Credentials | None:
+        name = reference.repository
+        if name not in self._known:
+            self._known[name] = credentials_for(name, self.environment)
+        return self._known[name]
+
+
+def _judge(reference: Reference, answer: Answer) -> None:
+    if answer.status == 200:
+        return
+    if answer.status in (401, 403):
+        help = f"Log in: docker login {reference.host}, or podman login {reference.host}."
+        raise ToolError(
+            f"{reference.host} does not let us read {reference.repository} ({answer.status})", help
+        )
+    raise ToolError(f"{reference.host} answers {answer.status} for {reference}", "Try again later.")

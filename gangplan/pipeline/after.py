@@ -1,0 +1,78 @@
+"""The names of the runs that a run comes after: those that their own files get, found by making them again.
+
+A name is the hash of what a run is, so it is known once the run is built. Nothing is kept of it between
+commands: what comes of a spec with `after` does not follow from its own bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from gangplan.generators import run_objects
+from gangplan.generators.after import held
+from gangplan.objects import Body, dump
+from gangplan.pipeline.kept_runs import named
+from gangplan.pipeline.scope import Scope
+from gangplan.pipeline.worker import Expanded, WorkerState, build
+from gangplan.plan import Unit
+from gangplan.workspace import Spec, SpecFile
+
+Plan = Callable[[WorkerState, SpecFile, Expanded], Iterable[tuple[str, Unit]]]
+PlanSpec = Callable[[WorkerState, Spec, Expanded], Iterable[tuple[str, Unit]]]
+
+
+class Planner(NamedTuple):
+    """How a spec file becomes units, and how a trial does (runs.py)."""
+
+    plan: Plan
+    plan_spec: PlanSpec
+
+
+def held_back(worker: WorkerState, unit: Unit, bodies: Sequence[Body], planner: Planner) -> list[Body]:
+    """The objects of a run as they stand in Git while others are not complete."""
+    assert unit.job.after is not None
+    names = {
+        one.name: runs_of(worker, SpecFile(one.file, unit.job.team), one.cluster, planner)
+        for one in unit.job.after.jobs
+    }
+    return held(bodies, names)
+
+
+def runs_of(worker: WorkerState, file: SpecFile, cluster: str, planner: Planner) -> list[str]:
+    """The runs that a spec file describes on a cluster: one, or for a sweep those of its active trials.
+
+    Empty where the file has errors, which are told there.
+    """
+    key = (file.file, cluster)
+    if key not in worker.names:
+        worker.names[key] = _runs_of(worker, file, cluster, planner)
+    return worker.names[key]
+
+
+def _runs_of(worker: WorkerState, file: SpecFile, cluster: str, planner: Planner) -> list[str]:
+    options = replace(worker.options, scope=Scope(clusters=(cluster,)), stage=None)
+    apart, unheard = replace(worker, options=options), Expanded(file.file)
+    found: list[str] = []
+
+    def render(_: WorkerState, there: str, units: list[tuple[Unit, Expanded]]) -> None:
+        found.extend(_names(apart, there, [unit for unit, _ in units if unit.job.is_active]))
+
+    if file.file in worker.workspace.sweeps:
+        from gangplan.pipeline.sweeps import expand_sweep  # few workspaces have sweeps
+
+        expand_sweep(apart, file, unheard, planner.plan_spec, render)
+        return found
+    units = [unit for there, unit in planner.plan(apart, file, unheard) if there == cluster]
+    return _names(apart, cluster, units)
+
+
+def _names(worker: WorkerState, cluster: str, units: Sequence[Unit]) -> list[str]:
+    options = worker.options
+    groups = [run_objects(unit, worker.moulds.objects_of) for unit in units]
+    built = build(worker, cluster, groups, [Expanded() for _ in groups])
+    return [
+        named(worker.earlier, cluster, unit, bodies, [dump(body) for body in bodies], options.keep_runs)[0]
+        for unit, bodies in zip(units, built, strict=True)
+    ]

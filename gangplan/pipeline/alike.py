@@ -1,0 +1,82 @@
+"""Trials of a sweep differ in little: of what commands keep of their runs, what is equal is kept once.
+
+A planned run has 12 kB beside its text of 22 kB; a trial has less than 3 kB of that for itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import field, fields, is_dataclass, replace
+from functools import cache
+from typing import Any, TypeVar
+
+from gangplan.findings import Location
+from gangplan.model.job import Job
+from gangplan.model.run_facts import RunFacts
+from gangplan.pipeline.worker import Expanded, PlannedRun
+from gangplan.records import dataclass
+from gangplan.validate.kueue.contention import RunDemand
+
+T = TypeVar("T")
+# What trials may differ in and still be the same to Kueue and to nodes.
+_OWN = frozenset({"name", "command", "env", "spec_hash", "trial"})
+
+
+@dataclass(slots=True)
+class Kept:
+    """The first trial of a sweep on each cluster, of which the others take what they have in common.
+
+    `is_brief`: a command asks neither for texts nor for the files behind runs.
+    """
+
+    is_brief: bool
+    runs: dict[str, PlannedRun] = field(default_factory=dict)
+    facts: dict[str, RunFacts] = field(default_factory=dict)
+    demands: dict[str, tuple[str, str, Location, RunDemand]] = field(default_factory=dict)
+
+    def share(self, part: Expanded) -> None:
+        """Let the runs of a trial share what they can."""
+        part.facts = [like(one, self.facts.setdefault(one.cluster, one)) for one in part.facts]
+        part.demands = [like(one, self.demands.setdefault(one[0], one)) for one in part.demands]
+        if self.is_brief:
+            part.runs = [self._run(one, part.texts) for one in part.runs]
+
+    def _run(self, run: PlannedRun, texts: dict[str, str]) -> PlannedRun:
+        run = replace(run, unit=replace(run.unit, sources=None))
+        first = self.runs.setdefault(run.cluster, run)
+        if run is first:
+            return run
+        run = like(run, first)
+        if not _is_alike(run, first):
+            return run
+        texts[run.path] = ""
+        return replace(run, alike=first.path)
+
+
+def _is_alike(run: PlannedRun, first: PlannedRun) -> bool:
+    """Whether a run, which shares what it can with the first, is the same to Kueue and to nodes."""
+    if run.verdict is not first.verdict or run.unit.layout is not first.unit.layout:
+        return False
+    mine, its = run.unit.job, first.unit.job
+    return all(getattr(mine, name) is getattr(its, name) for name in _names(Job) if name not in _OWN)
+
+
+def like(one: T, first: T) -> T:
+    """A value that is the same, made of parts of the first one wherever they are the same."""
+    if one is first or type(one) is not type(first):
+        return one
+    if one == first and repr(one) == repr(first):  # 1 and True are equal, and so are 1.0 and 1.00
+        return first
+    mine: Any = one
+    its: Any = first
+    if type(mine) is tuple:
+        mine = (*map(like, mine, its), *mine[len(its) :])
+    elif is_dataclass(one):
+        parts = {name: like(getattr(mine, name), getattr(its, name)) for name in _names(mine.__class__)}
+        mine = replace(mine, **parts)
+    shared: T = mine
+    return shared
+
+
+@cache
+def _names(kind: type) -> tuple[str, ...]:
+    return tuple(one.name for one in fields(kind))

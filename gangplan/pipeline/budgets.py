@@ -1,0 +1,185 @@
+"""What teams can spend in a month, against what the platform lets them.
+
+Git does not say which month it is, nor when a run that waits will train. So the month is the one in which all
+schedules together start the most, of the years 2026 to 2031, and every other active run is taken to fall into
+it, once. Runs whose specs are stopped, archived or gone count no more: what they cost is no plan any longer
+(`gangplan cost --history` tells when they were there).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import field
+from decimal import Decimal
+from functools import cache
+
+from gangplan.findings import Finding, Location, about
+from gangplan.model.months import Month, cost_of, every_month, starts_in
+from gangplan.model.run_facts import RunFacts
+from gangplan.model.starts import NoZonesError
+from gangplan.pipeline.scope import Scope
+from gangplan.records import dataclass
+from gangplan.rules.budgets import BUDGET_EXCEEDED, BUDGET_NEARLY
+from gangplan.rules.model import Severity
+from gangplan.spec.prices import Budget
+from gangplan.waivers import Subject, excuse
+from gangplan.workspace import RENDERED, Workspace
+
+ZERO = Decimal(0)
+# Specs that a message names, the most expensive ones.
+_NAMED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Spending:
+    """What active runs cost at most in the `month` in which that is most: by spec, and together."""
+
+    month: Month
+    total: Decimal = ZERO
+    by_spec: Mapping[str, Decimal] = field(default_factory=dict)
+
+
+def budgets_of(workspace: Workspace) -> dict[tuple[str, str], Budget]:
+    """By team and cluster, the budgets that prices can be held against."""
+    return {
+        (team, cluster): queue.monthly_budget
+        for cluster, file in sorted(workspace.clusters.items())
+        for team, queue in sorted(file.spec.teams.items())
+        if queue.monthly_budget and queue.monthly_budget.currency in (None, file.spec.currency)
+    }
+
+
+def covered(cluster: str, budget: Budget) -> tuple[str, ...]:
+    """The clusters on which a budget counts what runs cost: that of its file first."""
+    return tuple(dict.fromkeys((cluster, *budget.clusters)))
+
+
+def runs_under(
+    runs: Mapping[tuple[str, str], Sequence[RunFacts]], team: str, cluster: str, budget: Budget
+) -> list[RunFacts]:
+    """The runs that a budget counts, of those by team and cluster."""
+    return [run for one in covered(cluster, budget) for run in runs.get((team, one), ())]
+
+
+def spending_of(runs: Iterable[RunFacts], month: Month | None = None) -> Spending:
+    """The spending of a team in a month, omitted in the busiest; runs without a price cost nothing known.
+
+    The runs must have prices in one currency.
+    """
+    once: dict[str, Decimal] = {}
+    again: list[RunFacts] = []
+    for one in runs:
+        if not (one.is_active and one.cost):
+            continue
+        if one.repeats and _is_known(one.repeats):
+            again.append(one)
+        else:
+            once[one.source] = once.get(one.source, ZERO) + Decimal(one.cost)
+    months = (month,) if month else every_month() if again else every_month()[:1]
+    sums = {month: sum((_in(one, month) for one in again), ZERO) for month in months}
+    busiest = max(months, key=lambda month: (sums[month], -month.begin))
+    for one in again:
+        once[one.source] = once.get(one.source, ZERO) + _in(one, busiest)
+    return Spending(busiest, sum(once.values(), ZERO), once)
+
+
+def _in(one: RunFacts, month: Month) -> Decimal:
+    expression, _, zone = one.repeats.rpartition(" ")
+    return cost_of(Decimal(one.cost), starts_in(expression, zone, month), one.seconds, month.seconds)
+
+
+@cache
+def _is_known(repeats: str) -> bool:
+    expression, _, zone = repeats.rpartition(" ")
+    try:
+        starts_in(expression, zone, every_month()[0])
+    except (KeyError, NoZonesError):  # which schedule-zone tells
+        return False
+    return True
+
+
+def by_team(facts: Iterable[RunFacts]) -> dict[tuple[str, str], list[RunFacts]]:
+    """Runs by team and cluster."""
+    found: dict[tuple[str, str], list[RunFacts]] = {}
+    for one in facts:
+        found.setdefault((one.team, one.cluster), []).append(one)
+    return found
+
+
+def budget_findings(
+    workspace: Workspace,
+    scope: Scope,
+    facts: Iterable[RunFacts],
+    places: Mapping[tuple[str, str, str], Location],
+    there: Collection[str] | None = None,
+) -> list[Finding]:
+    """Budgets that are exceeded, or nearly, of the clusters that are worked on as a whole.
+
+    Each at the spec that does it: those that are `there` (omitted: those that `rendered/` has) stand before
+    new ones, and cheaper ones before others. `places` are those of jobs, by cluster, namespace and name.
+    """
+    runs = by_team(facts)
+    lines = {where.file: where for _, where in sorted(places.items(), reverse=True)}
+    found = []
+    for (team, cluster), budget in budgets_of(workspace).items():
+        own, names = runs_under(runs, team, cluster, budget), covered(cluster, budget)
+        if not own or not all(map(scope.has_whole, names)):
+            continue
+        known = _rendered(workspace, own) if there is None else there
+        finding = _finding(workspace.clusters[cluster].spec.currency, budget, own, lines, known, names)
+        if finding is not None:
+            job = min(one.job for one in own if one.source == finding.where.file)
+            excused = excuse([finding], workspace.waivers, Subject(cluster, team, job))
+            found += about(cluster, excused)
+    return found
+
+
+def _rendered(workspace: Workspace, runs: Iterable[RunFacts]) -> set[str]:
+    return {one.source for one in runs if (workspace.root / RENDERED / one.path).exists()}
+
+
+def _finding(
+    currency: str,
+    budget: Budget,
+    runs: Sequence[RunFacts],
+    lines: Mapping[str, Location],
+    there: Collection[str],
+    clusters: Sequence[str],
+) -> Finding | None:
+    spent = spending_of(runs)
+    is_over = spent.total > budget.amount
+    nearly = budget.amount * budget.warn_at / 100
+    if not is_over and (spent.total < nearly or not spent.total):
+        return None
+    blamed = _blamed(spent, there, budget.amount if is_over else nearly, is_over)
+    mine = spent.by_spec[blamed]
+    month, more = spent.month, "more" if is_over else "less"
+    message = (
+        f"active runs of {runs[0].team} on {' and '.join(clusters)} can cost {spent.total} {currency}"
+        f" in a month such as {month}, {abs(spent.total - budget.amount):f} {more} than its budget of"
+        f" {budget.amount:f}; {mine} of it for this spec; the most expensive: {_largest(spent)}"
+    )
+    help = (
+        "Shorten timeout, take fewer GPUs, start less often, retire runs that are over (gangplan retire),"
+        " or ask the cluster's owner for a larger monthlyBudget."
+    )
+    rule = BUDGET_EXCEEDED if is_over else BUDGET_NEARLY
+    level = Severity.WARNING if is_over and budget.action == "Warn" else None
+    return Finding(rule, lines.get(blamed, Location(blamed)), message, help, level=level)
+
+
+def _largest(spent: Spending) -> str:
+    """`nlp/filings 300.00, nlp/rates 96.64`: specs by their files, a sweep as a whole."""
+    most = sorted(spent.by_spec.items(), key=lambda one: (-one[1], one[0]))[:_NAMED]
+    return ", ".join(f"{file.removeprefix('specs/').removesuffix('.yaml')} {cost}" for file, cost in most)
+
+
+def _blamed(spent: Spending, there: Collection[str], line: Decimal, is_over: bool) -> str:
+    """The spec with which the sum passes a line, or reaches it."""
+    order = sorted(spent.by_spec, key=lambda file: (file not in there, spent.by_spec[file], file))
+    total = ZERO
+    for file in order:
+        total += spent.by_spec[file]
+        if total > line or (total == line and not is_over):
+            return file
+    return order[-1]

@@ -1,0 +1,36 @@
+"""What the results of earlier commands follow from besides the specs, and with that what of them is known."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from gangplan.incremental.look import Look
+from gangplan.incremental.program import program
+from gangplan.incremental.store import Store
+from gangplan.pipeline.known import Known
+from gangplan.pipeline.opinions import Opinions
+from gangplan.pipeline.seen import Clean, platform_of, short
+from gangplan.resolve.upgrade import Pairs
+from gangplan.tools.kustomize import engine
+from gangplan.workspace import Workspace
+
+
+def known_of(
+    root: Path,
+    seen: Look,
+    workspace: Workspace,
+    judge: str,
+    clusters: tuple[str, ...],
+    versions: Pairs,
+) -> Known:
+    """What is known about a workspace as it was seen, for the clusters and versions that were asked for."""
+    builder = engine()
+    platform = platform_of(root, seen)
+    store = Store(str(root))
+    asked = (*clusters, *(f"{name}={version}" for name, version in versions), *workspace.sweep_marks)
+    rules = workspace.rulebook.policy
+    itself = program(store)
+    conditions = short(platform, itself, builder.label if builder else "", *asked)
+    clean = Clean(store, seen, itself)
+    own = Opinions(store, judge), workspace.template_marks
+    return Known(root, store, seen, clean, conditions, platform, clusters, rules, *own)

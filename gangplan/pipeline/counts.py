@@ -1,0 +1,154 @@
+"""Whether a namespace has room for all runs that Git has for it: active ones, records and archived ones.
+
+A ResourceQuota counts objects whether they have ended or not, and refuses the next one: the sync then fails
+for this run and every later one. Each run is one TrainJob, one TrainingRuntime and one JobSet, and with
+Kueue one Workload (Trainer 2.1 to 2.3, Kueue 0.15 to 0.19); or one MPIJob instead of the first three.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+
+from gangplan.component import Component
+from gangplan.emit import Change
+from gangplan.findings import Finding, Location
+from gangplan.kueue.units import NANO
+from gangplan.model.quantity import parse
+from gangplan.model.run_facts import RunFacts
+from gangplan.objects import Body
+from gangplan.pipeline.worker import WorkerState, world_on
+from gangplan.plan.names import DATED
+from gangplan.rules.model import Severity
+from gangplan.rules.runs import RUN_COUNT
+from gangplan.spec.namespaces import namespace_of
+from gangplan.validate.world import World
+from gangplan.workspace import RENDERED, ClusterFile, Workspace
+
+# What quotas count: TrainJobs, MPIJobs, dated runs, which share a runtime, and records of templates, of which
+# only the runtime is left.
+RUNTIMES, WORKLOADS = "count/trainingruntimes.trainer.kubeflow.org", "count/workloads.kueue.x-k8s.io"
+COUNTED: Mapping[str, tuple[str, ...]] = {
+    "count/jobsets.jobset.x-k8s.io": ("trainjobs", "dated"),
+    "count/trainjobs.trainer.kubeflow.org": ("trainjobs", "dated"),
+    RUNTIMES: ("trainjobs", "templates"),
+    "count/mpijobs.kubeflow.org": ("mpijobs",),
+    WORKLOADS: ("trainjobs", "mpijobs", "dated"),
+}
+RUNS = ("count/trainjobs.trainer.kubeflow.org", "count/mpijobs.kubeflow.org")
+# From here on, in percent, it is time to make room; the alert of the cluster begins there as well.
+NEARLY = 90
+_MPIJOB = "\nkind: MPIJob\n"
+# The run of a schedule's template, in the ConfigMap that holds it.
+_DATED = re.compile(rf"^ +name: \S*-{DATED}$", re.MULTILINE)
+_STUB: Body = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "training"}}
+
+
+def count_findings(
+    worker: WorkerState,
+    changes: Iterable[Change],
+    texts: Iterable[str],
+    facts: Iterable[RunFacts] = (),
+    standing: Mapping[tuple[str, str], int] = {},
+) -> list[Finding]:
+    """What namespaces have no room for, of the clusters that are worked on as a whole.
+
+    The files of all runs are in `changes` where there is a stage, else in `texts`; of teams that were taken
+    as a whole, `standing` tells how many there are, by cluster and team. By `facts`, schedules count with the
+    runs that they keep in the cluster.
+    """
+    scope, workspace = worker.options.scope, worker.workspace
+    known = {one.path: one for one in facts}
+    runs = Counter({one: count for one, count in standing.items() if scope.has_whole(one[0])})
+    paths: dict[tuple[str, str], list[str]] = {}
+    for path in {*(change.path for change in changes), *texts}:
+        cluster, part, team, *rest = path.split("/")
+        if part == "runs" and rest and scope.has_whole(cluster):
+            runs[cluster, team] += 1
+            paths.setdefault((cluster, team), []).append(path)
+    dated: Counter[tuple[str, str]] = Counter()
+    for one in known.values():
+        if one.kept and scope.has_whole(one.cluster):
+            dated[one.cluster, one.team] += one.kept - 1  # its file is counted
+    found = []
+    for (cluster, team), count in sorted(runs.items()):
+        if _matters(workspace, cluster, count + dated[cluster, team]):
+            own = paths.get((cluster, team)) or _files(workspace, cluster, team)
+            counts = Counter(_kind(workspace, path, known.get(path)) for path in own)
+            counts["dated"] = dated[cluster, team]
+            found += _of_team(workspace, cluster, team, counts, world_on(worker, cluster))
+    return found
+
+
+def _files(workspace: Workspace, cluster: str, team: str) -> Iterator[str]:
+    """The runs that a team has in the tree."""
+    folder = f"{cluster}/runs/{team}"
+    for name in os.listdir(workspace.root / RENDERED / folder):
+        if name.endswith(".yaml"):
+            yield f"{folder}/{name}"
+
+
+def _kind(workspace: Workspace, path: str, facts: RunFacts | None) -> str:
+    """What a run is for a quota: its name is of what it is, so a file of that name in the tree tells it."""
+    if facts is not None:
+        return f"{facts.made_of}s"
+    try:
+        text = (workspace.root / RENDERED / path).read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return "trainjobs"
+    if _MPIJOB in text:
+        return "mpijobs"
+    return "templates" if _DATED.search(text) else "trainjobs"
+
+
+def _matters(workspace: Workspace, cluster: str, count: int) -> bool:
+    """Whether a quota could be near: by the cluster's file, or by a patch of quotas."""
+    limit = workspace.clusters[cluster].spec.limits.objects.runs
+    patches = workspace.components[cluster].patches
+    return count * 100 >= limit * NEARLY or any(one.target.matches_kind(_STUB) for one in patches)
+
+
+def _of_team(
+    workspace: Workspace, cluster: str, team: str, counts: Mapping[str, int], world: World
+) -> list[Finding]:
+    """`counts` are the files of runs by what they are, and the runs that schedules keep beside them."""
+    file = workspace.clusters[cluster]
+    namespace = namespace_of(file.spec, team, workspace.teams[team].spec)
+    found = []
+    for body in world.standing:
+        if body["kind"] != "ResourceQuota" or body["metadata"].get("namespace") != namespace:
+            continue
+        for key, amount in sorted((body["spec"].get("hard") or {}).items()):
+            if key not in COUNTED or (key == WORKLOADS and file.spec.gang != "kueue"):
+                continue
+            most = parse(str(amount)).nano // NANO
+            count = sum(counts.get(one, 0) for one in COUNTED[key])
+            if count and count * 100 >= most * NEARLY:
+                where = _place(file, workspace.components[cluster], body, key)
+                dated = counts.get("dated", 0) if "dated" in COUNTED[key] else 0
+                found.append(_finding(where, cluster, team, namespace, key, (count, dated), most))
+    return found
+
+
+def _place(file: ClusterFile, component: Component, body: Body, key: str) -> Location:
+    """The limit in the cluster's file, or the patch that sets it."""
+    if key in RUNS and not any(one.target.matches(body) for one in component.patches):
+        return file.document.where(("limits", "objects", "runs"))
+    return component.place_of(("spec", "hard", key), body)
+
+
+def _finding(
+    where: Location, cluster: str, team: str, namespace: str, key: str, counts: tuple[int, int], most: int
+) -> Finding:
+    count, dated = counts
+    what = key.removeprefix("count/").partition(".")[0]
+    message = (
+        f"namespace {namespace} may hold {most} {what} on {cluster}, and Git has {count} runs of {team}"
+        " for it: active ones, records and archived ones"
+        + (f", and {dated} that schedules keep" if dated else "")
+    )
+    is_over = count > most
+    help = "Retire runs that are over (gangplan retire), or raise the limit."
+    return Finding(RUN_COUNT, where, message, help, level=None if is_over else Severity.WARNING)

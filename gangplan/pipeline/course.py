@@ -1,0 +1,100 @@
+"""A command on its way through the stages: what it has, and what it found so far."""
+
+from __future__ import annotations
+
+from dataclasses import field, replace
+
+from gangplan.emit import Stage
+from gangplan.errors import InternalError
+from gangplan.findings import Finding, Location
+from gangplan.pipeline.known import Known
+from gangplan.pipeline.request import Request, Result
+from gangplan.pipeline.whole import could_clash, rank_of
+from gangplan.pipeline.worker import Expanded, WorkerState
+from gangplan.records import dataclass
+from gangplan.rules.core import JOB_NAME_TWICE
+from gangplan.validate.kueue.contention import RunDemand
+from gangplan.workspace import SpecFile, Workspace
+
+
+@dataclass(slots=True)
+class Course:
+    """A command on its way through the stages: what it has, and what it found so far.
+
+    `workspace` has the versions that were asked for. What tasks yield and only the whole can be judged by:
+    patches that matched, by cluster; jobs by cluster, namespace and name; what runs ask of Kueue, by cluster.
+    """
+
+    request: Request
+    workspace: Workspace
+    stage: Stage | None
+    result: Result
+    files: list[SpecFile] = field(default_factory=list)
+    known: Known | None = None
+    worker: WorkerState | None = None
+    matched: dict[str, set[int]] = field(default_factory=dict)
+    places: dict[tuple[str, str, str], Location] = field(default_factory=dict)
+    demands: dict[str, dict[str, tuple[Location, RunDemand]]] = field(default_factory=dict)
+    whole: set[str] = field(default_factory=set)  # teams that were taken as a whole
+    others: set[tuple[str, str]] = field(default_factory=set)  # cluster and job of runs of these teams
+    is_complete: bool = False  # their demands are there, and the others
+
+    @property
+    def started(self) -> WorkerState:
+        """The worker. Raises InternalError before it is started."""
+        if self.worker is None:
+            raise InternalError("a worker was used before it was started")
+        return self.worker
+
+    def take(self, outcome: Expanded) -> None:
+        """Add what a task yields."""
+        result = self.result
+        result.findings += outcome.findings
+        result.changes += outcome.changes
+        result.runs += outcome.runs
+        result.facts += outcome.facts
+        result.texts |= outcome.texts
+        result.objects += outcome.objects
+        result.active += outcome.active
+        result.policies |= outcome.policies
+        result.telling |= outcome.telling
+        for cluster, indexes in outcome.matched.items():
+            self.matched.setdefault(cluster, set()).update(indexes)
+        for cluster, job, place, demand in outcome.demands:
+            self.demands.setdefault(cluster, {})[job] = (place, demand)
+        for cluster, namespace, job, place in outcome.jobs:
+            self._check_unique(cluster, namespace, job, place)
+
+    def take_whole(self, team: str) -> None:
+        """Add what is known of a team as a whole, unless that was done."""
+        if self.known is not None and team not in self.whole:
+            self.whole.add(team)
+            self.result.wholes.append(self.known.wholes[team])
+            self.take(self.known.wholes[team].outcome)
+
+    def complete(self) -> None:
+        """Add the demands and jobs of teams taken as a whole, where runs of theirs could be in the way of
+        others, or are asked about. Raises VanishedError."""
+        wholes = [] if self.is_complete else self.result.wholes
+        self.is_complete = True
+        for whole in wholes:
+            for one in self.known.details(whole) if self.known else ():
+                self.others.update((cluster, job) for cluster, _, job, _ in one.jobs)
+                self.take(replace(one, changes=[], jobs=[]))
+
+    @property
+    def could_clash(self) -> bool:
+        """Whether some runs could be in each other's way, by what is known of teams as a whole."""
+        ranks = {name: {rank_of(own) for _, own in one.values()} for name, one in self.demands.items()}
+        for whole in self.result.wholes:
+            for cluster, own in whole.ranks.items():
+                ranks.setdefault(cluster, set()).update(own)
+        return bool(self.result.wholes) and any(map(could_clash, ranks.values()))
+
+    def _check_unique(self, cluster: str, namespace: str, job: str, place: Location) -> None:
+        """Two files of one namespace must not describe one job."""
+        first = self.places.setdefault((cluster, namespace, job), place)
+        if first != place:
+            message = f"job '{job}' is defined twice in namespace {namespace}; first in {first}"
+            help = "Rename one of the files, or set name: in one."
+            self.result.findings.append(Finding(JOB_NAME_TWICE, place, message, help))

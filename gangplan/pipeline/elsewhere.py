@@ -1,0 +1,113 @@
+"""A job on the other pools and clusters of its team: the same spec there, judged as if it had been committed.
+
+Each place is a workspace of its own: the platform as it is, with the one spec changed in what says where it
+runs. The model of GPU is left out, since pools of others are what is asked for.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from gangplan.errors import UserError
+from gangplan.pipeline.render import preview
+from gangplan.pipeline.request import Request, Result
+from gangplan.pipeline.worker import PlannedRun
+from gangplan.records import dataclass
+from gangplan.source import Document
+from gangplan.workspace import SPECS, SpecFile, Workspace, load_spec
+
+# Fields of a spec that say which hardware of which cluster, by the block that has them.
+_DROPPED = frozenset({("clusters",), ("placement", "nodePool"), ("gpu", "model")})
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A pool of a cluster, with the model of its GPUs, if it has any."""
+
+    cluster: str
+    pool: str
+    gpu: str
+
+
+def places_of(workspace: Workspace, team: str, gpus: int) -> list[Place]:
+    """The pools that the team's workers could go to: with GPUs for those that ask for some."""
+    return [
+        Place(cluster, name, pool.gpu.model if pool.gpu else "")
+        for cluster, file in sorted(workspace.clusters.items())
+        if team in file.spec.teams
+        for name, pool in sorted(file.spec.node_pools.items())
+        if bool(pool.gpu) == bool(gpus)
+    ]
+
+
+def tried(
+    request: Request, workspace: Workspace, file: SpecFile, now: Sequence[PlannedRun]
+) -> Iterator[tuple[Place, Result]]:
+    """What comes of a spec at each place; `now` are its runs as it is.
+
+    Raises UserError for a spec that cannot be read, and for a sweep.
+    """
+    spec, findings = load_spec(workspace.root, file, workspace.templates)
+    if file.file in workspace.sweeps:
+        raise UserError(f"{file.file} is a sweep", "Name the spec of a job.")
+    if spec is None:
+        raise UserError(f"{file.file}: {findings[0].message}", findings[0].help)
+    gpus = now[0].unit.job.gpus if now else spec.spec.gpus or 0
+    like = None
+    for place in places_of(workspace, file.team, gpus):
+        with tempfile.TemporaryDirectory(prefix="gangplan-") as name:
+            root = Path(name).resolve()
+            # Files beside the spec belong to the run.
+            shutil.copytree(workspace.root / SPECS / file.team, root / SPECS / file.team, symlinks=True)
+            (root / file.file).write_text(moved(spec.document, place), encoding="utf-8")
+            asked = replace(
+                request,
+                root=root,
+                clusters=(),
+                teams=(),
+                specs=(str(root / file.file),),
+                engine="serial",
+                uses_cache=False,
+                like=like,
+            )
+            result = preview(asked, replace(workspace, root=root))
+        like = result.worker
+        yield place, result
+
+
+def moved(document: Document, place: Place) -> str:
+    """The spec as it would be written for another place, in JSON's style; scalars keep their text."""
+    fields = _without(document, (), document.value)
+    placement = {**fields.get("placement", {}), "nodePool": json.dumps(place.pool)}
+    return _flow({**fields, "clusters": [json.dumps(place.cluster)], "placement": placement}) + "\n"
+
+
+def _without(document: Document, path: tuple[str | int, ...], value: Any) -> Any:
+    """The value with each scalar as it is written, less what says where the job runs."""
+    if isinstance(value, Mapping):
+        inner = {
+            name: _without(document, (*path, name), item)
+            for name, item in value.items()
+            if (*path, name) not in _DROPPED
+        }
+        return {name: item for name, item in inner.items() if item != {} or path}
+    if isinstance(value, list):
+        return [_without(document, (*path, number), item) for number, item in enumerate(value)]
+    text = document.text(path)
+    if text is None or document.is_quoted(path):
+        return json.dumps(value)
+    return text or "null"
+
+
+def _flow(value: Any) -> str:
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{json.dumps(name)}: {_flow(item)}" for name, item in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_flow, value)) + "]"
+    return str(value)

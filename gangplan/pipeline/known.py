@@ -1,0 +1,294 @@
+"""What earlier commands found out about specs and clusters whose files are the same: taken instead of made.
+
+What comes of a spec follows from its bytes and from the conditions: the files of the platform and of teams,
+gangplan itself, the program that builds overlays, the clusters and versions that were asked for. A result is
+taken only where these are the same and `rendered/` holds exactly what would be rendered, so nothing has to be
+written, and whoever wants the text finds it there. The day and waivers that are over come later, as always.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import field
+from pathlib import Path
+from typing import Any
+
+from gangplan.emit import Change
+from gangplan.findings import Finding
+from gangplan.incremental.look import Look, digest_of, look
+from gangplan.incremental.store import Store
+from gangplan.pipeline.opinions import Opinions
+from gangplan.pipeline.seen import (
+    Clean,
+    bytes_of,
+    file_digest,
+    files_of,
+    folders_of_teams,
+    has_other_run,
+    platform_of,
+    short,
+)
+from gangplan.pipeline.stored import (
+    Json,
+    Rules,
+    Shared,
+    compacted,
+    expanded_json,
+    expanded_of,
+    finding_json,
+    finding_of,
+    shared_of,
+)
+from gangplan.pipeline.team_results import TeamResults
+from gangplan.pipeline.whole import VanishedError, Whole, details, folders_with, marks_of, summed, whole_of
+from gangplan.pipeline.worker import Expanded
+from gangplan.records import dataclass
+from gangplan.workspace import RENDERED, SpecFile
+
+
+@dataclass(slots=True)
+class Known:
+    """The results of earlier commands for one command, and what it adds to them.
+
+    `settled` are the folders of `rendered/` that hold exactly what is rendered now, and the files that do so
+    in other folders. Where a file holds a secret (`has_secrets`), nothing is kept.
+    """
+
+    root: Path
+    store: Store
+    seen: Look
+    clean: Clean
+    conditions: str
+    platform: str
+    clusters: tuple[str, ...]
+    rules: Rules
+    opinions: Opinions
+    marks: Mapping[str, str]  # of the templates that specs are made from, by spec
+    settled: set[str] = field(default_factory=set)
+    takes_whole: bool = False  # teams may be taken as a whole
+    wholes: dict[str, Whole] = field(default_factory=dict)
+    has_secrets: bool = False
+    _open: tuple[str, Json, dict[str, list[Any]]] | None = None
+    _noted: str = ""  # the team of the spec of which something was found out last
+    _platform: tuple[str, Json] | None = None
+    _teams: dict[str, TeamResults] = field(default_factory=dict)
+    _standing: dict[str, tuple[Expanded, str | None]] = field(default_factory=dict)
+
+    def unknown(self, files: Sequence[SpecFile]) -> list[SpecFile]:
+        """The specs whose results are not known; ask `result` for the others."""
+        by_team: dict[str, list[SpecFile]] = {}
+        for file in files:
+            by_team.setdefault(file.team, []).append(file)
+        folders = folders_of_teams(self.seen)
+        for team, own in by_team.items():
+            if not (self.takes_whole and self._take_whole(team, folders.get(team, {}), own)):
+                self._teams[team] = self._look_up(team, folders.get(team, {}), own)
+        return [file for file in files if not self._is_known(file)]
+
+    def result(self, file: SpecFile) -> Expanded | None:
+        """What is known of a spec. Those of a team are best asked for together."""
+        if not self._is_known(file):
+            return None
+        if self._open is None or self._open[0] != file.team:
+            record = self._teams[file.team].record or self._record(file.team)
+            self._teams[file.team].record = None  # asked for once: what is decoded takes much room
+            self._open = (file.team, record, shared_of(record["shared"]))
+        _, record, shared = self._open
+        return expanded_of(file.file, record["files"][file.file][2], self.rules, shared)
+
+    def details(self, whole: Whole) -> Iterator[Expanded]:
+        """What is left out of a team taken as a whole, by spec. Raises VanishedError."""
+        record = self._record(whole.team)
+        if record["folders"] != whole.folders:
+            raise VanishedError(whole.team)
+        return details(record)
+
+    def note(self, result: Expanded) -> None:
+        """Something that was found out about a spec now."""
+        team = result.file.split("/")[1]
+        if self._noted not in ("", team):  # specs come team by team
+            self._teams[self._noted].fold()
+        self._noted = team
+        self._teams[team].note(result, self.rules)
+
+    def cluster(self, cluster: str, teams: Sequence[str], make: Callable[[], Expanded]) -> Expanded:
+        """What stands on a cluster before any run: known, or made."""
+        name = f"clusters/{short(cluster, *self.clusters, '', *teams)}"
+        record = self.store.get(name)
+        if isinstance(record, dict) and record["of"] == self.conditions:
+            result = self._result(record)
+            texts = [(change.path, change.digest) for change in result.changes] if result else []
+            if result is not None and self._is_there(texts, set()):
+                self.opinions.count(texts, record["judge"])
+                self._standing[name] = (result, record["judge"])
+                return result
+        result = make()
+        self._standing[name] = (result, None)
+        return result
+
+    def platform_findings(self, make: Callable[[], list[Finding]]) -> list[Finding]:
+        """What is wrong with clusters and teams before any spec is looked at: known, or found."""
+        record = self.store.get(name := f"platform/{short(*self.clusters)}")
+        if isinstance(record, dict) and record["of"] == self.conditions:
+            try:
+                return [finding_of(one, self.rules) for one in record["findings"]]
+            except ValueError:
+                pass
+        found = make()
+        try:
+            told = [finding_json(one, self.rules) for one in found]
+        except ValueError:
+            return found
+        self._platform = (name, {"of": self.conditions, "findings": told})
+        return found
+
+    def scanned(self, found: Sequence[Finding], is_everything: bool) -> None:
+        """Note where secrets were found, after a look at the folders that are not clean."""
+        self.has_secrets = bool(found)
+        if is_everything:
+            self.clean.note(found)
+
+    def rendered(self) -> list[str]:
+        """All folders of `rendered/`, itself among them, where it is there."""
+        return [path for path in self.seen.contents if f"{path}/".startswith(f"{RENDERED}/")]
+
+    def without_secrets(self) -> set[str]:
+        """Folders that hold none: those in which none was found, and what is rendered from them."""
+        return self.settled | self.clean.folders()
+
+    def save(self, judge: str, telling: Collection[str], changes: Iterable[Change]) -> None:
+        """Keep what was found out. `judge` had nothing against the texts; empty where nobody was asked, and
+        then `telling` are the files of this command's `changes` that such a judge must see.
+
+        Nothing is kept where a file changed under way, or where one holds a secret: a result could repeat it.
+        """
+        if self.has_secrets:
+            self.store.keep_newest("worlds", 0)
+            self.store.keep_newest("shapes", 0)
+            return
+        try:
+            now = look(str(self.root), self.clean.looked_through(), self.seen.memory)
+            if platform_of(self.root, now) != self.platform:
+                return
+            seen_by = judge or self.opinions.batch(((one.path, one.digest) for one in changes), telling)
+            for team in list(self._teams):
+                self._save_team(team, self._teams.pop(team), judge, seen_by)
+            if now.contents.items() <= self.seen.contents.items():
+                self.clean.save()
+        except OSError:
+            return
+        if self._platform is not None:
+            self.store.put(*self._platform)
+        for name, (result, before) in self._standing.items():
+            if before is None or (judge and before != judge):
+                self._save_cluster(name, result, seen_by)
+
+    def _record(self, team: str) -> Json:
+        """The record of a team; an empty one where there is none, or it was made under other conditions."""
+        record = self.store.get(self._name(team))
+        if isinstance(record, dict) and record["of"] == self.conditions:
+            return record
+        return {"files": {}, "folders": {}, "shared": {}}
+
+    def _look_up(self, team: str, folders: Mapping[str, str], files: Sequence[SpecFile]) -> TeamResults:
+        """Which specs of a team are known: the same files, whose texts are in `rendered/`."""
+        record = self._record(team)
+        known = TeamResults(folders, len(record["files"]), record)
+        is_same = record["folders"] == folders and set(record["files"]) >= {file.file for file in files}
+        texts: dict[str, list[tuple[str, str]]] = {}
+        for path in (file.file for file in files):
+            digest, judge, told = record["files"].get(path, ("", "", None))
+            bare = bytes_of(digest) if is_same else file_digest(self.root / path)
+            known.digests[path] = bare + self.marks.get(path, "")
+            if told is not None and known.digests[path] == digest:
+                texts[path], known.judges[path] = told[1], judge
+        there = folders_with([one for own in texts.values() for one in own])
+        settled = {one for one, digest in there.items() if self.seen.contents.get(one) == digest}
+        self.settled |= settled
+        for path, own in texts.items():
+            if self._is_there(own, settled) and self._reads(record["files"][path][2]):
+                known.taken.add(path)
+                self.opinions.count(own, known.judges[path])
+        return known
+
+    def _reads(self, told: Json) -> bool:
+        """Whether the findings of a result can be read: their rules are there."""
+        return all(self.rules(one[0]) is not None for one in told[0])
+
+    def _take_whole(self, team: str, folders: Mapping[str, str], files: Sequence[SpecFile]) -> bool:
+        """Take what is known of a team as a whole, if that is how it stands."""
+        of = (self.conditions, folders, marks_of(self.marks, files), len(files))
+        held = self.store.get(self._name(team, "sums"))
+        whole = whole_of(team, held, of, self.seen.contents, self.rules)
+        if whole is None or (self.opinions.judge and {*whole.judges} - {self.opinions.judge}):
+            return False
+        self.wholes[team] = whole
+        self.settled.update(whole.settled)
+        return True
+
+    def _is_known(self, file: SpecFile) -> bool:
+        return file.team in self.wholes or file.file in self._teams[file.team].taken
+
+    def _is_there(self, texts: Sequence[tuple[str, str]], settled: Collection[str]) -> bool:
+        """Whether `rendered/` holds the texts of a result (path, digest), and no other run of its jobs."""
+        for path, digest in texts:
+            folder, _, name = f"{RENDERED}/{path}".rpartition("/")
+            if folder in settled:
+                continue
+            if self.seen.contents.get(folder) == digest_of({name: digest}):
+                self.settled.add(folder)
+                continue
+            if file_digest(self.root / folder / name) != digest:
+                return False
+            if "/runs/" in folder and has_other_run(self.root / folder, name):
+                return False
+            self.settled.add(f"{folder}/{name}")
+        return True
+
+    def _save_team(self, team: str, known: TeamResults, judge: str, seen_by: str) -> None:
+        """The record of a team, where anything in it is new or newly judged; what is new is `seen_by`."""
+        is_judged = not judge or all(known.judges[path] == judge for path in known.taken)
+        if not known.has_new and len(known.taken) == known.before and is_judged:
+            if self.takes_whole and len(known.taken) == len(known.digests):  # it was not taken as a whole
+                self._sum_up(team, self._record(team))
+            return
+        there = {one: files_of(self.root / one) for one in known.folders}
+        folders = {one: digest_of(names) for one, names in there.items()}
+        old = self._record(team)
+        files = {}
+        new, shared = known.new()
+        for path in sorted([*known.taken, *new]):
+            folder, _, name = path.rpartition("/")
+            if bytes_of(known.digests[path]) == there.get(folder, {}).get(name) and new.get(path) != "":
+                told = old["files"][path][2] if path in known.taken else json.loads(new[path])
+                files[path] = [known.digests[path], judge or known.judges.get(path, seen_by), told]
+        common = compacted([told for _, _, told in files.values()], shared.values)
+        record = {"of": self.conditions, "folders": folders, "shared": common, "files": files}
+        self.store.put(self._name(team), record)
+        self._sum_up(team, record)
+
+    def _sum_up(self, team: str, record: Json) -> None:
+        marks = marks_of(self.marks, [SpecFile(path, team) for path in record["files"]])
+        self.store.put(self._name(team, "sums"), summed(record, marks))
+
+    def _save_cluster(self, name: str, result: Expanded, seen_by: str) -> None:
+        shared = Shared({})
+        if not result.is_lasting:
+            return
+        try:
+            told = expanded_json(result, self.rules, shared)
+        except ValueError:
+            return
+        self.store.put(
+            name, {"of": self.conditions, "judge": seen_by, "shared": shared.values, "result": told}
+        )
+
+    def _result(self, record: Json) -> Expanded | None:
+        try:
+            return expanded_of("", record["result"], self.rules, shared_of(record["shared"]))
+        except (ValueError, TypeError, KeyError):
+            return None
+
+    def _name(self, team: str, kind: str = "runs") -> str:
+        return f"{kind}/{short(team, '', *self.clusters)}"

@@ -1,0 +1,59 @@
+"""What a kept run was made of: the annotations of its TrainJob, made to agree with the specs that it keeps.
+
+Its metadata is rendered as it is today, and the image of today may be another one. The digest is read from
+the run's own containers, for which its name vouches, and not from the annotations in its file, which anybody
+may edit. The other annotations come out the same today: a run is only kept for a spec with the same hash, and
+the data sets are what the spec names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from gangplan.generators.trainjob import IMAGE_DIGEST
+from gangplan.model.backend import BY_KIND
+from gangplan.objects import Body
+
+# The container that runs the user's program, in every role (templates/pod.yaml.j2).
+_CONTAINER = "node"
+
+
+def with_own_digest(bodies: Sequence[Body]) -> list[Body]:
+    """The objects of a run, whose TrainJob names the digest that the runtime beside it runs.
+
+    Where the containers have none, or not all of them the same, it names none.
+    """
+    found = {
+        image.partition("@")[2]
+        for body in bodies
+        if body["kind"] in ("TrainingRuntime", "MPIJob")
+        for image in _images(body["spec"])
+    }
+    digest = found.pop() if len(found) == 1 else ""
+    return [_naming(body, digest) if body["kind"] in BY_KIND else body for body in bodies]
+
+
+def _naming(job: Body, digest: str) -> Body:
+    metadata = job["metadata"]
+    annotations = metadata.get("annotations") or {}
+    if annotations.get(IMAGE_DIGEST, digest) == digest:
+        return job  # as it is, or taken away by a patch of the cluster
+    told = {name: digest if name == IMAGE_DIGEST else value for name, value in annotations.items()}
+    if not digest:
+        del told[IMAGE_DIGEST]
+    return {**job, "metadata": {**metadata, "annotations": told}}
+
+
+def _images(value: Any) -> Iterator[str]:
+    """The images of the containers of a spec, whatever else it holds: it comes from a file."""
+    if isinstance(value, dict):
+        for name, item in value.items():
+            if name == "containers" and isinstance(item, list):
+                own = [one for one in item if isinstance(one, dict) and one.get("name") == _CONTAINER]
+                yield from (str(one.get("image")) for one in own)
+            else:
+                yield from _images(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _images(item)

@@ -1,0 +1,42 @@
+"""What is wrong with clusters, teams, policies and waivers, before any spec is looked at."""
+
+from __future__ import annotations
+
+from gangplan.findings import Finding
+from gangplan.policy.checks import check_policies
+from gangplan.resolve.checks import check_site
+from gangplan.resolve.compat import check_versions
+from gangplan.resolve.platform import resolve_platform
+from gangplan.resolve.scans import check_scans
+from gangplan.resolve.tenant_checks import check_tenants
+from gangplan.resolve.waiver_checks import check_waivers
+from gangplan.waivers import excuse_by_file
+from gangplan.workspace import OVERLAYS, SPECS, Workspace
+
+
+def platform_findings(workspace: Workspace) -> list[Finding]:
+    """What is wrong with clusters and teams before any spec is looked at."""
+    findings: list[Finding] = []
+    for name, cluster in workspace.clusters.items():
+        findings += workspace.component_findings[name]
+        findings += check_versions(cluster, resolve_platform(cluster))
+        findings += check_site(workspace, cluster)
+    findings += check_scans(workspace.root)
+    findings = excuse_by_file([*findings, *check_tenants(workspace)], workspace.waivers)
+    findings += check_policies(workspace)
+    if workspace.waivers:
+        findings += check_waivers(workspace)
+    return findings
+
+
+def closed_clusters(workspace: Workspace, findings: list[Finding]) -> frozenset[str]:
+    """Clusters with an error in their own files, or in those of a team on them; the others go on.
+
+    Nothing is written as long as there is any error, but every problem is told in one run.
+    """
+    files = {finding.where.file for finding in findings if finding.is_error}
+    parts = [file.split("/") for file in files]
+    broken = {part[1] for part in parts if part[0] == OVERLAYS and len(part) > 1}
+    teams = {part[1] for part in parts if part[0] == SPECS and part[2:] == ["team.yaml"]}
+    on_them = {name for name, cluster in workspace.clusters.items() if teams & set(cluster.spec.teams)}
+    return frozenset(broken | on_them)

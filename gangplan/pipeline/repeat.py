@@ -1,0 +1,120 @@
+"""`gangplan repeat`: which jobs are due where commits start runs; and runs of schedules to delete.
+
+A start is due from its minute on, for as long as startingDeadline says. It was made when Git got a run of the
+job since, whoever committed that. Nothing is due while the last run is not over: by the statuses that a
+cluster reported, else until the longest time that a run may take has passed since its commit.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import takewhile
+
+from gangplan.model.cost import most_seconds
+from gangplan.model.cron import parse_cron, starts
+from gangplan.model.job import Job, Schedule
+from gangplan.model.starts import zone_of
+from gangplan.model.statuses import RunStatus
+from gangplan.pipeline.request import Request
+from gangplan.pipeline.retire import Past, Retirement, Retirements, past_of
+from gangplan.pipeline.retire_choice import Selection
+from gangplan.pipeline.worker import PlannedRun
+from gangplan.records import dataclass
+
+_DATED = re.compile(r"-[0-9]{8}-[0-9]{4}")
+# What follows the job's name in the name of the file of a run.
+_OF_JOB = re.compile(r"-[0-9a-f]{8}\.yaml")
+
+
+@dataclass(frozen=True, slots=True)
+class Repetition:
+    """A job whose schedule is looked at: `run` is its next number where it is due, else 0 and `why` not."""
+
+    source: str
+    job: str
+    run: int
+    why: str
+
+
+def repetitions(
+    request: Request, runs: Sequence[PlannedRun], now: int, statuses: Sequence[RunStatus] | None
+) -> list[Repetition]:
+    """What is due at a moment, in seconds since 1970. Raises UserError and ToolError as `past_of`."""
+    jobs: dict[str, list[PlannedRun]] = {}
+    for run in runs:
+        job = run.unit.job
+        if job.schedule is not None and not job.is_dated and job.is_active:
+            jobs.setdefault(job.source, []).append(run)
+    past = past_of(request) if jobs else Past({}, {})
+    return [_of_job(jobs[source], past, now, statuses) for source in sorted(jobs)]
+
+
+def _of_job(
+    runs: Sequence[PlannedRun], past: Past, now: int, statuses: Sequence[RunStatus] | None
+) -> Repetition:
+    job = runs[0].unit.job
+    assert job.schedule is not None
+    name, due = f"{job.team}/{job.name}", last_start(job.schedule, now)
+    if due is None:
+        return Repetition(job.source, name, 0, "no start is due")
+    added = max((at for run in runs for at in _added(run, past)), default=None)
+    if added is None:
+        return Repetition(job.source, name, 0, "its first run is not committed yet")
+    if added >= due:
+        return Repetition(job.source, name, 0, "its start was made")
+    active = _active(job, runs, added, now, statuses)
+    if active:
+        return Repetition(job.source, name, 0, f"start skipped: {active}")
+    return Repetition(job.source, name, job.run + 1, "its start is due")
+
+
+def _added(run: PlannedRun, past: Past) -> Iterator[int]:
+    """When Git got each run of a job on a cluster."""
+    folder, job = run.path.rpartition("/")[0], run.unit.job.name
+    for path in past.events:
+        if _OF_JOB.fullmatch(path.removeprefix(f"{folder}/{job}")) and path.startswith(f"{folder}/{job}"):
+            at = past.added_s(path)
+            if at is not None:
+                yield at
+
+
+def last_start(schedule: Schedule, now: int) -> int | None:
+    """The last start up to now that is not too late; None without one. Raises KeyError, NoZonesError."""
+    begin = now - schedule.starting_deadline_s - 1
+    found = starts(parse_cron(schedule.cron), begin, zone_of(schedule.time_zone))
+    return max(takewhile(lambda at: at <= now, found), default=None)
+
+
+def _active(
+    job: Job, runs: Sequence[PlannedRun], added: int, now: int, statuses: Sequence[RunStatus] | None
+) -> str:
+    """Why its last run may not be over; empty where it is."""
+    if statuses is not None:
+        known = [one for one in statuses if (one.team, one.job) == (job.team, job.name) and not one.is_record]
+        waiting = [one.name for one in known if not one.end]
+        missing = [run.name for run in runs if run.name not in {one.name for one in known}]
+        if waiting:
+            return f"run {waiting[0]} still waits or trains"
+        return f"run {missing[0]} is not in the cluster yet" if missing and len(runs) == 1 else ""
+    left = added + max(most_seconds(run.unit.job) for run in runs) - now
+    return f"run {runs[0].name} may still train (--finished FILE tells)" if left > 0 else ""
+
+
+def add_dated(runs: Sequence[PlannedRun], chosen: Selection, found: Retirements) -> None:
+    """Dated runs that are over, beyond those that their schedule keeps, by the statuses of a cluster."""
+    for run in runs:
+        job = run.unit.job
+        if not job.is_dated or job.schedule is None or run.cluster != chosen.cluster:
+            continue
+        over = sorted(
+            one.name
+            for one in chosen.statuses or ()
+            if (one.team, one.job) == (job.team, job.name) and one.end
+            if _DATED.fullmatch(one.name.removeprefix(job.name))
+        )
+        why = f"it is over, and its schedule keeps {job.schedule.keep}"
+        found.steps += [
+            Retirement("delete", run.cluster, job.team, name, job.source, why, job.namespace)
+            for name in over[: max(0, len(over) - job.schedule.keep)]
+        ]

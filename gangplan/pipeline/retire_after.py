@@ -1,0 +1,27 @@
+"""`gangplan retire` and jobs that come after others: which runs must stay until those are over as well."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from gangplan.pipeline.worker import PlannedRun
+
+
+def awaited(runs: Iterable[PlannedRun], is_over: Callable[[PlannedRun], object]) -> dict[str, str]:
+    """By spec, an active job that comes after it and stays: that waits for no run that is stopped.
+
+    A job stays that is not over on all of its clusters, or that one which stays comes after.
+    """
+    jobs: dict[str, list[PlannedRun]] = {}
+    for run in runs:
+        if run.unit.job.after is not None and run.unit.job.is_active:
+            jobs.setdefault(run.unit.job.source, []).append(run)
+    found: dict[str, str] = {}
+    stays = [source for source, own in jobs.items() if not all(map(is_over, own))]
+    while stays:
+        for run in jobs.pop(stays.pop(), ()):
+            assert run.unit.job.after is not None
+            for one in run.unit.job.after.jobs:
+                found.setdefault(one.file, run.unit.job.name)
+                stays.append(one.file)
+    return found

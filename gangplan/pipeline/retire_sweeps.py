@@ -1,0 +1,139 @@
+"""`gangplan retire` for trials: a sweep lists those that are over in `stopped`, later in `removed`.
+
+What is over is told as for any run. A trial whose record is committed leaves `stopped` for `removed`;
+once all have, the sweep itself goes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import field
+
+from gangplan.pipeline.request import Request, Result
+from gangplan.pipeline.retire import (
+    WAITED,
+    Earlier,
+    Past,
+    Retirement,
+    Retirements,
+    SpecChange,
+    earlier_runs,
+    is_gone,
+    may_go,
+    past_of,
+    why_over,
+)
+from gangplan.pipeline.retire_after import awaited
+from gangplan.pipeline.retire_choice import Selection
+from gangplan.pipeline.worker import PlannedRun
+from gangplan.records import dataclass
+from gangplan.spec.sweep import Sweep
+
+
+@dataclass(slots=True)
+class _Lists:
+    """The lists of a sweep as they will be."""
+
+    stopped: list[str]
+    removed: list[str]
+    retired: list[str] = field(default_factory=list)
+    gone: set[str] = field(default_factory=set)  # what leaves `stopped`
+
+
+def add_sweeps(request: Request, result: Result, chosen: Selection, found: Retirements) -> None:
+    """Add the steps of trials. Raises UserError and ToolError as `retirements`."""
+    past = past_of(request)
+    trials: dict[str, list[PlannedRun]] = {}
+    for run in result.runs:
+        if run.unit.job.trial is not None:
+            trials.setdefault(run.unit.job.source, []).append(run)
+    earlier = earlier_runs(request, past, trials, chosen)
+    waited = awaited(result.runs, lambda run: why_over(run, past, chosen))
+    for source in sorted(trials):
+        sweep = result.workspace.sweeps[source].sweep
+        if sweep is not None:
+            _sweep(source, sweep, trials[source], earlier.get(source, []), past, chosen, found, waited)
+
+
+def _sweep(
+    source: str,
+    sweep: Sweep,
+    runs: Sequence[PlannedRun],
+    earlier: Sequence[Earlier],
+    past: Past,
+    chosen: Selection,
+    found: Retirements,
+    waited: Mapping[str, str],
+) -> None:
+    lists = _Lists(list(sweep.stopped), list(sweep.removed))
+    change, team = SpecChange(source), runs[0].unit.job.team
+    homes = list({run.cluster: run for run in runs}.values())
+    listed = frozenset(sweep.retired)
+    for name in sweep.retired:
+        where = next((run for run in homes if is_gone(run, name, past, chosen)), None)
+        if where is None:
+            lists.retired.append(name)
+        else:
+            why = "its record is committed"
+            found.steps.append(Retirement("remove", where.cluster, team, name, source, why))
+    for name, cluster, why in earlier:
+        if name not in listed:
+            lists.retired.append(name)
+            found.steps.append(Retirement("record", cluster, team, name, source, why))
+            path = f"{cluster}/runs/{team}/{name}.yaml"
+            if path in past.removed:
+                change.files[path] = past.removed[path]
+    by_trial: dict[str, list[PlannedRun]] = {}
+    for run in runs:
+        if run.unit.job.trial is not None:
+            by_trial.setdefault(run.unit.job.trial.name, []).append(run)
+    for trial, own in by_trial.items():
+        _trial(trial, own, lists, past, chosen, found, waited.get(source, ""))
+    lists.stopped = [one for one in lists.stopped if one not in lists.gone]
+    change.is_removed = by_trial.keys() <= set(lists.removed) and not lists.retired
+    change.lists = {"stopped": tuple(lists.stopped), "removed": tuple(lists.removed)}
+    change.lists["retired"] = tuple(lists.retired)
+    before = {"stopped": sweep.stopped, "removed": sweep.removed, "retired": sweep.retired}
+    if change.is_removed or change.lists != before:
+        found.changes[source] = change
+
+
+def _trial(
+    trial: str,
+    runs: Sequence[PlannedRun],
+    lists: _Lists,
+    past: Past,
+    chosen: Selection,
+    found: Retirements,
+    waits: str,
+) -> None:
+    """The next step of a trial on all of its clusters together; `waits` comes after the sweep."""
+    job = runs[0].unit.job
+    if job.is_stopped:
+        if all(may_go(run, past, chosen) for run in runs):
+            lists.gone.add(trial)
+            lists.removed.append(trial)
+            why = "its record is committed"
+            found.steps += [
+                Retirement("remove", run.cluster, job.team, run.name, job.source, why) for run in runs
+            ]
+        return
+    over = {run.cluster: why for run in runs if (why := why_over(run, past, chosen))}
+    if waits:
+        for run in runs:
+            if run.cluster in over:
+                why = WAITED.format(over[run.cluster], waits)
+                found.steps.append(Retirement("left", run.cluster, job.team, run.name, job.source, why))
+        return
+    if len(over) == len(runs):
+        lists.stopped.append(trial)
+        found.steps += [
+            Retirement("record", run.cluster, job.team, run.name, job.source, over[run.cluster])
+            for run in runs
+        ]
+        return
+    others = ", ".join(one.cluster for one in runs if one.cluster not in over)
+    for run in runs:
+        if run.cluster in over:
+            why = f"{over[run.cluster]}, but not known to be over on {others}"
+            found.steps.append(Retirement("left", run.cluster, job.team, run.name, job.source, why))

@@ -1,0 +1,143 @@
+"""A workspace as it is now, by the digests of its files."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from hashlib import sha256
+from pathlib import Path
+
+from gangplan.findings import Finding
+from gangplan.incremental.look import Look, digest_of, held, look, memory_of
+from gangplan.incremental.store import Store
+from gangplan.records import dataclass
+from gangplan.workspace import READ, RENDERED, SPECS
+
+TEAM = "team.yaml"
+UNSWEPT = "unswept"  # the record of folders without sweeps
+# What every run may depend on; of templates, each spec tells which ones it uses (spec/templates.py).
+PLATFORM = tuple(top for top in READ if top not in (SPECS, "jobtemplates"))
+_RUN_FILE = re.compile(r"-[0-9a-f]{8}\.yaml")  # behind the name of the job
+
+
+def looked(root: Path, store: Store) -> Look | None:
+    """A workspace as it is now, where nobody has looked yet; None where it cannot be read."""
+    try:
+        return look(str(root), (*READ, RENDERED), memory_of(store.get("folders")))
+    except OSError:
+        return None
+
+
+def platform_of(root: Path, seen: Look) -> str:
+    """A digest of all files that every run may depend on: those of clusters, the catalog, policies, teams."""
+    own = {path: digest for path, digest in seen.contents.items() if path.split("/")[0] in PLATFORM}
+    with suppress(OSError), os.scandir(root / SPECS) as entries:
+        for team in [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]:
+            own[f"{SPECS}/{team}/{TEAM}"] = file_digest(root / SPECS / team / TEAM)
+    return digest_of(own)
+
+
+def short(*words: str) -> str:
+    """A short digest of words."""
+    return sha256("\0".join(words).encode("utf-8", "surrogateescape")).hexdigest()[:32]
+
+
+def file_digest(path: Path) -> str:
+    """The digest of a file; empty where it cannot be read."""
+    try:
+        return held(str(path))
+    except OSError:
+        return ""
+
+
+def bytes_of(digest: str) -> str:
+    """The part of a digest that is of the file's own bytes; the rest is of its templates."""
+    return digest.partition("+")[0]
+
+
+def files_of(folder: Path) -> dict[str, str]:
+    """The digests of the files of a folder. Raises OSError."""
+    with os.scandir(folder) as entries:
+        names = [entry.name for entry in entries if not entry.is_dir(follow_symlinks=False)]
+    return {name: held(str(folder / name)) for name in names}
+
+
+def folders_of_teams(seen: Look) -> dict[str, dict[str, str]]:
+    """The folders of each team's specs, with their digests."""
+    found: dict[str, dict[str, str]] = {}
+    for path, digest in seen.contents.items():
+        top, _, rest = path.partition("/")
+        if top == SPECS and rest:
+            found.setdefault(rest.split("/")[0], {})[path] = digest
+    return found
+
+
+def has_other_run(folder: Path, name: str) -> bool:
+    """Whether a folder holds another run of the job whose run has this file."""
+    job = name[: -len("-00000000.yaml")]
+    names = os.listdir(folder)
+    return any(one != name and one.startswith(job) and _RUN_FILE.fullmatch(one[len(job) :]) for one in names)
+
+
+def unswept(store: Store, seen: Look) -> set[str]:
+    """The folders of specs that hold no sweep, as earlier commands found out of the same files."""
+    known = set(store.get(UNSWEPT) or ())
+    return {path for path, digest in seen.contents.items() if digest in known}
+
+
+def note_unswept(store: Store, seen: Look, sweeps: Iterable[str]) -> None:
+    """Keep which folders of specs hold no sweep; `sweeps` are the files that are some."""
+    swept = {file.rpartition("/")[0] for file in sweeps}
+    found = sorted(
+        digest for path, digest in seen.contents.items() if path.startswith(f"{SPECS}/") and path not in swept
+    )
+    if found != store.get(UNSWEPT):
+        store.put(UNSWEPT, found)
+
+
+@dataclass(slots=True)
+class Clean:
+    """Folders that people write and in which no secret was found, by the digests of what they hold.
+
+    They count for the `program` that looked, by its digest.
+    """
+
+    store: Store
+    seen: Look
+    program: str
+    found: list[str] | None = None
+    known: set[str] | None = None
+
+    def looked_through(self) -> list[str]:
+        """What all runs depend on, and the teams in whose folders of specs secrets were looked for now.
+
+        Whoever keeps the result of another spec asks itself whether that is as it was.
+        """
+        scanned = set() if self.found is None else {path for path, _ in self._written()} - self.folders()
+        if SPECS in scanned:
+            return list(READ)
+        teams = {"/".join(path.split("/")[:2]) for path in scanned if path.startswith(f"{SPECS}/")}
+        return [*PLATFORM, *sorted(teams)]
+
+    def folders(self) -> set[str]:
+        """Those of earlier commands that are as they were."""
+        if self.known is None:
+            record = self.store.get("clean")
+            is_ours = isinstance(record, dict) and record["of"] == self.program
+            self.known = set(record["digests"]) if is_ours else set()
+        return {path for path, digest in self._written() if digest in self.known}
+
+    def note(self, found: Sequence[Finding]) -> None:
+        """After a look at all others: where secrets were found."""
+        dirty = {one.where.file.rpartition("/")[0] for one in found}
+        self.found = sorted({digest for path, digest in self._written() if path not in dirty})
+
+    def save(self) -> None:
+        """Keep what was noted."""
+        if self.found is not None and set(self.found) != self.known:
+            self.store.put("clean", {"of": self.program, "digests": self.found})
+
+    def _written(self) -> Iterator[tuple[str, str]]:
+        return ((path, one) for path, one in self.seen.contents.items() if path.split("/")[0] != RENDERED)

@@ -1,0 +1,227 @@
+"""What came of a spec or a cluster as JSON, for the cache, and back.
+
+Only what reads back as the same value is kept: a finding of a rule that the workspace cannot name is not.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+from gangplan.emit import Change, FileOutcome
+from gangplan.findings import Finding, Fix, Location, Waived
+from gangplan.model.run_facts import RunFacts
+from gangplan.pipeline.worker import Expanded
+from gangplan.rules.model import Rule, Severity
+from gangplan.validate.kueue.contention import RunDemand
+
+Json = Any
+Rules = Callable[[str], Rule | None]
+
+
+# Places in what `expanded_json` makes.
+_DEMANDS, _POLICIES, _FACTS = 4, 7, 8
+# Fields of the facts of a run that are its own, after that of its spec; what follows is shared.
+_OWN = 6
+_NAMES = [one.name for one in fields(RunFacts)]
+# Of those that are shared: what says that something starts runs by the clock.
+SCHEDULED = slice(_NAMES.index("schedule") - _OWN, _NAMES.index("repeats") + 1 - _OWN)
+
+
+class Shared:
+    """What many results of a record have in common: each value once, by its kind and number."""
+
+    __slots__ = ("_numbers", "values")
+
+    def __init__(self, values: Mapping[str, list[Json]]) -> None:
+        self.values = {kind: list(own) for kind, own in values.items()}
+        self._numbers: dict[tuple[str, str], int] | None = None  # most records are only read
+
+    def number(self, kind: str, value: Json) -> int:
+        """The number of a value among those of a kind, which it joins if it is new."""
+        if self._numbers is None:
+            every = (
+                (kind, number, one) for kind, own in self.values.items() for number, one in enumerate(own)
+            )
+            self._numbers = {(kind, json.dumps(one)): number for kind, number, one in every}
+        key = kind, json.dumps(value)
+        if key not in self._numbers:
+            own = self.values.setdefault(kind, [])
+            self._numbers[key] = len(own)
+            own.append(value)
+        return self._numbers[key]
+
+
+def finding_json(finding: Finding, rules: Rules) -> Json:
+    """A finding. Raises ValueError where its rule is not the one that `rules` finds by its name."""
+    known = rules(finding.rule)
+    if known is None or vars(known) != vars(finding.rule):
+        raise ValueError(f"no rule {finding.rule}")
+    waiver, fix = finding.waiver, finding.fix
+    return [
+        str(finding.rule),
+        place_json(finding.where),
+        finding.message,
+        finding.help,
+        finding.object_ref,
+        finding.path,
+        None
+        if waiver is None
+        else [place_json(waiver.where), waiver.until, waiver.reason, waiver.approver, waiver.is_over],
+        None if fix is None else [getattr(fix, one.name) for one in fields(Fix)],
+        list(finding.clusters),
+        None if finding.level is None else int(finding.level),
+    ]
+
+
+def rule_of(name: str, rules: Rules) -> Rule:
+    """The rule of a name. Raises ValueError for one that is not there."""
+    rule = rules(name)
+    if rule is None:
+        raise ValueError(f"no rule {name}")
+    return rule
+
+
+def finding_of(held: Json, rules: Rules) -> Finding:
+    """The finding. Raises ValueError for a rule that is not there."""
+    name, where, message, help, ref, path, waiver, fix, clusters, level = held
+    return Finding(
+        rule_of(name, rules),
+        place_of(where),
+        message,
+        help,
+        ref,
+        path,
+        None if waiver is None else Waived(place_of(waiver[0]), *waiver[1:]),
+        None if fix is None else Fix(*fix),
+        tuple(clusters),
+        None if level is None else Severity(level),
+    )
+
+
+def place_json(where: Location) -> Json:
+    """A place."""
+    return [where.file, where.line, where.column, where.end]
+
+
+def place_of(held: Json) -> Location:
+    """The place."""
+    return Location(*held)
+
+
+def demand_json(demand: RunDemand) -> Json:
+    """What a run asks for: amounts are exact fractions, as text."""
+    return [
+        demand.count,
+        {name: str(amount) for name, amount in demand.each.items()},
+        demand.groups,
+        demand.is_gang,
+        demand.queue,
+        demand.priority,
+        demand.resumes,
+        demand.gives_way,
+        demand.borrows,
+        *(
+            None if own is None else [[*key, str(amount)] for key, amount in own.items()]
+            for own in (demand.usage, demand.most)
+        ),
+    ]
+
+
+def demand_of(held: Json) -> RunDemand:
+    """What a run asks for."""
+    count, each, groups, *plain, usage, most = held
+    return RunDemand(
+        count,
+        {name: _fraction(amount) for name, amount in each.items()},
+        tuple(groups),
+        *plain,
+        *(
+            None if own is None else {(flavor, name): _fraction(amount) for flavor, name, amount in own}
+            for own in (usage, most)
+        ),
+    )
+
+
+@lru_cache(4096)
+def _fraction(text: str) -> Fraction:
+    return Fraction(text)
+
+
+def expanded_json(result: Expanded, rules: Rules, shared: Shared) -> Json:
+    """What came of a spec. What many have in common is put into `shared` and referred to by its number.
+
+    Raises ValueError where it would not read back the same.
+    """
+    demands = [
+        [cluster, job, place_json(place), shared.number("demands", demand_json(demand))]
+        for cluster, job, place, demand in result.demands
+    ]
+    return [
+        [finding_json(one, rules) for one in result.findings],
+        [[change.path, change.digest] for change in result.changes],
+        [[cluster, namespace, job, place_json(place)] for cluster, namespace, job, place in result.jobs],
+        {cluster: sorted(numbers) for cluster, numbers in result.matched.items()},
+        demands,
+        result.objects,
+        result.active,
+        shared.number("policies", sorted(result.policies)),
+        [_facts_json(one, shared) for one in result.facts],
+    ]
+
+
+def _facts_json(facts: RunFacts, shared: Shared) -> Json:
+    """The facts of a run: its own, and the number of those that many runs have in common."""
+    every = [getattr(facts, one.name) for one in fields(RunFacts)]
+    return [*every[1:_OWN], list(facts.retired), shared.number("facts", every[_OWN:-1])]
+
+
+def facts_of(file: str, held: Json, common: Sequence[Any]) -> RunFacts:
+    """The facts of a run, with those that it has in common with others."""
+    *own, retired, _ = held
+    return RunFacts(*[file, *own, *common, tuple(retired)])
+
+
+def expanded_of(file: str, held: Json, rules: Rules, shared: Mapping[str, list[Any]]) -> Expanded:
+    """What came of a spec; `shared` has its demands and sets of policies as values. Raises ValueError."""
+    findings, changes, jobs, matched, demands, objects, active, policies, facts = held
+    return Expanded(
+        file,
+        findings=[finding_of(one, rules) for one in findings],
+        changes=[Change(path, FileOutcome.SAME, digest) for path, digest in changes],
+        jobs=[(cluster, namespace, job, Location(*place)) for cluster, namespace, job, place in jobs],
+        matched={cluster: set(numbers) for cluster, numbers in matched.items()},
+        demands=[
+            (cluster, job, Location(*place), shared["demands"][number])
+            for cluster, job, place, number in demands
+        ],
+        objects=objects,
+        active=active,
+        policies=shared["policies"][policies],
+        facts=[facts_of(file, one, shared["facts"][one[-1]]) for one in facts],
+    )
+
+
+def shared_of(held: Mapping[str, list[Json]]) -> dict[str, list[Any]]:
+    """What the results of a record have in common, as values."""
+    return {
+        "demands": [demand_of(one) for one in held.get("demands", ())],
+        "policies": [set(one) for one in held.get("policies", ())],
+        "facts": list(held.get("facts", ())),
+    }
+
+
+def compacted(results: Sequence[Json], shared: Mapping[str, list[Json]]) -> dict[str, list[Json]]:
+    """What these results still have in common of `shared`; their numbers are changed in place."""
+    kept = Shared({})
+    for told in results:
+        for demand in told[_DEMANDS]:
+            demand[-1] = kept.number("demands", shared["demands"][demand[-1]])
+        told[_POLICIES] = kept.number("policies", shared["policies"][told[_POLICIES]])
+        for facts in told[_FACTS]:
+            facts[-1] = kept.number("facts", shared["facts"][facts[-1]])
+    return kept.values

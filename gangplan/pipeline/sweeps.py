@@ -1,0 +1,215 @@
+"""A sweep in, its trials as texts and findings out: some at a time, so that ten thousand need no more room.
+
+Trials are runs like any other. What is found about them is told once, for as many of them as it is about.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import field, replace
+from itertools import islice
+
+from gangplan.findings import Finding, Location
+from gangplan.model.job import Trial
+from gangplan.pipeline.alike import Kept
+from gangplan.pipeline.worker import Expanded, PlannedRun, WorkerState, world_on
+from gangplan.plan import Unit
+from gangplan.records import dataclass
+from gangplan.rules.sweeps import SWEEP_TOO_LARGE, TRIAL_REMOVED
+from gangplan.spec.digest import digest_of
+from gangplan.spec.files import read_files
+from gangplan.spec.sweep_files import SweepFile, TrialJob, trial_jobs
+from gangplan.spec.trials import count_of
+from gangplan.validate.kueue.sweeps import at_once
+from gangplan.workspace import Spec, SpecFile
+
+# Trials that are worked on together.
+BATCH = 32
+# Findings of one rule at one place that are told one by one; the rest is counted.
+_MOST_ALIKE = 8
+Plan = Callable[[WorkerState, Spec, Expanded], Iterable[tuple[str, Unit]]]
+Render = Callable[[WorkerState, str, list[tuple[Unit, Expanded]]], None]
+
+
+def expand_sweep(worker: WorkerState, file: SpecFile, result: Expanded, plan: Plan, render: Render) -> None:
+    """Expand the trials of a sweep: `plan` makes units of one, `render` takes those of a cluster further."""
+    sweep = worker.workspace.sweeps[file.file]
+    result.findings += sweep.findings
+    if sweep.sweep is None:
+        return
+    result.is_lasting &= sweep.sweep.results is None  # a file beside the sweep
+    closed = _too_large(worker, sweep, result)
+    at_work = replace(worker, options=replace(worker.options, closed=worker.options.closed | closed))
+    told, trials, names = _Told(sweep), trial_jobs(sweep, worker.workspace.templates), set[str]()
+    kept = Kept(worker.options.is_brief)
+    while batch := list(islice(trials, BATCH)):
+        _expand(at_work, file, batch, result, told, kept, plan, render)
+        names.update(f"{sweep.name}-{one.trial.name}" for one in batch)
+        result.jobs[:] = list(dict.fromkeys(result.jobs))
+    result.findings += told.findings()
+    removed = list(_removed(worker, sweep, names, {cluster for cluster, *_ in result.jobs}))
+    result.is_lasting &= not removed  # it speaks of other files in rendered/
+    result.findings += removed
+
+
+def _too_large(worker: WorkerState, sweep: SweepFile, result: Expanded) -> frozenset[str]:
+    """The clusters that let no sweep have so many trials; told for those that it is meant for."""
+    assert sweep.sweep is not None
+    assert sweep.document is not None
+    count, clusters = count_of(sweep.sweep), worker.workspace.clusters
+    closed = {name for name, file in clusters.items() if count > file.spec.limits.trials}
+    if not closed:
+        return frozenset()
+    named = sweep.document.value["template"].get("clusters")
+    team = worker.workspace.teams.get(sweep.team)
+    meant = named or (team and team.spec.clusters) or clusters
+    for name in sorted(closed & set(meant)):
+        if sweep.team in clusters[name].spec.teams:
+            most = clusters[name].spec.limits.trials
+            message = f"the sweep has {count} trials; {name} allows {most} in one sweep"
+            help = f"Try fewer values, draw some with random, or have limits.trials of {name} raised."
+            where = sweep.document.where(("parameters",), key=True)
+            result.findings.append(Finding(SWEEP_TOO_LARGE, where, message, help, clusters=(name,)))
+    return frozenset(closed)
+
+
+def _expand(
+    worker: WorkerState,
+    file: SpecFile,
+    batch: Sequence[TrialJob],
+    result: Expanded,
+    told: _Told,
+    kept: Kept,
+    plan: Plan,
+    render: Render,
+) -> None:
+    """Some trials, through all stages."""
+    planned: dict[str, list[tuple[Unit, Expanded]]] = {}
+    parts: list[tuple[Trial, Expanded]] = []
+    for one in batch:
+        part = Expanded(file.file)
+        part.findings += one.findings
+        parts.append((one.trial, part))
+        spec = _spec(worker, file, one, part)
+        if spec is not None:
+            for cluster, unit in plan(worker, spec, part):
+                planned.setdefault(cluster, []).append((unit, part))
+    for cluster in sorted(planned):
+        render(worker, cluster, planned[cluster])
+    for trial, part in parts:
+        told.note(trial, part.findings)
+        part.runs = [replace(run, at_once=_at_once(worker, run, trial)) for run in part.runs]
+        kept.share(part)
+        _add(result, part)
+
+
+def _at_once(worker: WorkerState, run: PlannedRun, trial: Trial) -> int:
+    """How many trials like this one run at the same time: as many as the sweep says, and the quota holds."""
+    if run.verdict is None or run.verdict.outcome != "admit":
+        return 0
+    return min(trial.at_once, at_once(world_on(worker, run.cluster), run.verdict)[0])
+
+
+def _spec(worker: WorkerState, file: SpecFile, one: TrialJob, part: Expanded) -> Spec | None:
+    if one.spec is None or one.findings:
+        return None
+    files: dict[str, bytes] = {}
+    if one.spec.files:
+        files, findings = read_files(worker.workspace.root, file.file, one.spec.files, one.document)
+        part.is_lasting = False
+        part.findings += findings
+        if findings:
+            return None
+    return Spec(file, one.spec, one.document, digest_of(one.spec, files), files, one.trial, one.template)
+
+
+def _add(result: Expanded, part: Expanded) -> None:
+    """All of a trial but what was found, which is told for all of them together."""
+    result.is_lasting &= part.is_lasting
+    result.changes += part.changes
+    result.jobs += part.jobs
+    result.runs += part.runs
+    result.demands += part.demands
+    result.facts += part.facts
+    result.texts |= part.texts
+    result.objects += part.objects
+    result.active += part.active
+    result.policies |= part.policies
+    result.telling |= part.telling
+    for cluster, indexes in part.matched.items():
+        result.matched.setdefault(cluster, set()).update(indexes)
+
+
+@dataclass(slots=True)
+class _Told:
+    """What was found about trials, once for all of which the same was found."""
+
+    sweep: SweepFile
+    trials: int = 0
+    found: dict[Finding, list[str]] = field(default_factory=dict)  # as of the sweep -> trials
+    firsts: dict[Finding, Finding] = field(default_factory=dict)
+    alike: dict[tuple[str, Location], int] = field(default_factory=dict)
+
+    def note(self, trial: Trial, findings: Iterable[Finding]) -> None:
+        """What was found about one trial."""
+        self.trials += 1
+        words = values_words(trial)
+        for one in dict.fromkeys(findings):
+            bare = self._bare(one)
+            if bare not in self.found:
+                place = (str(one.rule), one.where)
+                self.alike[place] = self.alike.get(place, 0) + 1
+                if self.alike[place] > _MOST_ALIKE:
+                    bare = next(
+                        known for known in reversed(self.found) if (str(known.rule), known.where) == place
+                    )
+            self.firsts.setdefault(bare, one)
+            self.found.setdefault(bare, []).append(words)
+
+    def findings(self) -> list[Finding]:
+        """A finding for each, with the number of trials where it is not about all."""
+        return [self._said(bare, trials) for bare, trials in self.found.items()]
+
+    def _bare(self, one: Finding) -> Finding:
+        """The finding as if it were about the sweep: without names of trials and runs."""
+        pattern = re.compile(rf"{re.escape(self.sweep.name)}-[a-z2-7]{{8}}(-[0-9a-f]{{8}})?(?![a-z0-9])")
+        message, help, ref = (
+            pattern.sub(self.sweep.name, text) for text in (one.message, one.help, one.object_ref)
+        )
+        return replace(one, message=message, help=help, object_ref=ref)
+
+    def _said(self, bare: Finding, trials: list[str]) -> Finding:
+        if len(trials) == self.trials:
+            return bare
+        words = f"trial {trials[0]}"
+        if len(trials) > 1:
+            words = f"{len(trials)} of {self.trials} trials, such as {trials[0]}"
+        return replace(bare, message=f"{words}: {bare.message}")
+
+
+def values_words(trial: Trial) -> str:
+    """`lr=1e-4 batch=64`."""
+    return " ".join(f"{name}={text}" for name, text in trial.values)
+
+
+def _removed(worker: WorkerState, sweep: SweepFile, names: set[str], clusters: set[str]) -> Iterator[Finding]:
+    """Runs in `rendered/` of trials that the sweep no longer has, and that nothing has ended."""
+    assert sweep.document is not None
+    mine = re.compile(rf"{re.escape(sweep.name)}-[a-z2-7]{{8}}")
+    for cluster in sorted(clusters):
+        folder = f"{cluster}/runs/{sweep.team}"
+        for job in worker.earlier.jobs(folder):
+            if not mine.fullmatch(job) or job in names:
+                continue
+            for run in worker.earlier.names(f"{folder}/", job):
+                found = worker.earlier.read(f"{folder}/{run}.yaml")
+                if found is None or found.is_record:
+                    continue
+                trial = job.rpartition("-")[2]
+                where = sweep.document.where(("parameters",), key=True)
+                message = (
+                    f"trial {trial} is no longer in the sweep, and {run} on {cluster} goes on unseen by Git"
+                )
+                help = f"To end it, put its values back and write stopped: [{trial}]."
+                yield Finding(TRIAL_REMOVED, where, message, help, clusters=(cluster,))

@@ -1,0 +1,62 @@
+"""What is known of the specs of one team, and what a command adds to that."""
+
+from __future__ import annotations
+
+import json
+import marshal
+import zlib
+from collections.abc import Mapping
+from dataclasses import field
+
+from gangplan.pipeline.stored import Json, Rules, Shared, expanded_json
+from gangplan.pipeline.worker import Expanded
+from gangplan.records import dataclass
+
+
+@dataclass(slots=True)
+class TeamResults:
+    """The specs of a team: their folders and digests; which results were taken, who judged them; what is new.
+
+    `before` counts the specs in its `record`, which is held until its results are asked for.
+    """
+
+    folders: Mapping[str, str]
+    before: int
+    record: Json
+    digests: dict[str, str] = field(default_factory=dict)
+    judges: dict[str, str] = field(default_factory=dict)
+    taken: set[str] = field(default_factory=set)
+    _new: dict[str, str] = field(default_factory=dict)
+    _shared: Shared | None = None
+    _folded: bytes = b""
+
+    def __post_init__(self) -> None:
+        """What its results have in common begins with what they had."""
+        self._shared = Shared(self.record["shared"])
+
+    @property
+    def has_new(self) -> bool:
+        """Whether there is anything to add to the record."""
+        return bool(self._new or self._folded)
+
+    def note(self, result: Expanded, rules: Rules) -> None:
+        """Something that was found out about a spec now. Only its text is held, a third of the size."""
+        new, shared = self.new()
+        try:
+            told = expanded_json(result, rules, shared) if result.is_lasting else None
+        except ValueError:
+            told = None
+        new[result.file] = "" if told is None else json.dumps(told, separators=(",", ":"))
+
+    def new(self) -> tuple[dict[str, str], Shared]:
+        """What is new, as JSON by file (empty: not to be kept), and what results have in common."""
+        if self._shared is None:
+            self._new, values = marshal.loads(zlib.decompress(self._folded))
+            self._shared, self._folded = Shared(values), b""
+        return self._new, self._shared
+
+    def fold(self) -> None:
+        """Hold what is new in a twentieth of the room, until it is asked for again."""
+        if self._shared is not None and self._new:
+            self._folded = zlib.compress(marshal.dumps((self._new, self._shared.values)), 1)
+            self._new, self._shared = {}, None

@@ -1,0 +1,244 @@
+"""What came of a team as a whole: taken where nothing of the team has changed, instead of a result per spec.
+
+A command that shows findings to people needs little of what it knows about runs that are as they were: how
+many there are, what was found about them, and which could be in each other's way. That is kept beside the
+results (`stored.py`) and stands for them as long as the folders of the team's specs and of its runs in
+`rendered/` hold exactly what they held. Whatever else is asked for is read from the results themselves.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from hashlib import sha256
+from typing import Any
+
+from gangplan.emit import Change, FileOutcome
+from gangplan.findings import Finding, Location
+from gangplan.incremental.look import digest_of
+from gangplan.pipeline.stored import (
+    SCHEDULED,
+    Json,
+    Rules,
+    facts_of,
+    finding_of,
+    place_of,
+    rule_of,
+    shared_of,
+)
+from gangplan.pipeline.worker import Expanded
+from gangplan.records import dataclass
+from gangplan.rules.model import Rule, Severity
+from gangplan.validate.kueue.contention import RunDemand
+from gangplan.workspace import RENDERED, SPECS, SpecFile
+
+#: Of a run's demand, what tells whether it could be in the way of another: its queue, its priority, and
+#: whether its pods start together.
+Rank = tuple[str, int, bool]
+# Findings about a run name it so.
+_JOB = "TrainJob/"
+
+
+class VanishedError(Exception):
+    """The results of a team that was taken as a whole are gone: another command has replaced them."""
+
+
+@dataclass(slots=True)
+class Whole:
+    """A team as a whole. `same` counts its files in `rendered/`, `runs` those of runs, `counts` by cluster.
+
+    `ranks` are by cluster; `facts` those of runs with a schedule; the `outcome` has no changes, no demands
+    and, of jobs, those that findings outside of specs are about. `folders` are those of its specs, with their
+    digests.
+    """
+
+    team: str
+    outcome: Expanded
+    same: int
+    counts: Mapping[str, int]
+    ranks: Mapping[str, Collection[Rank]]
+    settled: Collection[str]
+    judges: Collection[str]
+    folders: Mapping[str, str]
+
+    @property
+    def runs(self) -> int:
+        """Files of runs."""
+        return sum(self.counts.values())
+
+
+def summed(record: Json, marks: str) -> Json:
+    """What the results of a team amount to, from their record; `marks` tell the templates that they are of.
+
+    None where one of its jobs is defined twice, which only the results of all specs show.
+    """
+    files = record["files"]
+    told = [one for _, _, one in files.values()]
+    places: dict[tuple[str, ...], Json] = {}
+    if any(places.setdefault((*job,), place) != place for one in told for *job, place in one[2]):
+        return None
+    texts = [text for one in told for text in one[1]]
+    matched: dict[str, set[int]] = {}
+    for one in told:
+        for cluster, numbers in one[3].items():
+            matched.setdefault(cluster, set()).update(numbers)
+    policies = {name for one in told for name in record["shared"]["policies"][one[7]]}
+    shared = record["shared"].get("facts", [])
+    scheduled = [
+        [path, facts, shared[facts[-1]]]
+        for path, (_, _, one) in files.items()
+        for facts in one[8]
+        if any(shared[facts[-1]][SCHEDULED])
+    ]
+    return {
+        "of": record["of"],
+        "folders": record["folders"],
+        "marks": marks,
+        "rendered": folders_with(texts),
+        "judges": sorted({judge for _, judge, _ in files.values()}),
+        "specs": len(files),
+        "same": len(texts),
+        "counts": dict(Counter(path.partition("/")[0] for path, _ in texts if "/runs/" in path)),
+        "sums": [sum(one[5] for one in told), sum(one[6] for one in told)],
+        "policies": sorted(policies),
+        "matched": {cluster: sorted(numbers) for cluster, numbers in matched.items()},
+        "ranks": _ranks(told, record["shared"].get("demands", [])),
+        "facts": scheduled,
+        **_findings(told),
+    }
+
+
+def _ranks(told: Sequence[Json], shared: Sequence[Json]) -> Json:
+    """The ranks of runs, by cluster; `shared` are their demands, as they are kept."""
+    found: dict[str, set[tuple[Any, ...]]] = {}
+    for cluster, _, _, number in (demand for one in told for demand in one[4]):
+        held = shared[number]
+        found.setdefault(cluster, set()).add((held[4], held[5], held[3]))
+    return {cluster: sorted(own) for cluster, own in found.items()}
+
+
+def _findings(told: Sequence[Json]) -> Json:
+    """The findings, what they have in common, and the jobs that those outside of specs are about."""
+    runs: dict[str, set[str]] = {}
+    for cluster, namespace, job, _ in (job for one in told for job in one[2]):
+        runs.setdefault(f"{_JOB}{namespace}/{job}", set()).add(cluster)
+    findings = [_told_apart(finding, runs) for one in told for finding in one[0]]
+    refs = {finding[4] for finding in findings if not _is_own(finding)}
+    keys: dict[tuple[Any, ...], int] = {}
+    return {
+        "findings": [_short(one, keys) for one in findings],
+        "keys": list(keys),
+        "jobs": [job for one in told for job in one[2] if f"{_JOB}{job[1]}/{job[2]}" in refs],
+    }
+
+
+def whole_of(
+    team: str,
+    held: Json,
+    of: tuple[str, Mapping[str, str], str, int],
+    contents: Mapping[str, str],
+    rules: Rules,
+) -> Whole | None:
+    """A team from its record, where that is `of` the same conditions, folders of specs, marks and number of
+    specs, and `rendered/` has just the same `contents`; else None."""
+    if not isinstance(held, dict) or (held["of"], held["folders"], held["marks"], held["specs"]) != of:
+        return None
+    if any(contents.get(folder) != digest for folder, digest in held["rendered"].items()):
+        return None
+    try:
+        keys = [
+            (rule_of(rule, rules), file, help, None if level is None else Severity(level))
+            for rule, file, help, level in held["keys"]
+        ]
+        findings = [_finding(one, keys, rules) for one in held["findings"]]
+    except ValueError:
+        return None
+    objects, active = held["sums"]
+    outcome = Expanded(
+        findings=findings,
+        jobs=[(cluster, namespace, job, place_of(place)) for cluster, namespace, job, place in held["jobs"]],
+        matched={cluster: set(numbers) for cluster, numbers in held["matched"].items()},
+        objects=objects,
+        active=active,
+        policies=set(held["policies"]),
+        facts=[facts_of(path, own, common) for path, own, common in held["facts"]],
+    )
+    ranks = {cluster: {tuple(one) for one in own} for cluster, own in held["ranks"].items()}
+    return Whole(
+        team, outcome, held["same"], held["counts"], ranks, list(held["rendered"]), held["judges"], of[1]
+    )
+
+
+def _is_own(held: Json) -> bool:
+    """Whether a finding stands in a spec of the team, so that no other team's is the same."""
+    return bool(held[1][0].startswith(f"{SPECS}/"))
+
+
+def _told_apart(held: Json, runs: Mapping[str, Collection[str]]) -> Json:
+    """A finding in a spec as it is told: with its clusters in front where it holds on some of a run's alone.
+
+    As `findings.told_apart` does for all others, which are never about jobs that the whole leaves out.
+    """
+    clusters = held[8]
+    if not _is_own(held) or not clusters or {*clusters} >= {*runs.get(held[4], ())}:
+        return held
+    return [*held[:2], f"on {', '.join(clusters)}: {held[2]}", *held[3:]]
+
+
+def _short(held: Json, keys: dict[tuple[Any, ...], int]) -> Json:
+    """A finding with what many have in common as the number of a key: rule, file, help and level."""
+    rule, (file, *at), message, help, ref, path, waiver, fix, clusters, level = held
+    if waiver is not None or fix is not None:
+        return held
+    return [keys.setdefault((rule, file, help, level), len(keys)), *at, message, ref, path, clusters]
+
+
+def _finding(held: Json, keys: Sequence[tuple[Rule, str, str, Severity | None]], rules: Rules) -> Finding:
+    """The finding. Raises ValueError for a rule that is not there."""
+    if type(held[0]) is not int:
+        return finding_of(held, rules)
+    key, line, column, end, message, ref, path, clusters = held
+    rule, file, help, level = keys[key]
+    where = Location(file, line, column, end)
+    return Finding(rule, where, message, help, ref, path, None, None, tuple(clusters), level)
+
+
+def marks_of(marks: Mapping[str, str], files: Collection[SpecFile]) -> str:
+    """One mark for the templates that specs are made from, by their own."""
+    own = sorted(f"{one.file}\0{marks[one.file]}" for one in files if one.file in marks) if marks else []
+    return sha256("\n".join(own).encode("utf-8", "surrogateescape")).hexdigest()[:32] if own else ""
+
+
+def could_clash(ranks: Collection[Rank]) -> bool:
+    """Whether runs of these ranks could be in each other's way (`checks.check_together`): where pods start
+    one by one, or where a queue has several priorities."""
+    queues = {queue for queue, _, _ in ranks}
+    return not all(is_gang for _, _, is_gang in ranks) or len({one[:2] for one in ranks}) > len(queues)
+
+
+def rank_of(demand: RunDemand) -> Rank:
+    """What tells whether a run could be in the way of another."""
+    return demand.queue, demand.priority, demand.is_gang
+
+
+def details(record: Json) -> Iterator[Expanded]:
+    """From the results of a team what is left out of the whole: changes, jobs and demands."""
+    demands = shared_of(record["shared"])["demands"]
+    for path, (_, _, told) in record["files"].items():
+        yield Expanded(
+            path,
+            changes=[Change(file, FileOutcome.SAME, digest) for file, digest in told[1]],
+            jobs=[(cluster, namespace, job, place_of(place)) for cluster, namespace, job, place in told[2]],
+            demands=[
+                (cluster, job, place_of(place), demands[number]) for cluster, job, place, number in told[4]
+            ],
+        )
+
+
+def folders_with(texts: Sequence[Sequence[str]]) -> dict[str, str]:
+    """The folders of `rendered/` that hold these texts (path, digest), with their digests."""
+    found: dict[str, dict[str, str]] = {}
+    for path, digest in texts:
+        folder, _, name = f"{RENDERED}/{path}".rpartition("/")
+        found.setdefault(folder, {})[name] = digest
+    return {folder: digest_of(files) for folder, files in found.items()}

@@ -1,0 +1,15 @@
+"""What a step of a run starts: its command, or a program that fetches something once."""
+
+from __future__ import annotations
+
+from gangplan.model.job import Role
+from gangplan.template import render_script
+
+
+def step_argv(step: Role) -> tuple[str, ...]:
+    """The words that the pod of a step runs. Each source has its program, for the Python of the image."""
+    if step.step is None or not step.step.source:
+        return step.argv
+    kind = "hub" if step.step.source.startswith("hf://") else "bucket"
+    program = render_script("launch/fetch.py.j2", {"kind": kind}).rstrip("\n") + "\n"
+    return ("python3", "-c", program, step.step.source, step.step.to)

@@ -1,0 +1,81 @@
+"""The policies of gangplan's packs where runs may be MPIJobs: the same demands, of one kind more.
+
+They are written for TrainJobs and their runtimes, which most clusters have alone; there they stay as they
+are. Where the cluster's file states the MPI operator, each gets a rule for MPIJobs, and its expressions the
+fields of those. A workspace's own policies are its own: they name the kinds that they are about.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any
+
+from gangplan.packs.read import PolicySource
+
+Body = dict[str, Any]
+TRAINER = "trainer.kubeflow.org"
+_SUSPENDED = "dyn(object).spec.?suspend.orValue(false)"
+_REPLICAS = "dyn(object).spec.mpiReplicaSpecs"
+_POLICY = "dyn(object).spec.?runPolicy"
+_DEADLINE = f"{_POLICY}.?activeDeadlineSeconds"
+_RESTARTS = "dyn(object).spec.template.spec.?failurePolicy.?maxRestarts.orValue(0)"
+_JOBS = "dyn(object).spec.template.spec.?replicatedJobs.orValue([])\n  .map(j, j.template.spec.?backoffLimit"
+_HAS = 'object.kind == "TrainJob" ? (has(dyn(object).spec.activeDeadlineSeconds) ?'
+_IS = 'object.kind == "MPIJob"'
+# Parts of expressions that speak of kinds, and what they are with one kind more.
+TEXTS = (
+    ('object.kind == "TrainJob" &&', 'object.kind in ["TrainJob", "MPIJob"] &&'),
+    (
+        'object.kind in ["TrainJob", "TrainingRuntime"]',
+        'object.kind in ["TrainJob", "TrainingRuntime", "MPIJob"]',
+    ),
+    ('(object.kind == "TrainingRuntime" &&', '(object.kind in ["TrainingRuntime", "MPIJob"] &&'),
+    ('(object.kind == "TrainJob" ? "the run"', '(object.kind in ["TrainJob", "MPIJob"] ? "the run"'),
+    ('object.kind == "TrainJob" ? 0 :', 'object.kind in ["TrainJob", "MPIJob"] ? 0 :'),
+    ("object.kind == params.data.kind", 'object.kind == params.data.kind || object.kind == "MPIJob"'),
+    (_SUSPENDED, f"({_IS} ? {_POLICY}.?suspend.orValue(false) : {_SUSPENDED})"),
+    ("!has(object.spec.mlPolicy)", 'object.kind != "MPIJob" && !has(dyn(object).spec.mlPolicy)'),
+    (
+        _HAS,
+        f"{_IS} ? ({_DEADLINE}.hasValue() ? [int({_DEADLINE}.value())] : []) :\n  {_HAS}",
+    ),
+    # A Job without a limit of its own makes six pods more.
+    (_RESTARTS, f"({_IS} ? {_POLICY}.?backoffLimit.orValue(6) : {_RESTARTS})"),
+    (_JOBS, f"({_IS} ? [] : {_JOBS.partition(chr(10))[0]})\n{_JOBS.partition(chr(10))[2]}"),
+)
+
+
+@lru_cache(maxsize=512)
+def with_mpi_jobs(source: PolicySource, has_trainer: bool) -> PolicySource:
+    """A policy that judges MPIJobs as it judges runs, where it judges these at all."""
+    spec = source.body.get("spec") or {}
+    matched = spec.get("matchConstraints") or {}
+    rules = matched.get("resourceRules") or []
+    of_runs = [rule for rule in rules if TRAINER in rule["apiGroups"]]
+    if not source.is_shipped or not of_runs:
+        return source
+    own = {**of_runs[0], "apiGroups": ["kubeflow.org"], "apiVersions": ["v2beta1"], "resources": ["mpijobs"]}
+    kept = [rule for rule in rules if has_trainer or rule not in of_runs]
+    last = max((at for at, rule in enumerate(kept) if rule in of_runs), default=-1)
+    changed: Body = {
+        **spec,
+        "matchConstraints": {**matched, "resourceRules": [*kept[: last + 1], own, *kept[last + 1 :]]},
+    }
+    for part in ("matchConditions", "variables", "validations"):
+        if part in spec:
+            changed[part] = [_expressed(one) for one in spec[part]]
+    # Its lines are no longer those of the document, nor are its programs.
+    return replace(source, body={**source.body, "spec": changed}, document=None)
+
+
+def _expressed(one: Body) -> Body:
+    """A condition, variable or validation with the fields of MPIJobs."""
+    if one.get("name") == "pods":
+        pods = f"{_REPLICAS}.map(k, {_REPLICAS}[k].template.spec)"
+        return {**one, "expression": f"{_IS} ? {pods} :\n  ({one['expression']})"}
+    found = dict(one)
+    for name in ("expression", "messageExpression"):
+        for old, new in TEXTS if name in found else ():
+            found[name] = found[name].replace(old, new)
+    return found

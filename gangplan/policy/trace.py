@@ -1,0 +1,153 @@
+"""Where a field of an applied policy, binding or parameter object comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from gangplan.findings import Location
+from gangplan.objects import BINDING, POLICY, Body
+from gangplan.packs.facts import FACTS
+from gangplan.packs.model import FactParam
+from gangplan.policy.choose import FABRICS, ChosenPolicy
+from gangplan.policy.export import Emitted, emitted, server_action
+from gangplan.policy.guards import BY_CONTROLLER, DELETING
+from gangplan.records import dataclass
+from gangplan.resolve.facts import STATED
+from gangplan.source import Document
+from gangplan.trace import Cause, Tracer
+from gangplan.trace.cause import Path, Trace, asides, trace_of
+from gangplan.trace.files import Files, at, own
+from gangplan.validate.problems import dotted
+from gangplan.workspace import Workspace
+
+# The namespaces that a binding holds for, and what of the cluster's file excuses some (exempt.py).
+_HOMES: Path = ("spec", "matchResources", "namespaceSelector")
+PACK = "gangplan.dev/pack"
+_OF_LEVELS: tuple[Path, ...] = (("fabrics",), ("nodePools",), ("teams",))
+
+
+def policy_tracer(workspace: Workspace, cluster: str, bodies: Sequence[Body]) -> Tracer:
+    """The causes of fields of the cluster's policy objects, which `bodies` are, in their order."""
+    document = workspace.clusters[cluster].document
+    made = emitted(workspace, cluster)
+
+    def tracer(index: int, path: Path) -> Trace:
+        place = _Place(workspace, cluster, Files(cluster=document), made[index], bodies[index])
+        return trace_of(place.causes(path), Location(document.file, 1, 1))
+
+    return tracer
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """One object, and the files that it is made from."""
+
+    workspace: Workspace
+    name: str
+    files: Files
+    made: Emitted
+    body: Body
+
+    @property
+    def chosen(self) -> ChosenPolicy | None:
+        """What of the packs it belongs to."""
+        return self.made.chosen
+
+    def causes(self, path: Path) -> list[Cause]:
+        """What decided a field; of the name, what put the object on the cluster."""
+        packs = [self.files.cause("cluster", "policies", "packs").aside()]
+        if self.chosen is not None and self.chosen.source.body["metadata"]["labels"].get(PACK) == FABRICS:
+            packs += [self.files.cause("cluster", *field).aside() for field in _OF_LEVELS]
+        is_named = path in ((), ("metadata", "name")) and self.chosen is not None
+        return [*self._causes(path), *(packs if is_named else ())]
+
+    def _causes(self, path: Path) -> Iterator[Cause]:
+        kind, source = self.body.get("kind"), self.made.source
+        document = None if source.is_shipped else source.document
+        if path[:2] == ("metadata", "annotations"):
+            yield own("the wave in which engines apply it, and the file that it comes from")
+        elif path == ("spec", "validationActions") or path[:2] == ("spec", "validationActions"):
+            yield from self._action()
+        elif kind == POLICY and path[:2] == ("spec", "matchConditions") and self._is_guard(path):
+            yield own("what ends and what controllers do is left alone")
+            yield self.files.cause("cluster", "policies", "controllers").aside()
+        elif document is not None:
+            yield from _written(document, self._before(path))
+        elif self.chosen and path[:1] == ("data",) and len(path) == 2:
+            yield from self._param(self.chosen, str(path[1]))
+        elif kind == BINDING and self.chosen and path[:3] == _HOMES and self.chosen.excused:
+            yield own("namespaces whose level admits what a fabric needs are left alone")
+            yield from (self.files.cause("cluster", *field).aside() for field in _OF_LEVELS)
+        elif kind == BINDING and self.chosen:
+            label = self.chosen.label
+            yield own(f"it holds for what bears gangplan.dev/{label}" if label else "it holds for every team")
+        else:
+            words = "the policy comes with gangplan" if kind == POLICY else "gangplan makes it of the pack"
+            yield own(words)
+
+    def _is_guard(self, path: Path) -> bool:
+        condition = at(self.body, path[:3]) if len(path) > 2 else None
+        return not isinstance(condition, dict) or condition.get("name") in (DELETING, BY_CONTROLLER)
+
+    def _before(self, path: Path) -> Path:
+        """A path of the object as its file has it, without our conditions."""
+        if path[:2] != ("spec", "matchConditions") or len(path) < 3 or not isinstance(path[2], int):
+            return path
+        own_count = len(at(self.made.source.body, path[:2]) or ())
+        ours = len(at(self.body, path[:2]) or ()) - own_count
+        return (*path[:2], path[2] - ours, *path[3:])
+
+    def _action(self) -> Iterator[Cause]:
+        settings = self.workspace.clusters[self.name].spec.policies
+        enforcement = self.files.cause("cluster", "policies", "enforcement")
+        if self.made.source.document is not None:
+            yield from asides(_written(self.made.source.document, ("spec", "validationActions")))
+        elif self.chosen is not None:
+            stated = self.files.cause("cluster", "policies", "actions", self.chosen.policy)
+            is_capped = server_action(self.chosen.action, settings.enforcement) != self.chosen.action
+            is_shown = stated.is_written and not is_capped
+            yield stated if is_shown else own("what the pack says, and at most what the cluster enforces")
+            yield stated.aside()
+        yield enforcement.aside()
+
+    def _param(self, chosen: ChosenPolicy, key: str) -> Iterator[Cause]:
+        origin = chosen.origins.get(key)
+        stated = self.files.cause("cluster", "policies", "params", chosen.policy, key)
+        if isinstance(origin, FactParam):
+            meaning = FACTS[origin.fact].meaning if origin.fact in FACTS else origin.fact
+            yield own(f"filled in from the cluster: {meaning}".replace("`", ""))
+            yield from asides([*self._fact(origin.fact), stated])
+        elif origin is not None:
+            yield stated
+        else:
+            yield own("the pack's own value")
+            yield stated.aside()
+
+    def _fact(self, fact: str) -> Iterator[Cause]:
+        """What a fact is read from."""
+        if fact in STATED:
+            yield self.files.cause("cluster", *STATED[fact])
+        else:
+            yield from (_whole(self.files.cluster), *map(_whole, self._others()))
+
+    def _others(self) -> Iterator[Document | None]:
+        teams = self.workspace.clusters[self.name].spec.teams
+        yield from (one.document for name, one in self.workspace.teams.items() if name in teams)
+        yield from (one.document for one in self.workspace.waivers)
+        yield self.workspace.catalog_document
+
+
+def _written(document: Document, path: Path) -> Iterator[Cause]:
+    """A field of a workspace's own file; what it does not say the server would fill in."""
+    if at(document.value, path) is None:
+        yield own("what the API server fills in")
+    else:
+        words = f"{dotted(path) or 'the object'} in {document.file}"
+        yield Cause(document.where(path), words, document.file, path)
+
+
+def _whole(document: Document | None) -> Cause:
+    """A file as a whole, as one of those that something is read from."""
+    if document is None:
+        return own("the catalog")
+    return Cause(document.where(()), f"read from {document.file}", document.file, (), True, False)

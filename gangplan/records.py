@@ -1,0 +1,268 @@
+"""`dataclass` of the standard library, for a program that has hundreds of them and is started all the time.
+
+The standard library writes, compiles and runs the source of up to six methods for every class while it is
+imported: a third of a millisecond a class. Here the methods that compare, hash and show are closures, and
+only `__init__` is written as source, when the first object of a class is made. What a class does is the same;
+`tests/test_records.py` holds every record of the program against the standard library's.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import MISSING, Field, FrozenInstanceError
+from functools import cache
+from inspect import get_annotations
+from operator import attrgetter, ge, gt, le, lt
+from reprlib import recursive_repr
+from types import CodeType, FunctionType, MemberDescriptorType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from dataclasses import dataclass as dataclass
+else:
+
+    def dataclass(
+        cls: type | None = None,
+        /,
+        *,
+        frozen: bool = False,
+        slots: bool = False,
+        eq: bool = True,
+        order: bool = False,
+    ) -> Any:
+        """`dataclasses.dataclass` with those of its flags that are used here; `field()` is the library's own.
+
+        Raises TypeError for a pseudo-field (`InitVar`, `KW_ONLY`), which nothing here has.
+        """
+        if cls is None:
+            return lambda decorated: _record(decorated, frozen, slots, eq, order)
+        return _record(cls, frozen, slots, eq, order)
+
+
+# Where a class keeps its fields, with those of its bases.
+_FIELDS = "__record_fields__"
+# The value of an argument that was not given, where a factory makes the default.
+_NOT_GIVEN: Any = type("_NotGiven", (), {"__repr__": lambda self: "<factory>"})()
+
+
+class _AtFirstUse:
+    """A name of a class whose value is made when it is first asked for, and takes this one's place."""
+
+    __slots__ = ("make", "name")
+
+    def __init__(self, name: str, make: Callable[[type], Any]) -> None:
+        self.name, self.make = name, make
+
+    def __get__(self, instance: object, owner: type) -> Any:
+        cls = next(base for base in owner.__mro__ if base.__dict__.get(self.name) is self)
+        made = self.make(cls)
+        setattr(cls, self.name, made)
+        return made.__get__(instance, owner) if isinstance(made, FunctionType) else made
+
+
+def _record(cls: type, frozen: bool, slots: bool, eq: bool, order: bool) -> type:
+    own = dict(_own_fields(cls))
+    fields: dict[str, Field[Any]] = {}
+    for base in cls.__mro__[-1:0:-1]:
+        fields |= base.__dict__.get(_FIELDS, {})
+    fields |= own
+    added: dict[str, Any] = {_FIELDS: fields}
+    methods = _methods(fields, eq, order)
+    if frozen and slots:
+        methods |= {"__getstate__": _state, "__setstate__": _set_state}
+    added |= {name: method for name, method in methods.items() if name not in cls.__dict__}
+    if eq and cls.__dict__.get("__hash__") is None:
+        hashed = [name for name, one in fields.items() if (one.compare if one.hash is None else one.hash)]
+        added["__hash__"] = _hash_of(_values_of(hashed)) if frozen else None
+    if frozen:
+        added |= {"__setattr__": _refuse_to_set, "__delattr__": _refuse_to_delete}
+    if slots:
+        return _with_slots(cls, tuple(own), added)
+    for name, one in own.items():
+        if one.default is not MISSING:
+            added[name] = one.default
+        elif name in cls.__dict__:  # a field() without a default of its own
+            delattr(cls, name)
+    for name, value in added.items():
+        setattr(cls, name, value)
+    return cls
+
+
+def _methods(fields: dict[str, Field[Any]], eq: bool, order: bool) -> dict[str, Any]:
+    """What a class gets unless it has its own."""
+    values = _values_of([name for name, one in fields.items() if one.compare])
+    methods: dict[str, Any] = {
+        "__init__": _AtFirstUse("__init__", _init),
+        "__repr__": _repr_of([name for name, one in fields.items() if one.repr]),
+        "__match_args__": tuple(name for name, one in fields.items() if one.init),
+        "__dataclass_fields__": _AtFirstUse("__dataclass_fields__", _dataclass_fields),
+    }
+    if eq:
+        methods["__eq__"] = _eq_of(values)
+    if order:
+        methods |= {f"__{compare.__name__}__": _ordered(compare, values) for compare in (lt, le, gt, ge)}
+    return methods
+
+
+def _own_fields(cls: type) -> Iterator[tuple[str, Field[Any]]]:
+    """The fields that a class itself names, with their defaults; its module's annotations are text."""
+    for name, annotation in get_annotations(cls).items():
+        if annotation.startswith("ClassVar"):
+            continue
+        if annotation.startswith(("InitVar", "KW_ONLY")):
+            raise TypeError(f"{cls.__name__}.{name}: {annotation} is not for records")
+        default = cls.__dict__.get(name, MISSING)
+        one = default if isinstance(default, Field) else dataclasses.field(default=default)
+        one.type = annotation
+        yield name, one
+
+
+def _with_slots(cls: type, names: tuple[str, ...], added: dict[str, Any]) -> type:
+    """The class again, with slots for its fields, which cannot be added to a class that exists.
+
+    What is `added` is there from the start: setting a method of a class takes longer.
+    """
+    inherited = {name for base in cls.__mro__[1:] for name in base.__dict__.get("__slots__", ())}
+    gone = {*names, "__dict__", "__weakref__"}
+    space = {name: value for name, value in cls.__dict__.items() if name not in gone} | added
+    space["__slots__"] = tuple(name for name in names if name not in inherited)
+    space["__qualname__"] = cls.__qualname__
+    return type(cls)(cls.__name__, cls.__bases__, space)
+
+
+# The methods
+
+
+def _init(cls: type) -> Callable[..., None]:
+    """`__init__`, compiled: nothing else makes an object as fast.
+
+    Compiling takes time, so classes of one shape share the code, each with the names of its own fields.
+    """
+    space: dict[str, Any] = {"_not_given": _NOT_GIVEN, "_set": object.__setattr__}
+    arguments, names, defaults, lines = ["self"], {}, [], []
+    for index, (name, one) in enumerate(getattr(cls, _FIELDS).items()):
+        own, value, default = f"f{index}", f"f{index}", one.default
+        if one.default_factory is not MISSING:
+            space[f"_make_{own}"], default = one.default_factory, _NOT_GIVEN
+            value = f"_make_{own}() if {own} is _not_given else {own}" if one.init else f"_make_{own}()"
+        elif not one.init:
+            if default is MISSING:  # whoever made the class sets it
+                continue
+            space[f"_default_{own}"] = default
+            value = f"_default_{own}"
+        if one.init:
+            if default is not MISSING:
+                defaults.append(default)
+            elif defaults:
+                raise TypeError(f"non-default argument {name!r} follows default argument")
+            arguments.append(own)
+        names[own] = name
+        lines.append(_assignment(cls, name, own, value, space))
+    if hasattr(cls, "__post_init__"):
+        lines.append("self.__post_init__()")
+    body = "\n  ".join(lines or ["pass"])
+    code = _renamed(_compiled(f"def __init__({', '.join(arguments)}):\n  {body}"), names)
+    init = FunctionType(code, space, "__init__", tuple(defaults))
+    init.__qualname__, init.__module__ = f"{cls.__qualname__}.__init__", cls.__module__
+    fields = getattr(cls, _FIELDS)
+    init.__annotations__ = {name: fields[name].type for name in code.co_varnames[1:]} | {"return": None}
+    return init
+
+
+def _assignment(cls: type, name: str, own: str, value: str, space: dict[str, Any]) -> str:
+    """A line that gives a field, by the name `own`, its value: past `__setattr__` where that refuses."""
+    if cls.__dict__.get("__setattr__") is not _refuse_to_set:
+        return f"self.{own} = {value}"
+    member = getattr(cls, name, None)
+    if type(member) is MemberDescriptorType:
+        space[f"_set_{own}"] = member.__set__
+        return f"_set_{own}(self, {value})"
+    space[f"_name_{own}"] = name
+    return f"_set(self, _name_{own}, {value})"
+
+
+@cache
+def _compiled(source: str) -> CodeType:
+    """The code of the one function that a source defines."""
+    space: dict[str, Any] = {}
+    # Compiled first: CPython 3.11 to 3.13 takes an interrupt inside exec(text) for one that nobody handled,
+    # and ends the program by SIGINT at its end, whoever caught it (Python/pythonrun.c, run_eval_code_obj).
+    exec(compile(source, "<record>", "exec"), space)
+    code: CodeType = space["__init__"].__code__
+    return code
+
+
+def _renamed(code: CodeType, names: dict[str, str]) -> CodeType:
+    """Code with other names of arguments and attributes."""
+    return code.replace(
+        co_varnames=tuple(names.get(name, name) for name in code.co_varnames),
+        co_names=tuple(names.get(name, name) for name in code.co_names),
+    )
+
+
+def _dataclass_fields(cls: type) -> dict[str, Field[Any]]:
+    """What `dataclasses.fields`, `replace` and `asdict` read, as the standard library writes it."""
+    fields: dict[str, Field[Any]] = getattr(cls, _FIELDS)
+    named = [(name, one.type, one) for name, one in fields.items()]
+    # A class without documentation would get some, with a signature that the library reads from source.
+    made: Any = dataclasses.make_dataclass(
+        cls.__name__, named, namespace={"__doc__": cls.__doc__ or "-"}, init=False, repr=False, eq=False
+    )
+    found: dict[str, Field[Any]] = made.__dataclass_fields__
+    return found
+
+
+def _values_of(names: Sequence[str]) -> Callable[[Any], tuple[Any, ...]]:
+    """What reads these attributes of an object, as a tuple however many there are."""
+    if len(names) > 1:
+        return attrgetter(*names)
+    if names:
+        read = attrgetter(*names)
+        return lambda self: (read(self),)
+    return lambda self: ()
+
+
+def _eq_of(values: Callable[[Any], Any]) -> Callable[[Any, Any], Any]:
+    def same(self: Any, other: Any) -> Any:
+        return values(self) == values(other) if other.__class__ is self.__class__ else NotImplemented
+
+    return same
+
+
+def _ordered(compare: Callable[[Any, Any], Any], values: Callable[[Any], Any]) -> Callable[[Any, Any], Any]:
+    def compared(self: Any, other: Any) -> Any:
+        return compare(values(self), values(other)) if other.__class__ is self.__class__ else NotImplemented
+
+    return compared
+
+
+def _hash_of(values: Callable[[Any], Any]) -> Callable[[Any], int]:
+    return lambda self: hash(values(self))
+
+
+def _repr_of(names: list[str]) -> Callable[[Any], str]:
+    @recursive_repr()
+    def shown(self: Any) -> str:
+        values = ", ".join(f"{name}={getattr(self, name)!r}" for name in names)
+        return f"{self.__class__.__qualname__}({values})"
+
+    return shown
+
+
+def _refuse_to_set(self: Any, name: str, value: Any) -> None:
+    raise FrozenInstanceError(f"cannot assign to field {name!r}")
+
+
+def _refuse_to_delete(self: Any, name: str) -> None:
+    raise FrozenInstanceError(f"cannot delete field {name!r}")
+
+
+def _state(self: Any) -> list[Any]:
+    """For `pickle`, which cannot set the slots of what is frozen by itself."""
+    return [getattr(self, name) for name in getattr(self, _FIELDS)]
+
+
+def _set_state(self: Any, state: list[Any]) -> None:
+    for name, value in zip(getattr(self, _FIELDS), state, strict=True):
+        object.__setattr__(self, name, value)

@@ -1,0 +1,53 @@
+"""docs/causes.md, and the page of one cause for a terminal."""
+
+from __future__ import annotations
+
+from gangplan.diagnose.cause import ENDING, SYMPTOM, Cause
+from gangplan.diagnose.causes import causes, topics
+from gangplan.reference.words import filled
+
+_DEPTHS = {
+    SYMPTOM: "A symptom: where its root was seen, it is listed as what followed.",
+    ENDING: "An ending: it says that something failed, and not what.",
+}
+
+
+def cause_text(name: str) -> str:
+    """The page of a cause for a terminal; empty where there is none."""
+    cause = causes().get(name)
+    if cause is None:
+        return ""
+    lines = [f"{cause.id} (a cause that gangplan diagnose names)", "", filled(f"The run: {cause.title}."), ""]
+    lines += [filled(cause.means), ""]
+    lines += [filled(f"{place}. {cure}") for place, cure in enumerate(cause.cures, 1)]
+    if cause.rules:
+        lines += ["", filled(f"In CI: {', '.join(cause.rules)}.")]
+    return "\n".join(lines) + "\n"
+
+
+def causes_page() -> str:
+    """docs/causes.md: every cause by topic."""
+    lines = [
+        "# Causes",
+        "",
+        "Generated from `gangplan/diagnose/` by `make docs`: what `gangplan diagnose` ([how to use it](diagnose.md)) can name;",
+        "`gangplan explain CAUSE` prints one page. Cures are in the order in which to try them. The rules are those that would",
+        "have told in CI.",
+        "",
+    ]
+    for topic, found in topics().items():
+        lines += [f"## {topic}", ""]
+        for cause in found:
+            lines += _section(cause)
+    return "\n".join(lines)
+
+
+def _section(cause: Cause) -> list[str]:
+    lines = [f"### {cause.id}", "", f"{cause.title[0].upper()}{cause.title[1:]}. {cause.means}", ""]
+    if cause.depth in _DEPTHS:
+        lines += [_DEPTHS[cause.depth], ""]
+    lines += [*(f"{place}. {cure}" for place, cure in enumerate(cause.cures, 1)), ""]
+    if cause.rules:
+        links = ", ".join(f"[{rule}](rules.md#{rule})" for rule in cause.rules)
+        lines += [f"Rules: {links}", ""]
+    return lines

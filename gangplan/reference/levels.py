@@ -1,0 +1,129 @@
+"""In which order docs/spec.md lists the fields of a format itself: what everybody writes, then what few need.
+
+A field that no level names comes last, so that a new
+one is never missing (tests/reference/test_levels.py wants it placed).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from gangplan.records import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """A part of a format's table: its heading, a sentence about who needs it, and its fields in order."""
+
+    title: str
+    about: str
+    fields: tuple[str, ...]
+
+
+def _level(title: str, about: str, fields: str) -> Level:
+    return Level(title, about, tuple(fields.split()))
+
+
+OTHERS = "Other fields"
+LEVELS: dict[str, tuple[Level, ...]] = {
+    "spec": (
+        _level(
+            "every job",
+            "Most jobs need no other fields.",
+            "apiVersion kind image command workers gpus cpu memory data timeout",
+        ),
+        _level(
+            "which job it is, and where it runs",
+            "",
+            "name description template parameters team clusters profile priority queue labels",
+        ),
+        _level(
+            "what the program finds",
+            "[pods.md](pods.md) has examples.",
+            "env secrets files workdir checkpoint scratch volumes",
+        ),
+        _level(
+            "how it is started",
+            "[commands.md](commands.md) says how each command is started.",
+            "framework slots mpi launcher elastic roles steps setup sidecars preflight backend",
+        ),
+        _level(
+            "which hardware",
+            "",
+            "gpu devices hugePages disk network placement",
+        ),
+        _level(
+            "how it ends, and what happens then",
+            "[gitops.md](gitops.md) has the life of a run.",
+            "extendedTimeout gracePeriod retries exitCodes schedule after model run state keep retired debug",
+        ),
+        _level(
+            "regulated data, and rights",
+            "",
+            "compliance residency serviceAccount",
+        ),
+    ),
+    "team": (
+        _level(
+            "every team",
+            "",
+            "apiVersion kind name description namespace contact costCentre clusters groups",
+        ),
+        _level(
+            "what its jobs may name",
+            "",
+            "claims connections secrets configMaps pullSecrets defaults",
+        ),
+        _level(
+            "rights and rules",
+            "",
+            "debuggers compliance identity",
+        ),
+    ),
+    "cluster": (
+        _level(
+            "every cluster",
+            "Enough to render for a cluster. [clusters.md](clusters.md) says which versions work together.",
+            "apiVersion kind name description environment versions region nodePools teams storageClasses",
+        ),
+        _level(
+            "rules and protection",
+            "See [policies.md](policies.md) and [security.md](security.md).",
+            "policies certifications fips networkEncrypted gitopsOnly limits runtimeClasses retention",
+        ),
+        _level(
+            "queues and quotas",
+            "See [quotas.md](quotas.md).",
+            "cohorts gang podsReadyTimeout fairSharing preemption overcommit kueue admissionChecks multiKueue",
+        ),
+        _level(
+            "network and registries",
+            "See [network.md](network.md).",
+            "cni domain dns egress proxy airGapped registries mirrors",
+        ),
+        _level(
+            "hardware and storage beyond node pools",
+            "See [fabrics.md](fabrics.md).",
+            "fabrics topology location volumes",
+        ),
+        _level(
+            "services of the cluster",
+            "",
+            "context monitoring schedules pipelines secretStore workloadIdentity currency defaults env",
+        ),
+    ),
+}
+
+
+def levels_of(kind: str, fields: Iterable[str]) -> list[Level]:
+    """The levels of a format with the fields that it has; one more for those that none names, none if unknown."""
+    present = list(fields)
+    levels = [
+        Level(one.title, one.about, tuple(name for name in one.fields if name in present))
+        for one in LEVELS.get(kind, ())
+    ]
+    placed = {name for one in levels for name in one.fields}
+    left = tuple(name for name in present if name not in placed)
+    if levels and left:
+        levels.append(Level(OTHERS, "", left))
+    return levels

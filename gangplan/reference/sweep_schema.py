@@ -1,0 +1,72 @@
+"""The schemas of sweeps and templates for editors: each has a job, in which any value may be a placeholder."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from gangplan.spec.sweep_checks import NOT_IN_TEMPLATE
+
+Schema = dict[str, Any]
+PLACEHOLDER: Schema = {
+    "type": "string",
+    "pattern": r"\$\{\{.*\}\}",
+    "patternErrorMessage": "Expected ${{ parameters.NAME }} or ${{ trial.name }}.",
+}
+_ABOUT = ("description", "examples", "default")
+
+
+def with_template(sweep: Schema, job: Schema) -> Schema:
+    """The schema of a sweep, in which that of a job describes the template."""
+    return _around(sweep, job, "template", NOT_IN_TEMPLATE)
+
+
+def with_job(template: Schema, job: Schema) -> Schema:
+    """The schema of a template, in which that of a job describes its fields; none of them is required."""
+    from gangplan.spec.template_checks import NOT_IN_TEMPLATE as OF_SPECS
+
+    return _around(template, {**job, "required": ()}, "job", OF_SPECS)
+
+
+def _around(outer: Schema, job: Schema, name: str, without: Mapping[str, str]) -> Schema:
+    """The schema of a file that has the fields of a job, but for some, in its field `name`."""
+    blocks = {f"Job{name}": _open(_named(block)) for name, block in job["$defs"].items()}
+    fields = {
+        field: _or_placeholder(_named(about))
+        for field, about in job["properties"].items()
+        if field not in without
+    }
+    needed = [field for field in job.get("required", ()) if field in fields]
+    own = outer["properties"][name]
+    inner = {**own, "properties": fields, "required": needed, "additionalProperties": False}
+    if "template" in fields:  # which says what else is required
+        inner = {**inner, "required": [], "anyOf": [{"required": ["template"]}, {"required": needed}]}
+    properties = {**outer["properties"], name: inner}
+    return {**outer, "properties": properties, "$defs": {**outer["$defs"], **blocks}}
+
+
+def _open(block: Schema) -> Schema:
+    """A block of a job, in which values may be placeholders."""
+    if "properties" not in block:
+        return block
+    fields = {name: _or_placeholder(field) for name, field in block["properties"].items()}
+    return {**block, "properties": fields}
+
+
+def _or_placeholder(field: Schema) -> Schema:
+    """A field that may also be a placeholder; blocks, lists and maps hold some inside."""
+    if field.get("type") in ("object", "array") or "$ref" in field:
+        return field
+    about: Schema = {name: field[name] for name in _ABOUT if name in field}
+    rest = {name: value for name, value in field.items() if name not in about}
+    return {**about, "anyOf": [*(rest.get("anyOf") or [rest]), PLACEHOLDER]}
+
+
+def _named(value: Any) -> Any:
+    """The same with references to the blocks of a job by the names that they have here."""
+    if isinstance(value, dict):
+        return {
+            key: f"#/$defs/Job{item.rpartition('/')[2]}" if key == "$ref" else _named(item)
+            for key, item in value.items()
+        }
+    return [_named(item) for item in value] if isinstance(value, list) else value

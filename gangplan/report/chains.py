@@ -1,0 +1,125 @@
+"""What comes after what: the order of a team's jobs on a cluster, and the longest way through it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from gangplan.model.cost import most_seconds
+from gangplan.model.duration import format_duration
+from gangplan.pipeline.worker import PlannedRun
+from gangplan.records import dataclass
+
+Place = tuple[str, str]  # file and cluster
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A job in its order: how long a run of it takes at most, in seconds, and what it comes after.
+
+    `runs` are several for a sweep, whose trials count as if they ran at once. `most_s` is of the longest.
+    `path` are the jobs of the longest way to its end, itself the last, and `path_s` is how long that takes at most,
+    without the time in queues. `unknown` are jobs that it comes after and that are not part of the plan.
+    """
+
+    name: str
+    cluster: str
+    runs: tuple[str, ...]
+    most_s: int
+    after: tuple[str, ...]
+    path: tuple[str, ...]
+    path_s: int
+    unknown: tuple[str, ...] = ()
+
+
+def links_of(runs: Sequence[PlannedRun]) -> dict[tuple[str, str], list[Link]]:
+    """The links of each cluster and team where a run comes after another, in their order."""
+    at: dict[Place, list[PlannedRun]] = {}
+    for run in runs:
+        if run.unit.job.is_active:
+            at.setdefault((run.unit.job.source, run.cluster), []).append(run)
+    known: dict[Place, Link] = {}
+    found: dict[tuple[str, str], list[Link]] = {}
+    for place, own in at.items():
+        job = own[0].unit.job
+        if job.after is not None:
+            _link(at, known, place, found.setdefault((job.platform.cluster, job.team), []))
+    return found
+
+
+def _link(
+    at: Mapping[Place, Sequence[PlannedRun]], known: dict[Place, Link], place: Place, into: list[Link]
+) -> Link:
+    if place in known:
+        if known[place] not in into:
+            into.append(known[place])
+        return known[place]
+    runs = at[place]
+    job = runs[0].unit.job
+    earlier = job.after.jobs if job.after else ()
+    before = [_link(at, known, one, into) for each in earlier if (one := (each.file, each.cluster)) in at]
+    most = max(most_seconds(run.unit.job) for run in runs)
+    longest = max(before, key=lambda one: one.path_s, default=None)
+    name = job.trial.sweep if job.trial else job.name
+    link = Link(
+        name,
+        runs[0].cluster,
+        tuple(run.name for run in runs),
+        most,
+        tuple(one.name for one in earlier),
+        (*(longest.path if longest else ()), name),
+        most + (longest.path_s if longest else 0),
+        tuple(one.name for one in earlier if (one.file, one.cluster) not in at),
+    )
+    known[place] = link
+    into.append(link)
+    return link
+
+
+def chain_texts(runs: Sequence[PlannedRun]) -> list[str]:
+    """A block for each team of a cluster."""
+    return [_text(*place, links) for place, links in sorted(links_of(runs).items())]
+
+
+def _text(cluster: str, team: str, links: Sequence[Link]) -> str:
+    last = max(links, key=lambda one: one.path_s)
+    rows = [(one.name, _words(one, cluster)) for one in links]
+    width = max(len(name) for name, _ in rows)
+    lines = "".join(f"  {name:<{width}} {words}\n" for name, words in rows)
+    path = f"  critical path: {' → '.join(last.path)}, at most {format_duration(last.path_s)} beside queues\n"
+    return f"{team} on {cluster}: jobs in their order\n{lines}{path}"
+
+
+def _words(link: Link, cluster: str) -> str:
+    """`at most 24h, waits for features`."""
+    said = f"at most {format_duration(link.most_s)}"
+    if link.cluster != cluster:
+        said += f", on {link.cluster}"
+    if len(link.runs) > 1:
+        said += f", {len(link.runs)} trials"
+    if link.after:
+        said += f", waits for {' and '.join(link.after)}"
+    return said + (f" ({', '.join(link.unknown)} not in this plan)" if link.unknown else "")
+
+
+def chain_documents(runs: Sequence[PlannedRun]) -> list[dict[str, Any]]:
+    """The same as data; times are seconds."""
+    return [
+        {
+            "cluster": cluster,
+            "team": team,
+            "steps": [
+                {
+                    "job": one.name,
+                    "cluster": one.cluster,
+                    "runs": list(one.runs),
+                    "after": list(one.after),
+                    "atMost": one.most_s,
+                }
+                for one in links
+            ],
+            "criticalPath": list(max(links, key=lambda one: one.path_s).path),
+            "atMost": max(one.path_s for one in links),
+        }
+        for (cluster, team), links in sorted(links_of(runs).items())
+    ]

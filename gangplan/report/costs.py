@@ -1,0 +1,144 @@
+"""What runs cost, as a table, as CSV and as JSON."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+from decimal import Decimal
+
+from gangplan.model.bill import Item, Sum
+from gangplan.model.cost import CENT, hours_words
+
+Row = dict[str, object]
+# The month of runs that are in Git once and start when they are admitted, whenever that is.
+ONCE = "once"
+# What prices are shown to where that is all there is.
+_SHOWN = Decimal("0.0001")
+
+
+def item_rows(items: Sequence[Item], with_expected: bool, with_months: bool = False) -> list[Row]:
+    """A row for each run, for people."""
+    return [
+        {
+            "run": one.run,
+            "team": one.team,
+            "cluster": one.cluster,
+            "pool": one.pool,
+            **({"month": one.month or ONCE, "starts": one.starts} if with_months else {}),
+            "GPU-hours": hours_words(one.gpu_hours) if one.gpu_hours else None,
+            "per hour": money(one.per_hour, one.currency),
+            "at most": money(one.cost, one.currency),
+            **({"expected": money(one.expected, one.currency)} if with_expected else {}),
+        }
+        for one in items
+    ]
+
+
+def sum_rows(found: Sequence[Sum], by: str, with_expected: bool) -> list[Row]:
+    """A row for each sum, for people."""
+    return [
+        {
+            by: one.name,
+            "runs": one.runs,
+            "GPU-hours": hours_words(one.gpu_hours) if one.gpu_hours else None,
+            "at most": money(one.cost, one.currency) if one.unpriced < one.runs else None,
+            **(
+                {"expected": money(one.expected, one.currency)}
+                if with_expected and one.unpriced < one.runs
+                else {}
+            ),
+            "without price": one.unpriced or None,
+        }
+        for one in found
+    ]
+
+
+def money(value: Decimal | None, currency: str) -> str | None:
+    """Without zeros at the end, but with cents."""
+    if value is None:
+        return None
+    plain = value.normalize()
+    return f"{plain if plain.as_tuple().exponent < -2 else plain.quantize(CENT):f} {currency}"  # type: ignore[operator]
+
+
+def document(
+    items: Sequence[Item], found: Sequence[Sum], by: str, months: Sequence[str] = ()
+) -> dict[str, object]:
+    """All of it as JSON, version 1; amounts are texts, which keep every digit."""
+    return {
+        "version": 1,
+        "by": by,
+        **({"months": list(months)} if months else {}),
+        "runs": [facts(one, bool(months)) for one in items],
+        "sums": [
+            {
+                "name": one.name,
+                "runs": one.runs,
+                "gpuHours": plain(one.gpu_hours),
+                "cpuHours": plain(one.cpu_hours),
+                "most": plain(one.cost) if one.unpriced < one.runs else None,
+                "expected": plain(one.expected) if one.unpriced < one.runs else None,
+                "unpriced": one.unpriced,
+                "currency": one.currency,
+            }
+            for one in found
+        ],
+    }
+
+
+def csv_text(items: Sequence[Item], with_months: bool = False) -> str:
+    """A line for each run (RFC 4180), for spreadsheets and showback."""
+    return table_csv([facts(one, with_months) for one in items])
+
+
+def table_csv(rows: Sequence[Row]) -> str:
+    """Rows that all have the same columns, as CSV."""
+    stream = io.StringIO()
+    names = list(rows[0]) if rows else []
+    writer = csv.DictWriter(stream, names, lineterminator="\r\n")
+    writer.writeheader()
+    writer.writerows({name: _cell(value) for name, value in row.items()} for row in rows)
+    return stream.getvalue()
+
+
+def _cell(value: object) -> object:
+    """A text that a spreadsheet takes for a formula is shown as text."""
+    return f"'{value}" if isinstance(value, str) and value[:1] in ("=", "+", "-", "@") else value
+
+
+def facts(one: Item, with_months: bool = False) -> Row:
+    """A run as data."""
+    return {
+        **({"month": one.month or ONCE, "starts": one.starts} if with_months else {}),
+        "cluster": one.cluster,
+        "team": one.team,
+        "job": one.job,
+        "run": one.run,
+        "pool": one.pool,
+        "gpuHours": plain(one.gpu_hours),
+        "cpuHours": plain(one.cpu_hours),
+        "perHour": exact(one.per_hour),
+        "most": plain(one.cost),
+        "expected": plain(one.expected),
+        "currency": one.currency if one.per_hour is not None else None,
+    }
+
+
+def exact(value: Decimal | None) -> str | None:
+    """A price with all of its digits."""
+    if value is None:
+        return None
+    short = value.normalize()
+    exponent = short.as_tuple().exponent
+    return f"{short if isinstance(exponent, int) and exponent < -4 else value.quantize(_SHOWN):f}"
+
+
+def plain(value: Decimal | None) -> str | None:
+    """Hours to a thousandth; money as it is."""
+    if value is None:
+        return None
+    exponent = value.as_tuple().exponent
+    if isinstance(exponent, int) and exponent < -4:
+        value = value.quantize(Decimal("0.001"))
+    return f"{value:f}"

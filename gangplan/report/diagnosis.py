@@ -1,0 +1,198 @@
+"""Verdicts as text, Markdown and JSON."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Sequence
+
+from gangplan.diagnose.cause import ENDING, SYMPTOM
+from gangplan.diagnose.evidence import Log, Sighting
+from gangplan.diagnose.verdict import Found, Verdict
+from gangplan.report.escape import log_line, markdown, own_line
+
+_WIDTH = 110
+_PARTS = 4
+_LINES = 8
+_DEPTHS = {0: "root", SYMPTOM: "symptom", ENDING: "ending"}
+_NOT_KNOWN = "not known: nothing that was saved says why"
+
+
+def document(verdicts: Sequence[Verdict], skipped: Sequence[str]) -> dict[str, object]:
+    """The verdicts as JSON, version 1."""
+    return {"version": 1, "runs": [_facts(one) for one in verdicts], "skipped": list(skipped)}
+
+
+def _facts(verdict: Verdict) -> dict[str, object]:
+    state = verdict.state
+    return {
+        "run": verdict.name or None,
+        "team": verdict.team or None,
+        "namespace": verdict.namespace or None,
+        "spec": verdict.spec or None,
+        "state": state.word if state else None,
+        "since": (state.since or None) if state else None,
+        "known": verdict.is_known,
+        "causes": [
+            {
+                "id": one.cause.id,
+                "title": one.cause.title,
+                "kind": _DEPTHS[one.cause.depth],
+                "follows": one.follows,
+                "count": one.count,
+                "seen": [_sighting(each) for each in one.seen],
+                "means": one.cause.means,
+                "cures": list(one.cause.cures),
+                "rules": list(one.cause.rules),
+            }
+            for one in verdict.found
+        ],
+    }
+
+
+def _sighting(one: Sighting) -> dict[str, object]:
+    return {
+        "file": one.file,
+        "line": one.line or None,
+        "object": one.what or None,
+        "role": one.who.role or None,
+        "worker": one.who.worker,
+        "rank": one.who.rank,
+        "time": one.at or None,
+        "text": one.text,
+        "facts": dict(one.facts),
+    }
+
+
+def text(verdicts: Sequence[Verdict], skipped: Sequence[str]) -> str:
+    """The verdicts for a terminal."""
+    lines: list[str] = []
+    well = [one for one in verdicts if one.is_well]
+    for verdict in verdicts:
+        if not verdict.is_well:
+            lines += [*_text(verdict), ""]
+    if well:
+        names = ", ".join(
+            f"{one.name or 'what was read'} ({one.state.word if one.state else 'no sign'})" for one in well
+        )
+        lines += [f"nothing wrong: {names}", ""]
+    if skipped:
+        lines += [f"not read, because it is no text: {', '.join(skipped)}", ""]
+    return "\n".join(own_line(line) for line in lines[:-1]) + "\n"
+
+
+def _text(verdict: Verdict) -> Iterator[str]:
+    yield _head(verdict)
+    roots = verdict.roots if verdict.is_known else ()
+    if not roots:
+        yield f"  cause: {_NOT_KNOWN}"
+    for number, one in enumerate(roots, 1):
+        label = "cause" if len(roots) == 1 else f"cause {number}"
+        yield ""
+        yield f"  {label}: {one.cause.title}  [{one.cause.id}]"
+        yield from _seen(one)
+        yield from _wrapped("means", one.cause.means)
+        for place, cure in enumerate(one.cause.cures, 1):
+            yield from _wrapped("try" if place == 1 else "", f"{place}. {_placed(cure, verdict)}")
+        if one.cause.rules:
+            yield from _wrapped("in CI", f"gangplan explain {' '.join(one.cause.rules)}")
+    rest = [one for one in verdict.found if one not in roots]
+    if rest:
+        yield ""
+        yield "  and as it followed from that:" if roots else "  what is known:"
+        for one in rest:
+            first = one.seen[0]
+            more = f" ({one.count} times)" if one.count > 1 else ""
+            who = f"{first.who.words}: " if first.who.words else ""
+            yield f"    - {one.cause.title}{more}  [{one.cause.id}]"
+            yield f"      {first.place}: {who}{first.text}"
+    if not verdict.is_known:
+        yield from _last(verdict)
+
+
+def _head(verdict: Verdict) -> str:
+    name = f"run {verdict.name}" if verdict.name else "what was read"
+    team = f" of team {verdict.team}" if verdict.team else ""
+    spec = f" ({verdict.spec})" if verdict.spec else ""
+    if verdict.state is None:
+        return f"{name}{team}{spec}"
+    since = f" since {verdict.state.since}" if verdict.state.since else ""
+    return f"{name}{team}{spec}: {verdict.state.word}{since}"
+
+
+def _seen(one: Found) -> Iterator[str]:
+    for place, each in enumerate(one.seen[:_PARTS]):
+        who = f"{each.who.words}: " if each.who.words else ""
+        yield from _wrapped("seen" if place == 0 else "", f"{who}{each.text}")
+        yield from _wrapped("", f"at {each.place}{f', {each.at}' if each.at else ''}")
+    if len(one.seen) > _PARTS:
+        yield from _wrapped("", f"and {len(one.seen) - _PARTS} more parts of the run")
+
+
+def _placed(cure: str, verdict: Verdict) -> str:
+    """A cure that names the spec, where it is known."""
+    return cure.replace(" the spec", f" {verdict.spec}", 1) if verdict.spec else cure
+
+
+def _wrapped(label: str, words: str) -> list[str]:
+    first, rest = f"    {label:<6} ", " " * 11
+    return textwrap.wrap(
+        log_line(words), _WIDTH, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False
+    ) or [first.rstrip()]
+
+
+def _last(verdict: Verdict) -> Iterator[str]:
+    """The last lines of the logs, for people: of the launcher, else of the first."""
+    logs = sorted(verdict.logs, key=_launcher_first)
+    for log in logs[:1]:
+        yield ""
+        yield f"  the last lines of {log.file}:"
+        for line in log.last[-_LINES:]:
+            yield f"    | {line}"
+    if not logs:
+        yield "  try: save its logs as well: kubectl logs --prefix --all-containers -l jobset.sigs.k8s.io/jobset-name=RUN > run.log"
+
+
+def _launcher_first(log: Log) -> tuple[bool, str]:
+    return log.who.role != "launcher", log.file
+
+
+def markdown_text(verdicts: Sequence[Verdict], skipped: Sequence[str]) -> str:
+    """The verdicts for an issue or a chat."""
+    lines: list[str] = []
+    for verdict in verdicts:
+        lines += [f"### {markdown(_head(verdict))}", ""]
+        if verdict.is_well:
+            lines += ["Nothing wrong was found.", ""]
+            continue
+        roots = verdict.roots if verdict.is_known else ()
+        if not roots:
+            lines += [f"**Cause {markdown(_NOT_KNOWN)}.**", ""]
+        for one in roots:
+            lines += [
+                f"**Cause: {markdown(one.cause.title)}** (`{one.cause.id}`)",
+                "",
+                markdown(one.cause.means),
+                "",
+            ]
+            for each in one.seen[:_PARTS]:
+                who = f"{each.who.words}: " if each.who.words else ""
+                lines.append(f"- {markdown(who + each.text)} — {markdown(each.place)}")
+            lines += [
+                "",
+                *(
+                    f"{place}. {markdown(_placed(cure, verdict))}"
+                    for place, cure in enumerate(one.cause.cures, 1)
+                ),
+                "",
+            ]
+        rest = [one for one in verdict.found if one not in roots]
+        if rest:
+            lines += ["And as it followed from that:" if roots else "What is known:", ""]
+            lines += [
+                f"- {markdown(one.cause.title)} (`{one.cause.id}`), {markdown(one.seen[0].place)}"
+                for one in rest
+            ]
+            lines.append("")
+    if skipped:
+        lines += [f"Not read: {markdown(', '.join(skipped))}.", ""]
+    return "\n".join(lines)

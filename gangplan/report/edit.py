@@ -1,0 +1,75 @@
+"""What an edit does to a run, against what `rendered/` holds: it starts, goes on, ends, or is left alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gangplan.model.cost import price_words
+from gangplan.model.job import Job
+from gangplan.pipeline.worker import PlannedRun
+
+
+def edit_words(run: PlannedRun) -> str:
+    """`new run, at most 768 GPU-hours`, or what else a sync does with it."""
+    job = run.unit.job
+    if job.is_archived:
+        return "archived: left alone"
+    if job.is_dated:
+        from gangplan.report.schedule import dated_edit  # few jobs have a schedule
+
+        return dated_edit(run)
+    if job.is_stopped:
+        return (
+            "stopped: it ends, and its record starts nothing"
+            if run.name in run.there
+            else "stopped: a record"
+        )
+    if run.name in run.there:
+        return "none: the run that is rendered stays as it is"
+    price = price_words(job)
+    if run.is_retrained:
+        return f"retrained, because the platform changed, {price}; keep: true in the spec or --keep-runs keeps it"
+    old = [name for name in run.there if name not in job.retired]
+    if old:
+        return f"new run, {price}; {', '.join(old)} goes on until it is stopped (retired: in the spec)"
+    return f"new run, {price}"
+
+
+def seldom_rows(job: Job, since: int | None) -> list[tuple[str, str]]:
+    """Rows of a plan that few runs have: what it is made from, when its runs start."""
+    rows = []
+    if job.template is not None:
+        from gangplan.report.template import template_rows
+
+        rows += template_rows(job.template, job.workers)
+    if job.schedule is not None:
+        from gangplan.report.schedule import schedule_words
+
+        rows.append(("schedule", schedule_words(job, since)))
+    if job.model is not None:
+        follows = job.schedule.follows if job.schedule else ()
+        before = " and ".join(one.name for one in job.after.jobs) if job.after else " and ".join(follows)
+        before = before or "the jobs before it"
+        rows.append(
+            (
+                "model",
+                f"registers {job.model.name} {job.model.version}; if that fails, {before} stays complete",
+            )
+        )
+    return rows
+
+
+def seldom_parts(job: Job, since: int | None) -> dict[str, Any]:
+    """The same as data."""
+    parts: dict[str, Any] = {}
+    if job.template is not None:
+        from gangplan.report.template import template_document
+
+        parts["template"] = template_document(job.template, job.workers)
+    if job.schedule is not None:
+        from gangplan.report.schedule import schedule_document
+
+        parts["schedule"] = schedule_document(job, since)
+    if job.model is not None:
+        parts["model"] = {"name": job.model.name, "version": job.model.version}
+    return parts

@@ -1,0 +1,92 @@
+"""The JSON Schema of `gangplan import --format json`, as `gangplan schema print import` publishes it.
+
+Fields may be added without a new version, so the schema lets unknown ones pass: readers ignore them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+# Kept here and not taken from the code that makes the document: a change there must show as a difference.
+_VERSION = 1
+_TEXT: dict[str, Any] = {"type": "string"}
+_MAYBE: dict[str, Any] = {"type": ["string", "null"]}
+
+
+def _object(properties: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "object", "properties": properties, "required": list(properties)}
+
+
+def _suggestion() -> dict[str, Any]:
+    return _object(
+        {
+            "file": _TEXT,
+            "owner": {"enum": ["team", "platform"]},
+            "path": {"type": "array", "items": _TEXT},
+            "value": {},
+            "why": _TEXT,
+            "where": _TEXT,
+        }
+    )
+
+
+def _row() -> dict[str, Any]:
+    return _object(
+        {
+            "area": _TEXT,
+            "what": _TEXT,
+            "source": _MAYBE,
+            "run": _MAYBE,
+            "isSame": {"type": "boolean"},
+            "why": _TEXT,
+        }
+    )
+
+
+def _entry() -> dict[str, Any]:
+    count = {"type": "integer", "minimum": 0}
+    return _object(
+        {
+            "path": _TEXT,
+            "file": _TEXT,
+            "line": count,
+            "column": count,
+            "value": {"type": ["string", "integer", "boolean", "null"]},
+            "state": {"enum": ["mapped", "defaulted", "dropped", "asked"]},
+            "to": _TEXT,
+            "why": _TEXT,
+        }
+    )
+
+
+def import_schema() -> dict[str, Any]:
+    """The JSON Schema of `document`, without `$schema` and title. Readers ignore fields that they do not know."""
+    percent = {"type": "integer", "minimum": 0, "maximum": 100}
+    run = _object({"percent": percent, "rows": {"type": "array", "items": _row()}})
+    imported = _object(
+        {
+            "spec": _TEXT,
+            "kind": _TEXT,
+            "name": _TEXT,
+            "where": _TEXT,
+            "text": _TEXT,
+            "isRight": {"type": "boolean"},
+            "account": {"type": "array", "items": _entry()},
+            "commandNotes": {"type": "array", "items": _TEXT},
+            "runs": {"type": "object", "additionalProperties": run},
+        }
+    )
+    return {
+        "description": "What gangplan import made of its sources: specs, an account of every field, and the runs beside the sources.",
+        **_object(
+            {
+                "version": {
+                    "const": _VERSION,
+                    "description": "Raised when a field changes its meaning or goes.",
+                },
+                "command": {"const": "import"},
+                "imported": {"type": "array", "items": imported},
+                "suggestions": {"type": "array", "items": _suggestion()},
+            }
+        ),
+    }

@@ -1,0 +1,111 @@
+"""A run on this machine as text: how it begins, each of its lines, how it ended and why."""
+
+from __future__ import annotations
+
+import shlex
+import signal
+from collections.abc import Iterator
+
+from gangplan.diagnose.evidence import Evidence, Who
+from gangplan.diagnose.read import of_text
+from gangplan.diagnose.verdict import verdicts
+from gangplan.local.output import Line
+from gangplan.local.play import Ended
+from gangplan.local.pods import Cast
+from gangplan.local.prepare import Prepared
+from gangplan.model.duration import format_duration
+from gangplan.report.escape import log_line
+
+_COLOURS = (36, 32, 33, 35, 34, 96, 92, 93, 95, 94)
+_CURES = 2
+
+
+def opening(prepared: Prepared) -> str:
+    """What is run, and how it differs from what the cluster would run."""
+    job, shape, stage = prepared.unit.job, prepared.shape, prepared.stage
+    how = stage.mpi.words if stage.mpi else prepared.unit.launch.program or "one program on each worker"
+    workers = f"{shape.workers} worker{'s' if shape.workers > 1 else ''}"
+    lines = [
+        f"{job.source}: {workers} x {shape.slots} = {shape.ranks} rank{'s' if shape.ranks > 1 else ''}, {how}"
+    ]
+    words = (word for word in prepared.unit.launch.argv if word != stage.rank_program)
+    lines.append(f"  command: {shlex.join(words)}")
+    lines += [f"  note: {one}" for one in prepared.notes]
+    return "".join(f"{log_line(line)}\n" for line in lines)
+
+
+def shown(line: Line, cast: Cast, colour: bool) -> str:
+    """A line behind the rank or pod that it is of."""
+    if line.rank is not None:
+        head, number = f"[{line.rank}]", line.rank
+    else:
+        pod = next((one for one in cast.pods if one.name == line.pod), None)
+        head, number = (
+            ("[launcher]", -1)
+            if pod is None or pod.role == "launcher"
+            else (f"[worker {pod.index}]", pod.index)
+        )
+    text = f"started{_worker(cast, line.text)}" if line.is_start else log_line(line.text)
+    if not colour:
+        return f"{head} {text}\n"
+    code = 2 if number < 0 else _COLOURS[number % len(_COLOURS)]
+    return f"\x1b[{code}m{head}\x1b[0m {text}\n"
+
+
+def ending(ended: Ended, prepared: Prepared, limit_s: int) -> str:
+    """How it ended: who failed, with the last lines, and the cause where one is known."""
+    return "".join(f"{line}\n" for line in _ending(ended, prepared, limit_s))
+
+
+def _ending(ended: Ended, prepared: Prepared, limit_s: int) -> Iterator[str]:
+    if not ended.is_clean:
+        yield "some processes of the run could not be ended; they have GANGPLAN_LOCAL_RUN in their environment"
+    if not ended.code:
+        hosts = len(set(ended.story.ranks.values()))
+        # deepspeed and scripts start ranks that do not say who they are.
+        counted = f"; {len(ended.story.ranks)} ranks on {hosts} workers" if hosts else ""
+        yield f"done: exit code 0{counted}"
+        return
+    if ended.is_over_time:
+        yield f"stopped: the time limit of {format_duration(limit_s)} is over (exit code {ended.code})"
+        return
+    yield ""
+    failure = ended.failure
+    tail = ended.story.tail(failure.rank if failure else None)
+    if failure and failure.rank is not None:
+        where = _worker(prepared.cast, failure.host)
+        yield f"failed: rank {failure.rank}{where} ended with {_code(failure.code)}"
+    else:
+        yield f"failed: {'the launch' if prepared.cast.launcher else 'the program'} ended with exit code {ended.code}"
+    if tail:
+        yield "  its last lines:"
+        yield from (f"    {log_line(line)}" for line in tail)
+    yield from _cause(ended)
+
+
+def _worker(cast: Cast, host: str) -> str:
+    pod = next((one for one in cast.pods if one.name == host), None)
+    if pod is None:
+        return ""
+    return f" on worker {pod.index}" if pod.role == "worker" else " on the launcher"
+
+
+def _code(code: int) -> str:
+    if code >= 0:
+        return f"exit code {code}"
+    try:
+        return signal.Signals(-code).name
+    except ValueError:
+        return f"signal {-code}"
+
+
+def _cause(ended: Ended) -> Iterator[str]:
+    """The likeliest cause that `gangplan diagnose` knows, with its first cures."""
+    log = of_text("output", ended.story.log, Who())
+    for verdict in verdicts(Evidence((), (log,))):
+        if verdict.is_known and verdict.roots:
+            one = verdict.roots[0]
+            yield f"  cause: {one.cause.title}  [{one.cause.id}]"
+            yield f"    means: {one.cause.means}"
+            yield from (f"    try: {cure}" for cure in one.cause.cures[:_CURES])
+            return

@@ -1,0 +1,20 @@
+"""What a plan says of lost workers and of exit codes."""
+
+from __future__ import annotations
+
+from gangplan.model.job import Job
+
+
+def elastic(job: Job) -> str:
+    """`goes on with 2 to 8 workers; ranks start again up to 3 times`; empty for a fixed number."""
+    if job.elastic is None:
+        return ""
+    workers = f"goes on with {job.elastic.least} to {job.elastic.most} workers"
+    return f"{workers}; failed ranks start again up to {job.elastic.restarts} times"
+
+
+def exits(job: Job) -> str:
+    """`tried again only with 137, 143; failed for good with 42`; empty where the spec names none."""
+    codes = job.exit_codes
+    told = (("tried again only with", codes.retry), ("failed for good with", codes.fail))
+    return "; ".join(f"{words} {', '.join(map(str, found))}" for words, found in told if found)

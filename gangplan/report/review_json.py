@@ -1,0 +1,224 @@
+"""A review as data: amounts are exact decimal texts, quantities canonical texts, lists in a stable order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import Any
+
+from gangplan.findings import Finding
+from gangplan.model.run_facts import RunFacts
+from gangplan.report.escape import whole
+from gangplan.report.json import findings_part
+from gangplan.report.review_budgets import budgets_part
+from gangplan.review.edits import RunEdit
+from gangplan.review.grouped import kinds_of, rows_of
+from gangplan.review.novel import WaiverChange
+from gangplan.review.objects import ABSENT, ObjectChange
+from gangplan.review.reach import Reach
+from gangplan.review.review import Review
+from gangplan.review.totals import Headroom, Total
+
+# Raised when a field changes its meaning or goes; new fields may come without notice.
+SHAPE = 1
+
+
+def review_document(review: Review, folder: str) -> dict[str, Any]:
+    """The whole review. `folder` is where the workspace stands in its repository."""
+    new, changed, removed = review.specs
+    news = review.findings
+    document: dict[str, Any] = _clean(
+        {
+            "version": SHAPE,
+            "command": "plan",
+            "base": _base(review),
+            "notes": list(review.notes),
+            "specs": {
+                "new": list(new),
+                "changed": list(changed),
+                "removed": list(removed),
+                "renamed": [{"from": old, "to": now} for old, now in review.renamed],
+            },
+            "runs": [_edit(one) for one in review.edits],
+            "totals": _totals(review),
+            "quotas": [_headroom(one) for one in review.headroom],
+            **({"budgets": budgets_part(review.budgets)} if review.budgets else {}),
+            "newFindings": findings_part(news.new, folder),
+            "goneFindings": findings_part(news.gone, folder),
+            "sameFindings": findings_part(news.same, folder)["counts"],
+            "policies": sorted({str(one.rule) for one in news.policies}),
+            "waivers": [_waiver(one) for one in review.waivers],
+            "reach": [_reach(one) for one in review.reaches],
+            **objects_part(review),
+        }
+    )
+    return document
+
+
+def diff_document(review: Review, findings: Sequence[Finding], folder: str) -> dict[str, Any]:
+    """The objects alone, and findings about the trees."""
+    facts = {"version": SHAPE, "command": "diff", "base": _base(review)}
+    document: dict[str, Any] = _clean({**facts, **objects_part(review), **findings_part(findings, folder)})
+    return document
+
+
+def _base(review: Review) -> dict[str, Any]:
+    return {
+        "asked": review.revision.asked,
+        "commit": review.revision.commit,
+        "isMergeBase": review.revision.is_merge_base,
+    }
+
+
+def objects_part(review: Review) -> dict[str, Any]:
+    """The objects that differ, each by itself and grouped by meaning."""
+    return {
+        "objects": [_object(one) for one in review.objects],
+        "meanings": [
+            {
+                "meaning": row.meaning,
+                "kinds": list(row.kinds),
+                "field": row.field,
+                "before": row.before,
+                "after": row.after,
+                "objects": len(row.objects),
+                "runs": row.runs,
+                "teams": list(row.teams),
+                "clusters": list(row.clusters),
+            }
+            for row in rows_of(review.objects)
+        ],
+        "kinds": [
+            {"change": row.what, "kind": row.kind, "objects": list(row.objects)}
+            for row in kinds_of(review.objects)
+        ],
+    }
+
+
+def _totals(review: Review) -> dict[str, Any]:
+    before, after = map(_total, review.sums)
+    teams = [
+        {"team": one.team, "cluster": one.cluster, "before": _total(one.before), "after": _total(one.after)}
+        for one in review.totals
+    ]
+    return {"all": {"before": before, "after": after}, "teams": teams}
+
+
+def _waiver(one: WaiverChange) -> dict[str, Any]:
+    return {
+        "change": one.what,
+        "name": one.name,
+        "rule": one.rule,
+        "until": one.until,
+        "approver": one.approver,
+        "reason": one.reason,
+    }
+
+
+def _edit(one: RunEdit) -> dict[str, Any]:
+    facts = one.facts
+    return {
+        "edit": one.edit.value,
+        "spec": facts.source,
+        "cluster": facts.cluster,
+        "team": facts.team,
+        "job": facts.job,
+        "run": one.run or (one.after.name if one.after else ""),
+        "goesOn": one.goes_on,
+        "waitsFor": list(one.waits),
+        "before": _run(one.before),
+        "after": _run(one.after),
+    }
+
+
+def _run(facts: RunFacts | None) -> dict[str, Any] | None:
+    if facts is None:
+        return None
+    return {
+        "name": facts.name,
+        "state": facts.state,
+        "workers": facts.workers,
+        "ranks": facts.ranks,
+        "gpus": facts.gpus,
+        "gpuHours": _decimal(facts.gpu_hours),
+        "cpuHours": _decimal(facts.cpu_hours),
+        "seconds": facts.seconds,
+        "cost": {"most": facts.cost, "currency": facts.currency} if facts.cost else None,
+        "pool": facts.pool,
+        "queue": facts.queue,
+        "priority": facts.priority,
+        "image": facts.image,
+        "admission": {"outcome": facts.outcome, "words": facts.verdict},
+    }
+
+
+def _total(total: Total) -> dict[str, Any]:
+    return {
+        "runs": total.runs,
+        "gpus": total.gpus,
+        "gpuHours": _decimal(total.gpu_hours),
+        "cpuHours": _decimal(total.cpu_hours),
+        "cost": {currency: str(amount) for currency, amount in total.cost.items()},
+    }
+
+
+def _headroom(one: Headroom) -> dict[str, Any]:
+    sides = {
+        side: {
+            "quota": one.quota[number].canonical(),
+            "most": one.most[number].canonical(),
+            "wanted": one.wanted[number].canonical(),
+        }
+        for number, side in enumerate(("before", "after"))
+    }
+    return {"team": one.team, "cluster": one.cluster, "pool": one.pool, "resource": one.resource, **sides}
+
+
+def _reach(one: Reach) -> dict[str, Any]:
+    return {
+        "file": one.file,
+        "clusters": list(one.clusters),
+        "teams": list(one.teams),
+        "retrained": _total(one.retrained),
+        "updatedRuns": one.updated,
+        "standingObjects": one.standing,
+        "newFindings": one.findings,
+    }
+
+
+def _object(one: ObjectChange) -> dict[str, Any]:
+    return {
+        "change": one.what,
+        "cluster": one.cluster,
+        "kind": one.kind,
+        "namespace": one.namespace,
+        "name": one.name,
+        "team": one.team,
+        "job": one.run,
+        "file": f"rendered/{one.file}",
+        "source": one.source,
+        "fields": [
+            {
+                "path": [str(step) for step in field.path],
+                "meaning": field.meaning,
+                **({} if field.before is ABSENT else {"before": field.before}),
+                **({} if field.after is ABSENT else {"after": field.after}),
+            }
+            for field in one.fields
+        ],
+    }
+
+
+def _decimal(amount: Decimal) -> str:
+    """Hours to a thousandth, without zeros at the end."""
+    text = f"{amount.quantize(Decimal('0.001')):f}"
+    return text.rstrip("0").rstrip(".")
+
+
+def _clean(value: Any) -> Any:
+    """The value with texts that UTF-8 can hold."""
+    if isinstance(value, str):
+        return whole(value)
+    if isinstance(value, dict):
+        return {_clean(key): _clean(inner) for key, inner in value.items()}
+    return [_clean(inner) for inner in value] if isinstance(value, list) else value

@@ -1,0 +1,115 @@
+"""What a change does to runs, for people: a row for each, or for all trials of a sweep."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from decimal import Decimal
+
+from gangplan.model.cost import hours_words
+from gangplan.model.run_facts import RunFacts
+from gangplan.model.starts import NoZonesError
+from gangplan.report.section import ARROW, Row, Section, counted
+from gangplan.review.edits import STARTS, Edit, RunEdit
+from gangplan.review.totals import Total, total_of
+
+# Where another run, or another template of runs, takes the place of one.
+_REPLACING = (Edit.CHANGED, Edit.RETRAINED, Edit.SCHEDULED)
+_ENDING = (Edit.STOPPED, Edit.REMOVED, Edit.ARCHIVED)
+
+
+def runs_section(edits: Sequence[RunEdit]) -> Section:
+    """What happens to each run; trials of a sweep are a row."""
+    columns = ("edit", "job", "cluster", "run", "continues", "GPUs", "at most", "cost", "admission")
+    below = ""
+    if any(one.goes_on for one in edits):
+        below = "A run that continues goes on until it is over; retired: in the spec ends it."
+    if any(one.edit is Edit.SCHEDULED for one in edits):
+        below = f"{below} What is scheduled holds from the next start on.{_in_a_month(edits)}".strip()
+    if any(one.edit in (Edit.WAITS, Edit.RELEASED) for one in edits):
+        below = f"{below} What waits or is released goes on where it was created before.".strip()
+    if any(one.before and one.before.schedule and one.edit in _ENDING for one in edits):
+        below = f"{below} Runs that a schedule created go on when it ends.".strip()
+    return Section("Runs", columns, [_group(group) for group in _grouped(edits)], "run", below)
+
+
+def _grouped(edits: Sequence[RunEdit]) -> list[list[RunEdit]]:
+    """Edits of trials of a sweep together: of one file and cluster, as several jobs; any other by itself."""
+    groups: dict[tuple[str, str, Edit], list[RunEdit]] = {}
+    for one in edits:
+        groups.setdefault((one.facts.source, one.facts.cluster, one.edit), []).append(one)
+    found = []
+    for group in groups.values():
+        is_sweep = len({one.facts.job for one in group}) > 1
+        found += [group] if is_sweep else [[one] for one in group]
+    return found
+
+
+def _group(group: Sequence[RunEdit]) -> Row:
+    """A row of an edit, or of those of many trials: what they take is added up."""
+    first = group[0]
+    if len(group) == 1:
+        return _run(first)
+    facts, total = first.facts, total_of(one.after for one in group if one.after is not None)
+    name = facts.source.rpartition("/")[2].removesuffix(".yaml")
+    going = sum(bool(one.goes_on) for one in group)
+    head = (
+        first.edit.value,
+        f"{facts.team}/{name}: {len(group)} trials",
+        facts.cluster,
+        f"{first.run or facts.name} and {len(group) - 1} more",
+        counted(going, "run") if going else "",
+    )
+    if first.edit not in STARTS:
+        return (*head, "", "", "", "")
+    hours = f"{hours_words(total.gpu_hours)} GPU-hours"
+    if not total.gpus:
+        hours = f"{hours_words(total.cpu_hours)} CPU-hours"
+    verdicts = {one.facts.verdict for one in group}
+    verdict = verdicts.pop() if len(verdicts) == 1 else "not the same for all"
+    return (*head, f"{facts.gpus} each" if facts.gpus else "", hours, cost_words(total), verdict)
+
+
+def _run(one: RunEdit) -> Row:
+    facts, edit = one.facts, one.edit
+    name = one.run or facts.name
+    if edit in _REPLACING and one.before is not None and one.before.name != facts.name:
+        name = f"{one.before.name} {ARROW} {name}"
+    if edit is Edit.SCHEDULED:
+        name = f"{name}, {facts.schedule}"
+    if one.waits:
+        name = f"{name}, after {' and '.join(one.waits)}"
+    job = (edit.value, f"{facts.team}/{facts.job}", facts.cluster, name, one.goes_on)
+    if edit in (*STARTS, Edit.SCHEDULED, Edit.WAITS, Edit.RELEASED):
+        hours = f"{hours_words(facts.gpu_hours)} GPU-hours"
+        if not facts.gpus:
+            hours = f"{hours_words(facts.cpu_hours)} CPU-hours"
+        takes = (str(facts.gpus or ""), hours, f"{facts.cost} {facts.currency}".strip())
+        return (*job, *takes, facts.verdict)
+    words = "not known: the workspace has errors" if edit is Edit.BROKEN else ""
+    return (*job, "", "", "", words)
+
+
+def _in_a_month(edits: Sequence[RunEdit]) -> str:
+    """` A month has at most 31 starts of nlp/nightly: 496 GPU-hours, 748.96 EUR.`"""
+    found = (one.after for one in edits if one.edit is Edit.SCHEDULED and one.after is not None)
+    return "".join(f" {words}" for one in found for words in _monthly(one))
+
+
+def _monthly(run: RunFacts) -> Iterator[str]:
+    from gangplan.model.months import busiest, cost_of, held  # few jobs have a schedule
+
+    expression, _, zone = run.repeats.rpartition(" ")
+    try:
+        starts, month = busiest(expression, zone)
+    except (KeyError, NoZonesError):  # which schedule-zone tells
+        return
+    unit, hours = ("GPU", run.gpu_hours) if run.gpus else ("CPU", run.cpu_hours)
+    words = f"{hours_words(hours * held(starts, run.seconds, month.seconds) / run.seconds)} {unit}-hours"
+    if run.cost:
+        words += f", {cost_of(Decimal(run.cost), starts, run.seconds, month.seconds)} {run.currency}"
+    yield f"A month has at most {counted(starts, 'start')} of {run.team}/{run.job}: {words}."
+
+
+def cost_words(total: Total) -> str:
+    """`1200.00 EUR + 10.00 USD`; empty without prices."""
+    return " + ".join(f"{amount} {currency}" for currency, amount in total.cost.items())

@@ -1,0 +1,181 @@
+"""The JSON Schema of a review (`plan --base REF --format json`), as `gangplan schema print plan` publishes it.
+
+Fields may be added without a new version, so the schema lets unknown ones pass: readers ignore them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gangplan.report.review_json import SHAPE
+
+# Kept here and not taken from the code that makes the document: a change there must show as a difference.
+_EDITS = [
+    "new",
+    "changed",
+    "retrained",
+    "resumed",
+    "scheduled",
+    "waits",
+    "released",
+    "stopped",
+    "retired",
+    "removed",
+    "archived",
+    "broken",
+]
+_TEXT: dict[str, Any] = {"type": "string"}
+_COUNT: dict[str, Any] = {"type": "integer", "minimum": 0}
+_TEXTS: dict[str, Any] = {"type": "array", "items": _TEXT}
+_HOURS: dict[str, Any] = {
+    "type": "string",
+    "pattern": r"^[0-9]+(\.[0-9]{1,3})?$",
+    "description": "Hours at most, exact to a thousandth.",
+}
+
+
+def review_schema() -> dict[str, Any]:
+    """The schema, without `$schema` and title."""
+    totals = _object({"before": _total(), "after": _total()})
+    return {
+        "description": "What a change does, from a Git revision to the workspace as it stands.",
+        **_object(
+            {
+                "version": {
+                    "const": SHAPE,
+                    "description": "Raised when a field changes its meaning or goes.",
+                },
+                "command": {"const": "plan"},
+                "base": _object({"asked": _TEXT, "commit": _TEXT, "isMergeBase": {"type": "boolean"}}),
+                "notes": {**_TEXTS, "description": "Sentences about the comparison itself."},
+                "specs": _object(
+                    {
+                        **dict.fromkeys(("new", "changed", "removed"), _TEXTS),
+                        "renamed": _list(_object({"from": _TEXT, "to": _TEXT})),
+                    }
+                ),
+                "runs": _list(_edit()),
+                "totals": _object(
+                    {
+                        "all": totals,
+                        "teams": _list(_object({"team": _TEXT, "cluster": _TEXT, **totals["properties"]})),
+                    }
+                ),
+                "quotas": _list(_quota()),
+                "budgets": _list(_budget()),
+                **{name: _findings() for name in ("newFindings", "goneFindings")},
+                "sameFindings": {"type": "object", "additionalProperties": _COUNT},
+                "policies": {**_TEXTS, "description": "Policies that are newly violated."},
+                "waivers": _list(_waiver()),
+                "reach": _list(_reach()),
+                "objects": _list(_changed_object()),
+                "meanings": _list(_meaning()),
+                "kinds": _list(_object({"change": _TEXT, "kind": _TEXT, "objects": _TEXTS})),
+            },
+            optional=("budgets",),
+        ),
+    }
+
+
+def _edit() -> dict[str, Any]:
+    return _object(
+        {
+            "edit": {"enum": _EDITS},
+            **dict.fromkeys(("spec", "cluster", "team", "job", "run"), _TEXT),
+            "waitsFor": {
+                **_TEXTS,
+                "description": "The runs that must be complete before it is created; of a sweep, its name.",
+            },
+            "goesOn": {
+                **_TEXT,
+                "description": "The run that continues beside the new one, if it is not over.",
+            },
+            "before": {"anyOf": [_run(), {"type": "null"}]},
+            "after": {"anyOf": [_run(), {"type": "null"}]},
+        }
+    )
+
+
+def _run() -> dict[str, Any]:
+    return _object(
+        {
+            "name": _TEXT,
+            "state": {"enum": ["active", "stopped", "archived"]},
+            **dict.fromkeys(("workers", "ranks", "gpus", "seconds"), _COUNT),
+            **dict.fromkeys(("gpuHours", "cpuHours"), _HOURS),
+            "cost": {"anyOf": [_object({"most": _TEXT, "currency": _TEXT}), {"type": "null"}]},
+            **dict.fromkeys(("pool", "queue", "priority", "image"), _TEXT),
+            "admission": _object({"outcome": {"enum": ["admit", "queue", "never", ""]}, "words": _TEXT}),
+        }
+    )
+
+
+def _total() -> dict[str, Any]:
+    return _object(
+        {
+            "runs": _COUNT,
+            "gpus": _COUNT,
+            "gpuHours": _HOURS,
+            "cpuHours": _HOURS,
+            "cost": {"type": "object", "additionalProperties": _TEXT, "description": "By currency."},
+        }
+    )
+
+
+def _quota() -> dict[str, Any]:
+    side = _object(dict.fromkeys(("quota", "most", "wanted"), _TEXT))
+    names = dict.fromkeys(("team", "cluster", "pool", "resource"), _TEXT)
+    return _object({**names, "before": side, "after": side})
+
+
+def _budget() -> dict[str, Any]:
+    side = _object({"amount": {**_TEXT, "description": "Empty: no budget."}, "spent": _TEXT})
+    names = dict.fromkeys(("team", "cluster", "currency"), _TEXT)
+    return _object({**names, "before": side, "after": side, "added": _TEXT, "left": _TEXT})
+
+
+def _findings() -> dict[str, Any]:
+    return {
+        **_object(
+            {"counts": {"type": "object"}, "changes": {"type": "array"}, "findings": {"type": "array"}}
+        ),
+        "description": "As in the findings document: gangplan schema print findings.",
+    }
+
+
+def _waiver() -> dict[str, Any]:
+    change = {"enum": ["added", "changed", "removed", "expired"]}
+    return _object(
+        {"change": change, **dict.fromkeys(("name", "rule", "until", "approver", "reason"), _TEXT)}
+    )
+
+
+def _reach() -> dict[str, Any]:
+    counts = dict.fromkeys(("updatedRuns", "standingObjects", "newFindings"), _COUNT)
+    return _object({"file": _TEXT, "clusters": _TEXTS, "teams": _TEXTS, "retrained": _total(), **counts})
+
+
+def _changed_object() -> dict[str, Any]:
+    field = _object({"path": _TEXTS, "meaning": _TEXT, "before": {}, "after": {}}, ("before", "after"))
+    names = ("cluster", "kind", "namespace", "name", "team", "job", "file", "source")
+    change = {"enum": ["added", "removed", "changed"]}
+    return _object({"change": change, **dict.fromkeys(names, _TEXT), "fields": _list(field)})
+
+
+def _meaning() -> dict[str, Any]:
+    return _object(
+        {
+            **dict.fromkeys(("meaning", "field", "before", "after"), _TEXT),
+            **dict.fromkeys(("kinds", "teams", "clusters"), _TEXTS),
+            **dict.fromkeys(("objects", "runs"), _COUNT),
+        }
+    )
+
+
+def _object(properties: dict[str, Any], optional: tuple[str, ...] = ()) -> dict[str, Any]:
+    required = [name for name in properties if name not in optional]
+    return {"type": "object", "properties": properties, "required": required}
+
+
+def _list(items: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "array", "items": items}

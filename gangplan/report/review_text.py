@@ -1,0 +1,48 @@
+"""A review as text for a terminal: a headline, then a table per section."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gangplan.report.escape import own_line
+from gangplan.report.review_sections import headline, sections
+from gangplan.report.section import Row, Section
+from gangplan.review.review import Review
+
+# Rows of a section; --format json has all.
+MOST_ROWS = 60
+_WIDEST = 60
+
+
+def review_text(review: Review, objects_alone: bool = False) -> str:
+    """The whole review. Findings are counted: they go to standard error, as those of all commands."""
+    lines = [f"compared with {review.revision.words}: {headline(review)}"]
+    lines += [f"note: {one}" for one in review.notes]
+    for section in sections(review, objects_alone):
+        if section.title != "New findings":
+            lines += ["", *_section(section, len(section.rows) if objects_alone else MOST_ROWS)]
+        elif section.below:
+            lines += ["", f"findings: {section.below}"]
+    return "".join(f"{own_line(line)}\n" if line else "\n" for line in lines)
+
+
+def _section(section: Section, most: int) -> list[str]:
+    shown, left = section.rows[:most], len(section.rows) - most
+    lines = [section.title, *_table(section.columns, shown)]
+    if left > 0:
+        lines.append(f"  {left} more {section.unit}{'' if left == 1 else 's'}: --format json has all")
+    return [*lines, *([f"  {section.below}"] if section.below else [])]
+
+
+def _table(columns: Row, rows: Sequence[Row]) -> list[str]:
+    """Columns that hold anything, as wide as needed; the last one and wide ones are not filled up."""
+    kept = [number for number in range(len(columns)) if any(row[number] for row in rows)]
+    table = [
+        tuple(columns[number] for number in kept),
+        *(tuple(row[number] for number in kept) for row in rows),
+    ]
+    widths = [min(_WIDEST, max(len(row[number]) for row in table)) for number in range(len(kept))]
+    return [
+        "  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in table
+    ]

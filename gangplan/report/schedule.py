@@ -1,0 +1,83 @@
+"""When runs of a job start by themselves, for people and machines.
+
+Starts are told from a moment that is given: the clock is asked for a terminal alone (commands/plan.py).
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from itertools import islice
+from typing import Any
+
+from gangplan.model.cost import price_words
+from gangplan.model.cron import parse_cron, starts
+from gangplan.model.duration import format_duration
+from gangplan.model.job import Job
+from gangplan.model.starts import NoZonesError, zone_of
+from gangplan.pipeline.worker import PlannedRun
+
+# Starts that are shown.
+MOST = 10
+# How far the next line of a field is set in.
+_INDENT = " " * 12
+
+
+def schedule_words(job: Job, since: int | None) -> str:
+    """`0 2 * * * in Europe/Berlin, by a CronJob, ...`, and below the next starts after `since`; empty without one."""
+    if job.schedule is None:
+        return ""
+    one = job.schedule
+    by = "a CronJob" if job.is_dated else "commits"
+    text = f"{one.cron} in {one.time_zone}, by {by}, never two at a time;"
+    text += f" up to {format_duration(one.starting_deadline_s)} late; keeps {one.keep} that are over"
+    if one.follows:
+        text += f"; each after the run of {' and '.join(one.follows)} of the same start"
+    shown = next_starts(job, since)
+    return "\n".join((text, *(f"{_INDENT}{local}  {name}".rstrip() for local, name in shown)))
+
+
+def next_starts(job: Job, since: int | None) -> list[tuple[str, str]]:
+    """The next starts in the schedule's time, each with the name of its run where a CronJob makes it."""
+    if job.schedule is None or since is None or not job.is_active:
+        return []
+    try:
+        zone = zone_of(job.schedule.time_zone)
+    except (KeyError, NoZonesError):
+        return []
+    found = islice(starts(parse_cron(job.schedule.cron), since, zone), MOST)
+    return [(f"{datetime.fromtimestamp(at, zone):%a %Y-%m-%d %H:%M %z}", _name(job, at)) for at in found]
+
+
+def _name(job: Job, at: int) -> str:
+    return f"{job.name}-{datetime.fromtimestamp(at, UTC):%Y%m%d-%H%M}" if job.is_dated else ""
+
+
+def schedule_document(job: Job, since: int | None) -> dict[str, Any] | None:
+    """The same as data; times in seconds."""
+    if job.schedule is None:
+        return None
+    one = job.schedule
+    shown = next_starts(job, since)
+    return {
+        "cron": one.cron,
+        "timeZone": one.time_zone,
+        "backend": "cronjob" if job.is_dated else "commit",
+        "concurrency": one.concurrency,
+        "startingDeadlineSeconds": one.starting_deadline_s,
+        "keep": one.keep,
+        **({"follows": list(one.follows)} if one.follows else {}),
+        **({"starts": [{"at": local, "run": name} for local, name in shown]} if since is not None else {}),
+    }
+
+
+def dated_edit(run: PlannedRun) -> str:
+    """What an edit does to a schedule: nothing starts with a sync, and what trains goes on as it was."""
+    job = run.unit.job
+    if job.is_stopped:
+        return "stopped: the schedule is suspended; a run that trains goes on to its end"
+    if run.name in run.there:
+        return "none: starts use the template that is rendered"
+    old = [name for name in run.there if name not in job.retired]
+    if old:
+        return f"from the next start on, runs use {run.name} instead of {', '.join(old)}, each {price_words(job)}"
+    return f"new schedule; each start is a run, {price_words(job)}"

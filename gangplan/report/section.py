@@ -1,0 +1,36 @@
+"""A part of a report about a change: rows of plain words, for text and Markdown alike."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gangplan.records import dataclass
+
+ARROW = "→"
+Row = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A part of a report: its title, the names of its columns, its rows, a sentence below them.
+
+    `unit` is what a row is, for the line that says how many are left out.
+    """
+
+    title: str
+    columns: Row
+    rows: Sequence[Row]
+    unit: str
+    below: str = ""
+
+
+def some(names: Sequence[str], most: int = 4) -> str:
+    """The names, or the first of many and how many more."""
+    if len(names) <= most:
+        return ", ".join(names)
+    return f"{', '.join(names[: most - 1])} and {len(names) - most + 1} more"
+
+
+def counted(number: int, word: str) -> str:
+    """`1 run`, `2 runs`."""
+    return f"{number} {word}{'' if number == 1 else 's'}"

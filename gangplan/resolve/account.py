@@ -1,0 +1,41 @@
+"""The service account that the pods of a run use."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gangplan.model.identity import SERVICE_ACCOUNT
+from gangplan.resolve.context import JobResolution
+from gangplan.rules.specs import SERVICE_ACCOUNT_UNKNOWN, TOKEN_MOUNTED
+from gangplan.workspace import nearest
+
+
+def resolve_account(context: JobResolution) -> dict[str, Any]:
+    """The account that the spec names, where the platform lets the team use it; else gangplan's own."""
+    wanted = context.spec.spec.service_account
+    if wanted is None or wanted == SERVICE_ACCOUNT:
+        return {"service_account": SERVICE_ACCOUNT}
+    where, offered = (
+        context.where("serviceAccount"),
+        context.cluster.spec.teams[context.team.name].service_accounts,
+    )
+    if wanted not in offered:
+        known = (
+            nearest(wanted, offered) if offered else "Its owner lists them in serviceAccounts of the team."
+        )
+        context.report(
+            SERVICE_ACCOUNT_UNKNOWN,
+            where,
+            f"cluster {context.cluster.name} lets team {context.team.name} use no service account '{wanted}'",
+            known,
+        )
+        return {"service_account": SERVICE_ACCOUNT}
+    if offered[wanted].token:
+        context.report(
+            TOKEN_MOUNTED,
+            where,
+            f"whoever gets into a pod of this run has the rights of service account '{wanted}':"
+            f" {' '.join(offered[wanted].reason.split()).rstrip('.')}",
+            "Name it only in runs that call the Kubernetes API.",
+        )
+    return {"service_account": wanted, "mounts_token": offered[wanted].token}

@@ -1,0 +1,133 @@
+"""What a run comes after: other jobs of the team, which of them it can wait for, and what creates it then."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from gangplan.model.job import Job, Origin
+from gangplan.model.pods import After, Earlier
+from gangplan.resolve.client import client_of
+from gangplan.resolve.context import JobResolution
+from gangplan.resolve.handed_on import check_data, check_rules
+from gangplan.resolve.order import Order, Step, order_of
+from gangplan.resolve.schedule import backend_of
+from gangplan.rules.after import (
+    AFTER_CYCLE,
+    AFTER_ELSEWHERE,
+    AFTER_NEVER,
+    AFTER_NOT_OFFERED,
+    AFTER_UNKNOWN,
+    AFTER_UNUSABLE,
+)
+from gangplan.spec.cluster import Cluster
+from gangplan.workspace import Workspace, nearest
+
+_STATES = {
+    "stopped": "is stopped, so it never completes",
+    "archived": "is archived, so no engine starts it",
+}
+
+
+def engine_of(cluster: Cluster) -> str:
+    """What creates runs after others: job, tekton or kfp; empty where nothing does."""
+    if cluster.schedules is None or cluster.schedules.client is None:
+        return ""
+    if cluster.pipelines is not None:
+        return cluster.pipelines.engine
+    return "job" if backend_of(cluster) == "cronjob" else ""
+
+
+def add_after(context: JobResolution, workspace: Workspace, job: Job) -> Job:
+    """The job with the runs that it comes after, and findings about them."""
+    context.origins["after"] = Origin("spec", context.where("after"))
+    if not job.is_active:
+        return job  # nothing is created, and what was goes its own way
+    engine = engine_of(context.cluster.spec)
+    if not engine:
+        message = f"nothing on cluster {context.cluster.name} creates runs after others"
+        help = "Remove after, or ask the cluster's owner for schedules: {client: IMAGE, egress: [NAME]}."
+        context.report(AFTER_NOT_OFFERED, context.where("after", key=True), message, help)
+        return job
+    for place, message, help in _unusable(context, job):
+        context.report(AFTER_UNUSABLE, context.where(place, key=True), message, help)
+    order = order_of(workspace, context.team.name)
+    cycle = order.cycle(context.spec.source.stem)
+    if cycle:
+        message = f"the jobs wait for each other, and none ever starts: {' → '.join(cycle)}"
+        help = "Take one of them off an after; the arrows read 'comes after'."
+        context.report(AFTER_CYCLE, context.where("after", key=True), message, help)
+        return job
+    found = [
+        one
+        for index, name in enumerate(dict.fromkeys(context.spec.spec.after))
+        if (one := _earlier(context, order, job, engine, name, index))
+    ]
+    client, uid, gid = client_of(context, "after")
+    return replace(job, after=After(tuple(found), engine, client, uid, gid))
+
+
+def _unusable(context: JobResolution, job: Job) -> Iterator[tuple[str, str, str]]:
+    """What a run cannot be that others must have completed for."""
+    if job.backend.name != "trainjob":
+        message = f"what creates runs may create TrainJobs, and here runs are {job.backend.kind}s"
+        yield "after", message, "Remove after, or choose a cluster with Trainer."
+    if job.trial is not None:
+        help = "Remove it, and add the trials once what they need is complete."
+        yield "after", "trials of a sweep start when Kueue lets them, and wait for no job", help
+    if job.schedule is not None:
+        message = "a schedule starts this job, whether others are complete or not"
+        help = "Remove after, or the schedule: a job after a scheduled one has a run after each of its runs."
+        yield "after", message, help
+
+
+def _earlier(
+    context: JobResolution, order: Order, job: Job, engine: str, name: str, index: int
+) -> Earlier | None:
+    """One of the runs that it waits for; None where it cannot."""
+    where = context.where("after", index)
+    step = order.step(name)
+    if step is None:
+        others = order.files.keys() - {context.spec.source.stem}
+        message = f"team {context.team.name} has no spec {name}.yaml, so nothing ever completes for this run"
+        context.report(AFTER_UNKNOWN, where, message, nearest(name, others))
+        return None
+    if step.spec is None:
+        return None  # what is wrong with its file is told there
+    if step.spec.state in _STATES or step.spec.schedule is not None:
+        message = (
+            f"{name} {_STATES[step.spec.state]}"
+            if step.spec.state in _STATES
+            else f"commits start the runs of {name}, and which of them is meant, nobody says"
+        )
+        help = (
+            "Remove it from after; a run that was created stays."
+            if step.spec.state in _STATES
+            else f"Let the command of {name} do it as its last part, or start {name} without a schedule."
+        )
+        context.report(AFTER_NEVER, where, message, help)
+        return None
+    cluster = context.cluster.name
+    if cluster not in step.clusters:
+        if not step.clusters:
+            return None
+        if engine == "job":
+            _report_elsewhere(context, step, index)
+            return None
+        cluster = step.clusters[0]
+    check_data(context, step, cluster, index)
+    check_rules(context, job, step, index)
+    return Earlier(step.job, step.file.file, cluster)
+
+
+def _report_elsewhere(context: JobResolution, step: Step, index: int) -> None:
+    here = context.cluster.name
+    message = (
+        f"{step.job} runs on {' and '.join(step.clusters)}, and this run would wait on {here},"
+        f" where nothing sees that {step.job} is complete"
+    )
+    help = (
+        f"Let {step.job} run on {here}, too, or ask the owner of {here} for pipelines: {{engine: tekton}},"
+        " whose pipeline sees both clusters."
+    )
+    context.report(AFTER_ELSEWHERE, context.where("after", index), message, help)

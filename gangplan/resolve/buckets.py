@@ -1,0 +1,60 @@
+"""Buckets of a cloud as folders.
+
+Cloud Storage FUSE makes a volume for a pod alone: driver and attributes of its inline volumes, and the
+annotation by which GKE adds its container to a pod, are those of GKE's page "Mount Cloud Storage buckets as
+CSI ephemeral volumes". Mountpoint for S3 knows only volumes that somebody has made (static provisioning, its
+README), and so does Blob CSI as AKS documents it: these go through a claim.
+"""
+
+from __future__ import annotations
+
+from gangplan.findings import Location
+from gangplan.model.identity import SERVICE_ACCOUNT
+from gangplan.model.job import InlineVolume, Mount, PulledImage
+from gangplan.model.pods import GCSFUSE
+from gangplan.resolve.cloud import own_identity
+from gangplan.resolve.context import JobResolution
+from gangplan.rules.specs import BUCKET_WITHOUT_IDENTITY
+from gangplan.spec.team import Connection
+
+
+def is_folder(connection: Connection) -> bool:
+    """Whether a connection is a folder by itself, without a claim."""
+    return connection.mount == "gcsfuse"
+
+
+def bucket_mount(
+    context: JobResolution,
+    name: str,
+    connection: Connection,
+    path: str,
+    image: PulledImage | None,
+    where: Location,
+) -> Mount:
+    """The folder of a bucket of Google Cloud; a run that nobody lets in is reported."""
+    identity = own_identity(context)
+    account = context.spec.spec.service_account
+    if identity is None and account not in (None, SERVICE_ACCOUNT):
+        context.report(
+            BUCKET_WITHOUT_IDENTITY,
+            where,
+            f"'{name}' is a bucket of Google Cloud, and the identity of team {context.team.name} belongs to its own account, not to '{account}'",
+            "Remove serviceAccount, or fetch the bucket through a claim.",
+        )
+    elif identity is None or identity.provider != "gcp":
+        context.report(
+            BUCKET_WITHOUT_IDENTITY,
+            where,
+            f"'{name}' is a bucket of Google Cloud, but the pods of team {context.team.name} have no identity there"
+            f" on cluster {context.cluster.name}",
+            "State workloadIdentity: {provider: gcp} for the cluster and identity: {gcp: ...} for the team.",
+        )
+    options = ["implicit-dirs"]
+    if image is not None:
+        options += [f"uid={image.uid}", f"gid={image.gid}"]
+    if connection.prefix.strip("/"):
+        options.append(f"only-dir={connection.prefix.strip('/')}")
+    attributes = (("bucketName", connection.bucket), ("mountOptions", ",".join(options)))
+    volume = f"bucket-{name}"[:63].rstrip("-")
+    inline = InlineVolume(name, GCSFUSE, attributes)
+    return Mount(volume, path, inline=inline, read_only=connection.read_only)

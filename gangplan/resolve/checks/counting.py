@@ -1,0 +1,49 @@
+"""How Kueue's manager counts resources: does every pool keep a quota, and is every output counted alone?"""
+
+from __future__ import annotations
+
+from gangplan.resolve.checks.notes import Notes, Path
+from gangplan.resolve.counted import counted_resources
+from gangplan.resolve.shares import covered_resources, measure
+from gangplan.rules.queues import COUNTING_UNUSED, OUTPUT_NOT_ITS_OWN, QUOTA_NOT_COUNTED
+from gangplan.spec.admission import ManagedResources
+from gangplan.spec.manager import settings_of
+
+
+def check(notes: Notes, stated: ManagedResources) -> None:
+    """Findings about kueue.resources."""
+    path: Path = ("kueue", "resources")
+    offered = covered_resources(notes.spec)
+    manager = settings_of(notes.spec)
+    for index, prefix in enumerate(stated.exclude_resource_prefixes):
+        if not any(name.startswith(prefix) for name in offered):
+            notes.report(
+                COUNTING_UNUSED,
+                (*path, "excludeResourcePrefixes", index),
+                f"no pool offers a resource that begins with '{prefix}'",
+                "Remove it, unless pods outside of runs ask for such resources.",
+            )
+    for name, rule in stated.transformations.items():
+        at: Path = (*path, "transformations", name)
+        if name not in offered or manager.is_excluded(name):
+            why = "is excluded" if name in offered else "is offered by no pool"
+            notes.report(COUNTING_UNUSED, at, f"{name} {why}, so this never applies", "Remove it.", key=True)
+        for output in rule.outputs:
+            if output in offered or output in stated.transformations:
+                notes.report(
+                    OUTPUT_NOT_ITS_OWN,
+                    (*at, "outputs", output),
+                    f"{output} is a resource of its own that pods ask for",
+                    "Choose a name that no node and no pod has, such as example.com/credits.",
+                    key=True,
+                )
+    for name, pool in notes.spec.node_pools.items():
+        if not counted_resources((measure(pool),), manager):
+            notes.report(
+                QUOTA_NOT_COUNTED,
+                path,
+                f"quotas of pool '{name}' are shares of its {measure(pool)}, which Kueue does not count: runs"
+                " would be admitted without end and wait for nodes",
+                f"Count {measure(pool)}, or something for it.",
+                key=True,
+            )

@@ -1,0 +1,36 @@
+"""Disk, huge pages and other devices of node pools: is each counted once, and in whole pages?"""
+
+from __future__ import annotations
+
+from gangplan.model.quantity import parse
+from gangplan.resolve.checks.notes import Notes
+from gangplan.rules.devices import HUGE_PAGES_UNEVEN, POOL_DEVICE_TWICE
+from gangplan.spec.nodes import NodePool
+
+
+def check(notes: Notes) -> None:
+    """Findings about every pool."""
+    for name, pool in notes.spec.node_pools.items():
+        _check_pool(notes, name, pool)
+
+
+def _check_pool(notes: Notes, name: str, pool: NodePool) -> None:
+    named = {rail.resource: "its RDMA devices" for rail in pool.rails}
+    named |= {pool.gpu.resource: "its GPUs"} if pool.gpu else {}
+    for resource in pool.devices:
+        if resource in named:
+            notes.report(
+                POOL_DEVICE_TWICE,
+                ("nodePools", name, "devices", resource),
+                f"{resource} is the resource of {named[resource]} in pool '{name}': it would be counted twice",
+                "Remove it here.",
+                key=True,
+            )
+    for size, amount in pool.huge_pages.items():
+        if amount.nano % parse(size).nano:
+            notes.report(
+                HUGE_PAGES_UNEVEN,
+                ("nodePools", name, "hugePages", size),
+                f"{amount} is not a whole number of pages of {size}",
+                "Write what a node of the pool has (kubectl get node NAME -o yaml, status.allocatable).",
+            )

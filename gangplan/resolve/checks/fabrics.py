@@ -1,0 +1,113 @@
+"""Fabrics of a cluster file: do pools and fabrics, folders and containers meet?"""
+
+from __future__ import annotations
+
+from gangplan.resolve.checks.notes import Notes, Path
+from gangplan.resolve.fabric_presets import PRESETS, whole
+from gangplan.resolve.secrets import RESERVED_ENV
+from gangplan.rules.fabrics import (
+    FABRIC_CONTAINER,
+    FABRIC_MISFIT,
+    FABRIC_ROOT,
+    FABRIC_UNKNOWN,
+    FABRIC_UNUSED,
+)
+from gangplan.rules.specs import ENV_RESERVED
+from gangplan.spec.fabrics import Fabric, FabricContainer
+from gangplan.spec.nodes import NodePool
+
+# The container that the program runs in.
+PROGRAM = "node"
+
+
+def check(notes: Notes) -> None:
+    """Findings about fabrics, and about the pools that name them."""
+    fabrics = {name: whole(stated) for name, stated in notes.spec.fabrics.items()}
+    named = {pool.fabric for pool in notes.spec.node_pools.values()}
+    for name, fabric in fabrics.items():
+        if name not in named:
+            message = f"no node pool names fabric '{name}'"
+            notes.report(
+                FABRIC_UNUSED,
+                ("fabrics", name),
+                message,
+                f"Write fabric: {name} at the pools that have it.",
+                key=True,
+            )
+        if fabric.host_network and not fabric.node_addresses:
+            notes.report(
+                FABRIC_MISFIT,
+                ("fabrics", name),
+                f"fabric '{name}' puts workers into their node's network, and states no nodeAddresses: launchers,"
+                " which stay in the pod network, could not talk to them",
+                "Write nodeAddresses: the range of the nodes' addresses.",
+                key=True,
+            )
+        _check_names(notes, name, fabric)
+        _check_containers(notes, name, fabric)
+    for name, pool in notes.spec.node_pools.items():
+        if pool.fabric is not None and pool.fabric not in fabrics:
+            notes.unknown(FABRIC_UNKNOWN, ("nodePools", name, "fabric"), "fabric", pool.fabric, fabrics)
+        elif pool.fabric is not None:
+            _check_pool(notes, name, pool, pool.fabric, fabrics[pool.fabric])
+
+
+def _check_pool(notes: Notes, name: str, pool: NodePool, fabric: str, stated: Fabric) -> None:
+    path: Path = ("nodePools", name, "fabric")
+    devices = PRESETS[stated.preset].devices if stated.preset else ""
+    if devices and not pool.rails:
+        notes.report(
+            FABRIC_MISFIT,
+            path,
+            f"the cards of fabric '{fabric}' ({stated.preset}) are devices such as {devices}, and pool '{name}' has no"
+            " rdma",
+            f"Write rdma: {{resource: {devices}, count: ...}} at the pool.",
+        )
+    networks = [one for rail in pool.rails for one in rail.networks]
+    if stated.host_network and networks:
+        notes.report(
+            FABRIC_MISFIT,
+            path,
+            f"workers in their node's network (fabric '{fabric}') attach to no other: {networks[0]} of pool '{name}'"
+            " would not be there",
+            "Remove network from the pool's rdma, or hostNetwork from the fabric.",
+        )
+
+
+def _check_names(notes: Notes, name: str, fabric: Fabric) -> None:
+    """Folders of one name, and variables that belong to Trainer or to the launch."""
+    for folder in fabric.shared:
+        if folder in fabric.host_paths:
+            message = f"'{folder}' is a path of the node and a shared folder of fabric '{name}'"
+            path: Path = ("fabrics", name, "shared", folder)
+            notes.report(FABRIC_MISFIT, path, message, "Choose another name for one of them.", key=True)
+    for variable in fabric.env:
+        if variable in RESERVED_ENV:
+            message = f"'{variable}' is set for every run; a value of the fabric's would break the launch"
+            notes.report(ENV_RESERVED, ("fabrics", name, "env", variable), message, "Remove it.", key=True)
+
+
+def _check_containers(notes: Notes, name: str, fabric: Fabric) -> None:
+    seen = {PROGRAM}
+    for kind, containers in (("setup", fabric.setup), ("sidecars", fabric.sidecars)):
+        for own, one in containers.items():
+            path: Path = ("fabrics", name, kind, own)
+            if own in seen:
+                taken = "the program's container" if own == PROGRAM else "another container of the fabric"
+                notes.report(FABRIC_CONTAINER, path, f"'{own}' is {taken}", "Choose another name.", key=True)
+            seen.add(own)
+            _check_container(notes, path, fabric, own, one)
+
+
+def _check_container(notes: Notes, path: Path, fabric: Fabric, own: str, one: FabricContainer) -> None:
+    if one.image is None:
+        message = f"container '{own}' has no image: a preset leaves it to the cluster's file"
+        help = f"Write {path[-2]}: {{{own}: {{image: ...}}}} with the image that its source names, mirrored."
+        notes.report(FABRIC_CONTAINER, path, message, help)
+    for folder in one.mounts:
+        if folder not in fabric.host_paths and folder not in fabric.shared:
+            known = [*fabric.host_paths, *fabric.shared]
+            notes.unknown(FABRIC_CONTAINER, (*path, "mounts", folder), "folder", folder, known, key=True)
+    if one.capabilities and not one.root and not one.privileged:
+        message = f"container '{own}' does not run as root: its capabilities have no effect"
+        notes.report(FABRIC_ROOT, (*path, "capabilities"), message, "Write root: true, or remove them.")

@@ -1,0 +1,127 @@
+"""PersistentVolumes that a cluster file states for teams: does each have its claim, its bucket and its driver?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gangplan.resolve.checks.notes import Notes, Path
+from gangplan.resolve.cloud import identity_of
+from gangplan.resolve.persistent import is_bucket
+from gangplan.rules.volumes import PERSISTENT_VOLUME_WRONG
+from gangplan.spec.persistent import PersistentVolume
+from gangplan.spec.team import Claim, Connection
+from gangplan.workspace import TeamFile, Workspace, nearest
+
+CLOUDS = {"s3": "aws", "azure-blob": "azure"}
+Wrong = Iterator[tuple[str, str, str]]
+
+
+def check(notes: Notes, workspace: Workspace) -> None:
+    """Findings about every volume of every team whose file can be read."""
+    taken: dict[tuple[str, str], str] = {}
+    for team, queue in notes.spec.teams.items():
+        file = workspace.teams.get(team)
+        if file is None or not queue.persistent_volumes:
+            continue
+        for name, volume in queue.persistent_volumes.items():
+            wrongs = [*_wrongs(notes, file, name, volume), *_handle(volume, f"{team}/{name}", taken)]
+            for field, message, help in wrongs:
+                path: Path = ("teams", team, "persistentVolumes", name, *([field] if field else []))
+                text = f"volume '{name}' of team {team} {message}"
+                notes.report(PERSISTENT_VOLUME_WRONG, path, text, help, key=not field)
+        _count(notes, file)
+
+
+def _wrongs(notes: Notes, team: TeamFile, name: str, volume: PersistentVolume) -> Wrong:
+    """Field, what is wrong with it, and what to do."""
+    connection, claim = team.spec.connections.get(name), team.spec.claims.get(name)
+    if connection is not None and is_bucket(connection):
+        yield from _bucket(notes, team, name, volume, connection)
+        if claim is not None:
+            yield "", "has the name of a claim, too", f"Rename one of them in {team.document.file}."
+    elif claim is not None:
+        yield from _other(team, name, volume, claim)
+    else:
+        known = [*(one for one, of in team.spec.connections.items() if is_bucket(of)), *team.spec.claims]
+        message = f"is no claim of {team.document.file}, and no connection that mountpoint-s3 or blob mounts"
+        yield "", message, nearest(name, known)
+
+
+def _bucket(
+    notes: Notes, team: TeamFile, name: str, volume: PersistentVolume, connection: Connection
+) -> Wrong:
+    """What the platform says about a bucket agrees with the team's file, and somebody opens it."""
+    if volume.nfs is not None:
+        yield "nfs", "is a bucket, which no NFS server exports", "Remove nfs."
+    if volume.bucket != connection.bucket:
+        stated = f"states bucket '{volume.bucket}'" if volume.bucket else "states no bucket"
+        message = f"{stated}, and {team.document.file} names '{connection.bucket}'"
+        yield (
+            "bucket" if volume.bucket else "",
+            message,
+            f"Write bucket: {connection.bucket}, if the team may use it.",
+        )
+    if connection.type == "azure-blob" and volume.account is None:
+        yield "", "states no storage account", "Write account: with the name of the container's account."
+    if connection.type == "azure-blob" and {"#", "/"} & {*(volume.handle or "")}:
+        yield "handle", "has a handle with '#' or '/', which its driver keeps for itself", "Remove them."
+    if connection.type != "azure-blob" and volume.account is not None:
+        yield "account", "is a bucket of S3, which has no storage account", "Remove account."
+    if volume.authentication == "pod":
+        identity = identity_of(notes.spec, team.name, team.spec)
+        cloud = CLOUDS[connection.type]
+        if identity is None or identity.provider != cloud:
+            message = f"is opened as the team, whose pods have no identity of {cloud} here"
+            help = f"State workloadIdentity: {{provider: {cloud}}} and identity of the team, or authentication: driver."
+            yield "", message, help
+
+
+def _other(team: TeamFile, name: str, volume: PersistentVolume, claim: Claim) -> Wrong:
+    """A file system has a driver and its handle, or a server; the claim is not one that a class makes."""
+    if claim.size is not None:
+        message = (
+            f"has a claim with a size in {team.document.file}, for which a storage class makes the volume"
+        )
+        yield "", message, "Remove size and storageClass there, or this volume."
+    for field in ("bucket", "account"):
+        if getattr(volume, field) is not None:
+            yield field, f"is a claim, not a bucket, and takes no {field}", f"Remove {field}."
+    if (volume.nfs is None) == (volume.driver is None):
+        yield (
+            "",
+            "states neither driver nor nfs" if volume.nfs is None else "states both driver and nfs",
+            "Write one of them.",
+        )
+    elif volume.driver is not None and volume.handle is None:
+        yield (
+            "",
+            f"states no handle, by which {volume.driver} knows it",
+            "Write handle: with the id of the file system.",
+        )
+    if volume.size is None:
+        yield "", "states no size", "Write size: as large as the file system is."
+
+
+def _handle(volume: PersistentVolume, name: str, taken: dict[tuple[str, str], str]) -> Wrong:
+    """The kubelet takes volumes of a driver with equal handles for one (CONFIGURATION.md of Mountpoint's driver)."""
+    if volume.handle is None:
+        return
+    key = (volume.driver or "", volume.handle)
+    if key in taken:
+        yield "handle", f"has the handle of {taken[key]}", "Give each volume a handle of its own."
+    taken.setdefault(key, name)
+
+
+def _count(notes: Notes, team: TeamFile) -> None:
+    """Claims of volumes are counted with those that storage classes make."""
+    volumes = notes.spec.teams[team.name].persistent_volumes
+    made = len(volumes) + sum(claim.size is not None for claim in team.spec.claims.values())
+    most = notes.spec.limits.objects.claims
+    if volumes and made > most:
+        notes.report(
+            PERSISTENT_VOLUME_WRONG,
+            ("teams", team.name, "persistentVolumes"),
+            f"team {team.name} has {made} claims with those of its volumes, and a namespace may hold {most}",
+            "Remove a volume or a claim, or raise limits.objects.claims.",
+            key=True,
+        )

@@ -1,0 +1,140 @@
+"""LocalQueues, admission checks, admission to several pools at once: does Kueue take and read what is stated?"""
+
+from __future__ import annotations
+
+from gangplan.model.version import parse_version
+from gangplan.resolve.checks.notes import Notes, Path
+from gangplan.resolve.quota import team_pools
+from gangplan.rules.clusters import KUEUE_FIELD_UNUSED
+from gangplan.rules.queues import (
+    ADMISSION_CHECK_NOBODY,
+    ADMISSION_CHECK_OWNER,
+    CONCURRENT_ADMISSION_REFUSED,
+    CONCURRENT_ADMISSION_VERSION,
+    USAGE_SHARING_OFF,
+)
+from gangplan.rules.specs import POOL_UNKNOWN
+from gangplan.spec.admission import AdmissionCheck, ConcurrentAdmission
+from gangplan.spec.queues import TeamQueue
+
+BY_USAGE = "UsageBasedAdmissionFairSharing"
+# Fields of a team that only Kueue reads, beside those of `quotas`.
+_OF_TEAM = {
+    "queueing_strategy": "queueingStrategy",
+    "local_queues": "localQueues",
+    "admission_mode": "admissionMode",
+    "concurrent_admission": "concurrentAdmission",
+}
+_OF_CLUSTER = {"kueue": "kueue", "admission_checks": "admissionChecks"}
+# Controllers inside Kueue, and the fields whose checks have them.
+_OWN_CONTROLLERS = {
+    "kueue.x-k8s.io/provisioning-request": "autoscale of a node pool",
+    "kueue.x-k8s.io/multikueue": "multiKueue",
+}
+# validateConcurrentAdmissionPolicy of pkg/webhooks/clusterqueue_webhook.go, the same in Kueue v0.18.2 and v0.19.2.
+_MOST_POOLS = 16
+
+
+def check(notes: Notes) -> None:
+    """Findings about the queues of teams, on a cluster whose runs Kueue starts."""
+    for name, team in notes.spec.teams.items():
+        _check_usage(notes, ("teams", name), team)
+        if team.concurrent_admission is not None:
+            _check_concurrent(notes, name, team, team.concurrent_admission)
+    if notes.spec.kueue.resources is not None:
+        from gangplan.resolve.checks import counting  # few clusters count otherwise
+
+        counting.check(notes, notes.spec.kueue.resources)
+    for name, check in notes.spec.admission_checks.items():
+        _check_admission(notes, name, check)
+
+
+def _check_usage(notes: Notes, path: Path, team: TeamQueue) -> None:
+    """Kueue reads weights of LocalQueues in queues that share by usage, and those where its manager does.
+
+    `ResourceWeights` of pkg/util/admissionfairsharing, the same in Kueue v0.15.2 to v0.19.2.
+    """
+    if team.admission_mode == BY_USAGE:
+        if notes.spec.kueue.admission_fair_sharing is None:
+            notes.report(
+                USAGE_SHARING_OFF,
+                (*path, "admissionMode"),
+                "Kueue's manager shares nothing by usage on this cluster, so priority and time alone decide",
+                "Add kueue: {admissionFairSharing: {usageHalfLifeTime: 7d}}, and configure the manager as"
+                " `gangplan cluster kueue-config` prints it; or remove admissionMode.",
+            )
+        return
+    for queue, stated in team.local_queues.items():
+        if stated.weight is not None:
+            notes.report(
+                USAGE_SHARING_OFF,
+                (*path, "localQueues", queue, "weight"),
+                f"the queues of this team do not share by usage, so nothing reads the weight of '{queue}'",
+                f"Add admissionMode: {BY_USAGE} to the team, or remove the weight.",
+            )
+
+
+def _check_concurrent(notes: Notes, name: str, team: TeamQueue, stated: ConcurrentAdmission) -> None:
+    path: Path = ("teams", name, "concurrentAdmission")
+    kueue, pools = notes.spec.versions.kueue, team_pools(notes.spec, name)
+    if kueue is not None and not parse_version(kueue).at_least(0, 18):
+        notes.report(
+            CONCURRENT_ADMISSION_VERSION,
+            path,
+            f"Kueue {kueue} cannot ask for several pools at once: that came with 0.18",
+            "Remove it, or move the cluster to Kueue 0.18 or later.",
+            key=True,
+        )
+    last = stated.last_acceptable_pool
+    said = ""
+    if team.queueing_strategy == "StrictFIFO":
+        said, help = (
+            "with StrictFIFO Kueue refuses it",
+            "Write queueingStrategy: BestEffortFIFO, or remove it.",
+        )
+    elif len(pools) > _MOST_POOLS:
+        said = f"the team may use {len(pools)} pools, and Kueue takes at most {_MOST_POOLS} with it"
+        help = "State a quota of fewer pools for the team, or remove it."
+    elif last is not None and stated.migration == "RetainFirstAdmission":
+        said, help = "runs that stay where they start move to no pool", "Remove lastAcceptablePool."
+    elif last is not None and last not in pools:
+        said = f"pool '{last}' is not one of the team's"
+        help = f"It may use {', '.join(pools)}."
+    if said:
+        notes.report(CONCURRENT_ADMISSION_REFUSED, path, said, help, key=True)
+
+
+def _check_admission(notes: Notes, name: str, check: AdmissionCheck) -> None:
+    path: Path = ("admissionChecks", name)
+    spec = notes.spec
+    for index, pool in enumerate(check.pools or ()):
+        if pool not in spec.node_pools:
+            notes.unknown(POOL_UNKNOWN, (*path, "pools", index), "pool", pool, spec.node_pools)
+    for index, team in enumerate(check.teams or ()):
+        if team not in spec.teams:
+            notes.unknown(ADMISSION_CHECK_NOBODY, (*path, "teams", index), "team", team, spec.teams)
+    own = {"multikueue", *(f"provision-{pool}" for pool, one in spec.node_pools.items() if one.autoscale)}
+    if check.external == bool(check.controller):
+        said = "is both external and made here" if check.external else "names no controller"
+        help = "Write controller: with the name that its controller answers to, or external: true."
+    elif check.controller in _OWN_CONTROLLERS:
+        said = "has a controller of Kueue's own, which needs parameters"
+        help = f"Remove it: {_OWN_CONTROLLERS[check.controller]} makes such a check."
+    elif name in own:
+        said, help = "has the name of a check that gangplan makes", "Give it another name."
+    else:
+        return
+    notes.report(ADMISSION_CHECK_OWNER, path, f"admission check '{name}' {said}", help, key=True)
+
+
+def check_unused(notes: Notes) -> None:
+    """Findings about fields that only Kueue reads, on a cluster whose runs it does not start."""
+    said = f"gang is {notes.spec.gang}, so nothing reads this"
+    help = "Remove it, or set gang: kueue."
+    for field, alias in _OF_CLUSTER.items():
+        if field in notes.spec.model_fields_set:
+            notes.report(KUEUE_FIELD_UNUSED, (alias,), said, help, key=True)
+    for name, team in notes.spec.teams.items():
+        for field, alias in _OF_TEAM.items():
+            if field in team.model_fields_set:
+                notes.report(KUEUE_FIELD_UNUSED, ("teams", name, alias), said, help, key=True)

@@ -1,0 +1,32 @@
+"""What a cluster's file says of schedules: the client, and the way to the API server."""
+
+from __future__ import annotations
+
+from gangplan.resolve.checks.notes import Notes
+from gangplan.resolve.schedule import backend_of
+from gangplan.rules.schedules import SCHEDULE_CLIENT
+from gangplan.workspace import Workspace, nearest
+
+
+def check(notes: Notes, workspace: Workspace) -> None:
+    """The image is in the catalog, and the endpoints are the cluster's."""
+    spec = notes.spec
+    offered = spec.schedules
+    if offered is None or backend_of(spec) == "commit":
+        return
+    images = workspace.catalog.images if workspace.catalog else {}
+    if offered.client is None:
+        message = "no image is named with which CronJobs create runs"
+        help = "Write client: with an image of the catalog that has kubectl and a shell."
+        notes.report(SCHEDULE_CLIENT, ("schedules",), message, help)
+    elif offered.client not in images and workspace.catalog is not None:
+        message = f"image '{offered.client}' is not in images/catalog.yaml"
+        notes.report(SCHEDULE_CLIENT, ("schedules", "client"), message, nearest(offered.client, images))
+    if not offered.egress:
+        message = "no endpoint is named by which pods reach the API server, and namespaces are closed"
+        help = "Add its address to egress, and its name here: schedules.egress."
+        notes.report(SCHEDULE_CLIENT, ("schedules",), message, help)
+    for index, name in enumerate(offered.egress):
+        if name not in spec.egress:
+            message = f"the cluster offers no endpoint '{name}'"
+            notes.report(SCHEDULE_CLIENT, ("schedules", "egress", index), message, nearest(name, spec.egress))

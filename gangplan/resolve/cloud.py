@@ -1,0 +1,110 @@
+"""Whom a team's pods are in the cloud of a cluster, and what they must reach for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gangplan.findings import Finding, Location
+from gangplan.model.identity import METADATA, SERVICE_ACCOUNT, CloudIdentity
+from gangplan.model.job import Egress
+from gangplan.resolve.context import JobResolution
+from gangplan.rules.teams import IDENTITY_UNREACHABLE, IDENTITY_UNUSED
+from gangplan.spec.cluster import Cluster
+from gangplan.spec.team import Team
+from gangplan.workspace import ClusterFile, TeamFile, nearest
+
+# The name of GKE's metadata server among what runs reach.
+METADATA_SERVER = "metadata-server"
+
+
+def identity_of(cluster: Cluster, name: str, team: Team) -> CloudIdentity | None:
+    """The identity of a team on a cluster: that of the cluster's cloud, which the cluster's file may state."""
+    answers = cluster.workload_identity
+    if answers is None:
+        return None
+    queue = cluster.teams.get(name)
+    stated = (queue.identity if queue else None) or team.identity
+    if stated is None:
+        return None
+    if answers.provider == "aws" and stated.aws:
+        return CloudIdentity("aws", stated.aws.role)
+    if answers.provider == "gcp" and stated.gcp:
+        return CloudIdentity("gcp", stated.gcp.service_account)
+    if answers.provider == "azure" and stated.azure:
+        return CloudIdentity("azure", stated.azure.client_id, stated.azure.tenant_id or "")
+    return None
+
+
+def own_identity(context: JobResolution) -> CloudIdentity | None:
+    """The identity of a run's pods: the team's, which its own account has and another account has not."""
+    if context.spec.spec.service_account not in (None, SERVICE_ACCOUNT):
+        return None
+    return identity_of(context.cluster.spec, context.team.name, context.team.spec)
+
+
+def needed_endpoints(context: JobResolution) -> dict[str, Location]:
+    """The endpoints of the cluster that a run with an identity must reach, each with the place that names it."""
+    cluster = context.cluster
+    answers = cluster.spec.workload_identity
+    if answers is None or own_identity(context) is None:
+        return {}
+    return {
+        name: cluster.document.where(("workloadIdentity", "egress", index))
+        for index, name in enumerate(answers.egress)
+    }
+
+
+def metadata_egress(identity: CloudIdentity | None) -> tuple[Egress, ...]:
+    """GKE's metadata server, which is an address of every node and no endpoint of the cluster's file."""
+    if identity is None or identity.provider != "gcp":
+        return ()
+    return tuple(Egress(METADATA_SERVER, cidr, (), ports) for cidr, ports in METADATA)
+
+
+def check_cluster(cluster: ClusterFile) -> Iterator[Finding]:
+    """A webhook hands out tokens that nobody can exchange, and identities that no cloud here answers to."""
+    answers = cluster.spec.workload_identity
+    if answers is not None:
+        for index, name in enumerate(answers.egress):
+            if name not in cluster.spec.egress:
+                yield Finding(
+                    IDENTITY_UNREACHABLE,
+                    cluster.document.where(("workloadIdentity", "egress", index)),
+                    f"the cluster offers no endpoint '{name}'",
+                    nearest(name, cluster.spec.egress),
+                )
+        if answers.provider != "gcp" and not answers.egress:
+            host = {"aws": "sts.REGION.amazonaws.com", "azure": "login.microsoftonline.com"}[answers.provider]
+            yield Finding(
+                IDENTITY_UNREACHABLE,
+                cluster.document.where(("workloadIdentity",), key=True),
+                f"no endpoint is named where pods exchange their tokens ({host})",
+                "Add it to egress, and its name here: workloadIdentity.egress.",
+            )
+    for name, queue in cluster.spec.teams.items():
+        if queue.identity and (answers is None or getattr(queue.identity, answers.provider) is None):
+            has = f"identities of {answers.provider}" if answers else "no workloadIdentity"
+            yield Finding(
+                IDENTITY_UNUSED,
+                cluster.document.where(("teams", name, "identity"), key=True),
+                f"the cluster has {has}, so this is used nowhere",
+                "State workloadIdentity, or remove it.",
+            )
+
+
+def check_team(
+    team: TeamFile, clusters: list[ClusterFile], unread: frozenset[str] = frozenset()
+) -> Iterator[Finding]:
+    """An identity of a cloud that no cluster of the team has; of clusters whose file cannot be read, nobody knows."""
+    stated = team.spec.identity
+    if stated is None or unread & set(team.spec.clusters or unread):
+        return
+    answering = {one.spec.workload_identity.provider for one in clusters if one.spec.workload_identity}
+    for provider in ("aws", "gcp", "azure"):
+        if getattr(stated, provider) is not None and provider not in answering:
+            yield Finding(
+                IDENTITY_UNUSED,
+                team.document.where(("identity", provider), key=True),
+                f"no cluster of the team has workloadIdentity of {provider}, so this is used nowhere",
+                f"Add workloadIdentity: {{provider: {provider}}} to its cluster, or remove it.",
+            )

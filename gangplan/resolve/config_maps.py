@@ -1,0 +1,71 @@
+"""Files of a run: ConfigMaps of the team as folders, and files from beside the spec."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from gangplan.model.job import PLACEHOLDER, Mount, RunFile
+from gangplan.resolve.context import JobResolution
+from gangplan.rules.pods import CONFIG_MAP_UNKNOWN
+from gangplan.spec.files import BESIDE, path_of
+
+# The volume of the files beside the spec; those of ConfigMaps of the team are called files-NAME.
+VOLUME = "files"
+
+
+def config_mounts(context: JobResolution) -> list[Mount]:
+    """A mount for each entry of `files`; what the team does not declare is reported."""
+    declared, found = context.team.spec.config_maps, list[Mount]()
+    taken: set[str] = set()
+    keys = keys_of(context.spec.files)
+    job = context.spec.spec.name or context.spec.source.stem
+    for name, path in context.spec.spec.files.items():
+        if name.startswith(BESIDE):
+            own = Mount(VOLUME, path, config_map=map_name(job), read_only=True, file=name, key=keys[name])
+            found.append(own)
+            continue
+        if name not in declared:
+            _unknown(context, name)
+        found.append(Mount(_volume(name, taken), path, config_map=name, read_only=True))
+    return found
+
+
+def run_files(context: JobResolution) -> tuple[RunFile, ...]:
+    """What the ConfigMap of the run holds."""
+    files, spec = context.spec.files, context.spec.source.file
+    return tuple(RunFile(key, path_of(spec, name), files[name]) for name, key in keys_of(files).items())
+
+
+def map_name(job: str) -> str:
+    """The name of the ConfigMap of a run, before the run has its own."""
+    return f"{job}-{PLACEHOLDER}-files"
+
+
+def keys_of(names: Iterable[str]) -> dict[str, str]:
+    """A key for each file, of the letters that keys may have (Kubernetes v1.34, IsConfigMapKey)."""
+    found: dict[str, str] = {}
+    for name in names:
+        base = re.sub(r"[^-._a-zA-Z0-9]", "-", name.rpartition("/")[2])[-240:]
+        base = f"file{base}" if base in (".", "..") or base.startswith("..") else base
+        keys = (base, *(f"{number}-{base}" for number in range(2, 40)))
+        found[name] = next(key for key in keys if key not in found.values())
+    return found
+
+
+def _unknown(context: JobResolution, name: str) -> None:
+    declared = context.team.spec.config_maps
+    beside = f"{context.spec.source.file.rpartition('/')[0]}/{name}"
+    help = context.near(name, declared, "config_maps")
+    if "." in name:
+        help = f"Write {BESIDE}{name} for the file {beside}. {help}"
+    message = f"ConfigMap '{name}' is not declared by team {context.team.name}"
+    context.report(CONFIG_MAP_UNKNOWN, context.where("files", name, key=True), message, help)
+
+
+def _volume(name: str, taken: set[str]) -> str:
+    """A name of a volume, which has no dots and at most 63 characters (Kubernetes v1.34, ValidateVolumes)."""
+    base = f"files-{name}".replace(".", "-")[:60].rstrip("-")
+    volume = next(one for one in (base, *(f"{base}-{n}" for n in range(2, 40))) if one not in taken)
+    taken.add(volume)
+    return volume

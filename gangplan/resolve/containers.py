@@ -1,0 +1,89 @@
+"""Containers of the job before and beside its program: setup and sidecars."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from gangplan.model.fabric import FabricAccess
+from gangplan.model.job import Origin, PodContainer, PulledImage
+from gangplan.model.quantity import parse_cpu, parse_memory
+from gangplan.resolve.context import JobResolution
+from gangplan.resolve.image import pull
+from gangplan.resolve.misfit import WorkerShape
+from gangplan.resolve.variables import own_env
+from gangplan.rules.pods import CONTAINER_NAME_TAKEN
+from gangplan.rules.specs import IMAGE_UNKNOWN
+from gangplan.spec.pods import PodContainer as Asked
+from gangplan.workspace import nearest
+
+# What a sidecar asks for unless the spec says otherwise. A step of the setup has what the program has: it is done
+# before that starts, so a pod asks for no more.
+CPU, MEMORY = parse_cpu("500m"), parse_memory("512Mi")
+# The container that the program runs in, which Trainer finds by this name.
+PROGRAM = "node"
+
+
+def resolve_containers(context: JobResolution, image: PulledImage | None, shape: WorkerShape) -> WorkerShape:
+    """The shape of a worker with its setup and its sidecars, in the order in which they start."""
+    spec = context.spec.spec
+    if not (spec.setup or spec.sidecars):
+        return shape
+    found = tuple(_resolved(context, image, shape))
+    for kind, written in (("setup", spec.setup), ("sidecars", spec.sidecars)):
+        if written:
+            context.origins[kind] = Origin("spec", context.where(kind))
+    return replace(shape, containers=found)
+
+
+def _resolved(
+    context: JobResolution, image: PulledImage | None, shape: WorkerShape
+) -> Iterator[PodContainer]:
+    spec = context.spec.spec
+    for is_sidecar, kind, asked in ((False, "setup", spec.setup), (True, "sidecars", spec.sidecars)):
+        for index, one in enumerate(asked):
+            reference = _image(context, image, kind, index, one)
+            if reference is None:
+                continue
+            yield PodContainer(
+                name=one.name or f"{kind.removesuffix('s')}-{index + 1}",
+                image=reference,
+                argv=one.command or (),
+                env=tuple(own_env(context, one.env, (kind, index, "env")).values()),
+                cpu=one.cpu or (CPU if is_sidecar else shape.cpu),
+                memory=one.memory or (MEMORY if is_sidecar else shape.memory),
+                is_sidecar=is_sidecar,
+                index=index,
+                is_own=bool(one.command) and image is not None and reference == image.reference,
+            )
+
+
+def _image(
+    context: JobResolution, image: PulledImage | None, kind: str, index: int, one: Asked
+) -> str | None:
+    """What is pulled; None where that is not known, or not allowed."""
+    if one.image is None:
+        return image.reference if image else None
+    where = context.where(kind, index, "image")
+    entry = context.catalog.images.get(one.image)
+    if entry is not None:
+        return pull(context, one.image, entry, where)
+    message = f"image '{one.image}' is not in images/catalog.yaml"
+    context.report(IMAGE_UNKNOWN, where, message, nearest(one.image, context.catalog.images))
+    return None
+
+
+def named(
+    context: JobResolution, containers: tuple[PodContainer, ...], access: FabricAccess
+) -> tuple[PodContainer, ...]:
+    """The same; two of one name in a pod are reported (Kubernetes v1.34, validateInitContainers)."""
+    taken = {PROGRAM: "the program's container"}
+    taken |= {one.name: f"a container of fabric '{access.name}'" for one in access.containers}
+    for one in containers:
+        if one.name in taken:
+            written = context.spec.document.value[one.place[0]][one.place[1]]
+            where = context.where(*one.place, *(("name",) if "name" in written else ()))
+            message = f"'{one.name}' is {taken[one.name]}"
+            context.report(CONTAINER_NAME_TAKEN, where, message, "Choose another name.")
+        taken[one.name] = f"the name of {one.place[0]}[{one.index}] as well"
+    return containers

@@ -1,0 +1,88 @@
+"""Quotas as Kueue counts them, where its manager leaves resources out or counts others for them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from gangplan.kueue.units import NANO, format_of
+from gangplan.model.manager import ManagerSettings
+from gangplan.model.quantity import Quantity
+from gangplan.model.site import Amount, FlavorQuota, Site, SiteQueue
+
+
+def counted(site: Site) -> Site:
+    """The site with the quotas that are rendered: outputs of transformations in place of their inputs."""
+    manager = site.manager
+    if manager.counts_as_written:
+        return site
+    covered = counted_resources(site.covered, manager)
+    return replace(
+        site,
+        covered=covered,
+        queues=tuple(
+            replace(one, quotas=tuple(_quota(quota, covered, manager) for quota in one.quotas))
+            for one in site.queues
+        ),
+        sweeps=tuple(_sweep(one, covered, manager) for one in site.sweeps),
+        cohorts=tuple(
+            replace(one, quotas=tuple(_quota(quota, covered, manager) for quota in one.quotas))
+            for one in site.cohorts
+        ),
+    )
+
+
+def _sweep(one: SiteQueue, covered: tuple[str, ...], manager: ManagerSettings) -> SiteQueue:
+    """The queue of a sweep: its quota of pods is what it was."""
+    quotas = tuple(
+        replace(counts, amounts=(*counts.amounts, quota.amounts[-1]))
+        for quota in one.quotas
+        for counts in [_quota(replace(quota, amounts=quota.amounts[:-1]), covered, manager)]
+    )
+    return replace(one, quotas=quotas, covered=(*covered, one.covered[-1]))
+
+
+def counted_resources(names: Iterable[str], manager: ManagerSettings) -> tuple[str, ...]:
+    """The resources that quota counts, in place of those that nodes have: these first, then outputs by name."""
+    known = [name for name in names if not manager.is_excluded(name)]
+    rules = [rule for name in known if (rule := manager.of(name)) is not None]
+    gone = {rule.resource for rule in rules if rule.replaces}
+    outputs = sorted({output for rule in rules for output, _ in rule.outputs})
+    return (*(name for name in known if name not in gone), *outputs)
+
+
+def counted_amounts(amounts: Mapping[str, Quantity], manager: ManagerSettings) -> dict[str, Quantity]:
+    """Amounts of nodes' resources as quota counts them."""
+    covered = counted_resources(amounts, manager)
+    made = dict.fromkeys(covered, 0) | {name: amounts[name].nano for name in covered if name in amounts}
+    for name, amount in amounts.items():
+        rule = None if manager.is_excluded(name) else manager.of(name)
+        for output, factor in rule.outputs if rule else ():
+            made[output] += amount.nano * factor // NANO
+    return {name: amounts.get(name) or Quantity(nano, format_of(name)) for name, nano in made.items()}
+
+
+def _quota(quota: FlavorQuota, covered: tuple[str, ...], manager: ManagerSettings) -> FlavorQuota:
+    nominal = counted_amounts({one.resource: one.nominal for one in quota.amounts}, manager)
+    borrow, lend = (
+        counted_amounts(
+            {one.resource: limit for one in quota.amounts if (limit := getattr(one, field))}, manager
+        )
+        for field in ("borrow", "lend")
+    )
+    has_borrow, has_lend = (
+        any(getattr(one, field) is not None for one in quota.amounts) for field in ("borrow", "lend")
+    )
+    zero = Quantity(0)
+    return replace(
+        quota,
+        amounts=tuple(
+            Amount(
+                name,
+                nominal.get(name, zero),
+                borrow.get(name, zero) if has_borrow else None,
+                lend.get(name, zero) if has_lend else None,
+            )
+            for name in covered
+        ),
+    )

@@ -1,0 +1,77 @@
+"""Runs whose pods are kept after a failure: where that is allowed, and what a day means for it.
+
+Resolving knows no day: a note says until when, and `as_of` judges it on the day that is asked about, as waivers are.
+"""
+
+from __future__ import annotations
+
+import datetime
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+from gangplan.findings import Finding
+from gangplan.model.pods import Debug
+from gangplan.resolve.context import JobResolution
+from gangplan.rules.debug import DEBUG_IN_PROD, DEBUG_KEPT, DEBUG_OVER, DEBUG_TOO_LONG, DEBUG_UNUSABLE
+
+# How far ahead the last day may be.
+LONGEST = datetime.timedelta(days=14)
+_UNTIL = re.compile(r"kept until (?P<day>\d{4}-\d{2}-\d{2})")
+
+
+def resolve_debug(context: JobResolution, retries: int) -> Debug | None:
+    """What the spec says, and findings where it cannot be had; None where it does not say it."""
+    asked = context.spec.spec.debug
+    if asked is None:
+        return None
+    wrong = list(_problems(context, retries))
+    for message, help in wrong:
+        context.report(DEBUG_UNUSABLE, context.where("debug"), message, help)
+    if context.cluster.spec.environment == "prod":
+        context.report(
+            DEBUG_IN_PROD,
+            context.where("debug"),
+            f"cluster {context.cluster.name} has environment: prod, where no failed run keeps its nodes",
+            "Remove debug, or name a cluster whose environment is dev in clusters.",
+        )
+    elif context.spec.spec.state == "active" and not wrong:
+        context.report(
+            DEBUG_KEPT,
+            context.where("debug", "until"),
+            f"pods of a failed run are kept until {asked.until} (UTC) or the run's timeout, with their GPUs and quota",
+            "Remove debug once the cause is known; state: stopped ends a run that is kept.",
+        )
+    return Debug(asked.until, _end_s(asked.until))
+
+
+def _problems(context: JobResolution, retries: int) -> Iterator[tuple[str, str]]:
+    if retries:
+        message = f"retries is {retries}: a run that is tried again deletes the pods of the try that failed"
+        yield message, "Write retries: 0, or remove debug."
+    if context.spec.spec.elastic is not None:
+        message = "an elastic run goes on without a failed worker, whose pod its Job makes again"
+        yield message, "Write workers instead of elastic, or remove debug."
+
+
+def _end_s(until: str) -> int:
+    day = datetime.date.fromisoformat(until) + datetime.timedelta(days=1)
+    return int(datetime.datetime(day.year, day.month, day.day, tzinfo=datetime.UTC).timestamp())
+
+
+def as_of(finding: Finding, today: datetime.date) -> Finding:
+    """The note about pods that are kept, as what it is on a day: over, too long, or a note."""
+    found = _UNTIL.search(finding.message)
+    if finding.rule != DEBUG_KEPT or found is None:
+        return finding
+    ends = datetime.date.fromisoformat(found["day"])
+    if ends < today:
+        message = f"debug ended on {ends}, and today is {today}: pods of a failed run are not kept any more"
+        return replace(finding, rule=DEBUG_OVER, message=message, help="Remove debug, or set a later day.")
+    if ends - today > LONGEST:
+        message = (
+            f"pods of a failed run would be kept for {(ends - today).days} days; {LONGEST.days} are the most"
+        )
+        help = f"Write until: {today + LONGEST} or earlier."
+        return replace(finding, rule=DEBUG_TOO_LONG, message=message, help=help)
+    return finding

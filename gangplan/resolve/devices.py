@@ -1,0 +1,52 @@
+"""Disk, huge pages and devices of a worker that are neither GPUs nor RDMA devices."""
+
+from __future__ import annotations
+
+from gangplan.model.job import Origin
+from gangplan.model.quantity import Quantity, parse
+from gangplan.resolve.context import JobResolution
+from gangplan.rules.devices import DEVICE_HAS_FIELD, HUGE_PAGES_UNEVEN
+from gangplan.spec.nodes import by_resource
+
+
+def resolve_others(context: JobResolution) -> tuple[tuple[str, Quantity], ...]:
+    """What one worker asks for by resource, in bytes and pieces. Whether a node has it, placement tells."""
+    spec = context.spec.spec
+    for field, value in (("disk", spec.disk), ("hugePages", spec.huge_pages), ("devices", spec.devices)):
+        if value:
+            context.origins[field] = Origin("spec", context.where(field))
+    _check_pages(context)
+    devices = {name: count for name, count in spec.devices.items() if _is_other(context, name, count)}
+    return tuple(by_resource(spec.disk, spec.huge_pages, devices).items())
+
+
+def _check_pages(context: JobResolution) -> None:
+    """The API server refuses a part of a page (validateResourceRequirements, Kubernetes v1.34)."""
+    for size, amount in context.spec.spec.huge_pages.items():
+        page = parse(size)
+        if amount.nano % page.nano:
+            above = Quantity(-(-amount.nano // page.nano) * page.nano, page.format)
+            context.report(
+                HUGE_PAGES_UNEVEN,
+                context.where("hugePages", size),
+                f"{amount} is not a whole number of pages of {size}",
+                f"Write {above}.",
+            )
+
+
+def _is_other(context: JobResolution, resource: str, count: int) -> bool:
+    """Whether it is neither a GPU nor an RDMA device: those have fields, which know models and networks."""
+    pools = context.cluster.spec.node_pools.values()
+    if any(pool.gpu and pool.gpu.resource == resource for pool in pools):
+        field, what, help = "gpus", "GPUs", f"gpus: {count}"
+    elif any(rail.resource == resource for pool in pools for rail in pool.rails):
+        field, what, help = "network.rdma", "RDMA devices", f"network: {{rdma: {count}}}"
+    else:
+        return True
+    context.report(
+        DEVICE_HAS_FIELD,
+        context.where("devices", resource, key=True),
+        f"{resource} are {what} of cluster {context.cluster.name}, which {field} asks for",
+        f"Write {help}, and remove it here.",
+    )
+    return False

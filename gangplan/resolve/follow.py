@@ -1,0 +1,129 @@
+"""A job that comes after a scheduled one: it follows that schedule, with a run after each of its runs.
+
+Both CronJobs are due in the same minute, so the runs have the same date in their names, and the pod of the later
+one knows by it which run it waits for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from gangplan.findings import Finding
+from gangplan.model.cost import most_seconds
+from gangplan.model.duration import format_duration
+from gangplan.model.job import EnvVar, Job, Schedule
+from gangplan.model.pods import RUN_NAME
+from gangplan.model.starts import NoZonesError, shortest_gap
+from gangplan.resolve.context import JobResolution
+from gangplan.resolve.handed_on import check_data, check_rules
+from gangplan.resolve.order import Order, Step, order_of
+from gangplan.resolve.schedule import add_schedule, backend_of, label_variable
+from gangplan.rules.after import AFTER_NEVER
+from gangplan.rules.schedules import SCHEDULE_OVERLAP
+from gangplan.spec.job import Schedule as Asked
+from gangplan.workspace import Spec, Workspace, load_spec
+
+Resolve = Callable[[Workspace, Spec, str], tuple[Job | None, list[Finding]]]
+
+
+def followed(order: Order, name: str) -> Asked | None:
+    """The schedule that runs of a job start by: its own, or that of the jobs which it comes after."""
+    seen, left = set[str](), [name]
+    while left:
+        one = left.pop(0)
+        step = order.step(one)
+        if one in seen or step is None or step.spec is None or step.is_sweep:
+            continue
+        if step.spec.schedule is not None:
+            return step.spec.schedule
+        seen.add(one)
+        left += step.after
+    return None
+
+
+def follows(context: JobResolution, workspace: Workspace) -> bool:
+    """Whether the job's runs come after those of a schedule, which a CronJob of this cluster starts."""
+    spec = context.spec.spec
+    if spec.schedule is not None or spec.state != "active" or backend_of(context.cluster.spec) != "cronjob":
+        return False
+    order = order_of(workspace, context.team.name)
+    if order.cycle(context.spec.source.stem):
+        return False  # which is told as for any job
+    return any(followed(order, name) for name in spec.after)
+
+
+def add_follow(context: JobResolution, workspace: Workspace, job: Job, resolve: Resolve) -> Job:
+    """The job with the schedule that it follows, and findings about that; `resolve` makes other jobs."""
+    order, here = order_of(workspace, context.team.name), context.cluster.name
+    first: Asked | None = None
+    names: list[str] = []
+    longest = 0
+    for index, name in enumerate(dict.fromkeys(context.spec.spec.after)):
+        step, asked = order.step(name), followed(order, name)
+        why = _why_not(step, asked, first, here, name)
+        if why:
+            help = "Let all jobs of after follow one schedule on one cluster, or start this one without any."
+            context.report(AFTER_NEVER, context.where("after", index), why, help)
+            return job
+        assert step is not None
+        first = asked
+        names.append(step.job)
+        longest = max(longest, _longest(workspace, step, order, here, resolve))
+        check_data(context, step, here, index)
+        check_rules(context, job, step, index)
+    assert first is not None
+    job = add_schedule(context, job, first, "after")
+    if job.schedule is None or not job.is_dated:
+        return job
+    _check_gap(context, job, job.schedule, longest)
+    env = job.env if any(one.name == RUN_NAME for one in job.env) else _with_run(job)
+    return replace(job, schedule=replace(job.schedule, follows=tuple(names)), env=env)
+
+
+def _with_run(job: Job) -> tuple[EnvVar, ...]:
+    """Its variables with the name of the run, whose date tells one night's model from another's."""
+    return tuple(sorted((*job.env, label_variable()), key=lambda one: one.name))
+
+
+def _why_not(step: Step | None, asked: Asked | None, first: Asked | None, here: str, name: str) -> str:
+    """Why a run cannot follow those of a job; empty where it can."""
+    if step is None or step.spec is None:
+        return f"{name} has no runs to follow: there is no such spec, or it has errors"
+    if asked is None:
+        return f"{name} runs once, and the other jobs of after by a schedule, so no run of it is that night's"
+    if step.spec.state != "active":
+        return f"{name} is {step.spec.state}, so nothing starts its runs"
+    if first is not None and (asked.cron, asked.time_zone) != (first.cron, first.time_zone):
+        return f"{name} starts at other times than the job before it in after, so their runs are never one night's"
+    if here not in step.clusters:
+        return f"{name} does not run on {here}, where nothing sees its runs"
+    return ""
+
+
+def _longest(workspace: Workspace, step: Step, order: Order, cluster: str, resolve: Resolve) -> int:
+    """How long it takes until a run of a job is over, with those that it follows, after its start."""
+    spec, _ = load_spec(workspace.root, step.file, workspace.templates)
+    job = resolve(workspace, spec, cluster)[0] if spec is not None else None
+    own = most_seconds(job) if job else 0
+    if step.spec is None or step.spec.schedule is not None:
+        return own
+    before = [one for name in step.after if (one := order.step(name))]
+    return own + max((_longest(workspace, one, order, cluster, resolve) for one in before), default=0)
+
+
+def _check_gap(context: JobResolution, job: Job, schedule: Schedule, before: int) -> None:
+    """The runs of one start, one after the other, against the time to the next start."""
+    try:
+        found = shortest_gap(schedule.cron, schedule.time_zone)
+    except (KeyError, NoZonesError):
+        return  # which is told where the schedule is written
+    gap, mine = found[0] if found else 0, most_seconds(job)
+    if not gap or before + mine <= gap:
+        return
+    message = (
+        f"a run may take {format_duration(mine)} after {format_duration(before)} of those before it, but the next"
+        f" start can be due {format_duration(gap)} after the first; that start would be skipped"
+    )
+    help = "Lower timeout here or in the jobs before it, or start less often."
+    context.report(SCHEDULE_OVERLAP, context.origin_of("timeout", ("after",)), message, help)

@@ -1,0 +1,65 @@
+"""What one job hands on to the next: claims that are the same volume, and the rules that its data falls under."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gangplan.model.job import Job
+from gangplan.resolve.context import JobResolution
+from gangplan.resolve.order import Step
+from gangplan.rules.after import AFTER_DATA, AFTER_RULES
+
+_READ_ONLY = "ReadOnlyMany"
+
+
+def _asked(step: Step) -> Iterator[str]:
+    assert step.spec is not None
+    yield from step.spec.data
+    if step.spec.checkpoint:
+        yield step.spec.checkpoint.to
+
+
+def _handed_on(context: JobResolution, step: Step) -> list[str]:
+    """The claims and connections that the earlier job may write and this one names, sorted."""
+    spec = context.spec.spec
+    mine = {*spec.data, *((spec.checkpoint.to,) if spec.checkpoint else ())}
+    claims = context.team.spec.claims
+    found = []
+    for name in sorted(mine & set(_asked(step))):
+        claim = claims.get(name)
+        if claim is None or not (claim.read_only or set(claim.access_modes) == {_READ_ONLY}):
+            found.append(name)
+    return found
+
+
+def check_data(context: JobResolution, step: Step, cluster: str, index: int) -> None:
+    """A claim of another cluster is another volume, whatever it is called."""
+    here, claims = context.cluster.name, context.team.spec.claims
+    for name in _handed_on(context, step):
+        if name in claims and cluster != here:
+            message = (
+                f"{step.job} writes claim '{name}' on {cluster}, and this run would read the claim of that"
+                f" name on {here}, which is another volume"
+            )
+            help = f"Hand the data on by a connection to a bucket, or run both on {here}."
+            where = context.where("data", name, key=True) if name in context.spec.spec.data else None
+            context.report(AFTER_DATA, where or context.where("after", index), message, help)
+
+
+def check_rules(context: JobResolution, job: Job, step: Step, index: int) -> None:
+    """What was made of data under a regime or a residency falls under it, too."""
+    names = _handed_on(context, step)
+    if not names or step.spec is None:
+        return
+    what = f"{step.job} hands on '{names[0]}'"
+    for regime in sorted(set(step.spec.compliance) - set(job.regimes)):
+        message = f"{what}, whose data falls under {regime}, and this run does not"
+        context.report(
+            AFTER_RULES, context.where("after", index), message, f"Add {regime} to compliance of this job."
+        )
+    if step.spec.residency and not job.residency.startswith(step.spec.residency):
+        asked = f"must stay in {step.spec.residency}"
+        mine = f"says {job.residency}" if job.residency else "says nothing of where its data stays"
+        message = f"{what}, whose data {asked}, and this run {mine}"
+        help = f"Write residency: {step.spec.residency}."
+        context.report(AFTER_RULES, context.where("after", index), message, help)

@@ -1,0 +1,148 @@
+"""The catalog against itself, the clusters and the specs: what `images check` looks at, without any registry."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from gangplan.findings import Finding
+from gangplan.model.gpu_drivers import CUDA_TOOLKIT, ROCM_ON, line_of
+from gangplan.resolve.image import KNOWN_MAJORS, is_trusted, reference
+from gangplan.resolve.job import resolve, target_clusters
+from gangplan.rules.frameworks import FRAMEWORK_VERSION
+from gangplan.rules.images import (
+    ARCHITECTURE_MISMATCH,
+    CUDA_FORWARD,
+    CUDA_MINOR_VERSION,
+    IMAGE_CLUSTER_UNKNOWN,
+    IMAGE_DRIVER,
+    IMAGE_NOWHERE,
+    IMAGE_TAG_CONTRADICTS,
+    IMAGE_TIER,
+    IMAGE_TWICE,
+    IMAGE_UNUSED,
+    IMAGE_VERSION_UNKNOWN,
+)
+from gangplan.rules.platform import IMAGE_NOT_FIPS
+from gangplan.rules.specs import (
+    IMAGE_DIGEST_OPEN,
+    IMAGE_MISSING,
+    IMAGE_UNKNOWN,
+    IMAGE_WITHOUT_MPI,
+    LICENCE_NOT_ACKNOWLEDGED,
+    MPI_MISMATCH,
+    MPI_VERSION,
+    REGISTRY_UNTRUSTED,
+)
+from gangplan.source import Document
+from gangplan.spec.catalog import Image, ImageCatalog
+from gangplan.workspace import Spec, Workspace, load_spec, nearest
+
+# Of what resolving a spec finds, that which is about images.
+ABOUT_IMAGES = frozenset(
+    (
+        ARCHITECTURE_MISMATCH,
+        CUDA_FORWARD,
+        CUDA_MINOR_VERSION,
+        FRAMEWORK_VERSION,
+        IMAGE_DIGEST_OPEN,
+        IMAGE_DRIVER,
+        IMAGE_MISSING,
+        IMAGE_NOT_FIPS,
+        IMAGE_TIER,
+        IMAGE_UNKNOWN,
+        IMAGE_WITHOUT_MPI,
+        LICENCE_NOT_ACKNOWLEDGED,
+        MPI_MISMATCH,
+        MPI_VERSION,
+        REGISTRY_UNTRUSTED,
+    )
+)
+# What tags are often called by: 5.0.8-cuda12.8, 2.9-cu128 has no dot and is left alone.
+_IN_TAG = re.compile(r"(?<![a-z])(cuda|rocm)-?([0-9]+\.[0-9]+)")
+
+
+def check_catalog(workspace: Workspace, catalog: ImageCatalog, document: Document) -> Iterator[Finding]:
+    """What of the catalog contradicts itself, or names nothing that there is."""
+    builds: dict[tuple[str, str], str] = {}
+    for name, image in catalog.images.items():
+        where = document.where(("images", name), key=True)
+        first = builds.setdefault((image.repository, image.digest), name)
+        if first != name:
+            message = f"images '{first}' and '{name}' are the same build of {image.repository}"
+            yield Finding(
+                IMAGE_TWICE, where, message, f"Remove one of them, or correct the digest of '{name}'."
+            )
+        for cluster in image.clusters:
+            if cluster not in workspace.clusters and cluster not in workspace.unread:
+                place = document.where(("images", name, "clusters", cluster), key=True)
+                message = (
+                    f"image '{name}' has a line for cluster '{cluster}', which is not declared in overlays/"
+                )
+                yield Finding(IMAGE_CLUSTER_UNKNOWN, place, message, nearest(cluster, workspace.clusters))
+        if workspace.clusters and not any(
+            is_trusted(reference(image, file.spec, cluster), file.spec.registries)
+            for cluster, file in workspace.clusters.items()
+        ):
+            message = f"no cluster may pull image '{name}': {image.repository} is in none of their registries"
+            help = "Mirror it, list its registry where it may be pulled, or remove it."
+            yield Finding(IMAGE_NOWHERE, where, message, help)
+        yield from _versions(name, image, document)
+
+
+def _versions(name: str, image: Image, document: Document) -> Iterator[Finding]:
+    for field, known in (("cuda", tuple(CUDA_TOOLKIT)), ("rocm", _rocm_lines())):
+        stated = getattr(image, field)
+        if stated and line_of(stated) not in known:
+            where = document.where(("images", name, field))
+            message = f"image '{name}' has {field.upper()} {stated}, which is in no table: it is compared with no driver"
+            help = f"Known: {', '.join(known)}. A version is written as 12.8."
+            yield Finding(IMAGE_VERSION_UNKNOWN, where, message, help)
+    for kind, version in _IN_TAG.findall(image.tag or ""):
+        stated = getattr(image, kind)
+        if stated is None or line_of(stated) != version:
+            says = f"{kind}: {stated}" if stated else f"no {kind}"
+            message = f"the tag of image '{name}' is {image.tag}, and the catalog states {says}"
+            help = f'Write {kind}: "{version}", or correct the tag.'
+            yield Finding(IMAGE_TAG_CONTRADICTS, document.where(("images", name, "tag")), message, help)
+    if (
+        image.mpi is not None
+        and int(image.mpi.version.split(".")[0]) not in KNOWN_MAJORS[image.mpi.implementation]
+    ):
+        known_majors = ", ".join(map(str, sorted(KNOWN_MAJORS[image.mpi.implementation])))
+        message = f"image '{name}' contains {image.mpi.implementation} {image.mpi.version}, which gangplan cannot start"
+        where = document.where(("images", name, "mpi", "version"))
+        yield Finding(MPI_VERSION, where, message, f"Known: {known_majors}.")
+
+
+def _rocm_lines() -> tuple[str, ...]:
+    lines = {line for runs in ROCM_ON.values() for line in runs}
+    return tuple(sorted(lines, key=lambda line: [int(part) for part in line.split(".")]))
+
+
+def check_specs(workspace: Workspace, catalog: ImageCatalog, document: Document) -> Iterator[Finding]:
+    """What specs ask of images that these do not have, for each cluster; and images that nothing uses."""
+    used = {team.spec.defaults.image for team in workspace.teams.values()}
+    used |= {cluster.spec.defaults.image for cluster in workspace.clusters.values()}
+    is_whole = True
+    for source in workspace.spec_files:
+        spec, _ = load_spec(workspace.root, source, workspace.templates)
+        if spec is None:
+            is_whole = False
+            continue
+        used |= set(_named(spec))
+        for cluster in target_clusters(workspace, spec)[0]:
+            found = resolve(workspace, spec, cluster)[1]
+            yield from (one for one in found if one.rule in ABOUT_IMAGES)
+    for name in catalog.images if is_whole else ():
+        if name not in used:
+            where = document.where(("images", name), key=True)
+            message = f"no spec, team or cluster names image '{name}'"
+            yield Finding(IMAGE_UNUSED, where, message, "Remove it when nobody needs it any more.")
+
+
+def _named(spec: Spec) -> Iterator[str]:
+    asked = spec.spec
+    named = [asked.image, *(one.image for one in asked.setup), *(one.image for one in asked.sidecars)]
+    named += [one.image for one in asked.roles.values()]
+    yield from (one for one in named if one)

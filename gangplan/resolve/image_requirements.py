@@ -1,0 +1,113 @@
+"""What the catalog requires of its images: an owner, cleared licences, a recent scan."""
+
+from __future__ import annotations
+
+import datetime
+import re
+from collections.abc import Collection, Iterator
+
+from gangplan.findings import Finding
+from gangplan.rules.images import IMAGE_LICENCE, IMAGE_OWNER, IMAGE_SCAN_MISSING, IMAGE_SCAN_OLD
+from gangplan.source import Document
+from gangplan.spec.catalog import Image, ImageCatalog, Requirements
+
+_WORDS = re.compile(r"[()]|[^\s()]+")
+# An expression is read by calls; a person writes a handful of brackets.
+_DEEPEST = 20
+
+
+def check_requirements(catalog: ImageCatalog, document: Document) -> list[Finding]:
+    """Images that do not state what the catalog requires, or state what it does not allow."""
+    wanted = catalog.requirements
+    if wanted is None:
+        return []
+    return [one for name, image in catalog.images.items() for one in _of_image(name, image, wanted, document)]
+
+
+def _of_image(name: str, image: Image, wanted: Requirements, document: Document) -> Iterator[Finding]:
+    where = document.where(("images", name), key=True)
+    if wanted.owner and image.owner is None:
+        message = f"image '{name}' names no owner, which the catalog requires"
+        yield Finding(IMAGE_OWNER, where, message, "Add owner: with the address of who builds it.")
+    if wanted.scan_days is not None and image.scan is None:
+        message = (
+            f"image '{name}' has no scan, and the catalog requires one of the last {wanted.scan_days} days"
+        )
+        help = "Scan the build of this digest, and add scan: {date: 2026-11-02}."
+        yield Finding(IMAGE_SCAN_MISSING, where, message, help)
+    if not wanted.licences:
+        return
+    allowed = ", ".join(wanted.licences)
+    if image.licence is None:
+        message = f"image '{name}' states no licence, and the catalog allows only {allowed}"
+        yield Finding(IMAGE_LICENCE, where, message, "Add licence: with an SPDX expression.")
+    elif refused := refused_licences(image.licence, wanted.licences):
+        message = (
+            f"licence {' and '.join(refused)} of image '{name}' is not one that the catalog allows: {allowed}"
+        )
+        at = document.where(("images", name, "licence"))
+        yield Finding(
+            IMAGE_LICENCE, at, message, "Use another image, or have the licence cleared and listed."
+        )
+
+
+def old_scans(catalog: ImageCatalog, document: Document, today: datetime.date) -> list[Finding]:
+    """Scans that are too old on a day."""
+    wanted = catalog.requirements
+    if wanted is None or wanted.scan_days is None:
+        return []
+    found = []
+    for name, image in catalog.images.items():
+        if image.scan is None:
+            continue
+        age = (today - datetime.date.fromisoformat(image.scan.date)).days
+        if age > wanted.scan_days:
+            message = f"the scan of image '{name}' is of {image.scan.date}, {age} days before {today}; the catalog allows {wanted.scan_days}"
+            where = document.where(("images", name, "scan", "date"))
+            found.append(Finding(IMAGE_SCAN_OLD, where, message, "Scan it again, and write the new day."))
+    return found
+
+
+def refused_licences(expression: str, allowed: Collection[str]) -> list[str]:
+    """What of an SPDX expression is not allowed: of AND every part counts, of OR one that is allowed will do.
+
+    An expression that cannot be read is refused as a whole.
+    """
+    words = _WORDS.findall(expression)
+    if words.count("(") > _DEEPEST:
+        return [expression]
+    try:
+        refused, rest = _either(words, frozenset(allowed))
+    except (IndexError, ValueError):
+        return [expression]
+    return [expression] if rest else list(dict.fromkeys(refused))
+
+
+def _either(words: list[str], allowed: frozenset[str]) -> tuple[list[str], list[str]]:
+    refused, words = _all(words, allowed)
+    while words and words[0] == "OR":
+        other, words = _all(words[1:], allowed)
+        refused = refused if len(refused) <= len(other) else other
+    return refused, words
+
+
+def _all(words: list[str], allowed: frozenset[str]) -> tuple[list[str], list[str]]:
+    refused, words = _one(words, allowed)
+    while words and words[0] == "AND":
+        more, words = _one(words[1:], allowed)
+        refused = [*refused, *more]
+    return refused, words
+
+
+def _one(words: list[str], allowed: frozenset[str]) -> tuple[list[str], list[str]]:
+    if words[0] == "(":
+        refused, words = _either(words[1:], allowed)
+        if words[0] != ")":
+            raise ValueError
+        return refused, words[1:]
+    name, rest = words[0], words[1:]
+    if name in ("AND", "OR", "WITH", ")"):
+        raise ValueError
+    if rest and rest[0] == "WITH":
+        name, rest = f"{name} WITH {rest[1]}", rest[2:]
+    return ([] if name in allowed else [name]), rest

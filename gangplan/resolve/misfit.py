@@ -1,0 +1,153 @@
+"""Why a worker does not fit on an empty node of a pool."""
+
+from __future__ import annotations
+
+from gangplan.model.amounts import bare, say
+from gangplan.model.job import PodContainer, Scratch
+from gangplan.model.pods import whole_pod
+from gangplan.model.quantity import ZERO, Quantity
+from gangplan.records import dataclass
+from gangplan.spec.nodes import NodePool, field_of
+
+# What a program needs for the devices of each vendor's plugin; a resource of another domain may be anyone's.
+VENDORS = {"nvidia.com": "CUDA", "amd.com": "ROCm", "gpu.intel.com": "oneAPI", "habana.ai": "SynapseAI"}
+
+
+DISK = "ephemeral-storage"
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerShape:
+    """What one worker asks of a node."""
+
+    gpus: int
+    model: str | None
+    mig: str | None
+    cpu: Quantity
+    memory: Quantity
+    capacity: str | None
+    others: tuple[tuple[str, Quantity], ...] = ()  # disk, huge pages and further devices, by resource
+    scratch: Scratch | None = None
+    containers: tuple[PodContainer, ...] = ()
+    architectures: tuple[str, ...] = ("amd64",)  # that the image was built for
+    cuda: str | None = None
+    rocm: str | None = None
+    has_compat: bool = False  # NVIDIA's cuda-compat is in the image
+
+    @property
+    def built_for(self) -> tuple[str, ...]:
+        """What of CUDA and ROCm is in the image."""
+        return tuple(name for name, version in (("CUDA", self.cuda), ("ROCm", self.rocm)) if version)
+
+    def whole(self, field: str) -> Quantity:
+        """What the whole pod asks for of `cpu` or `memory`, with what runs before and beside the program."""
+        program: Quantity = getattr(self, field)
+        if not self.containers:
+            return program
+        return whole_pod(program, ((getattr(one, field), one.is_sidecar) for one in self.containers))
+
+    def others_on(self, pool: NodePool) -> tuple[tuple[str, Quantity], ...]:
+        """What it asks for by resource in a pool: scratch on disk is counted where the pool states its disk."""
+        scratch = self.scratch
+        if scratch is None or scratch.medium != "disk" or pool.disk is None:
+            return self.others
+        amounts = {DISK: ZERO} | dict(self.others)
+        return tuple((amounts | {DISK: amounts[DISK] + scratch.size}).items())
+
+
+# The fields of a spec that can keep a worker off a pool, in the order in which they are looked at.
+FIELDS = (
+    "gpus",
+    "cpu",
+    "memory",
+    "setup",
+    "sidecars",
+    "disk",
+    "scratch",
+    "hugePages",
+    "devices",
+    "architecture",
+    "driver",
+    "placement",
+)
+
+
+# What cluster files call these.
+_NOUNS = {"ephemeral-storage": "disk"}
+
+
+def misfit(pool: NodePool, shape: WorkerShape) -> tuple[str, str]:
+    """The field and the reason why a worker does not fit on one empty node of the pool; empty when it does."""
+    if shape.gpus:
+        if pool.gpu is None:
+            return "gpus", "it has no GPUs"
+        if shape.model and pool.gpu.model != shape.model:
+            return "gpus", f"its GPUs are {pool.gpu.model}, not {shape.model}"
+        if pool.gpu.mig != shape.mig:
+            return (
+                "gpus",
+                f"it offers {'MIG slices ' + pool.gpu.mig if pool.gpu.mig else 'whole GPUs'}, not {'MIG slices ' + shape.mig if shape.mig else 'whole GPUs'}",
+            )
+        needs = VENDORS.get(pool.gpu.resource.partition("/")[0])
+        if needs is not None and shape.built_for and needs not in shape.built_for:
+            return (
+                "gpus",
+                f"its GPUs are {pool.gpu.resource}, and the image is built for {shape.built_for[0]}",
+            )
+        if shape.gpus > pool.gpu.count:
+            return "gpus", f"a node has {pool.gpu.count} GPUs, a worker needs {shape.gpus}"
+    for field, has in (("cpu", pool.cpu), ("memory", pool.memory)):
+        if getattr(shape, field) > has:
+            return field, f"a node has {say(field, has)}, a worker needs {bare(field, getattr(shape, field))}"
+        if shape.whole(field) > has:
+            return _crowded(shape, field, has)
+    for resource, amount in shape.others_on(pool):
+        has = pool.others.get(resource, ZERO)
+        if amount > has:
+            field = field_of(resource)[0] if resource in dict(shape.others) else "scratch"
+            return field, (
+                f"a node has {say(resource, has)}, a worker needs {bare(resource, amount)}"
+                if has
+                else f"its nodes state no {_NOUNS.get(resource, resource)}"
+            )
+    for judge in (_no_scratch, _unfit_image):
+        field, reason = judge(pool, shape)
+        if reason:
+            return field, reason
+    if shape.capacity and shape.capacity != pool.capacity:
+        return "placement", f"its nodes are {pool.capacity}, not {shape.capacity}"
+    return "", ""
+
+
+def _no_scratch(pool: NodePool, shape: WorkerShape) -> tuple[str, str]:
+    """Why the nodes of the pool have no local disk for the scratch folder."""
+    if shape.scratch is not None and shape.scratch.medium == "local":
+        if pool.local_disk is None:
+            return "scratch", "its nodes state no local disk"
+        if shape.scratch.size > pool.local_disk.size:
+            most = say("storage", pool.local_disk.size)
+            return (
+                "scratch",
+                f"a node has {most} on local disks, a worker needs {bare('storage', shape.scratch.size)}",
+            )
+    return "", ""
+
+
+def _unfit_image(pool: NodePool, shape: WorkerShape) -> tuple[str, str]:
+    """Why the image does not run on the nodes of the pool."""
+    has = pool.arch or "amd64"
+    if has not in shape.architectures:
+        return "architecture", f"its nodes are {has}, and the image is built for {shape.architectures[0]}"
+    if shape.gpus and pool.gpu is not None and pool.gpu.driver is not None:
+        from gangplan.resolve.image_fit import driver_reason  # few clusters state their drivers
+
+        return "driver", driver_reason(pool, shape.cuda, shape.rocm, shape.has_compat)
+    return "", ""
+
+
+def _crowded(shape: WorkerShape, field: str, has: Quantity) -> tuple[str, str]:
+    """To blame is a step of the setup that is too large by itself, else the sidecars."""
+    largest = max((getattr(one, field) for one in shape.containers if not one.is_sidecar), default=ZERO)
+    blamed, what = ("setup", "setup") if largest > has else ("sidecars", "its sidecars")
+    needs = f"a worker with {what} needs {bare(field, shape.whole(field))}"
+    return blamed, f"a node has {say(field, has)}, {needs}"

@@ -1,0 +1,61 @@
+"""Other jobs of the team that the workers are to be near to, or apart from."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gangplan.model.job import Origin
+from gangplan.model.pods import Neighbour
+from gangplan.resolve.context import JobResolution
+from gangplan.resolve.placement import ChosenPlacement
+from gangplan.rules.neighbours import NEIGHBOUR_UNKNOWN, NEIGHBOUR_UNUSABLE
+from gangplan.workspace import nearest
+
+NODE = "kubernetes.io/hostname"
+# Of a preferred affinity (Kubernetes v1.34: 1 to 100): of the same node, and for each level that is wider.
+MOST, STEP = 100, 20
+
+
+def resolve_neighbours(context: JobResolution, placement: ChosenPlacement) -> dict[str, Any]:
+    """Fields of the job: terms for `near`, from the node to the widest level of the cluster; names for `apart`."""
+    asked = context.spec.spec.placement
+    if asked is None or not (asked.near or asked.apart):
+        return {}
+    own = context.spec.spec.name or context.spec.source.stem
+    for field, names in (("near", asked.near), ("apart", asked.apart)):
+        if names:
+            context.origins[field] = Origin("spec", context.where("placement", field))
+        for index, name in enumerate(names):
+            _check(context, field, index, name, own)
+    if placement.topology is not None:
+        field = "near" if asked.near else "apart"
+        context.report(
+            NEIGHBOUR_UNUSABLE,
+            context.where("placement", field),
+            f"Kueue chooses the nodes of pool '{placement.name}' by topology, and does not look where other jobs are",
+            f"Remove {field}, or name a pool without topology.",
+        )
+    labels = [level.label for level in context.cluster.spec.topology if level.label != NODE]
+    keys = [NODE, *reversed(labels)]
+    near = tuple(
+        Neighbour(name, key, max(MOST - STEP * step, 1))
+        for name in dict.fromkeys(asked.near)
+        for step, key in enumerate(keys)
+    )
+    return {"near": near, "apart": tuple(dict.fromkeys(asked.apart))}
+
+
+def _check(context: JobResolution, field: str, index: int, name: str, own: str) -> None:
+    asked = context.spec.spec.placement
+    assert asked is not None
+    where = context.where("placement", field, index)
+    if name == own:
+        help = f"Write spread: {'pack' if field == 'near' else 'spread'}, and remove it here."
+        context.report(NEIGHBOUR_UNUSABLE, where, f"'{name}' is this job itself", help)
+    elif field == "apart" and name in asked.near:
+        context.report(
+            NEIGHBOUR_UNUSABLE, where, f"'{name}' is in near and in apart", "Keep it in one of them."
+        )
+    elif name not in context.jobs:
+        message = f"team {context.team.name} has no spec {name}.yaml: nothing is near to '{name}', nor apart from it"
+        context.report(NEIGHBOUR_UNKNOWN, where, message, nearest(name, context.jobs - {own}))

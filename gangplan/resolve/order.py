@@ -1,0 +1,115 @@
+"""The order of a team's jobs: what each comes after, and whether jobs wait for each other."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import field
+from pathlib import Path
+
+from gangplan.records import dataclass
+from gangplan.resolve.targets import target_clusters
+from gangplan.spec.job import TrainingJob
+from gangplan.workspace import Spec, SpecFile, Workspace, load_spec
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A job or sweep of the team: its file, its name, what it says and where it runs.
+
+    `spec` is None where the file cannot be read, and for a sweep that of its template.
+    """
+
+    file: SpecFile
+    job: str
+    spec: TrainingJob | None = None
+    clusters: tuple[str, ...] = ()
+    is_sweep: bool = False
+
+    @property
+    def after(self) -> tuple[str, ...]:
+        """The jobs that it comes after; a run that is over waits for none."""
+        if self.spec is None or self.spec.state != "active":
+            return ()
+        return tuple(dict.fromkeys(self.spec.after))
+
+
+@dataclass(slots=True)
+class Order:
+    """The jobs of a team by what their files are called; a file is read when it is asked for, once."""
+
+    workspace: Workspace
+    files: Mapping[str, SpecFile]
+    known: dict[str, Step] = field(default_factory=dict)
+
+    def step(self, name: str) -> Step | None:
+        """A job or sweep; None where the team has none of that name."""
+        if name not in self.known and name in self.files:
+            self.known[name] = step_of(self.workspace, self.files[name])
+        return self.known.get(name)
+
+    def cycle(self, name: str) -> list[str]:
+        """The names along a cycle that a job is part of, the job first and last; empty where there is none."""
+        paths = [[name]]
+        seen = set()
+        while paths:  # breadth first, so that the cycle is a shortest one
+            path = paths.pop(0)
+            step = self.step(path[-1])
+            for one in step.after if step else ():
+                if one == name:
+                    return [*path, name]
+                if one not in seen:
+                    seen.add(one)
+                    paths.append([*path, one])
+        return []
+
+
+def order_of(workspace: Workspace, team: str) -> Order:
+    """The jobs of a team."""
+    return Order(workspace, {file.stem: file for file in workspace.spec_files if file.team == team})
+
+
+def step_of(workspace: Workspace, file: SpecFile) -> Step:
+    """What one file says about its place in the order."""
+    sweep = workspace.sweeps.get(file.file)
+    if sweep is not None:
+        return _of_sweep(workspace, file)
+    spec, _ = load_spec(workspace.root, file, workspace.templates)
+    if spec is None:
+        return Step(file, file.stem)
+    clusters, _ = target_clusters(workspace, spec)
+    return Step(file, spec.spec.name or file.stem, spec.spec, tuple(clusters))
+
+
+def _of_sweep(workspace: Workspace, file: SpecFile) -> Step:
+    from gangplan.spec.sweep_files import trial_jobs  # few workspaces have sweeps
+
+    sweep = workspace.sweeps[file.file]
+    first = (
+        next((one for one in trial_jobs(sweep, workspace.templates) if one.spec is not None), None)
+        if sweep.sweep
+        else None
+    )
+    if first is None or first.spec is None or sweep.sweep is None:
+        return Step(file, sweep.name, is_sweep=True)
+    clusters, _ = target_clusters(workspace, Spec(file, first.spec, first.document, ""))
+    stated = first.spec.model_copy(update={"state": sweep.sweep.state})
+    return Step(file, sweep.name, stated, tuple(clusters), is_sweep=True)
+
+
+def successors(workspace: Workspace, files: Collection[str]) -> Iterator[str]:
+    """The spec files of jobs that come right after those of some files, and name their runs."""
+    named = {(one.team, one.stem) for one in workspace.spec_files if one.file in files}
+    teams = {team for team, _ in named}
+    for file in workspace.spec_files:
+        if file.team not in teams or file.file in files or not _may_wait(workspace.root, file):
+            continue
+        if any((file.team, name) in named for name in step_of(workspace, file).after):
+            yield file.file
+
+
+def _may_wait(root: Path, file: SpecFile) -> bool:
+    """Whether the word is in a file at all, which most files need not be parsed for."""
+    try:
+        return b"after" in (root / file.file).read_bytes()
+    except OSError:
+        return False

@@ -1,0 +1,118 @@
+"""PersistentVolumes that the platform states for a team: which object each becomes.
+
+Mountpoint for S3 (awslabs/mountpoint-s3-csi-driver, docs/CONFIGURATION.md): static provisioning alone, storage
+class "", a claimRef both ways, a handle that is unique in the cluster, options `region`, `prefix`, `allow-other`
+(needed by users other than root), `allow-delete`, `allow-overwrite`, `read-only`; `authenticationSource: pod` is
+IRSA of the pod's service account, where `driver` is the default. Blob CSI (kubernetes-sigs/blob-csi-driver,
+docs/driver-parameters.md and docs/workload-identity-static-pv-mount.md, from v1.24): storageAccount,
+containerName, `clientID` for the pod's identity, a handle without '#' and '/', `-o allow_other`, and blobfuse2's
+`--subdirectory=`. FSx for Lustre (kubernetes-sigs/aws-fsx-csi-driver, examples/kubernetes/static_provisioning):
+the file system's id as handle, dnsname and mountname as attributes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gangplan.model.identity import CloudIdentity
+from gangplan.model.quantity import parse_memory
+from gangplan.model.site import VolumeToMake
+from gangplan.resolve.cloud import identity_of
+from gangplan.spec.cluster import Cluster
+from gangplan.spec.namespaces import namespace_of
+from gangplan.spec.persistent import PersistentVolume
+from gangplan.spec.team import Claim, Connection, Team
+
+# What mounts a bucket, by the type of its connection, and its driver.
+FOLDERS = {"s3": ("mountpoint-s3", "s3.csi.aws.com"), "azure-blob": ("blob", "blob.csi.azure.com")}
+# Of buckets nobody knows a size; Blob CSI asks for a high one (AKS, "Create a static persistent volume").
+ENDLESS = parse_memory("1Pi")
+# The beginning of names that the project of Argo CD lets guardrails give to volumes.
+PREFIX = "gangplan-"
+
+
+def is_bucket(connection: Connection | None) -> bool:
+    """Whether a connection is a bucket that a PersistentVolume shows as a folder."""
+    if connection is None or connection.claim is not None:
+        return False
+    return connection.type in FOLDERS and connection.mount == FOLDERS[connection.type][0]
+
+
+def claim_of(connection: Connection) -> Claim:
+    """The claim of a bucket, as a team's file would state it."""
+    mode = "ReadOnlyMany" if connection.read_only else "ReadWriteMany"
+    return Claim.model_validate({"accessModes": (mode,), "readOnly": connection.read_only})
+
+
+def volumes_of(cluster: Cluster, name: str, team: Team) -> Iterator[VolumeToMake]:
+    """The volumes of a team on a cluster, by name; those that its file has no claim or connection for are left out."""
+    namespace, identity = namespace_of(cluster, name, team), identity_of(cluster, name, team)
+    for key, stated in sorted(cluster.teams[name].persistent_volumes.items()):
+        connection, claim = team.connections.get(key), team.claims.get(key)
+        volume = f"{PREFIX}{namespace}.{key}"
+        if connection is not None and is_bucket(connection):
+            yield _bucket(key, volume, stated, connection, identity)
+        elif claim is not None:
+            yield VolumeToMake(
+                key,
+                volume,
+                claim.claim_name or key,
+                claim.access_modes,
+                stated.size or ENDLESS,
+                stated.driver or "",
+                stated.handle or "",
+                tuple(sorted(stated.attributes.items())),
+                stated.mount_options,
+                stated.fs_type or "",
+                stated.secret or "",
+                (stated.nfs.server, stated.nfs.path) if stated.nfs else None,
+            )
+
+
+def _bucket(
+    key: str, volume: str, stated: PersistentVolume, connection: Connection, identity: CloudIdentity | None
+) -> VolumeToMake:
+    build = _mountpoint if connection.type == "s3" else _blob
+    options, attributes = build(stated, connection, identity)
+    return VolumeToMake(
+        key,
+        volume,
+        key,
+        claim_of(connection).access_modes,
+        stated.size or ENDLESS,
+        stated.driver or FOLDERS[connection.type][1],
+        stated.handle or volume,
+        tuple(sorted({**attributes, **stated.attributes}.items())),
+        (*options, *stated.mount_options),
+        stated.fs_type or "",
+        stated.secret or "",
+    )
+
+
+Facts = tuple[list[str], dict[str, str]]
+
+
+def _mountpoint(stated: PersistentVolume, connection: Connection, identity: CloudIdentity | None) -> Facts:
+    """Options and attributes of a bucket of S3."""
+    options = ["allow-other"]
+    options += [f"region {connection.region}"] if connection.region else []
+    if prefix := connection.prefix.strip("/"):
+        options.append(f"prefix {prefix}/")
+    options += ["read-only"] if connection.read_only else ["allow-delete", "allow-overwrite"]
+    attributes = {"authenticationSource": stated.authentication, "bucketName": connection.bucket}
+    if connection.endpoint:
+        options.append(f"endpoint-url {connection.endpoint}")
+    return options, attributes
+
+
+def _blob(stated: PersistentVolume, connection: Connection, identity: CloudIdentity | None) -> Facts:
+    """Options and attributes of a container of Azure."""
+    options = ["-o allow_other"]
+    options += ["-o ro"] if connection.read_only else []
+    if prefix := connection.prefix.strip("/"):
+        options.append(f"--subdirectory={prefix}/")
+    attributes = {"containerName": connection.bucket, "protocol": "fuse2"}
+    attributes["storageAccount"] = stated.account or ""
+    if stated.authentication == "pod" and identity is not None:
+        attributes["clientID"] = identity.name
+    return options, attributes

@@ -1,0 +1,36 @@
+"""The preflight of a run: whether its image has the program, and mpirun to start it."""
+
+from __future__ import annotations
+
+from gangplan.model.frameworks import BY_MPI, Framework
+from gangplan.resolve.context import JobResolution
+from gangplan.rules.preflight import PREFLIGHT_LAUNCHER, PREFLIGHT_MISSING
+from gangplan.spec.catalog import Image
+
+
+def resolve_preflight(context: JobResolution, name: str, image: Image, framework: Framework) -> str:
+    """The program of the image; empty with a finding where it has none, or where no mpirun starts its ranks."""
+    where = context.where("preflight")
+    if framework not in BY_MPI:
+        context.report(
+            PREFLIGHT_LAUNCHER,
+            where,
+            f"preflight needs mpirun, and image '{name}' (framework {framework}) starts its ranks without",
+            "Remove preflight, or use an image with MPI.",
+        )
+        return ""
+    if image.preflight is None:
+        having = sorted(
+            other
+            for other, one in context.catalog.images.items()
+            if one.preflight and one.framework == framework
+        )
+        instead = f"Use {' or '.join(having)}, or add" if having else "Add"
+        context.report(
+            PREFLIGHT_MISSING,
+            where,
+            f"image '{name}' has no preflight program",
+            f"{instead} images/preflight to the image and preflight: PATH to its entry in images/catalog.yaml.",
+        )
+        return ""
+    return image.preflight

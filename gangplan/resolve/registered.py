@@ -1,0 +1,58 @@
+"""What a job registers: a version of a model, of which there is one, once others are complete."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from gangplan.model.job import EnvVar, Job
+from gangplan.model.pods import MODEL_ENV, Registered
+from gangplan.resolve.context import JobResolution
+from gangplan.resolve.order import step_of
+from gangplan.rules.models import MODEL_ALONE, MODEL_TWICE
+from gangplan.source import MOST_BYTES
+from gangplan.spec.job import Model
+from gangplan.workspace import SpecFile, Workspace
+
+
+def model_env(model: Model) -> dict[str, EnvVar]:
+    """The variables that tell the command what to register."""
+    return {name: EnvVar(name, getattr(model, field)) for name, field in MODEL_ENV.items()}
+
+
+def add_model(context: JobResolution, workspace: Workspace, job: Job) -> Job:
+    """The job with the model that it registers, and findings about that."""
+    model = context.spec.spec.model
+    assert model is not None
+    if not context.spec.spec.after:
+        message = f"the job registers {model.name} {model.version}, and comes after no job that trains it"
+        help = "Write after: [JOB] with the job that trains it; that one stays complete if this one fails."
+        context.report(MODEL_ALONE, context.where("model", key=True), message, help)
+    for where, help in _others(context, workspace, model):
+        message = f"{model.name} {model.version} is registered twice: {where} registers it, too"
+        context.report(MODEL_TWICE, context.where("model", "version"), message, help)
+    return replace(job, model=Registered(model.name, model.version))
+
+
+def _others(context: JobResolution, workspace: Workspace, model: Model) -> Iterator[tuple[str, str]]:
+    """Who else registers it: another job of the team, whatever its state, or the same one on another cluster."""
+    own = step_of(workspace, context.spec.source)
+    if len(own.clusters) > 1 and context.cluster.name != own.clusters[0]:
+        help = f"Write clusters: [{own.clusters[0]}]; one cluster registers it."
+        yield f"the job itself on {own.clusters[0]}", help
+    for file in workspace.spec_files:
+        if file.team != context.team.name or file.file == context.spec.source.file:
+            continue
+        other = step_of(workspace, file).spec if _may_register(workspace, file) else None
+        if other is not None and other.model == model:
+            yield file.file, "Give this one another version; registries keep the first, or mix both."
+
+
+def _may_register(workspace: Workspace, file: SpecFile) -> bool:
+    """Whether the words are in a file at all, or in a template that it may name; most need not be parsed."""
+    try:
+        with (workspace.root / file.file).open("rb") as stream:
+            data = stream.read(MOST_BYTES)
+    except OSError:
+        return False
+    return b"model" in data or b"template" in data

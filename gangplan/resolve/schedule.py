@@ -1,0 +1,173 @@
+"""When runs of a job start by themselves: who starts them on the cluster, and which starts are lost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from gangplan.model.backend import TRAINJOB
+from gangplan.model.cost import most_seconds
+from gangplan.model.cron import HOUR, MINUTE, next_start, parse_cron
+from gangplan.model.duration import format_duration
+from gangplan.model.job import PLACEHOLDER, EnvVar, Job, Schedule
+from gangplan.model.pods import RUN_NAME
+from gangplan.model.starts import FIRST, NoZonesError, clock_changes, shortest_gap, zone_of
+from gangplan.resolve.client import client_of
+from gangplan.resolve.context import JobResolution
+from gangplan.rules.model import WARNING
+from gangplan.rules.schedules import (
+    SCHEDULE_CLOCK,
+    SCHEDULE_DEADLINE,
+    SCHEDULE_NEVER,
+    SCHEDULE_NOT_OFFERED,
+    SCHEDULE_OVERLAP,
+    SCHEDULE_UNUSABLE,
+    SCHEDULE_ZONE,
+)
+from gangplan.spec.cluster import Cluster
+from gangplan.spec.job import Schedule as Asked
+
+# Starts within the deadline from which on the controller warns of each (pkg/controller/cronjob/utils.go).
+MOST_MISSED = 100
+# 1 January of the year that starts are looked at from, in seconds since 1970.
+_BEGIN = (FIRST - 1970) * 365 * 86400
+
+
+def backend_of(cluster: Cluster) -> str:
+    """What starts scheduled runs on a cluster: cronjob or commit; empty where nothing does."""
+    offered = cluster.schedules
+    if offered is None:
+        return ""
+    return offered.starter(cluster.gitops_only)
+
+
+def add_schedule(context: JobResolution, job: Job, asked: Asked, field: str = "schedule") -> Job:
+    """The job with its schedule, and findings about it; or with one that its `field` leads to, which is judged
+    where it is written."""
+    backend = backend_of(context.cluster.spec)
+    if not backend:
+        message = f"cluster {context.cluster.name} offers no schedules"
+        help = "Remove schedule, or ask the cluster's owner for schedules: {client: IMAGE, egress: [NAME]}."
+        context.report(SCHEDULE_NOT_OFFERED, context.where("schedule", key=True), message, help)
+        return job
+    if field == "schedule":
+        _check(context, asked, job)
+    client, uid, gid = client_of(context, "schedule") if backend == "cronjob" else ("", 0, 0)
+    if client:
+        for place, message in _unusable(context, job):
+            help = "Remove it, or let commits start the runs (schedules.backend: commit of the cluster)."
+            place = field if place == "schedule" else place
+            context.report(SCHEDULE_UNUSABLE, context.where(place, key=True), message, help)
+    made = Schedule(
+        asked.cron, asked.time_zone, asked.starting_deadline, asked.keep, asked.concurrency, client, uid, gid
+    )
+    if not client:
+        return replace(job, schedule=made)
+    return replace(job, schedule=made, is_dated=True, env=_proxied(job))
+
+
+def _proxied(job: Job) -> tuple[EnvVar, ...]:
+    """The variables of dated runs: their pods are below names of their own, which no proxy is asked for.
+
+    The runtime is there before the run, so each pod reads the run's name from its label (JobSet v0.10 to v0.12),
+    into a variable that stands before NO_PROXY: a variable sees those before it alone.
+    """
+    own = f".{job.name}-{PLACEHOLDER}"
+    found = [_reading(one, own) if own in one.value.split(",") else one for one in job.env]
+    if found == list(job.env):
+        return job.env
+    return tuple(sorted((*found, label_variable()), key=lambda one: one.name))
+
+
+def label_variable() -> EnvVar:
+    """The variable that has the name of a dated run, by the label of its pods."""
+    return EnvVar(RUN_NAME, field=f"metadata.labels['{TRAINJOB.run_label}']")
+
+
+def _reading(one: EnvVar, own: str) -> EnvVar:
+    value = ",".join(
+        f".$({RUN_NAME})" if part == own else part.replace("$(", "$$(") for part in one.value.split(",")
+    )
+    return replace(one, value=value, is_expanded=True)
+
+
+def _unusable(context: JobResolution, job: Job) -> Iterator[tuple[str, str]]:
+    """Fields that put names of pods into the runtime."""
+    if job.backend.name != "trainjob":
+        yield "schedule", f"schedules start TrainJobs, and here runs are {job.backend.kind}s"
+    if job.trial is not None:
+        yield "schedule", "trials of a sweep run once each"
+    if job.elastic is not None:
+        yield "elastic", "workers of an elastic run meet at a pod that is named in the runtime"
+    if job.roles:
+        yield "roles", "pods of roles are named in the runtime, so that they find each other"
+    elif job.image.framework == "plain" and job.workers > 1:
+        yield "schedule", "workers of framework plain find each other by a name in the runtime (MASTER_ADDR)"
+    elif job.image.framework == "tensorflow":
+        yield (
+            "schedule",
+            "workers of framework tensorflow find each other by names in the runtime (TF_CONFIG)",
+        )
+
+
+def _check(context: JobResolution, asked: Asked, job: Job) -> None:
+    try:
+        zone_of(asked.time_zone)
+    except KeyError:
+        message = f"'{asked.time_zone}' is no time zone of the tz database"
+        help = "Write it as in Europe/Berlin or Etc/UTC."
+        context.report(SCHEDULE_ZONE, context.where("schedule", "timeZone"), message, help)
+        return
+    except NoZonesError:
+        message = f"nobody here knows time zone '{asked.time_zone}': there is no tz database, so starts are not checked"
+        help = "Install the system's tzdata, or the Python package tzdata."
+        context.report(SCHEDULE_ZONE, context.where("schedule", "timeZone"), message, help, WARNING)
+        return
+    if next_start(parse_cron(asked.cron), _BEGIN, zone_of(asked.time_zone)) is None:
+        message = f"'{asked.cron}' names no day that there is, so no run ever starts"
+        context.report(SCHEDULE_NEVER, context.where("schedule", "cron"), message, "Correct day and month.")
+        return
+    _check_gap(context, asked, job)
+    _check_clock(context, asked)
+
+
+def _check_gap(context: JobResolution, asked: Asked, job: Job) -> None:
+    """The shortest time between two starts, against the timeout and the deadline for late ones."""
+    found = shortest_gap(asked.cron, asked.time_zone)
+    gap = found[0] if found else 0
+    at = context.where("schedule", "startingDeadline")
+    if asked.starting_deadline < MINUTE:
+        message = f"startingDeadline is {format_duration(asked.starting_deadline)}: the controller, which looks every ten seconds, may miss each start"
+        context.report(SCHEDULE_DEADLINE, at, message, "Write 1m or more.")
+    if gap and asked.starting_deadline > MOST_MISSED * gap:
+        message = f"more than {MOST_MISSED} starts lie within the startingDeadline of {format_duration(asked.starting_deadline)}"
+        help = f"Write {format_duration(MOST_MISSED * gap)} or less."
+        context.report(SCHEDULE_DEADLINE, at, message, help)
+    longest = most_seconds(job)
+    if gap and longest > gap:
+        tries = (
+            f" ({job.retries + 1} tries of {format_duration(job.timeout_s)})"
+            if longest > job.timeout_s
+            else ""
+        )
+        message = f"a run may take {format_duration(longest)}{tries}, but the next one can be due {format_duration(gap)} after it; that start would be skipped"
+        fix = f"Write timeout: {format_duration(_below(gap * job.timeout_s // longest))} or less, or start less often."
+        context.report(SCHEDULE_OVERLAP, context.origin_of("timeout", ("schedule", "cron")), message, fix)
+
+
+def _below(seconds: int) -> int:
+    """A time that is not longer, as people write it."""
+    unit = HOUR if seconds >= 2 * HOUR else MINUTE
+    return max(seconds // unit * unit, min(seconds, MINUTE))
+
+
+def _check_clock(context: JobResolution, asked: Asked) -> None:
+    for one in clock_changes(asked.cron, asked.time_zone):
+        what = (
+            "comes twice, and so does the start"
+            if one.is_twice
+            else "does not exist, and that start is left out"
+        )
+        message = f"in {asked.time_zone}, {one.local} {what}"
+        help = "Choose an hour that no change of the clock touches, or timeZone: Etc/UTC."
+        context.report(SCHEDULE_CLOCK, context.where("schedule", "cron"), message, help)

@@ -1,0 +1,128 @@
+"""Scratch: what it asks of a worker and its node, and where the program finds it."""
+
+from __future__ import annotations
+
+from gangplan.model.amounts import say, written
+from gangplan.model.job import EnvVar, Mount, Origin, Scratch
+from gangplan.model.quantity import Quantity, parse_memory
+from gangplan.resolve.context import JobResolution
+from gangplan.resolve.facts import ENCRYPTING
+from gangplan.resolve.misfit import WorkerShape
+from gangplan.resolve.placement import ChosenPlacement
+from gangplan.rules.pods import SCRATCH_CLAIMS, SCRATCH_MEMORY, SCRATCH_NOT_COUNTED, SCRATCH_NOT_ENCRYPTED
+from gangplan.rules.specs import ENV_RESERVED
+from gangplan.spec.pods import Scratch as Asked
+
+FOLDER = "SCRATCH_DIR"
+VOLUME = "scratch"
+# What a program needs beside its scratch: a Python with its libraries, and the buffers of MPI.
+_LEAST = parse_memory("1Gi")
+
+
+def asked_scratch(context: JobResolution) -> Scratch | None:
+    """What the spec asks for, in one form; its class is that of the pool where the workers go."""
+    asked = context.spec.spec.scratch
+    if asked is None:
+        return None
+    context.origins["scratch"] = Origin("spec", context.where("scratch"))
+    if isinstance(asked, Asked):
+        return Scratch(asked.size, asked.medium, asked.path)
+    return Scratch(asked, "disk", "/scratch")
+
+
+def on_pool(scratch: Scratch | None, placement: ChosenPlacement | None) -> Scratch | None:
+    """The same with the class of the pool's local disks, where it is of those."""
+    disk = placement.node_pool.local_disk if placement else None
+    if scratch is None or disk is None or scratch.medium != "local":
+        return scratch
+    return Scratch(scratch.size, scratch.medium, scratch.path, disk.storage_class)
+
+
+def scratch_mount(scratch: Scratch | None) -> list[Mount]:
+    """The volume; only pods that run ranks have it."""
+    return [Mount(VOLUME, scratch.path, scratch=scratch, single=True)] if scratch else []
+
+
+def scratch_env(context: JobResolution, scratch: Scratch | None) -> dict[str, EnvVar]:
+    """SCRATCH_DIR, which is nobody else's to set where there is scratch."""
+    if scratch is None:
+        return {}
+    spec = context.spec.spec
+    for path in (("env", FOLDER), ("secrets", "env", FOLDER)):
+        if FOLDER in (spec.env if path[0] == "env" else spec.secrets.env):
+            message = f"'{FOLDER}' tells the program where its scratch is"
+            context.report(ENV_RESERVED, context.where(*path, key=True), message, "Remove it.")
+    return {FOLDER: EnvVar(FOLDER, scratch.path)}
+
+
+def check_scratch(
+    context: JobResolution,
+    shape: WorkerShape,
+    workers: int,
+    placement: ChosenPlacement,
+    regimes: tuple[str, ...],
+) -> None:
+    """Whether memory, the namespace and the pool have room for it, and whether all of it is counted."""
+    scratch, name, pool = shape.scratch, placement.name, placement.node_pool
+    if scratch is None:
+        return
+    where = context.where("scratch")
+    if scratch.medium == "memory":
+        _check_memory(context, scratch, shape.memory)
+    elif scratch.medium == "disk" and pool.disk is None:
+        context.report(
+            SCRATCH_NOT_COUNTED,
+            where,
+            f"pool '{name}' of cluster {context.cluster.name} does not state its nodes' disk, so nothing is set aside for"
+            f" {say('storage', scratch.size)}: a worker is evicted when its node runs out of disk",
+            f"Ask the cluster's owner to write disk: for pool {name} in {context.cluster.document.file}.",
+        )
+    elif scratch.medium == "local":
+        _check_claims(context, workers)
+        if pool.local_disk is not None:
+            _check_encrypted(context, pool.local_disk.storage_class, regimes)
+
+
+def _check_memory(context: JobResolution, scratch: Scratch, memory: Quantity) -> None:
+    """Files in memory are counted in that of the container (Kubernetes docs, Volumes: emptyDir)."""
+    least = min(_LEAST, Quantity(memory.nano // 4, memory.format))
+    left = memory.nano - scratch.size.nano
+    if left >= least.nano:
+        return
+    what = f"only {say('memory', Quantity(left, memory.format))}" if left > 0 else "nothing"
+    needed = Quantity(scratch.size.nano + _LEAST.nano, _LEAST.format)
+    context.report(
+        SCRATCH_MEMORY,
+        context.where("scratch"),
+        f"scratch in memory takes {say('memory', scratch.size)} of the worker's {say('memory', memory)} and leaves {what}"
+        " for the program",
+        f"Write memory: {written('memory', needed)} or more, less scratch, or medium: disk.",
+    )
+
+
+def _check_claims(context: JobResolution, workers: int) -> None:
+    """Each worker's volume is a claim of the namespace while its pod is there, and a quota counts claims."""
+    most = context.cluster.spec.limits.objects.claims
+    made = sum(claim.size is not None for claim in context.team.spec.claims.values())
+    if workers + made > most:
+        context.report(
+            SCRATCH_CLAIMS,
+            context.where("scratch"),
+            f"{workers} workers need a claim each for their local scratch, and the namespace may hold {most}"
+            f" ({made} are the team's)",
+            f"Use medium: disk, or ask the owner of {context.cluster.name} for more (limits.objects.claims).",
+        )
+
+
+def _check_encrypted(context: JobResolution, storage_class: str, regimes: tuple[str, ...]) -> None:
+    """Data that must be encrypted at rest is so on local disks, too."""
+    asking = sorted(ENCRYPTING & {*regimes})
+    known = context.cluster.spec.storage_classes.get(storage_class)
+    if not asking or (known and known.encrypted):
+        return
+    context.report(
+        SCRATCH_NOT_ENCRYPTED,
+        context.where("scratch"),
+        f"the data falls under {asking[0]}, and storage class '{storage_class}' of local disks is not known to encrypt",
+        f"Use medium: memory, or have the owner of {context.cluster.name} state it in storageClasses once it does.",
+    )

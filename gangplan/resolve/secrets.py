@@ -1,0 +1,86 @@
+"""Secrets of the team in the environment and as files, and names that are not the user's to set."""
+
+from __future__ import annotations
+
+from gangplan.model.frameworks import TOLD
+from gangplan.model.job import EnvVar, Mount
+from gangplan.resolve.context import JobResolution
+from gangplan.resolve.data_plan import DataPlan
+from gangplan.rules.specs import ENV_RESERVED, ENV_TWICE, SECRET_UNKNOWN
+
+# Names that Trainer sets itself. 2.3 rejects them in trainer.env, older versions overwrite them without
+# a word (mpi.go and torch.go of Trainer v2.3.0); the launch environment of gangplan is reserved too.
+RESERVED_ENV = frozenset(
+    {
+        "OMPI_MCA_orte_default_hostfile",
+        "OMPI_MCA_orte_keep_fqdn_hostnames",
+        "OMPI_MCA_orte_set_default_slots",
+        "OMPI_MCA_plm_rsh_args",
+        "PET_NNODES",
+        "PET_NPROC_PER_NODE",
+        "PET_NODE_RANK",
+        "PET_MASTER_ADDR",
+        "PET_MASTER_PORT",
+        "PRTE_MCA_prte_default_hostfile",
+        "PRTE_MCA_plm_ssh_args",
+        "PRTE_MCA_prte_keep_fqdn_hostnames",
+        "OMPI_MCA_plm_rsh_no_tree_spawn",
+        "PRTE_MCA_plm_ssh_no_tree_spawn",
+        "I_MPI_HYDRA_BRANCH_COUNT",
+        "I_MPI_HYDRA_HOST_FILE",
+        "I_MPI_HYDRA_BOOTSTRAP",
+        "I_MPI_PERHOST",
+        "HYDRA_HOST_FILE",
+        "CHECKPOINT_DIR",
+        "CHECKPOINT_INTERVAL",
+        "CHECKPOINT_RESUME",
+        *(name for names in TOLD.values() for name in names),
+    }
+)
+
+
+def resolve_secrets(context: JobResolution, plan: DataPlan) -> None:
+    """Variables and files of the team's secrets."""
+    declared, asked = context.team.spec.secrets, context.spec.spec.secrets
+    for name, reference in asked.env.items():
+        secret, key = reference.split("/")
+        if secret not in declared:
+            context.report(
+                SECRET_UNKNOWN,
+                context.where("secrets", "env", name),
+                f"secret '{secret}' is not declared by team {context.team.name}",
+                context.near(secret, declared, "secrets"),
+            )
+        if name in context.spec.spec.env:
+            context.report(
+                ENV_TWICE,
+                context.where("secrets", "env", name, key=True),
+                f"'{name}' is set in env and in secrets.env",
+                "Keep one.",
+            )
+        plan.env[name] = EnvVar(name, secret=secret, key=key)
+    for secret, path in asked.files.items():
+        if secret not in declared:
+            context.report(
+                SECRET_UNKNOWN,
+                context.where("secrets", "files", secret, key=True),
+                f"secret '{secret}' is not declared by team {context.team.name}",
+                context.near(secret, declared, "secrets"),
+            )
+        plan.mounts.append(
+            Mount(f"secret-{secret}".replace(".", "-")[:63].rstrip("-"), path, secret=secret, read_only=True)
+        )
+
+
+def check_reserved(context: JobResolution) -> None:
+    """Names that belong to Trainer or to the launch."""
+    for block, names in (("env", context.spec.spec.env), ("secrets", context.spec.spec.secrets.env)):
+        for name in names:
+            if name in RESERVED_ENV:
+                path = ("env", name) if block == "env" else ("secrets", "env", name)
+                context.report(
+                    ENV_RESERVED,
+                    context.where(*path, key=True),
+                    f"'{name}' is set for every run; a value of your own would break the launch",
+                    "Remove it.",
+                )

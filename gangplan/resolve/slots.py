@@ -1,0 +1,43 @@
+"""Ranks per worker: what the spec says, else one for each GPU."""
+
+from __future__ import annotations
+
+from gangplan.model.frameworks import ONE_RANK
+from gangplan.model.job import Origin, PulledImage
+from gangplan.resolve.context import JobResolution
+from gangplan.rules.frameworks import FRAMEWORK_ONE_RANK
+
+
+def resolve_slots(context: JobResolution, gpus: int, image: PulledImage | None) -> int:
+    """Ranks per worker. Where every worker starts the command once, there is one, whatever GPUs it has."""
+    written = context.spec.spec.slots
+    if image is not None and image.framework in ONE_RANK:
+        _check_one_rank(context, gpus, image.framework)
+        context.origins["slots"] = Origin("built-in")
+        return 1
+    if written is not None:
+        context.origins["slots"] = Origin("spec", context.where("slots"))
+        return written
+    context.origins["slots"] = Origin("GPUs per worker" if gpus else "built-in")
+    return gpus or 1
+
+
+def _check_one_rank(context: JobResolution, gpus: int, framework: str) -> None:
+    """One process of jax and tensorflow uses all GPUs of its worker, one of xgboost a single one."""
+    written = context.spec.spec.slots
+    if written is not None and written > 1:
+        context.report(
+            FRAMEWORK_ONE_RANK,
+            context.where("slots"),
+            f"{framework} starts the command once on each worker, but slots is {written}",
+            "Remove slots; for more ranks, raise workers.",
+        )
+    if framework == "xgboost" and gpus > 1:
+        # Trainer counts a worker for each GPU, and the tracker waits for all of them (plugins/xgboost, v2.3.0).
+        context.report(
+            FRAMEWORK_ONE_RANK,
+            context.origin_of("gpus", ("gpus",)),
+            f"a process of xgboost uses one GPU, but a worker has {gpus}: the tracker would wait for {gpus} processes"
+            " of each worker, of which one starts",
+            f"Write gpus: 1, and {gpus} times as many workers.",
+        )

@@ -1,0 +1,205 @@
+"""Queues of sweeps: a ClusterQueue each, which lets through so many trials and takes from its team's quota.
+
+A sweep's queue has no quota of its own but one of pods: those of `maxConcurrent` trials, which no other queue
+may lend or borrow. Kueue counts pods where a queue covers them (flavorassigner.go, v0.15.2 to v0.19.2). All else
+it borrows inside a cohort of the team: that has the team's own limits on borrowing and lending, so that team and
+sweeps together get what the team alone would, and what is guaranteed to others stays (decision 0031).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+
+from gangplan.kueue.units import PODS
+from gangplan.model.job import Job
+from gangplan.model.quantity import ZERO, Quantity
+from gangplan.model.site import Amount, FlavorQuota, Site, SiteCohort, SiteQueue, Tenant, TenantQueue
+from gangplan.records import dataclass
+from gangplan.resolve.job import resolve, target_clusters
+from gangplan.resolve.quota import ONE
+from gangplan.spec.sweep_files import SweepFile, TrialJob, shape_of, shaping, trial_jobs
+from gangplan.spec.templates import Templates
+from gangplan.spec.trials import count_of
+from gangplan.workspace import Spec, SpecFile, Workspace
+
+
+@dataclass(frozen=True, slots=True)
+class TrialPods:
+    """The pods of a trial: how many in each pool, and how many of all hold their quota until it ends."""
+
+    by_pool: tuple[tuple[str, int], ...]
+    lasting: int
+
+    @property
+    def count(self) -> int:
+        """All of them."""
+        return sum(count for _, count in self.by_pool)
+
+
+def queue_name(queue: SiteQueue, sweep: SweepFile) -> str:
+    """The ClusterQueue of a sweep. Those of teams have no dot."""
+    return f"{queue.name}.{sweep.queue}"
+
+
+def cohort_name(queue: SiteQueue) -> str:
+    """The cohort of a team that has sweeps."""
+    return f"{queue.name}.team"
+
+
+def with_sweeps(site: Site, workspace: Workspace, cluster: str) -> Site:
+    """The site with the queues of sweeps, and with a cohort for each team that has some."""
+    if not site.queues:
+        return site
+    queues, sweeps, cohorts = [], [], []
+    for queue in site.queues:
+        own = [(sweep, pods) for sweep, pods in _on(workspace, cluster) if sweep.team == queue.team]
+        if not own:
+            queues.append(queue)
+            continue
+        cohort = cohort_name(queue)
+        queues.append(replace(queue, cohort=cohort, quotas=tuple(map(_all_lent, queue.quotas))))
+        cohorts.append(_cohort(queue))
+        sweeps += [_queue(site, queue, sweep, pods) for sweep, pods in own]
+    return replace(site, queues=tuple(queues), sweeps=tuple(sweeps), cohorts=(*site.cohorts, *cohorts))
+
+
+def with_sweep_queues(tenants: Iterable[Tenant], workspace: Workspace, cluster: str) -> list[Tenant]:
+    """The tenants with the LocalQueues of their sweeps."""
+    found = []
+    for tenant in tenants:
+        own = tuple(
+            TenantQueue(sweep.queue, None, f"{tenant.cluster_queue}.{sweep.queue}")
+            for sweep, _ in _on(workspace, cluster)
+            if sweep.team == tenant.team and tenant.queues
+        )
+        found.append(replace(tenant, queues=(*tenant.queues, *own)) if own else tenant)
+    return found
+
+
+def _on(workspace: Workspace, cluster: str) -> list[tuple[SweepFile, list[TrialPods]]]:
+    """The sweeps on a cluster with the pods of their trials, one entry for each shape; worked out once."""
+    known = workspace.clusters[cluster].known
+    marks = tuple(one.mark for one in workspace.sweeps.values())
+    if known.get("sweeps", ((), ()))[0] != marks:
+        found = [(sweep, _shapes(workspace, sweep, cluster)) for sweep in workspace.sweeps.values()]
+        known["sweeps"] = marks, [(sweep, shapes) for sweep, shapes in found if shapes]
+    result: list[tuple[SweepFile, list[TrialPods]]] = known["sweeps"][1]
+    return result
+
+
+def _shapes(workspace: Workspace, sweep: SweepFile, cluster: str) -> list[TrialPods]:
+    """The pods of a sweep's trials by pool, of each shape once; none where the sweep is not on the cluster."""
+    found: list[TrialPods] = []
+    if sweep.sweep is None or count_of(sweep.sweep) > workspace.clusters[cluster].spec.limits.trials:
+        return found
+    for one in _different(sweep, workspace.templates):
+        if one.spec is None:
+            continue
+        spec = Spec(SpecFile(sweep.file, sweep.team), one.spec, one.document, "", {}, one.trial, one.template)
+        if cluster in target_clusters(workspace, spec)[0]:
+            job, _ = resolve(workspace, spec, cluster)
+            if job is not None and (pods := _pods(job)) not in found:
+                found.append(pods)
+    return found
+
+
+def _different(sweep: SweepFile, templates: Templates | None) -> Iterator[TrialJob]:
+    """A trial of each shape: the first one, unless a value decides more than what the program sees."""
+    assert sweep.document is not None
+    fields = shaping(sweep.document.value["template"])
+    seen = set()
+    for one in trial_jobs(sweep, templates):
+        key = shape_of(one, fields)
+        if key not in seen:
+            seen.add(key)
+            yield one
+        if not fields:
+            return
+
+
+def _pods(job: Job) -> TrialPods:
+    """The pods of a trial. A run ends with its launcher, or its workers where there is none: steps before
+    and other roles may end earlier, and Kueue takes back at once what pods that have ended held
+    (`ReclaimablePods` of pkg/controller/jobs/trainjob, v0.15.2 to v0.19.2)."""
+    found = Counter({job.worker_pool.name: job.workers})
+    if job.uses_mpi and not job.launcher_runs_ranks:
+        found[job.launcher_pool.name] += 1
+    lasting = found.total()
+    for role in job.others:
+        found[role.pool.name] += role.workers
+    return TrialPods(tuple(sorted(found.items())), lasting)
+
+
+def _room(shapes: Sequence[TrialPods], pools: Sequence[str], at_once: int) -> dict[str, int]:
+    """The pods that may be admitted in each pool.
+
+    Those of `at_once` trials; less where pods end before their trial, so that what these leave is too little
+    for one trial more: when the last one comes, the others hold at least their lasting pods.
+    """
+    counts = {pool: [dict(shape.by_pool).get(pool, 0) for shape in shapes] for pool in pools}
+    room = {pool: max(min(found) * at_once, *found) for pool, found in counts.items()}
+    most = min(at_once * shape.lasting + shape.count - 1 for shape in shapes)
+    over = sum(room.values()) - most
+    for pool in sorted(pools, key=lambda pool: (-room[pool], pool)):
+        if over > 0:
+            less = min(over, room[pool] - max(counts[pool]))
+            room[pool] -= less
+            over -= less
+    return room
+
+
+def _queue(site: Site, queue: SiteQueue, sweep: SweepFile, shapes: list[TrialPods]) -> SiteQueue:
+    """The ClusterQueue of a sweep: the flavors of its pools, and in each the pods of so many trials."""
+    assert sweep.sweep is not None
+    pools = {flavor.name: flavor.pool for flavor in site.flavors}
+    used = {pool for shape in shapes for pool, _ in shape.by_pool}
+    room = _room(
+        shapes,
+        [pools[one.flavor] for one in queue.quotas if pools[one.flavor] in used],
+        sweep.sweep.max_concurrent,
+    )
+    quotas = []
+    for quota in queue.quotas:
+        if most := room.get(pools[quota.flavor]):
+            nothing = tuple(Amount(one.resource, ZERO) for one in quota.amounts)
+            pods = Amount(PODS, Quantity.of(most), ZERO, ZERO)
+            quotas.append(FlavorQuota(quota.flavor, (*nothing, pods)))
+    named = {quota.flavor for quota in quotas}
+    checks = tuple(
+        replace(check, flavors=tuple(one for one in check.flavors if one in named))
+        for check in queue.checks
+        if not check.flavors or named & set(check.flavors)
+    )
+    return SiteQueue(
+        queue_name(queue, sweep),
+        queue.team,
+        queue.namespace,
+        sweep.queue,
+        cohort_name(queue),
+        ONE,
+        tuple(quotas),
+        queue.preempt,
+        checks,
+        covered=(*site.covered, PODS),
+    )
+
+
+def _cohort(queue: SiteQueue) -> SiteCohort:
+    """The team among other teams: its limits and its weight, and no quota beside that of its queue."""
+    quotas = tuple(
+        FlavorQuota(
+            quota.flavor, tuple(Amount(one.resource, ZERO, one.borrow, one.lend) for one in quota.amounts)
+        )
+        for quota in queue.quotas
+    )
+    has_limits = any(
+        one.borrow is not None or one.lend is not None for quota in quotas for one in quota.amounts
+    )
+    return SiteCohort(cohort_name(queue), queue.cohort, queue.weight, quotas if has_limits else ())
+
+
+def _all_lent(quota: FlavorQuota) -> FlavorQuota:
+    """The quota of a team's queue inside the team's cohort, which has the limit on lending."""
+    return replace(quota, amounts=tuple(replace(one, lend=None) for one in quota.amounts))

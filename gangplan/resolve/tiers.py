@@ -1,0 +1,66 @@
+"""The tier of a combination of framework, MPI and GPU: by the image, by the catalog, by gangplan's own tests."""
+
+from __future__ import annotations
+
+from gangplan.records import dataclass
+from gangplan.spec.catalog import Image, ImageCatalog, TierRow
+
+# From the best to the worst.
+ORDER = ("certified", "tested", "community", "untested")
+
+# What gangplan's tests start with real programs (docs/reality.md): no GPU is among it. A platform that has
+# tried more says so in the catalog's tiers, in rows of the same form.
+_REALITY = "started by gangplan's tests without GPUs (docs/reality.md)"
+_TRIED: tuple[dict[str, str], ...] = (
+    {"framework": "mpi", "mpi": "OpenMPI", "mpiVersion": "4.1"},
+    {"framework": "mpi", "mpi": "OpenMPI", "mpiVersion": "5.0"},
+    {"framework": "mpi", "mpi": "MPICH", "mpiVersion": "5.0"},
+    {"framework": "mpi", "mpi": "IntelMPI", "mpiVersion": "2021"},
+    {"framework": "torch", "frameworkVersion": "2.6"},
+)
+BUILT_IN = tuple(TierRow.model_validate({"tier": "tested", "source": _REALITY, **row}) for row in _TRIED)
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """A tier and where it is from."""
+
+    tier: str
+    source: str
+
+    def is_below(self, least: str) -> bool:
+        """Whether it is worse than another tier."""
+        return ORDER.index(self.tier) > ORDER.index(least)
+
+
+def tier_of(catalog: ImageCatalog, image: Image, framework: str, gpu: str | None) -> Standing:
+    """The tier of an image with a framework on GPUs of a model; None is a run without GPUs."""
+    if image.tier is not None:
+        return Standing(image.tier, "stated for the image")
+    for row in catalog.tiers:
+        if (not row.gpus or gpu in row.gpus) and _fits(row, image, framework):
+            return Standing(row.tier, row.source or "the catalog's tiers")
+    for row in BUILT_IN if gpu is None else ():
+        if _fits(row, image, framework):
+            return Standing(row.tier, row.source or "")
+    return Standing("untested", "no row of the catalog's tiers has it")
+
+
+def _fits(row: TierRow, image: Image, framework: str) -> bool:
+    if row.framework is not None and row.framework != framework:
+        return False
+    mpi = image.mpi
+    if row.mpi is not None and (mpi is None or mpi.implementation != row.mpi):
+        return False
+    pairs = (
+        (row.framework_version, image.framework_version),
+        (row.mpi_version, mpi.version if mpi else None),
+        (row.cuda, image.cuda),
+        (row.rocm, image.rocm),
+    )
+    return all(wanted is None or _begins(has, wanted) for wanted, has in pairs)
+
+
+def _begins(version: str | None, wanted: str) -> bool:
+    """Whether a version begins with these numbers: 4.1.8 with 4.1, and 4.10 does not."""
+    return version is not None and f"{version}.".startswith(f"{wanted}.")

@@ -1,0 +1,190 @@
+"""Volumes of the cluster that pods of a run get for themselves: inline CSI volumes, and claims that end with a pod.
+
+Sources: Kubernetes v1.34, `CSIVolumeSource` and `EphemeralVolumeSource` of core/v1, whose claims a quota counts
+like any other (pkg/quota/v1/evaluator/core/persistent_volume_claims.go). Pod Security admits both at every level
+(pod-security-admission v0.34, check_restrictedVolumes.go). OpenShift from 4.13 on has the CSI Volume Admission
+plugin besides, which admits an inline CSI volume where the namespace's level is the driver's or a weaker one
+(OpenShift 4.21, Storage, "Pod security profile enforcement"); a driver without a label counts as privileged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from gangplan.model.amounts import bare, say, written
+from gangplan.model.job import InlineVolume, Mount, Origin, PodClaim
+from gangplan.model.quantity import Quantity
+from gangplan.resolve.context import JobResolution
+from gangplan.resolve.facts import ENCRYPTING
+from gangplan.resolve.tenant import default_class
+from gangplan.rules.volumes import (
+    VOLUME_NOT_ADMITTED,
+    VOLUME_OVER_QUOTA,
+    VOLUME_UNKNOWN,
+    VOLUME_UNUSABLE,
+)
+from gangplan.spec.pods import PodVolume, VolumeUse
+from gangplan.workspace import nearest
+
+# Levels of Pod Security, the tightest first.
+LEVELS = ("restricted", "baseline", "privileged")
+
+
+def volume_mounts(context: JobResolution) -> list[Mount]:
+    """A mount for each entry of `volumes` that the cluster offers the team; others are reported."""
+    offered = {
+        name: one
+        for name, one in context.cluster.spec.volumes.items()
+        if one.teams is None or context.team.name in one.teams
+    }
+    found = list[Mount]()
+    for name, asked in context.spec.spec.volumes.items():
+        kind = offered.get(name)
+        if kind is None:
+            _unknown(context, name, list(offered))
+            continue
+        use = asked if isinstance(asked, VolumeUse) else VolumeUse(path=asked)
+        context.origins["volumes"] = Origin("spec", context.where("volumes"))
+        found.append(_inline(context, name, kind, use) if kind.driver else _claim(context, name, kind, use))
+    return found
+
+
+def _unknown(context: JobResolution, name: str, offered: list[str]) -> None:
+    cluster, team = context.cluster, context.team
+    message = f"cluster {cluster.name} has no volume '{name}' for team {team.name}"
+    help = nearest(name, offered) if offered else "Its owner lists them in volumes of the cluster's file."
+    if name in team.spec.claims or name in team.spec.connections:
+        help = f"'{name}' is the team's own: write it in data."
+    elif name in cluster.spec.volumes:
+        help = (
+            f"{cluster.document.file} offers it to {', '.join(cluster.spec.volumes[name].teams or ())} alone."
+        )
+    context.report(VOLUME_UNKNOWN, context.where("volumes", name, key=True), message, help)
+
+
+def _inline(context: JobResolution, name: str, kind: PodVolume, use: VolumeUse) -> Mount:
+    """A volume that a driver makes as the pod starts."""
+    if use.size is not None:
+        message = f"volume '{name}' is made by driver {kind.driver}, which takes no size"
+        context.report(VOLUME_UNUSABLE, context.where("volumes", name, "size"), message, "Remove size.")
+    for key in use.attributes:
+        if key not in kind.settable:
+            context.report(
+                VOLUME_UNUSABLE,
+                context.where("volumes", name, "attributes", key, key=True),
+                f"the cluster's file lets no spec set attribute {key} of volume '{name}'",
+                f"Remove it, or ask the owner of {context.cluster.name} to list it in settable."
+                + (f" {nearest(key, kind.settable)}" if kind.settable else ""),
+            )
+    level = _level(context)
+    if context.cluster.spec.versions.openshift and LEVELS.index(kind.pod_security) > LEVELS.index(level):
+        context.report(
+            VOLUME_NOT_ADMITTED,
+            context.where("volumes", name, key=True),
+            f"namespaces of level {level} admit no inline volumes of driver {kind.driver}, whose profile is"
+            f" {kind.pod_security}",
+            f"Have its CSIDriver labelled security.openshift.io/csi-ephemeral-volume-profile: {level} where that is"
+            f" right, and write podSecurity: {level} at volume {name} in {context.cluster.document.file}.",
+        )
+    attributes = tuple(sorted({**kind.attributes, **use.attributes}.items()))
+    inline = InlineVolume("", str(kind.driver), attributes, name, kind.secret or "", kind.fs_type or "")
+    return Mount(_volume(name), use.path, inline=inline, read_only=kind.read_only, single=True)
+
+
+def _level(context: JobResolution) -> str:
+    raised = context.cluster.spec.teams[context.team.name].pod_security
+    return raised.level if raised else "restricted"
+
+
+def _claim(context: JobResolution, name: str, kind: PodVolume, use: VolumeUse) -> Mount:
+    """A volume of a storage class, by a claim that ends with the pod."""
+    size = use.size or kind.size
+    for key in use.attributes:
+        message = f"volume '{name}' is of storage class {kind.storage_class}, which takes no {key}"
+        where = context.where("volumes", name, "attributes", key, key=True)
+        context.report(VOLUME_UNUSABLE, where, message, "Remove attributes.")
+    if size is None:
+        message = f"volume '{name}' needs a size: the cluster's file states none"
+        help = f"Write {name}: {{path: {use.path}, size: 200Gi}}."
+        context.report(VOLUME_UNUSABLE, context.where("volumes", name), message, help)
+    elif kind.most is not None and size > kind.most:
+        message = f"volume '{name}' may have at most {say('storage', kind.most)}, not {bare('storage', size)}"
+        help = f"Write size: {written('storage', kind.most)} or less."
+        context.report(VOLUME_UNUSABLE, context.where("volumes", name, "size"), message, help)
+    own = PodClaim(name, str(kind.storage_class), kind.access_mode, size or Quantity.of(1))
+    return Mount(_volume(name), use.path, own_claim=own, read_only=kind.read_only, single=True)
+
+
+def _volume(name: str) -> str:
+    return f"volume-{name}"[:63].rstrip("-")
+
+
+def check_volumes(
+    context: JobResolution, mounts: Sequence[Mount], workers: int, regimes: tuple[str, ...]
+) -> None:
+    """Whether the namespace may hold all claims at once, and whether data on them is encrypted as it must be."""
+    own = [mount.own_claim for mount in mounts if mount.own_claim]
+    if not own:
+        return
+    _check_counts(context, mounts, workers)
+    _check_storage(context, mounts, workers)
+    asking, classes = sorted(ENCRYPTING & {*regimes}), context.cluster.spec.storage_classes
+    for one in own:
+        known = classes.get(one.storage_class)
+        if asking and not (known and known.encrypted):
+            context.report(
+                VOLUME_UNUSABLE,
+                context.where("volumes", one.name, key=True),
+                f"the data falls under {asking[0]}, and storage class '{one.storage_class}' of volume '{one.name}' is"
+                " not known to encrypt",
+                f"Have the owner of {context.cluster.name} state it in storageClasses once it does.",
+            )
+
+
+def _amounts(mounts: Sequence[Mount]) -> Iterator[tuple[str, Quantity]]:
+    """Storage class and size of each claim that a worker gets."""
+    for mount in mounts:
+        if mount.own_claim:
+            yield mount.own_claim.storage_class, mount.own_claim.size
+        elif mount.scratch and mount.scratch.storage_class:
+            yield mount.scratch.storage_class, mount.scratch.size
+
+
+def _check_counts(context: JobResolution, mounts: Sequence[Mount], workers: int) -> None:
+    """A quota counts claims of pods beside those of the team."""
+    each, most = len(list(_amounts(mounts))), context.cluster.spec.limits.objects.claims
+    made = sum(claim.size is not None for claim in context.team.spec.claims.values())
+    if workers * each + made <= most:
+        return
+    claims = "a claim" if each == 1 else f"{each} claims"
+    context.report(
+        VOLUME_OVER_QUOTA,
+        context.where("volumes"),
+        f"{workers} workers need {claims} each, and the namespace may hold {most} ({made} are the team's)",
+        f"Use fewer workers, or ask the owner of {context.cluster.name} for more (limits.objects.claims).",
+    )
+
+
+def _check_storage(context: JobResolution, mounts: Sequence[Mount], workers: int) -> None:
+    """So does what claims of a class may request, where the platform caps it."""
+    hard = context.cluster.spec.teams[context.team.name].hard_quota
+    default = default_class(context.cluster.spec)
+    for name, cap in (hard.storage if hard else {}).items():
+        each = [size for of, size in _amounts(mounts) if of == name]
+        own = [
+            claim.size
+            for claim in context.team.spec.claims.values()
+            if claim.size is not None and (claim.storage_class or default) == name
+        ]
+        total = sum((size.nano * workers for size in each), sum(size.nano for size in own))
+        if not each or total <= cap.nano:
+            continue
+        needed = Quantity(total, cap.format)
+        context.report(
+            VOLUME_OVER_QUOTA,
+            context.where("volumes"),
+            f"{workers} workers need {say('storage', needed)} of storage class '{name}' at once, the team's claims"
+            f" included, and the namespace may request {bare('storage', cap)}",
+            "Use smaller volumes or fewer workers, or ask the owner of"
+            f" {context.cluster.name} for more (teams.{context.team.name}.hardQuota.storage).",
+        )

@@ -1,0 +1,115 @@
+"""What a change does to each run: it starts, is replaced, is retrained, ends, is retired, or leaves Git."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import StrEnum
+
+from gangplan.model.run_facts import RunFacts
+from gangplan.records import dataclass
+from gangplan.review.sides import Side
+
+
+class Edit(StrEnum):
+    """What happens to a job on a cluster, in the order of reports."""
+
+    NEW = "new"
+    CHANGED = "changed"
+    RETRAINED = "retrained"
+    RESUMED = "resumed"
+    SCHEDULED = "scheduled"  # nothing starts with a sync: the next start of the schedule uses it
+    WAITS = "waits"  # for others than before, unless it was created
+    RELEASED = "released"  # it waits for nothing any more, and starts unless it was created
+    STOPPED = "stopped"
+    RETIRED = "retired"
+    REMOVED = "removed"
+    ARCHIVED = "archived"
+    BROKEN = "broken"
+
+
+# What starts when it is synced, and so takes GPU-hours.
+STARTS = frozenset((Edit.NEW, Edit.CHANGED, Edit.RETRAINED, Edit.RESUMED))
+
+
+@dataclass(frozen=True, slots=True)
+class RunEdit:
+    """What happens to a job on a cluster: its run before and after, None where there is none.
+
+    `spec` is its file, after or else before. `run` is the one that is retired, where it is another. `waits`
+    are the runs that must be complete before that of today is created; of a sweep, its name.
+    """
+
+    edit: Edit
+    spec: str
+    before: RunFacts | None
+    after: RunFacts | None
+    run: str = ""
+    waits: tuple[str, ...] = ()
+
+    @property
+    def facts(self) -> RunFacts:
+        """The run that it is about: that of today where there is one."""
+        one = self.after or self.before
+        assert one is not None
+        return one
+
+    @property
+    def goes_on(self) -> str:
+        """The run that continues beside the new one, unless it is over; empty where none does."""
+        old, new = self.before, self.after
+        if old is None or not old.is_active or (new is not None and old.name in (new.name, *new.retired)):
+            return ""
+        if old.schedule:  # its runs are not in Git, and go on whatever becomes of it
+            return ""
+        ended = (Edit.CHANGED, Edit.RETRAINED, Edit.REMOVED, Edit.SCHEDULED)
+        return old.name if self.edit in ended else ""
+
+
+def edits_of(before: Side, after: Side) -> list[RunEdit]:
+    """What happens to every job whose runs differ, by kind of edit, spec and cluster."""
+    has_errors = any(one.is_error for one in after.findings)
+    found = []
+    for key in {**before.runs, **after.runs}:
+        old, new = before.runs.get(key), after.runs.get(key)
+        spec = (new or before.runs[key]).source
+        if new is None and has_errors and spec in after.specs:  # nobody knows what becomes of it
+            found.append(RunEdit(Edit.BROKEN, spec, old, None))
+            continue
+        edit, now = _edit(old, new), _waits(after, new)
+        if edit is None and _waits(before, old) != now:
+            edit = Edit.WAITS if now else Edit.RELEASED
+        if edit is not None:
+            found.append(RunEdit(edit, spec, old, new, waits=now))
+        found += [RunEdit(Edit.RETIRED, spec, old, new, run) for run in _retired(old, new)]
+    order = list(Edit)
+    return sorted(found, key=lambda one: (order.index(one.edit), one.spec, one.facts.cluster, one.run))
+
+
+def _edit(old: RunFacts | None, new: RunFacts | None) -> Edit | None:
+    """What happens to the run that a spec describes; None where nothing does."""
+    if new is None:
+        return Edit.REMOVED
+    if new.schedule and new.is_active:
+        was = old is not None and old.is_active and (old.name, old.schedule) == (new.name, new.schedule)
+        return None if was else Edit.SCHEDULED
+    if old is None or (old.schedule and new.is_active):
+        return {"active": Edit.NEW, "archived": Edit.ARCHIVED}.get(new.state, Edit.STOPPED)
+    if old.state != new.state:
+        return {"active": Edit.RESUMED, "archived": Edit.ARCHIVED}.get(new.state, Edit.STOPPED)
+    if not new.is_active or old.name == new.name:
+        return None
+    return Edit.RETRAINED if old.spec_hash == new.spec_hash else Edit.CHANGED
+
+
+def _waits(side: Side, run: RunFacts | None) -> tuple[str, ...]:
+    """The runs that must be complete before another is created; of a sweep, its name."""
+    if run is None or run.schedule or not (run.after and run.is_active):  # a schedule follows names, not runs
+        return ()
+    found = ((name, side.runs.get((run.cluster, run.team, name))) for name in run.after.split())
+    return tuple(name if one is None else one.name for name, one in found)
+
+
+def _retired(old: RunFacts | None, new: RunFacts | None) -> Iterator[str]:
+    """Runs that are listed as over and were not before."""
+    known = old.retired if old else ()
+    yield from (one for one in (new.retired if new else ()) if one not in known)

@@ -1,0 +1,137 @@
+"""What a field of a rendered object is about, so that changes can be read by meaning and not by line."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+# In the order of reports: what decides what runs first, what only people read last.
+MEANINGS = (
+    "image",
+    "command",
+    "resources",
+    "scale",
+    "placement",
+    "queue",
+    "quota",
+    "lifecycle",
+    "storage",
+    "identity",
+    "security",
+    "network",
+    "policy",
+    "monitoring",
+    "sync",
+    "lineage",
+    "labels",
+    "other",
+)
+
+# Kinds that are about one thing as a whole, metadata aside.
+_KINDS = {
+    "AdmissionCheck": "quota",
+    "ClusterQueue": "quota",
+    "ClusterRole": "identity",
+    "ClusterRoleBinding": "identity",
+    "Cohort": "quota",
+    "ExternalSecret": "identity",
+    "LimitRange": "quota",
+    "LocalQueue": "queue",
+    "MultiKueueCluster": "quota",
+    "MultiKueueConfig": "quota",
+    "NetworkPolicy": "network",
+    "PersistentVolume": "storage",
+    "PersistentVolumeClaim": "storage",
+    "PodDisruptionBudget": "lifecycle",
+    "PodMonitor": "monitoring",
+    "PriorityClass": "queue",
+    "PrometheusRule": "monitoring",
+    "ProvisioningRequestConfig": "quota",
+    "ResourceFlavor": "placement",
+    "ResourceQuota": "quota",
+    "Role": "identity",
+    "RoleBinding": "identity",
+    "Secret": "identity",
+    "ServiceAccount": "identity",
+    "ServiceMonitor": "monitoring",
+    "Topology": "placement",
+    "ValidatingAdmissionPolicy": "policy",
+    "ValidatingAdmissionPolicyBinding": "policy",
+    "WorkloadPriorityClass": "queue",
+}
+
+# Names on the way to a field, the innermost that is listed decides.
+_STEPS = {
+    "image": "image",
+    "imagePullPolicy": "image",
+    "imagePullSecrets": "image",
+    "command": "command",
+    "args": "command",
+    "env": "command",
+    "envFrom": "command",
+    "workingDir": "command",
+    "resources": "resources",
+    "resourcesPerNode": "resources",
+    "numNodes": "scale",
+    "numProcPerNode": "scale",
+    "replicas": "scale",
+    "parallelism": "scale",
+    "completions": "scale",
+    "mlPolicy": "scale",
+    "affinity": "placement",
+    "nodeSelector": "placement",
+    "tolerations": "placement",
+    "topologySpreadConstraints": "placement",
+    "schedulerName": "placement",
+    "runtimeClassName": "placement",
+    "podGroupPolicy": "placement",
+    "priorityClassName": "queue",
+    "suspend": "lifecycle",
+    "activeDeadlineSeconds": "lifecycle",
+    "backoffLimit": "lifecycle",
+    "failurePolicy": "lifecycle",
+    "podFailurePolicy": "lifecycle",
+    "restartPolicy": "lifecycle",
+    "successPolicy": "lifecycle",
+    "startupPolicy": "lifecycle",
+    "terminationGracePeriodSeconds": "lifecycle",
+    "ttlSecondsAfterFinished": "lifecycle",
+    "livenessProbe": "lifecycle",
+    "readinessProbe": "lifecycle",
+    "startupProbe": "lifecycle",
+    "volumes": "storage",
+    "volumeMounts": "storage",
+    "serviceAccountName": "identity",
+    "automountServiceAccountToken": "identity",
+    "securityContext": "security",
+    "hostNetwork": "network",
+    "hostAliases": "network",
+    "dnsPolicy": "network",
+    "dnsConfig": "network",
+    "ports": "network",
+    "network": "network",
+}
+
+# Keys of labels and annotations; the first that matches decides.
+_MARKS = (
+    (re.compile(r"^pod-security\.kubernetes\.io/"), "security"),
+    (re.compile(r"^kueue\.x-k8s\.io/(queue-name|priority-class)"), "queue"),
+    (re.compile(r"^(kueue|provreq)\.x-k8s\.io/|^kueue\.x-k8s\.io/podset"), "placement"),
+    (re.compile(r"^k8s\.v1\.cni\.cncf\.io/"), "network"),
+    (re.compile(r"^(argocd\.argoproj\.io|kustomize\.toolkit\.fluxcd\.io)/"), "sync"),
+    (re.compile(r"^gangplan\.dev/(state)$"), "lifecycle"),
+    (re.compile(r"^gangplan\.dev/waived-"), "policy"),
+    (re.compile(r"^gangplan\.dev/(spec-hash|source|image-digest|datasets|model)"), "lineage"),
+)
+
+
+def meaning_of(kind: str, path: Sequence[str | int]) -> str:
+    """What a field is about, as one of `MEANINGS`."""
+    names = [step for step in path if isinstance(step, str)]
+    for index, name in enumerate(names):
+        if name in ("labels", "annotations") and names[index - 1 : index] == ["metadata"]:
+            key = names[index + 1] if len(names) > index + 1 else ""
+            return next((meaning for pattern, meaning in _MARKS if pattern.search(key)), "labels")
+    if kind in _KINDS:
+        return _KINDS[kind]
+    return next((_STEPS[name] for name in reversed(names) if name in _STEPS), "other")

@@ -1,0 +1,102 @@
+"""Findings and waivers, before and after: which are new, which are gone, and how many stay.
+
+A finding is the same where its rule, file, object and words are; its line may have moved, and the hashes of
+runs differ from one run of a job to the next.
+"""
+
+from __future__ import annotations
+
+import datetime
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from gangplan.findings import Finding
+from gangplan.records import dataclass
+from gangplan.review.sides import Side
+
+# What tells one state of a place or run from another, and not one finding from another.
+_MOVING = re.compile(r":\d+(?::\d+)?\b|-[0-9a-f]{8}\b")
+
+Id = tuple[str, str, str, str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Novelty:
+    """Findings that only today has, those that only the base had, and of those on both sides today's."""
+
+    new: Sequence[Finding]
+    gone: Sequence[Finding]
+    same: Sequence[Finding]
+
+    @property
+    def policies(self) -> list[Finding]:
+        """Policies that are newly violated."""
+        return [one for one in self.new if one.rule.is_policy and one.counts]
+
+
+@dataclass(frozen=True, slots=True)
+class WaiverChange:
+    """What happened to a waiver: added, removed, expired (its last day is over), or changed."""
+
+    what: str
+    name: str
+    rule: str
+    until: str
+    approver: str
+    reason: str
+
+
+def novelty(before: Sequence[Finding], after: Sequence[Finding], renamed: Mapping[str, str]) -> Novelty:
+    """What is new and what is gone. `renamed` are files with other names today, by their names before."""
+    known = Counter(_id(one, renamed) for one in before)
+    new, same = [], []
+    for one in after:
+        key = _id(one, {})
+        if known[key]:
+            known[key] -= 1
+            same.append(one)
+        else:
+            new.append(one)
+    gone = []
+    for one in reversed(before):
+        key = _id(one, renamed)
+        if known[key]:
+            known[key] -= 1
+            gone.append(one)
+    return Novelty(new, gone[::-1], same)
+
+
+def _id(finding: Finding, renamed: Mapping[str, str]) -> Id:
+    file = finding.where.file
+    if file.startswith("rendered/"):
+        file = _MOVING.sub("", file)
+    return (
+        str(finding.rule),
+        renamed.get(file, file),
+        _MOVING.sub("", finding.object_ref),
+        _MOVING.sub("", finding.message),
+        "waived" if not finding.counts else finding.severity.word,
+    )
+
+
+def waiver_changes(before: Side, after: Side, day: datetime.date) -> list[WaiverChange]:
+    """Waivers that are new, gone or not what they were, and those that are over on a day, by name."""
+    old = {one.name: one for one in before.workspace.waivers}
+    new = {one.name: one for one in after.workspace.waivers}
+    found = []
+    for name in sorted({*old, *new}):
+        one = new.get(name) or old[name]
+        what = ""
+        if name not in new:
+            what = "removed"
+        elif new[name].spec.expires < day.isoformat():
+            what = "expired"
+        elif name not in old:
+            what = "added"
+        elif old[name].spec != new[name].spec:
+            what = "changed"
+        if what:
+            spec = one.spec
+            found.append(WaiverChange(what, name, spec.rule, spec.expires, spec.approver, spec.reason))
+    return found

@@ -1,0 +1,184 @@
+"""Objects, before and after: what was added, removed and changed, field by field and not line by line.
+
+A run that takes the place of an earlier one is compared with it, whatever their names. Entries of lists that
+have a name are compared by it, so that one more is one change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from gangplan.emit.header import MARK
+from gangplan.objects import Body, walk
+from gangplan.records import dataclass
+from gangplan.review.meaning import meaning_of
+from gangplan.review.sides import Sides
+from gangplan.review.trees import differing
+from gangplan.source import ManifestError, load_objects
+
+# Stands for the name of a run where two runs of a job are compared.
+RUN = "<run>"
+# What an entry of a list is called by, the first that all entries have and no two share.
+_NAMES = ("name", "mountPath", "containerPort", "key", "kind", "action", "record", "alert", "ip")
+
+Path = tuple[str | int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FieldChange:
+    """A field that differs: its path, what it is about, and both values; `ABSENT` where there is none."""
+
+    path: Path
+    meaning: str
+    before: Any
+    after: Any
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectChange:
+    """An object that is not the same: what happened to it, where it is, which run it is of, what changed.
+
+    `what` is added, removed or changed; `team` is empty for objects of the platform; `run` is the job whose
+    run it is, else empty; `file` is the rendered file.
+    """
+
+    what: str
+    cluster: str
+    kind: str
+    namespace: str
+    name: str
+    team: str
+    run: str
+    source: str
+    file: str
+    fields: Sequence[FieldChange] = ()
+
+
+class _Absent:
+    def __repr__(self) -> str:
+        return "absent"
+
+
+ABSENT = _Absent()
+
+Found = dict[
+    tuple[str, str, str, str], tuple[Body, str, str]
+]  # cluster, kind, namespace, name -> file, source
+
+
+def object_changes(sides: Sides, unknown: Collection[str] = ()) -> list[ObjectChange]:
+    """Every object that differs between the trees, by cluster, kind, namespace and name.
+
+    Files that cannot be read are left out: they are findings; and so are the `unknown`, of which nobody knows
+    what becomes.
+    """
+    before, after = sides.before.tree, sides.after.tree
+    paths = [path for path in differing(before, after) if path not in unknown]
+    heirs = _heirs(sides)
+    old = _objects(paths, before.text, {path: old for path, (old, _) in heirs.items()}, before.paths)
+    new = _objects(paths, after.text, {path: new for path, (_, new) in heirs.items()}, after.paths)
+    found = []
+    for key in sorted({*old, *new}):
+        body, path, source = new.get(key) or old[key]
+        what = "changed" if key in old and key in new else "added" if key in new else "removed"
+        fields = tuple(_fields(old[key][0], body)) if what == "changed" else ()
+        if what == "changed" and not fields:
+            continue
+        cluster, part, team, *_ = [*path.split("/"), "", ""]
+        labels = (body.get("metadata") or {}).get("labels") or {}
+        job = str(labels.get("gangplan.dev/job") or path.rpartition("/")[2].rpartition("-")[0])
+        found.append(
+            ObjectChange(
+                what,
+                cluster,
+                *key[1:],
+                team=team if part in ("runs", "tenants") else "",
+                run=job if part == "runs" else "",
+                source=source,
+                file=path,
+                fields=fields,
+            )
+        )
+    return found
+
+
+def _heirs(sides: Sides) -> dict[str, tuple[str, str]]:
+    """Files of runs that take each other's place, with both names."""
+    found = {}
+    for key, new in sides.after.runs.items():
+        old = sides.before.runs.get(key)
+        if old is not None and old.name != new.name:
+            found[old.path] = found[new.path] = (old.name, new.name)
+    return found
+
+
+def _objects(paths: Iterable[str], text: Any, names: Mapping[str, str], there: frozenset[str]) -> Found:
+    found: Found = {}
+    for path in paths:
+        if path not in there:
+            continue
+        content = text(path)
+        first = content.partition("\n")[0]
+        source = first.removeprefix(MARK) if first.startswith(MARK) else ""
+        if path in names:
+            content = content.replace(names[path], RUN)
+        try:
+            bodies = load_objects(content)
+        except ManifestError:
+            continue
+        for body in bodies:
+            metadata = body.get("metadata") or {}
+            cluster = path.partition("/")[0]
+            job = f"{path.rpartition('/')[2].rpartition('-')[0]}-" if path in names else ""
+            name = str(metadata.get("name") or "").replace(RUN, f"{job}{RUN}")
+            key = cluster, str(body.get("kind") or ""), str(metadata.get("namespace") or ""), name
+            found[key] = body, path, source
+    return found
+
+
+def _fields(old: Body, new: Body) -> Iterator[FieldChange]:
+    kind = str(new.get("kind") or "")
+    for path, before, after in differences(old, new):
+        yield FieldChange(path, meaning_of(kind, path), before, after)
+
+
+def differences(old: Any, new: Any, path: Path = ()) -> Iterator[tuple[Path, Any, Any]]:
+    """The leaves that differ, with both values; a name in the path of a list stands for its entry."""
+    if old == new and type(old) is type(new):
+        return
+    if isinstance(old, dict) and isinstance(new, dict):
+        for key in {**old, **new}:
+            yield from differences(old.get(key, ABSENT), new.get(key, ABSENT), (*path, key))
+    elif isinstance(old, list) and isinstance(new, list):
+        yield from _lists(old, new, path)
+    elif isinstance(old, dict | list) and new is ABSENT and old:
+        yield from ((one, value, ABSENT) for one, value in walk(old, path))
+    elif isinstance(new, dict | list) and old is ABSENT and new:
+        yield from ((one, ABSENT, value) for one, value in walk(new, path))
+    else:
+        yield path, old, new
+
+
+def _lists(old: list[Any], new: list[Any], path: Path) -> Iterator[tuple[Path, Any, Any]]:
+    by = next((name for name in _NAMES if _is_called(old, name) and _is_called(new, name)), None)
+    if by is not None:
+        ours, theirs = ({str(one[by]): one for one in side} for side in (old, new))
+        for key in {**ours, **theirs}:
+            yield from differences(ours.get(key, ABSENT), theirs.get(key, ABSENT), (*path, key))
+        return
+    if len(old) == len(new):
+        for index, (before, after) in enumerate(zip(old, new, strict=True)):
+            yield from differences(before, after, (*path, index))
+        return
+    left = [one for one in new if one not in old]
+    for one in old:
+        if one not in new:
+            yield (*path, "[]"), one, ABSENT
+    yield from (((*path, "[]"), ABSENT, one) for one in left)
+
+
+def _is_called(entries: list[Any], name: str) -> bool:
+    """Whether all entries have this name and no two the same."""
+    names = [str(one.get(name)) for one in entries if isinstance(one, dict) and one.get(name) is not None]
+    return len(names) == len(entries) == len(set(names))

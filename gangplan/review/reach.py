@@ -1,0 +1,99 @@
+"""How far a change of a shared file reaches: the runs, teams and clusters that did not ask for it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+
+from gangplan.findings import Finding
+from gangplan.records import dataclass
+from gangplan.review.edits import Edit, RunEdit
+from gangplan.review.objects import ObjectChange
+from gangplan.review.totals import Total, total_of
+from gangplan.workspace import CATALOG, OVERLAYS, SPECS
+
+# Files there count for all clusters and teams.
+SHARED = ("images", "policies", "schemas", "jobtemplates")
+TEAM = "team.yaml"
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """What a change of one shared file touches.
+
+    `retrained` is what runs take that train again; `updated` runs that change in
+    place; `standing` objects of the platform and of teams; `findings` are new. Where several shared files
+    change, a run may be touched by any of those that it depends on.
+    """
+
+    file: str
+    clusters: tuple[str, ...]
+    teams: tuple[str, ...]
+    retrained: Total
+    updated: int
+    standing: int
+    findings: int
+
+
+def reaches(
+    files: Iterable[str],
+    edits: Sequence[RunEdit],
+    objects: Sequence[ObjectChange],
+    new: Sequence[Finding],
+) -> list[Reach]:
+    """The reach of every shared file that changed, by name."""
+    return [_reach(file, edits, objects, new) for file in files if is_shared(file)]
+
+
+def is_shared(file: str) -> bool:
+    """Whether more than one job depends on a file."""
+    parts = file.split("/")
+    return parts[0] in (*SHARED, OVERLAYS) or (parts[0] == SPECS and parts[2:] == [TEAM])
+
+
+def _reach(
+    file: str, edits: Sequence[RunEdit], objects: Sequence[ObjectChange], new: Sequence[Finding]
+) -> Reach:
+    again = [
+        one
+        for one in edits
+        if one.edit is Edit.RETRAINED
+        and _is_of(file, one.facts.cluster, one.facts.team)
+        and _by_image(file, one)
+    ]
+    started = {(one.facts.cluster, one.facts.team, one.facts.job) for one in edits}
+    touched = [one for one in objects if _is_of(file, one.cluster, one.team)]
+    updated = {(one.cluster, one.team, one.run) for one in touched if one.run} - started
+    standing = [one for one in touched if not one.run]
+    teams = {one.facts.team for one in again} | {key[1] for key in updated} | {one.team for one in standing}
+    clusters = (
+        {one.facts.cluster for one in again} | {key[0] for key in updated} | {one.cluster for one in standing}
+    )
+    found = [one for one in new if one.where.file == file or _is_caused(file, one, {*teams} - {""})]
+    return Reach(
+        file,
+        tuple(sorted(clusters)),
+        tuple(sorted(teams - {""})),
+        total_of(one.facts for one in again),
+        len(updated),
+        len(standing),
+        len(found),
+    )
+
+
+def _is_of(file: str, cluster: str, team: str) -> bool:
+    """Whether what a team has on a cluster depends on a file."""
+    top, name, *_ = [*file.split("/"), ""]
+    if top == OVERLAYS:
+        return name == cluster
+    return name == team if top == SPECS else True
+
+
+def _by_image(file: str, edit: RunEdit) -> bool:
+    """Whether the catalog can be what retrains a run: its image is another one."""
+    old, new = edit.before, edit.after
+    return file != CATALOG or old is None or new is None or old.image != new.image
+
+
+def _is_caused(file: str, finding: Finding, teams: Collection[str]) -> bool:
+    """Whether a finding about a spec may be of a policy that changed."""
+    return file.startswith("policies/") and finding.rule.is_policy

@@ -1,0 +1,234 @@
+"""Before and after: a workspace at a Git revision, and as it stands, both rendered.
+
+Nothing of the work tree or the index is touched: the revision is written to a temporary folder. What is known
+of one side is taken for the other: specs and platforms that are the same have the same results (decision
+0021).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import field, replace
+from pathlib import Path
+
+from gangplan.emit import Change, Stage
+from gangplan.findings import Finding
+from gangplan.incremental.look import digest_of, look
+from gangplan.incremental.store import FOLDER as CACHE
+from gangplan.incremental.store import Store
+from gangplan.model.run_facts import RunFacts
+from gangplan.pipeline.conditions import known_of
+from gangplan.pipeline.render import rendered_aside, save, stale_files, strangers
+from gangplan.pipeline.request import Request, Result
+from gangplan.pipeline.seen import looked
+from gangplan.pipeline.stages import run
+from gangplan.pipeline.worker import Expanded
+from gangplan.records import dataclass
+from gangplan.review.trees import Tree, committed_tree, rendered_tree
+from gangplan.tools.revisions import Listing, Revision, blobs, files_of
+from gangplan.workspace import OVERLAYS, READ, RENDERED, SPECS, Workspace, load_workspace
+
+# Kinds of records that a base is given, and where those of earlier bases are.
+_KEPT = ("clusters", "platform", "runs", "shapes", "worlds")
+_HELD = "base-"
+_SINGLE = ("clean", "program")
+_HASH_LINE = re.compile(r'^    gangplan\.dev/spec-hash: "?([0-9a-f]+)"?$', re.MULTILINE)
+_EMPTY = digest_of({})
+
+Key = tuple[str, str, str]  # cluster, team, job
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """A workspace at one time: what was found, its runs by cluster, team and job, and the tree.
+
+    `specs` are the bytes of its specs by path. `is_there`: it was a workspace at that time.
+    """
+
+    workspace: Workspace
+    findings: list[Finding]
+    runs: Mapping[Key, RunFacts]
+    tree: Tree
+    specs: Mapping[str, bytes]
+    is_there: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Sides:
+    """Both, and what separates them.
+
+    `stale` are the files of `rendered/` that are not what is rendered now. `unread` are links and submodules
+    at the revision. `listing` has the files of `rendered/` there.
+    """
+
+    revision: Revision
+    before: Side
+    after: Side
+    stale: list[Change] = field(default_factory=list)
+    unread: tuple[str, ...] = ()
+    changed_files: tuple[str, ...] = ()
+
+
+@contextmanager
+def both_sides(request: Request, revision: Revision) -> Iterator[Sides]:
+    """Both sides, for as long as the caller looks at them. Raises UserError and ToolError."""
+    listing = files_of(request.root, revision.commit, (*READ, RENDERED))
+    noted: dict[str, Expanded] = {}
+    # What is kept must also say which files are telling (second_opinion.py).
+    whole = replace(request, teams=(), specs=(), noted=noted, with_facts=True)
+    with (
+        rendered_aside(whole, is_whole=False) as (result, folder),
+        tempfile.TemporaryDirectory("-base") as top,
+    ):
+        result.findings = [*result.findings, *strangers(whole, result, folder)]
+        save(result)
+        stale = stale_files(whole, result, folder)
+        texts = {change.path: change for change in result.changes}
+        tree = rendered_tree(request.root / RENDERED, folder, texts)
+        specs = {file.file: _read(request.root / file.file) for file in result.workspace.spec_files}
+        facts = {one.key: one for one in result.facts}
+        after = Side(result.workspace, result.findings, facts, tree, specs)
+        before, files = _before(whole, Path(top).resolve(), listing, after, result)
+        here = {path: _read(request.root / path) for path in _files(request.root)}
+        changed = tuple(path for path in sorted({*files, *here}) if files.get(path) != here.get(path))
+        yield Sides(revision, before, after, stale, listing.unread, changed)
+
+
+def _before(
+    request: Request, top: Path, listing: Listing, after: Side, result: Result
+) -> tuple[Side, dict[str, bytes]]:
+    """The side of the revision, written below `top`; and its files without those of rendered/."""
+    root = request.root
+    ids = {path: name for path, name in listing.files.items() if path.split("/")[0] in READ}
+    contents = blobs(root, ids.values())
+    files = {path: contents[name] for path, name in ids.items() if "/" in path}
+    _write(top, files)
+    rendered = {
+        path.removeprefix(f"{RENDERED}/"): name
+        for path, name in listing.files.items()
+        if path.startswith(f"{RENDERED}/")
+    }
+    committed = committed_tree(rendered, lambda names: blobs(root, names))
+    for name in (SPECS, OVERLAYS):
+        (top / name).mkdir(exist_ok=True)
+    workspace = load_workspace(top)
+    specs = {file.file: files[file.file] for file in workspace.spec_files}
+    if not any(path.startswith(f"{OVERLAYS}/") for path in files):
+        empty = Side(workspace, [], {}, committed_tree({}, lambda _: {}), {}, is_there=False)
+        return empty, files
+    asked = Request(top, engine=request.engine, jobs=request.jobs, with_facts=True)
+    stage = Stage(top / RENDERED, top / "stage", is_look=True)
+    stage.folder.mkdir()
+    is_same = workspace.sweep_marks == result.workspace.sweep_marks and _platform(root) == _platform(top)
+    if is_same and result.worker is not None:
+        taken = _taken(request, after, specs)
+        teams = {("runs", path.split("/")[1]) for path in specs if path not in taken}
+        _write(top, committed.below(top / RENDERED, lambda path: (*path.split("/")[1:3],) in teams))
+        found = run(replace(asked, taken=taken, like=result.worker), workspace, stage, None)
+    else:
+        _write(top, committed.below(top / RENDERED, lambda _: True))
+        found = _with_cache(root, asked, workspace, stage)
+    runs = {one.key: _as_committed(one, committed) for one in found.facts}
+    tree = committed
+    if not rendered:  # nobody commits it: what would be rendered is compared
+        tree = rendered_tree(
+            top / RENDERED, stage.folder, {one.path: one for one in found.changes}, after.tree
+        )
+    return Side(workspace, found.findings, runs, tree, specs), files
+
+
+def _taken(request: Request, after: Side, specs: Mapping[str, bytes]) -> dict[str, Expanded]:
+    """What came of specs and clusters that are the same on both sides."""
+    noted = request.noted or {}
+    same = {path for path, data in specs.items() if after.specs.get(path) == data}
+    return {
+        path: result
+        for path, result in noted.items()
+        if result.is_lasting and (path in same or path.startswith(f"{OVERLAYS}/"))
+    }
+
+
+def _with_cache(root: Path, asked: Request, workspace: Workspace, stage: Stage) -> Result:
+    """The base, with what is known of it or of a workspace like it; kept for the next time."""
+    top, cache = asked.root, Store(str(root))
+    own = Path(CACHE)
+    for kind in _KEPT if cache.folder else ():
+        for place in (kind, f"{_HELD}{kind}"):  # those of earlier bases last
+            for path, _, _ in cache.files(place):
+                _copy(Path(path), top / own / kind)
+    for name in _SINGLE if cache.folder else ():
+        _copy(Path(str(cache.folder)) / name, top / own)
+    seen = looked(top, Store(str(top)))
+    known = known_of(top, seen, workspace, "", (), ()) if seen and not workspace.is_refused else None
+    found = run(asked, workspace, stage, known)
+    save(found)
+    store = Store(str(top))
+    for kind in _KEPT if cache.folder else ():
+        for path, _, _ in store.files(kind):
+            _copy(Path(path), Path(str(cache.folder)) / f"{_HELD}{kind}")
+    return found
+
+
+def _copy(file: Path, folder: Path) -> None:
+    """A record of the cache, where that is possible: it is sealed, so that half of one counts as none."""
+    with suppress(OSError):
+        folder.mkdir(parents=True, exist_ok=True)
+        aside = folder / f"{file.name}.{os.getpid()}"
+        shutil.copyfile(file, aside, follow_symlinks=False)
+        os.replace(aside, folder / file.name)
+
+
+def _platform(root: Path) -> dict[str, str]:
+    """What decides all runs besides their specs, by folder: digests of files of clusters, teams, images."""
+    found = look(str(root), [one for one in READ if one != SPECS], {}).contents
+    files = [*(root / SPECS).glob("*/team.yaml"), *(root / SPECS).glob("*/templates/**/*.yaml")]
+    teams = {path: _read(path) for path in files}
+    return {path: digest for path, digest in found.items() if digest != _EMPTY} | {
+        path.relative_to(root).as_posix(): data.decode("latin-1") for path, data in teams.items()
+    }
+
+
+def _files(root: Path) -> list[str]:
+    """The files of a workspace that people write."""
+    found = []
+    for top in READ:
+        for parent, _, names in os.walk(root / top):
+            inside = os.path.relpath(parent, root).replace(os.sep, "/")
+            found += [f"{inside}/{name}" for name in names if not name.startswith(".")]
+    return found
+
+
+def _read(path: Path) -> bytes:
+    """The bytes of a regular file; nothing of anything else, such as a pipe, which would never end."""
+    try:
+        return path.read_bytes() if path.is_file() else b""
+    except OSError:
+        return b""
+
+
+def _write(top: Path, files: Mapping[str, bytes]) -> None:
+    """Write files below a folder of ours. Their paths are inside (`files_of`), and no link leads out."""
+    for path, data in files.items():
+        target = top / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(data)
+
+
+def _as_committed(facts: RunFacts, committed: Tree) -> RunFacts:
+    """The run under the name that Git has for it, where the platform or gangplan changed since."""
+    folder = f"{facts.cluster}/runs/{facts.team}"
+    if facts.path in committed.paths:
+        return facts
+    pattern = re.compile(rf"{re.escape(folder)}/({re.escape(facts.job)}-[0-9a-f]{{8}})\.yaml")
+    for path in committed.paths:
+        match = pattern.fullmatch(path)
+        if match and match[1] not in facts.retired:
+            found = _HASH_LINE.search(committed.text(path))
+            if found and found[1] == facts.spec_hash:
+                return replace(facts, name=match[1])
+    return facts

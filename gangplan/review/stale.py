@@ -1,0 +1,57 @@
+"""A rendered/ that is not what is rendered now, as one finding; and how a merge made it so."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from gangplan.emit import Change, FileOutcome
+from gangplan.findings import Finding, Location
+from gangplan.rules.merges import RENDERED_STALE
+from gangplan.rules.model import Severity
+from gangplan.tools.revisions import blob_id, files_of, merged_from
+from gangplan.workspace import RENDERED
+
+RENDER = "Run gangplan render, and commit rendered/."
+
+
+def stale_findings(
+    root: Path, stale: Sequence[Change], level: Severity | None = None, asks_git: bool = False
+) -> list[Finding]:
+    """One finding for all files of rendered/ that are not what is rendered now, at the first.
+
+    Where it `asks_git`, it says how a merge came about it. Raises ToolError only then.
+    """
+    if not stale:
+        return []
+    first = f"{RENDERED}/{stale[0].path}"
+    counts = {word: sum(one.outcome is outcome for one in stale) for outcome, word in _WORDS.items()}
+    parts = ", ".join(f"{count} {word}" for word, count in counts.items() if count)
+    how = _merged(root, stale) if asks_git else ""
+    message = f"{RENDERED}/ is stale: {len(stale)} file{'' if len(stale) == 1 else 's'} ({parts}){how}"
+    return [Finding(RENDERED_STALE, Location(first, 1, 1), message, RENDER, level=level)]
+
+
+_WORDS = {
+    FileOutcome.CHANGED: "not as rendered now",
+    FileOutcome.NEW: "missing",
+    FileOutcome.REMOVED: "no longer rendered",
+}
+
+
+def _merged(root: Path, stale: Sequence[Change]) -> str:
+    """How a merge made it stale, where it did."""
+    parents = merged_from(root)
+    if not parents:
+        return ""
+    blended = []
+    sides = [files_of(root, commit, [RENDERED]).files for commit in parents]
+    for change in stale:
+        path = f"{RENDERED}/{change.path}"
+        ids = [side.get(path, "") for side in sides]
+        if change.outcome is FileOutcome.CHANGED and all(ids):
+            here = blob_id((root / path).read_bytes(), ids[0])
+            blended += [path] if here not in ids else []
+    if blended:
+        return f"; a merge joined lines of two renders, and nobody rendered the result ({blended[0]})"
+    return "; it was not rendered again after the merge"

@@ -1,0 +1,151 @@
+"""What all active runs take, by team and cluster, before and after; and what quotas leave."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import field
+from decimal import Decimal
+
+from gangplan.model.quantity import ZERO, Quantity
+from gangplan.model.run_facts import NANO, SECONDS, RunFacts
+from gangplan.pipeline.platform import closed_clusters
+from gangplan.pipeline.quota import holding_of
+from gangplan.records import dataclass
+from gangplan.resolve import resolve_site
+from gangplan.resolve.shares import measure
+from gangplan.review.sides import Side
+
+NONE = Decimal(0)
+
+
+@dataclass(frozen=True, slots=True)
+class Total:
+    """Of some active runs: how many, their GPUs, the seconds of GPUs that they take at most, the cost.
+
+    Those of cores are of runs without GPUs alone.
+    """
+
+    runs: int = 0
+    gpus: int = 0
+    gpu_seconds: int = 0
+    cpu_nano_seconds: int = 0
+    cost: Mapping[str, Decimal] = field(default_factory=dict)
+
+    @property
+    def gpu_hours(self) -> Decimal:
+        """The most that they take."""
+        return Decimal(self.gpu_seconds) / SECONDS
+
+    @property
+    def cpu_hours(self) -> Decimal:
+        """The same of cores."""
+        return Decimal(self.cpu_nano_seconds) / NANO / SECONDS
+
+
+@dataclass(frozen=True, slots=True)
+class TotalChange:
+    """The totals of a team on a cluster, before and after."""
+
+    team: str
+    cluster: str
+    before: Total
+    after: Total
+
+
+@dataclass(frozen=True, slots=True)
+class Headroom:
+    """A team's quota in a pool, in the pool's measure, and what all its active runs together ask of it.
+
+    `most` is what it can have with what it may borrow. `wanted` says what workers ask for, and
+    steps in their pool, which Kueue admits with them: launchers and pods in other pools are not counted.
+    """
+
+    team: str
+    cluster: str
+    pool: str
+    resource: str
+    quota: tuple[Quantity, Quantity]
+    most: tuple[Quantity, Quantity]
+    wanted: tuple[Quantity, Quantity]
+
+
+def total_of(runs: Iterable[RunFacts]) -> Total:
+    """The total of the active ones, exactly."""
+    active = [one for one in runs if one.is_active]
+    cost: dict[str, Decimal] = {}
+    for one in active:
+        if one.cost:
+            cost[one.currency] = cost.get(one.currency, NONE) + Decimal(one.cost)
+    return Total(
+        len(active),
+        sum(one.gpus for one in active),
+        sum(one.gpu_seconds for one in active),
+        sum(one.cpu_seconds for one in active if not one.gpu_seconds),
+        dict(sorted(cost.items())),
+    )
+
+
+def totals_of(before: Side, after: Side) -> list[TotalChange]:
+    """Every team on every cluster that it has active runs on, by team and cluster."""
+    sides = [_by_team(side.runs.values()) for side in (before, after)]
+    return [
+        TotalChange(team, cluster, *(total_of(side.get((team, cluster), ())) for side in sides))
+        for team, cluster in sorted({*sides[0], *sides[1]})
+    ]
+
+
+def _by_team(runs: Iterable[RunFacts]) -> dict[tuple[str, str], list[RunFacts]]:
+    found: dict[tuple[str, str], list[RunFacts]] = {}
+    for one in runs:
+        if one.is_active:
+            found.setdefault((one.team, one.cluster), []).append(one)
+    return found
+
+
+def headroom_of(before: Side, after: Side) -> list[Headroom]:
+    """Every quota that there is before or after, by team, cluster and pool."""
+    quotas = [_quotas(side) for side in (before, after)]
+    wanted = [_wanted(side) for side in (before, after)]
+    found = []
+    for key in sorted({*quotas[0], *quotas[1]}):
+        team, cluster, pool, resource = key
+        quota, most = (tuple(side.get(key, (ZERO, ZERO))[place] for side in quotas) for place in (0, 1))
+        asked = tuple(side.get(key, ZERO) for side in wanted)
+        found.append(
+            Headroom(
+                team, cluster, pool, resource, (quota[0], quota[1]), (most[0], most[1]), (asked[0], asked[1])
+            )
+        )
+    return found
+
+
+Pool = tuple[str, str, str, str]  # team, cluster, pool, resource
+
+
+def _quotas(side: Side) -> dict[Pool, tuple[Quantity, Quantity]]:
+    """The quota of each team in each pool, and the most that it can have, where that can be resolved."""
+    if not side.is_there:
+        return {}
+    closed = closed_clusters(side.workspace, side.findings)
+    found = {}
+    for cluster, file in side.workspace.clusters.items():
+        if cluster in closed:
+            continue
+        site = resolve_site(side.workspace, cluster)
+        if site.queues:
+            for row in holding_of(file, site, None).rows:
+                found[row.team, cluster, row.pool, row.resource] = (row.quota, row.most)
+    return found
+
+
+def _wanted(side: Side) -> dict[Pool, Quantity]:
+    """What active runs ask of each pool, in its measure."""
+    found: dict[Pool, Quantity] = {}
+    for one in side.runs.values():
+        pool = side.workspace.clusters[one.cluster].spec.node_pools.get(one.pool)
+        if one.is_active and pool is not None:
+            key = one.team, one.cluster, one.pool, measure(pool)
+            cores = one.cpu_nano + one.step_cpu_nano
+            amount = Quantity.of(one.gpus + one.step_gpus) if pool.gpu else Quantity(cores)
+            found[key] = found.get(key, ZERO) + amount
+    return found

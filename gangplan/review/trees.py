@@ -1,0 +1,98 @@
+"""Rendered trees: one that Git has, one that is rendered now; what differs between them, and its texts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import field
+from pathlib import Path
+
+from gangplan.emit import Change
+from gangplan.records import dataclass
+from gangplan.tools.revisions import blob_id
+
+# Blob ids in, their bytes out.
+Blobs = Callable[[Iterable[str]], Mapping[str, bytes]]
+
+
+@dataclass(slots=True)
+class Tree:
+    """Files by their paths below rendered/, each with what tells its contents from others'.
+
+    `ids` are of Git's blobs, or digests where it is `read` from files.
+    """
+
+    ids: Mapping[str, str]
+    blobs: Blobs | None = None
+    read: Callable[[str], bytes] | None = None
+    _texts: dict[str, bytes] = field(default_factory=dict)
+
+    @property
+    def paths(self) -> frozenset[str]:
+        """All its files."""
+        return frozenset(self.ids)
+
+    def text(self, path: str) -> str:
+        """The text of a file; empty where there is none."""
+        return self.data(path).decode("utf-8", "replace")
+
+    def data(self, path: str) -> bytes:
+        """Its bytes."""
+        if path not in self.ids:
+            return b""
+        if path not in self._texts:
+            self.load([path])
+        return self._texts[path]
+
+    def peek(self, path: str) -> bytes:
+        """The same, not held: most files of a tree are only compared."""
+        return self.read(path) if self.read is not None and path in self.ids else self.data(path)
+
+    def load(self, paths: Iterable[str]) -> None:
+        """Read files at once."""
+        missing = [path for path in paths if path in self.ids and path not in self._texts]
+        if self.blobs is not None:
+            found = self.blobs({self.ids[path] for path in missing})
+            self._texts |= {path: found[self.ids[path]] for path in missing}
+        elif self.read is not None:
+            self._texts |= {path: self.read(path) for path in missing}
+
+    def below(self, folder: Path, wants: Callable[[str], bool]) -> dict[str, bytes]:
+        """The bytes of some files, by their paths from the folder above `folder`."""
+        paths = [path for path in self.ids if wants(path)]
+        self.load(paths)
+        return {f"{folder.name}/{path}": self._texts[path] for path in paths}
+
+
+def committed_tree(ids: Mapping[str, str], read: Blobs) -> Tree:
+    """The manifests that Git has, by blob."""
+    return Tree({path: name for path, name in ids.items() if path.endswith(".yaml")}, read)
+
+
+def rendered_tree(folder: Path, stage: Path, changes: Mapping[str, Change], like: Tree | None = None) -> Tree:
+    """What is rendered now: what differs from a folder stands on a stage.
+
+    What was taken from another tree is read there.
+    """
+
+    def read(path: str) -> bytes:
+        for place in (stage / path, folder / path):
+            if place.is_file():
+                return place.read_bytes()
+        return like.data(path) if like is not None else b""
+
+    return Tree({path: change.digest for path, change in changes.items()}, read=read)
+
+
+def differing(before: Tree, after: Tree) -> list[str]:
+    """The files that are not the same in both trees, sorted. Texts of today are read to find out."""
+    found = []
+    for path in sorted(before.paths | after.paths):
+        if path not in before.ids or path not in after.ids:
+            found.append(path)
+        elif before.blobs is None:
+            if before.ids[path] != after.ids[path]:
+                found.append(path)
+        elif blob_id(after.peek(path), before.ids[path]) != before.ids[path]:
+            found.append(path)
+    before.load(found)
+    return found

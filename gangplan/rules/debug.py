@@ -1,0 +1,96 @@
+"""Runs whose pods are kept after a failure."""
+
+from __future__ import annotations
+
+from gangplan.rules.model import ERROR, NOTE, Example, Rule
+
+_DEV = (("overlays/lab/cluster.yaml", "location: on-prem\n", "location: on-prem\nenvironment: dev\n"),)
+_SPEC = "specs/nlp/filings.yaml"
+
+DEBUG_IN_PROD = Rule(
+    "debug-in-prod",
+    ERROR,
+    "A failed run would keep its nodes in production.",
+    why=(
+        "Pods that are kept for inspection hold their GPUs and their team's quota and do nothing, and whoever may "
+        "open a shell in them sees the data of the run. Production is no place for either."
+    ),
+    fix="Remove debug, and reproduce the failure on a cluster whose environment is dev.",
+    example=Example(
+        _SPEC, before="debug: {until: '2026-12-01'}\n", after="", run="validate --today 2026-11-30"
+    ),
+)
+
+DEBUG_UNUSABLE = Rule(
+    "debug-unusable",
+    ERROR,
+    "Pods of this run cannot be kept after a failure.",
+    why=(
+        "A run that is tried again, or goes on with fewer workers, replaces the pods that failed: JobSet deletes those "
+        "of a try before the next, and a Job whose single pods may fail makes them again."
+    ),
+    fix="Remove debug, or what the message names.",
+    example=Example(
+        _SPEC,
+        before="debug: {until: '2026-12-01'}\nretries: 1\n",
+        after="debug: {until: '2026-12-01'}\n",
+        changes=_DEV,
+        run="validate --today 2026-11-30",
+    ),
+)
+
+DEBUG_KEPT = Rule(
+    "debug-kept",
+    NOTE,
+    "A failed run keeps its pods, and what they hold.",
+    why=(
+        "Its GPUs and its part of the team's quota are nobody else's until the run ends: on the day that the spec says, "
+        "or when its timeout is up. Whoever reviews the spec should see it."
+    ),
+    fix="Remove debug once the cause is known; state: stopped ends a run that is being kept.",
+    example=Example(
+        _SPEC,
+        before="debug: {until: '2026-12-01'}\n",
+        after="",
+        changes=_DEV,
+        run="validate --today 2026-11-30",
+    ),
+)
+
+DEBUG_OVER = Rule(
+    "debug-over",
+    ERROR,
+    "The day until which failed pods were to be kept is over.",
+    why=(
+        "After that day pods are not kept any more, so the field only suggests what it does not do. Removing it makes "
+        "a new run; that of one that is over is archived instead."
+    ),
+    fix="Remove debug, set a later day, or write state: archived where the run is over.",
+    is_verdict=True,
+    example=Example(
+        _SPEC,
+        before="debug: {until: '2026-11-30'}\n",
+        after="debug: {until: '2026-12-01'}\n",
+        changes=_DEV,
+        run="validate --today 2026-12-01",
+    ),
+)
+
+DEBUG_TOO_LONG = Rule(
+    "debug-too-long",
+    ERROR,
+    "Failed pods would be kept for more than two weeks.",
+    why=(
+        "Every run of the spec that fails until then would hold its nodes for as long as its timeout lets it. Two "
+        "weeks are enough to look, and a later day can be set then."
+    ),
+    fix="Set an earlier day.",
+    is_verdict=True,
+    example=Example(
+        _SPEC,
+        before="debug: {until: '2026-12-31'}\n",
+        after="debug: {until: '2026-12-14'}\n",
+        changes=_DEV,
+        run="validate --today 2026-11-30",
+    ),
+)

@@ -1,0 +1,60 @@
+"""Rules about disk, huge pages and devices that are neither GPUs nor RDMA devices."""
+
+from gangplan.rules.model import ERROR, Example, Rule
+
+DEVICE_HAS_FIELD = Rule(
+    "device-has-field",
+    ERROR,
+    "`devices` asks for GPUs or RDMA devices, which have fields of their own.",
+    why=(
+        "gpus decides pool, ranks and price; network.rdma decides networks and the environment of NCCL and MPI. "
+        "Asked for under another name, the run would have the devices and nothing that belongs to them."
+    ),
+    fix="Write gpus, or rdma under network.",
+    example=Example(
+        "specs/nlp/filings.yaml",
+        before="devices: {nvidia.com/gpu: 2}\n",
+        after="gpus: 2\n",
+        old="gpus: 2\n",
+    ),
+)
+
+HUGE_PAGES_UNEVEN = Rule(
+    "huge-pages-uneven",
+    ERROR,
+    "An amount of huge pages is not a whole number of pages.",
+    why=(
+        "The API server refuses pods that request a part of a page, and a node has whole ones: what a quota "
+        "promises beyond them is never there."
+    ),
+    fix="Write a multiple of the page size.",
+    example=Example(
+        "specs/nlp/filings.yaml",
+        before="hugePages: {2Mi: 3Mi}\n",
+        after="hugePages: {2Mi: 4Mi}\n",
+        changes=(
+            (
+                "overlays/lab/cluster.yaml",
+                "labels: {pool: a100}}",
+                "labels: {pool: a100}, hugePages: {2Mi: 64Gi}}",
+            ),
+        ),
+    ),
+)
+
+POOL_DEVICE_TWICE = Rule(
+    "pool-device-twice",
+    ERROR,
+    "The resource of a pool's GPUs or RDMA devices is listed among its other devices, too.",
+    why=(
+        "A node has one amount of each extended resource. Listed twice, its devices would count double in "
+        "quotas and in the node fit, and runs would be admitted that find no node."
+    ),
+    fix="List under devices what is neither GPU nor RDMA device.",
+    example=Example(
+        "overlays/lab/cluster.yaml",
+        before="labels: {pool: a100}, devices: {nvidia.com/gpu: 8}}",
+        after="labels: {pool: a100}, devices: {example.com/fpga: 8}}",
+        old="labels: {pool: a100}}",
+    ),
+)

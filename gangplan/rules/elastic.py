@@ -1,0 +1,43 @@
+"""Runs that go on with fewer workers."""
+
+from __future__ import annotations
+
+from gangplan.rules.model import ERROR, WARNING, Example, Rule
+
+_TORCH = (("specs/nlp/filings.yaml", "image: openmpi", "image: pytorch"),)
+_ALSO = (*_TORCH, ("specs/nlp/filings.yaml", "workers: 4\n", ""))
+
+ELASTIC_UNUSABLE = Rule(
+    "elastic-unusable",
+    ERROR,
+    "The run cannot go on with fewer workers.",
+    why=(
+        "Only torchrun starts ranks again with the workers that are left. Trainer gives a run a fixed number "
+        "of pods, so quotas and queues count max. A Job that is complete with its first worker, although "
+        "others are missing, takes Kubernetes 1.31."
+    ),
+    fix="Write workers, or correct what the message names.",
+    example=Example(
+        "specs/nlp/filings.yaml",
+        before="elastic: {min: 5, max: 4}\ncheckpoint: {to: filings}\n",
+        after="elastic: {min: 2, max: 4}\ncheckpoint: {to: filings}\n",
+        changes=_ALSO,
+    ),
+)
+
+ELASTIC_CHECKPOINT = Rule(
+    "elastic-checkpoint",
+    WARNING,
+    "An elastic run loses its work with every worker that goes or comes back.",
+    why=(
+        "torchrun ends all ranks and starts them again when the number of workers changes: a program "
+        "without a checkpoint starts from the beginning each time."
+    ),
+    fix="Add checkpoint, and load CHECKPOINT_DIR when the program starts.",
+    example=Example(
+        "specs/nlp/filings.yaml",
+        before="elastic: {min: 2, max: 4}\n",
+        after="elastic: {min: 2, max: 4}\ncheckpoint: {to: filings}\n",
+        changes=_ALSO,
+    ),
+)

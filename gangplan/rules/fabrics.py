@@ -1,0 +1,202 @@
+"""Rules about fabrics: what workers get of their nodes, and who allows it."""
+
+from __future__ import annotations
+
+from gangplan.rules.model import ERROR, NOTE, WARNING, Example, Rule
+
+_CLUSTER = "overlays/lab/cluster.yaml"
+_POOL = "labels: {pool: a100}}"
+
+
+def _on_pool(text: str) -> tuple[str, str, str]:
+    return _CLUSTER, _POOL, f"labels: {{pool: a100}}, {text}}}"
+
+
+def _fabrics(text: str) -> tuple[str, str, str]:
+    return _CLUSTER, "teams:\n", f"fabrics: {text}\nteams:\n"
+
+
+_RAIL = "rdma: {resource: rdma/ib, count: 8}, fabric: ib"
+_WANTED = ("specs/nlp/filings.yaml", "", "network: {rdma: required}\n")
+_WHOLE = ("specs/nlp/filings.yaml", "gpus: 2\n", "gpus: 8\n")
+_LEVEL = (
+    _CLUSTER,
+    "nlp: {queue: training}",
+    "nlp: {queue: training, podSecurity: {level: privileged, reason: InfiniBand cards of the nodes, until: '2027-01-31'}}",
+)
+_PATHS = "hostPaths: {ib: {path: /dev/infiniband, mount: /dev/infiniband}}"
+
+HOST_ACCESS_REFUSED = Rule(
+    "host-access-refused",
+    ERROR,
+    "The namespace refuses what the fabric gives to workers.",
+    why=(
+        "A fabric can need folders or the network of the node, or capabilities. Pod Security refuses them in a "
+        "namespace at the level restricted, or baseline: the run would be admitted, hold its quota and never get "
+        "its pods. Only the platform raises the level of a team's namespace, with a reason and a last day."
+    ),
+    fix=(
+        "State podSecurity at the team's entry in the cluster's file, write memlock: unlimited at the fabric where "
+        'IPC_LOCK is all that it needs, or write rdma: "off".'
+    ),
+    is_verdict=True,
+    example=Example(
+        _CLUSTER,
+        before="nlp: {queue: training}",
+        after=_LEVEL[2],
+        old="nlp: {queue: training}",
+        run="validate --today 2026-11-01",
+        changes=(_on_pool(_RAIL), _fabrics(f"{{ib: {{{_PATHS}}}}}"), _WANTED),
+    ),
+)
+
+CAPABILITY_IDLE = Rule(
+    "capability-idle",
+    WARNING,
+    "A capability of the fabric does not reach the program.",
+    why=(
+        "Kubernetes gives added capabilities to programs of root alone: it has no ambient ones (KEP-2763), and "
+        "without privilege escalation files cannot carry them either. Runs never are root. IPC_LOCK is not "
+        "needed where the nodes give pods unlimited memlock, and does not help where they do not."
+    ),
+    fix="Raise the memlock limit on the nodes, and write memlock: unlimited at the fabric.",
+    waivable=True,
+    example=Example(
+        _CLUSTER,
+        before="fabrics: {ib: {capabilities: [IPC_LOCK]}}\n",
+        after="fabrics: {ib: {capabilities: [IPC_LOCK], memlock: unlimited}}\n",
+        run="validate --today 2026-11-01",
+        changes=(_on_pool(_RAIL), _LEVEL, _WANTED),
+        rest=("pod-security-raised", "host-access", "rdma-bypasses-policy"),
+    ),
+)
+
+FABRIC_NODE_SHARED = Rule(
+    "fabric-node-shared",
+    ERROR,
+    "A worker does not take the whole node that its fabric needs.",
+    why=(
+        "Workers in their node's network share its ports: the second SSH server or torchrun on a node cannot "
+        "open its own. Daemons of GPUDirect serve one worker with all GPUs and cards of the node. So each worker "
+        "takes all GPUs of its node; on a pool without GPUs, more than half of its CPU."
+    ),
+    fix='Ask for all GPUs of a node per worker, or write rdma: "off".',
+    is_verdict=True,
+    example=Example(
+        "specs/nlp/filings.yaml",
+        before="gpus: 2\n",
+        after="gpus: 8\n",
+        old="gpus: 2\n",
+        changes=(
+            _on_pool("rdma: {resource: rdma/ib, count: 8}, fabric: ib"),
+            _fabrics("{ib: {wholeNode: true}}"),
+            _WANTED,
+        ),
+    ),
+)
+
+FABRIC_SCC = Rule(
+    "fabric-scc",
+    ERROR,
+    "The fabric names no SecurityContextConstraints for OpenShift.",
+    why=(
+        "OpenShift admits pods by SecurityContextConstraints beside Pod Security. Runs ask for nonroot-v2, which "
+        "admits nothing of the node, so pods of this fabric would be refused."
+    ),
+    fix="Write scc at the fabric, and let the service account training of the team's namespace use it.",
+    is_verdict=True,
+    example=Example(
+        _CLUSTER,
+        before=f"fabrics: {{ib: {{{_PATHS}}}}}\n",
+        after=f"fabrics: {{ib: {{{_PATHS}, scc: fabric-ib}}}}\n",
+        run="validate --today 2026-11-01",
+        changes=(
+            _on_pool(_RAIL),
+            _LEVEL,
+            _WANTED,
+            (_CLUSTER, 'gpuOperator: "25.10.0"}', 'gpuOperator: "25.10.0", openshift: "4.21"}'),
+        ),
+        rest=("pod-security-raised",),
+    ),
+)
+
+FABRIC_UNKNOWN = Rule(
+    "fabric-unknown",
+    ERROR,
+    "A node pool names a fabric that the cluster does not have.",
+    why="Runs with RDMA on this pool would get its devices, and nothing else that its network needs.",
+    fix="Write the fabric under fabrics, or correct its name.",
+    example=Example(
+        _CLUSTER,
+        before="fabrics: {efb: {preset: aws-efa}}\n",
+        after="fabrics: {efa: {preset: aws-efa}}\n",
+        changes=(_on_pool("rdma: {resource: vpc.amazonaws.com/efa, count: 4}, fabric: efa"),),
+        rest=("fabric-unused",),
+    ),
+)
+
+FABRIC_MISFIT = Rule(
+    "fabric-misfit",
+    ERROR,
+    "Parts of a fabric do not belong together.",
+    why=(
+        "A preset whose cards are devices needs a pool that offers them. Multus attaches networks only to pods "
+        "with a network of their own, so hostNetwork and the pool's networks exclude each other. Launchers stay "
+        "in the pod network: without the addresses of the nodes, their policies would keep them from workers on "
+        "the nodes' network."
+    ),
+    fix="Follow the message.",
+    example=Example(
+        _CLUSTER,
+        before="fabrics: {ib: {hostNetwork: true}}\n",
+        after="fabrics: {ib: {hostNetwork: true, nodeAddresses: [10.0.16.0/20]}}\n",
+        changes=(_on_pool(_RAIL),),
+    ),
+)
+
+FABRIC_CONTAINER = Rule(
+    "fabric-container",
+    ERROR,
+    "A container of a fabric would not start.",
+    why=(
+        "A container needs an image, which presets leave to the cluster's file, so that it has a digest and comes "
+        "through the cluster's mirrors; a name of its own; and folders that the fabric has."
+    ),
+    fix="Write the image, correct the folder's name, or rename the container.",
+    example=Example(
+        _CLUSTER,
+        before="fabrics: {ib: {sidecars: {daemon: {mounts: {}}}}}\n",
+        after="fabrics: {ib: {sidecars: {daemon: {image: 'registry.example.com/fabric/daemon:1.0'}}}}\n",
+        changes=(_on_pool(_RAIL),),
+    ),
+)
+
+FABRIC_ROOT = Rule(
+    "fabric-root",
+    WARNING,
+    "A container of a fabric adds capabilities and does not run as root.",
+    why=(
+        "Kubernetes gives added capabilities to programs of root alone (KEP-2763): the container runs without "
+        "them."
+    ),
+    fix="Write root: true, or remove the capabilities.",
+    example=Example(
+        _CLUSTER,
+        before="fabrics: {ib: {sidecars: {daemon: {image: 'registry.example.com/daemon:1.0', capabilities: [NET_ADMIN]}}}}\n",
+        after="fabrics: {ib: {sidecars: {daemon: {image: 'registry.example.com/daemon:1.0', capabilities: [NET_ADMIN], root: true}}}}\n",
+        changes=(_on_pool(_RAIL),),
+    ),
+)
+
+FABRIC_UNUSED = Rule(
+    "fabric-unused",
+    NOTE,
+    "No node pool names the fabric.",
+    why="Nothing of it is ever rendered. Often the pool lacks its fabric: line, and runs get devices alone.",
+    fix="Write fabric: at the pools that have it, or remove the fabric.",
+    example=Example(
+        _CLUSTER,
+        before="fabrics: {efa: {preset: aws-efa}}\n",
+        after="",
+    ),
+)

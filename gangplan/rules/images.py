@@ -1,0 +1,415 @@
+"""Rules about what the catalog says of images: architecture, drivers, tiers, licences, owners, scans."""
+
+from gangplan.rules.model import ERROR, NOTE, WARNING, Example, Rule
+
+_A100 = "gpu: {model: a100-80gb, count: 8}, labels: {pool: a100}"
+_OLD_DRIVER = (
+    "overlays/lab/cluster.yaml",
+    _A100,
+    'gpu: {model: a100-80gb, count: 8, driver: "535.183.01"}, labels: {pool: a100}',
+)
+_CATALOG = """\
+apiVersion: gangplan.dev/v1
+kind: ImageCatalog
+images:
+  openmpi:
+    repository: registry.example.com/training/openmpi
+    digest: sha256:1b0f7c64e0a3fe2d1c2d9a4b8a37f1f3f5d3a2b1c0998877665544332211ffee
+    mpi: {implementation: OpenMPI, version: "5.0.8"}
+"""
+_MPI = 'mpi: {implementation: OpenMPI, version: "5.0.8"}\n'
+
+ARCHITECTURE_MISMATCH = Rule(
+    "architecture-mismatch",
+    ERROR,
+    "No pool that would do otherwise has the processor architecture of the image.",
+    why=(
+        "Programs for one processor architecture do not start on another: the container ends at once with "
+        '"exec format error", after the run has waited for its GPUs. A digest of an index with several '
+        "architectures starts everywhere that the catalog lists."
+    ),
+    fix="Choose an image that was built for the nodes, or build it for both and list both in architectures.",
+    example=Example(
+        "images/catalog.yaml",
+        before=_MPI + "    architectures: [arm64]\n",
+        after=_MPI + "    architectures: [amd64, arm64]\n",
+        old=_MPI,
+    ),
+)
+
+IMAGE_DRIVER = Rule(
+    "image-driver",
+    ERROR,
+    "The GPU driver of every pool that would do otherwise does not run what is in the image.",
+    why=(
+        "NVIDIA's driver runs every CUDA version up to its own, and later minor versions of its own major one "
+        "(CUDA Compatibility: 11 from 450.80.02, 12 from 525.60.13, 13 from 580.65.06); beyond that, programs "
+        "end with error 35, cudaErrorInsufficientDriver. AMD supports a driver with the ROCm versions of its "
+        "User and AMD GPU driver support matrix alone."
+    ),
+    fix="Use an image with an older CUDA or ROCm, or have the nodes' driver updated.",
+    example=Example(
+        "images/catalog.yaml",
+        before=_MPI + '    cuda: "13.0"\n',
+        after=_MPI + '    cuda: "12.2"\n',
+        old=_MPI,
+        changes=(_OLD_DRIVER,),
+    ),
+)
+
+CUDA_MINOR_VERSION = Rule(
+    "cuda-minor-version",
+    NOTE,
+    "The pool's driver is older than the CUDA version of the image; minor version compatibility makes up for it.",
+    why=(
+        "From CUDA 11 on, a program runs on any driver of its major version, but without what its own driver "
+        "added: code that is only there as PTX cannot be compiled, and some functions answer "
+        "cudaErrorCallRequiresNewerDriver (CUDA Compatibility, Minor Version Compatibility)."
+    ),
+    fix="Update the driver where the program compiles kernels while it runs; else nothing needs to be done.",
+    example=Example(
+        "images/catalog.yaml",
+        before=_MPI + '    cuda: "12.8"\n',
+        after=_MPI + '    cuda: "12.2"\n',
+        old=_MPI,
+        changes=(_OLD_DRIVER,),
+    ),
+)
+
+CUDA_FORWARD = Rule(
+    "cuda-forward",
+    NOTE,
+    "The pool's driver is too old for the CUDA version of the image, which brings NVIDIA's compatibility package.",
+    why=(
+        "The package cuda-compat has the user part of a newer driver. NVIDIA supports it on data center GPUs "
+        "alone, for base drivers that it lists (CUDA Compatibility, Forward Compatibility); elsewhere "
+        "programs end with error 804, cudaErrorCompatNotSupportedOnDevice."
+    ),
+    fix="Look the pair up in NVIDIA's list, or have the driver updated.",
+    example=Example(
+        "images/catalog.yaml",
+        before=_MPI + '    cuda: "13.0"\n    cudaCompat: true\n',
+        after=_MPI + '    cuda: "12.2"\n',
+        old=_MPI,
+        changes=(_OLD_DRIVER,),
+    ),
+)
+
+IMAGE_TIER = Rule(
+    "image-tier",
+    WARNING,
+    "The combination of framework, MPI and GPU is of a lower tier than the catalog asks for.",
+    why=(
+        "What nobody has tried together often fails in its first minutes, or is slow for a reason that nobody "
+        "knows. The catalog's requirements.tier says what runs should keep to; tiers says what was tried."
+    ),
+    fix="Choose an image, framework or GPU model of that tier, or have the combination tried and listed in tiers.",
+    example=Example(
+        "images/catalog.yaml",
+        before="requirements: {tier: tested}\ntiers: [{tier: community, framework: mpi, gpus: [a100-80gb]}]\n",
+        after="requirements: {tier: tested}\ntiers: [{tier: tested, framework: mpi, gpus: [a100-80gb]}]\n",
+    ),
+)
+
+IMAGE_LICENCE = Rule(
+    "image-licence",
+    ERROR,
+    "The catalog states no licence for an image, or one that its requirements do not allow.",
+    why=(
+        "The platform lists the licences that were cleared. An image outside of them may not be used, or may "
+        "need an agreement that somebody has to sign first."
+    ),
+    fix="State the licence as an SPDX expression, use another image, or have the licence cleared and listed.",
+    is_verdict=True,
+    example=Example(
+        "images/catalog.yaml",
+        before="requirements: {licences: [Apache-2.0]}\n",
+        after="requirements: {}\n",
+    ),
+)
+
+IMAGE_OWNER = Rule(
+    "image-owner",
+    ERROR,
+    "The catalog names no owner of an image, which its requirements ask for.",
+    why="Somebody has to rebuild the image when a vulnerability becomes known. Without a name, nobody does.",
+    fix="Add owner: with an address that is read.",
+    is_verdict=True,
+    example=Example(
+        "images/catalog.yaml",
+        before="requirements: {owner: true}\n",
+        after="requirements: {}\n",
+    ),
+)
+
+IMAGE_SCAN_MISSING = Rule(
+    "image-scan-missing",
+    ERROR,
+    "The catalog has no scan of an image, which its requirements ask for.",
+    why="Images bring hundreds of packages; whether one of them has a known hole, only a scan tells.",
+    fix="Scan the build that the digest names, and add scan: {date: 2026-11-02}.",
+    is_verdict=True,
+    example=Example(
+        "images/catalog.yaml",
+        before="requirements: {scanDays: 90}\n",
+        after="requirements: {}\n",
+    ),
+)
+
+IMAGE_SCAN_OLD = Rule(
+    "image-scan-old",
+    ERROR,
+    "The last scan of an image is older than the catalog's requirements allow.",
+    why=(
+        "Vulnerabilities become known in builds that do not change. As with waivers that have ended, validate "
+        "judges by the day on which it runs; what is rendered does not depend on it."
+    ),
+    fix="Scan the image again, and write the new day; rebuild it where the scan finds something.",
+    is_verdict=True,
+    example=Example(
+        "images/catalog.yaml",
+        before=_CATALOG + "    scan: {date: 2020-01-31}\nrequirements: {scanDays: 90}\n",
+        after=_CATALOG + "    scan: {date: 2020-01-31}\n",
+        whole=True,
+    ),
+)
+
+_REGISTRY = "it needs a registry; tests/images/test_pin.py has one."
+
+IMAGE_TAG_MOVED = Rule(
+    "image-tag-moved",
+    ERROR,
+    "The tag of an image is another build than the digest in the catalog.",
+    why=(
+        "Clusters pull the digest: runs go on with the build that the catalog names, whatever the tag is now. "
+        "Who reads the tag, or pulls by it to try something, has another build."
+    ),
+    fix="Run `gangplan images pin`, which writes the digest, and try the build; or correct the tag.",
+    is_verdict=True,
+    untested=_REGISTRY,
+)
+
+IMAGE_TAG_GONE = Rule(
+    "image-tag-gone",
+    ERROR,
+    "The registry has no such tag.",
+    why="The tag was never pushed, was removed, or is misspelt; what it was cannot be looked up any more.",
+    fix="Correct the tag, or push the image.",
+    is_verdict=True,
+    untested=_REGISTRY,
+)
+
+IMAGE_TAG_NONE = Rule(
+    "image-tag-none",
+    NOTE,
+    "An image has no tag, so that nobody can find a later build of it by the catalog.",
+    why="`images pin` looks up what a tag means now. Without one, it can only look whether the digest is there.",
+    fix="Add the tag under which later builds are pushed.",
+    untested=_REGISTRY,
+)
+
+IMAGE_DIGEST_GONE = Rule(
+    "image-digest-gone",
+    ERROR,
+    "The registry does not have the build that the catalog names.",
+    why=(
+        "Registries remove builds that no tag has. The next node that has no copy cannot start a pod: "
+        "ErrImagePull, after the run has waited for its GPUs."
+    ),
+    fix="Push the build again, or pin another one.",
+    is_verdict=True,
+    untested=_REGISTRY,
+)
+
+IMAGE_MIRROR_DIFFERS = Rule(
+    "image-mirror-differs",
+    ERROR,
+    "The place that a cluster pulls an image from does not have the build that the catalog names.",
+    why="A mirror that is copied by hand or by night is behind; pods of that cluster end in ErrImagePull.",
+    fix="Copy the build to the mirror, or state what the cluster has: clusters: {NAME: {digest: ...}}.",
+    is_verdict=True,
+    untested=_REGISTRY,
+)
+
+IMAGE_ARCHITECTURES = Rule(
+    "image-architectures",
+    ERROR,
+    "The registry's image is not for the processor architectures that the catalog lists.",
+    why=(
+        "Runs are sent to nodes by the catalog's word. A node whose architecture the index lacks cannot pull "
+        'the image ("no match for platform in manifest").'
+    ),
+    fix="Correct architectures in the catalog, or push a build for each.",
+    is_verdict=True,
+    untested=_REGISTRY,
+)
+
+_LOOKED = "it needs an image; tests/images/test_inspect.py makes layouts, and a registry."
+
+IMAGE_DIFFERS = Rule(
+    "image-differs",
+    ERROR,
+    "The image has something else inside than the catalog says.",
+    why=(
+        "Runs are rendered by the catalog's word: which MPI starts the ranks and how, where sshd is, which GPUs "
+        "will do. A wrong word is found after the run has waited for its GPUs, in its first seconds."
+    ),
+    fix="Correct the catalog, or build the image as it says.",
+    is_verdict=True,
+    untested=_LOOKED,
+)
+
+IMAGE_USER_UNKNOWN = Rule(
+    "image-user-unknown",
+    ERROR,
+    "The image has no entry in /etc/passwd for the user that its pods run as.",
+    why='ssh and sshd end with "No user exists for uid", and programs that ask for their home fail.',
+    fix="Add the user to the image with that number, or correct user.uid in the catalog.",
+    is_verdict=True,
+    untested=_LOOKED,
+)
+
+IMAGE_HOLDS_KEY = Rule(
+    "image-holds-key",
+    ERROR,
+    "A layer of the image holds a private key of SSH.",
+    why=(
+        "Whoever may pull the image has the key, also where a later layer removes the file: layers are kept as "
+        "they were built. gangplan makes a key pair for each run."
+    ),
+    fix="Build the image without keys, and replace those that were in it wherever they are trusted.",
+    is_verdict=True,
+    untested=_LOOKED,
+)
+
+SSHD_SETTING = Rule(
+    "sshd-setting",
+    ERROR,
+    "The configuration of sshd in the image lets root or passwords in.",
+    why=(
+        "Pods run as a user and log in by the run's key. Root and passwords are never needed, and open the pod "
+        "to whoever reaches its port."
+    ),
+    fix="Write PermitRootLogin no and PasswordAuthentication no into the file that ssh.config names.",
+    is_verdict=True,
+    untested=_LOOKED,
+)
+
+IMAGE_UNREAD = Rule(
+    "image-unread",
+    WARNING,
+    "A part of the image could not be looked into.",
+    why=(
+        "A layer is packed in a way that this Python cannot read, is damaged, or unpacks to more than is read. "
+        "What is inside is then not compared with the catalog."
+    ),
+    fix="Push it with layers packed by gzip (--compression-format gzip), or look into it where it was built.",
+    untested=_LOOKED,
+)
+
+_CHECK = "images check"
+_SECOND = _CATALOG.partition("images:\n")[2].replace("  openmpi:", "  other:")
+_SPEC = ("specs/nlp/filings.yaml", "gpus: 2\n", "gpus: 2\nsidecars: [{image: other, command: [tail]}]\n")
+
+IMAGE_TWICE = Rule(
+    "image-twice",
+    WARNING,
+    "Two images of the catalog are the same build.",
+    why=(
+        "One of them was probably meant to be another: specs that ask for it get a build that its name does not "
+        "promise. Where both are meant, every pin and every scan has to be written twice."
+    ),
+    fix="Remove one of them, or correct its digest.",
+    is_verdict=True,
+    example=Example(
+        "images/catalog.yaml",
+        before=_CATALOG + _SECOND,
+        after=_CATALOG + _SECOND.replace("1b0f", "2c1f"),
+        whole=True,
+        changes=(_SPEC,),
+        run=_CHECK,
+    ),
+)
+
+IMAGE_CLUSTER_UNKNOWN = Rule(
+    "image-cluster-unknown",
+    ERROR,
+    "An image has a line for a cluster that does not exist.",
+    why="Nothing reads it. The cluster that was meant pulls the image from elsewhere, or another build.",
+    fix="Correct the cluster's name, or remove the line.",
+    is_verdict=True,
+    example=Example(
+        "images/catalog.yaml",
+        before=_CATALOG + "    clusters: {labb: {repository: mirror.example.eu/openmpi}}\n",
+        after=_CATALOG + "    clusters: {lab: {repository: mirror.example.eu/openmpi}}\n",
+        whole=True,
+        run=_CHECK,
+    ),
+)
+
+IMAGE_NOWHERE = Rule(
+    "image-nowhere",
+    WARNING,
+    "No cluster may pull an image of the catalog.",
+    why="Its registry is in no cluster's list, also behind mirrors. A spec that names it is refused everywhere.",
+    fix="Mirror it, list its registry where it may be pulled, or remove it.",
+    is_verdict=True,
+    example=Example(
+        "images/catalog.yaml",
+        before=_CATALOG + _SECOND.replace("registry.example.com", "other.example.com"),
+        after=_CATALOG,
+        whole=True,
+        changes=(("overlays/lab/cluster.yaml", "teams:\n", "registries: [registry.example.com]\nteams:\n"),),
+        rest=("image-unused",),
+        run=_CHECK,
+    ),
+)
+
+IMAGE_TAG_CONTRADICTS = Rule(
+    "image-tag-contradicts",
+    WARNING,
+    "The tag of an image names another CUDA or ROCm than the catalog.",
+    why=(
+        "Tags are written by who builds the image, the catalog by hand: one of the two was not brought up. Pools "
+        "are chosen by the catalog's version."
+    ),
+    fix="Correct cuda or rocm, or the tag. `images inspect` shows what is inside.",
+    is_verdict=True,
+    example=Example(
+        "images/catalog.yaml",
+        before=_CATALOG + '    cuda: "12.6"\n    tag: 5.0.8-cuda12.8\n',
+        after=_CATALOG + '    cuda: "12.8"\n    tag: 5.0.8-cuda12.8\n',
+        whole=True,
+        run=_CHECK,
+    ),
+)
+
+IMAGE_VERSION_UNKNOWN = Rule(
+    "image-version-unknown",
+    NOTE,
+    "The CUDA or ROCm version of an image is in no table, so that it is compared with no driver.",
+    why="Either the version does not exist, or it is newer than gangplan's tables. Nothing is guessed.",
+    fix="Correct the version; for a newer one, look the driver up yourself.",
+    example=Example(
+        "images/catalog.yaml",
+        before=_CATALOG + '    cuda: "12.7"\n',
+        after=_CATALOG + '    cuda: "12.8"\n',
+        whole=True,
+        run=_CHECK,
+    ),
+)
+
+IMAGE_UNUSED = Rule(
+    "image-unused",
+    NOTE,
+    "No spec, team or cluster names an image of the catalog.",
+    why="What nobody uses is still scanned, mirrored and approved, and the list is longer for everybody who looks.",
+    fix="Remove it when nobody needs it any more.",
+    example=Example(
+        "images/catalog.yaml",
+        before=_CATALOG + _SECOND.replace("1b0f", "2c1f"),
+        after=_CATALOG,
+        whole=True,
+        run=_CHECK,
+    ),
+)

@@ -1,0 +1,142 @@
+"""What can be wrong with a source that `gangplan import` is given. See docs/import.md."""
+
+from __future__ import annotations
+
+from gangplan.rules.model import ERROR, WARNING, Example, Rule
+
+_JOB = """\
+apiVersion: kubeflow.org/v2beta1
+kind: MPIJob
+metadata: {name: heat}
+spec:
+  mpiReplicaSpecs:
+    Launcher:
+      template:
+        spec:
+          containers:
+          - name: launcher
+            image: registry.example.com/training/openmpi
+            command: [mpirun, ./solve]
+    Worker:
+      replicas: 2
+      template:
+        spec:
+          containers:
+          - name: worker
+            image: registry.example.com/training/openmpi
+            resources: {limits: {cpu: 2, memory: 4Gi}}
+"""
+
+
+def _example(before: str, after: str, old: str) -> Example:
+    """A source beside the workspace, which `gangplan import mpijob` reads."""
+    return Example("job.yaml", before, after, old, run="import", files={"job.yaml": _JOB})
+
+
+IMPORT_SOURCE = Rule(
+    "import-source",
+    ERROR,
+    "A source is not of the kind that the command names, or lacks what makes it a job.",
+    why=(
+        "gangplan reads each kind of source by its own format. An object without a pod, or a file of another kind, "
+        "has nothing that could become a spec."
+    ),
+    fix="Name the right kind: gangplan import --help lists them.",
+    example=_example("    Leader:", "    Launcher:", "    Launcher:"),
+)
+
+IMPORT_TEMPLATE = Rule(
+    "import-template",
+    ERROR,
+    "A value of a source is still to be filled in by another program.",
+    why=(
+        "Published manifests are often templates for envsubst, Helm or a shell. gangplan cannot know the number or "
+        "the image that will be there, and a guess would change what runs."
+    ),
+    fix="Give the value: --set NAME=VALUE; or render the template first.",
+    example=_example("replicas: $WORKERS", "replicas: 2", "replicas: 2"),
+)
+
+IMPORT_ENTRYPOINT = Rule(
+    "import-entrypoint",
+    ERROR,
+    "A source has no command, because the image's own entrypoint starts the program.",
+    why=(
+        "A spec names the program that every rank starts, and what an image starts by itself is not in a manifest. "
+        "Arguments alone would be taken for the program."
+    ),
+    fix="Give the entrypoint with its arguments: --command 'PROGRAM ...'.",
+    example=_example(
+        "args: [--steps, 1000]", "command: [mpirun, ./solve, --steps, 1000]", "command: [mpirun, ./solve]"
+    ),
+)
+
+IMPORT_SCRIPT = Rule(
+    "import-script",
+    ERROR,
+    "A batch script does something that only running it would tell.",
+    why=(
+        "gangplan reads scripts and never runs them. What a loop, a branch or the output of a command decides is not "
+        "known before the run, so that a spec would be a guess."
+    ),
+    fix="Write the launch itself, with the values of one run, and import that.",
+    example=_example(
+        """command: [bash, -c, "mpirun ./solve 'hot"]""",
+        """command: [bash, -c, "mpirun ./solve 'hot'"]""",
+        "command: [mpirun, ./solve]",
+    ),
+)
+
+IMPORT_ASKED = Rule(
+    "import-asked",
+    WARNING,
+    "A source leaves something open that only a person can say.",
+    why=(
+        "A digest, the MPI inside an image or the access modes of a claim are not in a manifest; and some settings "
+        "have no place in a spec. gangplan assumes the likely value where there is one, and says so, because a "
+        "silent assumption would be found in production."
+    ),
+    fix="Follow the help of the finding; the account (gangplan import --account) lists every field.",
+    example=_example(
+        "command: [python, launch.py]", "command: [mpirun, ./solve]", "command: [mpirun, ./solve]"
+    ),
+)
+
+IMPORT_UNPLACED = Rule(
+    "import-unplaced",
+    WARNING,
+    "A file of the workspace is written so that a suggestion cannot be added to it.",
+    why=(
+        "gangplan adds entries where every other byte stays. In a mapping with comments inside of braces, or where "
+        "another value stands already, there is no such place."
+    ),
+    fix="Add the lines of the help yourself.",
+    untested="A file with comments inside of braces; tests/imports/test_laws.py has cases of such files (import-unplaced).",
+)
+
+_MERGE = """\
+apiVersion: trainer.kubeflow.org/v1alpha1
+kind: TrainingRuntime
+metadata:
+  name: filings
+  labels: {example.com/tier: gold}
+"""
+
+IMPORT_PATCH = Rule(
+    "import-patch",
+    ERROR,
+    "A strategic merge has no patch of a cluster's overlay that does the same.",
+    why=(
+        "An overlay in gangplan holds JSON6902 patches on what gangplan renders. A merge that is for another kind, or "
+        "that takes an object away, has nothing there that it could change."
+    ),
+    fix="Import what the overlay builds, or write the operations yourself (docs/overlays.md).",
+    example=Example(
+        "merge.yaml",
+        "kind: PyTorchJob",
+        "kind: TrainingRuntime",
+        "kind: TrainingRuntime",
+        run="overlay",
+        files={"merge.yaml": _MERGE},
+    ),
+)

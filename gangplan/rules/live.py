@@ -1,0 +1,204 @@
+"""What a cluster itself says: where it is not as its file describes it, and what its API server refuses."""
+
+from __future__ import annotations
+
+from gangplan.rules.model import ERROR, NOTE, WARNING, Example, Rule
+
+_RUN = "check --snapshot ROOT/observed/lab.json"
+_SNAPSHOT = (
+    '{"kind": "ClusterSnapshot", "cluster": "lab", "observed": "2026-11-23T08:00:00Z", "topology": {}, '
+    '"versions": {"trainer": "2.3.0"}, "fields": {}, "trainJobs": {}, "items": [], '
+    '"storageClasses": {"cephfs": {"default": true}}, "runtimeClasses": [], "unseen": [], '
+    '"crds": {"trainjobs.trainer.kubeflow.org": ["v1alpha1"], "jobsets.jobset.x-k8s.io": ["v1alpha2"], '
+    '"clusterqueues.kueue.x-k8s.io": ["v1beta2"], "workloads.kueue.x-k8s.io": ["v1beta2"], '
+    '"trainingruntimes.trainer.kubeflow.org": ["v1alpha1"]}, "nodes": ['
+    '{"pool": "cpu", "count": 4, "ready": 4, "labels": {}, "taints": [], "allocatable": '
+    '{"cpu": {"least": "60", "most": "60"}, "memory": {"least": "240Gi", "most": "240Gi"}}}, '
+    '{"pool": "a100", "count": 4, "ready": 4, "labels": {"pool": "a100"}, "taints": [], "allocatable": '
+    '{"cpu": {"least": "124", "most": "124"}, "memory": {"least": "1900Gi", "most": "1900Gi"}, '
+    '"nvidia.com/gpu": {"least": "8", "most": "8"}}}, '
+    '{"pool": "a100-spot", "count": 4, "ready": 4, "labels": {"pool": "spot"}, "taints": [], "allocatable": '
+    '{"cpu": {"least": "124", "most": "124"}, "memory": {"least": "1900Gi", "most": "1900Gi"}, '
+    '"nvidia.com/gpu": {"least": "8", "most": "8"}}}]}\n'
+)
+_FILES = {"observed/lab.json": _SNAPSHOT}
+
+OBSERVED_VERSION = Rule(
+    "observed-version",
+    WARNING,
+    "The cluster has another version than its file states.",
+    why=(
+        "Fields and behaviour are rendered and judged for the stated versions. A run that was rendered for "
+        "another Trainer or Kueue is refused, or is admitted and never starts. It is an error where the minor "
+        "of Trainer, JobSet or Kueue differs, and a note where only the patch does."
+    ),
+    fix="Write the version that the snapshot saw into the cluster file.",
+    is_verdict=True,
+    example=Example(
+        "observed/lab.json",
+        before='"versions": {"kubernetes": "1.33.5", "trainer": "2.3.0"}',
+        after='"versions": {"kubernetes": "1.34.4", "trainer": "2.3.0"}',
+        old='"versions": {"trainer": "2.3.0"}',
+        run=_RUN,
+        files=_FILES,
+    ),
+)
+
+OBSERVED_KIND = Rule(
+    "observed-kind",
+    ERROR,
+    "The cluster does not serve a kind, a version or a field that is rendered for it.",
+    why=(
+        "The API server refuses objects of kinds that it does not serve, so that a sync fails. A CRD without "
+        "the field that Kueue writes into a TrainJob leaves admitted runs suspended forever."
+    ),
+    fix="Install the component on the cluster, or correct versions in the cluster file.",
+    is_verdict=True,
+    example=Example(
+        "observed/lab.json",
+        before='"jobsets.jobset.x-k8s.io": ["v1alpha1"]',
+        after='"jobsets.jobset.x-k8s.io": ["v1alpha2"]',
+        old='"jobsets.jobset.x-k8s.io": ["v1alpha2"]',
+        run=_RUN,
+        files=_FILES,
+    ),
+)
+
+OBSERVED_NODES = Rule(
+    "observed-nodes",
+    WARNING,
+    "The nodes of a pool are not as the cluster file describes them.",
+    why=(
+        "Quotas, the fit of runs on nodes, tolerations and node selectors are worked out from the file. Where "
+        "the nodes have less, or other labels and taints, runs are admitted whose pods stay pending."
+    ),
+    fix="Correct the pool in the cluster file, or the nodes.",
+    is_verdict=True,
+    example=Example(
+        "observed/lab.json",
+        before='"count": 3, "ready": 3, "labels": {"pool": "a100"}',
+        after='"count": 4, "ready": 4, "labels": {"pool": "a100"}',
+        old='"count": 4, "ready": 4, "labels": {"pool": "a100"}',
+        run=_RUN,
+        files=_FILES,
+    ),
+)
+
+OBSERVED_TOPOLOGY = Rule(
+    "observed-topology",
+    WARNING,
+    "Nodes lack a label of the stated topology, or share a domain with more nodes than stated.",
+    why=(
+        "Kueue places runs by these labels. A node without one of them belongs to no domain, and Kueue never "
+        "uses it for a run that asks for a topology."
+    ),
+    fix="Label the nodes, or correct topology in the cluster file.",
+    is_verdict=True,
+    example=Example(
+        "observed/lab.json",
+        before='{"topology.example.com/rack": {"nodes": 7, "domains": 2, "largest": 4}}, "versions"',
+        after='{"topology.example.com/rack": {"nodes": 12, "domains": 3, "largest": 4}}, "versions"',
+        old='{}, "versions"',
+        run=_RUN,
+        files=_FILES,
+    ),
+)
+
+OBSERVED_CLASS = Rule(
+    "observed-class",
+    WARNING,
+    "A storage class or RuntimeClass that the cluster file names does not exist.",
+    why=(
+        "A claim of a class that does not exist is never bound, and a pod of an unknown RuntimeClass is "
+        "refused, so that the run waits forever."
+    ),
+    fix="Correct the name in the cluster file, or create the class.",
+    is_verdict=True,
+    example=Example(
+        "overlays/lab/cluster.yaml",
+        before="storageClasses: {ceph-fs: {accessModes: [ReadWriteMany]}}\n",
+        after="storageClasses: {cephfs: {accessModes: [ReadWriteMany], default: true}}\n",
+        run=_RUN,
+        files=_FILES,
+    ),
+)
+
+_LAB = "A live API server decides this; tests/live/test_server.py has its answers, tests/e2e/test_live.py asks one."
+
+SERVER_SCHEMA = Rule(
+    "server-schema",
+    ERROR,
+    "The cluster's API server refuses a field of an object.",
+    why=(
+        "The server validates by its own version, its CRDs with their rules, and what the object is now: a field "
+        "that may not change is refused, too. A sync would fail in the same words."
+    ),
+    fix="Correct the field, or the patch that writes it.",
+    is_verdict=True,
+    untested=_LAB,
+)
+
+SERVER_POLICY = Rule(
+    "server-policy",
+    ERROR,
+    "An admission policy of the cluster refuses an object.",
+    why=(
+        "Policies on the cluster may be others than those in the workspace: of other people, or newer or older than "
+        "what is rendered. A sync would fail in the same words."
+    ),
+    fix="Change what the policy holds against it, or ask whoever owns the policy.",
+    is_verdict=True,
+    untested=_LAB,
+)
+
+SERVER_WEBHOOK = Rule(
+    "server-webhook",
+    ERROR,
+    "An admission webhook of the cluster refuses an object.",
+    why=(
+        "Webhooks of Trainer, JobSet, Kueue or a policy engine judge objects by code that is on the cluster alone. "
+        "A sync would fail in the same words."
+    ),
+    fix="Change what the webhook holds against it, or ask whoever runs the webhook.",
+    is_verdict=True,
+    untested=_LAB,
+)
+
+SERVER_QUOTA = Rule(
+    "server-quota",
+    WARNING,
+    "A ResourceQuota of the cluster has no room for an object now.",
+    why=(
+        "A namespace may hold so many objects, ended runs among them. Until some are removed, a sync of this object "
+        "fails; Kueue's quotas are different, there a run waits."
+    ),
+    fix="Retire runs that have ended, wait, or have the quota raised.",
+    is_verdict=True,
+    untested=_LAB,
+)
+
+SERVER_ADVICE = Rule(
+    "server-advice",
+    NOTE,
+    "The cluster's API server accepts an object with a warning.",
+    why=(
+        "It warns of fields and versions that will go, and of policies that only warn for now. A later version, or a "
+        "policy set to Deny, refuses the same object."
+    ),
+    fix="Change what it warns of before it is refused.",
+    is_verdict=True,
+    untested=_LAB,
+)
+
+SERVER_UNASKED = Rule(
+    "server-unasked",
+    NOTE,
+    "The cluster could not be asked about some objects.",
+    why=(
+        "A dry run needs the namespace, the kind, the right to apply, and webhooks that answer. What could not be "
+        "asked is neither accepted nor refused; it is a warning where a sync would fail for the same reason."
+    ),
+    fix="Do what the message says, and ask again; or leave the verdict to the sync.",
+    is_verdict=True,
+    untested=_LAB,
+)

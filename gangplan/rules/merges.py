@@ -1,0 +1,59 @@
+"""What goes wrong where changes meet: `rendered/` that is not what specs render, and merges that nobody finished."""
+
+from __future__ import annotations
+
+from gangplan.rules.model import ERROR, WARNING, Example, Rule
+
+RENDERED_STALE = Rule(
+    "rendered-stale",
+    WARNING,
+    "rendered/ is not what the workspace renders now.",
+    why=(
+        "The GitOps engine applies rendered/ and nothing else. Where it is stale, a merge does something else than "
+        "the plan says. Two changes that were each rendered can become stale when they meet: Git merges lines, "
+        "and forges do so without asking a merge driver. With render --check this is an error."
+    ),
+    fix="Run gangplan render, and commit rendered/ together with the files that it comes from.",
+    is_verdict=True,
+    example=Example(
+        "specs/nlp/filings.yaml",
+        before="workers: 8",
+        after="workers: 4",
+        old="workers: 4",
+        run="again",
+    ),
+)
+
+MERGE_CONFLICT = Rule(
+    "merge-conflict",
+    ERROR,
+    "A merge left a file open.",
+    why=(
+        "Git wrote both versions into the file, or could not decide under which name to keep it. What it holds "
+        "was never reviewed, and in rendered/ it would be applied."
+    ),
+    fix=(
+        "In files that people write, keep one version or join both, and delete the lines of Git. rendered/ needs no "
+        "such work: settle the other files, run gangplan render, and git add rendered/."
+    ),
+    is_verdict=True,
+    example=Example(
+        "rendered/lab/tenants/nlp/tenant.yaml",
+        before="<<<<<<< HEAD\nkind: Namespace\n=======\nkind: Namespace\n>>>>>>> main\n",
+        after="kind: Namespace\n",
+        old="kind: Namespace\n",
+        run="again",
+    ),
+)
+
+SPEC_SPLIT = Rule(
+    "spec-split",
+    WARNING,
+    "One spec became two with the same contents.",
+    why=(
+        "When two branches give a file different names, Git keeps both. Both jobs then train, although one was "
+        "meant."
+    ),
+    fix="Remove one of the files and render; if two jobs are meant, nothing needs to be done.",
+    untested="it takes a base to compare with; tests/review/test_merges.py merges two renames.",
+)

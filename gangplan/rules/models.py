@@ -1,0 +1,51 @@
+"""Jobs that register a model: after which job, and that a version is registered once."""
+
+from __future__ import annotations
+
+from gangplan.rules.model import ERROR, Example, Rule
+from gangplan.rules.schedules import OFFERED
+
+_SPEC = "specs/nlp/filings.yaml"
+_TRAIN = (
+    "apiVersion: gangplan.dev/v1\nkind: TrainingJob\nimage: openmpi\ncommand: [python, train.py]\n"
+    "workers: 2\nmemory: 4Gi\n"
+)
+_FILES = {"specs/nlp/train.yaml": _TRAIN}
+_OTHER = {
+    **_FILES,
+    "specs/nlp/earlier.yaml": f'{_TRAIN}after: [train]\nmodel: {{name: filings, version: "1"}}\n',
+}
+_MODEL = 'after: [train]\nmodel: {{name: filings, version: "{}"}}\n'
+
+MODEL_ALONE = Rule(
+    "model-alone",
+    ERROR,
+    "A job registers a model and comes after no job that trains it.",
+    why=(
+        "Registering is a job of its own: its run is created when the training is complete, and where it fails, the "
+        "training stays complete. In one run, a registry that does not answer would make hours of training a "
+        "failed run."
+    ),
+    fix="Move model to a job with after: [JOB], whose command registers what JOB wrote.",
+    example=Example(
+        _SPEC,
+        before='model: {name: filings, version: "2"}\n',
+        after=_MODEL.format(2),
+        files=_FILES,
+        changes=OFFERED,
+    ),
+)
+
+MODEL_TWICE = Rule(
+    "model-twice",
+    ERROR,
+    "Two runs register the same version of a model.",
+    why=(
+        "A version names one result. Of two that are registered under it, registries keep the first, or the last, or "
+        "the files of both, and nobody can say later which one was used."
+    ),
+    fix="Give one of them another version, and let it run on one cluster.",
+    example=Example(
+        _SPEC, before=_MODEL.format(1), after=_MODEL.format(2), files=_OTHER, changes=OFFERED, rest=()
+    ),
+)

@@ -1,0 +1,46 @@
+"""Other jobs of a team that workers are to be near to, or apart from."""
+
+from __future__ import annotations
+
+from gangplan.rules.model import ERROR, WARNING, Example, Rule
+
+_OTHER = {
+    "specs/nlp/bench.yaml": (
+        "apiVersion: gangplan.dev/v1\nkind: TrainingJob\nimage: openmpi\ncommand: [python, bench.py]\n"
+        "workers: 2\nmemory: 4Gi\n"
+    )
+}
+
+NEIGHBOUR_UNKNOWN = Rule(
+    "neighbour-unknown",
+    WARNING,
+    "The team has no job of this name.",
+    why=(
+        "Pods are found by the label gangplan.dev/job, which is the name of the spec's file unless the spec "
+        "has a name of its own. Where no pod has it, near and apart say nothing."
+    ),
+    fix="Correct the name.",
+    example=Example(
+        "specs/nlp/filings.yaml",
+        before="placement: {apart: [bemch]}\n",
+        after="placement: {apart: [bench]}\n",
+        files=_OTHER,
+    ),
+)
+
+NEIGHBOUR_UNUSABLE = Rule(
+    "neighbour-unusable",
+    ERROR,
+    "The workers cannot be near to this job, or apart from it.",
+    why=(
+        "A job is not its own neighbour: spread says how close its workers are. Where Kueue places pods by "
+        "topology, it chooses nodes without a look at other pods, and a worker that must not be there would "
+        "wait until the deadline."
+    ),
+    fix="Write spread, or name a pool without topology.",
+    example=Example(
+        "specs/nlp/filings.yaml",
+        before="placement: {near: [filings]}\n",
+        after="placement: {spread: pack}\n",
+    ),
+)

@@ -1,0 +1,206 @@
+"""What the pods of a run have beside image and command."""
+
+from __future__ import annotations
+
+from gangplan.rules.model import ERROR, WARNING, Example, Rule
+
+WORKDIR_UNUSABLE = Rule(
+    "workdir-unusable",
+    ERROR,
+    "The program cannot work in the folder it would start in.",
+    why=(
+        "Only root may enter /root, and a run never is root: none of its containers would start. The "
+        "folders of the kernel hold no files of a program."
+    ),
+    fix="Write a folder of the image or of data in workdir.",
+    example=Example(
+        "specs/nlp/filings.yaml",
+        before="workdir: /root/training\n",
+        after="workdir: /workspace\n",
+    ),
+)
+
+CONFIG_MAP_UNKNOWN = Rule(
+    "config-map-unknown",
+    ERROR,
+    "The team does not declare this ConfigMap.",
+    why=(
+        "A pod that refers to a ConfigMap that does not exist stays in CreateContainerConfigError, or waits "
+        "for its volume. Only what the team declares is known to be in its namespace."
+    ),
+    fix="Correct the name, or declare the ConfigMap in configMaps of team.yaml.",
+    example=Example(
+        "specs/nlp/filings.yaml",
+        before="env: {NCCL_ALGO: {configMap: tunning/nccl-algo}}\n",
+        after="env: {NCCL_ALGO: {configMap: tuning/nccl-algo}}\n",
+        changes=(("specs/nlp/team.yaml", "clusters:", "configMaps: [tuning]\nclusters:"),),
+    ),
+)
+
+ENV_OWN_VALUE = Rule(
+    "env-own-value",
+    ERROR,
+    "A field of the pod would have the launcher's value in every rank.",
+    why=(
+        "Each rank has the fields and amounts of its own pod: gangplan gives them to the SSH sessions that "
+        "start ranks. MPICH, Intel MPI and horovodrun hand the launcher's environment to all ranks, so a "
+        "launcher that runs ranks itself would overwrite the values of all others; so does an option that "
+        "names the variable."
+    ),
+    fix="Remove runsRanks, or the option that hands the variable on.",
+    example=Example(
+        "specs/nlp/filings.yaml",
+        before="mpi: {flags: [-x, NODE]}\nenv: {NODE: {field: spec.nodeName}}\n",
+        after="env: {NODE: {field: spec.nodeName}}\n",
+    ),
+)
+
+SCRATCH_MEMORY = Rule(
+    "scratch-memory",
+    ERROR,
+    "Scratch in memory leaves the program too little.",
+    why=(
+        "Files on a memory volume count as memory of the container that wrote them. A worker whose scratch "
+        "is full would be killed for want of memory. A quarter of its memory, or 1 GiB, is the least that "
+        "has to be left."
+    ),
+    fix="Write more memory, less scratch, or medium: disk.",
+    example=Example(
+        "specs/nlp/filings.yaml",
+        before="scratch: {size: 32Gi, medium: memory}\n",
+        after="scratch: {size: 16Gi, medium: memory}\n",
+    ),
+)
+
+SCRATCH_NOT_COUNTED = Rule(
+    "scratch-not-counted",
+    WARNING,
+    "No disk is set aside for scratch: the pool does not state any.",
+    why=(
+        "Where the cluster file says how much disk a node has, scratch is requested, and quotas and the "
+        "scheduler keep room for it. Otherwise the kubelet evicts workers once a node runs low."
+    ),
+    fix="Let the cluster's owner write disk: for the pool in cluster.yaml.",
+    example=Example(
+        "specs/nlp/filings.yaml",
+        before="scratch: 200Gi\n",
+        after="scratch: {size: 8Gi, medium: memory}\n",
+    ),
+)
+
+SCRATCH_CLAIMS = Rule(
+    "scratch-claims",
+    ERROR,
+    "The workers need more claims for local scratch than the namespace may hold.",
+    why=(
+        "A local volume is a PersistentVolumeClaim that lives as long as its pod. The ResourceQuota of a "
+        "namespace counts claims: beyond it, no volume is made, and pods wait for it until the deadline."
+    ),
+    fix="Use medium: disk, fewer workers, or have limits.objects.claims raised.",
+    example=Example(
+        "specs/nlp/filings.yaml",
+        before="scratch: {size: 1Ti, medium: local}\n",
+        after="scratch: {size: 8Gi, medium: memory}\n",
+        changes=(
+            (
+                "overlays/lab/cluster.yaml",
+                "labels: {pool: a100}}",
+                "labels: {pool: a100}, localDisk: {storageClass: nvme, size: 7Ti}}",
+            ),
+            ("overlays/lab/cluster.yaml", "topology:", "limits: {objects: {claims: 3}}\ntopology:"),
+        ),
+    ),
+)
+
+SCRATCH_NOT_ENCRYPTED = Rule(
+    "scratch-not-encrypted",
+    ERROR,
+    "Local scratch is not known to be encrypted, as its data must be.",
+    why=(
+        "Regimes such as HIPAA ask for encryption of data at rest, also of a copy. What becomes of a "
+        "local disk after the pod is up to whoever runs the nodes."
+    ),
+    fix="State encrypted: true for its class in storageClasses once it is, or use medium: memory.",
+    untested="it takes a cluster that is certified for a regime; tests/resolve/test_scratch.py writes one.",
+)
+
+EXIT_CODES_CLASH = Rule(
+    "exit-codes-clash",
+    ERROR,
+    "An exit code cannot mean what exitCodes says.",
+    why=(
+        "A code is tried again or it is not. Codes from 196 to 199 tell that a launch did not get as far as "
+        "the program; gangplan knows which of these another try can cure."
+    ),
+    fix="Remove the code from one of the lists.",
+    example=Example(
+        "specs/nlp/filings.yaml",
+        before="retries: 1\nexitCodes: {retry: [42], fail: [42]}\n",
+        after="retries: 1\nexitCodes: {retry: [137], fail: [42]}\n",
+    ),
+)
+
+EXIT_CODES_UNUSED = Rule(
+    "exit-codes-unused",
+    WARNING,
+    "Exit codes are named, but nothing is tried again.",
+    why="Without retries, every failure of the program ends the run, whatever its exit code is.",
+    fix="Write retries, or remove exitCodes.",
+    example=Example(
+        "specs/nlp/filings.yaml",
+        before="exitCodes: {fail: [42]}\n",
+        after="retries: 1\nexitCodes: {fail: [42]}\n",
+    ),
+)
+
+EXIT_CODES_LOST = Rule(
+    "exit-codes-lost",
+    ERROR,
+    "No pod ends with the exit code of the program.",
+    why=(
+        "torchrun ends with 1 when one of its ranks fails, whatever that rank ended with (torch 2.6, "
+        "distributed/run.py raises ChildFailedError). Rules about other codes would never hold, and with "
+        "retry alone, nothing would be tried again. Intel MPI's mpirun ends with 255 now and then, where it had "
+        "to kill other ranks: this is a warning."
+    ),
+    fix="Remove exitCodes.",
+    example=Example(
+        "specs/nlp/filings.yaml",
+        before="retries: 1\nexitCodes: {fail: [42]}\n",
+        after="retries: 1\n",
+        changes=(("specs/nlp/filings.yaml", "image: openmpi", "image: pytorch"),),
+    ),
+)
+
+CONTAINER_NAME_TAKEN = Rule(
+    "container-name-taken",
+    ERROR,
+    "Two containers of a pod have the same name.",
+    why=(
+        "Kubernetes refuses such a pod. The program's own container is called node, which Trainer finds it by; "
+        "a fabric of the cluster may add containers of its own."
+    ),
+    fix="Choose another name, or none: gangplan then numbers them.",
+    example=Example(
+        "specs/nlp/filings.yaml",
+        before="setup: [{name: node, command: [python, fetch.py]}]\n",
+        after="setup: [{name: fetch, command: [python, fetch.py]}]\n",
+    ),
+)
+
+ENV_FIELD_EMPTY = Rule(
+    "env-field-empty",
+    WARNING,
+    "A variable reads a label that pods of the run do not have.",
+    why=(
+        "The kubelet gives an empty text for a label that is not there, and no error: a script that compares its number "
+        "with 0 takes every pod for another one than the first. Labels of the training operator v1, for example, are on no pod "
+        "of a run."
+    ),
+    fix="Read a label that the pods have, or JOB_COMPLETION_INDEX; a patch of the cluster's overlay can add one.",
+    example=Example(
+        "specs/nlp/filings.yaml",
+        before="env: {PLACE: {field: \"metadata.labels['training.kubeflow.org/replica-index']\"}}\n",
+        after="env: {PLACE: {field: \"metadata.labels['gangplan.dev/run']\"}}\n",
+    ),
+)

@@ -1,0 +1,34 @@
+"""Rules about the preflight, which looks at workers before training starts."""
+
+from __future__ import annotations
+
+from gangplan.rules.model import ERROR, Example, Rule
+
+PREFLIGHT_MISSING = Rule(
+    "preflight-missing",
+    ERROR,
+    "The image has no preflight program.",
+    why=(
+        "The preflight runs in the run's own image, under its own mpirun: only that shows what the training will meet. "
+        "The catalog says where in the image its program is."
+    ),
+    fix="Build the image with images/preflight, write preflight: PATH into its entry in images/catalog.yaml, or remove preflight.",
+    example=Example("specs/nlp/filings.yaml", before="preflight: true\n", after="preflight: false\n"),
+)
+
+PREFLIGHT_LAUNCHER = Rule(
+    "preflight-launcher",
+    ERROR,
+    "The preflight needs an image with MPI.",
+    why=(
+        "mpirun starts the preflight on every rank before it starts the training. Workers of torch and of programs that "
+        "find each other by themselves have no mpirun that could."
+    ),
+    fix="Remove preflight from the spec, or use an image with MPI.",
+    example=Example(
+        "specs/nlp/filings.yaml",
+        before="preflight: true\n",
+        after="preflight: false\n",
+        changes=(("specs/nlp/filings.yaml", "image: openmpi\n", "image: pytorch\n"),),
+    ),
+)

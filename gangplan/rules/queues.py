@@ -1,0 +1,163 @@
+"""Queues of Kueue: which a run waits in, and what decides beside quota."""
+
+from __future__ import annotations
+
+from gangplan.rules.model import ERROR, WARNING, Example, Rule
+
+CLUSTER = "overlays/lab/cluster.yaml"
+TEAM = "nlp: {queue: training}"
+
+QUEUE_UNKNOWN = Rule(
+    "queue-unknown",
+    ERROR,
+    "The team has no queue of this name on the cluster.",
+    why=(
+        "Kueue leaves a run whose LocalQueue does not exist suspended until somebody creates it. The cluster file "
+        "lists a team's queue, and further ones in localQueues."
+    ),
+    fix="Correct the name, remove it to use the team's own queue, or have it added to localQueues.",
+    example=Example(
+        "specs/nlp/filings.yaml",
+        before="queue: nite\n",
+        after="queue: night\n",
+        changes=((CLUSTER, TEAM, "nlp: {queue: training, localQueues: {night: {}}}"),),
+    ),
+)
+
+USAGE_SHARING_OFF = Rule(
+    "usage-sharing-off",
+    WARNING,
+    "Sharing by usage is stated where Kueue does not do it.",
+    why=(
+        "Kueue orders the runs of a ClusterQueue by what their LocalQueues used lately only where both its manager "
+        "has admissionFairSharing and the queue says UsageBasedAdmissionFairSharing. Else it ignores modes and "
+        "weights without a word."
+    ),
+    fix="State both, or neither.",
+    example=Example(
+        CLUSTER,
+        before="nlp: {queue: training, admissionMode: UsageBasedAdmissionFairSharing}",
+        after=(
+            "nlp: {queue: training, admissionMode: UsageBasedAdmissionFairSharing}\n"
+            "kueue: {admissionFairSharing: {usageHalfLifeTime: 7d}}"
+        ),
+        old=TEAM,
+    ),
+)
+
+CONCURRENT_ADMISSION_VERSION = Rule(
+    "concurrent-admission-version",
+    ERROR,
+    "Runs are to ask for several pools at once on a Kueue that cannot do that.",
+    why=(
+        "concurrentAdmissionPolicy of a ClusterQueue came with Kueue 0.18. Older versions drop the field, and the sync "
+        "never becomes equal to Git."
+    ),
+    fix="Remove concurrentAdmission, or use Kueue 0.18 or later.",
+    example=Example(
+        CLUSTER,
+        before="nlp: {queue: training, concurrentAdmission: {migration: RetainFirstAdmission}}",
+        after=TEAM,
+        old=TEAM,
+        changes=((CLUSTER, 'trainer: "2.3.0", kueue: "0.19.2"', 'trainer: "2.1.0", kueue: "0.15.2"'),),
+    ),
+)
+
+CONCURRENT_ADMISSION_REFUSED = Rule(
+    "concurrent-admission-refused",
+    ERROR,
+    "Kueue refuses the ClusterQueue with this concurrentAdmission.",
+    why=(
+        "Kueue's webhook takes it only with BestEffortFIFO and at most 16 flavors, and constraints only where runs may "
+        "move, to a flavor of the queue (clusterqueue_webhook.go, Kueue v0.19.2)."
+    ),
+    fix="Change what the message names.",
+    example=Example(
+        CLUSTER,
+        before=(
+            "nlp: {queue: training, queueingStrategy: StrictFIFO, concurrentAdmission: {migration: "
+            "RetainFirstAdmission}}"
+        ),
+        after="nlp: {queue: training, concurrentAdmission: {migration: RetainFirstAdmission}}",
+        old=TEAM,
+    ),
+)
+
+ADMISSION_CHECK_OWNER = Rule(
+    "admission-check-owner",
+    ERROR,
+    "It is not clear who makes an admission check.",
+    why=(
+        "A ClusterQueue with a check that does not exist is inactive: no run of any of its teams starts. gangplan makes "
+        "the check where its controller is named, and leaves it alone where it is external; a controller of Kueue's "
+        "own needs parameters, which autoscale and multiKueue give it."
+    ),
+    fix="Name the controller, or write external: true.",
+    example=Example(
+        CLUSTER,
+        before="admissionChecks: {budget: {}}\n",
+        after="admissionChecks: {budget: {external: true}}\n",
+    ),
+)
+
+ADMISSION_CHECK_NOBODY = Rule(
+    "admission-check-nobody",
+    ERROR,
+    "An admission check names a team that is not on the cluster.",
+    why="The check would be asked about nobody's runs, or about others than was meant.",
+    fix="Correct the name, or remove it.",
+    example=Example(
+        CLUSTER,
+        before="admissionChecks: {budget: {external: true, teams: [nlpp]}}\n",
+        after="admissionChecks: {budget: {external: true, teams: [nlp]}}\n",
+    ),
+)
+
+COUNTING_UNUSED = Rule(
+    "counting-unused",
+    WARNING,
+    "A resource is excluded or transformed that no pool offers.",
+    why="It is a typo, or a leftover. Quotas are shares of what node pools state, so nothing of it is ever counted.",
+    fix="Correct the name, or remove it.",
+    example=Example(
+        CLUSTER,
+        before="kueue: {resources: {excludeResourcePrefixes: [fpga.example.com/]}}\n",
+        after="kueue: {resources: {excludeResourcePrefixes: [nvidia.com/mig]}}\n",
+        changes=(
+            (
+                CLUSTER,
+                "gpu: {model: a100-80gb, count: 8}, labels: {pool: a100}",
+                "gpu: {model: a100-80gb, count: 8}, labels: {pool: a100}, devices: {nvidia.com/mig-1g.5gb: 7}",
+            ),
+        ),
+    ),
+)
+
+OUTPUT_NOT_ITS_OWN = Rule(
+    "output-not-its-own",
+    ERROR,
+    "A transformation counts something under the name of a resource that pods ask for.",
+    why=(
+        "Up to 0.18, Kueue keeps either what pods ask for or what the transformation makes, by chance "
+        "(applyResourceTransformations walks a Go map); later it adds them up, which no share of nodes is equal to."
+    ),
+    fix="Choose another name.",
+    example=Example(
+        CLUSTER,
+        before="kueue: {resources: {transformations: {nvidia.com/gpu: {outputs: {cpu: 10}}}}}\n",
+        after="kueue: {resources: {transformations: {nvidia.com/gpu: {outputs: {example.com/credits: 10}}}}}\n",
+    ),
+)
+
+QUOTA_NOT_COUNTED = Rule(
+    "quota-not-counted",
+    ERROR,
+    "Quotas of a pool are shares of a resource that Kueue's manager does not count.",
+    why="Its queue would admit runs beyond all nodes, whose pods stay Pending while others wait behind them.",
+    fix="Count the resource, or an output in its place.",
+    example=Example(
+        CLUSTER,
+        before="kueue: {resources: {transformations: {nvidia.com/gpu: {strategy: Replace}}}}\n",
+        after="kueue: {resources: {transformations: {nvidia.com/gpu: {outputs: {example.com/credits: 10}}}}}\n",
+    ),
+)

@@ -1,0 +1,23 @@
+"""Roles of a run beside its workers."""
+
+from __future__ import annotations
+
+from gangplan.rules.model import ERROR, Example, Rule
+
+ROLE_UNUSABLE = Rule(
+    "role-unusable",
+    ERROR,
+    "The run cannot have this role.",
+    why=(
+        "Programs of TensorFlow know chief, ps and evaluator, by TF_CONFIG; plain programs know any role, by "
+        "the hosts in its variable. All other frameworks have workers alone. Trainer finds workers, launcher "
+        "and initializers by their names."
+    ),
+    fix="Rename or remove the role.",
+    example=Example(
+        "specs/nlp/filings.yaml",
+        before="roles: {node: {workers: 1, command: [python, load.py]}}\n",
+        after="roles: {loader: {workers: 1, command: [python, load.py]}}\n",
+        changes=(("specs/nlp/filings.yaml", "image: openmpi", "image: openmpi\nframework: plain"),),
+    ),
+)

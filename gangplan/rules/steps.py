@@ -1,0 +1,132 @@
+"""Steps of a run before its workers."""
+
+from __future__ import annotations
+
+from gangplan.rules.model import ERROR, WARNING, Echo, Example, Rule
+
+_FETCHES = ("images/catalog.yaml", "    framework: torch\n", "    framework: torch\n    fetches: [hf, s3]\n")
+_PYTORCH = ("specs/nlp/filings.yaml", "image: openmpi", "image: pytorch\ndata: {filings: /data}")
+
+STEP_UNUSABLE = Rule(
+    "step-unusable",
+    ERROR,
+    "The run cannot have this step.",
+    why=(
+        "Pods of a run are found by the names of its steps and roles, and Trainer finds workers, launcher and its own "
+        "initializers by theirs. A scheduler that starts all pods of a run together never starts a step, whose "
+        "workers do not exist before it has succeeded."
+    ),
+    fix="Rename or remove the step.",
+    example=Example(
+        "specs/nlp/filings.yaml",
+        before="steps: [{name: node, command: [python, tokenize.py]}]\n",
+        after="steps: [{name: tokenize, command: [python, tokenize.py]}]\n",
+    ),
+)
+
+STEP_TIMEOUT = Rule(
+    "step-timeout",
+    ERROR,
+    "The steps may take longer than the run has until its workers must be ready.",
+    why=(
+        "Kueue sends a run back to the queue whose pods are not all ready, or done, in podsReadyTimeout. It has "
+        "its quota, and its GPUs, from the first step on; and each time it comes back, its steps begin again."
+    ),
+    fix="Write a shorter timeout for the step, or do what takes long in a run of its own, before this one.",
+    example=Example(
+        "specs/nlp/filings.yaml",
+        before="steps: [{command: [python, tokenize.py], timeout: 2h}]\n",
+        after="steps: [{command: [python, tokenize.py], timeout: 25m}]\n",
+    ),
+)
+
+FETCH_SOURCE = Rule(
+    "fetch-source",
+    ERROR,
+    "Nobody knows where a step should fetch from.",
+    why=(
+        "A bucket is named by a connection of the team: its address, its keys and what the run must reach are "
+        "in team.yaml once. A repository of Hugging Face is written as hf://OWNER/NAME, or hf://datasets/OWNER/NAME."
+    ),
+    fix="Correct the name, or declare the connection in team.yaml.",
+    example=Example(
+        "specs/nlp/filings.yaml",
+        before="steps: [{fetch: lidr/2026, to: /data/scans}]\n",
+        after="steps: [{fetch: lidar/2026, to: /data/scans}]\n",
+        changes=(_PYTORCH, _FETCHES),
+    ),
+)
+
+FETCH_IMAGE = Rule(
+    "fetch-image",
+    ERROR,
+    "The image is not known to be able to fetch.",
+    why=(
+        "A step fetches by Python: by huggingface_hub from Hugging Face, by boto3 from S3. Without it the run would "
+        "have its GPUs, and fail at once."
+    ),
+    fix="Choose an image whose entry in images/catalog.yaml has fetches, or add it to one that has the package.",
+    example=Example(
+        "specs/nlp/filings.yaml",
+        before="steps: [{fetch: lidar/2026, to: /data/scans}]\n",
+        after="steps: [{fetch: lidar/2026, to: /data/scans, image: pytorch}]\n",
+        changes=(
+            ("specs/nlp/filings.yaml", "image: openmpi", "image: openmpi\ndata: {filings: /data}"),
+            _FETCHES,
+        ),
+    ),
+)
+
+FETCH_FOLDER = Rule(
+    "fetch-folder",
+    ERROR,
+    "The workers would not see what a step fetches.",
+    why=(
+        "A step has a pod of its own. What it writes outside of a claim ends with it; a claim that one node alone can "
+        "mount is not where the workers are; and one that is mounted read-only takes nothing."
+    ),
+    fix="Fetch to a folder of a claim with ReadWriteMany that data mounts.",
+    example=Example(
+        "specs/nlp/filings.yaml",
+        before="steps: [{fetch: lidar/2026, to: /scratch/scans}]\n",
+        after="steps: [{fetch: lidar/2026, to: /data/scans}]\n",
+        changes=(_PYTORCH, _FETCHES),
+    ),
+)
+
+PATCH_MEETS_STEP = Rule(
+    "patch-meets-step",
+    WARNING,
+    "A patch names a job of the run by its number, and steps have moved the numbers.",
+    why=(
+        "JSON6902 finds an entry of a list by its number alone. Steps come before the workers in replicatedJobs, "
+        "because JobSet wants a job after those that it depends on: what is replicatedJobs/0 in other runs is "
+        "the first step here, and the workers do not get what the patch was written for."
+    ),
+    fix=(
+        "Aim the patch at runs without steps (labelSelector: gangplan.dev/job notin (NAME)), and write another for "
+        "the job with steps, with the numbers that it has in rendered/. A patch that tests the name of its entry "
+        "stops instead: {op: test, path: .../replicatedJobs/0/name, value: node}."
+    ),
+    echo=Echo.PATCH,
+    example=Example(
+        "patch",
+        before=(
+            "- target: {kind: TrainingRuntime}\n"
+            "  patch: |-\n"
+            "    - {op: add, path: /spec/template/spec/replicatedJobs/0/template/spec/template/spec/hostAliases, value: [{ip: 10.1.1.1, hostnames: [license.example.com]}]}\n"
+        ),
+        after=(
+            "- target: {kind: TrainingRuntime, labelSelector: gangplan.dev/job=filings}\n"
+            "  patch: |-\n"
+            "    - {op: add, path: /spec/template/spec/replicatedJobs/1/template/spec/template/spec/hostAliases, value: [{ip: 10.1.1.1, hostnames: [license.example.com]}]}\n"
+        ),
+        changes=(
+            (
+                "specs/nlp/filings.yaml",
+                "workers: 4\n",
+                "workers: 4\nsteps: [{name: tokenize, command: [python, tokenize.py]}]\n",
+            ),
+        ),
+    ),
+)

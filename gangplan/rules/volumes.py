@@ -1,0 +1,134 @@
+"""Volumes that are made for a pod alone and end with it."""
+
+from __future__ import annotations
+
+from gangplan.rules.model import ERROR, Example, Rule
+
+_SPEC = "specs/nlp/filings.yaml"
+_CLUSTER = "overlays/lab/cluster.yaml"
+_BY_DRIVER = "authentication: driver"
+_VAULT = (
+    "volumes:\n  vault: {driver: secrets-store.csi.k8s.io, attributes: {secretProviderClass: nlp-vault}}\n"
+)
+_WORK = (
+    "storageClasses: {fast: {accessModes: [ReadWriteOnce]}}\n"
+    "volumes:\n  work: {storageClass: fast, size: 100Gi, most: 1Ti}\n"
+)
+
+VOLUME_UNKNOWN = Rule(
+    "volume-unknown",
+    ERROR,
+    "The cluster has no such volume for the team.",
+    why=(
+        "A CSI driver inside a pod may reach what the pod itself may not, so the platform says which drivers "
+        "runs may use, with which attributes, and which storage classes give a pod a volume of its own."
+    ),
+    fix="Use a volume that the cluster lists for the team, or have its owner add one.",
+    example=Example(
+        _SPEC,
+        before="volumes: {vaults: /mnt/secrets}\n",
+        after="volumes: {vault: /mnt/secrets}\n",
+        changes=((_CLUSTER, "topology:", f"{_VAULT}topology:"),),
+    ),
+)
+
+VOLUME_UNUSABLE = Rule(
+    "volume-unusable",
+    ERROR,
+    "A volume of the cluster cannot be had as the spec asks for it.",
+    why=(
+        "Drivers get the attributes that the platform states; a spec states only attributes that the platform lists in "
+        "settable. A volume of a storage class has a size, up to the most that the platform allows; under a regime "
+        "that asks for encryption at rest, storageClasses states that the class encrypts."
+    ),
+    fix="Write what the message names.",
+    example=Example(
+        _SPEC,
+        before="volumes: {work: {path: /work, size: 2Ti}}\n",
+        after="volumes: {work: {path: /work, size: 1Ti}}\n",
+        changes=((_CLUSTER, "topology:", f"{_WORK}topology:"),),
+    ),
+)
+
+VOLUME_NOT_ADMITTED = Rule(
+    "volume-not-admitted",
+    ERROR,
+    "OpenShift admits the driver's volumes only to namespaces of a weaker level.",
+    why=(
+        "The CSI Volume Admission plugin of OpenShift (4.13 and later) compares the label "
+        "security.openshift.io/csi-ephemeral-volume-profile of the CSIDriver with the level that the namespace "
+        "enforces. A driver without the label counts as privileged. Kubernetes itself has no such check."
+    ),
+    fix="Label the CSIDriver, and state the level as podSecurity of the volume in cluster.yaml.",
+    example=Example(
+        _SPEC,
+        before="volumes: {vault: /mnt/secrets}\n",
+        after="",
+        changes=(
+            (_CLUSTER, "topology:", f"{_VAULT}topology:"),
+            (_CLUSTER, 'kubernetes: "1.34.4"', 'kubernetes: "1.34.4", openshift: "4.21.0"'),
+        ),
+    ),
+)
+
+VOLUME_OVER_QUOTA = Rule(
+    "volume-over-quota",
+    ERROR,
+    "The workers need more storage or more claims than the namespace may hold.",
+    why=(
+        "A volume of a storage class is a PersistentVolumeClaim that lives as long as its pod, and the "
+        "ResourceQuota of the namespace counts it: beyond it no claim is made, and pods wait for theirs until "
+        "the run's deadline while the run holds its quota of GPUs."
+    ),
+    fix="Use smaller volumes or fewer workers, or have the quota raised.",
+    example=Example(
+        _SPEC,
+        before="volumes: {work: {path: /work, size: 500Gi}}\n",
+        after="volumes: {work: {path: /work, size: 200Gi}}\n",
+        changes=(
+            (_CLUSTER, "topology:", f"{_WORK}topology:"),
+            (_CLUSTER, "{queue: training}", "{queue: training, hardQuota: {storage: {fast: 1Ti}}}"),
+        ),
+    ),
+)
+
+CLUSTER_VOLUME_WRONG = Rule(
+    "cluster-volume-wrong",
+    ERROR,
+    "A volume in the cluster's file is of no kind, or of two.",
+    why=(
+        "A volume is made either by a CSI driver inside the pod or of a storage class. What one of them takes "
+        "means nothing to the other, and a class that does not exist leaves pods waiting for their volume."
+    ),
+    fix="Write what the message names.",
+    example=Example(
+        _CLUSTER,
+        before="volumes: {vault: {driver: secrets-store.csi.k8s.io, size: 1Gi}}\n",
+        after="volumes: {vault: {driver: secrets-store.csi.k8s.io}}\n",
+    ),
+)
+
+PERSISTENT_VOLUME_WRONG = Rule(
+    "persistent-volume-wrong",
+    ERROR,
+    "A PersistentVolume of a team in the cluster's file cannot be made, or shows the wrong bucket.",
+    why=(
+        "A volume belongs to the cluster, so the platform states it: with the bucket that it means, because a driver "
+        "with credentials of its own opens any bucket that a team's file names. Each volume needs a handle of its own, "
+        "for Kubernetes takes two with one handle for the same; and nothing that it is made of may change once it exists."
+    ),
+    fix="Write what the message names.",
+    example=Example(
+        _CLUSTER,
+        before=f"  nlp: {{queue: training, persistentVolumes: {{films: {{{_BY_DRIVER}, bucket: example-film}}}}}}\n",
+        after=f"  nlp: {{queue: training, persistentVolumes: {{films: {{{_BY_DRIVER}, bucket: example-films}}}}}}\n",
+        old="  nlp: {queue: training}\n",
+        changes=(
+            (
+                "specs/nlp/team.yaml",
+                "connections:\n",
+                "connections:\n  films: {bucket: example-films, mount: mountpoint-s3}\n",
+            ),
+        ),
+    ),
+)

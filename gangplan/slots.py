@@ -1,0 +1,263 @@
+"""Objects with slots: what a template made of stand-ins, and how it is filled with the values of one run."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Hashable, Iterable
+from dataclasses import field
+from functools import partial
+from types import NoneType
+from typing import Any
+
+from gangplan.parts import Parts
+from gangplan.records import dataclass
+from gangplan.stand_ins import MARKER, Step
+
+_MARKER = re.compile(MARKER)
+_INT_MIN, _INT_MAX = -(2**63), 2**64 - 1
+# What one holder keeps of what it was filled with; and how often it may be filled with something new more
+# often than with something known, until it keeps no more: names and hashes hardly ever come again.
+_MOST_KEPT, _PATIENCE = 64, 8
+
+
+class UnlikeError(Exception):
+    """A mould does not do for a template or a value."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Slot:
+    """The place of a value, by its number among those of the mould.
+
+    `spreads`: it is a mapping or list that goes into the one around it.
+    """
+
+    number: int
+    spreads: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class _Holder:
+    """A mapping or list, and what in it is not the same for all: by key, with what it holds there.
+
+    `kept` is what came of it, by what was in its place: the same again is one and the same part. `luck`
+    counts how often that helped, and down how often it did not.
+    """
+
+    model: Any
+    live: tuple[tuple[Any, _Slot | _Holder], ...]
+    spreads: bool
+    slots: tuple[tuple[Any, int], ...]  # of `live` the slots, and the holders
+    holders: tuple[tuple[Any, _Holder], ...]
+    kept: dict[Hashable, Any] = field(default_factory=dict)
+    luck: int = _PATIENCE
+
+
+@dataclass(frozen=True, slots=True)
+class Mould:
+    """A mapping or list with slots. `slots` find, in what is known, the value for each.
+
+    What holds no slot is one and the same in all that comes of the mould, and so is what has the same in its
+    slots: objects are never changed. `parts` holds both.
+    """
+
+    steps: tuple[Step, ...]
+    slots: tuple[Callable[[list[Any]], Any], ...]
+    model: Any
+    parts: Parts
+
+    def filled(self, known: list[Any]) -> Any:
+        """What comes of the values of one run."""
+        for number, start, find, _ in self.steps:
+            known[number] = find(known[start])
+        made = [slot(known) for slot in self.slots]
+        return _filled(self.model, made, self.parts) if type(self.model) is _Holder else self.model
+
+
+def mould_of(made: Any, steps_to: Callable[[Iterable[int]], tuple[Step, ...]], parts: Parts) -> Mould:
+    """The mould of a mapping or list with markers. Raises UnlikeError for one in an odd place."""
+    slots = _Slots()
+    model = slots.holder(made)
+    _hold(model, parts)
+    return Mould(steps_to(slots.numbers), tuple(slots.finders.values()), model, parts)
+
+
+def _hold(model: Any, parts: Parts) -> None:
+    """Hold the mappings and lists without slots."""
+    if isinstance(model, _Holder):
+        live = dict(model.live)
+        inner = model.model.items() if isinstance(model.model, dict) else enumerate(model.model)
+        for key, item in inner:
+            _hold(live.get(key, item), parts)
+    elif isinstance(model, dict | list):
+        parts.hold(model)
+
+
+@dataclass(slots=True)
+class _Slots:
+    """The slots of a mould by what they are for, and the numbers of the values in them."""
+
+    finders: dict[str, Callable[[list[Any]], Any]] = field(default_factory=dict)
+    numbers: dict[int, None] = field(default_factory=dict)
+
+    def holder(self, value: Any) -> Any:
+        """A value with slots for the markers in it; the value itself where it has none."""
+        if isinstance(value, str):
+            return self._slot(value) if _MARKER.search(value) else value
+        if isinstance(value, dict):
+            pairs = [(key, item, self._key(key) or self.holder(item)) for key, item in value.items()]
+        elif isinstance(value, list):
+            pairs = [(index, item, self.holder(item)) for index, item in enumerate(value)]
+        else:
+            return value
+        live = tuple((key, held) for key, item, held in pairs if held is not item)
+        if not live:
+            return value
+        slots = tuple((key, held) for key, held in live if isinstance(held, _Slot))
+        return _Holder(
+            value,
+            live,
+            any(held.spreads for _, held in slots),
+            tuple((key, held.number) for key, held in slots),
+            tuple((key, held) for key, held in live if isinstance(held, _Holder)),
+        )
+
+    def _key(self, key: str) -> _Slot | None:
+        """The slot of a mapping that goes into the mapping around it."""
+        if not _MARKER.search(key):
+            return None
+        slot = self._slot(key)
+        if not slot.spreads:
+            raise UnlikeError("a key is a value that was not asked for")
+        return slot
+
+    def _slot(self, text: str) -> _Slot:
+        """The slot of a text with markers."""
+        pieces = _MARKER.split(text)  # text, kind, number, text, kind, number ... text
+        kinds, numbers = pieces[1::3], [int(number) for number in pieces[2::3]]
+        is_bare = len(kinds) == 1 and not pieces[0] and not pieces[-1]
+        if is_bare and kinds[0] != "s":
+            finder: Callable[[list[Any]], Any] = partial(_plain if kinds[0] == "v" else _piece, numbers[0])
+        elif set(kinds) == {"s"}:
+            finder = partial(_text, pieces[0], tuple(zip(numbers, pieces[3::3], strict=True)))
+        else:
+            raise UnlikeError("a value was printed beside text")
+        self.numbers |= dict.fromkeys(numbers)
+        self.finders.setdefault(text, finder)
+        return _Slot(list(self.finders).index(text), kinds == ["m"])
+
+
+def _plain(number: int, known: list[Any]) -> Any:
+    """A value as it is read back when it was printed (template.printed)."""
+    value = known[number]
+    kind = type(value)
+    if kind is str or kind is bool or kind is NoneType or (kind is int and _INT_MIN <= value <= _INT_MAX):
+        return value
+    text = value.canonical()
+    if type(text) is not str:
+        raise UnlikeError(f"{value!r} is not printed as text")
+    return text
+
+
+def _text(first: str, others: tuple[tuple[int, str], ...], known: list[Any]) -> str:
+    """A text made of constant pieces and of the texts of values."""
+    return first + "".join([str(known[number]) + piece for number, piece in others])
+
+
+def _piece(number: int, known: list[Any]) -> Any:
+    """What a macro made: never nothing, which would be read back as no value."""
+    if not known[number]:
+        raise UnlikeError("a macro made nothing")
+    return known[number]
+
+
+def _filled(holder: _Holder, made: list[Any], parts: Parts) -> Any:
+    """What a holder holds, with these values in its slots."""
+    if holder.luck <= 0 and not holder.spreads:
+        body = holder.model.copy()
+        for key, number in holder.slots:
+            body[key] = made[number]
+        for key, inner in holder.holders:
+            body[key] = _filled(inner, made, parts)
+        return body
+    values = [
+        made[inner.number] if type(inner) is _Slot else _filled(inner, made, parts)  # type: ignore[arg-type]
+        for _, inner in holder.live
+    ]
+    if holder.luck <= 0:
+        return _laid(holder, values)
+    found = _key_of(values, parts)
+    known = holder.kept.get(found) if found is not None else None
+    if known is not None:
+        holder.luck += holder.luck < _MOST_KEPT
+        return known
+    holder.luck -= 1
+    body = _laid(holder, values)
+    if found is not None and len(holder.kept) < _MOST_KEPT:
+        holder.kept[found] = body
+        parts.hold(body)
+    return body
+
+
+def _key_of(values: list[Any], parts: Parts) -> Hashable | None:
+    """What tells values from others: texts as they are, parts by who they are; None where one is neither."""
+    key: list[Hashable] = []
+    for value in values:
+        kind = type(value)
+        if kind is str:
+            key.append(value)
+        elif kind is not dict and kind is not list:
+            key.append((kind, value))  # 1 and True are equal
+        elif id(value) in parts.ids:
+            key.append(id(value))
+        else:
+            return None
+    return tuple(key)
+
+
+def _laid(holder: _Holder, values: list[Any]) -> Any:
+    """What a holder holds, with these values in the places that are not the same for all."""
+    if holder.spreads:
+        return _spread(holder, values)
+    body = holder.model.copy()
+    for (key, _), value in zip(holder.live, values, strict=True):
+        body[key] = value
+    return body
+
+
+def _spread(holder: _Holder, values: list[Any]) -> Any:
+    """The same where a mapping or list goes into the one around it."""
+    model = holder.model
+    if len(model) == 1:
+        return values[0]
+    live = {
+        key: (value, type(inner) is _Slot and inner.spreads)
+        for (key, inner), value in zip(holder.live, values, strict=True)
+    }
+    return _spread_list(model, live) if type(model) is list else _spread_mapping(model, live)
+
+
+def _spread_list(model: list[Any], live: dict[Any, tuple[Any, bool]]) -> list[Any]:
+    entries: list[Any] = []
+    for index, item in enumerate(model):
+        value, spreads = live.get(index, (item, False))
+        if spreads:
+            entries += value
+        else:
+            entries.append(value)
+    return entries
+
+
+def _spread_mapping(model: dict[str, Any], live: dict[Any, tuple[Any, bool]]) -> dict[str, Any]:
+    body: dict[str, Any] = {}
+    count = 0
+    for key, item in model.items():
+        value, spreads = live.get(key, (item, False))
+        if spreads:
+            body.update(value)
+            count += len(value)
+        else:
+            body[key] = value
+            count += 1
+    if len(body) < count:
+        raise UnlikeError("a key is there twice")
+    return body

@@ -1,0 +1,121 @@
+"""Settings of Kueue beyond quota, as a cluster file states them: a team's LocalQueues, and its manager's own.
+
+Sources: apis/kueue/v1beta2/{localqueue,clusterqueue,fairsharing}_types.go and apis/config/v1beta2 of Kueue
+v0.15.2, v0.18.2 and v0.19.2.
+"""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from gangplan.spec.base import DurationSeconds, Factor, LabelKey, Name, Strict, Weight
+
+
+class LocalQueue(Strict):
+    """A LocalQueue of a team, in front of the team's one quota."""
+
+    weight: Weight | None = Field(
+        None,
+        description="Share beside the team's other queues, with admissionMode: UsageBasedAdmissionFairSharing; omitted: 1.",
+        examples=[2],
+    )
+
+
+class ConcurrentAdmission(Strict):
+    """Runs ask for all pools of the team at the same time, and start on the first that has room."""
+
+    migration: Literal["TryPreferredFlavors", "RetainFirstAdmission"] = Field(
+        description="Whether a run that has started moves to a pool that stands earlier in nodePools once that has room, and so starts again. The words are Kueue's.",
+        examples=["RetainFirstAdmission"],
+    )
+    last_acceptable_pool: Name | None = Field(
+        None,
+        description="The last pool, in the order of nodePools, that a run may move to; omitted: any earlier one.",
+        examples=["a100-80gb"],
+    )
+
+
+class AdmissionCheck(Strict):
+    """Something that must agree before a run starts, after it got its quota."""
+
+    controller: Annotated[LabelKey, Field(max_length=253)] | None = Field(
+        None,
+        description="Name of the controller that answers; gangplan creates the AdmissionCheck.",
+        examples=["budget.example.com/check"],
+    )
+    external: bool = Field(
+        False,
+        description="True: somebody else creates the AdmissionCheck of this name on the cluster.",
+        examples=[True],
+    )
+    teams: Annotated[tuple[Name, ...], Field(min_length=1, max_length=512)] | None = Field(
+        None, description="Teams whose runs it is asked about; omitted: all.", examples=[["nlp"]]
+    )
+    pools: Annotated[tuple[Name, ...], Field(min_length=1, max_length=64)] | None = Field(
+        None, description="Node pools that it is asked about; omitted: all.", examples=[["a100-80gb"]]
+    )
+
+
+class UsageSharing(Strict):
+    """How Kueue counts what the queues of a team used lately."""
+
+    usage_half_life_time: DurationSeconds = Field(
+        description="Time after which past use counts half; 0s: only what is in use now.", examples=["7d"]
+    )
+    usage_sampling_interval: Annotated[DurationSeconds, Field(gt=0)] = Field(
+        300, description="How often use is measured; omitted: 5m.", examples=["5m"]
+    )
+    resource_weights: dict[LabelKey, Weight] = Field(
+        {},
+        max_length=64,
+        description="How much a unit of a resource counts (a core, a byte, a device); omitted: 1.",
+        examples=[{"cpu": 2, "memory": 0, "nvidia.com/gpu": 10}],
+    )
+
+
+class ResourceTransformation(Strict):
+    """What quota counts for each unit of a resource that pods ask for."""
+
+    strategy: Literal["Retain", "Replace"] = Field(
+        "Retain", description="Whether the resource itself is counted, too.", examples=["Replace"]
+    )
+    outputs: dict[LabelKey, Factor] = Field(
+        {},
+        max_length=16,
+        description="Amounts per unit, by names that no node has; with Replace and none, the resource is not counted.",
+        examples=[{"example.com/credits": 10}],
+    )
+
+
+class ManagedResources(Strict):
+    """How the manager counts what pods ask for."""
+
+    exclude_resource_prefixes: tuple[
+        Annotated[str, Field(pattern=r"^[A-Za-z0-9][-A-Za-z0-9_./]*$", max_length=253)], ...
+    ] = Field(
+        (),
+        max_length=32,
+        description="Resources that quota leaves out, by how their names begin.",
+        examples=[["networking.example.com/"]],
+    )
+    transformations: dict[LabelKey, ResourceTransformation] = Field(
+        {},
+        max_length=64,
+        description="What is counted instead of a resource, or beside it. Quotas of outputs follow from those of the resource.",
+        examples=[{"nvidia.com/gpu": {"outputs": {"example.com/credits": 10}}}],
+    )
+
+
+class KueueSettings(Strict):
+    """What Kueue's manager is configured with on the cluster, as far as it decides about runs."""
+
+    admission_fair_sharing: UsageSharing | None = Field(
+        None,
+        description="Lets queues with admissionMode: UsageBasedAdmissionFairSharing take turns by past use; omitted: nobody's past use counts.",
+        examples=[{"usageHalfLifeTime": "7d", "usageSamplingInterval": "5m"}],
+    )
+    resources: ManagedResources | None = Field(
+        None,
+        description="How quota counts; omitted: what pods ask for.",
+        examples=[{"excludeResourcePrefixes": ["networking.example.com/"]}],
+    )

@@ -1,0 +1,244 @@
+"""Fabrics: what the workers of a run with RDMA get of their nodes, as a cluster file describes it.
+
+A fabric is the platform's: a spec says `network: {rdma: required}` or nothing.
+"""
+
+from typing import Annotated, Literal, TypeVar, cast
+
+from pydantic import AfterValidator, Field
+
+from gangplan.spec.base import Cidr, Cpu, EnvName, LabelKey, Memory, MountPath, Name, Strict, Text, helpful
+from gangplan.spec.nodes import PageSize
+from gangplan.spec.words import DNS_LABEL
+
+Preset = Literal[
+    "aws-efa",
+    "azure-infiniband",
+    "gke-rdma",
+    "gke-tcpx",
+    "gke-tcpxo",
+    "oci-roce",
+    "oci-roce-vf",
+    "sriov",
+]
+Capability = Annotated[str, Field(pattern=r"^[A-Z][A-Z_]*[A-Z]$", max_length=63)]
+ImageReference = Annotated[
+    str, Field(pattern=r"^[a-z0-9][a-zA-Z0-9._/:-]*(@sha256:[0-9a-f]{64})?$", max_length=512)
+]
+# Annotations that gangplan sets itself, or that decide about queues.
+_OWN = ("gangplan.dev/", "kueue.x-k8s.io/", "openshift.io/required-scc", "cluster-autoscaler.kubernetes.io/")
+NETWORKS = "k8s.v1.cni.cncf.io/networks"
+
+
+def _node_path(path: str) -> str:
+    """An absolute path on a node: what the kubelet takes, without a way out of it."""
+    if not path.startswith("/") or ".." in path.split("/"):
+        help = "Write an absolute path without '..'."
+        raise helpful("path", f"'{path}' is not an absolute path on a node", help)
+    return path
+
+
+def _annotation(key: str) -> str:
+    if key == NETWORKS:
+        help = "Write network at the pool's rdma."
+        raise helpful("annotation", f"{NETWORKS} is made of the networks of the pool's devices", help)
+    if key.startswith(_OWN):
+        raise helpful("annotation", f"{key} belongs to the platform's controllers", "Remove it.")
+    return key
+
+
+def _capability(name: str) -> str:
+    if name == "ALL" or name.startswith("CAP_"):
+        help = "Write the capability without CAP_, such as IPC_LOCK." if name != "ALL" else "Name each one."
+        raise helpful("capability", f"'{name}' is not one capability", help)
+    return name
+
+
+NodePath = Annotated[str, AfterValidator(_node_path), Field(max_length=512)]
+Capabilities = Annotated[tuple[Annotated[Capability, AfterValidator(_capability)], ...], Field(max_length=16)]
+
+
+# Of a folder: `fabric-` and the name are the name of a volume, which has 63 characters at most.
+Folder = Annotated[str, Field(pattern=DNS_LABEL, max_length=56)]
+
+
+class HostPath(Strict):
+    """A folder, file or device of the node."""
+
+    path: NodePath = Field(description="Where it is on the node.", examples=["/dev/infiniband"])
+    mount: MountPath | None = Field(
+        None,
+        description="Where workers see it; omitted: workers do not, only the containers that mount it.",
+        examples=["/dev/infiniband"],
+    )
+    read_only: bool = Field(
+        True,
+        description="Whether it is mounted for reading only; devices can be used all the same.",
+        examples=[False],
+    )
+    type: (
+        Literal[
+            "Directory", "DirectoryOrCreate", "File", "FileOrCreate", "Socket", "CharDevice", "BlockDevice"
+        ]
+        | None
+    ) = Field(None, description="What the kubelet makes sure of; omitted: nothing.", examples=["Directory"])
+
+
+class FabricContainer(Strict):
+    """A container beside the workers' program: a daemon of the fabric, or what prepares the pod."""
+
+    image: ImageReference | None = Field(
+        None,
+        description="Image, best with its digest; mirrors apply. A preset leaves it to you.",
+        examples=[
+            "registry.example.com/fabric/daemon@sha256:1b0f7c64e0a3fe2d1c2d9a4b8a37f1f3f5d3a2b1c0998877665544332211ffee"
+        ],
+    )
+    command: Annotated[tuple[str, ...], Field(max_length=64)] = Field(
+        (), description="Command; omitted: the image's own.", examples=[["/bin/daemon", "--nics=8"]]
+    )
+    env: dict[EnvName, Text] = Field(
+        {},
+        max_length=64,
+        description="Environment variables.",
+        examples=[{"LD_LIBRARY_PATH": "/usr/local/nvidia/lib64"}],
+    )
+    mounts: dict[Folder, MountPath] = Field(
+        {},
+        max_length=16,
+        description="Where it sees hostPaths and shared folders, by their names.",
+        examples=[{"sys": "/hostsysfs"}],
+    )
+    capabilities: Capabilities = Field(
+        (), description="Capabilities that it gets beside none.", examples=[["NET_ADMIN"]]
+    )
+    root: bool = Field(
+        False,
+        description="Whether it runs as root; only then its capabilities have an effect.",
+        examples=[True],
+    )
+    privileged: bool = Field(False, description="Whether it is privileged.", examples=[True])
+    cpu: Cpu | None = Field(None, description="CPU cores; omitted: 500m.", examples=[1])
+    memory: Memory | None = Field(None, description="Memory; omitted: 512Mi.", examples=["1Gi"])
+
+
+class Fabric(Strict):
+    """What workers get on the pools that name the fabric, in runs with RDMA. Own values extend the preset's."""
+
+    preset: Preset | None = Field(
+        None, description="Values to start from; docs/fabrics.md lists them.", examples=["aws-efa"]
+    )
+    host_network: bool = Field(
+        False,
+        description="Whether workers use their node's network: one worker per node, no NetworkPolicy applies to it, and its SSH port is open on the node.",
+        examples=[True],
+    )
+    node_addresses: tuple[Cidr, ...] = Field(
+        (),
+        max_length=16,
+        description="Addresses of the pool's nodes, with hostNetwork: launchers, which stay in the pod network, may talk to these.",
+        examples=[["10.0.16.0/20"]],
+    )
+    whole_node: bool = Field(
+        False,
+        description="Whether a worker must take all GPUs of its node; with hostNetwork it must in any case.",
+        examples=[True],
+    )
+    capabilities: Capabilities = Field(
+        (), description="Capabilities that workers get beside none.", examples=[["IPC_LOCK"]]
+    )
+    memlock: Literal["unlimited", "limited"] = Field(
+        "limited",
+        description="Limit of locked memory that the nodes' container runtime gives to pods. unlimited: IPC_LOCK is not needed and left out.",
+        examples=["unlimited"],
+    )
+    privileged: bool = Field(
+        False,
+        description="Whether workers are privileged, which devices in hostPaths need that no device plugin offers.",
+        examples=[True],
+    )
+    host_paths: dict[Folder, HostPath] = Field(
+        {},
+        max_length=16,
+        description="Folders, files and devices of the node, by name.",
+        examples=[{"infiniband": {"path": "/dev/infiniband", "mount": "/dev/infiniband"}}],
+    )
+    shared: dict[Folder, MountPath] = Field(
+        {},
+        max_length=8,
+        description="Folders of the pod that workers share with the fabric's containers, by name: where workers see them.",
+        examples=[{"sockets": "/run/fabric"}],
+    )
+    huge_pages: dict[PageSize, Memory] = Field(
+        {},
+        max_length=4,
+        description="Huge pages per worker, on pools that state such pages and for specs that do not.",
+        examples=[{"2Mi": "5Gi"}],
+    )
+    env: dict[EnvName, Text] = Field(
+        {},
+        max_length=64,
+        description="Environment variables of launcher and workers; those of cluster, team and spec win.",
+        examples=[{"FI_PROVIDER": "efa"}],
+    )
+    annotations: dict[
+        Annotated[LabelKey, AfterValidator(_annotation)], Annotated[str, Field(max_length=16384)]
+    ] = Field(
+        {},
+        max_length=16,
+        description="Annotations of the workers' pods.",
+        examples=[{"networking.gke.io/default-interface": "eth0"}],
+    )
+    setup: dict[Name, FabricContainer] = Field(
+        {},
+        max_length=8,
+        description="Containers that run before the program, one after the other, by name.",
+        examples=[
+            {
+                "prepare": {
+                    "image": "registry.example.com/fabric/prepare:1.0",
+                    "mounts": {"sockets": "/run/fabric"},
+                }
+            }
+        ],
+    )
+    sidecars: dict[Name, FabricContainer] = Field(
+        {},
+        max_length=8,
+        description="Containers that run beside the program and end with it, by name.",
+        examples=[
+            {
+                "daemon": {
+                    "image": "registry.example.com/fabric/daemon:1.0",
+                    "mounts": {"sockets": "/run/fabric"},
+                }
+            }
+        ],
+    )
+    scc: Name | None = Field(
+        None,
+        description="OpenShift: SecurityContextConstraints that admit these pods; bind the service account training to them.",
+        examples=["hostnetwork-v2"],
+    )
+
+
+Model = TypeVar("Model", bound=Strict)
+
+
+def laid_over(below: Model, above: Model) -> Model:
+    """The fields that `above` writes over those of `below`: mappings key by key, all else as a whole."""
+    values = {name: getattr(below, name) for name in type(below).model_fields}
+    for name in above.model_fields_set:
+        values[name] = _over(values[name], getattr(above, name))
+    written = below.model_fields_set | above.model_fields_set
+    return cast(Model, type(below).model_construct(written, **values))
+
+
+def _over(below: object, above: object) -> object:
+    if isinstance(below, dict) and isinstance(above, dict):
+        return below | {
+            key: _over(below[key], value) if key in below else value for key, value in above.items()
+        }
+    if isinstance(below, Strict) and isinstance(above, Strict):
+        return laid_over(below, above)
+    return above

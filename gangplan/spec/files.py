@@ -1,0 +1,105 @@
+"""Files beside a spec that its pods mount: read as bytes, or told why they cannot be."""
+
+from __future__ import annotations
+
+import os
+import posixpath
+import stat
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from gangplan.findings import Finding
+from gangplan.rules.files import FILE_MISSING, FILE_UNUSABLE, FILES_TOO_LARGE
+from gangplan.source import Document
+from gangplan.spec.listing import FILES_FOLDER, is_ignored
+from gangplan.spec.near import closest
+
+# Keys of `files` that begin so are files beside the spec; all others are ConfigMaps.
+BESIDE = "./"
+# What a ConfigMap holds at most: all values together (Kubernetes v1.34, pkg/apis/core/validation,
+# ValidateConfigMap with core.MaxSecretSize).
+MOST_BYTES = 1 << 20
+
+Read = tuple[dict[str, bytes], list[Finding]]
+
+
+def read_files(root: Path, spec: str, names: Mapping[str, str], document: Document) -> Read:
+    """The bytes of the files that a spec names, by the names that it gives them; and what is wrong with some."""
+    found: dict[str, bytes] = {}
+    findings: list[Finding] = []
+    for name in names:
+        if name.startswith(BESIDE):
+            data, wrong = _read(root, spec, name, document)
+            findings += wrong
+            if data is not None:
+                found[name] = data
+    return found, [*findings, *_too_large(found, document)]
+
+
+def path_of(spec: str, name: str) -> str:
+    """Where a file is, from the root of the workspace; a path that leads out of the spec's folder stays one."""
+    return posixpath.normpath(posixpath.join(posixpath.dirname(spec), name))
+
+
+def _read(root: Path, spec: str, name: str, document: Document) -> tuple[bytes | None, list[Finding]]:
+    file, where = path_of(spec, name), document.where(("files", name), key=True)
+    folder = posixpath.dirname(spec)
+    if not f"{file}/".startswith(f"{folder}/") or file == folder:
+        message = f"{name} is not in the folder of the spec, {folder}/"
+        help = f"Copy it to {folder}/{FILES_FOLDER}/, and write {BESIDE}{FILES_FOLDER}/{_base(name)}."
+        return None, [Finding(FILE_UNUSABLE, where, message, help)]
+    status = _status(root / file)
+    if status is None:
+        near = closest(_base(name), _there(root / posixpath.dirname(file)))
+        help = (
+            f"Did you mean {name.removesuffix(_base(name))}{near}?"
+            if near
+            else "Add it, or correct the name."
+        )
+        return None, [Finding(FILE_MISSING, where, f"there is no file {file}", help)]
+    if not stat.S_ISREG(status.st_mode):
+        what = "a folder" if stat.S_ISDIR(status.st_mode) else "no plain file"
+        help = "Write one entry for each of its files." if what == "a folder" else "Replace it with a file."
+        return None, [Finding(FILE_UNUSABLE, where, f"{file} is {what}", help)]
+    if not is_ignored(file):
+        message = f"{file} is read as a spec, as every YAML file below specs/ is outside of a folder {FILES_FOLDER}/"
+        help = f"Move it, and write {BESIDE}{FILES_FOLDER}/{_base(name)}."
+        return None, [Finding(FILE_UNUSABLE, where, message, help)]
+    if status.st_size > MOST_BYTES:
+        return None, [_large(name, status.st_size, document)]
+    try:
+        return (root / file).read_bytes(), []
+    except OSError as failed:
+        message = f"{file} cannot be read: {failed.strerror}"
+        return None, [Finding(FILE_UNUSABLE, where, message, "Let gangplan read it.")]
+
+
+def _status(path: Path) -> os.stat_result | None:
+    try:
+        return path.lstat()
+    except OSError:
+        return None
+
+
+def _there(folder: Path) -> list[str]:
+    try:
+        return sorted(os.listdir(folder))
+    except OSError:
+        return []
+
+
+def _base(name: str) -> str:
+    return posixpath.basename(name)
+
+
+def _too_large(found: Mapping[str, bytes], document: Document) -> Iterator[Finding]:
+    """All files of a run are in one ConfigMap; told at the largest of them."""
+    total = sum(map(len, found.values()))
+    if total > MOST_BYTES:
+        yield _large(max(found, key=lambda name: len(found[name])), total, document)
+
+
+def _large(name: str, size: int, document: Document) -> Finding:
+    message = f"the files of the spec have {size} bytes, more than the {MOST_BYTES} that a ConfigMap holds"
+    help = "Put what is large onto a claim (data), or into the image."
+    return Finding(FILES_TOO_LARGE, document.where(("files", name), key=True), message, help)

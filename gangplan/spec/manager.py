@@ -1,0 +1,26 @@
+"""What a cluster file says of Kueue's manager, read together."""
+
+from __future__ import annotations
+
+from gangplan.model.manager import UNCONFIGURED, ManagerSettings, Transformation
+from gangplan.spec.cluster import Cluster
+
+
+def settings_of(cluster: Cluster) -> ManagerSettings:
+    """The settings of the manager; `UNCONFIGURED` where the file says nothing that decides."""
+    external = frozenset(name for name, check in cluster.admission_checks.items() if check.external)
+    is_concurrent = any(team.concurrent_admission for team in cluster.teams.values())
+    resources = cluster.kueue.resources
+    if not external and not is_concurrent and resources is None:
+        return UNCONFIGURED
+    if resources is None:
+        return ManagerSettings(external, is_concurrent)
+    transformations = tuple(
+        Transformation(
+            name,
+            tuple((output, factor.nano) for output, factor in sorted(stated.outputs.items())),
+            stated.strategy == "Replace",
+        )
+        for name, stated in sorted(resources.transformations.items())
+    )
+    return ManagerSettings(external, is_concurrent, resources.exclude_resource_prefixes, transformations)

@@ -1,0 +1,67 @@
+"""What pools cost and teams may spend, as a cluster file says."""
+
+from decimal import Decimal
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from gangplan.spec.base import Name, Price, ReadBy, Strict, price_of
+
+
+def _percent(value: Any) -> Decimal:
+    return price_of(value, "a percentage", "Write a number from 0 to 100, such as 65 or 12.5.", 100)
+
+
+def _amount(value: Any) -> Decimal:
+    help = "Write an amount of money such as 20000, without a currency."
+    return price_of(value, "an amount of money", help, 10**12)
+
+
+Amount = Annotated[Decimal, ReadBy(_amount, {"type": ["number", "string"]})]
+Percent = Annotated[Decimal, ReadBy(_percent, {"type": ["number", "string"]})]
+
+
+class PoolPrice(Strict):
+    """What a pool costs, for reports and budgets."""
+
+    per_gpu_hour: Price | None = Field(None, description="Price of one GPU for an hour.", examples=["1.5625"])
+    per_cpu_hour: Price | None = Field(
+        None, description="Price of one CPU core for an hour, for pools without GPUs.", examples=["0.04"]
+    )
+    discount: Percent = Field(
+        Decimal(0),
+        description="Percent that come off the prices, where they are list prices: of spot capacity, a commitment or a contract; omitted: none.",
+        examples=[65],
+    )
+
+    def net(self, price: Decimal | None) -> Decimal | None:
+        """A price without the discount, exactly."""
+        off = self.discount
+        return price if price is None or not off else price * (100 - off).scaleb(-2)
+
+
+class Budget(Strict):
+    """What all active runs of a team on the cluster, or on several, may cost in a month."""
+
+    amount: Amount = Field(description="Money for a month.", examples=["20000"])
+    currency: Annotated[str, Field(pattern=r"^[A-Z]{3}$")] | None = Field(
+        None, description="Its currency, which is that of the cluster's prices.", examples=["EUR"]
+    )
+    clusters: tuple[Name, ...] = Field(
+        (),
+        max_length=256,
+        description="Clusters that it covers together with this one, whose prices are in the same currency; omitted: this one alone.",
+        examples=[("us-cloud",)],
+    )
+    warn_at: int = Field(
+        80,
+        ge=1,
+        le=100,
+        description="Share of the amount, in percent, from which on budget-nearly is reported.",
+        examples=[80],
+    )
+    action: Literal["Deny", "Warn"] = Field(
+        "Deny",
+        description="What a breach leads to: Deny (error) or Warn (warning).",
+        examples=["Warn"],
+    )

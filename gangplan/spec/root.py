@@ -1,0 +1,31 @@
+"""Which folder is the workspace."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from gangplan.errors import UserError
+
+SPECS, OVERLAYS, TEMPLATES = "specs", "overlays", "jobtemplates"
+
+
+def find_root(start: Path) -> Path:
+    """The nearest folder at or above `start` that holds specs/ and overlays/. Raises UserError."""
+    for folder in (start, *start.parents):
+        if (folder / SPECS).is_dir() and (folder / OVERLAYS).is_dir():
+            return folder
+    raise UserError(
+        "nothing was checked: this is not a gangplan workspace (no folder above has specs/ and overlays/)",
+        "Go to the repository that holds your specs, name it with --workspace DIR, or make one: gangplan init DIR.",
+    )
+
+
+def root_of(folder: Path | None) -> Path:
+    """The workspace that a folder is in (default: the current one). Raises UserError."""
+    start = (folder or Path.cwd()).resolve()
+    if not start.is_dir():
+        raise UserError(
+            f"nothing was checked: {folder} is not a folder",
+            "Name the folder that holds specs/ and overlays/.",
+        )
+    return find_root(start)

@@ -1,0 +1,43 @@
+"""The files of specs, sorted: specs, sweeps, templates. The last two are imported where there are some."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gangplan.findings import Finding
+from gangplan.spec.listing import bytes_of, is_template, may_be_sweeps
+from gangplan.spec.root import TEMPLATES
+
+if TYPE_CHECKING:
+    from gangplan.spec.sweep_files import SweepFile
+    from gangplan.spec.templates import Templates
+
+
+def sorts_of(
+    root: Path, files: list[tuple[str, str]], without: Collection[str], findings: list[Finding]
+) -> tuple[list[tuple[str, str]], dict[str, SweepFile], Templates | None]:
+    """The spec files (path, team) without those that are templates; the sweeps among them; all templates.
+
+    Folders `without` any sweep are known to have none. What is wrong with templates joins the findings.
+    """
+    sweeps: dict[str, SweepFile] = {}
+    if found := may_be_sweeps(root, files, without):
+        from gangplan.spec.sweep_files import sweeps_in  # few workspaces have sweeps
+
+        sweeps = sweeps_in(root, found)
+    inside = [one for one in files if "/templates/" in one[0]]
+    own = {one for one, data in bytes_of(root, inside) if is_template(one[0], data)}
+    if not (own or (root / TEMPLATES).is_dir()):
+        return files, sweeps, None
+    from gangplan.spec.template_files import templates_in  # few workspaces have templates
+
+    uses = [one for one, data in bytes_of(root, files) if b"template" in data and one not in own]
+    templates = templates_in(root, sorted(own), uses)
+    findings += templates.findings
+    for file, sweep in sweeps.items():  # what a sweep is made from decides its queue, too
+        if sweep.mark and templates.marks.get(file):
+            sweeps[file] = replace(sweep, mark=sweep.mark + templates.marks[file])
+    return [one for one in files if one not in own], sweeps, templates

@@ -1,0 +1,189 @@
+"""What is wrong with a sweep by itself: its parameters, its placeholders, its lists of trials."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from gangplan.findings import Finding
+from gangplan.rules.core import SPEC_FILE_NAME
+from gangplan.rules.model import Rule
+from gangplan.rules.sweeps import (
+    PARAMETER_TWICE,
+    PARAMETER_UNKNOWN,
+    PARAMETER_UNUSED,
+    PARAMETER_VALUES,
+    SWEEP_TEMPLATE,
+    TRIAL_UNKNOWN,
+)
+from gangplan.source import Document, Path
+from gangplan.spec.near import nearest
+from gangplan.spec.placeholders import PARAMETERS, TRIAL_NAME, placeholders
+from gangplan.spec.sweep import MOST_TRIALS, Range, Sweep
+from gangplan.spec.trials import count_of, given_at, same, settings, trial_name
+
+# What the sweep itself decides, and where it is said instead.
+NOT_IN_TEMPLATE = {
+    "apiVersion": "Remove it; the top of the file says it.",
+    "kind": "Remove it; the top of the file says it.",
+    "name": "Write name: beside template:, for the sweep; trials are named after it.",
+    "team": "Remove it; the folder says whose the sweep is.",
+    "queue": "Remove it; trials wait in the sweep's own queue, which takes from the team's quota.",
+    "state": "Write state: beside template:.",
+    "schedule": "Remove it; a sweep runs each trial once.",
+    "retired": "List trials that are over under stopped:, beside template:.",
+}
+Report = Callable[..., None]
+
+
+def check_sweep(sweep: Sweep, document: Document, name: str) -> list[Finding]:
+    """All that is wrong."""
+    found: list[Finding] = []
+
+    def report(rule: Rule, path: Path, message: str, help: str, key: bool = False) -> None:
+        found.append(Finding(rule, document.where(path, key=key), message, help))
+
+    for field in document.value["template"]:
+        if field in NOT_IN_TEMPLATE:
+            help = NOT_IN_TEMPLATE[field]
+            report(
+                SWEEP_TEMPLATE,
+                ("template", field),
+                f"{field}: is not a field of the template",
+                help,
+                key=True,
+            )
+    _check_name(document, name, found)
+    names = _check_parameters(sweep, document, report)
+    _check_placeholders(document, names, found)
+    if not found:
+        _check_lists(sweep, document, name, report)
+    return found
+
+
+def _check_name(document: Document, name: str, found: list[Finding]) -> None:
+    is_good = name.isascii() and name == name.lower() and all(one.isalnum() or one == "-" for one in name)
+    if not is_good or not name[:1].isalpha() or name.endswith("-"):
+        message = f"'{name}' is not a valid sweep name: use lower-case letters, digits and '-', starting with a letter"
+        found.append(Finding(SPEC_FILE_NAME, document.where(("name",)), message, "Rename it."))
+
+
+def _check_parameters(sweep: Sweep, document: Document, report: Report) -> dict[str, Path]:
+    """Each parameter with the first place that names it."""
+    parameters, sources = sweep.parameters, _sources(sweep)
+    at: Path = ("parameters",)
+    if not sources:
+        help = "Write grid: {lr: [1e-4, 3e-4]}, list: or random:."
+        report(PARAMETER_VALUES, at, "there is nothing to try", help)
+        return {}
+    if count_of(sweep) > MOST_TRIALS:
+        message = f"the parameters make {count_of(sweep)} trials; {MOST_TRIALS} is the most of any sweep"
+        report(PARAMETER_VALUES, at, message, "Try fewer values, or draw some with random.")
+        return sources[0][1]
+    first, known = sources[0]
+    for path, names in sources[1:]:
+        for name in names.keys() ^ known.keys():
+            has, lacks = (path, first) if name in names else (first, path)
+            message = f"parameter '{name}' of {'.'.join(map(str, has[1:]))} has no value in {'.'.join(map(str, lacks[1:]))}"
+            help = "Every trial has a value for each parameter: add it there, or remove it here."
+            report(PARAMETER_VALUES, names.get(name, path), message, help, key=True)
+    for name, values in parameters.grid.items():
+        _check_once(document, ("parameters", "grid", name), values, report)
+    if parameters.random is not None:
+        for name, of in parameters.random.of.items():
+            place: Path = ("parameters", "random", "of", name)
+            if isinstance(of, Range):
+                _check_range(of, place, report)
+            else:
+                _check_once(document, place, of, report)
+    return known
+
+
+def _sources(sweep: Sweep) -> list[tuple[Path, dict[str, Path]]]:
+    """What says settings, with its parameters and their places."""
+    parameters, found = sweep.parameters, list[tuple[Path, dict[str, Path]]]()
+    if parameters.grid:
+        at: Path = ("parameters", "grid")
+        found.append((at, {name: (*at, name) for name in parameters.grid}))
+    for index, entry in enumerate(parameters.list):
+        at = ("parameters", "list", index)
+        found.append((at, {name: (*at, name) for name in entry}))
+    if parameters.random is not None:
+        at = ("parameters", "random", "of")
+        found.append((at, {name: (*at, name) for name in parameters.random.of}))
+    return found
+
+
+def _check_once(document: Document, at: Path, values: Sequence[object], report: Report) -> None:
+    seen: dict[str, tuple[int, str]] = {}
+    for index, value in enumerate(values):
+        text = given_at(document, (*at, index), value).text
+        number, first = seen.setdefault(same(text), (index, text))
+        if number != index:
+            words = f"{text} is there twice" if first == text else f"{text} is the same value as {first}"
+            report(PARAMETER_TWICE, (*at, index), words, "Remove one of them.")
+
+
+def _check_range(of: Range, at: Path, report: Report) -> None:
+    if of.min >= of.max:
+        message = f"the range begins at {of.min} and ends at {of.max}"
+        report(PARAMETER_VALUES, at, message, "Write min: below max:.")
+    elif of.scale == "log" and of.min <= 0:
+        help = "Begin above zero, or write scale: linear."
+        report(PARAMETER_VALUES, (*at, "min"), f"a logarithmic scale has no place for {of.min}", help)
+
+
+def _check_placeholders(document: Document, names: dict[str, Path], found: list[Finding]) -> None:
+    used: set[str] = set()
+    for one in placeholders(document.value["template"]):
+        where = document.inside(("template", *one.path), one.offset)
+        if one.name == TRIAL_NAME:
+            continue
+        if one.name.startswith(PARAMETERS) and (name := one.name[len(PARAMETERS) :]) in names:
+            used.add(name)
+            continue
+        message, help = _unknown(one.name, names)
+        found.append(Finding(PARAMETER_UNKNOWN, where, message, help))
+    for name in names:
+        if name not in used:
+            message = f"nothing in the template uses parameter '{name}'"
+            help = f'Pass it to the program, such as "--{name}=${{{{ parameters.{name} }}}}", or remove it.'
+            found.append(Finding(PARAMETER_UNUSED, document.where(names[name], key=True), message, help))
+
+
+def _unknown(name: str, names: dict[str, Path]) -> tuple[str, str]:
+    if not name:
+        return (
+            "'${{' is never closed",
+            "Write ${{ parameters.NAME }}, and put it in quotes inside a list in brackets.",
+        )
+    if name.startswith(PARAMETERS):
+        return f"there is no parameter '{name[len(PARAMETERS) :]}'", nearest(name[len(PARAMETERS) :], names)
+    if name in names:
+        return f"'{name}' names nothing", f"Write ${{{{ parameters.{name} }}}}."
+    return f"'{name}' names nothing", "Write ${{ parameters.NAME }} or ${{ trial.name }}."
+
+
+def _check_lists(sweep: Sweep, document: Document, name: str, report: Report) -> None:
+    """Trials that are listed twice, or that are listed as over and are none."""
+    seen: dict[tuple[str, ...], int] = {}
+    for index, entry in enumerate(sweep.parameters.list):
+        at: Path = ("parameters", "list", index)
+        key = tuple(same(given_at(document, (*at, one), entry[one]).text) for one in sorted(entry))
+        first = seen.setdefault(key, index)
+        if first != index:
+            report(PARAMETER_TWICE, at, f"trial {index + 1} is the same as trial {first + 1}", "Remove one.")
+    names = [trial_name(one) for one in settings(sweep, document)]
+    known = set(names)
+    if len(known) != len(names):  # one in a million for ten thousand trials
+        help = "Add a parameter with one value that the template uses: all names follow from it, too."
+        report(PARAMETER_TWICE, ("parameters",), "two trials would have the same name", help)
+    earlier = tuple(run[len(name) + 1 :].rpartition("-")[0] for run in sweep.retired)
+    listed = {"stopped": sweep.stopped, "removed": sweep.removed, "retired": earlier}
+    for field, found in listed.items():
+        for index, one in _strangers(found, known):
+            help = f"{nearest(one, known)} gangplan plan lists the trials."
+            report(TRIAL_UNKNOWN, (field, index), f"the sweep has no trial '{one}'", help)
+
+
+def _strangers(names: Sequence[str], known: set[str]) -> Iterator[tuple[int, str]]:
+    return ((index, name) for index, name in enumerate(names) if name not in known)

@@ -1,0 +1,204 @@
+"""The sweeps of a workspace: files read, checked as far as nothing else is needed, and their trials as jobs."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any
+
+from gangplan.findings import Finding
+from gangplan.model.job import Trial
+from gangplan.model.trial import FromTemplate
+from gangplan.records import dataclass
+from gangplan.source import Document, load_file
+from gangplan.spec.base import API_VERSION
+from gangplan.spec.job import TrainingJob
+from gangplan.spec.load import parse
+from gangplan.spec.placeholders import compiled, placeholders
+from gangplan.spec.sweep import Sweep
+from gangplan.spec.sweep_checks import check_sweep
+from gangplan.spec.trial_document import TrialDocument
+from gangplan.spec.trials import Setting, count_of, filled_in, settings, trial_name
+
+if TYPE_CHECKING:
+    from gangplan.spec.templates import Templates
+
+KIND = "Sweep"
+# Fields of a trial that its sweep decides.
+OWN = frozenset({"apiVersion", "kind", "name", "state", "retired", "maxConcurrent", "parameters"})
+# Fields of a template that decide neither how many pods a trial has nor where they go.
+_INSIDE = frozenset(
+    {"command", "env", "description", "labels", "workdir", "data", "files", "secrets", "checkpoint"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SweepFile:
+    """One sweep: its file, team and name, and what it says; `sweep` is None where `findings` say why.
+
+    `mark` is equal for sweeps of which the same stands on clusters: their queues.
+    """
+
+    file: str
+    team: str
+    name: str
+    sweep: Sweep | None
+    document: Document | None
+    mark: str
+    losers: frozenset[str] = frozenset()  # trials that are over by their results
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def queue(self) -> str:
+        """Its LocalQueue."""
+        return f"sweep-{self.name}"
+
+
+def sweeps_in(root: Path, files: Sequence[tuple[str, str]]) -> dict[str, SweepFile]:
+    """The sweeps among spec files (path, team), by path."""
+    found = {}
+    for file, team in files:
+        document, findings = load_file(root / file, file)
+        if document is not None and is_sweep(document):
+            found[file] = _with_results(root, _sweep(file, team, document, findings))
+    return found
+
+
+def is_sweep(document: Document) -> bool:
+    """Whether a file says that it is a sweep."""
+    return isinstance(document.value, dict) and document.value.get("kind") == KIND
+
+
+def _sweep(file: str, team: str, document: Document, findings: list[Finding]) -> SweepFile:
+    sweep, more = parse(Sweep, document)
+    findings = [*findings, *more]
+    name = PurePosixPath(file).stem
+    if sweep is not None:
+        name = sweep.name or name
+        findings += check_sweep(sweep, document, name)
+    if sweep is None or any(one.is_error for one in findings):
+        return SweepFile(file, team, name, None, document, "", findings=tuple(findings))
+    mark = _mark(team, name, sweep, document)
+    return SweepFile(file, team, name, sweep, document, mark, findings=tuple(findings))
+
+
+def _with_results(root: Path, file: SweepFile) -> SweepFile:
+    """The sweep with the trials that are over by its results."""
+    if file.sweep is None or file.document is None or file.sweep.results is None:
+        return file
+    from gangplan.spec.sweep_results import losers_of  # few sweeps have results
+
+    losers, findings = losers_of(root, file.file, file.sweep, file.document)
+    is_good = not any(one.is_error for one in findings)
+    return replace(
+        file,
+        losers=losers,
+        findings=(*file.findings, *findings),
+        sweep=file.sweep if is_good else None,
+        mark=file.mark if is_good else "",
+    )
+
+
+def _mark(team: str, name: str, sweep: Sweep, document: Document) -> str:
+    """A digest of what decides the queue of a sweep. Which values are tried does so where they make trials
+    larger or smaller."""
+    template = document.value["template"]
+    told = [team, name, sweep.max_concurrent, count_of(sweep), template]
+    if shaping(template):
+        told.append(document.value["parameters"])
+    return hashlib.sha256(repr(told).encode()).hexdigest()[:16]
+
+
+def shaping(template: Any) -> list[str]:
+    """The fields with placeholders that may decide how many pods a trial has and where they go."""
+    return sorted({str(one.path[0]) for one in placeholders(template)} - _INSIDE)
+
+
+@dataclass(frozen=True, slots=True)
+class TrialJob:
+    """A trial as a job: its typed spec and its document; None where `findings` say why."""
+
+    trial: Trial
+    spec: TrainingJob | None
+    document: Document
+    findings: tuple[Finding, ...]
+    template: FromTemplate | None = None  # that the job was made from
+
+
+def trial_jobs(file: SweepFile, templates: Templates | None = None) -> Iterator[TrialJob]:
+    """The trials that Git has, one by one: nothing of one is kept for the next.
+
+    `templates` are those of the workspace, of which the sweep's template may name one.
+    """
+    sweep, document = file.sweep, file.document
+    if sweep is None or document is None:
+        return
+    template = document.value["template"]
+    make = compiled(template) or (lambda _: template)
+    stopped, removed = frozenset(sweep.stopped) | file.losers, frozenset(sweep.removed)
+    earlier: dict[str, list[str]] = {}
+    for run in sweep.retired:
+        earlier.setdefault(run.rpartition("-")[0], []).append(run)
+    job = partial(_job, file, sweep, document, make, templates)
+    for setting in settings(sweep, document):
+        name = trial_name(setting)
+        if name not in removed:
+            yield job(setting, name, name in stopped, earlier.get(f"{file.name}-{name}", ()))
+
+
+def _job(
+    file: SweepFile,
+    sweep: Sweep,
+    document: Document,
+    make: Any,
+    templates: Templates | None,
+    setting: Setting,
+    name: str,
+    is_stopped: bool,
+    earlier: Sequence[str],
+) -> TrialJob:
+    given = filled_in(setting, name)
+    value = {
+        **make(given),
+        "apiVersion": API_VERSION,
+        "kind": "TrainingJob",
+        "name": f"{file.name}-{name}",
+        "state": "stopped" if is_stopped and sweep.state == "active" else sweep.state,
+        **({"retired": list(earlier)} if earlier else {}),
+    }
+    own = TrialDocument(document, value, given, OWN)
+    whole, made_from, findings = _whole(own, file.team, templates)
+    spec, more = parse(TrainingJob, whole) if whole is not None else (None, [])
+    findings = [*findings, *more]
+    values = tuple((key, one.text) for key, one in setting.items())
+    trial = Trial(file.name, name, values, file.queue, sweep.max_concurrent, count_of(sweep))
+    return TrialJob(trial, spec, whole or own, tuple(findings), made_from)
+
+
+def _whole(
+    own: TrialDocument, team: str, templates: Templates | None
+) -> tuple[Document | None, FromTemplate | None, list[Finding]]:
+    """The document of a trial, filled in where its job is made from a template."""
+    if "template" not in own.value and "parameters" not in own.value:
+        return own, None, []
+    from gangplan.spec.templates import by_template  # few sweeps name one
+
+    return by_template(templates, team, own)
+
+
+def shape_of(trial: TrialJob, fields: Sequence[str]) -> str:
+    """A text that is equal for trials of the same pods; `fields` are those that values may decide (`shaping`)."""
+    value = trial.document.value
+    if trial.template is not None:
+        fields = sorted({*value} - _INSIDE - OWN)
+    return repr([value.get(name) for name in fields])
+
+
+def trial_names(file: SweepFile) -> dict[str, Setting]:
+    """All trials by name, those that left Git among them."""
+    if file.sweep is None or file.document is None:
+        return {}
+    return {trial_name(one): one for one in settings(file.sweep, file.document)}

@@ -1,0 +1,103 @@
+"""The results of a sweep: a CSV file in Git in, the trials that are over out."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Iterator
+from pathlib import Path as File
+
+from gangplan.findings import Finding, Location
+from gangplan.rules.sweeps import SWEEP_RESULTS
+from gangplan.source import Document, Path
+from gangplan.spec.files import path_of, read_files
+from gangplan.spec.near import nearest
+from gangplan.spec.sweep import Results, Sweep
+from gangplan.spec.trials import settings, trial_name
+
+TRIAL, RUNG = "trial", "rung"
+# How far a trial came, and what it reached there; smaller is better.
+Rank = tuple[float, float]
+
+
+class _Named(Document):
+    """A document in which every place is that of the name of the file."""
+
+    __slots__ = ("_base",)
+
+    def __init__(self, base: Document) -> None:
+        super().__init__(base.file, base.value, "")
+        self._base = base
+
+    def where(self, path: Path, key: bool = False) -> Location:
+        """The name of the file."""
+        return self._base.where(("results", "file"))
+
+
+def losers_of(
+    root: File, spec: str, sweep: Sweep, document: Document
+) -> tuple[frozenset[str], list[Finding]]:
+    """The trials that have a result and are not among the best, or what is wrong with the file.
+
+    A trial that came to a higher rung is better than any of a lower one; of several lines about a trial the one
+    of its highest rung counts, of those the last.
+    """
+    asked = sweep.results
+    if asked is None:
+        return frozenset(), []
+    data, findings = read_files(root, spec, {asked.file: ""}, _Named(document))
+    if findings:
+        return frozenset(), findings
+    file = path_of(spec, asked.file)
+    try:
+        text = data[asked.file].decode()
+    except UnicodeDecodeError:
+        return frozenset(), [_wrong(file, 1, "the file is not UTF-8", "Save it as UTF-8.")]
+    known = {trial_name(one) for one in settings(sweep, document)}
+    ranks: dict[str, Rank] = {}
+    for found in _ranks(text, file, asked, known):
+        if isinstance(found, Finding):
+            findings.append(found)
+        elif found[0] not in ranks or found[1][0] <= ranks[found[0]][0]:
+            ranks[found[0]] = found[1]
+    if findings:
+        return frozenset(), findings
+    order = sorted(ranks, key=lambda trial: (ranks[trial], trial))
+    return frozenset(order[asked.keep :]), []
+
+
+def _ranks(text: str, file: str, asked: Results, known: set[str]) -> Iterator[tuple[str, Rank] | Finding]:
+    """Each line as a trial and its rank, or what is wrong with it."""
+    rows = csv.DictReader(io.StringIO(text, newline=""))
+    columns = [name.strip() for name in rows.fieldnames or ()]
+    rows.fieldnames, sign = columns, 1 if asked.goal == "minimize" else -1
+    for name in (TRIAL, asked.metric):
+        if name not in columns:
+            help = f"The first line names the columns: {TRIAL},{asked.metric}."
+            yield _wrong(file, 1, f"there is no column '{name}'", help)
+            return
+    for row in rows:
+        trial, line = (row[TRIAL] or "").strip(), rows.line_num
+        if trial not in known:
+            help = f"{nearest(trial, known)} gangplan plan lists the trials."
+            yield _wrong(file, line, f"the sweep has no trial '{trial}'", help)
+            continue
+        value, rung = _number(row[asked.metric]), _number(row.get(RUNG) or "0")
+        if value is None or rung is None:
+            said = row[asked.metric] if value is None else row[RUNG]
+            yield _wrong(file, line, f"'{said}' is not a number", "Write a number, or leave the line out.")
+            continue
+        yield trial, (-rung, sign * value)
+
+
+def _number(text: str | None) -> float | None:
+    try:
+        value = float(text or "")
+    except ValueError:
+        return None
+    return None if math.isnan(value) else value
+
+
+def _wrong(file: str, line: int, message: str, help: str) -> Finding:
+    return Finding(SWEEP_RESULTS, Location(file, line, 1), message, help)

@@ -1,0 +1,144 @@
+"""The values of a template's parameters: what a spec gives, else their defaults; each of the right type."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from gangplan.findings import Finding
+from gangplan.rules.templates import (
+    TEMPLATE_PARAMETER_MISSING,
+    TEMPLATE_PARAMETER_UNKNOWN,
+    TEMPLATE_PARAMETER_VALUE,
+)
+from gangplan.source import Document, Path
+from gangplan.spec.filled_document import Argument
+from gangplan.spec.job_template import TemplateParameter
+from gangplan.spec.near import nearest
+from gangplan.spec.phrases import kind_of
+from gangplan.spec.placeholders import PARAMETERS, Given
+from gangplan.spec.template_file import TemplateFile
+
+_NAMES = {"integer": "a whole number", "number": "a number", "string": "text", "boolean": "true or false"}
+_EXAMPLES = {"integer": "8", "number": "0.1", "string": "adam", "boolean": "true"}
+
+
+def declared(chain: Sequence[TemplateFile]) -> dict[str, tuple[TemplateParameter, Document]]:
+    """The parameters of a template with those of what it extends, and where each is declared: the first one counts."""
+    found: dict[str, tuple[TemplateParameter, Document]] = {}
+    for one in reversed(chain):
+        if one.template is not None and one.document is not None:
+            for name, parameter in one.template.parameters.items():
+                found[name] = (parameter, one.document)
+    return found
+
+
+def defaults_of(chain: Sequence[TemplateFile]) -> dict[str, Argument]:
+    """The parameters that have a default, by name."""
+    found = {}
+    for name, (parameter, home) in declared(chain).items():
+        at: Path = ("parameters", name, "default")
+        if parameter.default is not None:
+            found[name] = Argument(as_given(parameter, home, at, parameter.default), home, at)
+    return found
+
+
+def arguments_of(
+    chain: Sequence[TemplateFile], document: Document
+) -> tuple[dict[str, Argument] | None, list[Finding]]:
+    """A value for each placeholder of the chain; or what is wrong with what the spec gives."""
+    known, findings = declared(chain), list[Finding]()
+    given = document.value.get("parameters")
+    given = {} if given is None else given
+    if not isinstance(given, dict):
+        message = f"parameters: expected names and values, not {kind_of(given)}"
+        help = f"Write parameters: {{{next(iter(known), 'size')}: 8}}."
+        return None, [Finding(TEMPLATE_PARAMETER_VALUE, document.where(("parameters",)), message, help)]
+    found: dict[str, Argument] = {}
+    for name, value in given.items():
+        at: Path = ("parameters", name)
+        if name not in known:
+            message = f"template {chain[0].label} has no parameter '{name}'"
+            help = nearest(name, known) if known else "Remove it; the template has no parameters."
+            findings.append(Finding(TEMPLATE_PARAMETER_UNKNOWN, document.where(at, key=True), message, help))
+            continue
+        wrong = list(wrong_value(known[name][0], name, document, at, value))
+        findings += wrong
+        if not wrong:
+            found[PARAMETERS + name] = Argument(as_given(known[name][0], document, at, value), document, at)
+    defaults = defaults_of(chain)
+    for name, (parameter, _) in known.items():
+        if name in given:
+            continue
+        if name in defaults:
+            found[PARAMETERS + name] = defaults[name]
+            continue
+        message = f"template {chain[0].label} needs a value for '{name}'"
+        help = f"Write parameters: {{{name}: {sample(parameter)}}}."
+        if parameter.description:
+            help = f"{help} {parameter.description.strip().rstrip('.')}."
+        findings.append(Finding(TEMPLATE_PARAMETER_MISSING, document.where(("template",)), message, help))
+    return (None if findings else found), findings
+
+
+def sample(parameter: TemplateParameter) -> str:
+    """A value that the parameter takes, to show."""
+    for value in (parameter.default, *parameter.enum, parameter.min, parameter.max):
+        if value is not None:
+            return str(value).lower() if isinstance(value, bool) else str(value)
+    return _EXAMPLES[parameter.type]
+
+
+def as_given(parameter: TemplateParameter, document: Document, path: Path, value: Any) -> Given:
+    """A value with the text that stands in the file: 1e-4 stays 1e-4; for a string, the text is the value."""
+    text = value if isinstance(value, str) else document.text(path)
+    text = str(value) if text is None else text
+    return Given(text if parameter.type == "string" else value, text)
+
+
+def wrong_value(
+    parameter: TemplateParameter, name: str, document: Document, path: Path, value: Any
+) -> Iterator[Finding]:
+    """What is wrong with a value: its type, its bounds."""
+    where, shown = document.where(path), document.text(path)
+    if not _is_of(parameter.type, value):
+        what = kind_of(value) if shown is None else f"'{shown}'"
+        message = f"parameter '{name}' is {_NAMES[parameter.type]}, not {what}"
+        yield Finding(TEMPLATE_PARAMETER_VALUE, where, message, f"Write {sample(parameter)}.")
+        return
+    given = as_given(parameter, document, path, value)
+    allowed = [str(one) if parameter.type == "string" else one for one in parameter.enum]
+    if allowed and given.value not in allowed:
+        message = f"parameter '{name}' is one of {', '.join(map(str, allowed))}, not {given.text}"
+        help = nearest(str(given.value), list(map(str, allowed)))
+        yield Finding(TEMPLATE_PARAMETER_VALUE, where, message, help)
+    elif isinstance(given.value, (int, float)) and not isinstance(given.value, bool):
+        if parameter.min is not None and given.value < parameter.min:
+            message = f"parameter '{name}' is at least {parameter.min}, not {given.text}"
+            yield Finding(TEMPLATE_PARAMETER_VALUE, where, message, f"Write {parameter.min} or more.")
+        elif parameter.max is not None and given.value > parameter.max:
+            message = f"parameter '{name}' is at most {parameter.max}, not {given.text}"
+            yield Finding(TEMPLATE_PARAMETER_VALUE, where, message, f"Write {parameter.max} or less.")
+
+
+def _is_of(type: str, value: Any) -> bool:
+    if type == "boolean":
+        return isinstance(value, bool)
+    if isinstance(value, bool):
+        return type == "string"
+    return isinstance(
+        value,
+        {"integer": int, "number": (int, float), "string": (str, int, float)}[type],  # type: ignore[arg-type]
+    )
+
+
+def words_of(parameter: TemplateParameter) -> str:
+    """What a parameter takes: `integer from 2 to 100, default 4`."""
+    words: str = parameter.type
+    if parameter.enum:
+        words += f", one of {', '.join(map(str, parameter.enum))}"
+    if parameter.min is not None:
+        words += f", from {parameter.min}"
+    if parameter.max is not None:
+        words += f" to {parameter.max}" if parameter.min is not None else f", up to {parameter.max}"
+    return f"{words}, default {sample(parameter)}" if parameter.default is not None else f"{words}, required"

@@ -1,0 +1,184 @@
+"""What is wrong with a template, whoever uses it: its names, its parameters, its placeholders, its fields."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any
+
+from gangplan.findings import Finding
+from gangplan.rules.core import SPEC_MISSING_FIELD
+from gangplan.rules.templates import (
+    TEMPLATE_PARAMETER_UNUSED,
+    TEMPLATE_PARAMETER_VALUE,
+    TEMPLATE_PLACEHOLDER,
+    TEMPLATE_UNUSABLE,
+)
+from gangplan.source import Document
+from gangplan.spec.base import API_VERSION
+from gangplan.spec.filled_document import FilledDocument, Layer
+from gangplan.spec.job import TrainingJob
+from gangplan.spec.job_template import JobTemplate
+from gangplan.spec.load import parse
+from gangplan.spec.near import nearest
+from gangplan.spec.placeholders import PARAMETERS, compiled, placeholders
+from gangplan.spec.template_arguments import declared, defaults_of, wrong_value
+from gangplan.spec.template_file import TemplateFile
+from gangplan.spec.templates import Templates, chain_of
+
+# What a spec says itself, and where.
+NOT_IN_TEMPLATE = {
+    "apiVersion": "Remove it; the top of the file says it.",
+    "kind": "Remove it; the top of the file says it.",
+    "name": "Remove it; each spec has a name of its own.",
+    "team": "Remove it; the folder of a spec says whose it is.",
+    "run": "Remove it; each spec counts its own runs.",
+    "state": "Remove it; each spec has a state of its own.",
+    "keep": "Remove it, and write keep: into the specs that need it.",
+    "retired": "Remove it; each spec lists its own runs.",
+    "template": "Write extends: beside job:.",
+    "parameters": "Write parameters: beside job:.",
+}
+
+
+def check_alone(template: JobTemplate, document: Document, stem: str, number: str | None) -> list[Finding]:
+    """All that one file shows."""
+    return [
+        *_check_name(template, document, stem, number),
+        *_check_parameters(template, document),
+        *_check_own(document),
+    ]
+
+
+def _check_name(
+    template: JobTemplate, document: Document, stem: str, number: str | None
+) -> Iterator[Finding]:
+    if template.name is not None and template.name != stem:
+        message = f"name is '{template.name}', but the file is '{stem}'"
+        yield Finding(
+            TEMPLATE_UNUSABLE, document.where(("name",)), message, "Remove the line, or rename the file."
+        )
+    if number is not None and number != str(template.version):
+        message = f"the file is {stem}@{number}, and its version is {template.version}"
+        help = f"Write version: {number}, or rename the file to {stem}@{template.version}.yaml."
+        yield Finding(TEMPLATE_UNUSABLE, document.where(("version",)), message, help)
+
+
+def _check_parameters(template: JobTemplate, document: Document) -> Iterator[Finding]:
+    for name, one in template.parameters.items():
+        at = ("parameters", name)
+        for bound in ("min", "max"):
+            if getattr(one, bound) is not None and one.type not in ("integer", "number"):
+                message = f"parameter '{name}' is a {one.type}, which has no {bound}:"
+                help = "Remove it, or list the values under enum:."
+                yield Finding(TEMPLATE_PARAMETER_VALUE, document.where((*at, bound), key=True), message, help)
+                return
+        if one.min is not None and one.max is not None and one.min > one.max:
+            message = f"parameter '{name}' is at least {one.min} and at most {one.max}"
+            yield Finding(
+                TEMPLATE_PARAMETER_VALUE, document.where((*at, "min")), message, "Write min: below max:."
+            )
+            return
+        free = one.model_copy(update={"enum": ()})
+        for index, value in enumerate(one.enum):
+            yield from wrong_value(free, name, document, (*at, "enum", index), value)
+        if one.default is not None:
+            yield from wrong_value(one, name, document, (*at, "default"), one.default)
+
+
+def _check_own(document: Document) -> Iterator[Finding]:
+    for field in document.value["job"]:
+        if field in NOT_IN_TEMPLATE:
+            where = document.where(("job", field), key=True)
+            message = f"{field}: is not a field of a template's job"
+            yield Finding(TEMPLATE_UNUSABLE, where, message, NOT_IN_TEMPLATE[field])
+
+
+def _check_fields(one: TemplateFile, chain: Sequence[TemplateFile]) -> Iterator[Finding]:
+    """Fields that no job has, and values that no field takes, as far as defaults of parameters show."""
+    assert one.document is not None
+    known = {PARAMETERS + name: home for name, home in defaults_of(chain).items()}
+    body = _without(one.document.value["job"], frozenset(known))
+    layer = Layer(one.document, ("job",), known)
+    make = compiled(body)
+    body = make(layer.given) if make else body
+    value = {"apiVersion": API_VERSION, "kind": "TrainingJob", **body}
+    for finding in parse(TrainingJob, FilledDocument(value, [layer]))[1]:
+        if finding.rule != SPEC_MISSING_FIELD:
+            yield finding
+
+
+def _without(value: Any, known: frozenset[str]) -> Any:
+    """Fields without those that hold a placeholder with no value to show."""
+    if not isinstance(value, dict):
+        return value
+    found = {}
+    for key, item in value.items():
+        is_open = not isinstance(item, dict) and any(one.name not in known for one in placeholders(item))
+        if not is_open and not (isinstance(item, dict) and item and not (inner := _without(item, known))):
+            found[key] = inner if isinstance(item, dict) and item else item
+    return found
+
+
+def check_twice(files: Sequence[TemplateFile]) -> Iterator[Finding]:
+    """Two files for one version of a template."""
+    first: dict[tuple[str, str, int], TemplateFile] = {}
+    for one in files:
+        known = first.setdefault((one.team, one.name, one.version), one)
+        if known is not one and one.document is not None:
+            message = f"{one.label} is in {known.file}, too"
+            help = "Give it another version, or remove one of the files."
+            yield Finding(TEMPLATE_UNUSABLE, one.document.where(("version",)), message, help)
+
+
+def check_together(templates: Templates) -> Iterator[Finding]:
+    """What templates that extend others show: what they extend, placeholders without a parameter, parameters
+    that nothing uses."""
+    for one in templates.files:
+        if one.template is None or one.document is None:
+            continue
+        chain = [one]
+        if one.template.extends is not None:
+            above, wrong = chain_of(templates, one.team, one.template.extends, one.document, ("extends",))
+            if not above:
+                yield from (wrong,) if wrong else ()
+                continue
+            chain += above
+            if one in above:
+                continue
+        wrong_names = list(_check_placeholders(one, chain))
+        yield from wrong_names
+        if not any(found.is_error for found in wrong_names):
+            yield from _check_fields(one, chain)
+
+
+def _check_placeholders(one: TemplateFile, chain: Sequence[TemplateFile]) -> Iterator[Finding]:
+    assert one.document is not None
+    assert one.template is not None
+    names, used = declared(chain), set[str]()
+    for each in chain:
+        if each.document is not None:
+            used |= {found.name for found in placeholders(each.document.value["job"])}
+    for found in placeholders(one.document.value["job"]):
+        if found.name.startswith(PARAMETERS) and found.name[len(PARAMETERS) :] in names:
+            continue
+        where = one.document.inside(("job", *found.path), found.offset)
+        yield Finding(TEMPLATE_PLACEHOLDER, where, *_nameless(found.name, list(names)))
+    for name in one.template.parameters:
+        if PARAMETERS + name not in used:
+            message = f"nothing in the template uses parameter '{name}'"
+            where = one.document.where(("parameters", name), key=True)
+            help = f"Write ${{{{ parameters.{name} }}}} into job:, or remove it."
+            yield Finding(TEMPLATE_PARAMETER_UNUSED, where, message, help)
+
+
+def _nameless(name: str, known: Collection[str]) -> tuple[str, str]:
+    if not name:
+        return "'${{' is never closed", "Write ${{ parameters.NAME }}, in quotes inside a list in brackets."
+    if name.startswith(PARAMETERS):
+        bare = name[len(PARAMETERS) :]
+        return f"there is no parameter '{bare}'", nearest(
+            bare, known
+        ) if known else f"Add {bare}: under parameters:."
+    if name in known:
+        return f"'{name}' names nothing", f"Write ${{{{ parameters.{name} }}}}."
+    return f"'{name}' names nothing", "Write ${{ parameters.NAME }}."

@@ -1,0 +1,170 @@
+"""The templates of a workspace: read once, found by name and version, filled in for a spec.
+
+A template of the platform is `jobtemplates/NAME.yaml`, one of a team `specs/<team>/templates/NAME.yaml`, which
+wins over a platform's of the same name. A version of its own has a file of its own: `NAME@2.yaml`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import field
+from typing import Any
+
+from gangplan.findings import Finding
+from gangplan.model.trial import Expected, FromTemplate
+from gangplan.records import dataclass
+from gangplan.rules.templates import (
+    TEMPLATE_EXTENDS,
+    TEMPLATE_PARAMETER_UNKNOWN,
+    TEMPLATE_UNKNOWN,
+)
+from gangplan.source import Document, Path
+from gangplan.spec.filled_document import Argument, FilledDocument, Layer, merged
+from gangplan.spec.near import nearest
+from gangplan.spec.placeholders import PARAMETERS, compiled
+from gangplan.spec.template_arguments import arguments_of
+from gangplan.spec.template_file import TemplateFile
+
+PLATFORM = ""
+# Templates on the way from a spec to the last one that is extended.
+MOST_LAYERS = 8
+OWN = ("template", "parameters")
+
+
+@dataclass(frozen=True, slots=True)
+class Templates:
+    """All templates of a workspace, and the spec files that may use one, with a mark that changes with what
+    they use. `findings` are about the templates themselves."""
+
+    files: tuple[TemplateFile, ...] = ()
+    marks: Mapping[str, str] = field(default_factory=dict)
+    findings: tuple[Finding, ...] = ()
+
+    def seen_by(self, team: str) -> dict[str, list[TemplateFile]]:
+        """The templates that specs of a team may name, by name, the newest last; its own go first."""
+        found: dict[str, list[TemplateFile]] = {}
+        for owner in {PLATFORM, team}:
+            own: dict[str, list[TemplateFile]] = {}
+            for one in self.files:
+                if one.team == owner:
+                    own.setdefault(one.name, []).append(one)
+            found = found | own if owner else own | found
+        return {name: sorted(found[name], key=lambda one: one.version) for name in sorted(found)}
+
+    def find(self, team: str, label: str) -> TemplateFile | None:
+        """The template of a name, `horovod-large` or `horovod-large@2`, as specs of a team mean it."""
+        name, _, version = label.partition("@")
+        for one in reversed(self.seen_by(team).get(name, ())):
+            if not version or one.version == int(version):
+                return one
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """A spec by template: the document with everything filled in, the values of its parameters, and the templates,
+    the one it names first."""
+
+    document: FilledDocument
+    chain: tuple[TemplateFile, ...]
+    arguments: Mapping[str, Argument]
+
+
+def chain_of(
+    templates: Templates, team: str, label: str, document: Document, path: Path
+) -> tuple[list[TemplateFile], Finding | None]:
+    """A template and all that it extends; or what is wrong, at the place that names one.
+
+    Neither where one of them cannot be used, which is told of the template itself.
+    """
+    found: list[TemplateFile] = []
+    while True:
+        one = templates.find(team, label)
+        where = document.where(path)
+        if one is None:
+            return [], Finding(TEMPLATE_UNKNOWN, where, *_unknown(templates, team, label))
+        if one in found:
+            names = " extends ".join(each.label for each in [*found[found.index(one) :], one])
+            return [], Finding(
+                TEMPLATE_EXTENDS, where, f"the templates lead back: {names}", "Remove one extends:."
+            )
+        if len(found) == MOST_LAYERS:
+            message = f"{found[0].label} is the {MOST_LAYERS + 1}th layer of templates or more"
+            return [], Finding(
+                TEMPLATE_EXTENDS, where, message, f"Join some: at most {MOST_LAYERS} are followed."
+            )
+        found.append(one)
+        if one.template is None or one.document is None:
+            return [], None
+        if one.template.extends is None:
+            return found, None
+        # What a platform's template extends is the platform's, whoever uses it.
+        label, document, path, team = one.template.extends, one.document, ("extends",), one.team
+
+
+def _unknown(templates: Templates, team: str, label: str) -> tuple[str, str]:
+    known = templates.seen_by(team)
+    name, _, version = label.partition("@")
+    if name in known and version:
+        there = ", ".join(one.label for one in known[name])
+        return f"template '{name}' has no version {version}", f"There is {there}."
+    if not known:
+        return f"there is no template '{label}'", f"Write jobtemplates/{name}.yaml with kind: JobTemplate."
+    return f"there is no template '{name}'", nearest(name, known)
+
+
+def filled(templates: Templates, team: str, document: Document) -> tuple[Use | None, list[Finding]]:
+    """The spec in a document, which has `template:`, with everything filled in; or what is wrong with that."""
+    label = document.value.get("template")
+    if not isinstance(label, str):
+        return None, []  # told as any wrong type
+    chain, wrong = chain_of(templates, team, label, document, ("template",))
+    if not chain:
+        return None, [wrong] if wrong else []
+    arguments, findings = arguments_of(chain, document)
+    if findings or arguments is None:
+        return None, findings
+    own = {name: item for name, item in document.value.items() if name not in OWN}
+    layers = [Layer(document, (), {}), *_layers(chain, arguments)]
+    value: Any = {}
+    for layer in reversed(layers[1:]):
+        make = compiled(layer.value)
+        value = merged(make(layer.given) if make else layer.value, value)
+    return Use(FilledDocument(merged(own, value), layers), tuple(chain), arguments), []
+
+
+def by_template(
+    templates: Templates | None, team: str, document: Document
+) -> tuple[Document | None, FromTemplate | None, list[Finding]]:
+    """The document of a spec that has `template:` or `parameters:`, filled in, and what it was made from."""
+    if document.value.get("kind") != "TrainingJob":
+        return document, None, []  # told as any file of another kind
+    if "template" not in document.value:
+        where = document.where(("parameters",), key=True)
+        help = "Add template: NAME, or remove parameters:."
+        return (
+            None,
+            None,
+            [Finding(TEMPLATE_PARAMETER_UNKNOWN, where, "the spec has parameters: and no template:", help)],
+        )
+    use, findings = filled(templates or Templates(), team, document)
+    if use is None:
+        is_text = isinstance(document.value["template"], str)
+        return (None if is_text else document), None, findings
+    expected = next((one.template.expect for one in use.chain if one.template and one.template.expect), ())
+    return (
+        use.document,
+        FromTemplate(
+            use.chain[0].label,
+            use.chain[0].file,
+            tuple((name.removeprefix(PARAMETERS), one.given.text) for name, one in use.arguments.items()),
+            tuple(Expected(one.workers, one.efficiency, one.source) for one in expected),
+        ),
+        [],
+    )
+
+
+def _layers(chain: Sequence[TemplateFile], arguments: Mapping[str, Argument]) -> Iterator[Layer]:
+    for one in chain:
+        assert one.document is not None
+        yield Layer(one.document, ("job",), arguments)

@@ -1,0 +1,136 @@
+"""The trials of a sweep: which settings there are, what each is called, what it is a job of.
+
+A trial is known by its settings alone: its name is a hash of them as they are written. So a value that is added
+adds trials and renames none, whatever the order, and a drawn value follows from seed, parameter and number.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from decimal import Decimal, InvalidOperation, localcontext
+from itertools import product
+from typing import Any
+
+from gangplan.source import Document, Path
+from gangplan.spec.placeholders import PARAMETERS, TRIAL_NAME, Given
+from gangplan.spec.sweep import Range, Sweep
+
+# Digits of a drawn number: more would tell no two trials apart that a program could.
+_DIGITS = 4
+_LENGTH = 8
+_PARTS = 16**13  # that a drawn share is counted in
+Setting = Mapping[str, Given]  # parameter -> its value
+
+
+def trial_name(setting: Setting) -> str:
+    """The trial's own part of its name, by the texts of its values."""
+    texts = {name: setting[name].text for name in sorted(setting)}
+    digest = hashlib.sha256(json.dumps(texts, ensure_ascii=False).encode()).digest()
+    return base64.b32encode(digest).decode().lower()[:_LENGTH]
+
+
+def count_of(sweep: Sweep) -> int:
+    """How many trials there are at most; drawn ones may be the same."""
+    found = 1 if sweep.parameters.grid else 0
+    for values in sweep.parameters.grid.values():
+        found *= len(values)
+    drawn = sweep.parameters.random
+    return found + len(sweep.parameters.list) + (drawn.samples if drawn else 0)
+
+
+def settings(sweep: Sweep, document: Document) -> Iterator[Setting]:
+    """Every setting once, in the order of the file: the grid, the list, what is drawn."""
+    seen: set[tuple[str, ...]] = set()
+    for setting in _all(sweep, document):
+        key = tuple(same(setting[name].text) for name in sorted(setting))
+        if key not in seen:
+            seen.add(key)
+            yield setting
+
+
+def _all(sweep: Sweep, document: Document) -> Iterator[Setting]:
+    parameters = sweep.parameters
+    if parameters.grid:
+        names = list(parameters.grid)
+        columns = [
+            [
+                given_at(document, ("parameters", "grid", name, index), value)
+                for index, value in enumerate(values)
+            ]
+            for name, values in parameters.grid.items()
+        ]
+        for values in product(*columns):
+            yield dict(zip(names, values, strict=True))
+    for index, entry in enumerate(parameters.list):
+        at: Path = ("parameters", "list", index)
+        yield {name: given_at(document, (*at, name), value) for name, value in entry.items()}
+    if parameters.random is not None:
+        yield from _drawn(sweep, document)
+
+
+def _drawn(sweep: Sweep, document: Document) -> Iterator[Setting]:
+    drawn = sweep.parameters.random
+    assert drawn is not None
+    choices: dict[str, Any] = {}
+    for name, of in drawn.of.items():
+        at: Path = ("parameters", "random", "of", name)
+        choices[name] = of
+        if isinstance(of, tuple):
+            choices[name] = [given_at(document, (*at, index), value) for index, value in enumerate(of)]
+    for number in range(drawn.samples):
+        yield {name: _one(drawn.seed, name, number, of) for name, of in choices.items()}
+
+
+def _one(seed: int, name: str, number: int, of: Any) -> Given:
+    """The value of a parameter in a sample. Neither other parameters nor other samples decide it."""
+    digest = hashlib.sha256(f"{seed}\0{name}\0{number}".encode()).hexdigest()
+    share = int(digest[:13], 16)
+    if isinstance(of, list):
+        found: Given = of[share * len(of) // _PARTS]
+        return found
+    return _in_range(of, share)
+
+
+def _in_range(of: Range, share: int) -> Given:
+    """A number of a range. Decimal arithmetic is the same on every machine, unlike that of floats."""
+    if isinstance(of.min, int) and isinstance(of.max, int) and of.scale == "linear":
+        whole = of.min + share * (of.max - of.min + 1) // _PARTS
+        return Given(whole, str(whole))
+    with localcontext() as context:
+        context.prec = 28
+        low, high, part = Decimal(str(of.min)), Decimal(str(of.max)), Decimal(share) / _PARTS
+        if of.scale == "log":
+            value = (low.ln() + (high.ln() - low.ln()) * part).exp()
+        else:
+            value = low + (high - low) * part
+        if isinstance(of.min, int) and isinstance(of.max, int):
+            whole = min(int(of.max), max(int(of.min), int(value.to_integral_value())))
+            return Given(whole, str(whole))
+        context.prec = _DIGITS
+        text = str(+value).lower()
+    return Given(float(text), text)
+
+
+def given_at(document: Document, path: Path, value: Any) -> Given:
+    """A value with the text that stands in the file: 1e-4 stays 1e-4."""
+    text = value if isinstance(value, str) else document.text(path)
+    return Given(value, str(value) if text is None else text)
+
+
+def same(text: str) -> str:
+    """A text that is equal for values that a program could not tell apart: 1e-3 and 0.001."""
+    try:
+        number = Decimal(text)
+    except InvalidOperation:
+        return text
+    return str(number.normalize()) if number.is_finite() else text
+
+
+def filled_in(setting: Setting, name: str) -> dict[str, Given]:
+    """What placeholders of a trial stand for."""
+    found = {f"{PARAMETERS}{key}": given for key, given in setting.items()}
+    found[TRIAL_NAME] = Given(name, name)
+    return found

@@ -1,0 +1,245 @@
+"""Stand-ins for the values of a template: they answer what it asks of them, note it, and print markers.
+
+A template learns nothing of a value but what is noted. Whatever a stand-in does not know how to do raises,
+and the template is then rendered with the values themselves (mould.py).
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Hashable, Iterator
+from dataclasses import field
+from functools import partial
+from typing import Any, NamedTuple
+
+from gangplan.records import dataclass
+
+# What is printed in place of a value, with its number in the study: `v` for one as it stands, `s` for its
+# text, `m` for what a macro makes of it.
+_MARKER = "zq7mould{}{}x"
+MARKER = r"zq7mould([vsm])([0-9]+)x"
+
+
+class UnforeseenError(Exception):
+    """A template did with a value what stand-ins do not know."""
+
+
+class Step(NamedTuple):
+    """How a value is found: `find` of the value numbered `start`; of all that is known where that is 0."""
+
+    number: int
+    start: int
+    find: Callable[[Any], Any]
+    others: tuple[int, ...] = ()  # what must be known too
+
+
+class Question(NamedTuple):
+    """What a template asks of the value with a number: in words, and as a function."""
+
+    number: int
+    words: Hashable
+    answer: Callable[[Any], Hashable]
+    others: tuple[int, ...] = ()
+
+
+def _given(_: Any) -> Any:
+    raise UnforeseenError("the first values are given")
+
+
+@dataclass(slots=True)
+class Study:
+    """The values that a template was seen to use, each with its number and the way to it.
+
+    Number 0 is the list of all that is known of one run, 1 the mapping that the template is given.
+    """
+
+    steps: list[Step] = field(default_factory=lambda: [Step(0, 0, _given), Step(1, 0, _given)])
+    _numbers: dict[Hashable, int] = field(default_factory=dict)
+
+    def number(
+        self, start: int, words: Hashable, find: Callable[[Any], Any], others: tuple[int, ...] = ()
+    ) -> int:
+        """The number of what is found on a way; the same way has the same number."""
+        key = start, words
+        if key not in self._numbers:
+            self._numbers[key] = len(self.steps)
+            self.steps.append(Step(len(self.steps), start, find, others))
+        return self._numbers[key]
+
+
+@dataclass(slots=True, eq=False)
+class Notes:
+    """What a template asked in one rendering, in order and each question once, with the answers.
+
+    Of nested renderings (a macro by itself) only the innermost is open: what stands for a value of another
+    cannot be used in it.
+    """
+
+    study: Study
+    opened: list[Notes]
+    questions: dict[tuple[int, Hashable], tuple[Question, Hashable]] = field(default_factory=dict)
+
+    def note(self, question: Question, answer: Hashable) -> None:
+        """Note an answer."""
+        self.check()
+        self.questions.setdefault((question.number, question.words), (question, answer))
+
+    def check(self) -> None:
+        """Raise where another rendering is open."""
+        if self.opened[-1] is not self:
+            raise UnforeseenError("a macro used more than its arguments")
+
+    def given(self, name: str, value: Any) -> StandIn:
+        """What stands for a value that the template is given under a name."""
+        return StandIn(self, self.study.number(1, ("name", name), operator.itemgetter(name)), value)
+
+
+class StandIn:
+    """A value by its number, with the value that it has this time."""
+
+    __slots__ = ("_notes", "_number", "_value")
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, notes: Notes, number: int, value: Any) -> None:
+        self._notes, self._number, self._value = notes, number, value
+
+    # --- ways to other values
+
+    def _further(self, words: Hashable, find: Callable[[Any], Any]) -> StandIn:
+        self._notes.check()
+        return StandIn(self._notes, self._notes.study.number(self._number, words, find), find(self._value))
+
+    def __getattr__(self, name: str) -> StandIn:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return self._further(("attribute", name), operator.attrgetter(name))
+
+    def __getitem__(self, key: Any) -> StandIn:
+        return together(self._notes, "item", operator.getitem, self, key)
+
+    def __call__(self, *given: Any) -> StandIn:
+        return together(self._notes, "call", _call, self, *given)
+
+    # --- questions
+
+    def _asked(self, words: Hashable, answer: Callable[[Any], Any]) -> Any:
+        found = answer(self._value)
+        self._notes.note(Question(self._number, words, answer), found)
+        return found
+
+    def _compared(self, words: str, do: Callable[[Any, Any], bool], other: Any) -> bool:
+        if isinstance(other, StandIn):
+            numbers = self._number, other._number
+            found, answer = do(self._value, other._value), partial(_do, do, numbers)
+            self._notes.note(Question(0, (words, *numbers), answer, numbers), found)
+            return found
+        return bool(self._asked((words, *_words(other)), partial(_flipped, do, other)))
+
+    def is_none(self) -> bool:
+        """Jinja's test `none`."""
+        return bool(self._asked("none", _is_none))
+
+    def __bool__(self) -> bool:
+        return bool(self._asked("true", bool))
+
+    def __eq__(self, other: object) -> bool:
+        return self._compared("equal", operator.eq, other)
+
+    def __ne__(self, other: object) -> bool:
+        return not self._compared("equal", operator.eq, other)
+
+    def __contains__(self, item: object) -> bool:
+        return self._compared("holds", operator.contains, item)
+
+    def __iter__(self) -> Iterator[Any]:
+        if not isinstance(self._value, tuple | list):
+            raise UnforeseenError(f"went through a {type(self._value).__name__}")
+        found = self._asked("names", _names)
+        if isinstance(found, int):
+            return iter(
+                [self._further(("entry", index), operator.itemgetter(index)) for index in range(found)]
+            )
+        pairs = [(name, partial(_second, index)) for index, name in enumerate(found)]
+        return iter([(name, self._further(("pair", *find.args), find)) for name, find in pairs])
+
+    # --- what is printed
+
+    def marker(self, kind: str) -> str:
+        """What is printed in its place."""
+        self._notes.check()
+        return _MARKER.format(kind, self._number)
+
+    def __str__(self) -> str:
+        return self.marker("s")
+
+
+def together(notes: Notes, words: Hashable, do: Callable[..., Any], *given: Any) -> StandIn:
+    """What stands for what `do` makes of some values, stand-ins or constants."""
+    notes.check()
+    if not all(one._notes is notes for one in given if isinstance(one, StandIn)):
+        raise UnforeseenError("a macro used more than its arguments")
+    others = tuple(one._number for one in given if isinstance(one, StandIn))
+    find = _doing(do, tuple(one._number if isinstance(one, StandIn) else _Constant(one) for one in given))
+    named = tuple(one._number if isinstance(one, StandIn) else _words(one) for one in given)
+    number = notes.study.number(0, (words, *named), find, others)
+    return StandIn(notes, number, do(*[one._value if isinstance(one, StandIn) else one for one in given]))
+
+
+def as_one(notes: Notes, given: Any) -> Any:
+    """A list of stand-ins and constants as a stand-in; anything else as it is."""
+    return together(notes, "list", _listed, *given) if type(given) is list else given
+
+
+class _Constant(NamedTuple):
+    value: Any
+
+
+def _words(constant: Any) -> tuple[type, Any]:
+    """A constant of a template, told from those that are equal to it and of another type."""
+    if constant is not None and type(constant) not in (str, int, bool):
+        raise UnforeseenError(f"used {constant!r}")
+    return type(constant), constant
+
+
+def _doing(do: Callable[..., Any], given: tuple[int | _Constant, ...]) -> Callable[[list[Any]], Any]:
+    """`_do` of some values, ready to be done for each run."""
+    match given:
+        case (int(one),):
+            return lambda known: do(known[one])
+        case (int(one), int(other)):
+            return lambda known: do(known[one], known[other])
+        case (int(one), _Constant(value)):
+            return lambda known: do(known[one], value)
+    return partial(_do, do, given)
+
+
+def _do(do: Callable[..., Any], given: tuple[int | _Constant, ...], known: list[Any]) -> Any:
+    return do(*[known[one] if isinstance(one, int) else one.value for one in given])
+
+
+def _flipped(do: Callable[[Any, Any], Any], other: Any, value: Any) -> Any:
+    return do(value, other)
+
+
+def _call(function: Callable[..., Any], *given: Any) -> Any:
+    return function(*given)
+
+
+def _listed(*given: Any) -> list[Any]:
+    return list(given)
+
+
+def _is_none(value: Any) -> bool:
+    return value is None
+
+
+def _names(values: tuple[Any, ...] | list[Any]) -> tuple[str, ...] | int:
+    """The first parts of pairs, which become keys; else the number of entries."""
+    for one in values:
+        if type(one) is not tuple or len(one) != 2 or type(one[0]) is not str:
+            return len(values)
+    return tuple([name for name, _ in values])
+
+
+def _second(index: int, pairs: Any) -> Any:
+    return pairs[index][1]

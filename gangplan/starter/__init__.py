@@ -1,0 +1,1 @@
+"""New workspaces and new files: what is asked for in, texts that were checked out, written all or none."""

@@ -1,0 +1,85 @@
+"""What a new workspace depends on: a few answers, each checked where it is given."""
+
+from __future__ import annotations
+
+import re
+
+from gangplan.errors import UserError
+from gangplan.records import dataclass
+from gangplan.spec.namespaces import RESERVED
+from gangplan.spec.near import nearest
+from gangplan.spec.words import DNS_LABEL
+
+FORGES = ("github", "gitlab", "none")
+ENGINES = ("argocd", "flux", "none")
+# A repository that is no one's: written until the real one is known.
+EXAMPLE = "https://git.example.com/ml/jobs.git"
+_MOST = 63
+# https://host/path, ssh://user@host/path, and the form of scp, user@host:path.
+_URL = re.compile(r"(?:https?|ssh)://[^\s/]+/\S+|[\w.-]+@[\w.-]+:[^\s:]+")
+_BRANCH = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """The forge that reviews changes, the engine that syncs them, the first team and cluster, and the
+    repository as the engine reads it, with the folder of the workspace in it (`prefix`). With `is_sample` the workspace
+    has two teams and two clusters."""
+
+    forge: str
+    sync: str
+    team: str
+    cluster: str
+    repository: str = EXAMPLE
+    branch: str = "main"
+    is_sample: bool = False
+    prefix: str = ""
+
+    @property
+    def teams(self) -> tuple[str, ...]:
+        """All teams, the first one first."""
+        return (self.team, "vision") if self.is_sample else (self.team,)
+
+    @property
+    def clusters(self) -> tuple[str, ...]:
+        """All clusters, the first one first."""
+        return (self.cluster, "cloud") if self.is_sample else (self.cluster,)
+
+
+def check_choice(what: str, value: str, known: tuple[str, ...]) -> str:
+    """The value, if it is one of those known. Raises UserError."""
+    if value not in known:
+        raise UserError(f"there is no {what} '{value}'", nearest(value, known))
+    return value
+
+
+def check_name(what: str, value: str) -> str:
+    """A name of a team or cluster: it becomes a folder, a namespace and a part of object names.
+
+    Raises UserError.
+    """
+    if not re.fullmatch(DNS_LABEL, value) or len(value) > _MOST:
+        like = re.sub(r"[^a-z0-9]+", "-", value.lower()).lstrip("-0123456789")[:_MOST].strip("-")
+        help = (
+            f"Write {like}." if like else "Use lower-case letters, digits and '-', and begin with a letter."
+        )
+        raise UserError(f"'{value}' cannot be the name of a {what}", help)
+    if what == "team" and RESERVED.fullmatch(value):
+        message = f"'{value}' cannot be the name of a team: its namespace belongs to the platform"
+        raise UserError(message, "Choose another name, such as nlp.")
+    return value
+
+
+def check_url(value: str) -> str:
+    """The address of a Git repository. Raises UserError."""
+    if not _URL.fullmatch(value):
+        message = f"'{value}' is not the address of a Git repository"
+        raise UserError(message, f"Write it as {EXAMPLE} or git@git.example.com:ml/jobs.git.")
+    return value
+
+
+def check_branch(value: str) -> str:
+    """The name of a branch. Raises UserError."""
+    if not _BRANCH.fullmatch(value) or ".." in value:
+        raise UserError(f"'{value}' is not the name of a branch", "Write --branch main.")
+    return value

@@ -1,0 +1,55 @@
+"""An entry added to images/catalog.yaml: the file keeps every byte that it had."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from gangplan.errors import UserError
+from gangplan.source import Document, load
+from gangplan.starter.text import block_text
+from gangplan.workspace import CATALOG
+
+
+def with_image(data: bytes, name: str, values: Mapping[str, Any]) -> bytes:
+    """The catalog with one more image behind the others.
+
+    Raises UserError where the file is not understood, has the image already, or is written so that a new entry
+    has no place of its own.
+    """
+    document, _ = load(data, CATALOG)
+    images = document.value.get("images") if document and isinstance(document.value, dict) else None
+    if document is None or not isinstance(images, dict) or not images:
+        raise UserError(f"{CATALOG} cannot be read", "Run gangplan validate, and correct it first.")
+    if name in images:
+        place = document.where(("images", name), key=True)
+        raise UserError(
+            f"{place}: there is an image '{name}' already", "Change that one, or take another name."
+        )
+    added = _inserted(data, document, name, values)
+    found, _ = load(added, CATALOG)
+    if found is None or found.value != {**document.value, "images": {**images, name: dict(values)}}:
+        entry = block_text({name: dict(values)}, "  ")
+        raise UserError(
+            f"{CATALOG} is written so that an entry cannot be added", f"Add it yourself:\n{entry.rstrip()}"
+        )
+    return added
+
+
+def _inserted(data: bytes, document: Document, name: str, values: Mapping[str, Any]) -> bytes:
+    """The entry before whatever field follows the images, else at the end."""
+    images = document.value["images"]
+    first = document.where(("images", next(iter(images))), key=True)
+    start = document.where(("images",), key=True).line or 1
+    later = [document.where((key,), key=True).line or 0 for key in document.value]
+    ends = [line for line in later if line > start]
+    lines = data.decode().splitlines(keepends=True)
+    at = min(ends) - 1 if ends else len(lines)
+    while ends and at > 0 and (not lines[at - 1].strip() or lines[at - 1].startswith("#")):
+        at -= 1  # a comment above a field belongs to it
+    if lines and not lines[at - 1].endswith("\n"):
+        lines[at - 1] += "\n"
+    entry = block_text({name: dict(values)}, " " * max((first.column or 1) - 1, 0))
+    if any(line.endswith("\r\n") for line in lines):
+        entry = entry.replace("\n", "\r\n")
+    return "".join([*lines[:at], entry, *lines[at:]]).encode()

@@ -1,0 +1,99 @@
+"""Files that are not written yet, judged as if they were: in a copy of what they depend on."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from gangplan.source import MOST_BYTES
+from gangplan.spec.listing import FILES_FOLDER
+from gangplan.starter.write import write_new
+from gangplan.workspace import OVERLAYS, SPECS
+
+# What a spec depends on, besides the files of the teams.
+TEMPLATES = "jobtemplates"
+_READ = (OVERLAYS, "images", "policies", "schemas", TEMPLATES)
+
+
+@contextmanager
+def drafted(root: Path | None, files: Mapping[str, str]) -> Iterator[Path]:
+    """A temporary workspace with the files, and of the workspace at `root` all but its specs.
+
+    Specs of a team come along where a file comes after others, files beside one that names some, and of a template
+    the specs that may be made from it. A file that exists at `root` too is taken from `files`.
+    """
+    with tempfile.TemporaryDirectory(prefix="gangplan-") as name:
+        folder = Path(name).resolve() / "workspace"
+        folder.mkdir()
+        for part in (SPECS, OVERLAYS):
+            (folder / part).mkdir()
+        if root is not None:
+            _copy(root, folder)
+            for path, text in files.items():
+                if "\nafter:" in text:
+                    _copy_specs(root, folder, Path(path).parts[1])
+                if path.startswith(f"{SPECS}/") and "./" in text:
+                    _copy_beside(root, folder, Path(path).parent)
+                if is_template(path):
+                    _copy_users(root, folder, path)
+        for path in files:
+            (folder / path).unlink(missing_ok=True)
+        write_new(folder, files)
+        yield folder
+
+
+def _copy(root: Path, folder: Path) -> None:
+    """Links stay links: the copy is refused for one as the workspace is."""
+    for part in _READ:
+        if (root / part).is_dir():
+            shutil.copytree(root / part, folder / part, symlinks=True, dirs_exist_ok=True)
+    files = [*root.glob(f"{SPECS}/*/team.yaml"), *root.glob(f"{SPECS}/*/templates/**/*.yaml")]
+    for file in sorted(files):
+        target = folder / file.relative_to(root)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(file, target, follow_symlinks=False)
+
+
+def is_template(path: str) -> bool:
+    """Whether a file is where templates are, the platform's or a team's."""
+    parts = Path(path).parts
+    return parts[0] == TEMPLATES or (parts[0] == SPECS and parts[2:3] == ("templates",))
+
+
+def _copy_users(root: Path, folder: Path, template: str) -> None:
+    """The specs that name templates: of all teams for a platform's, else of its team."""
+    parts = Path(template).parts
+    where = root / SPECS if parts[0] == TEMPLATES else root / SPECS / parts[1]
+    for path in sorted(where.rglob("*.yaml")):
+        target = folder / path.relative_to(root)
+        if target.exists() or path.is_symlink() or not path.is_file() or path.stat().st_size > MOST_BYTES:
+            continue
+        data = path.read_bytes()
+        if b"template:" in data:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(data)
+            if b"./" in data:
+                _copy_beside(root, folder, path.parent.relative_to(root))
+
+
+def _copy_beside(root: Path, folder: Path, where: Path) -> None:
+    """What a spec in a folder may name: the files there that are no specs, and all in `files/`."""
+    beside = (path for path in (root / where).iterdir() if path.suffix not in (".yaml", ".yml"))
+    for path in sorted([*beside, *(root / where / FILES_FOLDER).rglob("*")]):
+        target = folder / path.relative_to(root)
+        if path.is_symlink() or not path.is_file() or path.stat().st_size > MOST_BYTES or target.exists():
+            continue
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, target, follow_symlinks=False)
+
+
+def _copy_specs(root: Path, folder: Path, team: str) -> None:
+    """What a job of a team may come after."""
+    for file in sorted((root / SPECS / team).rglob("*.yaml")):
+        target = folder / file.relative_to(root)
+        if not target.exists():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(file, target, follow_symlinks=False)

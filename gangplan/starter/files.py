@@ -1,0 +1,189 @@
+"""The files of a new workspace: path and text of each, from a few answers."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+
+from gangplan import __version__
+from gangplan.gitops.ci import BRANCH, CiOptions, github_files, gitlab_files
+from gangplan.gitops.codeowners import Owners, codeowners_files, organisation_of
+from gangplan.reference.schemas import editor_schema, models
+from gangplan.starter.answers import Answers
+from gangplan.template import render_yaml
+from gangplan.workspace import READ
+
+SCHEMAS = ".vscode/schemas"
+# Files of --sample beside those of every workspace.
+_SAMPLE = {
+    "specs/{team}/finetune.yaml": "sample/finetune.yaml.j2",
+    "specs/vision/team.yaml": "sample/vision-team.yaml.j2",
+    "specs/vision/resnet.yaml": "sample/resnet.yaml.j2",
+    "specs/vision/camera.yaml": "sample/camera.yaml.j2",
+    "overlays/cloud/cluster.yaml": "sample/cloud-cluster.yaml.j2",
+}
+_EXTENSIONS = {"recommendations": ["redhat.vscode-yaml", "editorconfig.editorconfig"]}
+_EDITORCONFIG = """\
+# https://editorconfig.org
+root = true
+
+[*]
+charset = utf-8
+end_of_line = lf
+indent_style = space
+indent_size = 2
+insert_final_newline = true
+trim_trailing_whitespace = true
+
+# Written by gangplan, kept byte by byte.
+[rendered/**]
+insert_final_newline = unset
+trim_trailing_whitespace = unset
+"""
+_IGNORE = """\
+# What gangplan keeps between two commands, and reports of CI.
+.gangplan/
+gangplan.sarif
+gangplan.xml
+gl-code-quality.json
+plan.md
+
+.venv/
+"""
+_REQUIREMENTS = f"""\
+# The gangplan of CI and of everybody: another version may render other bytes.
+# Lock it with its hashes (uv pip compile --generate-hashes), and pip refuses any other file.
+gangplan=={__version__}
+"""
+
+
+def workspace_files(answers: Answers) -> dict[str, str]:
+    """All files but those of the sync engine that need the workspace itself, by path from its root."""
+    values = {
+        "team": answers.team,
+        "teams": answers.teams,
+        "cluster": answers.cluster,
+        "sync": answers.sync,
+        "branch": answers.branch,
+        "is_sample": answers.is_sample,
+    }
+    files = {
+        f"specs/{answers.team}/quickstart.yaml": render_yaml("workspace/job.yaml.j2", values),
+        f"specs/{answers.team}/team.yaml": render_yaml("workspace/team.yaml.j2", values),
+        f"overlays/{answers.cluster}/cluster.yaml": render_yaml("workspace/cluster.yaml.j2", values),
+        "images/catalog.yaml": render_yaml("workspace/catalog.yaml.j2", values),
+        ".pre-commit-config.yaml": _hooks(answers.prefix),
+        ".editorconfig": _EDITORCONFIG,
+        ".gitignore": _IGNORE,
+        ".gitattributes": _attributes(answers),
+        "requirements.txt": _REQUIREMENTS,
+        "README.md": _readme(answers),
+    }
+    if answers.is_sample:
+        for path, name in _SAMPLE.items():
+            files[path.format(team=answers.team)] = render_yaml(name, values)
+    files |= _forge_files(answers)
+    return dict(sorted((files | _editor()).items()))
+
+
+def flux_url(repository: str) -> str:
+    """An address as a GitRepository takes it: with a scheme, which the form of scp has not (Flux 2.9)."""
+    short = re.fullmatch(r"([\w.-]+@[\w.-]+):(.+)", repository)
+    return f"ssh://{short[1]}/{short[2]}" if short else repository
+
+
+def _editor() -> dict[str, str]:
+    """Schemas of all file formats, and the settings that bind them to files."""
+    files = {f"{SCHEMAS}/{kind}.json": _json(editor_schema(kind)) for kind in models()}
+    bound = {
+        "spec": ["specs/*/**/*.yaml", "!specs/*/team.yaml", "!specs/**/files/**", "!specs/*/templates/**"],
+        "template": ["jobtemplates/*.yaml", "specs/*/templates/*.yaml"],
+        "team": ["specs/*/team.yaml"],
+        "cluster": ["overlays/*/cluster.yaml"],
+        "catalog": ["images/catalog.yaml"],
+        "waiver": ["policies/waivers/*.yaml"],
+    }
+    settings = {
+        "yaml.schemas": {f"./{SCHEMAS}/{kind}.json": patterns for kind, patterns in bound.items()},
+        "files.eol": "\n",
+        "search.exclude": {"rendered": True, SCHEMAS: True},
+        "files.readonlyInclude": {"rendered/**": True},
+    }
+    return files | {".vscode/settings.json": _json(settings), ".vscode/extensions.json": _json(_EXTENSIONS)}
+
+
+def _json(document: object) -> str:
+    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+
+
+def _attributes(answers: Answers) -> str:
+    """Line ends of all files, how Git merges rendered/, and what a reviewer need not unfold. rendered/ keeps its differences: they are
+    what will be applied. Schemas change with gangplan alone, and nobody reads them line by line."""
+    generated = "gitlab-generated" if answers.forge == "gitlab" else "linguist-generated=true"
+    return (
+        "# The same bytes on every machine: gangplan compares rendered/ byte by byte.\n"
+        "* text=auto eol=lf\n"
+        "# Git joins no lines of two renders: it stops, and gangplan render settles it. Forges may still join some,\n"
+        "# which CI finds (rendered-stale).\n"
+        f"rendered/** -merge {generated}\n"
+        f"{SCHEMAS}/*.json {generated} -diff\n"
+    )
+
+
+def _hooks(folder: str) -> str:
+    """The hooks of pre-commit, which runs them at the top of the repository and names files from there."""
+    at = f" -C {folder}" if folder else ""
+    top = f"^{re.escape(folder)}/" if folder else "^"
+    inputs = "|".join(READ)
+    values = {
+        "folder": folder,
+        "file": f"{folder}/.pre-commit-config.yaml",
+        "validate": f"gangplan validate{at}",
+        "check": f"gangplan render --check{at}",
+        "inputs": f"{top}({inputs})/",
+        "all": f"{top}({inputs}|rendered)/",
+    }
+    return render_yaml("workspace/pre-commit.yaml.j2", values)
+
+
+def _forge_files(answers: Answers) -> dict[str, str]:
+    """CI and CODEOWNERS, as `gangplan gitops` writes them."""
+    options = CiOptions(branch=answers.branch, workspace=answers.prefix or ".")
+    files = {}
+    if answers.forge == "github":
+        files = github_files(options, {})
+    elif answers.forge == "gitlab":
+        files = gitlab_files(replace(options, branch=BRANCH))
+    owners = Owners(answers.forge, organisation_of(answers.repository), {}, answers.prefix)
+    engines = () if answers.sync == "none" else (answers.sync,)
+    return files | codeowners_files(owners, sorted(answers.teams), engines)
+
+
+def _readme(answers: Answers) -> str:
+    folders = [
+        ("`specs/<team>/`", "the jobs of each team, one file each, and `team.yaml`", "the team"),
+        ("`overlays/<cluster>/`", "versions, node pools, quotas of each cluster", "platform"),
+        ("`images/catalog.yaml`", "images that specs may name", "platform"),
+        ("`rendered/`", "what is applied; written by `gangplan render`", "generated"),
+    ]
+    if answers.sync != "none":
+        engine = {"argocd": "Argo CD", "flux": "Flux"}[answers.sync]
+        folders.append((f"`{answers.sync}/`", f"what {engine} reads: apply it once per cluster", "platform"))
+    table = "\n".join(f"| {folder} | {contents} | {owner} |" for folder, contents, owner in folders)
+    return (
+        "# Training jobs\n\n"
+        "Each job is a short file in `specs/`. [gangplan](requirements.txt) turns it into Kubernetes objects in\n"
+        "`rendered/` and proves that they will run.\n\n"
+        "| folder | contents | owner |\n|---|---|---|\n"
+        f"{table}\n\n"
+        "## A new job\n\n"
+        "```sh\n"
+        f"gangplan new job NAME --team {answers.team} --image openmpi --command 'python train.py' --workers 2\n"
+        "gangplan plan specs/TEAM/NAME.yaml    # pods, totals, whether the queue admits it\n"
+        "gangplan render                       # then commit specs/ and rendered/ together\n"
+        "```\n\n"
+        "CI runs `gangplan validate` and `gangplan render --check`; both must be required, with reviews by code\n"
+        "owners. `gangplan list images` (`claims`, `pools`, `queues`, ...) says what there is, and\n"
+        "`gangplan explain NAME` what a field or a finding means.\n"
+    )

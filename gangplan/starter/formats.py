@@ -1,0 +1,39 @@
+"""Which format a file of a workspace has: by its place, and for specs by its kind."""
+
+from __future__ import annotations
+
+import re
+
+from gangplan.errors import UserError
+from gangplan.reference.schemas import models
+from gangplan.source import Document
+from gangplan.spec.base import Strict
+
+_PLACES = (
+    (r"specs/[^/]+/team\.yaml", "team"),
+    (r"specs/[^/]+/templates/.+\.yaml", "template"),
+    (r"specs/[^/]+/.+\.yaml", "spec"),
+    (r"overlays/[^/]+/cluster\.yaml", "cluster"),
+    (r"images/catalog\.yaml", "catalog"),
+    (r"policies/waivers/[^/]+\.yaml", "waiver"),
+    (r"jobtemplates/.+\.yaml", "template"),
+)
+
+
+def format_of(file: str, document: Document | None) -> str:
+    """The format of a file by its path from the root: `spec`, `sweep`, `team`, ... Raises UserError for none."""
+    kind = document.value.get("kind") if document is not None and isinstance(document.value, dict) else None
+    for pattern, name in _PLACES:
+        if re.fullmatch(pattern, file):
+            if name == "template":
+                return "template" if kind == "JobTemplate" or file.startswith("jobtemplates/") else "spec"
+            return "sweep" if name == "spec" and kind == "Sweep" else name
+    raise UserError(
+        f"{file} is no file that gangplan reads",
+        "Name a spec, team.yaml, cluster.yaml, the catalog or a template.",
+    )
+
+
+def model_of(format: str) -> type[Strict]:
+    """The model of a format."""
+    return models()[format]

@@ -1,0 +1,90 @@
+"""A file that is to be written: what it would be, whether it may be there, and what gangplan says about it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from gangplan.errors import UserError
+from gangplan.findings import Finding
+from gangplan.pipeline.render import preview
+from gangplan.pipeline.request import Request, Result
+from gangplan.records import dataclass
+from gangplan.rules.core import WORKSPACE_EMPTY
+from gangplan.spec.root import SPECS
+from gangplan.starter.answers import check_name
+from gangplan.starter.catalog import with_image
+from gangplan.starter.draft import drafted
+from gangplan.starter.fields import fields_of
+from gangplan.starter.text import file_text
+from gangplan.starter.values import Given, Values, nested
+from gangplan.workspace import CATALOG, nearest
+
+
+@dataclass(frozen=True, slots=True)
+class New:
+    """What is to be written: the kind, its name, for a job its team, and the texts of the fields by flag."""
+
+    kind: str
+    root: Path
+    name: str
+    team: str
+    given: Mapping[str, Given]
+
+    @property
+    def file(self) -> str:
+        """The file that it is in."""
+        return {
+            "job": f"specs/{self.team}/{self.name}.yaml",
+            "team": f"specs/{self.name}/team.yaml",
+            "cluster": f"overlays/{self.name}/cluster.yaml",
+            "image": CATALOG,
+            "waiver": f"policies/waivers/{self.name}.yaml",
+        }[self.kind]
+
+    @property
+    def values(self) -> Values:
+        """The values of the fields. Raises UserError for a text that cannot be one."""
+        values = nested(fields_of(self.kind), self.given)
+        if self.kind == "job" and "parameters" in values:
+            from gangplan.starter.parameters import templates_of, typed, types_of  # few jobs have a template
+
+            templates = templates_of(self.root, self.team)
+            types = types_of(templates, self.team, str(values.get("template", "")))
+            values["parameters"] = typed(values["parameters"], types)
+        return values
+
+    def text(self) -> bytes:
+        """The file as it would be. Raises UserError."""
+        if self.kind != "image":
+            return file_text(self.kind, self.values, self.root, self.file).encode()
+        path = self.root / CATALOG
+        if path.is_symlink():
+            raise UserError(f"{CATALOG} is a link", "Replace it with a file.")
+        if path.exists():
+            return with_image(path.read_bytes(), self.name, self.values)
+        return file_text("image", {"images": {self.name: self.values}}, self.root, CATALOG).encode()
+
+
+def check(wanted: New) -> None:
+    """Refuse a name that cannot be one, and one that is taken. Raises UserError."""
+    check_name(wanted.kind, wanted.name)
+    if wanted.kind == "job":
+        teams = sorted(path.parent.name for path in wanted.root.glob(f"{SPECS}/*/team.yaml"))
+        if wanted.team not in teams:
+            raise UserError(f"there is no team '{wanted.team}'", nearest(wanted.team, teams))
+    if wanted.kind != "image" and os.path.lexists(wanted.root / wanted.file):
+        raise UserError(f"nothing was written: {wanted.file} exists", "Edit it, or take another name.")
+
+
+def judged(wanted: New, data: bytes) -> tuple[Result, list[Finding]]:
+    """What the whole of gangplan says about the file, as if it were there."""
+    with drafted(wanted.root, {wanted.file: data.decode()}) as draft:
+        named = (wanted.file,) if wanted.kind == "job" else ()
+        result = preview(Request(draft, specs=named, engine="serial"))
+    about = [one for one in result.findings if one.rule != WORKSPACE_EMPTY or one.where.file != SPECS]
+    if wanted.kind != "job":
+        # Others' files may have their faults; they are told where they are checked.
+        about = [one for one in about if one.where.file == wanted.file]
+    return result, about

@@ -1,0 +1,53 @@
+"""Texts for parameters of a template in, their values out: of the types that the template declares."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from gangplan.source.scalars import NotFiniteError, plain
+from gangplan.spec.listing import is_template
+from gangplan.spec.root import SPECS
+from gangplan.spec.template_arguments import declared
+from gangplan.spec.template_file import TemplateFile
+from gangplan.spec.template_files import templates_in
+from gangplan.spec.templates import MOST_LAYERS, Templates
+from gangplan.starter.values import Written
+
+
+def typed(texts: Mapping[str, str], types: Mapping[str, str]) -> dict[str, Any]:
+    """The values as the file says them: a number as it was typed; text in quotes where it reads as anything else.
+
+    A text that is no value of its type stays a text, and the rules say what is wrong with it.
+    """
+    return {name: _typed(text, types.get(name)) for name, text in texts.items()}
+
+
+def _typed(text: str, type: str | None) -> Any:
+    try:
+        value = plain(text)
+    except NotFiniteError:
+        return text
+    return text if type == "string" or value is None or isinstance(value, str) else Written(text)
+
+
+def templates_of(root: Path, team: str) -> Templates:
+    """The templates that specs of a team may name."""
+    folder = root / SPECS / team / "templates"
+    files = ((path.relative_to(root).as_posix(), path) for path in sorted(folder.rglob("*.yaml")))
+    own = [(file, team) for file, path in files if path.is_file() and is_template(file, path.read_bytes())]
+    return templates_in(root, own, ())
+
+
+def types_of(templates: Templates, team: str, label: str) -> dict[str, str]:
+    """The parameters of a template and of what it extends, with their types; none for a template that is not there."""
+    chain: list[TemplateFile] = []
+    while label and len(chain) <= MOST_LAYERS:
+        version = label.partition("@")[2]
+        one = templates.find(team, label) if not version or version.isdigit() else None
+        if one is None or one.template is None:
+            break
+        chain.append(one)
+        label, team = one.template.extends or "", one.team
+    return {name: parameter.type for name, (parameter, _) in declared(chain).items()}

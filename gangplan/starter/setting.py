@@ -1,0 +1,115 @@
+"""Changes of a file in; its text with them out, each value written as the format of the file takes it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+from pydantic import BaseModel
+
+from gangplan.edits import Change, edited, read_value
+from gangplan.errors import UserError
+from gangplan.objects import scalar
+from gangplan.rules.core import SPEC_UNKNOWN_FIELD
+from gangplan.rules.model import Rule
+from gangplan.source import Document, load
+from gangplan.spec.base import Strict
+from gangplan.spec.load import block_of, parse
+
+# Text that is in quotes already, so that whoever typed it means text.
+_QUOTED = re.compile(r"\"[^\"\\]*\"|'[^']*'")
+
+
+def with_changes(
+    text: str, file: str, model: type[Strict], changes: Sequence[Change], types: Mapping[str, str]
+) -> str:
+    """The text with all changes made. `types` are those of the parameters of the spec's template.
+
+    A value is YAML where the field takes that, else text, else a list with commas. Raises UserError where a change
+    cannot be made.
+    """
+    for change in changes:
+        _check_known(change, model)
+        if change.text is None:
+            text = edited(text, file, change.path, None)
+            continue
+        before = _wrong(text, file, model)
+        made: list[tuple[int, str]] = []
+        for value in _spellings(change, text, file, types):
+            after = edited(text, file, change.path, value, *_orders(model, change.path))
+            made.append((len(_wrong(after, file, model) - before), after))
+            if made[-1][0] == 0:
+                break
+        text = min(made, key=lambda one: one[0])[1]
+    return text
+
+
+def _orders(model: type[BaseModel] | None, path: Sequence[str | int]) -> Iterator[list[str]]:
+    """The fields of the format in their order, for each level that a path leads through."""
+    for step in path:
+        if model is None:
+            return
+        fields = {field.alias or name: field for name, field in model.model_fields.items()}
+        yield list(fields)
+        model = block_of(fields[str(step)].annotation) if step in fields else None
+
+
+def _check_known(change: Change, model: type[Strict]) -> None:
+    """Refuse a field that the format has not, with the one that was probably meant. Raises UserError."""
+    if change.text is None or any(isinstance(step, int) for step in change.path):
+        return
+    written = "1"
+    for step in reversed(change.path):
+        written = f"{{{scalar(step)}: {written}}}"
+    document, _ = load(written.encode(), "value")
+    findings = parse(model, document)[1] if document is not None else []
+    for one in findings:
+        if one.rule == SPEC_UNKNOWN_FIELD:
+            meant = re.search(r"did you mean '([A-Za-z]+)'\?$", one.message)
+            name = ".".join([*map(str, change.path[:-1]), meant[1]]) if meant else ""
+            help = f"Write --set {name}={change.text}" if meant else one.help
+            raise UserError(f"{change.typed}: {one.message}", help)
+
+
+def _wrong(text: str, file: str, model: type[Strict]) -> set[tuple[Rule, str]]:
+    """What the format says against a text, wherever it stands."""
+    document, findings = load(text.encode(), file)
+    if document is not None:
+        findings = parse(model, document)[1]
+    return {(one.rule, one.message) for one in findings}
+
+
+def _spellings(change: Change, text: str, file: str, types: Mapping[str, str]) -> Iterator[str]:
+    """How a value may be written, the likeliest first."""
+    typed = (change.text or "").strip()
+    as_text = scalar(change.text or "")
+    try:
+        value = read_value(typed)
+    except ValueError:
+        yield as_text
+        return
+    if isinstance(value, (dict, list)):
+        if typed[:1] in "{[":
+            yield typed
+        yield as_text
+    elif isinstance(value, str):
+        yield typed if _QUOTED.fullmatch(typed) else as_text
+    elif change.path[0] == "parameters" and types.get(str(change.path[-1])) == "string":
+        yield as_text
+    else:
+        is_text = _is_number_in_quotes(text, file, change)
+        yield as_text if is_text else typed
+        yield typed if is_text else as_text
+    if isinstance(value, str | int | float):
+        yield f"[{', '.join(scalar(one.strip()) for one in typed.split(','))}]"
+
+
+def _is_number_in_quotes(text: str, file: str, change: Change) -> bool:
+    """Whether the field holds text that would be something else without its quotes: "1", "yes"."""
+    document: Document | None = load(text.encode(), file)[0]
+    if document is None or not document.is_quoted(change.path):
+        return False
+    try:
+        return not isinstance(read_value(document.text(change.path) or ""), str)
+    except ValueError:
+        return False

@@ -1,0 +1,115 @@
+"""A sweep from a job's file: its fields as the template, with a placeholder for each parameter in its command."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from gangplan.edits import edited
+from gangplan.errors import UserError
+from gangplan.objects import scalar
+from gangplan.source import Document, load
+from gangplan.spec.sweep_checks import NOT_IN_TEMPLATE
+
+Parameters = Mapping[str, Sequence[str]]
+_FIELD = re.compile(r"^([A-Za-z]+)[ \t]*:", re.MULTILINE)
+
+
+def parameters_of(given: Sequence[str]) -> dict[str, list[str]]:
+    """`lr=1e-4,3e-4` as a name and its values. Raises UserError."""
+    found: dict[str, list[str]] = {}
+    for text in given:
+        name, equals, values = text.partition("=")
+        if not equals or not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_-]*", name) or not all(values.split(",")):
+            raise UserError(f"--parameter {text} has no values", "Write --parameter lr=1e-4,3e-4.")
+        if name in found:
+            raise UserError(f"--parameter {name} is there twice", "Write all values into one: lr=1e-4,3e-4.")
+        found[name] = values.split(",")
+    return found
+
+
+def sweep_text(job: bytes, file: str, parameters: Parameters, at_once: int, head: str) -> str:
+    """The text of a sweep of a job; `head` is what begins it. Comments stay, but for those in the command.
+
+    Raises UserError for a job that cannot be read, or whose fields are no lines of their own.
+    """
+    document, findings = load(job, file)
+    if document is None or not isinstance(document.value, dict) or findings:
+        raise UserError(f"{file} cannot be read", f"gangplan validate {file} says why.")
+    grid = "".join(f"    {name}: [{', '.join(map(_value, values))}]\n" for name, values in parameters.items())
+    template = "".join(_blocks(job.decode().lstrip("\ufeff"), document, parameters))
+    text = (
+        f"{head}apiVersion: gangplan.dev/v1\nkind: Sweep\nparameters:\n  grid:\n{grid}"
+        f"maxConcurrent: {at_once}\ntemplate:\n{template}"
+    )
+    made, _ = load(text.encode(), file)
+    wanted = {name for name in document.value if name not in NOT_IN_TEMPLATE}
+    if "template" in wanted and "command" not in wanted:
+        wanted.add("parameters")
+    if (
+        made is None
+        or not isinstance(made.value.get("template"), dict)
+        or {*made.value["template"]} != wanted
+    ):
+        help = "Write template: by hand, with the fields of the job below it."
+        raise UserError(f"the fields of {file} cannot be taken over as they are", help)
+    return text
+
+
+def _blocks(text: str, document: Document, parameters: Parameters) -> list[str]:
+    """The fields of a job, each indented, with the comments above them; of one by template, its parameters too."""
+    starts = [(match.start(), match[1]) for match in _FIELD.finditer(text)]
+    ends = [start for start, _ in starts[1:]] + [len(text)]
+    found = []
+    if "template" in document.value and not {"parameters", "command"} & {*document.value}:
+        pairs = ", ".join(f'{name}: "{_placeholder(name)}"' for name in parameters)
+        found.append(f"  parameters: {{{pairs}}}\n")
+    for (start, name), end in zip(starts, ends, strict=True):
+        if name in NOT_IN_TEMPLATE:
+            continue
+        if name == "command":
+            block = _command(document, parameters)
+        elif name == "parameters" and "command" not in document.value:
+            block = _template(text[start:end], document, parameters)
+        else:
+            block = text[start:end]
+        lines = block.rstrip("\n").split("\n")
+        found.append("".join(f"  {line}\n" if line.strip() else "\n" for line in lines))
+    return found
+
+
+def _template(block: str, document: Document, parameters: Parameters) -> str:
+    """The parameters of a job by template that says no command: each one that is tried has a placeholder."""
+    for name in parameters:
+        block = edited(block, document.file, ("parameters", name), f'"{_placeholder(name)}"')
+    return block
+
+
+def _command(document: Document, parameters: Parameters) -> str:
+    """The command, in which each parameter has a placeholder: in the place of its value, or at the end."""
+    value = document.value["command"]
+    if not isinstance(value, list):
+        words = "".join(f" --{name}={_placeholder(name)}" for name in parameters)
+        return f"command: {scalar(f'{value}{words}')}\n"
+    words_of = [document.text(("command", index)) or str(word) for index, word in enumerate(value)]
+    for name in parameters:
+        flag = f"--{name}"
+        at = next((index for index, word in enumerate(words_of) if word.split("=")[0] == flag), None)
+        if at is None:
+            words_of.append(f"{flag}={_placeholder(name)}")
+        elif "=" in words_of[at] or at + 1 == len(words_of):
+            words_of[at] = f"{flag}={_placeholder(name)}"
+        else:
+            words_of[at + 1] = _placeholder(name)
+    return "command:\n" + "".join(f"  - {scalar(word)}\n" for word in words_of)
+
+
+def _placeholder(name: str) -> str:
+    return f"${{{{ parameters.{name} }}}}"
+
+
+def _value(text: str) -> str:
+    """A value as YAML: as it is, where that is one scalar with this text."""
+    document, _ = load(f"[{text}]\n".encode(), "value")
+    is_plain = document is not None and len(document.value) == 1 and document.text((0,)) == text
+    return text if is_plain else scalar(text)

@@ -1,0 +1,78 @@
+"""Values in, the text of a new file out, as people write it: short, in the order of the format."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from gangplan.objects import scalar
+from gangplan.starter.fields import FORMATS
+from gangplan.starter.values import flow
+
+KINDS = {
+    "job": "TrainingJob",
+    "sweep": "Sweep",
+    "team": "Team",
+    "cluster": "Cluster",
+    "image": "ImageCatalog",
+    "waiver": "Waiver",
+}
+# Where schemas for editors are: those that `init` writes, and those of gangplan's own repository.
+_SCHEMAS = (".vscode/schemas", "docs/schema")
+# Characters of a line, comments aside.
+_WIDEST = 100
+
+
+def file_text(kind: str, values: Mapping[str, Any], root: Path, file: str) -> str:
+    """The whole file: the schema for editors where the workspace has it, version, kind, and the values."""
+    head = {"apiVersion": "gangplan.dev/v1", "kind": KINDS[kind]}
+    return modeline(kind, root, file) + block_text({**head, **values})
+
+
+def block_text(values: Mapping[str, Any], indent: str = "") -> str:
+    """A mapping as block YAML; what fits into a line is written in one."""
+    return "".join(_entry(name, value, indent) for name, value in values.items())
+
+
+def modeline(kind: str, root: Path, file: str) -> str:
+    """The first line, which names the schema for editors; empty where the workspace has none."""
+    for folder in _SCHEMAS:
+        schema = root / folder / f"{FORMATS.get(kind, kind)}.json"
+        if schema.is_file():
+            path = os.path.relpath(schema, (root / file).parent).replace(os.sep, "/")
+            return f"# yaml-language-server: $schema={path}\n"
+    return ""
+
+
+def _entry(name: str, value: Any, indent: str) -> str:
+    line = f"{indent}{scalar(name)}: {flow(value)}\n"
+    if not isinstance(value, dict | list) or not value:
+        return line
+    inner = list(value.values()) if isinstance(value, dict) else value
+    holds_blocks = any(isinstance(one, dict) for one in inner)
+    if len(line) <= _WIDEST and not (holds_blocks and isinstance(value, dict) and not indent):
+        return line
+    if isinstance(value, dict):
+        return f"{indent}{scalar(name)}:\n" + block_text(value, f"{indent}  ")
+    if not holds_blocks:
+        if any(_literal(one, "") for one in inner):
+            return f"{indent}{scalar(name)}:\n" + _items(value, indent)
+        return line if len(line) <= 2 * _WIDEST else f"{indent}{scalar(name)}:\n" + _items(value, indent)
+    return f"{indent}{scalar(name)}:\n" + _items(value, indent)
+
+
+def _items(values: list[Any], indent: str) -> str:
+    return "".join(_literal(one, indent) or f"{indent}  - {flow(one)}\n" for one in values)
+
+
+def _literal(value: Any, indent: str) -> str:
+    """A text of several lines as an entry that keeps them; empty where it cannot be written so."""
+    if not isinstance(value, str) or "\n" not in value.rstrip("\n") or value.endswith("\n\n"):
+        return ""
+    lines = value.removesuffix("\n").split("\n")
+    if value[:1] in (" ", "\t", "\n") or not all(line.replace("\t", "").isprintable() for line in lines):
+        return ""
+    mark = "|" if value.endswith("\n") else "|-"
+    return f"{indent}  - {mark}\n" + "".join(f"{indent}    {line}\n" if line else "\n" for line in lines)

@@ -1,0 +1,63 @@
+"""New files on disk: all of them or none, and never over what is there."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from gangplan.errors import ToolError, UserError
+
+
+def existing(root: Path, files: Mapping[str, str]) -> list[str]:
+    """Those of the files that are there already, links that lead nowhere included."""
+    return sorted(path for path in files if os.path.lexists(root / path))
+
+
+def write_new(root: Path, files: Mapping[str, str]) -> None:
+    """Write all files below `root`, which is created; on any failure none stays, nor a folder made for them.
+
+    Raises UserError where a file exists or a folder on the way is none, ToolError when the system refuses.
+    """
+    files_made: list[Path] = []
+    folders_made: list[Path] = []
+    try:
+        for name, text in files.items():
+            _make_folder((root / name).parent, root, folders_made)
+            with (root / name).open("xb") as stream:
+                files_made.append(root / name)
+                stream.write(text.encode())
+    except BaseException as failed:
+        for path in files_made:
+            with suppress(OSError):
+                path.unlink()
+        for path in reversed(folders_made):
+            with suppress(OSError):
+                path.rmdir()
+        if isinstance(failed, FileExistsError):
+            raise UserError(
+                f"{failed.filename} exists; nothing was written", "Choose another name."
+            ) from None
+        if isinstance(failed, OSError):
+            message = f"{failed.filename or root}: {failed.strerror}; nothing was written"
+            raise ToolError(message, "Free some space, or write somewhere else.") from None
+        raise
+
+
+def _make_folder(folder: Path, root: Path, made: list[Path]) -> None:
+    """The folder and those above it. A link on the way below `root` could lead anywhere, so it is refused."""
+    missing: list[Path] = []
+    while not os.path.lexists(folder):
+        missing.append(folder)
+        folder = folder.parent
+    way = [folder, *folder.parents]
+    below = way[: way.index(root)] if root in way else []
+    for one in below:
+        if one.is_symlink():
+            raise UserError(f"{one} is a link; nothing was written", "Replace it with a folder.")
+    if not folder.is_dir():
+        raise UserError(f"{folder} is not a folder; nothing was written", "Move it away, or write elsewhere.")
+    for one in reversed(missing):
+        one.mkdir()
+        made.append(one)

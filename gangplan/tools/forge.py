@@ -1,0 +1,150 @@
+"""A comment on a pull request that is written once and then kept up to date, on GitHub and on GitLab.
+
+REST API of GitHub, version 2022-11-28 (issues/comments); API v4 of GitLab (merge request notes). The
+comment is known by its first line, an HTML comment, which nobody sees.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from gangplan.errors import ToolError, UserError
+from gangplan.records import dataclass
+
+APIS = {"github": "https://api.github.com", "gitlab": "https://gitlab.com/api/v4"}
+_MARK = re.compile(r"<!-- [\w: .-]+ -->")
+_TIMEOUT_S = 30.0
+_PAGE = 100
+# A discussion with more comments than this has other problems.
+_PAGES = 50
+# What a forge takes of one comment, in characters.
+_MOST = {"github": 65_536, "gitlab": 1_000_000}
+_SHORTENED = "\n\n(shortened: the report of the job has all of it)\n"
+
+
+@dataclass(frozen=True, slots=True)
+class PullRequest:
+    """A pull request, or a merge request: its forge, the address of the forge's API, repository, number,
+    token."""
+
+    forge: str
+    api: str
+    repository: str
+    number: int
+    token: str
+
+
+def pull_request_of(environment: Mapping[str, str], given: Mapping[str, str | None]) -> PullRequest:
+    """The pull request that a job of CI is about: what is given, and the rest from the variables of the
+    forge.
+
+    `given` has forge, api, repository and number. Raises UserError for what is missing.
+    """
+    forge = given.get("forge") or ("gitlab" if environment.get("GITLAB_CI") else "github")
+    if forge not in APIS:
+        raise UserError(f"there is no forge '{forge}'", "Write --forge github or --forge gitlab.")
+    is_github = forge == "github"
+    names = (
+        ("GITHUB_API_URL", "GITHUB_REPOSITORY", "GITHUB_TOKEN")
+        if is_github
+        else ("CI_API_V4_URL", "CI_PROJECT_ID", "GITLAB_TOKEN")
+    )
+    reference = re.fullmatch(r"refs/pull/(\d+)/merge", environment.get("GITHUB_REF", ""))
+    known = (reference[1] if reference else "") if is_github else environment.get("CI_MERGE_REQUEST_IID", "")
+    repository = given.get("repository") or environment.get(names[1], "")
+    number = given.get("number") or known
+    token = environment.get("GANGPLAN_FORGE_TOKEN") or environment.get(names[2], "")
+    for what, value, help in (
+        ("the repository", repository, "Write --repository acme/jobs."),
+        ("the number of the pull request", number, "Write --number 7, or run it for a pull request."),
+        ("the token", token, f"Set {names[2]}, or GANGPLAN_FORGE_TOKEN."),
+    ):
+        if not value:
+            raise UserError(f"nothing was written: {what} is missing", help)
+    if not number.isdigit():
+        raise UserError(f"--number {number}: not a number", "Write --number 7.")
+    api = given.get("api") or environment.get(names[0]) or APIS[forge]
+    if not re.match(r"https://|http://(127\.0\.0\.1|localhost)[:/]", api):
+        raise UserError(f"--api {api}: a token goes over https alone", f"Write --api {APIS[forge]}.")
+    return PullRequest(forge, api.rstrip("/"), repository, int(number), token)
+
+
+def comment(where: PullRequest, text: str) -> bool:
+    """Write the comment, or change the one of the last time; whether it is a new one. Raises ToolError."""
+    mark = text.split("\n", 1)[0].strip()
+    if not _MARK.fullmatch(mark):
+        mark = "<!-- gangplan -->"
+        text = f"{mark}\n{text}"
+    if len(text) > _MOST[where.forge]:
+        text = text[: _MOST[where.forge] - len(_SHORTENED)] + _SHORTENED
+    for one in _comments(where):
+        if str(one.get("body", "")).startswith(mark) and _changed(where, int(one["id"]), text):
+            return False
+    _ask(where, "POST", _path(where), {"body": text})
+    return True
+
+
+def _changed(where: PullRequest, id: int, text: str) -> bool:
+    """Whether the comment could be changed: one of somebody else with our first line cannot."""
+    path = (
+        f"/repos/{where.repository}/issues/comments/{id}"
+        if where.forge == "github"
+        else f"{_path(where)}/{id}"
+    )
+    try:
+        _ask(where, "PATCH" if where.forge == "github" else "PUT", path, {"body": text})
+    except _RefusedError:
+        return False
+    return True
+
+
+def _comments(where: PullRequest) -> Iterator[dict[str, Any]]:
+    for page in range(1, _PAGES + 1):
+        found = _ask(where, "GET", f"{_path(where)}?per_page={_PAGE}&page={page}")
+        yield from found
+        if len(found) < _PAGE:
+            return
+
+
+def _path(where: PullRequest) -> str:
+    if where.forge == "github":
+        return f"/repos/{where.repository}/issues/{where.number}/comments"
+    return f"/projects/{urllib.parse.quote(where.repository, safe='')}/merge_requests/{where.number}/notes"
+
+
+class _Stays(urllib.request.HTTPRedirectHandler):
+    """Follows no redirect: the token would go along to wherever it leads."""
+
+    def redirect_request(self, *_: object) -> None:
+        return None
+
+
+class _RefusedError(ToolError):
+    """The forge knows who asks, and says no."""
+
+
+def _ask(where: PullRequest, method: str, path: str, body: object = None) -> Any:
+    headers = {"Content-Type": "application/json", "User-Agent": "gangplan"}
+    if where.forge == "github":
+        headers |= {"Authorization": f"Bearer {where.token}", "X-GitHub-Api-Version": "2022-11-28"}
+    else:
+        headers |= {"PRIVATE-TOKEN": where.token}
+    data = None if body is None else json.dumps(body).encode()
+    asked = urllib.request.Request(f"{where.api}{path}", data, headers, method=method)
+    try:
+        with urllib.request.build_opener(_Stays).open(asked, timeout=_TIMEOUT_S) as answer:
+            return json.load(answer)
+    except urllib.error.HTTPError as bad:
+        message = f"{where.forge} answers {bad.code} to {method} {path.split('?')[0]}"
+        if bad.code in (401, 403, 404):
+            help = "The token must be allowed to write comments; that of a pull request from a fork is not."
+            raise _RefusedError(message, help) from None
+        raise ToolError(message, "Try again later.") from None
+    except (OSError, ValueError) as bad:
+        raise ToolError(f"{where.api} cannot be asked: {bad}", "Check --api and the network.") from None

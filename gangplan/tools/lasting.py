@@ -1,0 +1,84 @@
+"""Programs that run while we listen: started with pipes, in sessions of their own, ended as a whole."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from gangplan.errors import ToolError
+
+Program = subprocess.Popen[bytes]
+
+
+def start(argv: Sequence[str], *, cwd: Path, env: Mapping[str, str]) -> Program:
+    """Start a program as leader of a new session, with `env` and nothing else, its output and errors piped.
+
+    Raises ToolError where it cannot be started.
+    """
+    try:
+        return subprocess.Popen(
+            list(argv),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            cwd=cwd,
+            env=dict(env),
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise ToolError(f"{argv[0]} cannot be started: {error.strerror}") from error
+
+
+def marked(mark: str) -> list[int]:
+    """The processes of this machine whose environment has `mark` (NAME=VALUE), without those that have ended.
+
+    Empty where the system does not tell (no /proc).
+    """
+    wanted, found = mark.encode(), []
+    for place in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            state = (place / "stat").read_text(errors="replace").rpartition(")")[2].split()[0]
+            if state not in "ZX" and wanted in (place / "environ").read_bytes().split(b"\0"):
+                found.append(int(place.name))
+    return [one for one in found if one != os.getpid()]
+
+
+def end_all(programs: Sequence[Program], mark: str, within_s: float = 5.0) -> bool:
+    """Kill the sessions of the programs and everything marked; whether nothing is left after `within_s`."""
+    deadline = time.monotonic() + within_s
+    while True:
+        for one in programs:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(one.pid, signal.SIGKILL)
+        left = marked(mark)
+        for pid in left:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
+        for one in programs:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                one.wait(0.2)
+        if not left:
+            return True
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.05)
+
+
+def tell(pids: Sequence[int], number: signal.Signals) -> None:
+    """Send a signal to processes, of which some may have ended."""
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.kill(pid, number)
+
+
+def free_port() -> int:
+    """A port of the loopback that nobody listens on now."""
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])

@@ -1,0 +1,170 @@
+"""The revision that a change is compared with, and what Git knows of a merge. Nothing here writes or fetches.
+
+Read with plumbing of Git 2.25 and later: rev-parse, merge-base, ls-tree, cat-file, ls-files. The work tree
+and the index are never written, no hook runs (`core.fsmonitor` is one), and no object is fetched
+(`protocol.allow`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import field
+from pathlib import Path
+
+from gangplan.errors import ToolError, UserError
+from gangplan.records import dataclass
+from gangplan.tools.git import TIMEOUT_S, commit_of, prefix_of
+from gangplan.tools.run import Completed, run
+
+_GIT = ("git", "-c", "core.fsmonitor=false", "-c", "protocol.allow=never")
+_ENVIRONMENT = {"GIT_OPTIONAL_LOCKS": "0", "GIT_NO_LAZY_FETCH": "1"}
+_FETCH = "git fetch --unshallow (GitHub: fetch-depth: 0, GitLab: GIT_DEPTH: 0)"
+
+
+@dataclass(frozen=True, slots=True)
+class Revision:
+    """What a change is compared with: its commit, and how it was `asked` for.
+
+    `is_merge_base`: it is where HEAD left `asked`, which has moved on since.
+    """
+
+    commit: str
+    asked: str
+    is_merge_base: bool
+
+    @property
+    def words(self) -> str:
+        """`main (1a2b3c4d5e6f)`, `the merge base of HEAD and main (...)`."""
+        name = f"the merge base of HEAD and {self.asked}" if self.is_merge_base else self.asked
+        return f"{name} ({self.commit[:12]})"
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """The files of a workspace at a commit: blob ids by path from its root.
+
+    `unread` are links and submodules there, which nobody compares.
+    """
+
+    files: Mapping[str, str] = field(default_factory=dict)
+    unread: tuple[str, ...] = ()
+
+
+def revision_of(root: Path, asked: str) -> Revision:
+    """The merge base of HEAD and a revision; of `REF..` the revision itself.
+
+    Raises UserError for an unknown revision and where there is no merge base (exit 2), ToolError without Git
+    and outside a repository (exit 3).
+    """
+    name = asked.removesuffix("..")
+    if not name.strip():
+        help = "Name a branch, tag or commit; in CI, check that its variable is set."
+        raise UserError("--base names no revision", help)
+    tip = commit_of(root, name)
+    if asked.endswith(".."):
+        return Revision(tip, name, False)
+    head = commit_of(root, "HEAD")
+    found = _git(root, "merge-base", tip, head, ok=(0, 1))
+    if found.returncode:
+        raise _no_merge_base(root, name)
+    commit = found.stdout.decode().split()[0]
+    return Revision(commit, name, commit != tip)
+
+
+def _no_merge_base(root: Path, name: str) -> UserError:
+    shallow = _git(root, "rev-parse", "--is-shallow-repository").stdout.strip() == b"true"
+    message = f"Git finds no merge base of HEAD and {name}"
+    if shallow:
+        return UserError(
+            f"{message}: the clone is shallow",
+            f"Fetch more: {_FETCH}; or write --base {name}.. for {name} itself.",
+        )
+    return UserError(
+        f"{message}: their histories have nothing in common",
+        f"Write --base {name}.. to compare with {name} itself.",
+    )
+
+
+def files_of(root: Path, commit: str, folders: Sequence[str]) -> Listing:
+    """The files below some folders of a workspace at a commit. Raises ToolError."""
+    prefix = prefix_of(root)
+    names = [f"{prefix}{one}" for one in folders]
+    # Without pathspec magic: a folder of a repository may be called `:(top)`.
+    listed = _git(root, "--literal-pathspecs", "ls-tree", "-r", "-z", "--full-tree", commit, "--", *names)
+    files: dict[str, str] = {}
+    unread = []
+    for line in listed.stdout.split(b"\0"):
+        facts, _, name = line.partition(b"\t")
+        path = name.decode("utf-8", "surrogateescape").removeprefix(prefix)
+        if not facts or not _is_inside(path):
+            continue
+        if facts.startswith(b"100"):
+            files[path] = facts.split()[2].decode()
+        else:
+            unread.append(path)
+    return Listing(files, tuple(sorted(unread)))
+
+
+def _is_inside(path: str) -> bool:
+    """Whether a path leads nowhere else: a tree that no Git made may hold `..`."""
+    return all(part not in ("", ".", "..") for part in path.split("/"))
+
+
+def blobs(root: Path, ids: Iterable[str]) -> dict[str, bytes]:
+    """The contents of some blobs, in one process. Raises ToolError for one that is not there."""
+    wanted = sorted(set(ids))
+    if not wanted:
+        return {}
+    given = "".join(f"{one}\n" for one in wanted).encode()
+    done = _git(root, "cat-file", "--batch", given=given, ok=(0, 128))
+    answer = done.stdout
+    found, at = {}, 0
+    for name in wanted:
+        end = answer.find(b"\n", at)
+        words = answer[at : max(end, at)].split()  # ID TYPE SIZE, or: ID missing
+        if done.returncode or len(words) != 3:
+            raise ToolError(
+                "the clone lacks files of the revision to compare with, and gangplan fetches nothing",
+                "Clone without --filter, or fetch them: git fetch --refetch --no-filter.",
+            )
+        size = int(words[2])
+        found[name] = answer[end + 1 : end + 1 + size]
+        at = end + size + 2
+    return found
+
+
+def blob_id(data: bytes, like: str) -> str:
+    """The id that Git gives to contents, in the hash that another id is of (SHA-1 or SHA-256)."""
+    digest = hashlib.sha1(usedforsecurity=False) if len(like) == 40 else hashlib.sha256()
+    digest.update(b"blob %d\0" % len(data))
+    digest.update(data)
+    return digest.hexdigest()
+
+
+def unmerged(root: Path) -> dict[str, tuple[int, ...]]:
+    """Files of a workspace that a merge left open: their stages in the index (1 base, 2 ours, 3 theirs)."""
+    listed = _git(root, "ls-files", "-u", "-z").stdout
+    found: dict[str, list[int]] = {}
+    for line in listed.split(b"\0"):
+        facts, _, name = line.partition(b"\t")
+        if facts:
+            path = name.decode("utf-8", "surrogateescape")
+            found.setdefault(path, []).append(int(facts.split()[2]))
+    return {path: tuple(stages) for path, stages in found.items()}
+
+
+def merged_from(root: Path) -> tuple[str, ...]:
+    """The commits that were merged last, or are being merged: both parents; empty where HEAD is no merge."""
+    for pair in (("HEAD", "MERGE_HEAD"), ("HEAD^1", "HEAD^2")):
+        found = [
+            _git(root, "rev-parse", "--verify", "--quiet", f"{one}^{{commit}}", ok=(0, 1, 128))
+            for one in pair
+        ]
+        if not any(one.returncode for one in found):
+            return tuple(one.stdout.decode().strip() for one in found)
+    return ()
+
+
+def _git(root: Path, *arguments: str, given: bytes | None = None, ok: tuple[int, ...] = (0,)) -> Completed:
+    return run([*_GIT, *arguments], input=given, timeout_s=TIMEOUT_S, cwd=root, env=_ENVIRONMENT, ok=ok)

@@ -1,0 +1,123 @@
+"""Pods of the roles beside the workers and of the steps before them: where each part stands."""
+
+from __future__ import annotations
+
+from gangplan.model.job import Role
+from gangplan.plan.environment import GPUS_SHOWN, role_env, step_env
+from gangplan.trace.cause import Cause, asides
+from gangplan.trace.containers import of_job, pulled
+from gangplan.trace.context import TraceContext
+from gangplan.trace.files import own
+from gangplan.trace.launch import S3, job_variable, word
+
+
+def asked(context: TraceContext, role: Role, *path: str | int) -> Cause:
+    """A field of the role, or of the step, in the spec."""
+    return context.spec(*role.place, *path)
+
+
+def named(context: TraceContext, role: Role) -> list[Cause]:
+    """Its name: the key of a role; of a step what it says, else its number."""
+    if role.step is None:
+        return [asked(context, role)]
+    stated = asked(context, role, "name")
+    return (
+        [stated]
+        if stated.is_written
+        else [own("steps are numbered"), stated.aside(), asked(context, role).aside()]
+    )
+
+
+def image(context: TraceContext, role: Role) -> list[Cause]:
+    """The image of a role: its own, else the job's."""
+    named = asked(context, role, "image")
+    if not named.is_written:
+        return [*of_job(context), named.aside()]
+    return [named, *pulled(context, str(context.value("spec", *role.place, "image")))]
+
+
+def argument(context: TraceContext, role: Role, index: int) -> list[Cause]:
+    """A word of its command: its own, else the job's; of a step that fetches, what it fetches to where."""
+    command = asked(context, role, "command")
+    if role.step is not None and role.step.source:
+        return _fetched(context, role, index)
+    if not command.is_written:
+        return [*word(context, index), command.aside()]
+    written = context.value("spec", *role.place, "command")
+    return [asked(context, role, "command", *((index,) if isinstance(written, list) else ()))]
+
+
+def variable(context: TraceContext, role: Role, name: str) -> list[Cause]:
+    """A variable: the role's own, what it is told of the others, or the job's."""
+    given = asked(context, role, "env", name)
+    if given.is_written:
+        value = context.value("spec", *role.place, "env", name)
+        return [asked(context, role, "env", name, next(iter(value)))] if isinstance(value, dict) else [given]
+    if role.step is not None and any(one.name == name for one in role.env):
+        return _keys(context, role, name)
+    variables = step_env(context.job, role) if role.step else role_env(context.job, role)
+    planned = next((one for one in variables if one.name == name), None)
+    if planned in context.job.env:
+        return [*job_variable(context, name), given.aside()]
+    if name == GPUS_SHOWN:
+        why = own("it asks for no GPU, so it must not see those of its node")
+        return [why, context.spec("env", name).aside(), asked(context, role, "gpus").aside()]
+    why = own("what tells the pods of a run of each other")
+    around = [context.spec("roles").aside(), context.spec("env", name).aside()]
+    return [why, *around, *asides([*context.workers(), *context.framework(), *context.named()])]
+
+
+def amount(context: TraceContext, role: Role, resource: str) -> list[Cause]:
+    """CPU, memory or GPUs of its pods."""
+    field = resource if resource in ("cpu", "memory") else "gpus"
+    stated = asked(context, role, field)
+    if stated.is_written or field == "gpus":
+        device = context.cluster("nodePools", role.pool.name, "gpu", "resource").aside()
+        return [stated, device, *context.pool(role.pool.name)]
+    if role.step is not None and role.step.source:
+        return [
+            own("what a pod that only fetches needs"),
+            stated.aside(),
+            asked(context, role, "fetch").aside(),
+        ]
+    return [*context.chosen(field), stated.aside()]
+
+
+def step_deadline(context: TraceContext, step: Role) -> list[Cause]:
+    """How long a step may take: its own timeout, else a share of what there is until pods must be ready."""
+    stated = asked(context, step, "timeout")
+    if stated.is_written:
+        return [stated]
+    why = own("what is left until the run's pods must be ready is divided among the steps")
+    around = [context.spec("steps"), context.cluster("podsReadyTimeout"), context.cluster("gang"), stated]
+    return [why, *asides([*around, *context.chosen("timeout")])]
+
+
+def _fetched(context: TraceContext, step: Role, index: int) -> list[Cause]:
+    """A word of the program that fetches: python3, -c, the program, the source, the folder."""
+    source = asked(context, step, "fetch")
+    if index == 4:
+        return [asked(context, step, "to")]
+    if index < 3:
+        return [own("a program that fetches once"), source.aside()]
+    name = str(context.value("spec", *step.place, "fetch")).partition("/")[0]
+    if not context.files.has("team", "connections", name):
+        return [source]
+    return [source, *(context.team("connections", name, field) for field in ("bucket", "prefix"))]
+
+
+def _keys(context: TraceContext, step: Role, name: str) -> list[Cause]:
+    """The token or the keys of the source."""
+    token = asked(context, step, "secret")
+    given = [asked(context, step, "env", name).aside(), asked(context, step, "fetch").aside()]
+    if token.is_written and name == "HF_TOKEN":
+        return [token, *given]
+    connection = str(context.value("spec", *step.place, "fetch")).partition("/")[0]
+    return [*(context.team("connections", connection, field) for field in S3[name]), *given]
+
+
+def count(context: TraceContext, role: Role) -> list[Cause]:
+    """How many pods it has."""
+    if role.step is not None:
+        return [own("a step is done once"), asked(context, role).aside()]
+    return [asked(context, role, "workers"), asked(context, role).aside()]

@@ -1,0 +1,82 @@
+"""PersistentVolumes of a team and their claims: where each field comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gangplan.trace.cause import Cause, Path, asides
+from gangplan.trace.files import own
+from gangplan.trace.place import StandingPlace
+from gangplan.trace.table import Rule
+
+# Field of the object -> field of the volume in the cluster's file.
+_STATED = {
+    "driver": "driver",
+    "volumeHandle": "handle",
+    "fsType": "fsType",
+    "storage": "size",
+    "server": "nfs",
+    "path": "nfs",
+    "volumeAttributes": "attributes",
+}
+# Attribute or option of a bucket -> field of the team's connection.
+_CONNECTED = {"bucketName": "bucket", "containerName": "bucket"}
+_OPTIONS = {"region": "region", "prefix": "prefix", "--subdirectory=": "prefix", "endpoint-url": "endpoint"}
+
+
+def of_volume(rule: Rule, *path: str) -> Rule:
+    """For a claim: what decides about its volume, where gangplan makes that too; else the rule given."""
+
+    def either(place: StandingPlace, stars: Path) -> Sequence[Cause]:
+        if "volumeName" not in place.body["spec"]:
+            return rule(place, stars)
+        return volume(place, path)
+
+    return either
+
+
+def volume(place: StandingPlace, stars: Path) -> list[Cause]:
+    """What decides about a field below `spec`, or about the names of both objects."""
+    team, key = _owner(place)
+    entry = ("teams", team, "persistentVolumes", key)
+    around = asides([place.cluster(*entry, key=True)])
+    field, last = (str(stars[0]) if stars else "", str(stars[-1]) if stars else "")
+    is_bucket = place.value("team", "connections", key) is not None
+    block = "connections" if is_bucket else "claims"
+    if field == "accessModes":
+        return [place.team(block, key, "readOnly" if is_bucket else "accessModes"), *around]
+    if field == "mountOptions":
+        text = str(place.body["spec"]["mountOptions"][int(last)])
+        of = next((one for start, one in _OPTIONS.items() if text.startswith(start)), "")
+        stated = place.value("cluster", *entry, "mountOptions") or []
+        if text in stated:
+            return [place.cluster(*entry, "mountOptions", stated.index(text))]
+        if of:
+            return [place.team("connections", key, of), *around]
+        closed = place.team("connections", key, "readOnly").aside()
+        return [own("what runs that are not root need of a bucket"), closed, *around]
+    if last in _CONNECTED:
+        return [place.team("connections", key, _CONNECTED[last]), *asides([place.cluster(*entry, "bucket")])]
+    if last == "clientID":
+        return [place.team("identity", "azure", "clientId"), *around]
+    if "volumeAttributes" in stars:
+        if place.value("cluster", *entry, "attributes", last) is not None:
+            return [place.cluster(*entry, "attributes", last)]
+        named = {"storageAccount": "account", "authenticationSource": "authentication"}.get(last)
+        return (
+            [place.cluster(*entry, named)]
+            if named
+            else [own("what its driver mounts containers by"), *around]
+        )
+    if last == "name" and "nodeStageSecretRef" in stars:
+        return [place.cluster(*entry, "secret")]
+    if last in _STATED:
+        return [place.cluster(*entry, _STATED[last]), *around]
+    return [own("a volume and its claim name each other, and outlive what is in Git"), *around]
+
+
+def _owner(place: StandingPlace) -> tuple[str, str]:
+    """Team and key of the volume that an object is, or is the claim of."""
+    assert place.tenant is not None
+    name = place.body["spec"].get("volumeName") or place.body["metadata"]["name"]
+    return place.tenant.team, next(one.key for one in place.tenant.volumes if one.name == name)

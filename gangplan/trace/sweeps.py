@@ -1,0 +1,75 @@
+"""What is on a cluster for sweeps: their queues, the cohort of their team. Where each field comes from."""
+
+from __future__ import annotations
+
+from gangplan.spec.sweep_files import SweepFile
+from gangplan.trace.cause import Cause, Path, asides
+from gangplan.trace.files import own
+from gangplan.trace.place import StandingPlace
+from gangplan.trace.quotas import limit_causes
+
+
+def is_of_sweep(place: StandingPlace) -> bool:
+    """Whether an object that stands on a cluster is there because of a sweep."""
+    return _team(place) is not None or _sweep(place) is not None
+
+
+def standing(place: StandingPlace, path: Path) -> list[Cause]:
+    """Where a field of such an object comes from."""
+    sweep, team = _sweep(place), _team(place)
+    if sweep is not None:
+        document = sweep.document
+        assert document is not None
+        most = Cause(
+            document.where(("maxConcurrent",)),
+            f"maxConcurrent of sweep {sweep.name}, whose trials wait here",
+            document.file,
+            ("maxConcurrent",),
+        )
+        around = [
+            place.cluster("teams", sweep.team).aside(),
+            place.cluster("nodePools").aside(),
+            place.gang(),
+        ]
+        return [most, *around]
+    holder: Path = ("teams", str(team))
+    because = own("team and sweeps together get what the team alone would")
+    around = [because, place.cluster(*holder, "weight").aside(), place.gang()]
+    if path[:2] == ("spec", "fairSharing"):
+        return [place.cluster(*holder, "weight"), because]
+    if path[:2] == ("spec", "parentName"):
+        return [place.cluster(*holder, "cohort"), because]
+    if path and path[-1] in ("borrowingLimit", "lendingLimit"):
+        return [*_limit(place, holder, path), because]
+    return around
+
+
+def _limit(place: StandingPlace, holder: Path, path: Path) -> list[Cause]:
+    """A limit of the team, which is that of its cohort."""
+    flavor = place.body["spec"]["resourceGroups"][0]["flavors"][path[4]]
+    resource = flavor["resources"][path[6]]["name"]
+    pool = next((one.pool for one in place.site.flavors if one.name == flavor["name"]), flavor["name"])
+    kind = "borrow" if path[-1] == "borrowingLimit" else "lend"
+    return [*asides(limit_causes(place, holder, kind, pool, resource)), place.cluster(*holder, kind)]
+
+
+def _team(place: StandingPlace) -> str | None:
+    """The team whose cohort it is."""
+    if place.body["kind"] != "Cohort":
+        return None
+    name = place.body["metadata"]["name"]
+    return next((one.team for one in place.site.queues if f"{one.name}.team" == name), None)
+
+
+def _sweep(place: StandingPlace) -> SweepFile | None:
+    """The sweep whose queue it is."""
+    kind, name = place.body["kind"], place.body["metadata"]["name"]
+    for sweep in place.workspace.sweeps.values():
+        if kind == "LocalQueue" and place.tenant is not None and place.tenant.team == sweep.team:
+            if name == sweep.queue:
+                return sweep
+        elif kind == "ClusterQueue" and name.endswith(f".{sweep.queue}"):
+            queues = (one for one in place.site.sweeps if one.name == name)
+            if any(one.team == sweep.team for one in queues):
+                return sweep
+    return None

@@ -1,0 +1,139 @@
+"""What pods of all kinds have: labels and annotations, containers before and beside the program, scripts."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from functools import lru_cache
+
+from gangplan.generators.common import PREFIX, Pairs, literal, run_labels
+from gangplan.model.exits import LAUNCH_EXITS
+from gangplan.model.job import EnvVar, Job, Resources, TargetPool
+from gangplan.model.pods import GCSFUSE, GCSFUSE_ANNOTATION
+from gangplan.model.quantity import Quantity
+from gangplan.plan import Unit
+from gangplan.plan.environment import container_env
+from gangplan.records import dataclass
+from gangplan.template import render_script
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltContainer:
+    """A container before or beside the program, as the template writes it."""
+
+    name: str
+    image: str
+    command: tuple[str, ...]
+    args: tuple[str, ...]
+    env: tuple[EnvVar, ...]
+    cpu: Quantity
+    memory: Quantity
+    is_sidecar: bool
+
+
+def containers_of(job: Job) -> list[BuiltContainer]:
+    """Setup and sidecars. With the job's image a shell passes SIGTERM on; another image may have none."""
+    return [
+        BuiltContainer(
+            one.name,
+            one.image,
+            (*("/bin/sh", "-c", text_of("launch/beside.sh.j2", {}), one.name),)
+            if one.is_own
+            else tuple(map(literal, one.argv)),
+            tuple(map(literal, one.argv)) if one.is_own else (),
+            container_env(job, one),
+            one.cpu,
+            one.memory,
+            one.is_sidecar,
+        )
+        for one in job.containers
+    ]
+
+
+def text_of(template: str, values: dict[str, Hashable]) -> str:
+    """A script that ends with one line break: only then YAML shows it line by line."""
+    return _rendered(template, tuple(values.items()))
+
+
+@lru_cache(maxsize=256)  # a script says counts and waits, never names: few runs have one of their own
+def _rendered(template: str, values: tuple[tuple[str, Hashable], ...]) -> str:
+    return render_script(template, {**dict(values), "exits": LAUNCH_EXITS}).rstrip("\n") + "\n"
+
+
+def pod_labels(unit: Unit, role: str) -> Pairs:
+    """Labels of the pods of one role."""
+    labels = dict(run_labels(unit))
+    labels |= {
+        f"{PREFIX}role": role,
+        # A sidecar that outlives the program would keep the run from ever completing (trainer#2794).
+        "sidecar.istio.io/inject": "false",
+        # Names that the platform's log and cost tools select by (founding requirements).
+        "training.openshift.io/mpijob": unit.run_name,
+        "training.openshift.io/mpijob-role": role,
+        **dict(unit.job.identity.pod_labels if unit.job.identity else ()),
+    }
+    return tuple(sorted(labels.items()))
+
+
+def pod_annotations(job: Job, role: str) -> Pairs:
+    # Moving a pod of a run to save a node would end the run (Karpenter 1.0: disruption).
+    annotations = {
+        "cluster-autoscaler.kubernetes.io/safe-to-evict": "false",
+        "karpenter.sh/do-not-disrupt": "true",
+    }
+    access = job.access_of(role)
+    annotations |= dict(access.annotations)
+    if any(mount.inline and mount.inline.driver == GCSFUSE for mount in job.mounts_of(role)):
+        annotations |= dict((GCSFUSE_ANNOTATION,))
+    if job.platform.openshift is not None:
+        annotations["openshift.io/required-scc"] = access.scc or "nonroot-v2"
+    if job.trains(role):
+        if job.topology is not None:
+            annotations[f"kueue.x-k8s.io/{job.topology[0]}"] = job.topology[1]
+        if job.fabric.networks:
+            annotations["k8s.v1.cni.cncf.io/networks"] = ",".join(job.fabric.networks)
+    elif job.topology is not None and _pool_of(job, role) == job.worker_pool:
+        # A pod set without any request is never admitted to a flavor with topology.
+        annotations["kueue.x-k8s.io/podset-unconstrained-topology"] = "true"
+    return tuple(sorted(annotations.items()))
+
+
+def _pool_of(job: Job, role: str) -> TargetPool:
+    return next((one.pool for one in job.others if one.name == role), job.launcher_pool)
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltRole:
+    """The pods of a role beside the workers, as the template writes them."""
+
+    name: str
+    workers: int
+    image: str
+    resources: Resources
+    pool: TargetPool
+    labels: Pairs
+    annotations: Pairs
+    env: tuple[EnvVar, ...]
+    command: list[str]
+    args: list[str]
+    deadline_s: int = 0
+
+
+def debug_of(job: Job) -> dict[str, Hashable]:
+    """Until when a container that has failed stays: the day that its script names, and seconds since 1970."""
+    return (
+        {"debug_until": job.debug.until, "debug_end_s": job.debug.end_s} if job.debug else {"debug_end_s": 0}
+    )
+
+
+def restart_policy(job: Job, role: str) -> str:
+    """Never, but for pods that are kept once they have failed; steps end before there is a run to look at."""
+    return "OnFailure" if job.debug and all(one.name != role for one in job.steps) else "Never"
+
+
+def restarts(job: Job, pods: int) -> int:
+    """backoffLimit of a Job: none, or as often as each pod may fail and stay, and once more.
+
+    A Job whose containers are restarted in place has failed once all restarts come to the limit (Kubernetes
+    v1.34, pkg/controller/job/job_controller.go, pastBackoffLimitOnFailure).
+    """
+    return pods + 1 if job.debug else 0

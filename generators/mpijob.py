@@ -1,0 +1,55 @@
+"""MPIJob: a run of the MPI operator, pods and all, in one object.
+
+Sources: mpi-operator v0.7.0 to v0.8.2, pkg/controller/mpi_job_controller.go and pkg/apis/kubeflow/v2beta1.
+"""
+
+from __future__ import annotations
+
+from gangplan.generators.common import Writer, literal, objects_of
+from gangplan.generators.launch import worker_start
+from gangplan.generators.runtime import pods_of
+from gangplan.generators.trainjob import run_values
+from gangplan.model.job import Job
+from gangplan.objects import Body
+from gangplan.plan import Unit
+
+# The operator writes the hostfile in the form that the family reads (newConfigMap).
+IMPLEMENTATIONS = {"OpenMPI": "OpenMPI", "IntelMPI": "Intel", "MPICH": "MPICH"}
+
+
+def mpi_job(unit: Unit, write: Writer = objects_of) -> list[Body]:
+    """The MPIJob of a run."""
+    job, launch = unit.job, unit.launch
+    assert job.image.mpi is not None  # resolve/mpijobs.py refuses what does not start by MPI
+    argv = [literal(word) for word in launch.argv]
+    worker_command, worker_args = worker_start(job, argv)
+    return write(
+        "mpijob.yaml.j2",
+        {
+            **pods_of(unit),
+            **run_values(unit),
+            "implementation": IMPLEMENTATIONS[job.image.mpi.family],
+            "creation": creation_policy(job),
+            "worker_restart": worker_restart(job),
+            "launcher_env": launch.launcher_env,
+            "worker_env": launch.worker_env,
+            "worker_command": worker_command,
+            "worker_args": worker_args,
+            "argv": argv,
+        },
+    )
+
+
+def creation_policy(job: Job) -> str:
+    """Whether the operator makes the launcher before the workers are Ready.
+
+    Under Kueue it does so whatever the policy says, for the job is suspended when it is first seen, and has
+    no workers to wait for (syncHandler); the launch script waits in any case.
+    """
+    return "AtStartup" if job.platform.gang == "kueue" else "WaitForWorkersReady"
+
+
+def worker_restart(job: Job) -> str:
+    """A worker that has failed is never made again, so one that shall serve a second try comes back in
+    place."""
+    return "OnFailure" if job.retries else "Never"

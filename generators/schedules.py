@@ -1,0 +1,139 @@
+"""CronJob: what starts the runs of a schedule, and the template that it creates them from.
+
+A run that it creates is tracked by no engine and owned by nothing: neither a sync nor the end of the CronJob
+removes it. What it refers to, the runtime, files and network policies, is rendered beside the CronJob.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gangplan.generators.beside import text_of
+from gangplan.generators.common import (
+    PREFIX,
+    RUN_SYNC,
+    Writer,
+    literal,
+    objects_of,
+    run_annotations,
+    run_labels,
+    tenant_annotations,
+    tenant_labels,
+)
+from gangplan.generators.runtime import GRACE_MARGIN_S
+from gangplan.model.schedule import ACCOUNT, CPU, MEMORY, PAUSE_S
+from gangplan.model.site import Tenant
+from gangplan.objects import Body, dump
+from gangplan.plan import Unit
+from gangplan.plan.names import DATED, SCHEDULED
+from gangplan.source import load_objects
+
+# After the template, which its pods mount.
+WAVE, TEMPLATE_WAVE, TENANT_WAVE = 10, 9, -20
+TEMPLATE, KEY = "ConfigMap", "run.yaml"
+# The exit code of a start that is skipped.
+SKIPPED = 75
+# How long the pod may try: an API server that is away for longer is seen by whoever watches it. One that
+# follows another schedule waits as long as runs of that train; by then, one that is not there was skipped.
+DEADLINE_S = 600
+# Pods that create runs, for their network policy.
+ROLE = f"{PREFIX}role"
+SCHEDULER = "scheduler"
+# A pod takes this long to end at least, by the policy graceful-end.
+GRACE_S = 30
+
+
+def cron_job(unit: Unit, write: Writer = objects_of) -> list[Body]:
+    """The CronJob of a schedule. There is none for an archived one: engines leave those alone as they are."""
+    job = unit.job
+    schedule = job.schedule
+    if schedule is None or not job.is_dated or job.is_archived:
+        return []
+    labels = {**dict(run_labels(unit)), SCHEDULED: job.name}
+    # It is no pod of the run: policies and affinities of that must not find it.
+    own = {key: value for key, value in labels.items() if key not in (f"{PREFIX}run", f"{PREFIX}job")}
+    values = {"label": SCHEDULED, "skipped": SKIPPED, "pause": PAUSE_S, "follows": bool(schedule.follows)}
+    script = text_of("launch/schedule.sh.j2", values)
+    openshift = job.platform.openshift is not None
+    return write(
+        "schedule/cronjob.yaml.j2",
+        {
+            "job": job,
+            "schedule": schedule,
+            "policy": schedule.concurrency.capitalize(),
+            "labels": tuple(sorted(labels.items())),
+            "annotations": _unguarded(run_annotations(unit, WAVE)),
+            "pod_labels": tuple(sorted({**own, ROLE: SCHEDULER, "sidecar.istio.io/inject": "false"}.items())),
+            "pod_annotations": (("openshift.io/required-scc", "nonroot-v2"),) if openshift else (),
+            "account": ACCOUNT,
+            "script": literal(script),
+            "date": DATED,
+            "template": f"{unit.run_name}-template",
+            "skipped": SKIPPED,
+            "deadline_s": None if schedule.follows else DEADLINE_S,
+            "followed": (str(schedule.starting_deadline_s + DEADLINE_S), *schedule.follows)
+            if schedule.follows
+            else (),
+            "grace_s": max(GRACE_S, job.grace_s + GRACE_MARGIN_S),
+            "cpu": CPU,
+            "memory": MEMORY,
+            "pool": job.launcher_pool,
+        },
+    )
+
+
+def _unguarded(annotations: Sequence[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
+    """What an engine may remove with its file: the schedule ends with its spec."""
+    guards = {name for name, _ in RUN_SYNC}
+    return tuple(pair for pair in annotations if pair[0] not in guards)
+
+
+def scheduled(bodies: Sequence[Body]) -> list[Body]:
+    """The objects of a run as those of a schedule: a ConfigMap holds the TrainJob, as it will be created."""
+    return [_template(body) if body["kind"] == "TrainJob" else body for body in bodies]
+
+
+def unscheduled(bodies: Sequence[Body]) -> list[Body]:
+    """The objects of a run from those of its schedule, as they stand in a file. Raises ManifestError."""
+    found = []
+    for body in bodies:
+        data = body.get("data")
+        if body.get("kind") == TEMPLATE and isinstance(data, dict) and set(data) == {KEY}:
+            found += load_objects(str(data[KEY]))
+        elif body.get("kind") not in ("CronJob", "Job"):
+            found.append(body)
+    return found
+
+
+def over(bodies: Sequence[Body]) -> list[Body]:
+    """What of a runtime's objects a record of it holds: the template, by which its name can be checked."""
+    kept = [body for body in bodies if body["kind"] not in ("CronJob", "Job")]
+    is_dated = any(str(body["metadata"]["name"]).endswith(f"-{DATED}") for body in kept)
+    return scheduled(kept) if is_dated else kept
+
+
+def _template(run: Body) -> Body:
+    metadata = run["metadata"]
+    name = str(run["spec"]["runtimeRef"]["name"])
+    annotations = {**dict(_unguarded(tuple(metadata["annotations"].items())))}
+    annotations |= {"argocd.argoproj.io/sync-wave": str(TEMPLATE_WAVE)}
+    own = {"name": f"{name}-template", "namespace": metadata["namespace"]}
+    labels = {key: value for key, value in metadata["labels"].items() if not key.startswith("kueue.")}
+    return {
+        "apiVersion": "v1",
+        "kind": TEMPLATE,
+        "metadata": {**own, "labels": labels, "annotations": annotations},
+        "data": {KEY: dump(run)},
+    }
+
+
+def scheduler(tenant: Tenant) -> list[Body]:
+    """The account of a team that creates runs, its binding, and the way of its pods to the API server."""
+    values = {
+        "tenant": tenant,
+        "account": ACCOUNT,
+        "labels": tenant_labels(tenant),
+        "annotations": tenant_annotations(tenant, TENANT_WAVE),
+        "egress": tenant.schedules,
+    }
+    return objects_of("tenant/scheduler.yaml.j2", values)

@@ -1,0 +1,244 @@
+"""`gangplan images lint`: what is a finding, what is near and is none, and where it is."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gangplan.containerfile.lint import lint
+from gangplan.errors import Exit
+from gangplan.spec.catalog import Image
+from tests.workspaces import gangplan, stock
+
+DIGEST = "@sha256:" + "0" * 64
+OPENMPI = Image.model_validate(
+    {
+        "repository": "r.example.com/a",
+        "digest": "sha256:" + "0" * 64,
+        "mpi": {"implementation": "OpenMPI", "version": "4.1.8"},
+    }
+)
+# What people write who only know how to get mpirun going: sshd as root, with keys and a password in the image.
+ROOT_SSH = """\
+FROM ubuntu:22.04
+ENV OMPI_ALLOW_RUN_AS_ROOT=1
+ARG HF_TOKEN=abcdefgh1234
+RUN apt-get update && apt-get install -y openmpi-bin openssh-server openssh-client sudo
+RUN mkdir /var/run/sshd && echo 'root:secret' | chpasswd
+RUN sed -i 's/#PermitRootLogin prohibit-password/PermitRootLogin yes/' /etc/ssh/sshd_config
+RUN ssh-keygen -t rsa -f /root/.ssh/id_rsa -N '' && cat /root/.ssh/id_rsa.pub >> /root/.ssh/authorized_keys
+RUN chmod -R 777 /workspace
+RUN curl -s https://example.com/install.sh | bash
+EXPOSE 22
+CMD /usr/sbin/sshd -D
+"""
+
+
+# What lets the client connect, so that a line is judged for the server alone.
+SSH = "&& echo StrictHostKeyChecking no"
+
+
+def found(text: str, image: Image | None = None, **files: str) -> list[tuple[str, int]]:
+    """Rule (without its prefix) and line of each finding."""
+    names = {name.replace("__", "."): body for name, body in files.items()}
+    every = lint("Containerfile", text, names.get, image, "openmpi")
+    return [(str(one.rule).removeprefix("containerfile-"), one.where.line) for one in every]
+
+
+def of(line: str, image: Image | None = None) -> list[str]:
+    """The rules that one more line breaks in an image that is right without it."""
+    return [rule for rule, _ in found(f"FROM debian{DIGEST}\n{line}\nUSER 1000\n", image)]
+
+
+def test_sshd_as_root_has_one_finding_for_each_defect() -> None:
+    assert sorted(found(ROOT_SSH)) == [
+        ("base-open", 1),
+        ("host-keys", 4),
+        ("key", 4),
+        ("key", 7),
+        ("password", 5),
+        ("privilege", 4),
+        ("root", 1),
+        ("root-login", 6),
+        ("run-as-root", 2),
+        ("secret", 3),
+        ("shell-form", 11),
+        ("ssh-port", 10),
+        ("unchecked", 9),
+        ("writable", 8),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("line", "rules"),
+    [
+        ("USER root\nUSER mpiuser", []),
+        ("USER 0:0", []),  # the last USER counts
+        ("RUN ssh-keygen -A", ["key"]),
+        (f"RUN apt-get install -y openssh-server {SSH}", ["key"]),
+        (f"RUN apt install -y openssh-server && rm -f /etc/ssh/ssh_host_* {SSH}", []),
+        (f"RUN apt install -y openssh-server && rm -f /etc/ssh/* {SSH}", []),
+        (
+            f"RUN apt-get install -y openssh-server {SSH}\nRUN rm /etc/ssh/ssh_host_*",
+            ["key"],
+        ),  # in a layer below
+        (f"RUN dnf install -y openssh-server {SSH}", []),
+        (f"RUN apt-get update; echo openssh-server {SSH}", []),
+        ("COPY keys/id_ed25519 /home/mpiuser/.ssh/", ["key"]),
+        ("COPY known_hosts /etc/ssh/", []),
+        ("COPY --from=builder /opt/id_rsa /x", []),
+        ("RUN useradd -m -u 1000 mpiuser", []),
+        ("RUN useradd -p secret mpiuser", ["password"]),
+        ("RUN passwd -d mpiuser", []),
+        ("RUN passwd -l root", []),
+        ("RUN echo 'PasswordAuthentication no' >> /etc/ssh/sshd_config", []),
+        ("RUN echo 'PermitEmptyPasswords yes' >> /etc/ssh/sshd_config", ["password"]),
+        ("RUN echo 'Port 22' >> /etc/ssh/sshd_config", ["ssh-port"]),
+        ("RUN echo 'Port 2222' >> /etc/ssh/sshd_config", []),
+        ("EXPOSE 2222", []),
+        ("EXPOSE 8022", []),
+        ('CMD ["/usr/sbin/sshd", "-D"]', []),
+        ("ENTRYPOINT exec python train.py", ["shell-form"]),
+        ("ENTRYPOINT python a.py\nENTRYPOINT []", []),
+        ("ENV PASSWORD_FILE=/run/secrets/x", []),
+        ("ENV TOKENIZERS_PARALLELISM=false", []),
+        ("ENV WANDB_API_KEY=0123456789abcdef", ["secret"]),
+        ("ARG HF_TOKEN", []),
+        ("RUN git clone https://ann:hunter22@git.example.com/x", ["secret"]),
+        ("RUN git clone https://git.example.com/x", []),
+        ("RUN chmod 755 /opt/x && chmod +x /opt/y", []),
+        ("RUN chmod a+w /opt", ["writable"]),
+        ("RUN chmod 4755 /opt/x", ["privilege"]),
+        ("RUN echo 'pseudo sudoku'", []),
+        ("RUN curl -fsSL https://example.com/a.tgz -o a.tgz && sha256sum -c a.sum", []),
+        ('RUN bash -c "$(curl -fsSL https://example.com/i.sh)"', ["unchecked"]),
+        ("ADD https://example.com/a.tgz /opt/", ["unchecked"]),
+        ("ADD --checksum=sha256:00 https://example.com/a.tgz /opt/", []),
+        ("RUN mpirun --allow-run-as-root true", ["run-as-root"]),
+        ("RUN <<EOF\nssh-keygen -A\nEOF", ["key"]),
+        (
+            "RUN apt-get install -y \\\n  # the server\n  mpich libmpich-dev openssh-server \\\n  openssh-client && rm /etc/ssh/ssh_host_* && echo StrictHostKeyChecking no",
+            [],
+        ),
+        ("RUN apt-get install -y openmpi-bin", ["no-ssh"]),
+        ("RNU true", ["unreadable"]),
+        ("RUN <<EOF\ntrue", ["unreadable"]),
+    ],
+)
+def test_lines(line: str, rules: list[str]) -> None:
+    assert of(line) == rules
+
+
+@pytest.mark.parametrize(
+    ("line", "rules"),
+    [
+        ("ARG OMPI_VERSION=5.0.6\nRUN curl -LO https://example.com/openmpi-${OMPI_VERSION}.tar.gz && apt-get install openssh-server openssh-client openmpi-bin; rm /etc/ssh/ssh_host_*; echo StrictHostKeyChecking no", ["mpi-version"]),
+        ("RUN tar xf openmpi-4.1.6.tar.gz; yum install openssh-server openssh-clients; echo StrictHostKeyChecking no", []),
+        ("RUN tar xf openmpi-5.0.1.tar.gz; yum install openssh-server openssh-clients; echo StrictHostKeyChecking no", ["mpi-version"]),
+        ("RUN useradd --uid 1001 mpiuser", ["uid"]),
+        ("RUN useradd --uid 1000 mpiuser", []),
+    ],
+)  # fmt: skip
+def test_against_the_catalog(line: str, rules: list[str]) -> None:
+    assert of(line, OPENMPI) == rules
+
+
+def test_stages() -> None:
+    """Only what the last stage is made of counts; a stage may build on another."""
+    text = f"FROM golang{DIGEST} AS build\nRUN ssh-keygen -A\nFROM debian{DIGEST} AS base\nUSER 1000\nFROM base\nRUN true\n"
+    assert found(text) == []
+    assert found(text.replace("FROM base", "FROM build")) == [("root", 5), ("key", 2)]
+    assert found("ARG BASE\nFROM ${BASE}\nRUN true\n") == []
+    assert found("ARG BASE=debian\nFROM ${BASE}\n") == [("root", 2)]
+
+
+def test_configurations_are_read_at_their_own_lines(tmp_path: Path) -> None:
+    root = stock(tmp_path / "workspace")
+    folder = root / "images/openmpi"
+    folder.mkdir(parents=True)
+    (folder / "Containerfile").write_text(f"FROM debian{DIGEST}\nCOPY sshd_config /etc/ssh/\nUSER 1000\n")
+    (folder / "sshd_config").write_text("# Port 22\nPort 22\nPermitRootLogin prohibit-password\nUsePAM yes\n")
+    outcome = gangplan("images", "lint", "-C", root)
+    assert outcome.code == Exit.FINDINGS
+    for place in ("sshd_config:2:1", "sshd_config:3:1", "sshd_config:4:1", "sshd_config:1:1"):
+        assert f"images/openmpi/{place}: error" in outcome.err
+    outcome = gangplan("images", "lint", "-C", root, "--format", "sarif")
+    assert json.loads(outcome.out)["runs"][0]["results"]
+
+
+def test_what_there_is_to_check(tmp_path: Path) -> None:
+    root = stock(tmp_path / "workspace")
+    assert gangplan("images", "lint", "-C", root).code == Exit.INPUT, "nothing checked is no success"
+    assert gangplan("images", "lint", root / "no", "-C", root).code == Exit.INPUT
+    path = tmp_path / "Dockerfile.gpu"
+    path.write_text(f"FROM debian{DIGEST}\nUSER 1000\n")
+    assert gangplan("images", "lint", path, "-C", root).code == Exit.CLEAN
+    assert gangplan("images", "lint", path, "-C", root, "--image", "opnmpi").code == Exit.INPUT
+    path.write_text("FROM debian\nUSER 1000\n")
+    assert gangplan("images", "lint", path, "-C", root).code == Exit.CLEAN
+    assert gangplan("images", "lint", path, "-C", root, "--fail-on", "warning").code == Exit.FINDINGS
+    path.write_bytes(b"\0" * 3_000_000)
+    assert gangplan("images", "lint", path, "-C", root).code == Exit.INPUT
+
+
+def test_the_images_of_this_project_pass() -> None:
+    folder = Path(__file__).parents[2] / "images"
+    outcome = gangplan("images", "lint", folder, "--fail-on", "warning")
+    assert outcome.code == Exit.CLEAN, outcome.err
+
+
+WORDS = st.sampled_from(
+    ["FROM a", "FROM $X AS b", "RUN <<EOF", "EOF", "\\", "USER", "USER 0", "ENV A=", "ENV A", 'CMD ["x"', "COPY a", "COPY", "# x", "ARG", "EXPOSE 22/", "RUN \\", "é\u2028", "ONBUILD USER 0"]
+)  # fmt: skip
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.one_of(st.lists(WORDS, max_size=12).map("\n".join), st.text(max_size=200)))
+def test_any_text(text: str) -> None:
+    for one in lint("Containerfile", text, lambda _: text, OPENMPI, "openmpi"):
+        assert one.where.line >= 1
+        assert one.where.column >= 1
+
+
+# A line of requirements.in; whether it says which version is installed.
+REQUIREMENTS = {
+    "numpy==2.2.6": True,
+    "numpy == 2.2.6 ; python_version < '3.12'": True,
+    "torch[cuda]==2.7.0+cu128 --hash=sha256:" + "0" * 64: True,
+    "a===1": True,
+    "numpy": False,
+    "numpy>=2": False,
+    "numpy~=2.2": False,
+    "numpy==2.*": False,
+    "numpy==2.2,!=2.2.3": False,
+    "numpy==$VERSION": False,
+    "a @ https://example.com/a-1-py3-none-any.whl#sha256=" + "0" * 64: True,
+    "a @ https://example.com/a-1-py3-none-any.whl": False,
+    "a @ git+https://example.com/a.git@" + "0" * 40: True,
+    "git+https://example.com/a.git@main": False,
+    "-e .": False,
+    "--index-url https://example.com/simple": True,
+    "-r base.txt": True,
+    "# numpy": True,
+}
+
+
+@pytest.mark.parametrize("line", REQUIREMENTS)
+def test_a_list_of_packages_says_which(line: str) -> None:
+    text = f"FROM debian{DIGEST}\nCOPY requirements.txt /tmp/\nUSER 1000\n"
+    said = found(text, requirements__txt=f"mpi4py==4.0.3\n\n{line}\n")
+    assert said == ([] if REQUIREMENTS[line] else [("requirement-open", 3)])
+
+
+def test_what_a_list_is_compiled_from_is_read_too() -> None:
+    text = f"FROM debian{DIGEST}\nCOPY lists/requirements-gpu.txt /tmp/\nUSER 1000\n"
+    files = {
+        "lists/requirements-gpu__in": "torch  # newest\n",
+        "lists/requirements-gpu__txt": "torch==2.7.0 \\\n    --hash=sha256:1\n",
+    }
+    assert found(text, **files) == [("requirement-open", 1)]
+    assert found(text) == []

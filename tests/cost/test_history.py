@@ -1,0 +1,145 @@
+"""`gangplan cost --history`: which runs Git had, from which commit to which, and what they cost at most."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gangplan.errors import Exit
+from tests import workspaces
+from tests.cost.test_budgets import PRICES
+from tests.review.repository import Repository, begin
+from tests.schedules import worlds
+from tests.workspaces import gangplan, write
+
+DAY = 86400
+# 2026-11-01, a Sunday.
+FIRST = 1793491200
+
+
+@pytest.fixture
+def repo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Repository:
+    """On 1 November: filings, 8 GPUs at 1.5625 for a day."""
+    at(monkeypatch, 0)
+    repo = begin(tmp_path / "repo", is_rendered=False)
+    text = workspaces.CLUSTER
+    for old, new in PRICES:
+        text = text.replace(old, new, 1)
+    write(repo.root, {"overlays/lab/cluster.yaml": text})
+    repo.render()
+    repo.commit()
+    return repo
+
+
+def at(monkeypatch: pytest.MonkeyPatch, days: float) -> None:
+    """The time of the commits that follow."""
+    moment = f"{FIRST + round(days * DAY)} +0000"
+    monkeypatch.setenv("GIT_AUTHOR_DATE", moment)
+    monkeypatch.setenv("GIT_COMMITTER_DATE", moment)
+
+
+def history(repo: Repository, *flags: object, since: str = "2026-11-01") -> dict[str, Any]:
+    """The document."""
+    outcome = gangplan("cost", "-C", repo.root, "--history", "--since", since, "--format", "json", *flags)
+    assert outcome.code == Exit.CLEAN, outcome.err
+    found: dict[str, Any] = json.loads(outcome.out)
+    return found
+
+
+def test_a_run_that_is_there_costs_until_its_timeout(repo: Repository) -> None:
+    (run,) = history(repo)["runs"]
+    assert (run["entered"], run["left"], run["how"]) == ("2026-11-01T00:00:00Z", None, None)
+    assert (run["gpuHours"], run["most"], run["currency"]) == ("192", "300.00", "USD")
+    assert (run["cluster"], run["team"], run["job"], run["pool"]) == ("lab", "nlp", "filings", "a100")
+
+
+def test_a_run_that_was_stopped_costs_no_more_than_the_time_between(
+    repo: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at(monkeypatch, 0.25)
+    repo.write(filings=workspaces.SPEC + "state: stopped\n")
+    repo.render()
+    repo.commit()
+    (run,) = history(repo)["runs"]
+    assert (run["left"], run["how"], run["most"]) == ("2026-11-01T06:00:00Z", "ended", "75.00")
+    outcome = gangplan("cost", "-C", repo.root, "--history", "--since", "2026-11-02")
+    assert (outcome.code, "no runs" in outcome.err) == (Exit.INPUT, True)
+
+
+def test_a_run_that_only_left_was_not_stopped(repo: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Engines do not prune runs: it may go on until its timeout."""
+    at(monkeypatch, 0.25)
+    for file in (repo.root / "rendered/lab/runs/nlp").iterdir():
+        file.unlink()
+    repo.commit()
+    (run,) = history(repo)["runs"]
+    assert (run["how"], run["most"]) == ("removed", "300.00")
+
+
+def test_prices_are_those_of_the_day(repo: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
+    at(monkeypatch, 3)
+    path = repo.root / "overlays/lab/cluster.yaml"
+    path.write_text(path.read_text().replace("{perGpuHour: 1.5625}", "{perGpuHour: 1.5625, discount: 50}"))
+    repo.write(second=workspaces.SPEC)
+    repo.render()
+    repo.commit()
+    assert [run["most"] for run in history(repo)["runs"]] == ["300.00", "150.00"]
+
+
+def test_any_grouping_comes_to_the_same(repo: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(3):
+        at(monkeypatch, number + 1)
+        repo.write(**{f"job{number}": workspaces.SPEC + f"timeout: {number + 1}h\n"})
+        repo.render()
+        repo.commit()
+    sums = [
+        sum(Decimal(one["most"]) for one in history(repo, "--by", by)["sums"])
+        for by in ("run", "team", "cluster", "pool")
+    ]
+    assert sums == [Decimal("300.00") + 6 * Decimal("12.50")] * 4
+    outcome = gangplan("cost", "-C", repo.root, "--history", "--since", "2026-11-01", "--format", "csv")
+    rows = list(csv.DictReader(io.StringIO(outcome.out)))
+    assert sum(Decimal(row["most"]) for row in rows) == sums[0]
+    assert (
+        "Git knows when runs came and went"
+        in gangplan("cost", "-C", repo.root, "--history", "--since", "2026-11-01", "--by", "team").out
+    )
+
+
+def test_files_that_nobody_can_read(repo: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
+    at(monkeypatch, 1)
+    folder = repo.root / "rendered/lab/runs/nlp"
+    (folder / "odd-00000001.yaml").write_bytes(b"\xff\xfe{]: \x00")
+    (folder / "odd-00000002.yaml").write_text("kind: TrainJob\nmetadata: {name: x}\nspec: {trainer: [1]}\n")
+    (folder / "odd-00000003.yaml").write_text("- 1\n---\nnull\n")
+    (repo.root / "overlays/lab/cluster.yaml").write_text("nodePools: {a100: {price: {perGpuHour: NaN}}}\n")
+    repo.commit()
+    found = history(repo)["runs"]
+    assert len(found) == 4
+    assert {run["most"] for run in found} == {"300.00", None}
+
+
+def test_runs_of_schedules_are_not_in_git(repo: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
+    at(monkeypatch, 1)
+    worlds.stock(repo.root, **{"specs/nlp/once.yaml": workspaces.SPEC})
+    repo.render()
+    repo.commit()
+    assert history(repo)["schedules"] == 1
+
+
+def test_flags(repo: Repository, tmp_path: Path) -> None:
+    for flags in (
+        ["--history"],
+        ["--since", "yesterday"],
+        ["--history", "--since", "2026-11-01", "--by", "month"],
+    ):
+        assert gangplan("cost", "-C", repo.root, *flags).code == Exit.INPUT
+    assert gangplan("cost", "-C", repo.root, "--since", "2026-11-01", "--team", "nlp").code == Exit.CLEAN
+    other = workspaces.stock(tmp_path / "plain")
+    assert gangplan("cost", "-C", other, "--history", "--since", "2026-11-01").code == Exit.ENVIRONMENT

@@ -1,0 +1,101 @@
+"""Every cause by a sample, and near misses: tests/diagnose/cases.yaml."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from gangplan.diagnose.causes import causes
+from gangplan.diagnose.read import read_evidence
+from gangplan.diagnose.verdict import Verdict, verdicts
+from gangplan.rulebook import shipped
+from tests.workspaces import REPOSITORY
+
+CASES: list[dict[str, Any]] = yaml.safe_load(Path(__file__).with_name("cases.yaml").read_text())
+RUN = "train-1a2b3c4d"
+
+
+def pod(case: dict[str, Any]) -> dict[str, Any]:
+    """Worker 3 of the run."""
+    labels = {
+        "jobset.sigs.k8s.io/jobset-name": RUN,
+        "jobset.sigs.k8s.io/replicatedjob-name": "node",
+        "batch.kubernetes.io/job-completion-index": "3",
+    }
+    metadata = {"name": f"{RUN}-node-0-3-abcde", "namespace": "nlp", "labels": labels}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": metadata,
+        "spec": case.get("spec", {}),
+        "status": case["pod"],
+    }
+
+
+def event(reason: str, message: str) -> dict[str, Any]:
+    """An event of a Job of the run."""
+    of = {"kind": "Job", "name": f"{RUN}-node-0", "namespace": "nlp"}
+    metadata = {"name": "e", "namespace": "nlp"}
+    return {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": metadata,
+        "involvedObject": of,
+        "reason": reason,
+        "message": message,
+    }
+
+
+def saved(folder: Path, case: dict[str, Any]) -> Path:
+    """The case as files, as kubectl writes them."""
+    items = [{"apiVersion": "v1", **one} for one in case.get("objects", ())]
+    items += [pod(case)] if "pod" in case else []
+    items += [event(*case["event"])] if "event" in case else []
+    if items:
+        body = {"apiVersion": "v1", "kind": "List", "items": items}
+        (folder / "objects.json").write_text(json.dumps(body, indent=4))
+    if "log" in case:
+        (folder / "run.log").write_text(case["log"] + "\n")
+    return folder
+
+
+def judged(folder: Path) -> tuple[Verdict, ...]:
+    """The verdicts of a folder."""
+    return verdicts(read_evidence([str(folder)], lambda: io.BytesIO(b"")))
+
+
+@pytest.mark.parametrize("case", CASES, ids=[one["name"] for one in CASES])
+def test_the_cause_comes_first(case: dict[str, Any], tmp_path: Path) -> None:
+    (verdict,) = judged(saved(tmp_path, case)) or (None,)
+    assert verdict is not None
+    if case["cause"] is None:
+        assert [one.cause.id for one in verdict.found] == []
+        return
+    assert [one.cause.id for one in verdict.found][:1] == [case["cause"]], verdict.found
+    first = verdict.found[0].seen[0]
+    assert case.get("who", first.who.words) == first.who.words
+    assert case.get("fact", {}).items() <= first.facts.items()
+    assert case.get("says", "") in first.text
+    behind = {one.cause.id for one in verdict.found[1:] if one.follows}
+    assert set(case.get("follows", ())) <= behind
+
+
+def test_every_cause_has_a_sample() -> None:
+    told = {one["cause"] for one in CASES} | {name for one in CASES for name in one.get("follows", ())}
+    assert set(causes()) == told - {None}
+
+
+def test_rules_that_would_have_told_exist() -> None:
+    named = {rule for cause in causes().values() for rule in cause.rules}
+    assert named <= set(shipped()), named - set(shipped())
+    assert not set(causes()) & set(shipped()), "explain has one page for a name"
+
+
+def test_the_page_says_how_many_there_are() -> None:
+    page = (REPOSITORY / "docs/diagnose.md").read_text()
+    assert f"Each of [{len(causes())} causes](causes.md)" in page

@@ -1,0 +1,220 @@
+"""What is read: objects in all forms, logs with whatever stands in front of their lines, and what is neither."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gangplan.diagnose import scan as scanning
+from gangplan.diagnose.evidence import Evidence, Log, Thing, Who, who_of_pod
+from gangplan.diagnose.read import all_signs, read_evidence
+from gangplan.diagnose.scan import fronted, scan
+from gangplan.diagnose.verdict import verdicts
+from gangplan.errors import Exit
+from tests.diagnose.test_causes import RUN
+from tests.gitops.recorded import recorded
+from tests.workspaces import gangplan
+
+OOM = {"exitCode": 137, "reason": "OOMKilled"}
+POD = {
+    "apiVersion": "v1",
+    "kind": "Pod",
+    "metadata": {"name": f"{RUN}-node-0-3-abcde", "labels": {"jobset.sigs.k8s.io/jobset-name": RUN}},
+    "status": {"phase": "Failed", "containerStatuses": [{"name": "node", "state": {"terminated": OOM}}]},
+}
+
+
+def read(*names: object, stdin: bytes = b"") -> tuple[int, int]:
+    """How many objects and logs there are."""
+    found = read_evidence([str(name) for name in names], lambda: io.BytesIO(stdin))
+    return len(found.things), len(found.logs)
+
+
+def log_of(data: bytes) -> Log:
+    """The log of some bytes."""
+    found = scan("a.log", io.BytesIO(data).read, all_signs())
+    assert found is not None
+    return found
+
+
+def test_objects_in_all_forms(tmp_path: Path) -> None:
+    one = tmp_path / "one.json"
+    one.write_text(json.dumps(POD))
+    assert read(one) == (1, 0)
+    one.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [POD, POD]}, indent=4))
+    assert read(one) == (2, 0)
+    bare = {key: POD[key] for key in ("metadata", "status")}
+    one.write_text(json.dumps({"apiVersion": "v1", "kind": "PodList", "items": [bare]}))
+    assert read(one) == (1, 0)
+    one.write_text(json.dumps(POD) + "\n" + json.dumps(POD))  # kubectl get twice into one file
+    assert read(one) == (2, 0)
+    several = tmp_path / "several.yaml"
+    several.write_text(
+        "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\n---\napiVersion: v1\nkind: Pod\nmetadata: {name: b}\n"
+    )
+    assert read(several) == (2, 0)
+    assert read("-", stdin=several.read_bytes()) == (2, 0)
+    assert read("-", stdin=b"just\na log\n") == (0, 1)
+    assert read(tmp_path) == (4, 0)
+
+
+def test_lines_of_json_are_a_log(tmp_path: Path) -> None:
+    path = tmp_path / "train.json"
+    path.write_text('{"level": "error", "message": "CUDA out of memory. Tried to allocate 2.00 GiB"}\n' * 3)
+    assert read(path) == (0, 1)
+
+
+def test_what_is_cut_off_is_told_with_its_line(tmp_path: Path) -> None:
+    path = tmp_path / "run.json"
+    path.write_text(json.dumps(POD, indent=2)[:-20])
+    outcome = gangplan("diagnose", path)
+    assert outcome.code == Exit.INPUT
+    assert f"{path}:" in outcome.err
+    assert "Save it again" in outcome.err
+    path.write_text("[" * 100_000)
+    assert gangplan("diagnose", path).code in (Exit.INPUT, Exit.FINDINGS, Exit.CLEAN)
+
+
+def test_nothing_to_look_at_is_no_success(tmp_path: Path) -> None:
+    assert gangplan("diagnose").code == Exit.INPUT
+    assert gangplan("diagnose", tmp_path).code == Exit.INPUT
+    assert gangplan("diagnose", tmp_path / "none.json").code == Exit.INPUT
+    (tmp_path / "empty.log").write_text("")
+    assert gangplan("diagnose", tmp_path).code == Exit.INPUT
+    (tmp_path / "a.log").write_text("a line\n")
+    outcome = gangplan("diagnose", tmp_path)
+    assert (outcome.code, "not known" in outcome.out, "| a line" in outcome.out) == (
+        Exit.FINDINGS,
+        True,
+        True,
+    )
+    (tmp_path / "pod.json").write_text(json.dumps(POD))
+    assert gangplan("diagnose", tmp_path, "--run", "other").code == Exit.INPUT
+    assert gangplan("diagnose", tmp_path, "--format", "xml").code == Exit.INPUT
+    assert gangplan("diagnose", "--server").code == Exit.INPUT
+
+
+def test_what_is_no_text_is_named(tmp_path: Path) -> None:
+    (tmp_path / "core").write_bytes(bytes(range(256)) * 100)
+    (tmp_path / "a.log").write_text("all is well\n")
+    outcome = gangplan("diagnose", tmp_path)
+    assert "not read, because it is no text" in outcome.out
+    # Open MPI 5 writes a zero byte now and then.
+    assert log_of(b"There are not enough slots available in the system to satisfy the 64\0\n").sightings
+
+
+@pytest.mark.parametrize(
+    ("line", "text", "who"),
+    [
+        ("plain", "plain", Who()),
+        (f"[pod/{RUN}-node-0-3-abcde/node] text", "text", Who(RUN, "node", 3)),
+        (f"[pod/{RUN}-launcher-0-0-abcde/node] [1,5]<stderr>: text", "text", Who(RUN, "launcher", None, 5)),
+        ("worker 12 | text", "text", Who("", "node", 12)),
+        ("launcher  | text", "text", Who("", "launcher")),
+        ("[1,3]<stdout>:text", "text", Who(rank=3)),
+        ("[prterun-launcher-36@1,3]<stderr>: text", "text", Who(rank=3)),
+        ("[rank7]: text", "text", Who(rank=7)),
+        ("[rank7]:[E1 02:03] text", "[E1 02:03] text", Who(rank=7)),
+        ("[4] text", "text", Who(rank=4)),
+        ("\x1b[31mred\x1b[0m", "red", Who()),
+        ("[2026-01-01 10:00] text", "[2026-01-01 10:00] text", Who()),
+    ],
+)
+def test_what_stands_in_front(line: str, text: str, who: Who) -> None:
+    assert fronted(line) == (text, "", who)
+    assert fronted(f"2026-01-01T10:00:00.123Z {line}") == (text, "2026-01-01T10:00:00.123Z", who)
+
+
+@pytest.mark.parametrize(
+    ("name", "who"),
+    [
+        ("a-b-1a2b3c4d-node-0-3-abcde", Who("a-b-1a2b3c4d", "node", 3)),
+        ("a-b-1a2b3c4d-node-0-12.a-b-1a2b3c4d.nlp.svc", Who("a-b-1a2b3c4d", "node", 12)),
+        ("a-1a2b3c4d-launcher-0-0-zz9zz", Who("a-1a2b3c4d", "launcher")),
+        ("a-1a2b3c4d-ps-0-1-zz9zz", Who("a-1a2b3c4d", "ps", 1)),
+        ("gpu-node-7", Who()),
+        ("10.0.0.1", Who()),
+    ],
+)
+def test_names_of_pods(name: str, who: Who) -> None:
+    assert who_of_pod(name) == who
+
+
+def test_names_of_files(tmp_path: Path) -> None:
+    for name in ("worker-3.log", "launcher.txt", f"{RUN}-node-0-2-abcde.log", "rank_5.out", "train.log"):
+        (tmp_path / name).write_text("ModuleNotFoundError: No module named 'x'\n")
+    found = read_evidence([str(tmp_path)], lambda: io.BytesIO())
+    words = {log.sightings[0].who.words for log in found.logs}
+    assert words == {"worker 3", "launcher", "worker 2", "rank 5", ""}
+
+
+SAMPLES = st.sampled_from(
+    [
+        "epoch 3 loss 2.1",
+        "[rank3]: Traceback (most recent call last):\n[rank3]:   File 'x'\n[rank3]: ValueError: no",
+        "Per user-direction\n  Process name: [[1,1],3]\n  Exit code:    9",
+        "mpirun detected that one or more processes exited with non-zero status, thus\n\n  Process name: [[1,1],3]\n  Exit code:    9",
+        "OSError: [Errno 28] No space left on device",
+        "é" * 50,
+        "a bar\rof progress\r",
+        "",
+    ]
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(SAMPLES, max_size=40), st.integers(64, 700))
+def test_pieces_make_no_difference(lines: list[str], piece: int) -> None:
+    """A log is read in pieces: wherever they end, the same is seen, at the same lines."""
+    data = ("\n".join(lines) + "\n").encode()
+    whole = log_of(data)
+    before = scanning.PIECE
+    scanning.PIECE = piece
+    try:
+        parts = log_of(data)
+    finally:
+        scanning.PIECE = before
+    seen = [(one.cause, one.line, one.facts) for one in whole.sightings]
+    assert [(one.cause, one.line, one.facts) for one in parts.sightings] == seen
+    assert (parts.lines, parts.last) == (whole.lines, whole.last)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.binary(max_size=3000))
+def test_any_bytes(data: bytes) -> None:
+    log = scan("a", io.BytesIO(data).read, all_signs())
+    assert log is None or log.lines >= 0
+
+
+#: What statuses that real controllers wrote get, by their cases; the others have nothing wrong.
+LAB = {
+    "ClusterQueue-held": "queue-inactive",
+    "ClusterQueue-no-flavor": "queue-inactive",
+    "LocalQueue-held": "queue-inactive",
+    "LocalQueue-cluster-queue-held": "queue-inactive",
+    "Workload-queued": "quota-wait",
+    "Workload-preempted": "preempted",
+    "Workload-deactivated": "deactivated",
+    "TrainJob-failed": "job-failed",
+    "JobSet-failed": "job-failed",
+}
+
+
+@pytest.mark.parametrize(("name", "body"), [(name, body) for name, _, body in recorded()])
+def test_statuses_of_the_lab(name: str, body: dict[str, Any]) -> None:
+    found = verdicts(Evidence((Thing(body, name),), ()))
+    causes = [one.cause.id for verdict in found for one in verdict.found]
+    assert causes[:1] == [cause for case, cause in LAB.items() if name.endswith(case)][:1]
+
+
+def test_a_long_log_takes_time_by_its_length() -> None:
+    """Counts, and no time: each needle is looked for once per piece."""
+    line = b"step 100 loss 2.31 tokens per second 12000 financial news of the day\n"
+    assert log_of(line * 20_000).lines == 20_000
+    assert log_of(b"x" * 3_000_000).lines == 1

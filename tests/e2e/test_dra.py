@@ -1,0 +1,106 @@
+"""GPUs by dynamic resource allocation: a real scheduler allocates what pods ask for as an extended resource.
+
+Kubernetes has the gate DRAExtendedResource on by default from 1.36; the lab turns it on in 1.34.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from gangplan.spec.cluster import Cluster
+from gangplan.workspace import load_workspace
+from tests.e2e import story, world
+from tests.e2e.test_queues import bodies
+from tests.lab import fixtures
+from tests.lab.client import poll
+from tests.lab.lab import Lab
+from tests.lab.stages import Plot, Story
+
+pytestmark = pytest.mark.e2e
+TEAM, GPUS, DRIVER = "research", "nvidia.com/gpu", "gpu.nvidia.com"
+
+
+@pytest.mark.parametrize("gates", [("DRAExtendedResource",), ()], ids=["on", "off"])
+def test_a_run_gets_its_gpus_from_a_driver(gates: tuple[str, ...]) -> None:
+    profile = fixtures.chosen()
+    fixtures.require(profile)
+    if profile.name != "new":
+        pytest.skip("the example is for the versions of profile new")
+    folder = story.ROOT / "tests/examples/dra-gpus"
+    spec = load_workspace(folder / "input").clusters["lab"].spec
+    with Lab(profile, gates=gates) as lab:
+        nodes = world.nodes(spec)
+        for node in nodes:  # no device plugin says what they have
+            node["allocatable"].pop(GPUS, None)
+        lab.add_nodes(nodes)
+        for body in offered(spec, nodes):
+            lab.client.create(body)
+        lab.tell(Story(Plot.RUN, namespace=None, run=None))
+        for kind in ("platform", "tenants", "runs"):
+            for body in bodies(folder, kind):
+                lab.client.apply_patiently(body)
+
+        def workers() -> list[dict[str, Any]]:
+            pods = lab.client.list("Pod", TEAM)
+            return [
+                one for one in pods if "-node-" in one["metadata"]["name"] and one["spec"].get("nodeName")
+            ]
+
+        if not gates:  # what rule device-class-version tells
+            poll(lambda: len(refused(lab)) == 2, 120, lambda: f"{refused(lab)}")
+            assert all(f"Insufficient {GPUS}" in message for message in refused(lab))
+            assert workers() == []
+            return
+        poll(lambda: len(workers()) == 2, 120, lambda: lab.problems())
+        assert len({one["spec"]["nodeName"] for one in workers()}) == 2
+        claims = lab.client.list("ResourceClaim", TEAM)
+        results = [one["status"]["allocation"]["devices"]["results"] for one in claims]
+        assert [len(one) for one in results] == [8, 8]
+        assert {one["driver"] for result in results for one in result} == {DRIVER}
+        (workload,) = lab.client.list("Workload", TEAM)
+        usage = workload["status"]["admission"]["podSetAssignments"]
+        assert {one["resourceUsage"].get(GPUS) for one in usage} == {"16", None}
+
+        def used() -> str:
+            quota = lab.client.get("ResourceQuota", "training", TEAM)
+            return str(((quota.get("status") or {}).get("used") or {}).get(f"requests.{GPUS}"))
+
+        poll(lambda: used() == "16", 60, used)
+
+
+def refused(lab: Lab) -> list[str]:
+    """What the scheduler says of workers that it finds no node for."""
+    pods = [one for one in lab.client.list("Pod", TEAM) if "-node-" in one["metadata"]["name"]]
+    conditions = [one for pod in pods for one in (pod.get("status") or {}).get("conditions") or ()]
+    return [str(one.get("message")) for one in conditions if one.get("reason") == "Unschedulable"]
+
+
+def offered(spec: Cluster, nodes: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """What the driver and its class say: a ResourceSlice for each node of the pool."""
+    gpu = spec.node_pools["h100"].gpu
+    assert gpu is not None
+    selector = {"cel": {"expression": f"device.driver == '{DRIVER}'"}}
+    found: list[dict[str, Any]] = [
+        {
+            "apiVersion": "resource.k8s.io/v1",
+            "kind": "DeviceClass",
+            "metadata": {"name": gpu.device_class},
+            "spec": {"selectors": [selector], "extendedResourceName": gpu.resource},
+        }
+    ]
+    for node in nodes:
+        name = node["name"]
+        if name.startswith("pool-h100-"):
+            devices = [{"name": f"gpu-{number}"} for number in range(gpu.count)]
+            pool = {"name": name, "generation": 1, "resourceSliceCount": 1}
+            found.append(
+                {
+                    "apiVersion": "resource.k8s.io/v1",
+                    "kind": "ResourceSlice",
+                    "metadata": {"name": f"{name}-gpus"},
+                    "spec": {"driver": DRIVER, "nodeName": name, "pool": pool, "devices": devices},
+                }
+            )
+    return found

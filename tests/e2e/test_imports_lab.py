@@ -1,0 +1,202 @@
+"""Jobs of other systems beside the runs that are imported from them, on a real control plane.
+
+Their pods are the same up to the differences that the report names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gangplan.imports.batch import Imported, judge, read_batch
+from gangplan.imports.draft import Home
+from gangplan.imports.images import split_reference
+from gangplan.imports.kinds import KINDS
+from gangplan.imports.shapes import program_text
+from gangplan.imports.write import write_all
+from gangplan.objects import dump_all
+from gangplan.pipeline.render import preview
+from gangplan.pipeline.request import Request
+from gangplan.source import load_objects
+from gangplan.workspace import load_workspace
+from tests import plain
+from tests.e2e import world
+from tests.imports.sources import JOBSET, TRAINJOB
+from tests.lab import fixtures
+from tests.lab.client import poll
+from tests.lab.lab import Lab
+from tests.workspaces import STOCK, write
+
+pytestmark = pytest.mark.e2e
+THEIRS = "theirs"
+# Without what the simulated nodes do not have: a label of blocks, and what only Kueue would do for them.
+TIDE = JOBSET.replace("  annotations: {alpha.jobset.sigs.k8s.io/exclusive-topology: example.com/block}\n", "")
+PLAIN = """\
+apiVersion: jobset.x-k8s.io/v1alpha2
+kind: JobSet
+metadata: {name: sand}
+spec:
+  replicatedJobs:
+  - name: grains
+    template:
+      spec:
+        parallelism: 3
+        completions: 3
+        template:
+          spec:
+            terminationGracePeriodSeconds: 60
+            containers:
+            - name: sand
+              image: registry.example.com/sea/sand:1
+              command: [count, --all]
+              workingDir: /beach
+              env:
+              - {name: GRAINS, value: "7"}
+              - name: NODE
+                valueFrom: {fieldRef: {fieldPath: spec.nodeName}}
+              resources: {limits: {cpu: 4, memory: 8Gi}, requests: {cpu: 4, memory: 8Gi}}
+              volumeMounts:
+              - {name: room, mountPath: /room}
+            volumes:
+            - {name: room, emptyDir: {medium: Memory, sizeLimit: 1Gi}}
+"""
+# Without what Kueue writes itself, and without a scheduler that the lab does not have.
+GANG = "  podGroupPolicy: {coscheduling: {scheduleTimeoutSeconds: 100}}\n"
+BEES = (
+    TRAINJOB.replace(GANG, "")
+    .replace("  suspend: true\n", "")
+    .replace(TRAINJOB[TRAINJOB.index("  - manager: kueue") : TRAINJOB.index("---")], "")
+)
+CASES = {"jobset": (TIDE, PLAIN), "trainjob": (BEES,)}
+PODS = {"tide": 4, "sand": 3, "bees": 3}
+# Variables that the controllers of both sides set, each its own.
+_OF_CONTROLLERS = ("PET_", "JOB_COMPLETION_INDEX")
+
+
+def facts(pod: Mapping[str, Any]) -> dict[str, str]:
+    """What a pod is, by the words of the report."""
+    spec = pod["spec"]
+    container = spec["containers"][0]
+    volumes = {one["name"]: next(key for key in one if key != "name") for one in spec.get("volumes", ())}
+    found = {
+        "image": split_reference(container["image"])[0],
+        "grace": str(spec["terminationGracePeriodSeconds"]),
+    }
+    found |= {f"{name} of a worker": amount for name, amount in container["resources"]["limits"].items()}
+    for one in container.get("env", ()):
+        if not one["name"].startswith(_OF_CONTROLLERS):
+            source = one.get("valueFrom", {}).get("fieldRef")
+            found[one["name"]] = f"field {source['fieldPath']}" if source else one.get("value", "")
+    for mount in container.get("volumeMounts", ()):
+        if "serviceaccount" not in mount["mountPath"]:
+            found[mount["mountPath"]] = volumes[mount["name"]]
+    found["index"] = pod["metadata"]["annotations"]["batch.kubernetes.io/job-completion-index"]
+    found["workdir"] = container.get("workingDir", "")
+    words = [*container.get("command", ()), *container.get("args", ())]
+    own = next((at for at, word in enumerate(words) if word in ("gangplan-worker", "gangplan-launch")), -1)
+    found["program"] = program_text(words[own + 1 :], {})
+    for one in spec.get("initContainers", ()):
+        found[f"container {one['name']}"] = str(one.get("restartPolicy", ""))
+    return found
+
+
+def claims_of(objects: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The same claims for the other namespace, each with a volume of its own."""
+    found = []
+    for body in plain.load_all(dump_all(objects)):
+        if body["kind"] == "PersistentVolumeClaim":
+            body["metadata"]["namespace"] = THEIRS
+            body["spec"]["volumeName"] = f"{THEIRS}-{body['metadata']['name']}"
+        else:
+            body["metadata"]["name"] = f"{THEIRS}-{body['spec']['claimRef']['name']}"
+            body["spec"]["claimRef"]["namespace"] = THEIRS
+        found.append(body)
+    return found
+
+
+def imported(root: Path) -> list[Imported]:
+    """All cases, imported into a workspace."""
+    write(root, STOCK)
+    (root / "specs/nlp/filings.yaml").unlink()
+    done: list[Imported] = []
+    for kind, texts in CASES.items():
+        folder = root.parent / kind
+        write(folder, {f"{number}.yaml": text for number, text in enumerate(texts)})
+        batch = read_batch(KINDS[kind], [folder], Home(load_workspace(root), "nlp"), {})
+        judge(batch, root)
+        assert not [one for one in batch.everything if one.is_error]
+        write_all(root, {one.draft.file: one.text for one in batch.imported}, batch.before, batch.after)
+        done += batch.imported
+    return done
+
+
+def test_the_pods_of_a_run_are_those_of_its_source(tmp_path: Path) -> None:
+    profile = fixtures.chosen()
+    fixtures.require(profile)
+    if profile.name != "new":
+        pytest.skip("the workspace is for the versions of profile new")
+    runs = imported(tmp_path / "workspace")
+    workspace = load_workspace(tmp_path / "workspace")
+    spec = workspace.clusters["lab"].spec
+    result = preview(Request(tmp_path / "workspace", engine="serial"))
+    texts = result.texts
+    with Lab(profile) as lab:
+        lab.add_nodes(world.nodes(spec))
+        for path in sorted(texts, key=lambda one: ("platform/" not in one, "tenants/" not in one, one)):
+            for body in load_objects(texts[path]):
+                lab.client.apply_patiently(body)
+        lab.client.apply_all(world.claims(spec, [("nlp", workspace.teams["nlp"].spec)]))
+        lab.client.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": THEIRS}})
+        lab.client.apply_all(claims_of(world.claims(spec, [("nlp", workspace.teams["nlp"].spec)])))
+        bodies = [body for some in CASES.values() for text in some for body in plain.load_all(text)]
+        for body in sorted(bodies, key=lambda one: one["kind"] == "TrainJob"):
+            body["metadata"]["namespace"] = THEIRS
+            lab.client.apply_patiently(body)
+
+        def pods(namespace: str, label: str, value: str) -> list[dict[str, Any]]:
+            return list(lab.client.list("Pod", namespace, f"{label}={value}"))
+
+        for one in runs:
+            name = one.draft.work.name
+            job = one.draft.name
+
+            def there(name: str = name, job: str = job) -> bool:
+                ours, theirs = (
+                    pods("nlp", "gangplan.dev/job", job),
+                    pods(THEIRS, "jobset.sigs.k8s.io/jobset-name", name),
+                )
+                return len(ours) == len(theirs) == PODS[name]
+
+            def state(name: str = name, job: str = job) -> str:
+                ours, theirs = (
+                    pods("nlp", "gangplan.dev/job", job),
+                    pods(THEIRS, "jobset.sigs.k8s.io/jobset-name", name),
+                )
+                found = [
+                    body.get("status")
+                    for body in lab.client.list("TrainJob")
+                    if name in body["metadata"]["name"]
+                ]
+                return f"{name}: {len(ours)} pods of the run, {len(theirs)} of the source; {found}"
+
+            poll(there, 60, state)
+            ours = {fact["index"]: fact for fact in map(facts, pods("nlp", "gangplan.dev/job", job))}
+            theirs = {
+                fact["index"]: fact
+                for fact in map(facts, pods(THEIRS, "jobset.sigs.k8s.io/jobset-name", name))
+            }
+            assert ours.keys() == theirs.keys()
+            rows = one.runs["lab"].rows
+            named = {row.what for row in rows if not row.is_same}
+            for index, fact in theirs.items():
+                run = ours[index]
+                different = {key for key in {*fact, *run} if fact.get(key) != run.get(key)}
+                assert different <= named | {"grace"}, (
+                    name,
+                    {key: (fact.get(key), run.get(key)) for key in different - named},
+                )
+                if "gracePeriod" in one.draft.values:  # pods have somewhat more than ranks
+                    assert int(fact["grace"]) <= int(run["grace"])

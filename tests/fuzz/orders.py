@@ -1,0 +1,146 @@
+"""Laws about commands and about CRDs that are taken in."""
+
+from __future__ import annotations
+
+import tempfile
+from functools import cache
+from pathlib import Path
+
+from pydantic_core import PydanticCustomError
+
+from gangplan.errors import UserError
+from gangplan.pipeline.crds import check_rules, crds_in
+from gangplan.plan.launchers import FAMILIES, UnreadableError, find
+from gangplan.rules.model import Severity
+from gangplan.source import load_objects
+from gangplan.spec.command import argv_of
+from tests import workspaces
+from tests.fuzz.base import Texts
+from tests.fuzz.texts import TESTS
+from tests.launchers import HARMLESS, IMAGES
+from tests.plan.asking import decided
+from tests.plan.test_typed import proposed
+from tests.policy.test_import import CRD
+
+
+@cache
+def _folder() -> Path:
+    return Path(tempfile.mkdtemp(prefix="gangplan-fuzz-"))
+
+
+@cache
+def _root() -> Path:
+    return workspaces.stock(_folder())
+
+
+# Commands: an image, then the words or the line, all on lines of their own.
+
+
+def _command_corpus() -> list[bytes]:
+    lines = (TESTS / "plan/typed.txt").read_text(encoding="utf-8").splitlines()
+    typed = [line.split(" | ", 2) for line in lines if line.count(" | ") >= 2 and not line.startswith("#")]
+    whole = [f"{image}\n{command}".encode() for image, _, command in typed]
+    return whole + [f"{image}\n{chr(10).join(command.split())}".encode() for image, _, command in typed]
+
+
+COMMAND_WORDS = [
+    *(
+        b"mpirun ",
+        b"torchrun ",
+        b"srun ",
+        b"bash\n-c\n",
+        b"env ",
+        b"-np ",
+        b"-np=",
+        b"--",
+        b":",
+        b"$(",
+        b"`",
+        b"<<E\n",
+    ),
+    *(
+        b"${",
+        b"&&",
+        b";",
+        b"|",
+        b"(",
+        b")",
+        b"case x in ",
+        b"for ",
+        b"do ",
+        b"done",
+        b"eval ",
+        b"exec ",
+        b"timeout ",
+        b"\\",
+    ),
+    *(
+        b"{ranks}",
+        b"{{",
+        b"$'",
+        b"accelerate launch ",
+        b"numactl ",
+        b"conda run ",
+        b"taskset ",
+        b"-o\n",
+        b"#",
+        b"\n",
+        b" ",
+    ),
+    *(" ".join(option).encode() + b" " for options in HARMLESS.values() for option in options),
+]
+
+
+def command_law(data: bytes) -> None:
+    """A command is refused in words or decided; what is proposed instead is right."""
+    first, _, rest = data.decode("utf-8", "replace").partition("\n")
+    image = first if first in [*IMAGES.values(), "pytorch", "deepspeed", "horovod"] else "openmpi"
+    for value in (rest.split("\n"), rest):
+        try:
+            words = argv_of(value)
+        except PydanticCustomError:
+            continue
+        for family in (*FAMILIES, None):
+            try:
+                find(words, family)
+            except UnreadableError as refused:
+                assert str(refused)
+        for problem in decided(_root(), image, words[:128]).problems:
+            assert problem.message, problem
+            right = proposed(problem.help)
+            if right is not None:
+                again = decided(_root(), image, right).problems
+                assert all(one.severity < Severity.ERROR for one in again), (problem, again)
+
+
+# CRDs
+
+RULE = """\
+        x-kubernetes-validations:
+        - {rule: "!has(self.spec.size) || self.spec.size > 0", message: size}
+"""
+CRD_WORDS = [
+    *(b"items:\n- ", b"kind: List\n", b"kind: CustomResourceDefinition\n", b"versions: ", b"schema: ", b"type: ", b"array"),
+    *(b"properties: ", b"items: ", b"additionalProperties: ", b"x-kubernetes-int-or-string: true\n", b"default: ", b"enum: ["),
+    *(b"x-kubernetes-list-type: map\n", b"rule: ", b"self", b"oldSelf", b"optionalOldSelf: true\n", b"pattern: '", b"null"),
+    *(b"x-kubernetes-preserve-unknown-fields: true\n", b"maxLength: ", b"format: ", b"{}", b"[]", b"---\n", b"&a ", b"*a"),
+]  # fmt: skip
+
+
+def crd_law(data: bytes) -> None:
+    """A file with CRDs is taken in or refused in words."""
+    file = _folder() / "crd.yaml"
+    file.write_bytes(data)
+    try:
+        for crd in crds_in(file):
+            for minor in (31, 34):
+                check_rules(file, crd, minor)
+    except UserError as refused:
+        assert refused.message
+        assert refused.help
+    else:
+        assert load_objects(data)
+
+
+COMMANDS = Texts(command_law, _command_corpus, COMMAND_WORDS)
+CRDS = Texts(crd_law, lambda: [CRD.encode(), (CRD + RULE).encode()], CRD_WORDS)

@@ -1,0 +1,62 @@
+"""A little of every campaign; `make fuzz` runs the rest. What campaigns found has tests of its own."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+
+import pytest
+
+from tests.fuzz.base import Texts, judged, run, within
+from tests.fuzz.campaigns import CAMPAIGNS
+from tests.workspaces import REPOSITORY
+
+# Cases of each; edits have a test of their own (tests/incremental), and so have tools (tests/tools/test_odd.py).
+COUNTS = {"yaml": 300, "quantities": 2000, "commands": 200, "cel": 300, "regex": 60, "crds": 100, "kill": 2,
+          "workspaces": 8, "strings": 15}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", COUNTS)
+def test_a_little_of(name: str) -> None:
+    assert list(run(CAMPAIGNS[name], COUNTS[name], seed=0)) == []
+
+
+@pytest.mark.parametrize("name", [name for name, one in CAMPAIGNS.items() if isinstance(one, Texts)])
+def test_the_corpus_itself(name: str) -> None:
+    campaign = CAMPAIGNS[name]
+    assert isinstance(campaign, Texts)
+    texts = campaign.corpus()[:150]
+    assert [text for text in texts if judged(campaign.law, text)] == []
+
+
+def test_a_broken_law_is_told_with_its_seed() -> None:
+    def law(data: bytes) -> None:
+        assert b"\0" not in data, "a zero"
+
+    told = list(run(Texts(law, lambda: [b"abc"]), 200, seed=3))
+    assert told
+    assert told[0].startswith("seed 3, case ")
+    assert told == list(run(Texts(law, lambda: [b"abc"]), 200, seed=3))
+
+
+def test_a_slow_text_is_a_broken_law() -> None:
+    def law(_: bytes) -> None:
+        with within(0.05):
+            begin = time.process_time()
+            while time.process_time() - begin < 5:
+                pass
+
+    assert judged(law, b"").startswith("SlowError")
+
+
+def test_as_a_program() -> None:
+    command = [sys.executable, "-m", "tests.fuzz", "quantities", "50", "1"]
+    done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.startswith("quantities: 50 cases, 0 broken")
+    unknown = subprocess.run(
+        [*command[:3], "x", "1", "1"], cwd=REPOSITORY, capture_output=True, text=True, check=False
+    )
+    assert unknown.returncode == 2
+    assert "there is no campaign x; there are all, yaml" in unknown.stdout

@@ -1,0 +1,86 @@
+"""Scripts of CI recipes, run here as their runners would: the text of a step, its variables, a folder."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from tests import workspaces
+
+# No file is named where Git would write its settings: it replaces such a file, and a device as well.
+IDENTITY = {
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_AUTHOR_NAME": "a",
+    "GIT_AUTHOR_EMAIL": "a@example.com",
+    "GIT_COMMITTER_NAME": "a",
+    "GIT_COMMITTER_EMAIL": "a@example.com",
+}
+
+
+def git(root: Path, *arguments: str) -> str:
+    """What Git prints, without anybody's settings."""
+    command = ["git", *arguments]
+    environment = {**os.environ, **IDENTITY, "HOME": str(root.parent)}
+    done = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+def program(folder: Path) -> Path:
+    """`gangplan` and `python` of this test as programs of a folder, which is made."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, words in (("gangplan", "-m gangplan"), ("python", "")):
+        text = f'#!/bin/sh\nexec "{sys.executable}" {words} "$@"\n'
+        (folder / name).write_text(text)
+        (folder / name).chmod(0o755)
+    return folder
+
+
+def repository(root: Path) -> tuple[str, str]:
+    """A rendered workspace in a repository: the commits of its branches main and change, which it is left
+    on."""
+    workspaces.stock(root)
+    (root / "requirements.txt").write_text("")
+    workspaces.render(root)
+    git(root, "init", "-q", "-b", "main")
+    (root / ".gitignore").write_text(".gangplan/\n")
+    git(root, "add", ".")
+    git(root, "commit", "-qm", "Begin")
+    main = git(root, "rev-parse", "HEAD")
+    git(root, "checkout", "-qb", "change")
+    workspaces.write(root, {"specs/nlp/filings.yaml": workspaces.SPEC.replace("workers: 4", "workers: 3")})
+    workspaces.render(root)
+    git(root, "add", "-A")
+    git(root, "commit", "-qm", "Change")
+    return main, git(root, "rev-parse", "HEAD")
+
+
+def run(
+    script: str, folder: Path, variables: Mapping[str, str], shell: str = "sh", path: Path | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run a script with these variables; `path` comes first where programs are looked for."""
+    places = [str(path)] if path else []
+    environment = {
+        "PATH": os.pathsep.join([*places, os.environ["PATH"]]),
+        "HOME": str(folder),
+        "PYTHONPATH": os.pathsep.join(one for one in sys.path if one),
+        **IDENTITY,
+        **variables,
+    }
+    first = re.match(r"#!(?:/usr/bin/env )?(\S+)", script)
+    program = {"python3": sys.executable}.get(first[1], first[1]) if first else shell
+    command = [program, *([] if first else ["-e"]), "-c", script]
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+
+
+def filled(value: Any, values: Mapping[str, str]) -> Any:
+    """Tekton's `$(params.name)` and the like, filled in; what has no value stays."""
+    if isinstance(value, str):
+        return re.sub(r"\$\(([\w.-]+)\)", lambda match: values.get(match[1], match[0]), value)
+    if isinstance(value, list):
+        return [filled(one, values) for one in value]
+    return {key: filled(one, values) for key, one in value.items()} if isinstance(value, dict) else value

@@ -1,0 +1,336 @@
+"""CI recipes: their form, and their scripts, run on a real repository as the runner of each forge would."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gangplan.errors import Exit
+from gangplan.gitops.ci import ACTIONS
+from tests import plain
+from tests.gitops import scripts
+from tests.workspaces import REPOSITORY, gangplan
+
+Object = dict[str, Any]
+WORKFLOW, ACTION = ".github/workflows/gangplan.yaml", ".github/actions/gangplan/action.yaml"
+
+
+def made(name: str, folder: Path, *flags: str) -> dict[str, str]:
+    """The files that a command writes, by path, without the line that says so."""
+    root = folder / "workspace"
+    scripts.workspaces.stock(root)
+    outcome = gangplan("gitops", name, "-C", root, "-o", folder / "out", *flags)
+    assert outcome.code == Exit.CLEAN, outcome.err
+    files = sorted(path for path in (folder / "out").rglob("*") if path.is_file())
+    texts = {path.relative_to(folder / "out").as_posix(): path.read_text() for path in files}
+    assert all(re.match(rf"(#|//) Made by `gangplan gitops {name}", text) for text in texts.values())
+    assert not any(re.search(r"[ \t]$", text, re.MULTILINE) for text in texts.values())
+    return texts
+
+
+@pytest.fixture(scope="module")
+def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A repository on a branch that changes a spec; `base` is where it began."""
+    root = tmp_path_factory.mktemp("clone") / "repository"
+    base, _ = scripts.repository(root)
+    scripts.git(root, "update-ref", "refs/remotes/origin/main", base)
+    return root
+
+
+@pytest.fixture(scope="module")
+def tools(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with gangplan in it."""
+    return scripts.program(tmp_path_factory.mktemp("tools"))
+
+
+# GitHub
+
+
+@pytest.fixture
+def github(tmp_path: Path) -> tuple[Object, Object]:
+    """The workflow and the action."""
+    files = made("github", tmp_path)
+    return plain.load(files[WORKFLOW]), plain.load(files[ACTION])
+
+
+def test_actions_are_pinned_by_commit(tmp_path: Path) -> None:
+    text = "".join(made("github", tmp_path).values())
+    used = re.findall(r"uses: (\S+?)(?:@(\S+) # (v[\d.]+))?$", text, re.MULTILINE)
+    assert {one for one in used if one[0] != "./.github/actions/gangplan"} == {
+        (name, *pin) for name, pin in ACTIONS.items()
+    }
+    other = "1" * 40
+    text = made("github", tmp_path / "b", "--pin", f"actions/cache={other}")[ACTION]
+    assert f"uses: actions/cache@{other}\n" in text
+
+
+@pytest.mark.parametrize("pin", ["actions/cache=v5", "actions/cache", "acme/other=" + "1" * 40])
+def test_only_commits_of_known_actions_are_pins(pin: str, root: Path) -> None:
+    outcome = gangplan("gitops", "github", "-C", root, "--pin", pin)
+    assert (outcome.code, outcome.out) == (Exit.INPUT, "")
+    assert (
+        "help: Write --pin ACTION=COMMIT with 40 hexadecimal digits; actions: actions/checkout,"
+        in outcome.err
+    )
+
+
+def test_no_stranger_s_text_is_run_on_github(github: tuple[Object, Object]) -> None:
+    workflow, action = github
+    assert workflow["permissions"] == {}
+    assert "pull_request_target" not in workflow[True]  # `on` is a truth value for YAML 1.1
+    assert {event for event in workflow[True] if "workflow_run" in event} == set()
+    steps = [step for job in workflow["jobs"].values() for step in job["steps"]] + action["runs"]["steps"]
+    assert not any("${{" in step.get("run", "") for step in steps)
+    checkouts = [step for step in steps if step.get("uses", "").startswith("actions/checkout@")]
+    assert all(step["with"]["persist-credentials"] is False for step in checkouts)
+    (comment,) = (step for step in steps if "report comment" in step.get("run", ""))
+    assert "head.repo.full_name == github.repository" in comment["if"]
+    tokens = [name for name, step in enumerate(steps) if "token" in str(step.get("env", "")).lower()]
+    assert tokens == [steps.index(comment)]
+
+
+def test_jobs_may_do_what_they_need(github: tuple[Object, Object]) -> None:
+    rights = {name: job["permissions"] for name, job in github[0]["jobs"].items()}
+    assert rights == {
+        "check": {"contents": "read", "security-events": "write"},
+        "plan": {"contents": "read", "pull-requests": "write"},
+    }
+    assert all(job["timeout-minutes"] for job in github[0]["jobs"].values())
+
+
+def test_the_action_declares_what_it_reads(github: tuple[Object, Object]) -> None:
+    workflow, action = github
+    declared = action["inputs"]
+    assert set(re.findall(r"inputs\.([\w-]+)", str(action["runs"]))) == set(declared)
+    for job in workflow["jobs"].values():
+        given = job["steps"][-1]["with"]
+        assert given.keys() <= declared.keys()
+        assert {name for name, one in declared.items() if one.get("required")} <= given.keys()
+    for step in action["runs"]["steps"]:
+        assert step.keys() <= {"name", "if", "uses", "with", "run", "shell", "env", "working-directory"}
+        assert ("run" in step) == ("shell" in step) == ("uses" not in step)
+
+
+def script(action: Object, name: str) -> str:
+    """What a step of the action runs."""
+    (found,) = (step["run"] for step in action["runs"]["steps"] if step.get("name") == name)
+    return str(found)
+
+
+def test_the_action_validates(
+    github: tuple[Object, Object], clone: Path, tools: Path, tmp_path: Path
+) -> None:
+    variables = {
+        "WORKSPACE": ".",
+        "BASE": "origin/main",
+        "GANGPLAN_CACHE_KEY": "",
+        "RUNNER_TEMP": str(tmp_path),
+    }
+    done = scripts.run(script(github[1], "Validate"), clone, variables, "bash", tools)
+    assert done.returncode == Exit.CLEAN, done.stderr
+    assert "run-replaced" in done.stdout
+    assert '"version": "2.1.0"' in (tmp_path / "gangplan.sarif").read_text()
+    for name in ("rendered/ is fresh", "CI and sync manifests are fresh"):
+        done = scripts.run(script(github[1], name), clone, variables, "bash", tools)
+        assert done.returncode == Exit.CLEAN, done.stdout + done.stderr
+
+
+def test_the_action_plans(github: tuple[Object, Object], clone: Path, tools: Path, tmp_path: Path) -> None:
+    summary = tmp_path / "summary.md"
+    variables = {"WORKSPACE": ".", "BASE": "origin/main", "RUNNER_TEMP": str(tmp_path)}
+    variables["GITHUB_STEP_SUMMARY"] = str(summary)
+    done = scripts.run(script(github[1], "Plan"), clone, variables, "bash", tools)
+    assert done.returncode == Exit.CLEAN, done.stderr
+    assert "filings" in summary.read_text()
+
+
+# GitLab
+
+
+@pytest.fixture
+def gitlab(tmp_path: Path) -> tuple[Object, str]:
+    """The inputs of the component, and its jobs as text."""
+    head, body = re.split(r"^---\n", made("gitlab", tmp_path)[".gitlab/gangplan.yml"], flags=re.MULTILINE)
+    return plain.load(head)["spec"]["inputs"], body
+
+
+def jobs_of(gitlab: tuple[Object, str], **given: str) -> Object:
+    """The jobs with their inputs filled in, and what they extend."""
+    inputs, body = gitlab
+    values = {name: str(one["default"]).replace("False", "false") for name, one in inputs.items()} | given
+    jobs = plain.load(re.sub(r"\$\[\[ inputs\.([\w-]+) \]\]", lambda match: values[match[1]], body))
+    return {
+        name: {
+            **jobs[job["extends"]],
+            **job,
+            "variables": {**jobs[job["extends"]]["variables"], **job.get("variables", {})},
+        }
+        for name, job in jobs.items()
+        if not name.startswith(".")
+    }
+
+
+def test_the_component_declares_what_it_reads(gitlab: tuple[Object, str], tmp_path: Path) -> None:
+    inputs, body = gitlab
+    assert set(re.findall(r"inputs\.([\w-]+)", body)) == set(inputs)
+    assert all("default" in one and one["description"] for one in inputs.values())
+    files = made("gitlab", tmp_path / "b", "--image", "registry.example.com/ci:1")
+    (include,) = plain.load(files[".gitlab-ci.yml"])["include"]
+    assert include["inputs"].keys() <= inputs.keys()
+    assert include["inputs"]["image"] == "registry.example.com/ci:1"
+    known = {"stage", "image", "timeout", "interruptible", "variables", "cache", "before_script", "extends"}
+    known |= {"script", "artifacts", "rules", "allow_failure"}
+    assert all(job.keys() <= known for job in jobs_of(gitlab).values())
+
+
+def test_the_component_validates(gitlab: tuple[Object, str], clone: Path, tools: Path) -> None:
+    job = jobs_of(gitlab, prefix="ml")["ml"]
+    variables = {
+        **job["variables"],
+        "CI_MERGE_REQUEST_DIFF_BASE_SHA": scripts.git(clone, "rev-parse", "origin/main"),
+    }
+    done = scripts.run("\n".join(job["script"]), clone, variables, "sh", tools)
+    assert done.returncode == Exit.CLEAN, done.stderr
+    for file in job["artifacts"]["reports"].values():
+        assert (clone / file).read_text()
+        (clone / file).unlink()
+    assert job["artifacts"]["when"] == "always"
+
+
+def test_the_component_checks_everything_before_it_fails(
+    gitlab: tuple[Object, str], tools: Path, tmp_path: Path
+) -> None:
+    root = tmp_path / "broken"
+    scripts.repository(root)
+    (root / "specs/nlp/filings.yaml").write_text(scripts.workspaces.SPEC.replace("32Gi", "32GB"))
+    job = jobs_of(gitlab)["gangplan"]
+    done = scripts.run("\n".join(job["script"]), root, job["variables"], "sh", tools)
+    assert done.returncode == Exit.INPUT
+    assert done.stderr.count("spec-value") == 2  # validate and render --check
+    assert "32GB" in (root / "gangplan.xml").read_text()
+
+
+def test_the_component_plans(gitlab: tuple[Object, str], clone: Path, tools: Path) -> None:
+    job = jobs_of(gitlab)["gangplan-plan"]
+    variables = {
+        **job["variables"],
+        "CI_MERGE_REQUEST_DIFF_BASE_SHA": scripts.git(clone, "rev-parse", "origin/main"),
+    }
+    done = scripts.run("\n".join(job["script"]), clone, variables, "sh", tools)
+    assert done.returncode == Exit.CLEAN, done.stderr
+    assert "filings" in (clone / "plan.md").read_text()
+    (clone / "plan.md").unlink()
+
+
+# Jenkins
+
+
+def test_the_pipeline_of_jenkins_is_whole(tmp_path: Path) -> None:
+    text = made("jenkins", tmp_path, "--image", "registry.example.com/ci@sha256:" + "0" * 64)["Jenkinsfile"]
+    bare = re.sub(r"'''.*?'''|'[^'\n]*'|//[^\n]*", "''", text, flags=re.DOTALL)
+    depth = 0
+    for character in bare:
+        depth += {"{": 1, "}": -1}.get(character, 0)
+        assert depth >= 0
+    assert (depth, bare.count("(")) == (0, bare.count(")"))
+    assert re.findall(r"^\s*(\w+) \{", bare, re.MULTILINE)[:2] == ["pipeline", "agent"]
+    assert re.findall(r"stage\('([^']+)'\)", text) == ["install", "validate", "render check", "plan"]
+    assert "image 'registry.example.com/ci@sha256:" + "0" * 64 + "'" in text
+    # Double quotes would fill in Groovy's variables, such as a branch, before the shell sees them.
+    assert not re.search(r'sh\s+"', text)
+    assert re.search(r"post \{\s+always \{\s+junit", bare)
+
+
+def test_jenkins_validates_and_plans(clone: Path, tools: Path, tmp_path: Path) -> None:
+    text = made("jenkins", tmp_path)["Jenkinsfile"]
+    root = tmp_path / "clone"
+    scripts.git(tmp_path, "clone", "-q", "-b", "change", str(clone), "clone")
+    scripts.git(clone, "branch", "-f", "main", "origin/main")
+    (root / ".venv").mkdir()
+    (root / ".venv/bin").symlink_to(tools)
+    (root / "reports").mkdir()
+    steps = re.findall(r"sh '''(.*?)'''", text, re.DOTALL)
+    variables = {"WORKSPACE_TMP": str(tmp_path), "CHANGE_TARGET": "main", "GANGPLAN_WORKSPACE": "."}
+    for step in steps[1:]:
+        done = scripts.run(step, root, variables, "sh")
+        assert done.returncode == Exit.CLEAN, done.stderr
+    written = {path.name for path in (root / "reports").iterdir()}
+    assert written == {"base.txt", "gangplan.xml", "gangplan.sarif", "plan.md"}
+
+
+# All
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        (("github", "--branch", "-x"), "'-x' is not the name of a branch"),
+        (("github", "--python", "3; rm"), "'3; rm' is not a version of Python\n  help: Write --python 3.13."),
+        (("gitlab", "--image", "a'b"), "is not the name of an image"),
+        (("jenkins", "--prefix", "../x"), "cannot be the folder of a workspace"),
+        (("jenkins", "--prefix", "a b"), "cannot be the folder of a workspace"),
+        (("tekton", "--forge", "gitbucket"), "there is no forge 'gitbucket'"),
+        (("tekton", "--wait", "jenkins"), "there is no sync engine 'jenkins'"),
+        (("github", "--check"), "--check compares files, and none are named\n  help: Name their folder: -o"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
+)
+def test_what_makes_no_recipe_is_refused(flags: tuple[str, ...], said: str, root: Path) -> None:
+    outcome = gangplan("gitops", *flags, "-C", root)
+    assert (outcome.code, outcome.out) == (Exit.INPUT, "")
+    assert said in outcome.err
+
+
+def test_hooks_are_those_of_a_new_workspace(tmp_path: Path) -> None:
+    """One for people who have gangplan, the other for pre-commit to install it: the same commands."""
+    hooks = {hook["id"]: hook for hook in plain.load((REPOSITORY / ".pre-commit-hooks.yaml").read_text())}
+    gangplan("init", tmp_path, "--team", "nlp", "--cluster", "lab")
+    (local,) = plain.load((tmp_path / ".pre-commit-config.yaml").read_text())["repos"]
+    for hook in local["hooks"]:
+        entry, _, flags = hook["entry"].partition(" ")
+        assert (entry, hooks[hook["id"]]["entry"]) == ("gangplan", f"gangplan {flags}")
+    for hook in hooks.values():
+        assert hook["language"] == "python"
+        assert gangplan(*hook["entry"].split()[1:], "--help").code == Exit.CLEAN
+        re.compile(hook["files"])
+
+
+def test_hooks_of_a_workspace_in_a_bigger_repository_read_from_its_top(tmp_path: Path) -> None:
+    """pre-commit runs hooks at the top of the repository, with names of files from there."""
+    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
+    gangplan("init", tmp_path / "ml/jobs", "--team", "nlp", "--cluster", "lab")
+    text = (tmp_path / "ml/jobs/.pre-commit-config.yaml").read_text()
+    (local,) = plain.load(text)["repos"]
+    validate, render = local["hooks"]
+    assert (validate["entry"], render["entry"]) == (
+        "gangplan validate -C ml/jobs",
+        "gangplan render --check -C ml/jobs",
+    )
+    for hook in (validate, render):
+        assert re.match(hook["files"], "ml/jobs/specs/nlp/quickstart.yaml")
+        assert not re.match(hook["files"], "specs/nlp/quickstart.yaml")
+    assert "pre-commit install --config ml/jobs/.pre-commit-config.yaml" in text
+
+
+def test_the_page_can_be_typed(root: Path, tmp_path: Path) -> None:
+    """Every command of docs/gitops.md is one, and works."""
+    page = (REPOSITORY / "docs/gitops.md").read_text()
+    lines = re.findall(r"^gangplan gitops [^#\n]+", page, re.MULTILINE)
+    assert len(lines) >= 9
+    scripts.workspaces.render(root)
+    for number, line in enumerate(lines):
+        words = (
+            line.replace("DIGEST", "0" * 64).replace(" URL ", " https://git.example.com/ml/jobs.git ").split()
+        )
+        place = tmp_path / str(number)
+        words[words.index("-o") + 1] = str(place)
+        outcome = gangplan(*words[1:], "-C", root)
+        assert (outcome.code, outcome.err) == (Exit.CLEAN, ""), line
+        assert any(place.rglob("*"))
+    named = set(re.findall(r"`(?:gangplan )?gitops ([a-z]+)", page))
+    listed = set(re.findall(r"^  ([a-z]+)  ", gangplan("gitops", "--help").out, re.MULTILINE))
+    assert named == listed

@@ -1,0 +1,139 @@
+"""Health checks: recorded statuses get the right word from the table, from Flux's CEL and from Argo CD's
+Lua."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from typing import Any
+
+import pytest
+
+from gangplan.cel import types
+from gangplan.cel.environment import Environment
+from gangplan.gitops import health
+from gangplan.gitops.cel import expression
+from gangplan.gitops.health import CURRENT, FAILED, KINDS, Kind, state_of
+from gangplan.gitops.lua import lua_of
+from tests.gitops.recorded import recorded
+from tests.lab import build, programs
+
+Object = dict[str, Any]
+TABLE = {kind.name: kind for kind in KINDS}
+CASES = [pytest.param(word, body, id=name) for name, word, body in recorded()]
+# What a real cluster shows of it for too short a time to be recorded, or only when something is broken.
+MADE = {
+    "new": ("TrainJob", {}, "new"),
+    "without conditions": ("TrainJob", {"jobsStatus": [{"name": "node", "active": 1}]}, "running"),
+    "quota, but checks are pending": ("Workload", [("QuotaReserved", "True", "QuotaReserved")], "queued"),
+    "not ready in time": ("Workload", [("Evicted", "True", "PodsReadyTimeout")], "evicted"),
+    "no longer what it was made for": ("Workload", [("Finished", "True", "OutOfSync")], "failed"),
+    "worker cluster out of reach": (
+        "ClusterQueue",
+        [("Active", "False", "AdmissionCheckInactive")],
+        "inactive",
+    ),
+    "two checks": ("ClusterQueue", [("Active", "False", "MultipleMultiKueueAdmissionChecks")], "inactive"),
+    "no cluster queue": ("LocalQueue", [("Active", "False", "ClusterQueueDoesNotExist")], "waiting"),
+}
+
+
+def made(kind: str, status: Any) -> Object:
+    """An object with a status that is written here."""
+    if isinstance(status, list):
+        status = {"conditions": [{"type": one, "status": two, "reason": three} for one, two, three in status]}
+    return {"kind": kind, "metadata": {"name": "a", "generation": 1}, "spec": {}, "status": status}
+
+
+CASES += [pytest.param(word, made(kind, status), id=name) for name, (kind, status, word) in MADE.items()]
+
+
+def test_every_word_of_a_run_is_recorded() -> None:
+    seen = {(body["kind"], word) for _, word, body in recorded()}
+    words = {"queued", "running", "failed", "preempted", "complete", "suspended"}
+    assert {word for kind, word in seen if kind == "TrainJob"} == words | {"stopped"}
+    assert {word for kind, word in seen if kind == "Workload"} == words
+    assert {word for kind, word in seen if kind == "JobSet"} == words - {"queued", "preempted"}
+    assert {word for kind, word in seen if kind == "LocalQueue"} == {"ready", "held", "waiting"}
+
+
+@pytest.mark.parametrize(("word", "body"), CASES)
+def test_the_table(word: str, body: Object) -> None:
+    assert state_of(TABLE[body["kind"]], body).word == word
+
+
+@pytest.mark.parametrize(("word", "body"), CASES)
+def test_flux(word: str, body: Object) -> None:
+    kind = TABLE[body["kind"]]
+    environment = Environment(minor=34, variables=dict.fromkeys(("metadata", "spec", "status"), types.DYN))
+    said = {
+        name: environment.compile(expression(kind, name)).evaluate(
+            {name: body[name] for name in ("metadata", "spec", "status")}
+        )
+        for name in (CURRENT, FAILED)
+    }
+    # Flux takes the first that holds, and what holds none as in progress.
+    found = next((name for name in (FAILED, CURRENT) if said[name]), health.IN_PROGRESS)
+    assert found == state_of(kind, body).flux
+    assert not all(said.values())
+
+
+@pytest.fixture(scope="module")
+def lua() -> dict[str, dict[str, str]]:
+    """What Argo CD's Lua says of each case."""
+    if build.missing([programs.LUA]) and (trouble := build.problem()):
+        pytest.skip(f"the Lua of Argo CD cannot be built: {trouble}")
+    try:
+        build.ensure([programs.LUA])
+    except RuntimeError as bad:  # no network, and its module was never downloaded
+        pytest.skip(f"the Lua of Argo CD cannot be built: {bad}")
+    questions = [
+        {"script": lua_of(TABLE[case.values[1]["kind"]]), "object": case.values[1]} for case in CASES
+    ]
+    program = build.executable(programs.LUA)
+    done = subprocess.run([program], input=json.dumps(questions), capture_output=True, text=True, check=True)
+    return {str(case.id): answer for case, answer in zip(CASES, json.loads(done.stdout), strict=True)}
+
+
+@pytest.mark.parametrize("case", [case.id for case in CASES])
+def test_argo_cd(case: str, lua: dict[str, dict[str, str]]) -> None:
+    word, body = next(one.values for one in CASES if one.id == case)
+    answer = lua[case]
+    assert (answer.get("status"), answer.get("error")) == (state_of(TABLE[body["kind"]], body).argocd, None)
+    assert re.fullmatch(rf"{word}(: .+)?", answer["message"], re.DOTALL)
+
+
+def test_argo_cd_says_why(lua: dict[str, dict[str, str]]) -> None:
+    (said,) = (answer for case, answer in lua.items() if case == "new-TrainJob-failed")
+    assert said["message"].startswith("failed: jobset failed")
+    (said,) = (answer for case, answer in lua.items() if case == "new-Workload-queued")
+    assert "insufficient unused quota" in said["message"]
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+def test_tables_end_and_are_reached(kind: Kind) -> None:
+    assert not kind.rows[-1].tests
+    assert all(row.tests for row in kind.rows[:-1])
+    text = lua_of(kind)
+    assert len(re.findall(r"\b(?:then|do|function)\b", text)) == len(re.findall(r"\bend\b", text))
+    # Argo CD's Lua has no string library, and its scripts must not reach the system.
+    assert not re.search(r"(?<![-.])\b(?:(?:string|os|io)[.:]|require|load)", text)
+
+
+def test_nothing_that_waits_is_called_failed() -> None:
+    """A run that is queued for a week must not degrade its application, nor fail a Kustomization."""
+    for kind in KINDS:
+        for row in kind.rows:
+            if row.word in (
+                "new",
+                "queued",
+                "preempted",
+                "running",
+                "suspended",
+                "held",
+                "waiting",
+                "evicted",
+            ):
+                assert row.argocd != health.DEGRADED
+                assert row.flux != FAILED

@@ -1,0 +1,424 @@
+"""Tekton: Tasks, Pipeline and PipelineRuns fit together, and their scripts do what they say."""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gangplan.errors import Exit
+from tests import plain
+from tests.gitops import scripts
+from tests.gitops.test_ci import clone, made, tools
+from tests.workspaces import gangplan
+
+__all__ = ["clone", "tools"]
+
+Object = dict[str, Any]
+# Fields of tekton.dev/v1 (pkg/apis/pipeline/v1: task_types.go, container_types.go, pipeline_types.go).
+TASK = {"description", "params", "workspaces", "results", "stepTemplate", "steps", "volumes", "sidecars"}
+STEP = {"name", "image", "env", "script", "securityContext", "workingDir", "timeout", "onError"}
+PIPELINE = {"description", "params", "workspaces", "tasks", "finally", "results"}
+PIPELINE_TASK = {"name", "taskRef", "params", "workspaces", "runAfter", "when", "retries", "timeout"}
+RUN = {"pipelineRef", "params", "timeouts", "workspaces", "taskRunTemplate"}
+
+
+def objects(folder: Path, *flags: str) -> dict[str, Object]:
+    """What a command writes, by kind and name."""
+    found = [body for text in made("tekton", folder, *flags).values() for body in plain.load_all(text)]
+    return {
+        f"{body['kind']}/{body['metadata'].get('name') or body['metadata']['generateName']}": body
+        for body in found
+    }
+
+
+@pytest.fixture(params=[(), ("--wait", "argocd"), ("--wait", "flux")], ids=["plain", "argocd", "flux"])
+def made_by_flags(request: pytest.FixtureRequest, tmp_path: Path) -> dict[str, Object]:
+    """The objects of each form."""
+    return objects(tmp_path, *request.param)
+
+
+def texts(value: Any) -> Iterator[str]:
+    """All texts in a value."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for one in value.values() if isinstance(value, dict) else value:
+            yield from texts(one)
+
+
+def test_tasks_declare_what_they_read(made_by_flags: dict[str, Object]) -> None:
+    for name, body in made_by_flags.items():
+        if not name.startswith("Task/"):
+            continue
+        spec = body["spec"]
+        assert (body["apiVersion"], spec.keys() <= TASK) == ("tekton.dev/v1", True)
+        assert all(step.keys() <= STEP for step in spec["steps"])
+        read = {match for text in texts(spec) for match in re.findall(r"\$\(([\w.-]+)\)", text)}
+        declared = {f"params.{one['name']}" for one in spec["params"]}
+        declared |= {f"results.{one['name']}.path" for one in spec.get("results", ())}
+        for one in spec.get("workspaces", ()):
+            declared |= {f"workspaces.{one['name']}.{part}" for part in ("path", "bound")}
+        assert read <= declared
+        assert {one for one in declared if one.startswith("params.")} <= read
+        for step in spec["steps"]:
+            # Scripts get nothing filled in: a branch may be called $(reboot).
+            assert not re.search(r"\$\((params|workspaces|results)\.", step["script"])
+            assert step["image"] == "$(params.image)"
+            # Settings of Git come in variables: a file of them may belong to somebody else.
+            assert "git config" not in step["script"]
+            settings = step.get("securityContext") or spec["stepTemplate"]["securityContext"]
+            assert settings["allowPrivilegeEscalation"] is False
+
+
+def test_the_pipeline_fits_its_tasks(made_by_flags: dict[str, Object]) -> None:
+    pipeline = made_by_flags["Pipeline/gangplan"]["spec"]
+    assert pipeline.keys() <= PIPELINE
+    tasks = pipeline["tasks"] + pipeline["finally"]
+    names = {one["name"] for one in pipeline["tasks"]}
+    for one in tasks:
+        assert one.keys() <= PIPELINE_TASK
+        task = made_by_flags[f"Task/{one['taskRef']['name']}"]["spec"]
+        declared = {param["name"]: "default" in param for param in task["params"]}
+        given = {param["name"] for param in one["params"]}
+        assert {name for name, has_default in declared.items() if not has_default} <= given <= set(declared)
+        spaces = {space["name"]: space.get("optional", False) for space in task.get("workspaces", ())}
+        bound = {space["name"] for space in one.get("workspaces", ())}
+        assert {name for name, is_optional in spaces.items() if not is_optional} <= bound <= set(spaces)
+        assert set(one.get("runAfter", ())) <= names
+    read = {match for text in texts(tasks) for match in re.findall(r"\$\(([\w.-]+)\)", text)}
+    declared = {f"params.{one['name']}" for one in pipeline["params"]}
+    assert declared <= read
+    assert {one for one in read - declared if not re.fullmatch(r"tasks\.[\w-]+\.status", one)} == set()
+    assert {one.split(".")[1] for one in read - declared} <= names
+    # Reports come also when something before them failed.
+    assert [one["name"] for one in pipeline["finally"]] == ["report"]
+
+
+def test_pipelines_as_code_starts_it(made_by_flags: dict[str, Object]) -> None:
+    pipeline = made_by_flags["Pipeline/gangplan"]["spec"]
+    runs = {name: body for name, body in made_by_flags.items() if name.startswith("PipelineRun/")}
+    assert sorted(runs) == ["PipelineRun/gangplan-pull-request-", "PipelineRun/gangplan-push-"]
+    prefix = "pipelinesascode.tekton.dev/"
+    for name, body in runs.items():
+        assert body["spec"].keys() <= RUN
+        marks = body["metadata"]["annotations"]
+        assert marks[f"{prefix}on-target-branch"] == "[main]"
+        assert marks[f"{prefix}on-event"] == ("[pull_request]" if "pull" in name else "[push]")
+        given = {param["name"] for param in body["spec"]["params"]}
+        required = {one["name"] for one in pipeline["params"] if "default" not in one}
+        assert required <= given <= {one["name"] for one in pipeline["params"]}
+        assert {one["name"] for one in body["spec"]["workspaces"]} == {
+            one["name"] for one in pipeline["workspaces"]
+        }
+    filled = set(re.findall(r"\{\{ (\w+) \}\}", str(runs)))
+    assert filled == {
+        *("repo_url", "revision", "git_auth_secret", "target_branch", "repo_owner", "repo_name"),
+        "pull_request_number",
+    }
+
+
+def test_the_sync_is_waited_for_with_no_more_rights_than_that(tmp_path: Path) -> None:
+    found = objects(tmp_path, "--wait", "argocd", "--namespace", "pipelines")
+    names = {one["name"]: one.get("default") for one in found["Task/gangplan-wait"]["spec"]["params"]}[
+        "names"
+    ]
+    assert names == "lab-platform lab-runs-nlp lab-tenants"
+    assert found["Role/gangplan-wait"]["rules"] == [
+        {"apiGroups": ["argoproj.io"], "resources": ["applications"], "verbs": ["get"]}
+    ]
+    assert found["RoleBinding/gangplan-wait"]["subjects"][0]["namespace"] == "pipelines"
+    assert "Task/gangplan-wait" not in objects(tmp_path / "b")
+
+
+def step(body: Object, name: str, values: dict[str, str]) -> tuple[str, dict[str, str]]:
+    """The script of a step and its variables, filled in."""
+    spec = scripts.filled(body["spec"], values)
+    (found,) = (one for one in spec["steps"] if one["name"] == name)
+    env = [*spec.get("stepTemplate", {}).get("env", ()), *found.get("env", ())]
+    return found["script"], {one["name"]: one["value"] for one in env if "value" in one}
+
+
+@pytest.mark.parametrize("task", ["validate", "check", "plan"])
+def test_what_is_fetched_is_checked(task: str, clone: Path, tools: Path, tmp_path: Path) -> None:
+    found = objects(tmp_path)
+    scripts.git(clone, "branch", "-f", "main", "origin/main")
+    source = tmp_path / "source"
+    source.mkdir()
+    values = {
+        "params.repo-url": str(clone),
+        "params.revision": scripts.git(clone, "rev-parse", "HEAD"),
+        "params.base-branch": "main",
+        "params.workspace": ".",
+        "params.task": task,
+        "workspaces.source.path": str(source),
+        "workspaces.basic-auth.bound": "false",
+        "workspaces.basic-auth.path": "",
+        "results.summary.path": str(tmp_path / "summary"),
+    }
+    done = scripts.run(*_at(step(found["Task/gangplan-fetch"], "fetch", values), source))
+    assert done.returncode == 0, done.stderr
+    (source / "venv").mkdir()
+    (source / "venv/bin").symlink_to(tools)
+    done = scripts.run(*_at(step(found["Task/gangplan-run"], "run", values), source))
+    assert done.returncode == Exit.CLEAN, done.stdout + done.stderr
+    report = {"validate": "run-replaced", "check": "is fresh", "plan": "filings"}[task]
+    assert report in done.stdout
+    values |= {"params.statuses": "validate Succeeded", "params.number": ""}
+    done = scripts.run(*_at(step(found["Task/gangplan-report"], "report", values), source))
+    assert (done.returncode, "validate Succeeded" in done.stdout) == (0, True)
+
+
+def test_a_failure_is_reported(clone: Path, tools: Path, tmp_path: Path) -> None:
+    """As `finally` runs it: after a task that failed, and also after nothing was fetched."""
+    found = objects(tmp_path)
+    source = tmp_path / "source"
+    (source / "reports").mkdir(parents=True)
+    (source / "reports/validate.txt").write_text("1 error\n")
+    values = {
+        "params.statuses": "validate Failed",
+        "params.number": "7",
+        "workspaces.source.path": str(source),
+    }
+    done = scripts.run(*_at(step(found["Task/gangplan-report"], "report", values), source))
+    assert (done.returncode, done.stdout) == (0, "validate Failed\n\n1 error\n")
+
+
+def test_the_wait_ends_when_all_is_synced() -> None:
+    """Its judgement of statuses as the lab's Argo CD and Flux's documentation have them."""
+    for engine, synced, other in (
+        (
+            "argocd",
+            {"sync": {"status": "Synced", "revision": "abc"}},
+            {"sync": {"status": "Synced", "revision": "old"}},
+        ),
+        (
+            "flux",
+            {"conditions": [{"type": "Ready", "status": "True"}], "lastAppliedRevision": "main@sha1:abc"},
+            {"conditions": [{"type": "Ready", "status": "False"}], "lastAppliedRevision": "main@sha1:abc"},
+        ),
+    ):
+        text = _wait_script(engine)
+        body = text[text.index("def is_synced") : text.index("while waiting")]
+        names: Object = {"revision": "abc"}
+        exec(body, names)
+        assert (names["is_synced"](synced), names["is_synced"](other), names["is_synced"]({})) == (
+            True,
+            False,
+            False,
+        )
+        compile(text, engine, "exec")
+
+
+def _wait_script(engine: str) -> str:
+    from gangplan.gitops.ci import CiOptions
+    from gangplan.gitops.tekton import tekton_files
+
+    text = tekton_files(CiOptions(), "github", engine, ["a"])[".tekton/gangplan-tasks.yaml"]
+    (task,) = (body for body in plain.load_all(text) if body["metadata"]["name"] == "gangplan-wait")
+    return str(task["spec"]["steps"][0]["script"])
+
+
+def _at(found: tuple[str, dict[str, str]], folder: Path) -> tuple[str, Path, dict[str, str]]:
+    script, variables = found
+    return script, folder, variables
+
+
+# The comment
+
+
+class Forge(BaseHTTPRequestHandler):
+    """A forge with one discussion: what is asked of it, and what is in it."""
+
+    comments: list[Object]
+    asked: list[tuple[str, str, str | None]]
+    locked: set[int]
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+    def _body(self) -> Object:
+        found: Object = json.loads(self.rfile.read(int(self.headers.get("Content-Length") or 0)) or b"{}")
+        token = self.headers.get("Authorization") or self.headers.get("PRIVATE-TOKEN")
+        type(self).asked.append((self.command, self.path, token))
+        return found
+
+    def _answer(self, code: int, body: object) -> None:
+        self.send_response(code)
+        if code == 302:
+            self.send_header("Location", "http://127.0.0.1:9/")
+        self.end_headers()
+        self.wfile.write(json.dumps(body).encode())
+
+    def do_GET(self) -> None:
+        """Return a page of comments."""
+        self._body()
+        page = int(re.search(r"&page=(\d+)", self.path)[1])  # type: ignore[index]
+        self._answer(200, self.comments[(page - 1) * 100 : page * 100])
+
+    def do_POST(self) -> None:
+        """Add a comment."""
+        self.comments.append({"id": len(self.comments) + 1, **self._body()})
+        self._answer(201, self.comments[-1])
+
+    def do_PATCH(self) -> None:
+        """Change a comment."""
+        body, id = self._body(), int(self.path.rsplit("/", 1)[1])
+        if id in self.locked:
+            self._answer(403, {})
+            return
+        self.comments[id - 1] |= body
+        self._answer(200, self.comments[id - 1])
+
+    do_PUT = do_PATCH  # noqa: N815
+
+
+@pytest.fixture
+def forge() -> Iterator[tuple[type[Forge], str]]:
+    """A forge that listens on this machine, and its address."""
+    kind = type("OneForge", (Forge,), {"comments": [], "asked": [], "locked": set()})
+    server = HTTPServer(("127.0.0.1", 0), kind)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield kind, f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+@pytest.fixture
+def alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No variables of the CI that these tests run in."""
+    for name in ("GITHUB_ACTIONS", "GITHUB_REF", "GITHUB_REPOSITORY", "GITHUB_TOKEN", "GITHUB_API_URL"):
+        monkeypatch.delenv(name, raising=False)
+    for name in ("GITLAB_CI", "CI_API_V4_URL", "CI_PROJECT_ID", "CI_MERGE_REQUEST_IID", "GITLAB_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.delenv("GANGPLAN_FORGE_TOKEN", raising=False)
+
+
+@pytest.mark.usefixtures("alone")
+@pytest.mark.parametrize("name", ["github", "gitlab"])
+def test_a_comment_is_kept_up_to_date(
+    name: str, forge: tuple[type[Forge], str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kind, address = forge
+    kind.comments += [{"id": number + 1, "body": "a person's"} for number in range(120)]
+    variables = {
+        "github": {
+            "GITHUB_API_URL": address,
+            "GITHUB_REPOSITORY": "acme/jobs",
+            "GITHUB_REF": "refs/pull/7/merge",
+            "GITHUB_TOKEN": "secret",
+        },
+        "gitlab": {
+            "GITLAB_CI": "true",
+            "CI_API_V4_URL": address,
+            "CI_PROJECT_ID": "acme/jobs",
+            "CI_MERGE_REQUEST_IID": "7",
+            "GITLAB_TOKEN": "secret",
+        },
+    }[name]
+    for key, value in variables.items():
+        monkeypatch.setenv(key, value)
+    file = tmp_path / "plan.md"
+    for number, said in enumerate(("wrote", "changed")):
+        file.write_text(f"<!-- gangplan-plan -->\nplan {number}\n")
+        outcome = gangplan("report", "comment", file)
+        assert (outcome.code, outcome.out) == (0, f"{said} the comment on acme/jobs 7\n"), outcome.err
+    bodies = [one["body"] for one in kind.comments]
+    assert bodies == ["a person's"] * 120 + ["<!-- gangplan-plan -->\nplan 1\n"]
+    paths = {
+        "github": {"/repos/acme/jobs/issues/7/comments", "/repos/acme/jobs/issues/comments/121"},
+        "gitlab": {
+            "/projects/acme%2Fjobs/merge_requests/7/notes",
+            "/projects/acme%2Fjobs/merge_requests/7/notes/121",
+        },
+    }[name]
+    assert {path.split("?")[0] for _, path, _ in kind.asked} == paths
+    assert {token for *_, token in kind.asked} == {"Bearer secret" if name == "github" else "secret"}
+    assert "secret" not in outcome.out + outcome.err
+
+
+@pytest.mark.usefixtures("alone")
+@pytest.mark.parametrize(("forge_name", "most"), [("github", 65_536), ("gitlab", 1_000_000)])
+def test_a_long_comment_is_as_long_as_the_forge_allows(
+    forge_name: str,
+    most: int,
+    forge: tuple[type[Forge], str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    kind, address = forge
+    monkeypatch.setenv("GANGPLAN_FORGE_TOKEN", "secret")
+    flags = ("--forge", forge_name, "--repository", "a/b", "--number", "7", "--api", address)
+    for more in (0, 1):
+        text = "<!-- gangplan plan -->\n".ljust(most + more, "x")
+        (tmp_path / "a.md").write_text(text)
+        assert gangplan("report", "comment", tmp_path / "a.md", *flags).code == Exit.CLEAN
+        (written,) = (one["body"] for one in kind.comments)
+        assert len(written) == most
+        assert (written == text) == (more == 0)
+        assert written.endswith("(shortened: the report of the job has all of it)\n") == (more == 1)
+
+
+@pytest.mark.usefixtures("alone")
+def test_somebody_else_s_comment_is_left_alone(
+    forge: tuple[type[Forge], str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kind, address = forge
+    kind.comments.append({"id": 1, "body": "<!-- gangplan -->\nspoofed"})
+    kind.locked.add(1)
+    monkeypatch.setenv("GANGPLAN_FORGE_TOKEN", "secret")
+    (tmp_path / "a.md").write_text("plan\n")
+    flags = ("--repository", "acme/jobs", "--number", "7", "--api", address)
+    assert gangplan("report", "comment", tmp_path / "a.md", *flags).code == Exit.CLEAN
+    assert [one["body"] for one in kind.comments] == [
+        "<!-- gangplan -->\nspoofed",
+        "<!-- gangplan -->\nplan\n",
+    ]
+
+
+@pytest.mark.usefixtures("alone")
+@pytest.mark.parametrize(
+    ("flags", "token", "code", "said"),
+    [
+        ((), "", Exit.INPUT, "the repository is missing\n  help: Write --repository acme/jobs."),
+        (("--repository", "a/b"), "x", Exit.INPUT, "the number of the pull request is missing"),
+        (
+            ("--repository", "a/b", "--number", "7"),
+            "",
+            Exit.INPUT,
+            "Set GITHUB_TOKEN, or GANGPLAN_FORGE_TOKEN.",
+        ),
+        (("--repository", "a/b", "--number", "x"), "x", Exit.INPUT, "--number x: not a number"),
+        (("--forge", "x"), "x", Exit.INPUT, "there is no forge 'x'"),
+        (
+            ("--repository", "a/b", "--number", "7", "--api", "http://git.example.com"),
+            "x",
+            Exit.INPUT,
+            "a token goes over https alone",
+        ),
+        (
+            ("--repository", "a/b", "--number", "7", "--api", "http://127.0.0.1:9"),
+            "x",
+            Exit.ENVIRONMENT,
+            "http://127.0.0.1:9 cannot be asked",
+        ),
+    ],
+    ids=["repository", "number", "token", "digits", "forge", "http", "network"],
+)
+def test_what_cannot_be_written_says_why(
+    flags: tuple[str, ...], token: str, code: Exit, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if token:
+        monkeypatch.setenv("GANGPLAN_FORGE_TOKEN", token)
+    (tmp_path / "a.md").write_text("plan\n")
+    outcome = gangplan("report", "comment", tmp_path / "a.md", *flags)
+    assert (outcome.code, outcome.out) == (code, "")
+    assert said in outcome.err

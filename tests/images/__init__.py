@@ -1,0 +1,1 @@
+"""Images: what the catalog says of them, and what registries and layouts have."""

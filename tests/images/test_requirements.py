@@ -1,0 +1,91 @@
+"""What a catalog requires of its images: owner, licences, scans."""
+
+from __future__ import annotations
+
+import datetime
+from pathlib import Path
+
+import pytest
+
+from gangplan.resolve.image_requirements import old_scans, refused_licences
+from gangplan.source import load
+from gangplan.spec.catalog import ImageCatalog
+from gangplan.spec.load import parse
+from tests import workspaces
+from tests.workspaces import gangplan
+
+ALLOWED = ("Apache-2.0", "BSD-3-Clause", "GPL-2.0-only WITH Classpath-exception-2.0")
+
+
+@pytest.mark.parametrize(
+    ("expression", "refused"),
+    [
+        ("Apache-2.0", []),
+        ("MIT", ["MIT"]),
+        ("Apache-2.0 AND BSD-3-Clause", []),
+        ("Apache-2.0 AND MIT AND MIT", ["MIT"]),
+        ("MIT OR Apache-2.0", []),
+        ("(MIT OR BSD-3-Clause) AND (Apache-2.0 OR Proprietary)", []),
+        ("MIT AND Apache-2.0 OR GPL-3.0-only", ["MIT"]),
+        ("GPL-2.0-only WITH Classpath-exception-2.0", []),
+        ("GPL-2.0-only", ["GPL-2.0-only"]),
+        ("Apache-2.0 AND", ["Apache-2.0 AND"]),
+        ("(Apache-2.0", ["(Apache-2.0"]),
+        ("Apache-2.0)", ["Apache-2.0)"]),
+        ("(" * 60 + "MIT", ["(" * 60 + "MIT"]),
+    ],
+)
+def test_licences(expression: str, refused: list[str]) -> None:
+    assert refused_licences(expression, ALLOWED) == refused
+
+
+def catalog(lines: str, requirements: str) -> str:
+    head, mpi, tail = workspaces.CATALOG.partition('    mpi: {implementation: OpenMPI, version: "5.0.8"}\n')
+    return head + mpi + lines + tail + f"requirements: {requirements}\n"
+
+
+def test_each_image_that_states_too_little_is_told_at_its_name(tmp_path: Path) -> None:
+    lines = (
+        "    owner: ml-platform@example.com\n    licence: Apache-2.0 AND MIT\n    scan: {date: 2020-01-31}\n"
+    )
+    text = catalog(lines, "{owner: true, licences: [Apache-2.0], scanDays: 90}")
+    done = gangplan(
+        "validate",
+        "--no-cache",
+        "-C",
+        workspaces.write(tmp_path, workspaces.STOCK | {"images/catalog.yaml": text}),
+    )
+    assert done.code == 1, done.err
+    by_rule: dict[str, list[str]] = {}
+    for place, rule in done.errors():
+        by_rule.setdefault(rule, []).append(place)
+    assert set(by_rule) == {"image-owner", "image-licence", "image-scan-missing", "image-scan-old"}
+    assert by_rule["image-licence"][0] == "images/catalog.yaml:9:14"
+    assert by_rule["image-scan-old"] == ["images/catalog.yaml:10:18"]
+    assert [len(by_rule[rule]) for rule in ("image-owner", "image-scan-missing")] == [6, 6]
+    assert "licence MIT of image 'openmpi' is not one that the catalog allows: Apache-2.0" in done.err
+
+
+@pytest.mark.parametrize(("day", "is_old"), [("2026-04-01", False), ("2026-04-02", True)])
+def test_a_scan_is_too_old_from_a_day_on(day: str, is_old: bool) -> None:
+    text = catalog("    scan: {date: 2026-01-01}\n", "{scanDays: 90}")
+    document, _ = load(text.encode(), "images/catalog.yaml")
+    assert document is not None
+    value, _ = parse(ImageCatalog, document)
+    assert value is not None
+    assert bool(old_scans(value, document, datetime.date.fromisoformat(day))) is is_old
+
+
+def test_what_is_rendered_does_not_depend_on_the_day(tmp_path: Path) -> None:
+    text = catalog("    scan: {date: 2020-01-31}\n", "{}").replace("{}", "{scanDays: 90}")
+    text = (
+        text.replace("    mpi:", "    scan: {date: 2020-01-31}\n    mpi:")
+        .replace(
+            '    scan: {date: 2020-01-31}\n    mpi: {implementation: OpenMPI, version: "5.0.8"}\n    scan',
+            '    mpi: {implementation: OpenMPI, version: "5.0.8"}\n    scan',
+        )
+        .replace("    framework: torch\n", "    framework: torch\n    scan: {date: 2020-01-31}\n")
+    )
+    root = workspaces.write(tmp_path, workspaces.STOCK | {"images/catalog.yaml": text})
+    assert gangplan("render", "-C", root).code == 0
+    assert {rule for _, rule in gangplan("validate", "--no-cache", "-C", root).errors()} == {"image-scan-old"}

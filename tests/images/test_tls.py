@@ -1,0 +1,117 @@
+"""Registries behind TLS and a proxy, as they are in companies: certificates of the site's own, CONNECT."""
+
+from __future__ import annotations
+
+import contextlib
+import select
+import shutil
+import socket
+import ssl
+import subprocess
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from gangplan.errors import ToolError
+from gangplan.oci.http import request
+from gangplan.oci.names import parse_reference
+from gangplan.oci.registry import Registry
+from tests.images import made
+from tests.images.registry import Store, serve
+from tests.images.test_pin import home  # noqa: F401
+
+HOST = "registry.example.com"
+pytestmark = pytest.mark.skipif(not shutil.which("openssl"), reason="no openssl, which makes the certificate")
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A certificate of HOST that nobody knows, with its key in the same file."""
+    folder = tmp_path_factory.mktemp("tls")
+    key, file = folder / "key.pem", folder / "cert.pem"
+    words = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
+    words += ["-config", "/dev/null", "-subj", f"/CN={HOST}", "-addext", f"subjectAltName=DNS:{HOST}"]
+    done = subprocess.run(
+        [*words, "-days", "2", "-keyout", key, "-out", file], capture_output=True, check=False
+    )
+    if done.returncode:
+        pytest.skip(f"openssl: {done.stderr.decode()[-200:]}")
+    file.write_text(file.read_text() + key.read_text())
+    return file
+
+
+@contextlib.contextmanager
+def proxy(target: int) -> Iterator[tuple[str, list[str]]]:
+    """A proxy that leads every CONNECT to a port of this machine; its address, and what it was asked for."""
+    asked: list[str] = []
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def received(side: socket.socket) -> bytes:
+        try:
+            return side.recv(65536)
+        except ConnectionResetError:
+            return b""
+
+    def pump(client: socket.socket) -> None:
+        with client, socket.create_connection(("127.0.0.1", target)) as server:
+            asked.append(client.recv(4096).decode().splitlines()[0])
+            client.sendall(b"HTTP/1.1 200 Connection established\r\n\r\n")
+            while True:
+                for one in select.select([client, server], [], [], 5)[0] or [None]:
+                    data = received(one) if one else b""
+                    if not data:
+                        return
+                    (server if one is client else client).sendall(data)
+
+    def accept() -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                threading.Thread(target=pump, args=(listener.accept()[0],), daemon=True).start()
+
+    threading.Thread(target=accept, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}", asked
+    finally:
+        listener.close()
+
+
+@pytest.fixture
+def store() -> Store:
+    store = Store()
+    store.push("training/openmpi", "1", made.image(store))
+    return store
+
+
+@pytest.fixture
+def behind(store: Store, certificate: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    """The registry behind TLS and a proxy; what the proxy was asked for."""
+    with serve(store) as server:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificate)
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+        with proxy(server.server_address[1]) as (address, asked):
+            monkeypatch.setenv("https_proxy", address)
+            yield asked
+
+
+def test_a_certificate_of_the_site(
+    behind: list[str], certificate: Path, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reference = parse_reference(f"{HOST}/training/openmpi:1")
+    with pytest.raises(ToolError, match="certificate that is not trusted"):
+        Registry({}).manifest(reference)
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+    found = Registry({}).manifest(reference)
+    assert ("training/openmpi", found.digest) in store.manifests
+    assert behind[-1].startswith(f"CONNECT {HOST}:443 ")
+
+
+def test_encryption_is_not_lost_on_the_way(
+    behind: list[str], certificate: Path, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+    store.moved = "http://plain.example.com"
+    with pytest.raises(ToolError, match="without encryption"):
+        request(f"https://{HOST}/v2/", most=100)

@@ -1,0 +1,121 @@
+"""`gangplan import` as a command: what it writes and when, its reports, its exit codes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from gangplan.commands.import_app import KINDS as COMMANDS
+from gangplan.errors import Exit
+from gangplan.imports.kinds import KINDS
+from gangplan.reference.schemas import schema_of
+from tests.imports.sources import MPIJOB
+from tests.workspaces import STOCK, WIDE_CLUSTER, gangplan, tree, write
+
+TARGET = "specs/nlp/migrated-heat.yaml"
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    write(tmp_path / "sources", {"heat.yaml": MPIJOB, "other.yaml": "kind: ConfigMap\n", "notes.txt": "no"})
+    return write(tmp_path / "workspace", {**STOCK, "overlays/lab/cluster.yaml": WIDE_CLUSTER})
+
+
+def test_the_commands_are_the_kinds() -> None:
+    assert list(COMMANDS) == list(KINDS)
+
+
+def test_a_spec_is_written_and_nothing_else(root: Path) -> None:
+    before = tree(root)
+    outcome = gangplan("import", "mpijob", root.parent / "sources", "-C", root)
+    assert outcome.code == Exit.CLEAN, outcome.err
+    after = tree(root)
+    assert set(after) - set(before) == {TARGET}
+    assert {name: after[name] for name in before} == before
+    assert "the workspace must gain (--apply writes it):" in outcome.out
+    assert outcome.out.endswith("next: add what the workspace must gain, then gangplan render\n")
+
+
+def test_apply_writes_what_is_needed_and_the_run_renders(root: Path) -> None:
+    digest = "registry.example.com/physics/heat:1.4=sha256:" + "ab" * 32
+    outcome = gangplan("import", "mpijob", root.parent / "sources", "-C", root, "--apply", "--digest", digest)
+    assert outcome.code == Exit.CLEAN, outcome.err
+    done = gangplan("render", "-C", root)
+    assert done.code == Exit.CLEAN, done.err
+    again = gangplan("import", "mpijob", root.parent / "sources", "-C", root, "-n")
+    assert "must gain" not in again.out
+
+
+def test_a_dry_run_writes_nothing(root: Path) -> None:
+    before = tree(root)
+    outcome = gangplan("import", "mpijob", root.parent / "sources", "-C", root, "--apply", "-n", "-q")
+    assert outcome.code == Exit.CLEAN
+    assert tree(root) == before
+    assert f"# {TARGET}\n" in outcome.out
+
+
+def test_nothing_is_written_where_one_source_is_wrong(root: Path) -> None:
+    write(root.parent / "sources", {"bad.yaml": MPIJOB.replace("Launcher", "Leader")})
+    before = tree(root)
+    outcome = gangplan("import", "mpijob", root.parent / "sources", "-C", root, "--apply")
+    assert outcome.code == Exit.INPUT
+    assert tree(root) == before
+    assert "nothing was written: 1 error" in outcome.err
+    kept = gangplan("import", "mpijob", root.parent / "sources", "-C", root, "--apply", "--keep-going")
+    assert kept.code == Exit.INPUT
+    assert TARGET in tree(root)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["nowhere.yaml"], "there is no such file"),
+        (["heat.yaml", "--team", "nobody"], "there is no team 'nobody'"),
+        (["heat.yaml", "--image", "nothing"], "is not in images/catalog.yaml"),
+        (["heat.yaml", "--digest", "heat"], "the value is missing"),
+        (["heat.yaml", "--digest", "heat=1"], "is not a digest"),
+        (["heat.yaml", "--format", "pdf"], "there is no format 'pdf'"),
+        (["other.yaml"], "there is no MPIJob in it"),
+    ],
+)
+def test_what_cannot_be_is_refused(
+    root: Path, arguments: list[str], message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(root.parent / "sources")
+    outcome = gangplan("import", "mpijob", *arguments, "-C", root)
+    assert outcome.code == Exit.INPUT
+    assert message in outcome.err
+
+
+def test_the_reports(root: Path, tmp_path: Path) -> None:
+    file = tmp_path / "report.md"
+    outcome = gangplan(
+        "import",
+        "mpijob",
+        root.parent / "sources",
+        "-C",
+        root,
+        "-n",
+        "-q",
+        "--format",
+        "json",
+        "--format",
+        f"markdown={file}",
+    )
+    text = outcome.out[: outcome.out.index("# specs/")]
+    document = json.loads(text)
+    jsonschema.validate(document, schema_of("import"))
+    (one,) = document["imported"]
+    assert one["runs"]["lab"]["percent"] == 100
+    assert {entry["state"] for entry in one["account"]} == {"mapped", "defaulted", "dropped"}
+    assert "| MPIJob heat |" in file.read_text()
+    assert "100 % the same" in file.read_text()
+
+
+def test_the_account_lists_every_field_at_its_line(root: Path) -> None:
+    outcome = gangplan("import", "mpijob", root.parent / "sources", "-C", root, "-n", "--account")
+    assert "heat.yaml:8:19: mapped: spec.slotsPerWorker: 2: slots" in outcome.out
+    assert "dropped from the command: --allow-run-as-root: ranks never run as root" in outcome.out

@@ -1,0 +1,242 @@
+"""`gangplan import jobset` and `volcano`: groups of pods, of which some train."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gangplan.imports.account import Account
+from gangplan.imports.batch import Batch
+from gangplan.imports.groups import Group, grouped
+from gangplan.imports.pods import pod_of
+from gangplan.rules.imports import IMPORT_ASKED, IMPORT_SOURCE
+from gangplan.source import load
+from tests.imports.sources import JOBSET, VOLCANO, imported
+
+TIDE = """\
+apiVersion: gangplan.dev/v1
+kind: TrainingJob
+description: "Imported from JobSet tide (job.yaml)"
+image: tide
+command: [python, ebb.py, --flood]
+# one per node
+workers: 4
+gpus: 2
+cpu: 8
+memory: 64Gi
+setup: [{name: fetch, image: fetch, command: [fetch, /sea]}]
+sidecars: [{name: watch, command: [watch], cpu: 1, memory: 1Gi}]
+retries: 1
+labels: {migrated-from: jobset}
+"""
+LAVA = """\
+apiVersion: gangplan.dev/v1
+kind: TrainingJob
+description: "Imported from VolcanoJob lava (job.yaml)"
+image: lava
+command: [erupt]
+workers: 2
+slots: 2
+cpu: 8
+memory: 32Gi
+data: {ash: /ash}
+retries: 2
+labels: {migrated-from: volcanojob}
+"""
+
+
+def asked(batch: Batch) -> str:
+    return "\n".join(one.message for one in batch.everything if one.rule == IMPORT_ASKED)
+
+
+def test_a_jobset_of_torchrun(tmp_path: Path) -> None:
+    batch = imported(tmp_path, "jobset", JOBSET)
+    (one,) = batch.imported
+    assert one.text == TIDE
+    assert one.is_right
+    assert {row.what for row in one.runs["lab"].differences} == {"MASTER_ADDR", "MASTER_PORT", "RANK"}
+    assert all(row.why == "torchrun sets it for every rank" for row in one.runs["lab"].differences)
+    assert "example.com/block" in asked(batch)
+
+
+def test_a_job_of_volcano_with_mpi(tmp_path: Path) -> None:
+    (one,) = imported(tmp_path, "volcano", VOLCANO).imported
+    assert one.text == LAVA
+    assert one.runs["lab"].percent == 100
+    entries = {entry.name: entry for entry in one.draft.work.entries()}
+    assert entries["spec.tasks[1].template.spec.containers[0].command[0]"].why == (
+        "gangplan starts the SSH server of the workers"
+    )
+
+
+def test_a_job_that_must_be_complete_first_is_a_step(tmp_path: Path) -> None:
+    begin = JOBSET.index("  - name: workers")
+    before = """\
+  - name: dredge
+    template:
+      spec:
+        activeDeadlineSeconds: 600
+        template:
+          spec:
+            containers:
+            - {name: dredge, image: "registry.example.com/sea/dredge:2", command: [dredge, --deep], env: [{name: DEPTH, value: "9"}]}
+"""
+    waits = JOBSET[begin:].replace(
+        "  - name: workers\n",
+        "  - name: workers\n    dependsOn: [{name: dredge, status: Complete}]\n",
+    )
+    (one,) = imported(tmp_path, "jobset", f"{JOBSET[:begin]}{before}{waits}").imported
+    assert one.draft.values["steps"] == [
+        {
+            "name": "dredge",
+            "command": ["dredge", "--deep"],
+            "image": "dredge",
+            "env": {"DEPTH": "9"},
+            "timeout": "600s",
+        }
+    ]
+    assert one.is_right
+    (row,) = [row for row in one.runs["lab"].rows if row.what == "step dredge"]
+    assert row.is_same
+
+
+def test_several_jobs_of_one_template_become_one(tmp_path: Path) -> None:
+    batch = imported(tmp_path, "jobset", JOBSET.replace("replicas: 1", "replicas: 3"))
+    (one,) = batch.imported
+    assert one.draft.values["workers"] == 12
+    assert "3 jobs of 4 pods become 12 workers" in asked(batch)
+
+
+def test_a_leader_that_runs_the_same_program_is_a_worker(tmp_path: Path) -> None:
+    begin = JOBSET.index("  - name: workers")
+    leader = JOBSET[begin:].replace("name: workers", "name: leader").replace(": 4 ", ": 1 ")
+    text = JOBSET + leader.replace("completions: 4", "completions: 1")
+    (one,) = imported(tmp_path, "jobset", text).imported
+    assert one.draft.values["workers"] == 5
+    assert one.is_right
+
+
+def test_names_of_the_sources_pods_become_those_of_the_run(tmp_path: Path) -> None:
+    text = JOBSET.replace(
+        "$MASTER_ADDR:$MASTER_PORT --rdzv_id=tide ebb.py", "x:1 ebb.py --log tide-workers-0-0.moon | tee log"
+    )
+    (one,) = imported(tmp_path, "jobset", text).imported
+    assert "--log $PET_MASTER_ADDR" in one.draft.values["command"][2]
+
+
+def test_names_of_other_pods_are_asked_about(tmp_path: Path) -> None:
+    text = JOBSET.replace("ebb.py --flood", "ebb.py --peer tide-workers-0-1.moon")
+    assert "names pods of the source" in asked(imported(tmp_path, "jobset", text))
+
+
+def test_variables_of_volcano_have_other_names_in_a_run(tmp_path: Path) -> None:
+    begin = VOLCANO.index("  tasks:")
+    tasks = """\
+  tasks:
+  - replicas: 2
+    name: worker
+    template:
+      spec:
+        containers:
+        - name: worker
+          image: registry.example.com/fire/lava:2
+          command: [bash, -c, "solve --of $VC_WORKER_NUM --me $VC_TASK_INDEX --hosts /etc/volcano/worker.host"]
+"""
+    batch = imported(tmp_path, "volcano", VOLCANO[:begin] + tasks)
+    (one,) = batch.imported
+    script = one.draft.values["command"][2]
+    assert script.startswith('export VC_WORKER_NUM="$NNODES" VC_TASK_INDEX="$JOB_COMPLETION_INDEX"\nsolve')
+    assert "reads /etc/volcano/worker.host" in asked(batch)
+    assert one.is_right
+
+
+def test_pods_of_another_shape_are_roles_of_a_plain_run(tmp_path: Path) -> None:
+    """Two groups that start different programs, none of them a launcher."""
+    pod = "{{containers: [{{name: a, image: 'registry.example.com/sea/{0}:1', command: [{0}], env: [{{name: DEPTH, value: {1}}}], resources: {{limits: {{cpu: 2, memory: 4Gi}}}}}}]}}"
+    jobs = "\n".join(
+        f"  - {{name: {name}, template: {{spec: {{parallelism: {count}, template: {{spec: {pod.format(name, depth)}}}}}}}}}"
+        for name, count, depth in (("feed", 2, "'1'"), ("swim", 4, "'2'"))
+    )
+    text = f"apiVersion: jobset.x-k8s.io/v1alpha2\nkind: JobSet\nmetadata: {{name: fish}}\nspec:\n  replicatedJobs:\n{jobs}\n"
+    (one,) = imported(tmp_path, "jobset", text).imported
+    assert one.is_right
+    assert one.draft.values["workers"] == 4
+    assert one.draft.values["roles"] == {
+        "feed": {
+            "workers": 2, "command": ["feed"], "image": "feed", "cpu": 2, "memory": "4Gi", "env": {"DEPTH": "1"}
+        }
+    }  # fmt: skip
+    assert one.runs["lab"].percent == 100
+
+
+def test_torch_has_workers_alone(tmp_path: Path) -> None:
+    begin = JOBSET.index("  - name: workers")
+    other = """\
+  - name: feed
+    template: {spec: {parallelism: 1, template: {spec: {containers: [{name: a, image: b, command: [feed]}]}}}}
+"""
+    batch = imported(tmp_path, "jobset", JOBSET[:begin] + other + JOBSET[begin:])
+    assert "1 pods of the role feed start beside the workers; runs of torch have workers alone" in asked(
+        batch
+    )
+
+
+def test_exit_codes_that_fail_a_job_are_kept_with_retries(tmp_path: Path) -> None:
+    rule = "{action: FailJob, onExitCodes: {containerName: torch, operator: In, values: [42]}}"
+    text = JOBSET.replace(
+        "          - {action: Ignore, onPodConditions: [{type: DisruptionTarget}]}\n", f"          - {rule}\n"
+    )
+    begin, end = text.index("              - bash\n"), text.index("              resources:")
+    plain = text[:begin] + "              - solve\n" + text[end:]
+    plain = plain.replace(
+        "- {name: MASTER_ADDR, value: tide-workers-0-0.moon}", "- {name: DEPTH, value: '1'}"
+    )
+    (one,) = imported(tmp_path, "jobset", plain).imported
+    assert one.draft.values["exitCodes"] == {"fail": [42]}
+    (torch,) = imported(tmp_path / "torch", "jobset", text).imported
+    assert "exitCodes" not in torch.draft.values
+    assert any("torchrun ends with 1" in entry.why for entry in torch.draft.work.entries())
+
+
+@pytest.mark.parametrize(("kind", "text"), [("jobset", JOBSET), ("volcano", VOLCANO)])
+def test_a_source_without_pods_is_refused(tmp_path: Path, kind: str, text: str) -> None:
+    batch = imported(
+        tmp_path, kind, text.replace("containers:", "others:").replace("initContainers:", "more:")
+    )
+    (error,) = [one for one in batch.everything if one.is_error]
+    assert error.rule == IMPORT_SOURCE
+
+
+@pytest.mark.parametrize(
+    ("commands", "start", "roles", "aside"),
+    [
+        ((["mpirun", "a"], ["/usr/sbin/sshd", "-D"]), "mpi", ["launcher", "one"], []),
+        ((["mpirun", "a"],), "mpi", ["zero"], []),
+        ((["torchrun", "a.py"], ["sleep", "9"]), "torch", ["zero"], ["one"]),
+        (
+            (["torchrun", "--node_rank=0", "a.py"], ["torchrun", "--node_rank=1", "a.py"]),
+            "torch",
+            ["one", "zero"],
+            [],
+        ),
+        ((["python", "a.py"],), "plain", ["zero"], []),
+    ],
+)
+def test_what_the_commands_tell(
+    commands: tuple[list[str], ...], start: str, roles: list[str], aside: list[str]
+) -> None:
+
+    groups = []
+    for name, command in zip(("zero", "one"), commands, strict=False):
+        data = f"spec: {{containers: [{{name: a, image: b, command: {command!r}}}]}}".encode()
+        document, _ = load(data, "a.yaml")
+        assert document is not None
+        node = Account.of(document).root()
+        pod = pod_of(node)
+        assert pod is not None
+        groups.append(Group(name, 1 if name == "one" else 2, pod, node))
+    found = grouped(groups)
+    assert found.start == start
+    assert [role.name for role in found.roles] == roles
+    assert [role.name for role in found.aside] == aside

@@ -1,0 +1,151 @@
+"""Laws of all imports: no leaf of a source without an entry, no suggestion that changes more than it says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from gangplan.findings import Location
+from gangplan.imports.account import STATES, Account
+from gangplan.imports.draft import Answers, Home
+from gangplan.imports.kinds import KINDS
+from gangplan.imports.mapping import draft_of
+from gangplan.imports.sources import OtherObject
+from gangplan.imports.suggest import Suggestion, with_value
+from gangplan.objects import dump, walk
+from gangplan.source import load_several
+from gangplan.workspace import load_workspace
+from tests import plain
+from tests.imports.sources import SOURCES
+from tests.workspaces import CATALOG, CLUSTER, STOCK, TEAM, write
+
+NAMES = st.sampled_from(
+    (
+        "env",
+        "resources",
+        "limits",
+        "cpu",
+        "securityContext",
+        "volumes",
+        "image",
+        "unheard",
+        "annotations",
+        "affinity",
+        "name",
+    )
+)
+LEAVES = st.one_of(st.none(), st.booleans(), st.integers(0, 99), st.text("abc/-.0", max_size=6))
+TREES = st.recursive(
+    LEAVES,
+    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(NAMES, inner, max_size=3)),
+    max_leaves=8,
+)
+
+
+@pytest.fixture(scope="module")
+def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write(tmp_path_factory.mktemp("home"), STOCK)
+
+
+def accounted(kind: str, bodies: list[Any], root: Path) -> bool:
+    """Read and map an object and those beside it; whatever they are, each leaf has one entry at its own line."""
+    documents, findings = load_several("---\n".join(map(dump, bodies)).encode(), "job.yaml")
+    assert len(documents) == len(bodies), findings
+    account = Account.of(documents[0])
+    others = [OtherObject(one.value, one, ()) for one in documents if isinstance(one.value, dict)]
+    try:
+        work = KINDS[kind].read(account, others)
+    except ValueError:
+        return False
+    draft_of(work, Home(load_workspace(root), "nlp", Answers()))
+    for one in (account, *work.others):
+        document = documents[0] if one is account else documents[-1]
+        assert [entry.path for entry in one.entries()] == [path for path, _ in walk(document.value)]
+        for entry in one.entries():
+            assert entry.state in STATES
+            assert entry.where == document.where(entry.path)
+            assert entry.to if entry.state == "mapped" else entry.why, entry
+    return True
+
+
+@pytest.mark.parametrize(("kind", "text"), SOURCES.items())
+def test_every_leaf_of_a_source_has_an_entry(kind: str, text: str, workspace: Path) -> None:
+    assert accounted(kind, list(plain.load_all(text)), workspace)
+
+
+@pytest.mark.parametrize("kind", SOURCES)
+@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@given(data=st.data())
+def test_no_leaf_is_lost_whatever_stands_there(kind: str, workspace: Path, data: st.DataObject) -> None:
+    """Any part of a source may be something else: of another type, absent, or a tree that nobody has heard of."""
+    bodies = list(plain.load_all(SOURCES[kind]))
+    body = data.draw(st.sampled_from(bodies))
+    for _ in range(data.draw(st.integers(1, 3))):
+        paths = [path for path, _ in walk(body) if path]
+        path = data.draw(st.sampled_from(paths))
+        path = path[: data.draw(st.integers(1, len(path)))]
+        holder = body
+        for part in path[:-1]:
+            holder = holder[part]
+        if isinstance(holder, dict):
+            key = data.draw(st.sampled_from([path[-1], "unheard", "env", "volumes"]))
+            holder[key] = data.draw(TREES)
+        else:
+            holder[path[-1]] = data.draw(TREES)
+    accounted(kind, bodies, workspace)
+
+
+@pytest.mark.parametrize(
+    ("text", "path", "value"),
+    [
+        (TEAM, ("secrets",), ("more",)),
+        (TEAM, ("pullSecrets",), ("registry",)),
+        (TEAM, ("claims", "new"), {"accessModes": ["ReadWriteMany"]}),
+        (TEAM.replace("\n", "\r\n"), ("claims", "new"), {"accessModes": ["ReadWriteMany"]}),
+        (
+            TEAM.replace(
+                "secrets: [huggingface, lidar-s3]", "secrets:\n# ours\n- huggingface  # token\n# last"
+            ),
+            ("secrets",),
+            ("more",),
+        ),
+        (CATALOG, ("images", "new"), {"repository": "a/b", "digest": "sha256:0"}),
+        (CLUSTER, ("registries",), ("registry.example.com",)),
+        (CLUSTER, ("teams", "nlp", "podSecurity"), {"level": "baseline"}),
+        (CLUSTER, ("nodePools", "a100", "fabric"), "ib"),
+        ("apiVersion: gangplan.dev/v1\nkind: Team\nclaims: {}\n", ("claims", "new"), {"size": "1Gi"}),
+        ("apiVersion: gangplan.dev/v1\nkind: Team\nclaims:\n", ("claims", "new"), {"size": "1Gi"}),
+    ],
+)
+def test_a_suggestion_changes_what_it_says(text: str, path: tuple[str, ...], value: Any) -> None:
+    after = with_value(text.encode(), Suggestion("f.yaml", path, value, "", Location("f.yaml")))
+    assert after is not None
+    before, now = plain.load(text), plain.load(after)
+    holder, old = now, before
+    for part in path[:-1]:
+        holder, old = holder[part], (old or {}).get(part)
+    if isinstance(value, tuple):
+        assert holder[path[-1]] == [*((old or {}).get(path[-1]) or []), *value]
+        holder[path[-1]] = (old or {}).get(path[-1])
+    else:
+        assert holder.pop(path[-1]) == value
+    for comment in [line for line in text.splitlines() if "#" in line]:
+        assert comment in after.decode()
+    assert after.decode().count("\r\n") in (0, after.decode().count("\n"))
+
+
+def test_a_suggestion_that_contradicts_has_no_place() -> None:
+    """It is reported as import-unplaced."""
+    one = Suggestion(
+        "f.yaml", ("claims", "filings"), {"accessModes": ["ReadOnlyMany"]}, "", Location("f.yaml")
+    )
+    assert with_value(TEAM.encode(), one) is None
+
+
+def test_a_suggestion_that_is_there_changes_nothing() -> None:
+    one = Suggestion("f.yaml", ("secrets",), ("huggingface",), "", Location("f.yaml"))
+    assert with_value(TEAM.encode(), one) == TEAM.encode()

@@ -1,0 +1,177 @@
+"""`gangplan import mpijob`: the spec, what the workspace must gain, and the run beside the source."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gangplan.rules.imports import (
+    IMPORT_ASKED,
+    IMPORT_ENTRYPOINT,
+    IMPORT_SCRIPT,
+    IMPORT_SOURCE,
+    IMPORT_TEMPLATE,
+)
+from tests.imports.sources import MPIJOB, imported
+
+HEAT = """\
+# Solves the heat equation; ask the physics group.
+apiVersion: gangplan.dev/v1
+kind: TrainingJob
+description: "Imported from MPIJob heat (job.yaml)"
+image: heat
+command: [/opt/heat/solve, --steps, "1000"]
+# a quarter of the furnace each
+workers: 4
+gpus: 2
+cpu: 8
+memory: 64Gi
+data: {furnace-cases: /cases}
+env: {NCCL_DEBUG: WARN, HEAT_CASE: oven-7}
+secrets:
+  env: {HEAT_KEY: heat-license/key}
+mpi: {bindTo: core, flags: ["-mca", pml, ob1]}
+launcher: {cpu: 2, memory: 4Gi}
+timeout: 2h
+retries: 1
+labels: {migrated-from: mpijob, project: furnace}
+"""
+
+
+def test_the_spec_is_short_and_keeps_comments(tmp_path: Path) -> None:
+    batch = imported(tmp_path, "mpijob", MPIJOB)
+    (one,) = batch.imported
+    assert one.text == HEAT
+    assert one.draft.file == "specs/nlp/migrated-heat.yaml"
+
+
+def test_the_run_has_what_the_source_says(tmp_path: Path) -> None:
+    (one,) = imported(tmp_path, "mpijob", MPIJOB).imported
+    same = one.runs["lab"]
+    assert same.percent == 100, same.differences
+    rows = {row.what: row for row in same.rows}
+    assert rows["ranks"].run == "8"
+    assert rows["worker"].run == "4"
+    assert rows["nvidia.com/gpu of a worker"].run == "2"
+
+
+def test_the_workspace_gains_image_claim_and_secret(tmp_path: Path) -> None:
+    batch = imported(tmp_path, "mpijob", MPIJOB)
+    assert [(one.file, one.path) for one in batch.suggestions] == [
+        ("images/catalog.yaml", ("images", "heat")),
+        ("specs/nlp/team.yaml", ("secrets",)),
+        ("specs/nlp/team.yaml", ("claims", "furnace-cases")),
+    ]
+    assert (
+        batch.after["specs/nlp/team.yaml"]
+        .decode()
+        .endswith("secrets: [huggingface, lidar-s3, heat-license]\n")
+    )
+    assert "  furnace-cases: {accessModes: [ReadWriteMany]}\n" in batch.after["specs/nlp/team.yaml"].decode()
+
+
+def test_what_is_not_known_is_asked(tmp_path: Path) -> None:
+    batch = imported(tmp_path, "mpijob", MPIJOB)
+    asked = [one.message for one in batch.everything if one.rule == IMPORT_ASKED]
+    assert len(asked) == 3
+    assert any("digest" in one for one in asked)
+    assert any("OpenMPI" in one for one in asked)
+    assert any("furnace-cases" in one for one in asked)
+
+
+def test_a_digest_may_be_given(tmp_path: Path) -> None:
+    digest = "sha256:" + "ab" * 32
+    batch = imported(tmp_path, "mpijob", MPIJOB, digests={"registry.example.com/physics/heat:1.4": digest})
+    assert digest in batch.after["images/catalog.yaml"].decode()
+    assert not any("digest" in one.message for one in batch.everything)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "field", "value"),
+    [
+        ('-np, "8"', '-np, "4"', "slots", 1),
+        ('-np, "8"', '--npernode, "1"', "slots", 1),
+        ('-np, "8"', '-np, "16"', "slots", 4),
+        ("slotsPerWorker: 2", "slotsPerWorker: 2\n  runLauncherAsWorker: true", "workers", 5),
+        ("memory: 64Gi, nvidia", "memory: 68719476736, nvidia", "memory", "64Gi"),
+        ("cpu: 8, memory", "cpu: 7500m, memory", "cpu", "7500m"),
+        ("activeDeadlineSeconds: 7200", "activeDeadlineSeconds: 172800", "extendedTimeout", True),
+    ],
+)
+def test_counts_and_amounts(tmp_path: Path, old: str, new: str, field: str, value: object) -> None:
+    assert old in MPIJOB
+    (one,) = imported(tmp_path, "mpijob", MPIJOB.replace(old, new, 1)).imported
+    assert one.draft.values[field] == value
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "rule", "line"),
+    [
+        ("  mpiReplicaSpecs:", "  other:", IMPORT_SOURCE, 2),
+        ("replicas: 4", "replicas: $WORKERS", IMPORT_TEMPLATE, 26),
+        ("command: [mpirun, --allow", "args: [--allow", IMPORT_ENTRYPOINT, 20),
+        ("command: [mpirun, --allow-run-as-root", 'command: [sh, -c, "mpirun \'a"', IMPORT_SCRIPT, 20),
+    ],
+)
+def test_what_cannot_be_imported_is_refused_at_its_line(
+    tmp_path: Path, old: str, new: str, rule: str, line: int
+) -> None:
+    text = MPIJOB.replace(old, new, 1)
+    if rule == IMPORT_ENTRYPOINT:
+        text = text.replace('            args: [/opt/heat/solve, --steps, "1000"]\n', "")
+    batch = imported(tmp_path, "mpijob", text)
+    (error,) = [one for one in batch.everything if one.is_error]
+    assert (error.rule, error.where.line) == (rule, line), error
+    assert batch.imported == []
+
+
+def test_a_program_that_started_once_is_asked_about(tmp_path: Path) -> None:
+    text = MPIJOB.replace(
+        '[mpirun, --allow-run-as-root, -np, "8", -bind-to, core, -x, NCCL_DEBUG=WARN, -mca, pml, ob1]',
+        "[python]",
+    )
+    batch = imported(tmp_path, "mpijob", text)
+    assert any("ran once, on the launcher" in one.message for one in batch.everything)
+
+
+def test_access_to_the_node_is_asked_of_the_platform(tmp_path: Path) -> None:
+    text = MPIJOB.replace(
+        "          containers:\n          - name: worker",
+        "          hostNetwork: true\n          containers:\n          - name: worker",
+    )
+    text = text.replace(
+        "            env:\n            - {name: HEAT_CASE, value: oven-7}\n            - name",
+        "            securityContext: {capabilities: {add: [IPC_LOCK]}}\n            env:\n            - name",
+    )
+    (one,) = imported(tmp_path, "mpijob", text).imported
+    assert {row.what for row in one.runs["lab"].differences} == {"hostNetwork", "capability IPC_LOCK"}
+    assert all("platform" in row.why for row in one.runs["lab"].differences)
+
+
+def test_a_script_that_stays_keeps_nothing_that_breaks_the_way_to_workers(tmp_path: Path) -> None:
+    """The shape of oci-hpc-oke manifests/nccl-tests/host-network: SSH on another port, in a script that waits."""
+    script = (
+        "while ! ssh $(head -1 /etc/mpi/hostfile) true; do sleep 1; done\\n"
+        'mpirun \\\\\\n -np 8 \\\\\\n --hostfile /etc/mpi/hostfile -mca plm_rsh_args \\"-p 2222\\" \\\\\\n -mca coll ^hcoll -x A=1 ./a'
+    )
+    begin, end = MPIJOB.index("            command: [mpirun"), MPIJOB.index("            env:")
+    text = f'{MPIJOB[:begin]}            command: [bash, -c, "{script}"]\n{MPIJOB[end:]}'
+    (one,) = imported(tmp_path, "mpijob", text).imported
+    kept = one.draft.values["command"][2]
+    assert "plm_rsh_args" not in kept
+    assert kept.endswith("mpirun \\\n -mca coll ^hcoll -x A=1 ./a")
+    assert one.is_right
+
+
+def test_a_pull_secret_without_a_name_is_asked_about(tmp_path: Path) -> None:
+    text = MPIJOB.replace(
+        "          volumes:\n", "          imagePullSecrets: [{name: None}]\n          volumes:\n"
+    )
+    batch = imported(tmp_path, "mpijob", text)
+    (one,) = batch.imported
+    assert one.is_right
+    assert not [each for each in batch.suggestions if each.path == ("pullSecrets",)]
+    assert any(
+        entry.state == "asked" and "'None' is not a name" in entry.why for entry in one.draft.work.entries()
+    )

@@ -1,0 +1,295 @@
+"""What only the platform can give: devices of pools, fabrics and access to the node, as suggestions or questions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gangplan.imports.batch import Batch
+from gangplan.rules.imports import IMPORT_ASKED
+from tests.imports import sources
+from tests.imports.sources import JOBSET, PYTORCHJOB, imported
+from tests.workspaces import WIDE_CLUSTER, gangplan, stock, write
+
+GRANT = "podSecurity: {level: privileged, reason: GPUDirect needs it., until: 2099-01-31}"
+PRIVILEGED = WIDE_CLUSTER.replace("nlp: {queue: training}", f"nlp: {{queue: training, {GRANT}}}")
+EFA = PYTORCHJOB.replace("nvidia.com/gpu: 4", "nvidia.com/gpu: 8, vpc.amazonaws.com/efa: 32")
+# The shape of gpudirect-tcpxo/nccl-test.yaml of GoogleCloudPlatform/container-engine-accelerators.
+TCPXO = """\
+apiVersion: jobset.x-k8s.io/v1alpha2
+kind: JobSet
+metadata: {name: comet}
+spec:
+  replicatedJobs:
+  - name: w
+    template:
+      spec:
+        parallelism: 2
+        template:
+          metadata:
+            annotations:
+              networking.gke.io/default-interface: eth0
+              networking.gke.io/interfaces: '[{"interfaceName":"eth0","network":"default"},{"interfaceName":"eth1","network":"vpc1"}]'
+          spec:
+            activeDeadlineSeconds: 3600
+            volumes:
+            - {name: nvidia, hostPath: {path: /home/kubernetes/bin/nvidia/lib64}}
+            - {name: sys, hostPath: {path: /sys}}
+            - {name: aperture, hostPath: {path: /dev/aperture_devices}}
+            initContainers:
+            - name: tcpxo-daemon
+              restartPolicy: Always
+              image: registry.example.com/fabric/daemon:1
+              command: [/daemon]
+              volumeMounts: [{name: sys, mountPath: /hostsysfs}]
+            containers:
+            - name: comet
+              image: registry.example.com/sky/comet:1
+              command: [torchrun, fly.py]
+              volumeMounts:
+              - {name: nvidia, mountPath: /usr/local/nvidia/lib64}
+              - {name: aperture, mountPath: /dev/aperture_devices}
+              resources: {limits: {cpu: 96, memory: 900Gi, nvidia.com/gpu: 8}}
+"""
+
+
+def asked(batch: Batch) -> str:
+    return "\n".join(one.message for one in batch.everything if one.rule == IMPORT_ASKED)
+
+
+def suggested(batch: Batch) -> dict[str, object]:
+    return {".".join(one.path): one.value for one in batch.suggestions if one.file.startswith("overlays/")}
+
+
+def on(monkeypatch: pytest.MonkeyPatch, cluster: str) -> None:
+    monkeypatch.setattr(sources, "WIDE_CLUSTER", cluster)
+
+
+def test_efa_becomes_devices_and_a_fabric(tmp_path: Path) -> None:
+    batch = imported(tmp_path, "pytorchjob", EFA)
+    (one,) = batch.imported
+    assert one.draft.values["network"] == {"rdma": 32}
+    assert suggested(batch) == {
+        "nodePools.a100.rdma": {"resource": "vpc.amazonaws.com/efa", "count": 32},
+        "fabrics.efa": {"preset": "aws-efa"},
+        "nodePools.a100.fabric": "efa",
+    }
+    assert one.is_right
+    rows = {row.what: row for row in one.runs["lab"].rows}
+    assert rows["vpc.amazonaws.com/efa of a worker"].is_same
+
+
+def test_devices_that_the_pool_has_need_no_suggestion(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pool = "labels: {pool: a100}, rdma: {resource: vpc.amazonaws.com/efa, count: 32}, fabric: efa}"
+    on(
+        monkeypatch,
+        WIDE_CLUSTER.replace("labels: {pool: a100}}", pool) + "fabrics: {efa: {preset: aws-efa}}\n",
+    )
+    batch = imported(tmp_path, "pytorchjob", EFA)
+    assert suggested(batch) == {}
+    assert batch.imported[0].is_right
+
+
+def test_gpudirect_of_google_becomes_its_preset(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    on(monkeypatch, PRIVILEGED)
+    batch = imported(tmp_path, "jobset", TCPXO)
+    (one,) = batch.imported
+    assert one.is_right
+    assert suggested(batch) == {
+        "fabrics.tcpxo": {
+            "preset": "gke-tcpxo",
+            "sidecars": {"tcpxo-daemon": {"image": "registry.example.com/fabric/daemon:1"}},
+        },
+        "nodePools.a100.fabric": "tcpxo",
+    }
+    assert one.draft.values["network"] == {"rdma": "required"}
+    assert "sidecars" not in one.draft.values
+    assert one.draft.values["timeout"] == "1h"
+    assert not [entry for entry in one.draft.work.entries() if entry.state == "asked"]
+    assert one.runs["lab"].percent == 100
+
+
+def test_a_team_that_may_not_have_it_is_asked(tmp_path: Path) -> None:
+    batch = imported(tmp_path, "jobset", TCPXO)
+    assert "the folder /home/kubernetes/bin/nvidia/lib64 of the node" in asked(batch)
+
+
+def test_until_when_a_namespace_admits_more_is_a_persons_decision(tmp_path: Path) -> None:
+    batch = imported(tmp_path, "jobset", TCPXO)
+    (open_one,) = [one for one in batch.suggestions if one.is_open]
+    assert open_one.path == ("teams", "nlp", "podSecurity")
+    assert (open_one.value["level"], open_one.value["until"]) == ("privileged", "YYYY-MM-DD")
+    assert "/home/kubernetes/bin/nvidia/lib64" in open_one.value["reason"]
+    assert "until: YYYY-MM-DD" in open_one.text()
+    assert not [text for text in batch.after.values() if b"podSecurity" in text]
+    assert "until when may team nlp run pods with" in asked(batch)
+
+
+def test_access_for_no_fabric_raises_nothing(tmp_path: Path) -> None:
+    """A folder of the node with data in it belongs on a claim."""
+    text = JOBSET.replace(
+        "            - name: torch\n",
+        "            - name: torch\n              securityContext: {privileged: true}\n",
+    )
+    batch = imported(tmp_path, "jobset", text)
+    assert not [one for one in batch.suggestions if one.is_open]
+    on_efa = imported(tmp_path / "efa", "pytorchjob", EFA)
+    assert not [one for one in on_efa.suggestions if one.is_open]
+
+
+def test_the_network_of_the_node_needs_its_addresses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A fabric with hostNetwork states where nodes are; the source does not."""
+    text = JOBSET.replace("            containers:", "            hostNetwork: true\n            containers:")
+    text = text.replace(
+        "limits: {cpu: 8, memory: 64Gi, nvidia.com/gpu: 2}",
+        "limits: {cpu: 8, memory: 64Gi, nvidia.com/gpu: 8, rdma/hca: 1}",
+    )
+    on(monkeypatch, PRIVILEGED)
+    batch = imported(tmp_path / "without", "jobset", text)
+    assert "fabrics.fabric" not in suggested(batch)
+    assert "hostNetwork" in asked(batch)
+    on(monkeypatch, PRIVILEGED + "fabrics: {old: {hostNetwork: true, nodeAddresses: [10.0.16.0/20]}}\n")
+    batch = imported(tmp_path / "with", "jobset", text)
+    assert suggested(batch)["fabrics.fabric"] == {"hostNetwork": True, "nodeAddresses": ["10.0.16.0/20"]}
+    assert "hostNetwork" not in asked(batch)
+    (one,) = batch.imported
+    assert next(row for row in one.runs["lab"].rows if row.what == "hostNetwork").is_same
+
+
+@pytest.mark.parametrize(
+    ("amount", "path", "value"),
+    [
+        ("ephemeral-storage: 100Gi", "nodePools.a100.disk", "400Gi"),
+        ("hugepages-2Mi: 1Gi", "nodePools.a100.hugePages.2Mi", "4Gi"),
+        ("example.com/fpga: 1", "nodePools.a100.devices.example.com/fpga", 4),
+        ("google.com/tpu: 4", "nodePools.a100.devices.google.com/tpu", 16),
+    ],
+)
+def test_a_pool_that_states_none_gains_what_its_workers_need(
+    tmp_path: Path, amount: str, path: str, value: object
+) -> None:
+    """Four workers with two GPUs each share a node of eight."""
+    batch = imported(
+        tmp_path, "jobset", JOBSET.replace("nvidia.com/gpu: 2}", f"nvidia.com/gpu: 2, {amount}}}")
+    )
+    assert suggested(batch) == {path: value}
+    assert batch.imported[0].is_right
+    assert "keeps the place of what it has" in asked(batch)
+
+
+def test_access_that_no_fabric_needs_is_asked_about(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    on(monkeypatch, PRIVILEGED)
+    text = JOBSET.replace(
+        "            - name: torch\n",
+        "            - name: torch\n              securityContext: {privileged: true}\n",
+    )
+    batch = imported(tmp_path, "jobset", text)
+    assert suggested(batch) == {}
+    assert "the pods have privileged" in asked(batch)
+
+
+def test_the_pool_with_the_fabric_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """gangplan takes the first pool where a worker fits; a source that uses a fabric means the one that has it."""
+    pool = "capacity: spot, rdma: {resource: vpc.amazonaws.com/efa, count: 32}, fabric: efa}"
+    on(monkeypatch, WIDE_CLUSTER.replace("capacity: spot}", pool) + "fabrics: {efa: {preset: aws-efa}}\n")
+    batch = imported(tmp_path, "pytorchjob", EFA)
+    (one,) = batch.imported
+    assert one.draft.values["placement"] == {"nodePool": "a100-spot"}
+    assert suggested(batch) == {}
+
+
+@pytest.mark.parametrize(
+    ("annotation", "network"),
+    [
+        ("rdma-net", "rdma-net"),
+        ("default/ib@net1, default/ib@net2", ["default/ib"]),
+        ('[{"name": "a", "namespace": "b"}, {"name": "c"}]', ["b/a", "c"]),
+    ],
+)
+def test_networks_of_multus_are_those_of_the_pools_devices(
+    tmp_path: Path, annotation: str, network: object
+) -> None:
+    text = PYTORCHJOB.replace(
+        'sidecar.istio.io/inject: "false"', f"k8s.v1.cni.cncf.io/networks: '{annotation}'"
+    )
+    text = text.replace("nvidia.com/gpu: 4", "nvidia.com/gpu: 4, rdma/rdma_shared_device_a: 1")
+    batch = imported(tmp_path, "pytorchjob", text)
+    value = suggested(batch)["nodePools.a100.rdma"]
+    wanted = network[0] if isinstance(network, list) and len(network) == 1 else network
+    assert value == {"resource": "rdma/rdma_shared_device_a", "count": 2, "network": wanted}
+    assert batch.imported[0].is_right
+
+
+def test_gpus_by_the_name_of_their_model_are_gpus(tmp_path: Path) -> None:
+    """NVIDIA's plugin can be told to name GPUs by their model."""
+    text = PYTORCHJOB.replace("nvidia.com/gpu: 4", "nvidia.com/a100: 4")
+    (one,) = imported(tmp_path, "pytorchjob", text).imported
+    assert one.draft.values["gpus"] == 4
+    assert one.draft.values["gpu"] == {"model": "a100-80gb"}
+    assert one.is_right
+
+
+def test_networks_that_the_pool_gives_are_not_asked_about(tmp_path: Path) -> None:
+    text = PYTORCHJOB.replace('sidecar.istio.io/inject: "false"', "k8s.v1.cni.cncf.io/networks: a/b")
+    text = text.replace("nvidia.com/gpu: 4", "nvidia.com/gpu: 4, rdma/hca: 1")
+    batch = imported(tmp_path, "pytorchjob", text)
+    assert "networks" not in asked(batch).replace("nodePools", "")
+    entries = [entry for entry in batch.imported[0].draft.work.entries() if entry.value == "a/b"]
+    assert {entry.to for entry in entries} == {"nodePools.rdma.network"}
+
+
+def test_workers_that_keep_off_each_others_nodes_are_spread(tmp_path: Path) -> None:
+    rule = "{labelSelector: {matchLabels: {app: a}}, topologyKey: kubernetes.io/hostname}"
+    affinity = f"affinity: {{podAntiAffinity: {{requiredDuringSchedulingIgnoredDuringExecution: [{rule}]}}}}"
+    text = JOBSET.replace("            restartPolicy: Never\n", f"            {affinity}\n")
+    (one,) = imported(tmp_path, "jobset", text).imported
+    assert one.draft.values["placement"] == {"spread": "spread"}
+    assert one.is_right
+
+
+BIG = PYTORCHJOB.replace("nvidia.com/gpu: 4", "nvidia.com/gpu: 8").replace(
+    "cpu: 16, memory: 128Gi, ", "cpu: 180, memory: 128Gi, "
+)
+
+
+def test_workers_larger_than_any_node_get_a_pool(tmp_path: Path) -> None:
+    batch = imported(tmp_path, "pytorchjob", BIG)
+    (one,) = batch.imported
+    (path, value), (label, of_cpu) = sorted(suggested(batch).items(), key=lambda one: "labels" in one[0])
+    assert path.startswith("nodePools.migrated-8-")
+    assert isinstance(value, dict)
+    assert (label, of_cpu) == ("nodePools.cpu.labels", {"pool": "cpu"})
+    assert one.draft.values["placement"] == {"nodePool": path.partition(".")[2]}
+    assert (value["count"], value["cpu"], value["gpu"]["count"]) == (one.draft.values["workers"], 184, 8)
+    assert value["labels"] == {"pool": path.partition(".")[2]}
+    assert "keeps the place of nodes that have it" in asked(batch)
+    assert one.is_right, one.findings
+
+
+def test_no_pool_is_made_where_one_has_room_or_the_platform_gives_pools_by_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert suggested(imported(tmp_path / "a", "pytorchjob", PYTORCHJOB)) == {}
+    on(monkeypatch, WIDE_CLUSTER.replace("queue: training", "queue: training, quota: {a100: {gpus: 32}}"))
+    assert suggested(imported(tmp_path / "b", "pytorchjob", BIG)) == {}
+
+
+@pytest.mark.parametrize("gpus", [0, 8])
+def test_a_suggested_pool_takes_what_it_was_made_for(tmp_path: Path, gpus: int) -> None:
+    """Kueue takes the first pool with quota that the pod's selector does not contradict, room or not: written with
+    --apply, render and validate are green."""
+    amount = f"#SBATCH --gpus-per-node={gpus}\n" if gpus else ""
+    text = f"#!/bin/bash\n#SBATCH -N 2 --ntasks-per-node=8 --cpus-per-task=24 --mem=2200G\n{amount}srun ./x\n"
+    write(tmp_path, {"job.sh": text})
+    stock(tmp_path / "w", "specs/nlp/filings.yaml", "overlays/lab/cluster.yaml")
+    write(tmp_path / "w", {"overlays/lab/cluster.yaml": WIDE_CLUSTER})
+    flags = ("-C", tmp_path / "w", "--team", "nlp", "--image", "openmpi", "--apply")
+    done = gangplan("import", "slurm", tmp_path / "job.sh", *flags)
+    assert done.code == 0, done.err
+    for step in ("render", "validate"):
+        done = gangplan(step, "-C", tmp_path / "w")
+        assert done.code == 0, done.err
+        assert "admitted-elsewhere" not in done.err

@@ -1,0 +1,208 @@
+"""`gangplan import pytorchjob` and the training operator's other kinds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gangplan.imports.batch import Batch
+from gangplan.rules.imports import IMPORT_ASKED, IMPORT_SOURCE
+from tests.imports.sources import JAXJOB, PADDLEJOB, PYTORCHJOB, TFJOB, XGBOOSTJOB, imported
+
+LENS = """\
+apiVersion: gangplan.dev/v1
+kind: TrainingJob
+description: "Imported from PyTorchJob lens (job.yaml)"
+image: lens
+command:
+  - bash
+  - "-c"
+  - |
+    export RANK="$PET_NODE_RANK" WORLD_SIZE="$PET_NNODES"
+    cd /opt/lens
+    echo "node $RANK of $WORLD_SIZE"
+    torchrun \\
+      train.py --epochs 3
+workers: 3
+gpus: 4
+cpu: 16
+memory: 128Gi
+data: {images: /images}
+env: {FI_PROVIDER: efa}
+timeout: 24h
+labels: {migrated-from: pytorchjob}
+"""
+
+
+def asked(batch: Batch) -> str:
+    return "\n".join(one.message for one in batch.everything if one.rule == IMPORT_ASKED)
+
+
+def test_master_and_workers_become_workers(tmp_path: Path) -> None:
+    batch = imported(tmp_path, "pytorchjob", PYTORCHJOB)
+    (one,) = batch.imported
+    assert one.text == LENS
+    assert one.is_right
+    (different,) = one.runs["lab"].differences
+    assert different.area == "command"
+    assert "RANK, WORLD_SIZE by other names" in different.why
+
+
+def test_a_script_that_only_starts_torchrun_goes(tmp_path: Path) -> None:
+    text = PYTORCHJOB.replace("              cd /opt/lens\n", "").replace(
+        '              echo "node $RANK of $WORLD_SIZE"\n', ""
+    )
+    (one,) = imported(tmp_path, "pytorchjob", text).imported
+    assert one.draft.values["command"] == ["python", "train.py", "--epochs", "3"]
+    assert one.runs["lab"].percent == 100
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "field", "value"),
+    [
+        ('nprocPerNode: "4"', 'nprocPerNode: "2"', "slots", None),  # torchrun's own option decides
+        ("--nproc_per_node=4", "", "slots", None),
+        ("--nproc_per_node=4", "--nproc_per_node=2", "slots", 2),
+        ("--nproc_per_node=4", "--nproc_per_node=gpu", "slots", None),
+        ("      replicas: 2\n", "", "workers", 2),
+    ],
+)
+def test_ranks(tmp_path: Path, old: str, new: str, field: str, value: object) -> None:
+    assert old in PYTORCHJOB
+    (one,) = imported(tmp_path, "pytorchjob", PYTORCHJOB.replace(old, new, 1)).imported
+    assert one.draft.values.get(field) == value
+
+
+def test_a_program_without_a_launcher_is_one_rank_of_each_pod(tmp_path: Path) -> None:
+    """Without torchrun, each pod of the operator is one rank, whatever its GPUs (envvar.go: WORLD_SIZE)."""
+    text = PYTORCHJOB.replace('  nprocPerNode: "4"\n', "")
+    head, _, tail = text.partition("            command: [bash, -c]\n")
+    rest = tail[tail.index("            env:") :]
+    (one,) = imported(
+        tmp_path, "pytorchjob", f"{head}            command: [python, train.py]\n{rest}"
+    ).imported
+    assert one.draft.values["slots"] == 1
+    assert one.draft.work.ranks == 3
+    assert one.runs["lab"].percent == 100
+
+
+def test_an_elastic_range_becomes_one_that_starts_with_its_workers(tmp_path: Path) -> None:
+    text = PYTORCHJOB.replace(
+        '  nprocPerNode: "4"\n',
+        "  elasticPolicy: {rdzvBackend: etcd, rdzvHost: etcd, rdzvPort: 2379, minReplicas: 1, maxReplicas: 8, maxRestarts: 10}\n",
+    )
+    batch = imported(tmp_path / "script", "pytorchjob", text)
+    assert batch.imported[0].draft.values["workers"] == 3
+    assert "from 1 to 8 workers may train" in asked(batch)  # a script's own torchrun would not know of it
+    head, _, tail = text.partition("              cd /opt/lens\n")
+    text = head + tail.replace('              echo "node $RANK of $WORLD_SIZE"\n', "")
+    (one,) = imported(tmp_path, "pytorchjob", text).imported
+    assert one.draft.values["elastic"] == {"min": 1, "max": 3, "restarts": 10}
+    assert "workers" not in one.draft.values
+    assert one.is_right
+    entries = {entry.name: entry for entry in one.draft.work.entries()}
+    assert entries["spec.elasticPolicy.rdzvHost"].state == "dropped"
+    assert "etcd" in entries["spec.elasticPolicy.rdzvBackend"].why
+
+
+def test_a_range_of_one_number_is_a_number(tmp_path: Path) -> None:
+    text = PYTORCHJOB.replace('  nprocPerNode: "4"\n', "  elasticPolicy: {minReplicas: 3, maxReplicas: 3}\n")
+    batch = imported(tmp_path, "pytorchjob", text)
+    assert batch.imported[0].draft.values["workers"] == 3
+    assert "workers may train" not in asked(batch)
+
+
+def test_chief_and_parameter_servers_of_tensorflow_are_roles(tmp_path: Path) -> None:
+    batch = imported(tmp_path, "tfjob", TFJOB)
+    (one,) = batch.imported
+    assert one.is_right
+    assert one.draft.values["workers"] == 3
+    assert one.draft.values["roles"] == {"chief": {"workers": 1, "cpu": 8}, "ps": {"workers": 2, "cpu": 2}}
+    pods = {row.what: (row.source, row.run) for row in one.runs["lab"].rows if row.area == "pods"}
+    assert pods == {"worker": ("3", "3"), "chief": ("1", "1"), "ps": ("2", "2")}
+    assert one.runs["lab"].percent == 100
+
+
+def test_a_chief_alone_is_a_worker(tmp_path: Path) -> None:
+    text = TFJOB[: TFJOB.index("    Worker:")]
+    (one,) = imported(tmp_path, "tfjob", text).imported
+    assert one.draft.values["workers"] == 1
+    assert "roles" not in one.draft.values
+
+
+def test_xgboost_is_told_its_rank(tmp_path: Path) -> None:
+    (one,) = imported(tmp_path, "xgboostjob", XGBOOSTJOB).imported
+    assert one.is_right
+    assert one.draft.values["env"]["WORLD_SIZE"] == "3"
+    rows = {row.what: row.run for row in one.runs["lab"].rows}
+    assert rows["RANK"] == "field metadata.annotations['batch.kubernetes.io/job-completion-index']"
+    assert rows["MASTER_ADDR"]
+
+
+def test_a_script_of_jax_gets_the_coordinator_by_its_old_names(tmp_path: Path) -> None:
+    batch = imported(tmp_path, "jaxjob", JAXJOB)
+    (one,) = batch.imported
+    assert one.is_right
+    script = one.draft.values["command"][2]
+    assert script.startswith('export COORDINATOR_ADDRESS="${JAX_COORDINATOR_ADDRESS%:*}"')
+    assert 'PROCESS_ID="$JAX_PROCESS_ID"' in script
+    assert "jax.distributed.initialize() reads by itself" in asked(batch)
+
+
+def test_paddle_is_told_how_its_launcher_finds_the_workers(tmp_path: Path) -> None:
+    batch = imported(tmp_path, "paddlejob", PADDLEJOB)
+    (one,) = batch.imported
+    assert one.is_right
+    assert one.draft.values["retries"] == 2
+    assert "--master $MASTER_ADDR:$MASTER_PORT" in asked(batch)
+
+
+def test_a_variable_that_the_kubelet_fills_in_is_one_of_the_shell(tmp_path: Path) -> None:
+    """`$(RANK)` in a script is filled in before the shell reads it; in a run nothing would."""
+    text = PYTORCHJOB.replace("node $RANK of", "node $(RANK) of")
+    (one,) = imported(tmp_path, "pytorchjob", text).imported
+    assert "node ${RANK} of $WORLD_SIZE" in one.draft.values["command"][2]
+
+
+def test_a_job_without_pods_is_refused(tmp_path: Path) -> None:
+    batch = imported(tmp_path, "pytorchjob", PYTORCHJOB.replace("containers:", "others:"))
+    (error,) = [one for one in batch.everything if one.is_error]
+    assert error.rule == IMPORT_SOURCE
+    assert "spec.pytorchReplicaSpecs.Worker" in error.message
+
+
+def test_a_worker_without_a_command_starts_that_of_the_master(tmp_path: Path) -> None:
+    """People leave the worker's out, and its image's entrypoint would start it."""
+    begin = PYTORCHJOB.index("    Worker:")
+    worker = """\
+    Worker:
+      replicas: 2
+      template:
+        spec:
+          containers:
+          - {name: pytorch, image: "registry.example.com/optics/lens:7"}
+"""
+    batch = imported(tmp_path, "pytorchjob", PYTORCHJOB[:begin] + worker)
+    (one,) = batch.imported
+    assert one.draft.values["workers"] == 3
+    assert "the worker has no command" in asked(batch)
+
+
+def test_an_image_to_be_filled_in_may_be_named(tmp_path: Path) -> None:
+    text = PYTORCHJOB.replace("registry.example.com/optics/lens:7", "<image name>:<tag>")
+    batch = imported(tmp_path / "open", "pytorchjob", text)
+    (error, *_) = [one for one in batch.everything if one.is_error]
+    assert "--image NAME" in error.help
+    assert imported(tmp_path / "named", "pytorchjob", text, image="pytorch").imported[0].is_right
+
+
+def test_every_difference_has_a_reason(tmp_path: Path) -> None:
+    """GPUs by another name, and an elastic run's own options of torchrun."""
+    text = PYTORCHJOB.replace('  nprocPerNode: "4"\n', "  elasticPolicy: {minReplicas: 1, maxReplicas: 3}\n")
+    text = text.replace("nvidia.com/gpu: 4", "nvidia.com/a100: 4").replace("              cd /opt/lens\n", "")
+    text = text.replace('              echo "node $RANK of $WORLD_SIZE"\n', "")
+    (one,) = imported(tmp_path, "pytorchjob", text).imported
+    rows = one.runs["lab"].differences
+    assert [row.what for row in rows] == ["nvidia.com/a100 of a worker"]
+    assert all(row.why for row in rows)

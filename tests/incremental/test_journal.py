@@ -1,0 +1,97 @@
+"""A few changes of a large tree: whatever happens in between, the next command finishes them."""
+
+from __future__ import annotations
+
+import json
+import signal
+from pathlib import Path
+
+import pytest
+
+from gangplan.emit import journal
+from gangplan.incremental.seal import sealed
+from tests import workspaces
+from tests.test_render import _render_and_die, _restore
+from tests.workspaces import gangplan, render, rendered, write
+
+SECOND = workspaces.SPEC.replace("workers: 4", "workers: 2")
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A workspace whose tree counts as a large one."""
+    monkeypatch.setattr(journal, "MANY", 1)
+    monkeypatch.setattr(journal, "PART", 0)
+    found = write(tmp_path / "work", workspaces.STOCK)
+    for name in ("second", "third"):
+        write(found, {f"specs/nlp/{name}.yaml": SECOND})
+    render(found)
+    return found
+
+
+@pytest.mark.parametrize("command", ["render", "validate"])
+def test_killed_at_any_call(command: str, root: Path) -> None:
+    """Every file is whole all the time; the next command, whichever it is, leaves the new tree."""
+    old = rendered(root)
+    write(root, {"specs/nlp/second.yaml": SECOND.replace("gpus: 2", "gpus: 1")})
+    (root / "specs/nlp/third.yaml").unlink()
+    render(root)
+    new = rendered(root)
+    number, seen = 1, set()
+    while True:
+        _restore(root, old)
+        status = _render_and_die(root, number)
+        now = rendered(root)
+        if status != -signal.SIGKILL:
+            assert (status, now) == (0, new)
+            break
+        assert now.items() <= {**old, **new}.items(), "a file that is neither old nor new"
+        unfinished = (root / ".gangplan/journal").exists()
+        assert unfinished or now in (old, new)
+        state = (unfinished, now == old, now == new, len(now))
+        if state not in seen:
+            seen.add(state)
+            gangplan(command, "-C", root)
+            assert rendered(root) == (new if unfinished or command == "render" else now)
+            assert not (root / ".gangplan/journal").exists()
+        number += 1
+    assert {unfinished for unfinished, *_ in seen} == {True, False}
+
+
+def test_a_journal_of_somebody_else_is_thrown_away(root: Path, tmp_path: Path) -> None:
+    """A pull request may bring any file: what it says is not done."""
+    precious = tmp_path / "precious"
+    precious.write_text("x")
+    before = rendered(root)
+    for secret in (b"", b"guessed"):
+        text = json.dumps({"staged": [], "gone": ["../../precious", next(iter(before))]}).encode()
+        (root / ".gangplan/journal").write_bytes(sealed(text, secret))
+        assert gangplan("validate", "-C", root).code == 0
+        assert precious.exists()
+        assert rendered(root) == before
+        assert not (root / ".gangplan/journal").exists()
+
+
+def test_a_folder_that_is_a_link_is_not_followed(root: Path, tmp_path: Path) -> None:
+    """Neither by many changes nor by one: what it leads to stays as it is."""
+    runs = root / "rendered/lab/runs"
+    elsewhere = tmp_path / "elsewhere"
+    runs.rename(elsewhere)
+    runs.symlink_to(elsewhere)
+    before = workspaces.tree(elsewhere)
+    for change in ("gpus: 1", "gpus: 4"):
+        write(root, {"specs/nlp/second.yaml": SECOND.replace("gpus: 2", change)})
+        (root / "specs/nlp/third.yaml").unlink(missing_ok=True)
+        gangplan("render", "-C", root)
+        assert workspaces.tree(elsewhere) == before
+    assert not journal.is_plain(root / "rendered", "../specs/nlp/team.yaml")
+
+
+def test_only_a_small_part_of_a_large_tree(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise the tree is exchanged as a whole."""
+    made: list[object] = []
+    monkeypatch.setattr(journal, "make", lambda *arguments: made.append(arguments))
+    monkeypatch.setattr(journal, "PART", 10)
+    write(root, {"specs/nlp/second.yaml": SECOND.replace("gpus: 2", "gpus: 1")})
+    render(root)
+    assert not made

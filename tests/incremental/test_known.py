@@ -1,0 +1,129 @@
+"""With a cache and without one: the same bytes, findings and exit codes, and far less work."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from unittest import mock
+
+import pytest
+
+from gangplan import workspace
+from gangplan.incremental.store import Store
+from gangplan.pipeline import clusters, scan
+from gangplan.pipeline.render import render
+from gangplan.pipeline.request import Request
+from gangplan.pipeline.seen import looked
+from tests import workspaces
+from tests.incremental.edits import FILES, story
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_random_edits(tmp_path: Path, seed: int) -> None:
+    """`make fuzz WHAT=edits` plays as many as are asked for."""
+    story(tmp_path, seed, 12)
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    found = workspaces.write(tmp_path, FILES)
+    workspaces.render(found)
+    return found
+
+
+def made(root: Path, *words: str) -> tuple[int, int]:
+    """Specs and clusters that a command expanded."""
+    counts = {workspace.load_spec.__code__: 0, clusters.expand_cluster.__code__: 0}
+
+    def count(frame: object, event: str, _: object) -> None:
+        code = getattr(frame, "f_code", None)
+        if event == "call" and code in counts:
+            counts[code] += 1
+
+    sys.setprofile(count)
+    try:
+        outcome = workspaces.gangplan(*words[:1], "-C", root, "--engine", "serial", *words[1:])
+    finally:
+        sys.setprofile(None)
+    assert outcome.code == 0, outcome.err
+    spec, cluster = counts.values()
+    return spec, cluster
+
+
+def test_nothing_is_made_twice(root: Path) -> None:
+    """Neither by the same command nor by another one."""
+    assert made(root, "render") == (0, 0)
+    assert made(root, "render", "--check") == (0, 0)
+    assert made(root, "validate") == (0, 0)
+    assert made(root, "validate", "--no-cache") == (6, 2)
+
+
+def test_one_changed_spec_is_made_alone(root: Path) -> None:
+    """The others are taken, whichever team they are of."""
+    path = root / "specs/nlp/notes.yaml"
+    path.write_text(path.read_text() + "run: 2\n")
+    assert made(root, "validate") == (1, 0)
+    assert made(root, "render") == (1, 0)
+    assert made(root, "validate") == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new"),
+    [
+        ("overlays/hall/cluster.yaml", "eu-west", "eu-north"),
+        ("specs/vision/team.yaml", "huggingface", "other"),
+        ("images/catalog.yaml", "5.0.8", "5.0.9"),
+        ("overlays/lab/kustomization.yaml", '"true"', '"false"'),
+    ],
+)
+def test_what_all_depend_on_counts_for_all(root: Path, file: str, old: str, new: str) -> None:
+    """A platform or team file that changed."""
+    path = root / file
+    path.write_text(path.read_text().replace(old, new))
+    assert made(root, "validate") == (6, 2)
+
+
+def test_a_secret_is_not_kept(root: Path) -> None:
+    """Neither by a result that repeats it nor in what stands on a cluster."""
+    secret = "AKIA" + "IOSFODNN7EXAMPLQ"
+    path = root / "specs/nlp/notes.yaml"
+    path.write_text(f"{path.read_text()}retries: {secret}\nenv: {{KEY_ID: {secret}}}\n")
+    cluster = root / "overlays/lab/cluster.yaml"
+    cluster.write_text(cluster.read_text() + f"description: {secret}\n")
+    for _ in range(2):
+        assert workspaces.gangplan("validate", "-C", root).code == 2
+        kept = [file for file in (root / ".gangplan").rglob("*") if file.is_file()]
+        assert kept
+        assert not [file for file in kept if secret.encode() in file.read_bytes()]
+
+
+def test_what_is_clean_is_not_scanned_again(root: Path) -> None:
+    """A folder is scanned once for what it holds; one with a secret, each time."""
+    workspaces.gangplan("validate", "-C", root)
+    seen: list[str] = []
+
+    def note(text: str) -> list[object]:
+        seen.append(text)
+        return []
+
+    with mock.patch.object(scan, "secrets_in", note):
+        workspaces.gangplan("validate", "-C", root)
+        assert seen == []
+        path = root / "specs/nlp/notes.yaml"
+        path.write_text(path.read_text() + "# a line\n")
+        workspaces.gangplan("validate", "-C", root)
+        assert len(seen) == 4  # the files of its folder
+
+
+def test_a_render_that_ended_meanwhile_is_seen(root: Path) -> None:
+    """Between the look of a command and its lock another one changed a spec and rendered it: nothing that
+    this one believes of rendered/ is true any more."""
+    path = root / "specs/nlp/notes.yaml"
+    before = looked(root, Store(str(root)))
+    path.write_text(path.read_text() + "run: 2\n")
+    assert workspaces.gangplan("render", "-C", root, "--no-cache").code == 0
+    request = Request(root.resolve(), engine="serial", uses_cache=True, looked=before)
+    result = render(request)
+    there = {path.relative_to(root / "rendered").as_posix() for path in (root / "rendered").rglob("*.yaml")}
+    assert {change.path for change in result.changes} == there
+    assert workspaces.gangplan("render", "-C", root, "--check", "--no-cache").code == 0

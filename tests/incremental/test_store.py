@@ -1,0 +1,98 @@
+"""The cache removes its own records and nothing else, whatever stands there and wherever links lead.
+
+Everything happens below the test's own folder, and whole trees are compared before and after.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from gangplan.incremental.store import FOLDER, KINDS, MOST_ANSWERS, Store
+from tests import workspaces
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    """A cache with a record of every kind, in a folder beside something precious."""
+    (tmp_path / "precious").mkdir()
+    for name in ("letter", "0123abcd", "clean"):
+        (tmp_path / "precious" / name).write_text("x")
+    (tmp_path / "work").mkdir()
+    found = Store(str(tmp_path / "work"))
+    for name in ("clean", "folders", *(f"{kind}/0123abcd" for kind in KINDS if kind)):
+        found.put(name, name)
+    return found
+
+
+def _others(folder: Path) -> dict[str, bytes]:
+    return {
+        name: data for name, data in workspaces.tree(folder).items() if not name.startswith(f"work/{FOLDER}/")
+    }
+
+
+def test_all_records_go_and_nothing_else(store: Store, tmp_path: Path) -> None:
+    """What somebody else put into the cache stays."""
+    before = _others(tmp_path)
+    cache = tmp_path / "work" / FOLDER
+    (cache / "answers" / "Notes.TXT").write_text("mine")
+    (cache / "answers" / "deep").mkdir()
+    (cache / "answers" / "deep" / "0123abcd").write_text("mine")
+    (cache / "mine").write_text("mine")
+    assert store.clear() == len(KINDS) + 1
+    left = {".gitignore", "answers/Notes.TXT", "answers/deep/0123abcd", "mine"}
+    assert set(workspaces.tree(cache)) == left
+    assert _others(tmp_path) == before
+
+
+@pytest.mark.parametrize("kind", ["/", "..", "../..", "/etc", "answers/..", "answers/", "nothing", "."])
+def test_no_kind_leads_out_of_the_cache(store: Store, tmp_path: Path, kind: str) -> None:
+    """Not by mistake of a caller, either."""
+    before = workspaces.tree(tmp_path)
+    assert list(store.files(kind)) == []
+    store.keep_newest(kind, 0)
+    store.put(f"{kind}/0123abcd", 1)
+    assert store.get(f"{kind}/letter") is None
+    assert workspaces.tree(tmp_path) == before
+
+
+@pytest.mark.parametrize(
+    "name", ["answers/../../letter", "answers/..", "answers/.hidden", "", "/", "letter", "../clean"]
+)
+def test_no_name_leads_out_of_the_cache(store: Store, tmp_path: Path, name: str) -> None:
+    """A record's name is one of a file in the folder of its kind."""
+    before = workspaces.tree(tmp_path)
+    store.put(name, 1)
+    assert store.get(name) is None
+    assert workspaces.tree(tmp_path) == before
+
+
+@pytest.mark.parametrize("link", [".gangplan", FOLDER, f"{FOLDER}/answers", f"{FOLDER}/answers/0123abcd"])
+def test_links_are_not_followed(tmp_path: Path, link: str) -> None:
+    """A pull request may bring any link: nothing behind it is read, written or removed."""
+    (tmp_path / "precious").mkdir()
+    for name in ("letter", "0123abcd", "clean"):
+        (tmp_path / "precious" / name).write_text("x")
+    before = workspaces.tree(tmp_path / "precious")
+    path = tmp_path / "work" / link
+    path.parent.mkdir(parents=True)
+    path.symlink_to(tmp_path / "precious" / ("0123abcd" if link.endswith("abcd") else ""))
+    store = Store(str(tmp_path / "work"))
+    store.put("clean", 1)
+    for number in range(MOST_ANSWERS + 3):
+        store.put(f"answers/{number:08}", number)
+    store.put("answers/0123abcd", 1)
+    for kind in KINDS:
+        store.keep_newest(kind, 0)
+    store.clear()
+    assert workspaces.tree(tmp_path / "precious") == before
+
+
+def test_what_a_killed_command_left_goes(store: Store, tmp_path: Path) -> None:
+    """A record that was never renamed into place."""
+    aside = tmp_path / "work" / FOLDER / "runs" / f"0123abcd.{os.getpid()}"
+    aside.write_text("half")
+    store.keep_newest("runs", 0)
+    assert not aside.exists()

@@ -1,0 +1,119 @@
+"""What is kept reads back as the same values."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from dataclasses import fields, replace
+from fractions import Fraction
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gangplan.findings import Finding, Fix, Location, Waived
+from gangplan.pipeline.stored import Shared, compacted, demand_json, demand_of, finding_json, finding_of
+from gangplan.pipeline.team_results import TeamResults
+from gangplan.pipeline.worker import Expanded
+from gangplan.rulebook import Rulebook
+from gangplan.rules.model import Severity
+from gangplan.rules.specs import RUN_RENAMED
+from gangplan.validate.kueue.contention import RunDemand
+
+NAMES = st.text(max_size=5)
+AMOUNTS = st.fractions()
+QUOTA = st.none() | st.dictionaries(st.tuples(NAMES, NAMES), AMOUNTS, max_size=3)
+PLACES = st.builds(Location, NAMES, st.integers(0, 9), st.integers(0, 9), st.integers(0, 9))
+DEMANDS = st.builds(
+    RunDemand,
+    st.integers(1, 9),
+    st.dictionaries(NAMES, AMOUNTS, max_size=3),
+    st.lists(NAMES, max_size=2).map(tuple),
+    st.booleans(),
+    NAMES,
+    st.integers(-9, 9),
+    st.booleans(),
+    st.booleans(),
+    st.booleans(),
+    QUOTA,
+    QUOTA,
+)
+FINDINGS = st.builds(
+    Finding,
+    st.sampled_from([RUN_RENAMED, Rulebook().policy("one-of-ours")]),
+    PLACES,
+    NAMES,
+    NAMES,
+    NAMES,
+    NAMES,
+    st.none() | st.builds(Waived, PLACES, NAMES, NAMES, NAMES, st.booleans()),
+    st.none() | st.builds(Fix, NAMES, *([st.integers(0, 9)] * 4), NAMES, NAMES),
+    st.lists(NAMES, max_size=2).map(tuple),
+    st.none() | st.sampled_from(list(Severity)),
+)
+
+
+def _held(value: object) -> object:
+    return json.loads(json.dumps(value))
+
+
+@given(DEMANDS)
+def test_demands(demand: RunDemand) -> None:
+    """Every field of it, amounts to the last digit."""
+    assert demand_of(_held(demand_json(demand))) == demand
+    assert len(demand_json(demand)) == len(fields(RunDemand))
+
+
+@given(FINDINGS)
+def test_findings(finding: Finding) -> None:
+    """Every field, those that equality leaves out too."""
+    read = finding_of(_held(finding_json(finding, Rulebook().policy)), Rulebook().policy)
+    assert read == finding
+    assert (read.fix, read.clusters, read.where.end) == (finding.fix, finding.clusters, finding.where.end)
+    assert type(read.rule) is type(finding.rule)
+
+
+def test_only_what_is_used_stays() -> None:
+    """Values that no result refers to any more are left out, and the numbers follow."""
+    shared = Shared({})
+    assert [shared.number("demands", one) for one in ("a", "b", "a", "c")] == [0, 1, 0, 2]
+    for policies in ("x", "y"):
+        shared.number("policies", policies)
+    for facts in (["old"], ["new"]):
+        shared.number("facts", facts)
+    told = [[], [], [], {}, [["lab", "job", [], 2]], 1, 1, 1, [["lab", "nlp", "job", "job-1", "", [], 1]]]
+    assert compacted([told], shared.values) == {"demands": ["c"], "policies": ["y"], "facts": [["new"]]}
+    assert (told[4][0][-1], told[8][0][-1]) == (0, 0)
+    assert told[7] == 0
+
+
+def test_fractions_are_exact() -> None:
+    """Not a rounded decimal."""
+    demand = RunDemand(1, {"cpu": Fraction(1, 3)}, (), True)
+    assert demand_of(_held(demand_json(demand))).each["cpu"] * 3 == 1
+
+
+def test_what_is_folded_comes_back() -> None:
+    """Results of a team are held as few bytes while those of others are made, and more may come."""
+    results = TeamResults({}, 0, {"files": {}, "folders": {}, "shared": {}})
+    for name in ("a", "b"):
+        file = f"specs/nlp/{name}.yaml"
+        demand = RunDemand(1, {"cpu": Fraction(1, 3)}, (), True)
+        results.note(Expanded(file, demands=[("lab", name, Location(file, 1, 1), demand)]), {}.get)
+        results.fold()
+        assert results.has_new
+    new, shared = results.new()
+    assert sorted(new) == ["specs/nlp/a.yaml", "specs/nlp/b.yaml"]
+    assert len(shared.values["demands"]) == 1
+    assert json.loads(new["specs/nlp/b.yaml"])[4] == [["lab", "b", ["specs/nlp/b.yaml", 1, 1, 0], 0]]
+
+
+def test_demands_of_workers_hold_their_amounts_once() -> None:
+    """The parent holds those of a hundred thousand runs."""
+    demand = RunDemand(
+        2, {"cpu": Fraction(1, 3)}, ("a100",), True, "training", 3, usage={("a100", "cpu"): Fraction(2, 3)}
+    )
+    first, second = (pickle.loads(pickle.dumps(replace(demand, queue=name))) for name in ("one", "two"))
+    assert first == replace(demand, queue="one")
+    assert (first.each, first.usage, first.most) == (demand.each, demand.usage, None)
+    assert first.each is second.each
+    assert first.usage is second.usage

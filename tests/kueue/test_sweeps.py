@@ -1,0 +1,211 @@
+"""The promise of a sweep on built objects: Kueue never admits more of its trials than maxConcurrent."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from gangplan.kueue.model import Workload
+from gangplan.pipeline.render import preview
+from gangplan.pipeline.request import Request, Result
+from gangplan.pipeline.standing import built_world
+from gangplan.simulate import run_of, simulate
+from gangplan.source import load_objects
+from gangplan.validate.kueue.members import setup_of
+from tests.sweeps.files import SWEEP, us_05, workspace
+from tests.workspaces import CATALOG, CLUSTER, SPEC, gangplan, write
+
+OVERLAY = "overlays/lab/kustomization.yaml"
+PATCH = """\
+apiVersion: kustomize.config.k8s.io/v1alpha1
+kind: Component
+patches:
+- target: {{kind: {kind}, name: {name}}}
+  patch: |-
+    - {{op: replace, path: {path}, value: {value}}}
+"""
+
+
+def most_at_once(result: Result, root: Path, cluster: str = "lab") -> dict[str, int]:
+    """The most runs of each sweep that hold quota at the same time, by the port of Kueue's scheduler."""
+    request = Request(root)
+    world = built_world(request, cluster, result)
+    runs: list[Workload] = []
+    for one in result.runs:
+        job = one.unit.job
+        name = job.trial.sweep if job.trial else job.name
+        run = run_of(world, list(load_objects(result.texts[one.path])), one.name, duration=3600.0, team=name)
+        assert run is not None
+        runs.append(run)
+    teams = {run.name: run.team for run in runs}
+    now: dict[str, int] = {}
+    most: dict[str, int] = {}
+    ended: dict[str, int] = {}
+    for event in simulate(setup_of(world), runs).events:
+        team = teams[event.run]
+        if event.what == "admitted":
+            now[team] = now.get(team, 0) + 1
+        elif event.what in ("finished", "preempted"):
+            now[team] -= 1
+            ended[team] = ended.get(team, 0) + (event.what == "finished")
+        most[team] = max(most.get(team, 0), now[team])
+    assert sum(ended.values()) == len(runs), "all of them end"
+    return most
+
+
+def previewed(root: Path) -> Result:
+    """The workspace as rendered, which must be right."""
+    result = preview(Request(root))
+    assert not [one for one in result.findings if one.is_error], result.findings
+    return result
+
+
+def test_48_trials_ten_at_once(tmp_path: Path) -> None:
+    root = us_05(tmp_path)
+    assert most_at_once(previewed(root), root) == {"rates": 10}
+
+
+def test_two_sweeps_of_a_team_lend_each_other_no_trials(tmp_path: Path) -> None:
+    root = workspace(tmp_path, SWEEP, **{"specs/nlp/other.yaml": SWEEP.replace("[64, 128]", "[64]")})
+    assert most_at_once(previewed(root), root) == {"rates": 2, "other": 2}
+
+
+@pytest.mark.parametrize(("gpus", "most", "words"), [(6, 3, "3 trials run"), (2, 1, "1 trial runs")])
+def test_the_team_and_its_sweep_together_take_what_the_team_may(
+    tmp_path: Path, gpus: int, most: int, words: str
+) -> None:
+    """A second team guarantees itself what the first one does not have, and the sweep cannot take it."""
+    teams = f"nlp: {{queue: training, quota: {{a100: {{gpus: {gpus}}}, cpu: {{cpu: 60}}}}, borrow: {{}}}}\n"
+    teams += "  vision: {queue: training, quota: {a100: {gpus: 26}, cpu: {cpu: 60}}}"
+    team = "apiVersion: gangplan.dev/v1\nkind: Team\nclusters: [lab]\n"
+    root = workspace(
+        tmp_path,
+        SWEEP.replace("maxConcurrent: 2", "maxConcurrent: 6"),
+        **{
+            "overlays/lab/cluster.yaml": CLUSTER.replace("nlp: {queue: training}", teams),
+            "specs/vision/team.yaml": team,
+        },
+    )
+    result = preview(Request(root))
+    (slower,) = [one for one in result.findings if one.rule == "sweep-slower"]
+    assert slower.message.startswith(f"{words} at once, not 6")
+    assert most_at_once(result, root) == {"rates": most}
+
+
+QUOTA = "/spec/resourceGroups/0/flavors/1/resources/3/nominalQuota"
+LABEL = "/metadata/labels/kueue.x-k8s.io~1queue-name"
+
+
+@pytest.mark.parametrize(
+    ("patch", "words"),
+    [
+        (("ClusterQueue", "nlp.sweep-rates", QUOTA, '"40"'), "lets as many as 14 trials run at once"),
+        (("LocalQueue", "sweep-rates", "/spec/clusterQueue", "nlp"), "trials run at once"),
+        (("TrainJob", "rates-.*", LABEL, "training"), "trials run at once"),
+    ],
+)
+def test_a_patch_that_lets_more_through_is_an_error(
+    patch: tuple[str, str, str, str], words: str, tmp_path: Path
+) -> None:
+    kind, name, path, value = patch
+    root = workspace(tmp_path, **{OVERLAY: PATCH.format(kind=kind, name=name, path=path, value=value)})
+    outcome = gangplan("validate", "-C", root)
+    found = [one for one in outcome.findings if one.rule == "sweep-uncapped"]
+    assert found, outcome.err
+    assert f"{words}, and maxConcurrent is 2" in found[0].message
+    assert found[0].severity == "error"
+
+
+def test_pods_that_end_before_their_trial_let_no_other_one_in(tmp_path: Path) -> None:
+    """Kueue takes back what a step held once it has ended (reclaimablePods): four trials at most, each of a
+    worker and a step, are five pods, for three workers and a whole trial more would be."""
+    text = SWEEP.replace("image: openmpi", "image: pytorch").replace("  gpus: 1\n", "")
+    text = text.replace("workers: 2", "workers: 1").replace("maxConcurrent: 2", "maxConcurrent: 4")
+    root = workspace(tmp_path, text + "  steps: [{command: [python, fetch.py]}]\n")
+    outcome = gangplan("render", "-C", root)
+    assert outcome.code == 0, outcome.err
+    platform = (root / "rendered/lab/platform/platform.yaml").read_text()
+    assert '- name: pods\n        nominalQuota: "5"' in platform
+    (told,) = [one for one in outcome.findings if one.rule == "sweep-slower"]
+    assert told.severity == "note"
+    assert "2 trials run at once until the first steps have ended, not 4" in told.message
+
+
+OWN = """\
+apiVersion: gangplan.dev/v1
+kind: TrainingJob
+image: openmpi
+command: [python, train.py]
+workers: 2
+gpus: 2
+"""
+EIGHT = "nlp: {queue: training, quota: {a100: {gpus: 8}, cpu: {cpu: 60}}, borrow: {}}"
+
+
+@pytest.mark.parametrize(("own_comes", "trials_come"), [(600.0, 0.0), (0.0, 600.0)])
+def test_the_teams_own_run_goes_before_its_trials(
+    own_comes: float, trials_come: float, tmp_path: Path
+) -> None:
+    """It takes back by preemption what trials use, and no trial takes anything from it."""
+    root = workspace(
+        tmp_path,
+        SWEEP.replace("gpus: 1", "gpus: 2"),
+        **{
+            "overlays/lab/cluster.yaml": CLUSTER.replace("nlp: {queue: training}", EIGHT),
+            "specs/nlp/own.yaml": OWN,
+        },
+    )
+    result = previewed(root)
+    world = built_world(Request(root), "lab", result)
+    runs: list[Workload] = []
+    for one in result.runs:
+        run = run_of(world, list(load_objects(result.texts[one.path])), one.name, duration=7200.0)
+        assert run is not None
+        is_own = one.unit.job.trial is None
+        name = "own" if is_own else one.name
+        runs.append(replace(run, name=name, arrival=own_comes if is_own else trials_come))
+    events = simulate(setup_of(world), runs).events
+    own = [event for event in events if event.run == "own"]
+    assert [event.what for event in own if event.what in ("admitted", "preempted", "finished")] == [
+        "admitted",
+        "finished",
+    ]
+    assert next(event.time for event in own if event.what == "admitted") == own_comes
+    lost = [event.run for event in events if event.what == "preempted"]
+    assert len(lost) == (1 if own_comes else 0)
+
+
+def test_trials_may_be_mpijobs(tmp_path: Path) -> None:
+    cluster = CLUSTER.replace('trainer: "2.3.0"', 'trainer: "2.3.0", mpiOperator: "0.7.0"')
+    root = workspace(tmp_path, SWEEP + "  backend: mpijob\n", **{"overlays/lab/cluster.yaml": cluster})
+    assert most_at_once(previewed(root), root) == {"rates": 2}
+
+
+SIZES = st.lists(st.integers(1, 5), min_size=1, max_size=4, unique=True)
+
+
+@settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.integers(1, 6), SIZES, st.sampled_from(["openmpi", "pytorch"]), st.booleans())
+def test_no_sweep_ever_holds_more_than_it_may(
+    tmp_path_factory: pytest.TempPathFactory, at_once: int, sizes: Sequence[int], image: str, runs_ranks: bool
+) -> None:
+    """Whatever the sizes of trials: as many as promised at most, or an error that says so."""
+    text = SWEEP.replace("[64, 128]", str(list(sizes))).replace(
+        "workers: 2", "workers: ${{ parameters.batch }}"
+    )
+    text = text.replace("image: openmpi", f"image: {image}")
+    text = text.replace("maxConcurrent: 2", f"maxConcurrent: {at_once}")
+    root = workspace(tmp_path_factory.mktemp("law"), text, **{"images/catalog.yaml": CATALOG})
+    write(root, {"specs/nlp/job.yaml": SPEC})
+    result = preview(Request(root))
+    told = {one.rule for one in result.findings if one.is_error}
+    if told:
+        assert told == {"sweep-uncapped"}
+        assert min(sizes) * at_once < max(sizes) + 1
+        return
+    assert most_at_once(result, root)["rates"] <= at_once

@@ -1,0 +1,30 @@
+"""Install what these tests run: `python -m tests.linters`. Tests of what cannot be had skip."""
+
+from __future__ import annotations
+
+import sys
+
+from tests.lab import build
+from tests.linters import programs
+
+
+def main() -> int:
+    """Install each kit and build each program; 1 if one could not be had."""
+    failed = 0
+    for kit in programs.KITS:
+        try:
+            kit.install()
+        except (OSError, RuntimeError) as bad:
+            failed = 1
+            print(f"linters: {kit.name} cannot be installed: {bad}", file=sys.stderr)
+    for program in programs.GO:
+        try:
+            build.ensure([program])
+        except RuntimeError as bad:
+            failed = 1
+            print(f"linters: {program.name} {program.version} cannot be built: {bad}", file=sys.stderr)
+    return failed
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,185 @@
+"""GitHub: actionlint with ShellCheck, the published schemas, GitHub's own parser and evaluator."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests import plain
+from tests.gitops.scripts import git
+from tests.gitops.test_ci import ACTION, WORKFLOW, made
+from tests.lab import programs as lab
+from tests.linters import programs
+
+Object = dict[str, Any]
+VARIANTS = {
+    "plain": (),
+    "a folder of a bigger repository": ("--prefix", "ml/jobs", "--branch", "release/1.0"),
+    "other pins": ("--python", "3.11", "--pin", f"actions/cache={'1' * 40}"),
+}
+
+
+@pytest.fixture(scope="module", params=VARIANTS)
+def repository(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A repository with the files of one variant."""
+    folder = tmp_path_factory.mktemp("github")
+    made("github", folder, *VARIANTS[request.param])
+    git(folder / "out", "init", "-q")
+    return folder / "out"
+
+
+def actionlint(root: Path) -> subprocess.CompletedProcess[str]:
+    """What actionlint says of a repository."""
+    shell = programs.system("shellcheck")
+    command = [programs.go(lab.ACTIONLINT), "-no-color", "-shellcheck", shell]
+    return subprocess.run(
+        command, cwd=root, env=programs.environment(), capture_output=True, text=True, check=False
+    )
+
+
+def asked(**questions: Any) -> Object:
+    """What GitHub's own code answers."""
+    text = json.dumps({"folder": str(programs.NPM.home), **questions})
+    command = [programs.node(), programs.HERE / "evaluate.mjs"]
+    done = subprocess.run(command, input=text, capture_output=True, text=True, check=True)
+    answers: Object = json.loads(done.stdout)
+    return answers
+
+
+def test_actionlint_has_no_objection(repository: Path) -> None:
+    done = actionlint(repository)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("          task: plan", "          tsk: plan", 'input "tsk" is not defined in action "gangplan"'),
+        ("github.base_ref", "github.base_reff", 'property "base_reff" is not defined'),
+        ("permissions: {}", "permissions: {contents: wrote}", '"wrote" is invalid'),
+    ],
+)
+def test_actionlint_sees_what_is_wrong(old: str, new: str, said: str, tmp_path: Path) -> None:
+    made("github", tmp_path)
+    git(tmp_path / "out", "init", "-q")
+    file = tmp_path / "out" / WORKFLOW
+    assert old in file.read_text()
+    file.write_text(file.read_text().replace(old, new))
+    assert said in actionlint(tmp_path / "out").stdout
+
+
+def test_the_published_schemas_take_it(repository: Path) -> None:
+    for schema, file in (
+        ("vendor.github-workflows", WORKFLOW),
+        ("custom.github-workflows-require-timeout", WORKFLOW),
+        ("vendor.github-actions", ACTION),
+    ):
+        command = [*programs.python("check_jsonschema"), "--builtin-schema", schema, str(repository / file)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout
+
+
+def test_shellcheck_reads_the_steps_of_the_action(repository: Path) -> None:
+    """actionlint reads those of workflows alone. GitHub starts `bash --noprofile --norc -eo pipefail`."""
+    for step in plain.load((repository / ACTION).read_text())["runs"]["steps"]:
+        if "run" in step:
+            command = [programs.system("shellcheck"), "--shell=bash", "--severity=style", "-"]
+            text = "set -eo pipefail\n" + step["run"]
+            done = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
+            assert done.stdout == "", step["name"]
+
+
+def test_github_s_parser_takes_the_workflow(repository: Path) -> None:
+    text = (repository / WORKFLOW).read_text()
+    files = [{"name": "a", "content": text}, {"name": "b", "content": text.replace("runs-on", "runs-in")}]
+    good, bad = asked(workflows=files)["workflows"]
+    assert good == []
+    assert any("Unexpected value 'runs-in'" in one for one in bad)
+
+
+# Who gets what: the conditions of all steps, as GitHub evaluates them.
+
+OWN, FORK = "acme/jobs", "stranger/jobs"
+EVENTS = {
+    "pull request": ("pull_request", "octocat", OWN),
+    "pull request of a fork": ("pull_request", "stranger", FORK),
+    "pull request of a fork that was deleted": ("pull_request", "stranger", ""),
+    "pull request of Dependabot": ("pull_request", "dependabot[bot]", OWN),
+    "push": ("push", "octocat", None),
+    "merge queue": ("merge_group", "octocat", None),
+    "schedule": ("schedule", "octocat", None),
+}
+WRITES = {"Upload the findings", "Comment on the pull request"}
+
+
+def contexts(event: str, task: str) -> Object:
+    """What expressions of the action read, for an event."""
+    name, actor, head = EVENTS[event]
+    payload: Object = {}
+    if head is not None:
+        payload = {"pull_request": {"head": {"repo": {"full_name": head} if head else None}}}
+    return {
+        "github": {
+            "event_name": name,
+            "actor": actor,
+            "repository": OWN,
+            "event": payload,
+            "base_ref": "main" if head is not None else "",
+            "ref": "refs/pull/7/merge",
+            "workflow": "gangplan",
+            "token": "secret",
+        },
+        "inputs": {"task": task, "sarif": "true", "token": "secret", "cache-key": "", "workspace": "."},
+    }
+
+
+def steps_that_run(action: Object, event: str, task: str, failed: bool = False) -> set[str]:
+    """The steps with a condition that run; a step `failed` before them."""
+    steps = [step for step in action["runs"]["steps"] if "if" in step]
+    values = contexts(event, task)
+    questions = [
+        {"text": step["if"], "contexts": values, "cancelled": False, "failed": failed} for step in steps
+    ]
+    answers = asked(expressions=questions)["answers"]
+    return {step["name"] for step, answer in zip(steps, answers, strict=True) if answer == "true"}
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> tuple[Object, Object]:
+    """The workflow and the action."""
+    texts = made("github", tmp_path_factory.mktemp("files"))
+    return plain.load(texts[WORKFLOW]), plain.load(texts[ACTION])
+
+
+@pytest.mark.parametrize("event", EVENTS)
+def test_only_who_may_write_is_asked_to(event: str, files: tuple[Object, Object]) -> None:
+    check = steps_that_run(files[1], event, "check")
+    fresh = {"Validate", "rendered/ is fresh", "CI and sync manifests are fresh"}
+    is_ours = event in ("pull request", "push", "merge queue", "schedule")
+    assert check == fresh | ({"Upload the findings"} if is_ours else set())
+    if EVENTS[event][0] == "pull_request":
+        assert steps_that_run(files[1], event, "plan") == {"Plan"} | (
+            {"Comment on the pull request"} if event == "pull request" else set()
+        )
+
+
+def test_findings_are_uploaded_when_they_fail_the_job(files: tuple[Object, Object]) -> None:
+    assert steps_that_run(files[1], "pull request", "check", failed=True) == {
+        "rendered/ is fresh",
+        "CI and sync manifests are fresh",
+        "Upload the findings",
+    }
+    assert steps_that_run(files[1], "pull request", "plan", failed=True) == set()
+
+
+@pytest.mark.parametrize(("event", "base"), [("pull request", "origin/main"), ("push", "")])
+def test_the_base_is_that_of_the_pull_request(event: str, base: str, files: tuple[Object, Object]) -> None:
+    given = files[0]["jobs"]["check"]["steps"][-1]["with"]["base"].removeprefix("${{").removesuffix("}}")
+    question = {"text": given, "contexts": contexts(event, "check"), "cancelled": False, "failed": False}
+    # The evaluator is asked for a value here, which no status function is laid over.
+    question["text"] = f"always() && ({given})"
+    assert asked(expressions=[question])["answers"] == [base]

@@ -1,0 +1,85 @@
+"""`gangplan diagnose --server` against answers of the form that API servers give (tests/e2e/test_live.py asks real ones)."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from gangplan.errors import Exit
+from tests.live.server import Server, refusal
+from tests.live.test_runs import (
+    EVENTS,
+    JOBS,
+    PODS,
+    WORKLOADS,
+    ask,
+    name_of,
+    pod,
+    root,
+    server,
+    trainjob,
+    workload,
+)
+
+__all__ = ["root", "server"]
+OOM = {"name": "node", "state": {"terminated": {"exitCode": 137, "reason": "OOMKilled"}}}
+
+
+def test_objects_and_logs_of_a_run(root: Path, server: Server) -> None:
+    name = name_of(root)
+    server.answers[f"{JOBS}/{name}"] = trainjob(name, "False")
+    failed = pod(name, "node", 3, phase="Failed", containerStatuses=[OOM])
+    launcher = pod(name, "launcher", 0, containerStatuses=[{"name": "node", "state": {"running": {}}}])
+    server.answers[PODS] = [failed, launcher]
+    lost = f"ORTE has lost communication with a remote daemon.\n\n  Remote daemon: [[1,0],2] on node {name}-node-0-3\n"
+    server.answers[f"{PODS}/{launcher['metadata']['name']}/log"] = lost
+    server.answers[f"{PODS}/{failed['metadata']['name']}/log"] = refusal(404, "NotFound", "no log")
+    for which in (name, "specs/nlp/filings.yaml"):
+        outcome = ask(root, server, "diagnose", "--server", "--run", which, "--format", "json")
+        assert outcome.code == Exit.FINDINGS, outcome.err
+        (run,) = json.loads(outcome.out)["runs"]
+        assert [one["id"] for one in run["causes"]] == ["out-of-memory", "daemon-lost"]
+        assert [one["follows"] for one in run["causes"]] == [False, True]
+        assert run["causes"][0]["seen"][0]["worker"] == 3
+    tails = [query for _, path, query, _ in server.asked if path.endswith("/log")]
+    assert {query["tailLines"] for query in tails} == {"2000"}
+
+
+def test_the_queue_of_a_run(root: Path, server: Server) -> None:
+    name = name_of(root)
+    server.answers[f"{JOBS}/{name}"] = trainjob(name)
+    server.answers[WORKLOADS] = [
+        workload(name, "insufficient unused quota for cpu in flavor cpu, 8 more needed")
+    ]
+    outcome = ask(root, server, "diagnose", "--server", "--run", name)
+    assert outcome.code == Exit.FINDINGS
+    assert "waits for quota: 8 CPU more in pool cpu" in outcome.out
+
+
+def test_events_of_other_runs_are_theirs(root: Path, server: Server) -> None:
+    name = name_of(root)
+    server.answers[f"{JOBS}/{name}"] = trainjob(name, "False")
+    server.answers[PODS] = [pod(name, "node", 0, conditions=[{"type": "Ready", "status": "True"}])]
+    server.answers[EVENTS] = [
+        {
+            "metadata": {"name": "e"},
+            "involvedObject": {"kind": "Job", "name": "other-1a2b3c4d-node-0"},
+            "reason": "FailedCreate",
+            "message": "exceeded quota: hard, requested: pods=1, used: pods=9, limited: pods=9",
+        }
+    ]
+    outcome = ask(root, server, "diagnose", "--server", "--run", name)
+    assert (outcome.code, "nothing wrong" in outcome.out) == (Exit.CLEAN, True), outcome.out
+
+
+def test_what_cannot_be_asked(root: Path, server: Server) -> None:
+    name = name_of(root)
+    outcome = ask(root, server, "diagnose", "--server", "--run", name)
+    assert outcome.code == Exit.ENVIRONMENT
+    assert f"has no run {name}" in outcome.err
+    server.answers[f"{JOBS}/{name}"] = refusal(
+        403, "Forbidden", 'x is forbidden: User "ann" cannot get resource "x"'
+    )
+    outcome = ask(root, server, "diagnose", "--server", "--run", name)
+    assert outcome.code == Exit.ENVIRONMENT
+    assert "you may not" in outcome.err

@@ -1,0 +1,95 @@
+"""`gangplan run` in a process of its own, with a PATH that the test chooses."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from tests import workspaces
+from tests.signals import LISTENING
+
+#: Says who and where it is, then does what its arguments say.
+PROGRAM = """\
+import os, sys, time
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+print("rank", world.Get_rank(), "of", world.Get_size(), "arguments", *sys.argv[1:], flush=True)
+total = world.allreduce(world.Get_rank() + 1)
+assert total == world.Get_size() * (world.Get_size() + 1) // 2
+if "fail" in sys.argv and world.Get_rank() == 1:
+    print("no such shard: part-7", file=sys.stderr, flush=True)
+    sys.exit(41)
+if "sleep" in sys.argv:
+    open(os.path.join(os.environ["TMPDIR"], "..", "..", "asleep"), "w").close()
+    time.sleep(600)
+"""
+_MAIN = "import sys; from gangplan.entry import main; sys.exit(main())"
+
+
+class Done:
+    """How a run ended, and that nothing of it is left."""
+
+    def __init__(self, process: subprocess.Popen[str], scratch: Path, timeout_s: float) -> None:
+        self.out, self.err = process.communicate(timeout=timeout_s)
+        self.code, self.scratch = process.returncode, scratch
+
+    @property
+    def left(self) -> list[str]:
+        """Folders of runs that are still there."""
+        return [path.name for path in self.scratch.glob("gangplan-run-*")]
+
+
+def workspace(root: Path, spec: str, program: str = PROGRAM) -> Path:
+    """The small workspace with a spec, and its program beside it."""
+    workspaces.stock(root)
+    workspaces.write(root, {"overlays/lab/cluster.yaml": workspaces.WIDE_CLUSTER})
+    workspaces.write(root, {"specs/nlp/filings.yaml": spec, "train.py": program})
+    return root
+
+
+def start(
+    root: Path, *arguments: str, env: Mapping[str, str] | None = None, folder: Path | None = None
+) -> tuple[subprocess.Popen[str], Path]:
+    """`gangplan run` of the small workspace's spec, started; the folder for what it makes."""
+    # Short: MPIs make sockets in it, whose paths may have 107 letters.
+    made = tempfile.TemporaryDirectory(prefix="g-")
+    atexit.register(made.cleanup)
+    scratch = Path(made.name)
+    spec = [] if arguments and arguments[0].endswith(".yaml") else ["specs/nlp/filings.yaml"]
+    process = subprocess.Popen(
+        [sys.executable, "-c", LISTENING + _MAIN, "run", *spec, *arguments],
+        cwd=folder or root,
+        env={"PATH": os.environ["PATH"], "HOME": str(root), "TMPDIR": str(scratch), **(env or {})},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    return process, scratch
+
+
+def run(
+    root: Path, *arguments: str, env: Mapping[str, str] | None = None, folder: Path | None = None
+) -> Done:
+    """`gangplan run` to its end, after which neither a process nor a folder of it may be left."""
+    process, scratch = start(root, *arguments, env=env, folder=folder)
+    done = Done(process, scratch, 120)
+    assert processes(scratch) == []
+    return done
+
+
+def processes(scratch: Path) -> list[int]:
+    """Processes of runs in a folder."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*"):
+        try:
+            if f"GANGPLAN_LOCAL_RUN={scratch}/".encode() in (path / "environ").read_bytes():
+                found.append(int(path.name))
+        except OSError:
+            continue
+    return found

@@ -1,0 +1,284 @@
+"""`gangplan run` with the MPI that is beside the tests: ranks, failures, ends, and what it refuses."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from gangplan.local.play import Failure, passed_on
+from tests import workspaces
+from tests.local.base import processes, run, start, workspace
+
+pytestmark = pytest.mark.skipif(
+    importlib.util.find_spec("mpi4py") is None or not (Path(sys.executable).parent / "mpirun").exists(),
+    reason="no MPI beside this python",
+)
+MPICH = workspaces.SPEC.replace("image: openmpi", "image: mpich").replace("gpus: 2\n", "")
+TORCHRUN = """\
+#!/bin/sh
+# torchrun as far as a worker's start goes: each rank a process that knows its number.
+while [ "$1" != --no-python ]; do shift; done
+shift
+codes=0 number=0
+while [ "$number" -lt "$PET_NPROC_PER_NODE" ]; do
+  RANK=$((PET_NODE_RANK * PET_NPROC_PER_NODE + number)) TORCHELASTIC_RUN_ID=x "$@" || codes=$?
+  number=$((number + 1))
+done
+exit $codes
+"""
+
+
+def started(text: str) -> dict[int, int]:
+    """Each rank that started, with the number of its worker."""
+    return {
+        int(rank): int(worker)
+        for rank, worker in re.findall(r"^\[(\d+)\] started on worker (\d+)$", text, re.M)
+    }
+
+
+def test_the_ranks_of_all_workers_start_and_the_code_is_0(tmp_path: Path) -> None:
+    done = run(workspace(tmp_path, MPICH))
+    assert done.code == 0, done.out + done.err
+    assert started(done.out) == {0: 0, 1: 1, 2: 2, 3: 3}
+    assert "[3] rank 3 of 4 arguments\n" in done.out
+    assert "done: exit code 0; 4 ranks on 4 workers" in done.err
+    assert done.left == []
+
+
+def test_another_mpi_than_the_images_is_told(tmp_path: Path) -> None:
+    done = run(workspace(tmp_path, workspaces.SPEC))
+    assert done.code == 0, done.out + done.err
+    assert re.search(r"note: MPICH \S+ instead of Open MPI 5.0.8, which the image has", done.err)
+    assert "note: without the 2 GPUs of each worker" in done.err
+    assert started(done.out) == {0: 0, 1: 0, 2: 1, 3: 1}  # two workers with two slots
+
+
+@pytest.mark.parametrize(
+    ("flags", "places"),
+    [
+        (("--workers", "2"), {0: 0, 1: 1}),
+        (("--ranks", "6", "--workers", "3"), {0: 0, 1: 0, 2: 1, 3: 1, 4: 2, 5: 2}),
+    ],
+    ids=["workers", "ranks"],
+)
+def test_numbers_are_chosen(tmp_path: Path, flags: tuple[str, ...], places: dict[int, int]) -> None:
+    done = run(workspace(tmp_path, MPICH), *flags)
+    assert done.code == 0, done.out + done.err
+    assert started(done.out) == places
+
+
+def test_the_numbers_of_a_command_follow(tmp_path: Path) -> None:
+    spec = MPICH.replace("[python, train.py]", "[mpiexec, -n, 4, -ppn, 1, python, train.py, deep]")
+    done = run(workspace(tmp_path, spec), "--ranks", "4", "--workers", "2")
+    assert done.code == 0, done.out + done.err
+    assert started(done.out) == {0: 0, 1: 1, 2: 0, 3: 1}
+    assert "arguments deep" in done.out
+
+
+def test_the_code_and_the_last_lines_of_the_rank_that_failed_are_shown(tmp_path: Path) -> None:
+    done = run(workspace(tmp_path, MPICH.replace("train.py]", "train.py, fail]")))
+    assert done.code == 41, done.out + done.err
+    assert "failed: rank 1 on worker 1 ended with exit code 41" in done.err
+    tail = done.err.partition("its last lines:")[2]
+    assert "no such shard: part-7" in tail
+    assert done.left == []
+
+
+def test_a_known_cause_is_named(tmp_path: Path) -> None:
+    spec = MPICH.replace("[python, train.py]", "[python, train.py, --data, /x]")
+    done = run(workspace(tmp_path, spec, "import nosuchmodule\n"))
+    assert done.code == 1, done.out + done.err
+    assert re.search(r"cause: .*\[[a-z-]+\]\n\s+means: ", done.err), done.err
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_an_interrupted_run_leaves_nothing(tmp_path: Path, number: signal.Signals) -> None:
+    root = workspace(tmp_path, MPICH.replace("train.py]", "train.py, sleep]"))
+    process, scratch = start(root)
+    deadline = time.monotonic() + 60
+    while len(processes(scratch)) < 12 and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert process.poll() is None
+    process.send_signal(number)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130, out + err
+    assert processes(scratch) == []
+    assert list(scratch.glob("gangplan-run-*")) == []
+
+
+def test_the_time_limit_ends_it(tmp_path: Path) -> None:
+    done = run(workspace(tmp_path, MPICH.replace("train.py]", "train.py, sleep]")), "--timeout", "6s")
+    assert done.code == 124, done.out + done.err
+    assert "stopped: the time limit of 6s is over (exit code 124)" in done.err
+    assert done.left == []
+
+
+def test_secrets_come_from_the_environment_and_are_never_shown(tmp_path: Path) -> None:
+    spec = MPICH + "secrets: {env: {HF_TOKEN: huggingface/token}}\n"
+    program = "import os\nprint('token is', os.environ['HF_TOKEN'])\n"
+    root = workspace(tmp_path, spec, program)
+    refused = run(root)
+    assert refused.code == 2
+    assert "HF_TOKEN (key token of secret huggingface)" in refused.err
+    assert "export HF_TOKEN=..." in refused.err
+    done = run(root, env={"HF_TOKEN": "hf_abcdef123456"})
+    assert done.code == 0, done.err
+    assert "token is ***" in done.out
+    assert "hf_abcdef123456" not in done.out + done.err
+
+
+def test_mounts_are_folders_here(tmp_path: Path) -> None:
+    spec = MPICH.replace("[python, train.py]", "[python, train.py, --data=/data/small, /scratchpad]")
+    spec += "data: {filings: /data}\n"
+    program = "import os, sys\nprint(sys.argv[1:], os.listdir(sys.argv[1].partition('=')[2]))\n"
+    root = workspace(tmp_path, spec, program)
+    (root / "some/small").mkdir(parents=True)
+    (root / "some/small/part-0").touch()
+    done = run(root, "--mount", "filings=some")
+    assert done.code == 0, done.out + done.err
+    assert f"['--data={root}/some/small', '/scratchpad'] ['part-0']" in done.out
+    empty = run(root)
+    assert "note: /data (filings) is an empty folder" in empty.err
+    wrong = run(root, "--mount", "filing=some")
+    assert wrong.code == 2
+    assert "the job mounts no 'filing'" in wrong.err
+    assert "It mounts: filings." in wrong.err
+
+
+def test_a_program_that_is_in_the_image_alone_is_refused(tmp_path: Path) -> None:
+    root = workspace(tmp_path, MPICH)
+    (root / "code").mkdir()
+    (root / "train.py").rename(root / "code/train.py")
+    refused = run(root)
+    assert refused.code == 2
+    assert "train.py is in the image, not on this machine" in refused.err
+    assert "--path /home/mpiuser=./folder" in refused.err
+    done = run(root, "--path", "/home/mpiuser=code")
+    assert done.code == 0, done.err
+    other = run(root, folder=root / "code")
+    assert other.code == 0, other.err
+
+
+@pytest.mark.parametrize(
+    ("code", "rank", "ends"),
+    [(255, 41, 41), (255, -9, 255), (255, None, 255), (3, 41, 3), (0, None, 0)],
+)
+def test_a_code_that_mpirun_has_lost_is_that_of_the_rank(code: int, rank: int | None, ends: int) -> None:
+    failed = Failure(1, rank, "worker-0") if rank is not None else None
+    assert passed_on(code, failed) == ends
+
+
+def test_what_a_program_writes_beside_its_code_does_not_stay(tmp_path: Path) -> None:
+    root = workspace(tmp_path, MPICH, "open('model.bin', 'w').write('x')\n")
+    before = sorted(path.name for path in root.iterdir())
+    done = run(root)
+    assert done.code == 0, done.err
+    assert sorted(path.name for path in root.iterdir()) == before
+
+
+def test_the_scratch_folder_is_kept_where_that_is_asked_for(tmp_path: Path) -> None:
+    done = run(workspace(tmp_path, MPICH, "open('model.bin', 'w').write('x')\n"), "--keep")
+    assert len(done.left) == 1
+    assert (done.scratch / done.left[0] / "work/model.bin").is_file()
+    assert f"The run's folder is {done.scratch}/{done.left[0]}." in done.err
+
+
+def test_torchrun_starts_its_ranks_on_each_worker(tmp_path: Path) -> None:
+    spec = workspaces.SPEC.replace("image: openmpi", "image: pytorch")
+    program = "import os\nprint('rank', os.environ['RANK'], os.environ['PET_MASTER_ADDR'])\n"
+    root = workspace(tmp_path, spec, program)
+    refused = run(root)
+    assert refused.code == 3
+    assert "torchrun is not on PATH" in refused.err
+    (root / "bin").mkdir()
+    (root / "bin/torchrun").write_text(TORCHRUN)
+    (root / "bin/torchrun").chmod(0o755)
+    done = run(root, env={"PATH": f"{root}/bin:{os.environ['PATH']}"})
+    assert done.code == 0, done.out + done.err
+    assert started(done.out) == {0: 0, 1: 0, 2: 1, 3: 1}
+    assert "[3] rank 3 127.0.0.1" in done.out
+
+
+def test_an_image_with_no_launcher_starts_its_program_on_each_worker(tmp_path: Path) -> None:
+    catalog = workspaces.CATALOG + "  tool:\n    repository: registry.example.com/tool\n"
+    catalog += f"    digest: sha256:{'9' * 64}\n    framework: plain\n"
+    spec = workspaces.SPEC.replace("image: openmpi", "image: tool").replace("gpus: 2\n", "")
+    program = "import os, sys\nnumber = os.environ['NODE_RANK']\n"
+    program += "print(os.environ['MASTER_ADDR'], number)\nsys.exit(number == '2' and 9)\n"
+    root = workspace(tmp_path, spec, program)
+    workspaces.write(root, {"images/catalog.yaml": catalog})
+    done = run(root)
+    assert done.code == 9, done.out + done.err
+    assert "[3] 127.0.0.1 3" in done.out
+    assert "failed: rank 2 on worker 2 ended with exit code 9" in done.err
+
+
+def test_errors_of_the_spec_are_told_as_ever(tmp_path: Path) -> None:
+    done = run(workspace(tmp_path, MPICH + "gpu: 1\n"))
+    assert done.code == 2
+    assert "specs/nlp/filings.yaml:" in done.err
+    missing = run(tmp_path, "specs/nlp/filing.yaml")
+    assert missing.code == 2
+    assert "specs/nlp/filing.yaml is not a spec of the workspace" in missing.err
+
+
+def test_the_stand_in_for_ssh_never_signals_process_1(tmp_path: Path) -> None:
+    """The launch script asks the first process of a worker's pod; here that would be the machine's."""
+    from gangplan.local import hop
+
+    (tmp_path / "hosts.json").write_text('[{"names": ["w0"], "folder": "/", "env": {}}]')
+    for text in ("kill -USR1 1", ": >/x/gangplan-asked; kill -USR1 1", "cat /x/gangplan-told"):
+        words = [sys.executable, "-I", "-S", hop.__file__, str(tmp_path), "w0", text]
+        assert subprocess.run(words, check=False).returncode == 255
+    words = [sys.executable, "-I", "-S", hop.__file__, str(tmp_path), "-p", "22", "other", "true"]
+    done = subprocess.run(words, check=False, capture_output=True, text=True)
+    assert (done.returncode, "Could not resolve hostname other" in done.stderr) == (255, True)
+
+
+# Launchers of frameworks as far as a run goes: their options end, and MPI starts the rest where the run says.
+LAUNCHERS = {
+    "horovodrun": ("horovod", '[horovodrun, -np, "{ranks}", python, train.py]', "pip install horovod"),
+    "deepspeed": ("deepspeed", "[deepspeed, --launcher, openmpi, train.py]", "pip install deepspeed"),
+}
+STAND_IN = """\
+#!/bin/sh
+echo "given $*" >&2
+while :; do
+  case $1 in
+  -np) count=$2; shift 2 ;;
+  -*) shift 2 ;;
+  *) break ;;
+  esac
+done
+case $1 in *.py) set -- python "$@" ;; esac
+exec mpirun -np "${count:-4}" "$@"
+"""
+
+
+@pytest.mark.parametrize("name", LAUNCHERS)
+def test_launchers_of_frameworks_start_where_they_are(name: str, tmp_path: Path) -> None:
+    image, command, source = LAUNCHERS[name]
+    spec = workspaces.SPEC.replace("image: openmpi", f"image: {image}").replace("[python, train.py]", command)
+    root = workspace(tmp_path, spec)
+    refused = run(root)
+    assert (refused.code, refused.out) == (3, "")
+    assert f"{name} is not on PATH, and the job starts with it" in refused.err
+    assert source in refused.err
+    (root / "bin").mkdir()
+    (root / f"bin/{name}").write_text(STAND_IN)
+    (root / f"bin/{name}").chmod(0o755)
+    folder = Path(sys.executable).parent  # where mpirun is
+    done = run(root, env={"PATH": f"{root}/bin:{folder}:{os.environ['PATH']}"})
+    assert done.code == 0, done.out + done.err
+    assert done.out.count("of 4 arguments") == 4  # ranks of deepspeed write into each other's lines
+    told = "; 4 ranks on 2 workers" if name == "horovodrun" else ""
+    assert done.err.endswith(f"done: exit code 0{told}\n")
+    assert done.left == []

@@ -1,0 +1,240 @@
+"""Rules about the code, the models, the sample files and the generated pages."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import json
+import re
+import types
+from collections.abc import Iterator
+from graphlib import TopologicalSorter
+from pathlib import Path
+from typing import Any, Union, get_args, get_origin
+
+import grimp
+import jsonschema
+import pytest
+from pydantic import BaseModel
+
+from gangplan import generators
+from gangplan.errors import Exit
+from gangplan.reference.pages import pages
+from gangplan.reference.schemas import editor_schema, models, schema_of
+from gangplan.rulebook import built_in
+from gangplan.spec.base import Strict
+from tests import plain
+from tests.workspaces import REPOSITORY, gangplan
+
+CODE = sorted(
+    path
+    for top in ("gangplan", "generators", "validate", "templates", "policies")
+    for path in (REPOSITORY / top).rglob("*.py")
+)
+# The longest a module may be; documentation of fields is data, not code.
+LONGEST = 300
+# Lines of a function.
+SCREEN = 48
+DOCUMENTATION = {"gangplan/spec/job.py", "gangplan/spec/cluster.py"}
+# What `make test` does not run, and a change of names breaks unseen.
+RUN_ELSEWHERE = sorted(
+    ".".join(path.relative_to(REPOSITORY).with_suffix("").parts)
+    for top in ("tests/e2e", "tests/lab", "benchmarks")
+    for path in (REPOSITORY / top).rglob("*.py")
+    if path.stem not in ("__main__", "conftest")
+)
+QUICKSTARTS = sorted(REPOSITORY.glob("specs/*/quickstart*.yaml"))
+SAMPLES = {
+    "spec": [path for path in REPOSITORY.glob("specs/*/**/*.yaml") if path.name != "team.yaml"],
+    "team": list(REPOSITORY.glob("specs/*/team.yaml")),
+    "cluster": list(REPOSITORY.glob("overlays/*/cluster.yaml")),
+    "catalog": [REPOSITORY / "images/catalog.yaml"],
+}
+FILES = [(kind, path) for kind, paths in SAMPLES.items() for path in sorted(set(paths))]
+
+
+def relative(path: Path) -> str:
+    """A path as people write it."""
+    return path.relative_to(REPOSITORY).as_posix()
+
+
+# Code
+
+
+@pytest.mark.parametrize("path", CODE, ids=relative)
+def test_modules_are_short_and_say_what_they_are(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    if relative(path) not in DOCUMENTATION and "rules" not in path.parts:
+        assert text.count("\n") <= LONGEST, "split it"
+    assert ast.get_docstring(ast.parse(text)), "a module says in its first line what it is"
+
+
+@pytest.mark.parametrize("path", CODE, ids=relative)
+def test_functions_fit_a_screen(path: Path) -> None:
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.FunctionDef):
+            assert (node.end_lineno or 0) - node.lineno < SCREEN, f"split {node.name}"
+
+
+def test_no_module_imports_itself_by_way_of_others() -> None:
+    """The layers are contracts in pyproject.toml; this is about single files."""
+    graph = grimp.build_graph("gangplan")
+    order = TopologicalSorter({one: graph.find_modules_directly_imported_by(one) for one in graph.modules})
+    assert len(list(order.static_order())) > 400  # or CycleError
+
+
+def test_rule_ids_are_kebab_case() -> None:
+    for rule in built_in():
+        assert re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", rule), rule
+        assert not re.search(r"(error|warning|[0-9]{2,})", rule), f"{rule}: no severity, no number"
+
+
+def test_every_part_has_its_place_in_the_architecture() -> None:
+    """But for what every program has: its door, its errors, its findings, its objects."""
+    page = (REPOSITORY / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    top = [path for path in (REPOSITORY / "gangplan").iterdir() if not path.name.startswith(("_", "."))]
+    names = {f"{path.name}/" if path.is_dir() else path.name for path in top if path.suffix in ("", ".py")}
+    usual = {"errors.py", "findings.py", "objects.py"}
+    assert {name for name in names - usual if f"{name}`" not in page} == set()
+
+
+def test_every_generator_is_in_a_table() -> None:
+    tables = [table for name, table in vars(generators).items() if name.endswith("_GENERATORS")]
+    assert len(tables) >= 2
+    assert all(generate.__doc__ for table in tables for generate in table.values())
+    modules = {path.stem for path in (REPOSITORY / "generators").glob("*.py")} - {
+        "__init__",
+        "beside",
+        "common",
+        "launch",
+        "steps",
+        "after",  # imported where there is one, like the next
+        "schedules",  # imported where there is one, by functions of the tables
+    }
+    listed = {generate.__module__.rsplit(".", 1)[1] for table in tables for generate in table.values()}
+    assert listed - {"generators"} == modules
+
+
+def test_every_template_is_used() -> None:
+    code = "".join(
+        path.read_text(encoding="utf-8") for path in [*CODE, *REPOSITORY.glob("templates/**/*.j2")]
+    )
+    for path in REPOSITORY.glob("templates/**/*.j2"):
+        name = path.relative_to(REPOSITORY / "templates").as_posix()
+        assert name in code or path.parent.name == "launch", name
+
+
+# Models
+
+
+def blocks(model: type[BaseModel]) -> Iterator[type[BaseModel]]:
+    """A model and every model inside it."""
+    yield model
+    for field in model.model_fields.values():
+        for inner in _inside(field.annotation):
+            yield from blocks(inner)
+
+
+def _inside(annotation: Any) -> Iterator[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    for argument in (
+        get_args(annotation) if get_origin(annotation) or isinstance(annotation, types.UnionType) else ()
+    ):
+        yield from _inside(argument)
+    assert get_origin(annotation) is not Union or get_args(annotation)
+
+
+@pytest.mark.parametrize("kind", models())
+def test_every_field_is_documented(kind: str) -> None:
+    for block in dict.fromkeys(blocks(models()[kind])):
+        assert issubclass(block, Strict)
+        assert block.__doc__, block
+        for name, field in block.model_fields.items():
+            place = f"{block.__name__}.{name}"
+            assert field.description, f"{place} has no description"
+            assert field.description.endswith("."), f"{place}: a sentence ends in a full stop"
+            assert field.examples, f"{place} has no example"
+
+
+@pytest.mark.parametrize("kind", models())
+def test_examples_are_valid(kind: str) -> None:
+    schema = schema_of(kind)
+    jsonschema.Draft202012Validator.check_schema(schema)
+    for block in [schema, *schema.get("$defs", {}).values()]:
+        for name, field in block.get("properties", {}).items():
+            validator = jsonschema.Draft202012Validator({**field, "$defs": schema.get("$defs", {})})
+            for example in field["examples"]:
+                assert list(validator.iter_errors(example)) == [], f"{name}: {example}"
+
+
+# Samples
+
+
+@pytest.mark.parametrize("path", QUICKSTARTS, ids=relative)
+def test_quickstarts_are_short(path: Path) -> None:
+    lines = [line for line in path.read_text().splitlines() if line.strip() and not line.startswith("#")]
+    assert len(lines) <= 10
+    assert not re.search(r"replica|pod|claim|namespace|kueue|kube", "\n".join(lines[2:]).lower())
+
+
+def test_there_are_quickstarts() -> None:
+    assert len(QUICKSTARTS) >= 2
+
+
+@pytest.mark.parametrize(
+    ("kind", "path"), FILES, ids=lambda value: value if isinstance(value, str) else relative(value)
+)
+def test_samples_are_known_to_editors(kind: str, path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    comment = re.match(r"# yaml-language-server: \$schema=(\S+)\n", text)
+    assert comment, "the first line names the schema for the editor"
+    schema = (path.parent / comment[1]).resolve()
+    assert schema == REPOSITORY / f"docs/schema/{kind}.json"
+    document = json.loads(schema.read_text(encoding="utf-8"))
+    assert document == editor_schema(kind)
+    validator = jsonschema.Draft202012Validator(document)
+    assert [error.message for error in validator.iter_errors(plain.load(text))] == []
+
+
+@pytest.mark.parametrize("kind", models())
+def test_the_printed_schema_refuses_unknown_fields(kind: str) -> None:
+    outcome = gangplan("schema", "print", kind)
+    assert outcome.code == Exit.CLEAN
+    validator = jsonschema.Draft202012Validator(json.loads(outcome.out))
+    for _, path in [entry for entry in FILES if entry[0] == kind]:
+        assert list(validator.iter_errors({**plain.load(path.read_text()), "worker": 1}))
+
+
+# Generated
+
+
+def test_generated_pages_are_fresh() -> None:
+    for name, text in pages().items():
+        assert (REPOSITORY / "docs" / name).read_text(encoding="utf-8") == text, f"run make docs ({name})"
+    outcome = gangplan("docs", REPOSITORY / "docs", "--check")
+    assert (outcome.code, outcome.out) == (0, "")
+
+
+def test_every_field_is_on_the_page() -> None:
+    page = pages()["spec.md"]
+    for kind, model in models().items():
+        for block in blocks(model):
+            for name, field in block.model_fields.items():
+                assert f"| `{field.alias or name}` |" in page, f"{kind}: {name}"
+
+
+def test_the_rendered_sample_is_fresh(builder: str) -> None:
+    outcome = gangplan("render", "-C", REPOSITORY, "--check")
+    assert outcome.code == Exit.CLEAN, outcome.out[:2000] + outcome.err
+
+
+@pytest.mark.parametrize("module", RUN_ELSEWHERE)
+def test_what_runs_elsewhere_can_be_imported(module: str) -> None:
+    importlib.import_module(module)
+
+
+def test_each_decision_has_a_number_of_its_own() -> None:
+    pages = sorted((REPOSITORY / "docs/decisions").glob("0*.md"))
+    numbers = [page.name[:4] for page in pages]
+    assert len(set(numbers)) == len(numbers), numbers

@@ -1,0 +1,307 @@
+"""Policies as `render` writes them: what is there, under which names, in which order, what is let alone."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gangplan.errors import Exit
+from gangplan.objects import BINDING, POLICY
+from gangplan.packs.cases import cases_in
+from gangplan.packs.read import PolicySource
+from gangplan.policies import PACKS
+from gangplan.policy.cases import evaluator_of, suites
+from gangplan.policy.export import exported, server_action, settled
+from gangplan.policy.guards import BY_CONTROLLER, DELETING, conditions, guarded
+from gangplan.policy.limits import too_large
+from gangplan.policy.objects import POLICY_FILE
+from gangplan.source import load_objects
+from gangplan.validate.apiserver.policy.obstruction import obstructing
+from gangplan.workspace import load_workspace
+from tests.workspaces import CLUSTER, SPEC, TEAM, gangplan, rendered, stock, write
+
+Object = dict[str, Any]
+EVERY = f"policies: {{packs: [{', '.join(PACKS)}]}}\n"
+OWN = """\
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: short-names}
+spec:
+  paramKind: {apiVersion: example.com/v1, kind: Limits}
+  matchConstraints:
+    resourceRules:
+    - apiGroups: [trainer.kubeflow.org]
+      apiVersions: [v1alpha1]
+      operations: [CREATE, UPDATE]
+      resources: [trainjobs]
+  matchConditions:
+  - {name: mine, expression: "true"}
+  validations:
+  - expression: object.metadata.name.size() <= 40
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {name: short-names-everywhere}
+spec:
+  policyName: short-names
+  validationActions: [Deny, Audit]
+  paramRef: {name: lengths, namespace: limits, parameterNotFoundAction: Deny}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: lengths, namespace: limits}
+data: {most: "40"}
+"""
+
+
+def site(root: Path, policies: str = EVERY, **files: str) -> Path:
+    """A workspace whose cluster has policies."""
+    stock(root)
+    written = {name.replace("__", "/") + ".yaml": text for name, text in files.items()}
+    team = TEAM + "costCentre: '4711'\ncontact: nlp@example.com\n"
+    base = {"overlays/lab/cluster.yaml": CLUSTER + policies, "specs/nlp/team.yaml": team}
+    return write(root, {**base, **written})
+
+
+def bodies(root: Path) -> list[Object]:
+    """What the cluster's policies are applied as."""
+    return exported(load_workspace(root), "lab")
+
+
+def test_render_and_export_write_the_same(tmp_path: Path) -> None:
+    root = site(tmp_path)
+    assert gangplan("render", "-C", root).code == Exit.CLEAN
+    file = rendered(root)[f"lab/{POLICY_FILE}"]
+    printed = gangplan("policy", "export", "--cluster", "lab", "-C", root).out
+    assert load_objects(file) == load_objects(printed) == bodies(root)
+    assert gangplan("render", "--check", "-C", root).code == Exit.CLEAN
+    assert gangplan("validate", "-C", root, "--no-cache").code == Exit.CLEAN
+
+
+def test_a_cluster_without_packs_has_no_file(tmp_path: Path) -> None:
+    root = stock(tmp_path)
+    gangplan("render", "-C", root)
+    assert f"lab/{POLICY_FILE}" not in rendered(root)
+
+
+def test_a_pack_that_goes_takes_its_file_along(tmp_path: Path) -> None:
+    root = site(tmp_path, "policies: {packs: [residency]}\n")
+    gangplan("render", "-C", root)
+    assert f"lab/{POLICY_FILE}" in rendered(root)
+    write(root, {"overlays/lab/cluster.yaml": CLUSTER})
+    gangplan("render", "-C", root)
+    assert f"lab/{POLICY_FILE}" not in rendered(root)
+
+
+def test_every_object_has_our_prefix_or_our_namespace(tmp_path: Path) -> None:
+    found = bodies(site(tmp_path))
+    policies = {one["metadata"]["name"] for one in found if one["kind"] == POLICY}
+    for one in found:
+        metadata = one["metadata"]
+        assert metadata["name"].startswith("gangplan-")
+        assert metadata.get("namespace", "gangplan-policies") == "gangplan-policies"
+        if one["kind"] == BINDING:
+            assert one["spec"]["policyName"] in policies
+    assert {one["apiVersion"] for one in found} == {"v1", "admissionregistration.k8s.io/v1"}
+
+
+def test_what_is_asked_for_comes_first_and_goes_last(tmp_path: Path) -> None:
+    """Namespace and parameters, then policies, then bindings; all before the queues, and before runs."""
+    root = site(tmp_path)
+    gangplan("render", "-C", root)
+    waves: dict[str, set[int]] = {}
+    for path, text in rendered(root).items():
+        for one in load_objects(text) if "/runs/" not in path else ():
+            wave = int(one["metadata"]["annotations"]["argocd.argoproj.io/sync-wave"])
+            waves.setdefault(one["kind"] if path.endswith(POLICY_FILE) else path, set()).add(wave)
+    assert waves["Namespace"] == waves["ConfigMap"] == {-25}
+    assert (waves[POLICY], waves[BINDING]) == ({-24}, {-23})
+    assert min(waves["lab/platform/platform.yaml"]) > -23
+    kinds = [one["kind"] for one in bodies(root)]
+    assert kinds == sorted(kinds, key=["Namespace", "ConfigMap", POLICY, BINDING].index)
+
+
+def test_nothing_is_protected_from_pruning(tmp_path: Path) -> None:
+    for one in bodies(site(tmp_path)):
+        assert not {"argocd.argoproj.io/sync-options", "kustomize.toolkit.fluxcd.io/prune"} & set(
+            one["metadata"]["annotations"]
+        )
+
+
+def test_the_number_of_objects_does_not_grow_with_specs(tmp_path: Path) -> None:
+    root = site(tmp_path)
+    few = bodies(root)
+    write(root, {f"specs/nlp/more-{number}.yaml": SPEC for number in range(40)})
+    assert bodies(root) == few
+
+
+def test_policies_of_a_workspace_are_applied_under_our_prefix(tmp_path: Path) -> None:
+    root = site(tmp_path, "policies: {packs: [], enforcement: Warn}\n", policies__own=OWN)
+    found = {one["kind"]: one for one in bodies(root)}
+    assert found[POLICY]["metadata"]["name"] == "gangplan-short-names"
+    assert found[BINDING]["metadata"]["name"] == "gangplan-short-names-everywhere"
+    spec = found[BINDING]["spec"]
+    assert (spec["policyName"], spec["validationActions"]) == ("gangplan-short-names", ["Warn", "Audit"])
+    assert spec["paramRef"] == {"name": "lengths", "namespace": "limits", "parameterNotFoundAction": "Deny"}
+    assert found["ConfigMap"]["metadata"]["name"] == "lengths"
+    names = [one["name"] for one in found[POLICY]["spec"]["matchConditions"]]
+    assert names == [DELETING, BY_CONTROLLER, "mine"]
+
+
+def test_what_no_server_can_judge_stays_in_ci(tmp_path: Path) -> None:
+    page = "title: Ours.\nwhy: We say so.\npolicies:\n  short: {title: a, why: b, fix: c, CI}\n"
+    policy = (
+        OWN.partition("---")[0]
+        .replace("short-names", "short")
+        .replace("example.com/v1, kind: Limits", "v1, kind: ConfigMap")
+    )
+    root = site(
+        tmp_path,
+        "policies: {packs: [ours]}\n",
+        policies__ours__pack=page.replace(", CI", ", ci_only: The list is in Git."),
+        policies__ours__short=policy,
+    )
+    assert bodies(root) == []
+    assert "Deny, CI only" in gangplan("policy", "list", "-C", root).out
+    assert "CI only: The list is in Git." in gangplan("explain", "short", "-C", root).out
+    write(root, {"policies/ours/pack.yaml": page.replace(", CI", "")})
+    assert len(bodies(root)) == 4
+    assert "ValidatingAdmissionPolicy gangplan-short" in gangplan("explain", "short", "-C", root).out
+
+
+@pytest.mark.parametrize(
+    ("action", "enforcement", "server"),
+    [
+        ("Deny", "Deny", "Deny"),
+        ("Deny", "Warn", "Warn"),
+        ("Deny", "Audit", "Audit"),
+        ("Warn", "Deny", "Warn"),
+        ("Warn", "Warn", "Warn"),
+        ("Warn", "Audit", "Audit"),
+        ("Audit", "Deny", "Audit"),
+        ("Audit", "Warn", "Audit"),
+        ("Audit", "Audit", "Audit"),
+    ],
+)
+def test_the_server_does_no_more_than_the_cluster_enforces(
+    action: str, enforcement: str, server: str
+) -> None:
+    assert server_action(action, enforcement) == server
+
+
+def test_validate_does_not_soften_what_the_server_audits(tmp_path: Path) -> None:
+    policies = "policies: {packs: [lifecycle], enforcement: Audit, params: {run-deadline: {seconds: 60}}}\n"
+    root = site(tmp_path, policies)
+    outcome = gangplan("validate", "-C", root)
+    assert (outcome.code, "error[run-deadline]" in outcome.err) == (Exit.FINDINGS, True)
+    assert "Deny, server Audit" in gangplan("policy", "list", "-C", root).out
+    assert "Deny, server Audit" in gangplan("list", "policies", "-C", root).out
+
+
+def test_what_would_not_fit_is_reported(tmp_path: Path) -> None:
+    """A name that is too long with our prefix, and lists that no ConfigMap holds."""
+    long = "a" * 245
+    root = site(
+        tmp_path / "a", "policies: {packs: []}\n", policies__own=OWN.replace("short-names}", f"{long}}}", 1)
+    )
+    said = gangplan("validate", "-C", root).err
+    assert "the name has 245 characters; with 'gangplan-' before it 244 are the most" in said
+    data = {"known": "x" * (1024 * 1024 + 1)}
+    large = {"kind": "ConfigMap", "metadata": {"name": "gangplan-image-catalog"}, "data": data}
+    (found,) = too_large([PolicySource(large, None, "overlays/lab/cluster.yaml")])
+    assert (found.rule, found.where.file) == ("policy-invalid", "overlays/lab/cluster.yaml")
+    assert "parameters of policy 'image-catalog' have 1048577 bytes; a ConfigMap holds" in found.message
+    assert not list(too_large([PolicySource({"kind": "x", "metadata": None, "data": []}, None, "a")]))
+
+
+# What is let alone
+
+
+def changing() -> list[Any]:
+    """Every case that is refused, of policies that judge updates of its object."""
+    found = []
+    for suite in suites(load_workspace(Path(__file__).parents[2])):
+        for case in cases_in(suite.folder, suite.shown)[0]:
+            body = case.file.object
+            is_changed = body["kind"] != "Pod"  # their policies judge what is created
+            if case.denies and is_changed and case.file.old_object is None:
+                found.append(pytest.param(suite, case, id=f"{case.policy}.{case.name}"))
+    return found
+
+
+@pytest.mark.parametrize(("suite", "case"), changing())
+def test_what_was_there_before_the_policy_may_be_finished_and_annotated(suite: Any, case: Any) -> None:
+    """Finalizers, owners and marks of others come and go, however the object breaks the policy."""
+    evaluator, _ = evaluator_of(suite, case)
+    before = copy.deepcopy(case.file.object)
+    assert evaluator.judge([before])
+    after = copy.deepcopy(before)
+    after["metadata"]["finalizers"] = ["example.com/held"]
+    after["metadata"].setdefault("annotations", {})["example.com/seen"] = "true"
+    after["metadata"].setdefault("labels", {})["example.com/seen"] = "true"
+    after["status"] = {"conditions": []}
+    said = [one.message for one in evaluator.judge([after], [before])]
+    if case.policy != "waiver-granted":  # judges labels
+        assert said == []
+
+
+def test_every_policy_that_judges_updates_begins_with_the_guards(tmp_path: Path) -> None:
+    for one in bodies(site(tmp_path)):
+        if one["kind"] != POLICY:
+            continue
+        rules = one["spec"]["matchConstraints"]["resourceRules"]
+        names = [condition["name"] for condition in one["spec"].get("matchConditions", ())]
+        is_guarded = names[:2] == [DELETING, BY_CONTROLLER]
+        assert is_guarded == any("UPDATE" in rule["operations"] for rule in rules)
+        assert not list(obstructing(one))
+        assert len(set(names)) == len(names)
+
+
+def test_controllers_of_the_site_are_let_alone_too(tmp_path: Path) -> None:
+    root = site(tmp_path, "policies: {packs: [residency], controllers: [openshift-kueue/manager]}\n")
+    texts = [str(one["spec"].get("matchConditions")) for one in bodies(root) if one["kind"] == POLICY]
+    assert all("system:serviceaccount:openshift-kueue:manager" in text for text in texts)
+    assert "kueue-system:kueue-controller-manager" in conditions()[1]["expression"]
+
+
+def test_a_policy_without_room_for_conditions_is_left_as_it_is() -> None:
+    own = [{"name": f"c{number}", "expression": "true"} for number in range(63)]
+    spec = {"matchConstraints": {"resourceRules": [{"operations": ["UPDATE"]}]}, "matchConditions": own}
+    guarded(spec)
+    assert spec["matchConditions"] == own
+
+
+def test_settled_takes_whatever_a_file_holds() -> None:
+    for body in ({"kind": POLICY}, {"kind": POLICY, "spec": None}, {"kind": BINDING, "spec": []}, {}):
+        assert settled(body)["kind" if body else "x"] if body else settled(body) == {}
+
+
+RULE = {"apiGroups": ["trainer.kubeflow.org"], "resources": ["trainjobs"], "operations": ["CREATE", "UPDATE"]}
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({}, ""),
+        ({"operations": ["CREATE", "DELETE"]}, "operations[1]"),
+        ({"operations": ["*"]}, "operations[0]"),
+        ({"apiGroups": ["*"], "resources": ["*"], "operations": ["*"]}, "operations[0]"),
+        ({"resources": ["trainjobs", "trainjobs/status"]}, "resources[1]"),
+        ({"resources": ["*/*"]}, "resources[0]"),
+        ({"resources": ["trainjobs/*"]}, "resources[0]"),
+        ({"apiGroups": [""], "resources": ["pods/binding"]}, "resources[0]"),
+        ({"apiGroups": ["kueue.x-k8s.io"], "resources": ["workloads/status"]}, "resources[0]"),
+        ({"apiGroups": [""], "resources": ["pods/exec"], "operations": ["CONNECT"]}, ""),
+        ({"apiGroups": [""], "resources": ["persistentvolumeclaims"], "operations": ["DELETE"]}, ""),
+        ({"apiGroups": ["apps"], "resources": ["deployments/status"], "operations": ["*"]}, ""),
+        ({"apiGroups": ["batch"], "resources": ["*"], "operations": ["DELETE"]}, "operations[0]"),
+        ({"apiGroups": [], "resources": [], "operations": ["DELETE"]}, ""),
+    ],
+)
+def test_no_policy_keeps_runs_from_ending(change: Object, field: str) -> None:
+    spec = {"matchConstraints": {"resourceRules": [{**RULE, **change}]}}
+    found = list(obstructing({"spec": spec}))
+    assert [field in one.message for one in found] == ([True] if field else [])

@@ -1,0 +1,88 @@
+"""What a rule of a CRD is not asked again: values that are known to keep it, at what they cost."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gangplan.cel.program import Program
+from gangplan.validate.apiserver.crdrules import rules
+from gangplan.validate.apiserver.crdrules.builtin import rules_of
+from gangplan.validate.apiserver.crdrules.rules import CompiledRule, Kept, breaches
+from gangplan.validate.apiserver.schema import SchemaVersions
+
+GROUP = "trainer.kubeflow.org/v1alpha1"
+Body = dict[str, Any]
+
+
+def of_runtimes() -> list[CompiledRule]:
+    """The rules of a TrainingRuntime, that know nothing yet."""
+    found = rules_of(GROUP, "TrainingRuntime", SchemaVersions("1.34", "2.1", "0.19", "0.12"))
+    return [replace(one, kept=Kept()) for one in found]
+
+
+def deaf(some: list[CompiledRule]) -> list[CompiledRule]:
+    """The same rules, asked each time."""
+    return [replace(one, kept=Kept(luck=0)) for one in some]
+
+
+counts = st.sampled_from([0, 1, 2, True, "auto", "cpu", "1", None, 1.0])
+policies = st.fixed_dictionaries(
+    {},
+    optional={
+        "numNodes": counts,
+        "torch": st.fixed_dictionaries(
+            {}, optional={"numProcPerNode": counts, "elasticPolicy": st.fixed_dictionaries({})}
+        ),
+        "mpi": st.fixed_dictionaries({}, optional={"numProcPerNode": counts}),
+    },
+)
+startups = st.fixed_dictionaries(
+    {}, optional={"startupPolicyOrder": st.sampled_from(["InOrder", "AnyOrder"])}
+)
+objects = st.builds(
+    lambda policy, startup: {
+        "metadata": {"name": "a"},
+        "spec": {"mlPolicy": policy, "template": {"spec": startup}},
+    },
+    policies,
+    st.fixed_dictionaries({}, optional={"startupPolicy": startups}),
+)
+
+
+@settings(deadline=None)
+@given(st.lists(objects, min_size=1, max_size=5))
+def test_what_is_known_is_what_would_be_found(bodies: list[Body]) -> None:
+    """The law: verdicts, words and places, also those of a budget that runs out."""
+    known = of_runtimes()
+    asked = deaf(known)
+    for body in bodies * 2:
+        expected = breaches(asked, body)
+        assert breaches(known, body) == expected
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(rules, "PER_OBJECT", 20)
+            assert breaches(known, body) == breaches(asked, body)
+
+
+def test_a_rule_is_asked_once_about_what_runs_share(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[Program] = []
+    real = Program.measure
+    monkeypatch.setattr(Program, "measure", lambda self, *given: calls.append(self) or real(self, *given))
+    known = [one for one in of_runtimes() if one.rule.path[:2] == ("spec", "mlPolicy")]
+    assert known
+    for number in range(300):
+        policy = {"numNodes": 1, "torch": {"numProcPerNode": "auto"}}
+        breaches(known, {"metadata": {"name": f"run-{number}"}, "spec": {"mlPolicy": policy}})
+    assert len(calls) <= len(known)
+
+
+def test_values_that_never_come_again_are_kept_no_more() -> None:
+    known = of_runtimes()
+    for number in range(1000):
+        breaches(known, {"metadata": {"name": "a"}, "spec": {"mlPolicy": {"numNodes": number}}})
+    assert all(len(one.kept.costs) <= rules._PATIENCE for one in known)
+    assert {one.kept.luck for one in known} & {0}

@@ -1,0 +1,140 @@
+"""Answers that are kept are those that would be given again: for every run, whole or with a mistake in it."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from benchmarks.workspace import write_workspace
+from gangplan.validate.kueue.contention import can_resume, demand_for, summed_up
+from gangplan.validate.kueue.model import NeverError
+from gangplan.validate.kueue.request import request_of, whole_request
+from gangplan.validate.kueue.solver import decide, idle_verdict
+from gangplan.validate.memo import Memo, key_of
+from gangplan.validate.network import connections, reachability
+from gangplan.validate.network.clean import Clean
+from gangplan.validate.network.scene import scene_of
+from gangplan.validate.scheduler.admitted import admit, admitted
+from gangplan.validate.world import BuiltRun, World
+from tests.proofs.pool import Judged, judged, mistaken, outcome, shaken
+from tests.test_examples import EXAMPLES
+
+LAW = settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+
+
+@pytest.fixture(scope="module")
+def pool(tmp_path_factory: pytest.TempPathFactory) -> list[Judged]:
+    """Runs of all frameworks on three kinds of clusters, of teams with equal and with unequal shares."""
+    root = tmp_path_factory.mktemp("pool") / "workspace"
+    write_workspace(root, 24, 1, 3, 4)
+    return judged(root)
+
+
+def check(world: World, run: BuiltRun) -> None:
+    """Kept answers against those that are made of all that stands in the objects."""
+    whole = outcome(lambda: whole_request(world, run.bodies))
+    resumes = outcome(lambda: can_resume(run.bodies))
+    if isinstance(whole, type) or isinstance(resumes, type):
+        return
+    request = outcome(lambda: request_of(world, run.bodies))
+    if isinstance(request, type):
+        return
+    same(lambda: list(reachability(world, run)), lambda: plain_connections(world, run))
+    same(lambda: idle_verdict(world, request), lambda: decide(world, whole))
+    same(lambda: fit(admitted(world, request)), lambda: plain_fit(world, whole))
+    same(lambda: demand_for(world, request, resumes), lambda: summed_up(world, whole, resumes))
+
+
+def same(ask: Callable[[], Any], ask_plainly: Callable[[], Any]) -> None:
+    """Both give one answer; there is none to objects that no gate would have let through."""
+    plain = outcome(ask_plainly)
+    if not isinstance(plain, type) or issubclass(plain, NeverError):
+        assert outcome(ask) == plain
+
+
+def fit(found: Any) -> Any:
+    """The answer, and what each pod asks for."""
+    return found and (found.fit, [(one.name, one.count, one.requests, one.ports) for one in found.pods])
+
+
+def plain_fit(world: World, whole: Any) -> Any:
+    """The same, made without looking at earlier answers."""
+    return None if decide(world, whole).outcome == "never" else fit(admit(world, whole))
+
+
+def plain_connections(world: World, run: BuiltRun) -> Any:
+    """What the network's proof finds of the run itself."""
+    scene = scene_of(world, run)
+    return [] if scene is None else list(connections(scene))
+
+
+def test_every_run_of_the_pool(pool: list[Judged]) -> None:
+    for world, run in pool:
+        check(world, run)
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.name)
+def test_every_run_of_the_examples(example: Path, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    if list((example / "input").glob("overlays/*/kustomization.yaml")):
+        request.getfixturevalue("builder")
+    shutil.copytree(example / "input", tmp_path / "workspace")
+    for world, run in judged(tmp_path / "workspace"):
+        check(world, run)
+
+
+@LAW
+@given(data=st.data())
+def test_runs_with_a_mistake(pool: list[Judged], data: st.DataObject) -> None:
+    world, run = data.draw(st.sampled_from(pool))
+    check(world, data.draw(mistaken(run)))
+
+
+@LAW
+@given(data=st.data())
+def test_worlds_with_a_mistake(pool: list[Judged], data: st.DataObject) -> None:
+    """All runs of a cluster in one world: those of one team are answered after those of another."""
+    world, _ = data.draw(st.sampled_from(pool))
+    other = data.draw(shaken(world))
+    for home, run in pool:
+        if home is world:
+            check(other, run)
+
+
+def test_runs_of_teams_with_equal_shares_are_judged_once(pool: list[Judged]) -> None:
+    """Else the laws above would compare nothing."""
+    found = {id(world): world for world, _ in pool}
+    for world in found.values():
+        requests = {request_of(world, run.bodies).key for home, run in pool if home is world}
+        pods = {request_of(world, run.bodies).pods_key for home, run in pool if home is world}
+        assert len(pods) < len(requests)
+
+
+def test_runs_with_the_same_connections_are_looked_at_once(pool: list[Judged]) -> None:
+    found = {id(world): world for world, _ in pool}
+    for world in found.values():
+        clean = world.once(Clean)
+        runs = [clean.key(run) for home, run in pool if home is world]
+        assert len({*runs}) < len(runs)
+
+
+def test_keys_tell_types_and_order_apart() -> None:
+    different = [{"a": 1}, {"a": True}, {"a": 1.0}, {"a": "1"}, {"a": None}, {}, [], {"a": 1, "b": 2}]
+    different += [{"b": 2, "a": 1}, [["a"], "b"], [["a", "b"]]]
+    assert len({key_of(one) for one in different}) == len(different)
+    assert key_of({"a": [1, "x"]}) == key_of({"a": [1, "x"]})
+    assert key_of(object()) is None
+
+
+def test_a_memo_is_bounded() -> None:
+    memo = Memo[int](most=3)
+    for number in range(10):
+        assert memo.answer(b"%d" % number, lambda number=number: number) == number
+        assert len(memo) <= 3
+    assert memo.answer(b"9", lambda: 0) == 9
+    assert memo.answer(None, lambda: 5) == 5

@@ -1,0 +1,44 @@
+"""docs/spec.md: in each format, what everybody writes comes before what few need."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from gangplan.reference.levels import LEVELS, OTHERS, levels_of
+from gangplan.reference.pages import pages
+from gangplan.reference.schemas import schema_of
+
+
+@pytest.mark.parametrize("kind", LEVELS)
+def test_every_field_has_one_level(kind: str) -> None:
+    fields = list(schema_of(kind)["properties"])
+    named = [name for level in LEVELS[kind] for name in level.fields]
+    assert sorted(named) == sorted(fields), "place new fields in gangplan/reference/levels.py"
+
+
+def test_a_field_that_no_level_names_comes_last() -> None:
+    *_, last = levels_of("team", ["kind", "claims", "invented"])
+    assert (last.title, last.fields) == (OTHERS, ("invented",))
+
+
+def test_a_format_without_levels_has_one_table() -> None:
+    assert levels_of("waiver", ["kind", "rule"]) == []
+
+
+def test_a_ten_line_spec_needs_the_first_table_alone() -> None:
+    first = LEVELS["spec"][0].fields
+    assert {"image", "command", "workers", "gpus", "memory", "data"} <= {*first}
+    assert len(first) <= 10
+
+
+def test_links_inside_the_page_lead_somewhere() -> None:
+    page = pages()["spec.md"]
+    headings = {
+        re.sub(r"[^a-z0-9 -]", "", title.lower()).replace(" ", "-")
+        for title in re.findall(r"^#+ (.+)$", page, re.MULTILINE)
+    }
+    links = set(re.findall(r"\]\(#([^)]+)\)", page))
+    assert links
+    assert links <= headings

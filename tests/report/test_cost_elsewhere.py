@@ -1,0 +1,129 @@
+"""`gangplan cost --elsewhere`: the same job on other pools, in money and in waiting."""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gangplan.errors import Exit
+from gangplan.pipeline.elsewhere import Place, moved
+from gangplan.source.document import load
+from tests import plain, workspaces
+from tests.workspaces import Outcome, gangplan
+
+SPEC = "specs/nlp/filings.yaml"
+PRICED = "price: {perGpuHour: 1.5625}"
+_OLD = "count: 4, cpu: 64, memory: 512Gi, gpu: {model: a100-40gb, count: 8}, labels: {pool: old}"
+OTHERS = [
+    f"  a100-old: {{price: {{perGpuHour: 1}}, {_OLD}}}",
+    "  tiny: {count: 1, cpu: 8, memory: 32Gi, gpu: {model: t4, count: 1}, labels: {pool: tiny}}",
+]
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """The small workspace; its GPUs have a price, and beside them are cheaper ones, and too few."""
+    root = workspaces.stock(tmp_path / "workspace")
+    path = root / "overlays/lab/cluster.yaml"
+    lines = []
+    for line in path.read_text().splitlines():
+        if line.startswith("  a100:"):
+            line = line.replace("{count:", f"{{{PRICED}, count:")
+            lines += [line, *OTHERS]
+        else:
+            lines.append(line)
+    path.write_text("\n".join(lines) + "\n")
+    return root
+
+
+def cost(root: Path, *flags: object) -> Outcome:
+    """The command."""
+    return gangplan("cost", "-C", root, "--elsewhere", *flags)
+
+
+def places(root: Path, *flags: object) -> dict[str, dict[str, Any]]:
+    """The places of the one job by their pools."""
+    outcome = cost(root, SPEC, "--format", "json", *flags)
+    assert outcome.code == Exit.CLEAN, outcome.err
+    (job,) = json.loads(outcome.out)["jobs"]
+    return {one["pool"]: one for one in job["places"]}
+
+
+def test_each_pool_with_gpus_is_tried(root: Path) -> None:
+    found = places(root)
+    assert set(found) == {"a100", "a100-spot", "a100-old", "tiny"}
+    assert [one["isNow"] for one in found.values()].count(True) == 1
+    assert found["a100"]["isNow"]
+    ratio = Decimal(found["a100"]["most"]) / Decimal(found["a100-old"]["most"])
+    assert Decimal("1.5") < ratio < Decimal("1.6")
+    assert "fit" in found["tiny"]["refused"]
+    assert found["tiny"]["most"] is None
+
+
+def test_the_cheapest_comes_first_and_what_cannot_be_last(root: Path) -> None:
+    lines = cost(root, SPEC).out.splitlines()
+    assert lines[0] == SPEC
+    assert "a100-old" in lines[2]
+    assert "tiny" in lines[-1]
+
+
+def test_it_waits_for_the_runs_that_are_there(root: Path, tmp_path: Path) -> None:
+    """The quota of the pool is one run's; another job of the team has just taken it."""
+    text = (root / SPEC).read_text()
+    assert "workers: 4" in text
+    (root / "specs/nlp/earlier.yaml").write_text(text.replace("workers: 4", "workers: 16"))
+    durations = tmp_path / "durations.yaml"
+    durations.write_text("nlp/earlier: 3h\nnlp/filings: 1h\n")
+    alone, found = places(root), places(root, "--durations", durations)
+    assert found["a100"]["waitSeconds"] == 3 * 3600
+    assert found["a100-old"]["waitSeconds"] == 0
+    assert found["a100"]["expected"] is not None
+    assert alone["a100"]["expected"] is None
+
+
+def test_a_broken_platform_is_told_once(root: Path) -> None:
+    path = root / "overlays/lab/cluster.yaml"
+    path.write_text(path.read_text().replace("labels: {pool: old}", "labels: {pool: a100}"))
+    outcome = cost(root, SPEC)
+    assert outcome.code == Exit.INPUT
+    assert "pool-overlap" in outcome.err
+    assert outcome.out == ""
+
+
+def test_what_it_is_asked_for(root: Path) -> None:
+    assert cost(root).code == Exit.INPUT
+    assert "Name specs" in cost(root).err
+    assert cost(root, SPEC, "--format", "csv").code == Exit.INPUT
+
+
+def test_scalars_keep_their_text() -> None:
+    text = """\
+kind: TrainingJob
+command: [python, train.py, --lr, 1e-4, "0.10", 010]
+clusters: [here, there]
+gpu: {model: h100}
+gpus: 8
+env: {EMPTY: "", NOTE: "a: b", FLAG: "yes"}
+placement:
+  nodePool: old
+  spread: pack
+description: |
+  two
+  lines
+"""
+    document, findings = load(text.encode(), "specs/a/b.yaml")
+    assert document is not None, findings
+    new = moved(document, Place("lab", "a100", ""))
+    assert "1e-4" in new
+    assert "010" in new
+    value = plain.load_all(new.encode())
+    (again,) = value
+    assert again["clusters"] == ["lab"]
+    assert again["placement"] == {"nodePool": "a100", "spread": "pack"}
+    assert "gpu" not in again
+    assert again["env"] == {"EMPTY": "", "NOTE": "a: b", "FLAG": "yes"}
+    assert again["description"] == "two\nlines\n"

@@ -1,0 +1,280 @@
+"""LocalQueues of a team, strict order, and turns by past use."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gangplan.source import load_objects
+from tests import plain, workspaces
+from tests.resolve.test_workdir import SPEC, put
+from tests.workspaces import gangplan, rendered
+
+CLUSTER = "overlays/lab/cluster.yaml"
+TEAM = "nlp: {queue: training}"
+BY_USAGE = "admissionMode: UsageBasedAdmissionFairSharing"
+SHARING = "kueue: {admissionFairSharing: {usageHalfLifeTime: 7d}}\n"
+
+
+def state(root: Path, fields: str, more: str = "") -> None:
+    """Give the team these fields in the cluster file, and the file these lines."""
+    text = workspaces.CLUSTER.replace(TEAM, f"nlp: {{queue: training, {fields}}}")
+    assert text != workspaces.CLUSTER
+    workspaces.write(root, {CLUSTER: text + more})
+
+
+def objects(root: Path, kind: str) -> list[Any]:
+    """What is rendered of a kind, by name."""
+    outcome = gangplan("render", "-C", root)
+    assert outcome.code == 0, outcome.err
+    bodies = [one for text in rendered(root).values() for one in load_objects(text)]
+    found = {one["metadata"]["name"]: one for one in bodies if one["kind"] == kind}
+    return [found[name] for name in sorted(found)]
+
+
+def test_several_queues_in_front_of_one_quota(root: Path) -> None:
+    state(root, f"localQueues: {{night: {{}}, training: {{weight: 3}}}}, {BY_USAGE}", SHARING)
+    night, training = objects(root, "LocalQueue")
+    assert (night["metadata"]["name"], training["metadata"]["name"]) == ("night", "training")
+    assert night["spec"] == {"clusterQueue": "nlp", "stopPolicy": "None"}
+    assert training["spec"]["fairSharing"] == {"weight": "3"}
+    (queue,) = objects(root, "ClusterQueue")
+    assert queue["spec"]["admissionScope"] == {"admissionMode": "UsageBasedAdmissionFairSharing"}
+    assert gangplan("validate", "-C", root).findings == []
+
+
+def test_a_spec_names_one(root: Path) -> None:
+    state(root, "localQueues: {night: {}}")
+    labels = []
+    for lines in ("", "queue: training\n", "queue: night\n"):
+        put(root, lines)
+        (run,) = objects(root, "TrainJob")
+        labels.append(run["metadata"]["labels"]["kueue.x-k8s.io/queue-name"])
+        assert gangplan("validate", "-C", root).findings == []
+    assert labels == ["training", "training", "night"]
+
+
+def test_strict_order(root: Path) -> None:
+    (queue,) = objects(root, "ClusterQueue")
+    assert queue["spec"]["queueingStrategy"] == "BestEffortFIFO"
+    state(root, "queueingStrategy: StrictFIFO")
+    (queue,) = objects(root, "ClusterQueue")
+    assert queue["spec"]["queueingStrategy"] == "StrictFIFO"
+    assert "admissionScope" not in queue["spec"]
+    assert gangplan("validate", "-C", root).findings == []
+
+
+# Line of the spec, fields of the team, lines of the cluster file, the only rule that is broken, and where.
+CASES = {
+    "a queue of the team": ("queue: night\n", "localQueues: {night: {}}", "", "", ""),
+    "a queue that nobody has": (
+        *("queue: nite\n", "localQueues: {night: {}}", ""),
+        *("queue-unknown", f"{SPEC}:9:8"),
+    ),
+    "the ClusterQueue's name": (
+        *("queue: nlp\n", "localQueues: {night: {}}", ""),
+        *("queue-unknown", f"{SPEC}:9:8"),
+    ),
+    "usage that nobody counts": (
+        *("", BY_USAGE, ""),
+        *("usage-sharing-off", f"{CLUSTER}:16:41"),
+    ),
+    "usage that is counted": ("", BY_USAGE, SHARING, "", ""),
+    "a weight that nobody reads": (
+        *("", "localQueues: {night: {weight: 2}}", SHARING),
+        *("usage-sharing-off", f"{CLUSTER}:16:56"),
+    ),
+    "a weight where sharing is off": (
+        *("", "localQueues: {night: {weight: 2}}, admissionMode: NoAdmissionFairSharing", SHARING),
+        *("usage-sharing-off", f"{CLUSTER}:16:56"),
+    ),
+    "sharing that is off": ("", "admissionMode: NoAdmissionFairSharing", "", "", ""),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_is_wrong(name: str, root: Path) -> None:
+    line, fields, lines, rule, place = CASES[name]
+    state(root, fields, lines)
+    put(root, line)
+    found = gangplan("validate", "-C", root).findings
+    assert [(one.rule, one.place) for one in found] == ([(rule, place)] if rule else [])
+    assert all(one.help for one in found)
+
+
+@pytest.mark.parametrize(
+    "fields", ["queueingStrategy: Strict", "localQueues: [night]", "localQueues: {night: {weight: -1}}"]
+)
+def test_what_no_queue_is(fields: str, root: Path) -> None:
+    state(root, fields)
+    outcome = gangplan("validate", "-C", root)
+    assert outcome.code == 2
+    assert all(one.place.startswith(CLUSTER) and one.help for one in outcome.findings)
+
+
+@pytest.mark.parametrize("interval", ["0s", "-1m"])
+def test_use_is_measured_from_time_to_time(interval: str, root: Path) -> None:
+    times = f"usageHalfLifeTime: 1h, usageSamplingInterval: {interval}"
+    state(root, BY_USAGE, f"kueue: {{admissionFairSharing: {{{times}}}}}\n")
+    assert gangplan("validate", "-C", root).code == 2
+
+
+def test_another_gang_scheduler_reads_none_of_it(root: Path) -> None:
+    state(root, f"localQueues: {{night: {{}}}}, {BY_USAGE}", f"gang: none\nenvironment: dev\n{SHARING}")
+    text = (root / CLUSTER).read_text().replace(', kueue: "0.19.2"', "")
+    workspaces.write(root, {CLUSTER: text})
+    found = [one for one in gangplan("validate", "-C", root).findings if one.rule == "kueue-field-unused"]
+    assert [one.place.split(":", 1)[1] for one in found] == ["16:26", "16:52", "19:1"]
+
+
+def test_what_the_manager_is_told(root: Path) -> None:
+    assert "admissionFairSharing" not in gangplan("cluster", "kueue-config", "-C", root).out
+    weights = "resourceWeights: {cpu: 0.5, nvidia.com/gpu: 10}"
+    times = "usageHalfLifeTime: 7d, usageSamplingInterval: 90s"
+    state(root, BY_USAGE, f"kueue: {{admissionFairSharing: {{{times}, {weights}}}}}\n")
+    told = plain.load(gangplan("cluster", "kueue-config", "-C", root).out)
+    assert told["admissionFairSharing"] == {
+        "usageHalfLifeTime": "168h",
+        "usageSamplingInterval": "1m30s",
+        "resourceWeights": {"cpu": 0.5, "nvidia.com/gpu": 10},
+    }
+
+
+def test_editors_offer_the_queues(root: Path) -> None:
+    state(root, "localQueues: {night: {}}")
+    outcome = gangplan("list", "queues", "-C", root)
+    assert [line.split()[0] for line in outcome.out.splitlines() if " nlp " in line] == ["training", "night"]
+
+
+def test_a_new_job_from_flags(root: Path) -> None:
+    state(root, "localQueues: {night: {}}")
+    words = ("--image", "openmpi", "--command", "python train.py", "--queue", "night", "-n")
+    outcome = gangplan("new", "job", "late", "-C", root, *words)
+    assert outcome.code == 0, outcome.err
+    assert "queue: night" in outcome.out
+
+
+# --- admission checks -----------------------------------------------------------------------------------
+
+BUDGET = "admissionChecks: {budget: {controller: budget.example.com/check, pools: [a100]}}\n"
+
+
+def test_a_check_that_gangplan_makes(root: Path) -> None:
+    workspaces.write(root, {CLUSTER: workspaces.CLUSTER + BUDGET})
+    (check,) = objects(root, "AdmissionCheck")
+    assert check["spec"] == {"controllerName": "budget.example.com/check"}
+    (queue,) = objects(root, "ClusterQueue")
+    asked = queue["spec"]["admissionChecksStrategy"]["admissionChecks"]
+    assert asked == [{"name": "budget", "onFlavors": ["a100"]}]
+    assert gangplan("validate", "-C", root).findings == []
+
+
+def test_a_check_that_somebody_else_makes(root: Path) -> None:
+    lines = "admissionChecks: {budget: {external: true}}\n"
+    workspaces.write(root, {CLUSTER: workspaces.CLUSTER + lines})
+    assert objects(root, "AdmissionCheck") == []
+    (queue,) = objects(root, "ClusterQueue")
+    assert queue["spec"]["admissionChecksStrategy"]["admissionChecks"] == [{"name": "budget"}]
+    assert gangplan("validate", "-C", root).findings == []
+
+
+def test_beside_the_check_of_a_pool_that_grows(root: Path) -> None:
+    grows = "a100: {autoscale: {most: 8, provisioningClass: check-capacity.autoscaling.x-k8s.io}, "
+    text = workspaces.CLUSTER.replace("a100: {", grows, 1)
+    workspaces.write(root, {CLUSTER: text + BUDGET})
+    (queue,) = objects(root, "ClusterQueue")
+    asked = queue["spec"]["admissionChecksStrategy"]["admissionChecks"]
+    assert [one["name"] for one in asked] == ["provision-a100", "budget"]
+
+
+# What the cluster file says, the only rule that is broken, and where.
+CHECKS = {
+    "of no controller": ("budget: {}", "admission-check-owner", "17:19"),
+    "of two owners": (
+        "budget: {external: true, controller: a.example.com/b}",
+        "admission-check-owner",
+        "17:19",
+    ),
+    "of Kueue's own": ("nodes: {controller: kueue.x-k8s.io/multikueue}", "admission-check-owner", "17:19"),
+    "with a name of gangplan's": ("multikueue: {external: true}", "admission-check-owner", "17:19"),
+    "with a name of gangplan's elsewhere": ("provision-a100: {external: true}", "", ""),
+    "of another pool": ("budget: {external: true, pools: [a1000]}", "pool-unknown", "17:52"),
+    "of another team": ("budget: {external: true, teams: [nlpp]}", "admission-check-nobody", "17:52"),
+    "of a team without the pool": ("budget: {external: true, teams: [nlp], pools: [cpu]}", "", ""),
+}
+
+
+@pytest.mark.parametrize("name", CHECKS)
+def test_checks(name: str, root: Path) -> None:
+    lines, rule, place = CHECKS[name]
+    workspaces.write(root, {CLUSTER: f"{workspaces.CLUSTER}admissionChecks: {{{lines}}}\n"})
+    found = gangplan("validate", "-C", root).findings
+    assert [(one.rule, one.place) for one in found] == ([(rule, f"{CLUSTER}:{place}")] if rule else [])
+    assert all(one.help for one in found)
+
+
+# --- several pools at once ------------------------------------------------------------------------------
+
+FIRST = "concurrentAdmission: {migration: RetainFirstAdmission}"
+
+
+def test_all_pools_at_once(root: Path) -> None:
+    state(root, "concurrentAdmission: {migration: TryPreferredFlavors, lastAcceptablePool: a100}")
+    (queue,) = objects(root, "ClusterQueue")
+    assert queue["spec"]["concurrentAdmissionPolicy"]["migration"] == {
+        "mode": "TryPreferredFlavors",
+        "constraints": {"lastAcceptableFlavorName": "a100"},
+    }
+    told = plain.load(gangplan("cluster", "kueue-config", "-C", root).out)
+    assert told["featureGates"] == {"ConcurrentAdmission": True}
+
+
+POOLS = "".join(f"  p{n}: {{count: 1, cpu: 8, memory: 8Gi, labels: {{pool: p{n}}}}}\n" for n in range(17))
+ONCE = {
+    "in strict order": (f"{FIRST}, queueingStrategy: StrictFIFO", "concurrent-admission-refused"),
+    "in no strict order": (f"{FIRST}, queueingStrategy: BestEffortFIFO", ""),
+    "with a last pool that is not used": (
+        "concurrentAdmission: {migration: RetainFirstAdmission, lastAcceptablePool: a100}",
+        "concurrent-admission-refused",
+    ),
+    "with a last pool of others": (
+        "concurrentAdmission: {migration: TryPreferredFlavors, lastAcceptablePool: h100}",
+        "concurrent-admission-refused",
+    ),
+    "with too many pools": (FIRST + POOLS, "concurrent-admission-refused"),
+}
+
+
+@pytest.mark.parametrize("name", ONCE)
+def test_what_kueue_refuses(name: str, root: Path) -> None:
+    fields, rule = ONCE[name]
+    pools = POOLS if POOLS in fields else ""
+    state(root, fields.replace(POOLS, ""))
+    text = (root / CLUSTER).read_text().replace("topology:\n", f"{pools}topology:\n")
+    workspaces.write(root, {CLUSTER: text})
+    found = [one for one in gangplan("validate", "-C", root).findings if one.rule != "admitted-elsewhere"]
+    assert [one.rule for one in found] == ([rule] if rule else [])
+    assert all(one.help and one.place.startswith(CLUSTER) for one in found)
+
+
+@pytest.mark.parametrize(("trainer", "kueue", "rules"), [("2.1.0", "0.15.2", 1), ("2.2.1", "0.18.2", 0)])
+def test_the_kueue_that_can(trainer: str, kueue: str, rules: int, root: Path) -> None:
+    state(root, FIRST)
+    text = (root / CLUSTER).read_text().replace("2.3.0", trainer).replace("0.19.2", kueue)
+    workspaces.write(root, {CLUSTER: text})
+    found = [one.rule for one in gangplan("validate", "-C", root).findings if one.rule.startswith("conc")]
+    assert found == ["concurrent-admission-version"] * rules
+
+
+def test_one_pool_for_all_pods(root: Path) -> None:
+    """Each pool is asked for by itself: a run whose launcher belongs elsewhere is never admitted."""
+    for fields in ("weight: 1", FIRST):
+        state(root, fields)
+        text = (root / CLUSTER).read_text().replace("240Gi}", "240Gi, labels: {pool: cpu}}")
+        workspaces.write(root, {CLUSTER: text})
+        found = gangplan("validate", "-C", root).findings
+        assert len(found) == (fields == FIRST)
+    assert (found[0].rule, found[0].place.startswith(SPEC)) == ("no-flavor", False)
+    assert found[0].help.startswith("With concurrentAdmission all pods of a run use one pool")

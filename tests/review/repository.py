@@ -1,0 +1,95 @@
+"""Workspaces in real Git repositories, with nobody's settings."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jsonschema_rs
+
+from gangplan.reference.schemas import schema_of
+from tests import workspaces
+from tests.workspaces import Outcome, gangplan
+
+ENVIRONMENT = {
+    "GIT_CONFIG_GLOBAL": os.devnull,
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_AUTHOR_NAME": "a",
+    "GIT_AUTHOR_EMAIL": "a@example.com",
+    "GIT_COMMITTER_NAME": "a",
+    "GIT_COMMITTER_EMAIL": "a@example.com",
+    "GIT_ALLOW_PROTOCOL": "file",
+}
+
+
+@dataclass(frozen=True)
+class Repository:
+    """A repository at `top`, with a workspace in it."""
+
+    top: Path
+    workspace: str = "."
+
+    @property
+    def root(self) -> Path:
+        """The workspace."""
+        return self.top / self.workspace
+
+    def git(self, *arguments: str | Path, fails: bool = False) -> str:
+        """What Git prints; it must succeed, or with `fails` it must not."""
+        done = subprocess.run(
+            ["git", *map(str, arguments)],
+            cwd=self.top,
+            env={**os.environ, **ENVIRONMENT},
+            capture_output=True,
+            check=False,
+        )
+        assert bool(done.returncode) == fails, done.stderr.decode() + done.stdout.decode()
+        return done.stdout.decode("utf-8", "surrogateescape").strip()
+
+    def commit(self, message: str = "change") -> str:
+        """Commit everything; the commit's id."""
+        self.git("add", "-A")
+        self.git("commit", "-q", "--allow-empty", "-m", message)
+        return self.git("rev-parse", "HEAD")
+
+    def write(self, **files: str) -> None:
+        """Write specs of team nlp, by name: `two="..."`."""
+        workspaces.write(self.root, {f"specs/nlp/{name}.yaml": text for name, text in files.items()})
+
+    def render(self) -> None:
+        """Render the workspace, which must be right."""
+        workspaces.render(self.root)
+
+    def plan(self, *flags: str | Path, base: str = "main") -> Outcome:
+        """What changed since a revision."""
+        return gangplan("plan", "-C", self.root, "--base", base, *flags)
+
+    def review(self, *flags: str | Path, base: str = "main") -> dict[str, Any]:
+        """The same as data."""
+        outcome = self.plan("--format", "json", *flags, base=base)
+        document: dict[str, Any] = json.loads(outcome.out)
+        jsonschema_rs.validator_for(schema_of("plan")).validate(document)
+        return document
+
+    def edits(self, *flags: str | Path, base: str = "main") -> list[tuple[str, str]]:
+        """What happens to which job."""
+        return [(one["edit"], one["job"]) for one in self.review(*flags, base=base)["runs"]]
+
+
+def begin(top: Path, workspace: str = ".", is_rendered: bool = True) -> Repository:
+    """A repository with the small workspace, rendered and committed on main, and a branch checked out."""
+    top.mkdir(parents=True, exist_ok=True)
+    found = Repository(top, workspace)
+    workspaces.stock(found.root)
+    if is_rendered:
+        found.render()
+    (top / ".gitignore").write_text(".gangplan/\n")
+    found.git("init", "-q", "-b", "main")
+    found.git("config", "gc.auto", "0")
+    found.commit("base")
+    found.git("checkout", "-q", "-b", "topic")
+    return found

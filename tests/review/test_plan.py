@@ -1,0 +1,250 @@
+"""`gangplan plan --base REF`: what happens to every run, what it takes, and what is found anew."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gangplan.errors import Exit
+from tests import workspaces
+from tests.review.repository import Repository, begin
+from tests.workspaces import SPEC, gangplan
+
+SMALL = SPEC.replace("workers: 4", "workers: 2")
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Repository:
+    """The small workspace, rendered and committed on main, with a branch checked out."""
+    return begin(tmp_path / "repo")
+
+
+def test_nothing_changed(repo: Repository) -> None:
+    outcome = repo.plan()
+    assert outcome.code == Exit.CLEAN, outcome.err
+    assert "no run starts or ends; no new findings" in outcome.out
+    assert repo.review()["objects"] == []
+
+
+def test_a_new_job(repo: Repository) -> None:
+    repo.write(second=SMALL)
+    repo.render()
+    found = repo.review()
+    (run,) = found["runs"]
+    assert (run["edit"], run["job"], run["cluster"]) == ("new", "second", "lab")
+    assert (run["after"]["gpus"], run["after"]["admission"]["outcome"]) == (4, "admit")
+    assert run["before"] is None
+    before, after = (found["totals"]["all"][side] for side in ("before", "after"))
+    assert (before["runs"], before["gpus"], after["runs"], after["gpus"]) == (1, 8, 2, 12)
+    assert found["specs"]["new"] == ["specs/nlp/second.yaml"]
+
+
+def test_a_plan_is_the_same_before_rendering_and_after(repo: Repository) -> None:
+    """Before, rendered/ is stale, and that is said."""
+    repo.write(second=SMALL)
+    first = repo.review()
+    assert [one["rule"] for one in first["newFindings"]["findings"]] == ["rendered-stale"]
+    repo.render()
+    second = repo.review()
+    assert first["runs"] == second["runs"]
+    assert first["objects"] == second["objects"]
+    repo.commit()
+    assert repo.review() == second
+
+
+def test_a_changed_spec_is_another_run_and_the_old_one_goes_on(repo: Repository) -> None:
+    repo.write(filings=SMALL)
+    (run,) = repo.review()["runs"]
+    assert run["edit"] == "changed"
+    assert run["before"]["gpus"] == 8
+    assert run["after"]["gpus"] == 4
+    assert run["goesOn"] == run["before"]["name"] != run["after"]["name"]
+    repo.write(filings=f"{SMALL}retired: [{run['before']['name']}]\n")
+    assert repo.edits() == [("changed", "filings"), ("retired", "filings")]
+    assert repo.review()["runs"][0]["goesOn"] == ""
+
+
+def test_a_run_is_stopped_and_resumed(repo: Repository) -> None:
+    repo.write(filings=f"{SPEC}state: stopped\n")
+    repo.render()
+    found = repo.review()
+    assert [(one["edit"], one["after"]["state"]) for one in found["runs"]] == [("stopped", "stopped")]
+    assert found["totals"]["all"]["after"]["gpus"] == 0
+    repo.commit()
+    repo.git("checkout", "-q", "-B", "main")
+    repo.git("checkout", "-q", "-b", "again")
+    repo.write(filings=SPEC)
+    repo.render()
+    assert repo.edits() == [("resumed", "filings")]
+
+
+def test_a_platform_change_retrains(repo: Repository) -> None:
+    catalog = workspaces.CATALOG.replace("332211ffee", "332211ffef")
+    workspaces.write(repo.root, {"images/catalog.yaml": catalog})
+    for _ in range(2):  # before it is rendered and after
+        found = repo.review()
+        assert [one["edit"] for one in found["runs"]] == ["retrained"]
+        (reach,) = found["reach"]
+        assert (reach["file"], reach["teams"], reach["retrained"]["runs"]) == (
+            "images/catalog.yaml",
+            ["nlp"],
+            1,
+        )
+        meanings = {(one["meaning"], one["runs"]) for one in found["meanings"]}
+        assert ("image", 1) in meanings
+        repo.render()
+
+
+def test_a_run_that_leaves_git(repo: Repository) -> None:
+    (repo.root / "specs/nlp/filings.yaml").unlink()
+    repo.render()
+    (run,) = repo.review()["runs"]
+    assert (run["edit"], run["after"], run["goesOn"]) == ("removed", None, run["before"]["name"])
+
+
+def test_an_archived_run(repo: Repository) -> None:
+    repo.write(filings=f"{SPEC}state: archived\n")
+    repo.render()
+    assert repo.edits() == [("archived", "filings")]
+
+
+def test_a_spec_with_an_error_is_not_a_run_that_goes(repo: Repository) -> None:
+    repo.write(filings=SPEC.replace("32Gi", "32GB"))
+    outcome = repo.plan()
+    assert outcome.code == Exit.INPUT
+    found = repo.review()
+    assert [one["edit"] for one in found["runs"]] == ["broken"]
+    assert found["objects"] == []
+    assert "1 run with errors are left out" in found["notes"][0]
+
+
+def test_a_renamed_spec(repo: Repository) -> None:
+    """Its job has another name, so that it is another run; the file is known to be the same."""
+    repo.git("mv", "specs/nlp/filings.yaml", "specs/nlp/reports.yaml")
+    found = repo.review()
+    assert found["specs"]["renamed"] == [{"from": "specs/nlp/filings.yaml", "to": "specs/nlp/reports.yaml"}]
+    assert repo.edits() == [("new", "reports"), ("removed", "filings")]
+
+
+def test_a_renamed_spec_that_says_its_name_stays_the_same_run(repo: Repository) -> None:
+    repo.write(filings=f"{SPEC}name: filings\n")
+    repo.render()
+    repo.commit()
+    repo.git("checkout", "-q", "-B", "main")
+    repo.git("checkout", "-q", "-b", "again")
+    repo.git("mv", "specs/nlp/filings.yaml", "specs/nlp/reports.yaml")
+    repo.render()
+    assert repo.edits() == []
+
+
+def test_a_deleted_team(repo: Repository) -> None:
+    workspaces.write(
+        repo.root,
+        {
+            "specs/cv/team.yaml": workspaces.TEAM,
+            "specs/cv/pets.yaml": SPEC,
+            "overlays/lab/cluster.yaml": workspaces.CLUSTER + "  cv: {queue: training}\n",
+        },
+    )
+    repo.render()
+    repo.commit()
+    repo.git("checkout", "-q", "-B", "main")
+    repo.git("checkout", "-q", "-b", "gone")
+    repo.git("rm", "-rq", "specs/cv")
+    workspaces.write(repo.root, {"overlays/lab/cluster.yaml": workspaces.CLUSTER})
+    repo.render()
+    assert repo.edits() == [("removed", "pets")]
+    assert repo.edits("--team", "cv") == [("removed", "pets")]
+    assert repo.edits("--team", "nlp") == []
+    assert repo.edits(repo.root / "specs/cv/pets.yaml") == [("removed", "pets")]
+    assert gangplan("plan", "-C", repo.root, "--base", "main", "--team", "nobody").code == Exit.INPUT
+
+
+def test_a_part_of_a_change(repo: Repository) -> None:
+    repo.write(second=SMALL, third=SMALL)
+    repo.render()
+    assert repo.edits("specs/nlp/second.yaml") == [("new", "second")]
+    found = repo.review("specs/nlp/second.yaml")
+    assert {one["job"] for one in found["objects"]} == {"second"}
+    assert found["totals"]["all"]["after"]["gpus"] == 4
+
+
+def test_findings_that_were_there_are_counted_and_not_told_again(repo: Repository) -> None:
+    warned = SPEC.replace("gpus: 2", "gpus: 2\nlabels: {}") + "checkpoint: {to: notes}\n"
+    repo.write(first=warned)
+    gangplan("render", "-C", repo.root)
+    repo.commit()
+    repo.git("checkout", "-q", "-B", "main")
+    repo.git("checkout", "-q", "-b", "next")
+    old = gangplan("validate", "-C", repo.root).findings
+    repo.write(first=f"# a line more\n{warned}", second=SMALL.replace("memory: 32Gi", "memory: 32GB"))
+    outcome = repo.plan()
+    assert [one.rule for one in outcome.findings if one.severity == "error"] == ["spec-value"]
+    assert not {one.message for one in old} & {one.message for one in outcome.findings}
+    assert f"{len(old)} as before" in outcome.out
+
+
+def test_a_waiver_comes_and_expires(repo: Repository) -> None:
+    waiver = (
+        "apiVersion: gangplan.dev/v1\nkind: Waiver\nrule: image-catalog\nscope: {team: nlp}\n"
+        "reason: The vendor ships no other image\napprover: platform@example.com\nexpires: 2026-12-31\n"
+    )
+    workspaces.write(repo.root, {"policies/waivers/vendor.yaml": waiver})
+
+    def told(day: str) -> list[tuple[str, str]]:
+        return [(one["change"], one["name"]) for one in repo.review("--today", day)["waivers"]]
+
+    assert told("2026-12-01") == [("added", "vendor")]
+    assert told("2027-01-01") == [("expired", "vendor")]
+    repo.commit()
+    repo.git("checkout", "-q", "-B", "main")
+    assert told("2026-12-01") == []
+    (repo.root / "policies/waivers/vendor.yaml").unlink()
+    assert told("2026-12-01") == [("removed", "vendor")]
+
+
+def test_quota_headroom(repo: Repository) -> None:
+    repo.write(second=SPEC.replace("workers: 4", "workers: 8").replace("gpus: 2", "gpus: 4"))
+    repo.render()
+    rows = {one["pool"]: one for one in repo.review()["quotas"]}
+    pool = repo.review()["runs"][0]["after"]["pool"]
+    assert (rows[pool]["before"]["wanted"], rows[pool]["after"]["wanted"]) == ("8", "40")
+    text = repo.plan().out
+    assert "Quota headroom" in text
+
+
+def test_the_work_tree_and_the_index_stay_as_they_are(repo: Repository) -> None:
+    repo.write(second=SMALL)
+    repo.render()
+    repo.plan()  # what is kept in .gangplan/ for the next time
+    (repo.root / "specs/nlp/filings.yaml").touch()  # the index no longer knows its time
+    before = {path: path.stat().st_mtime_ns for path in repo.top.rglob("*") if ".gangplan" not in path.parts}
+    contents = workspaces.tree(repo.top / ".git")
+    repo.plan()
+    assert {path: path.stat().st_mtime_ns for path in before} == before
+    assert workspaces.tree(repo.top / ".git") == contents
+
+
+@pytest.mark.parametrize("change", ["spec", "platform"])
+def test_what_is_kept_changes_nothing(repo: Repository, change: str) -> None:
+    """The same with and without a cache, cold and warm."""
+    repo.write(second=SMALL)
+    if change == "platform":
+        catalog = workspaces.CATALOG.replace("332211ffee", "332211ffef")
+        workspaces.write(repo.root, {"images/catalog.yaml": catalog})
+    found: list[dict[str, Any]] = [repo.review("--no-cache"), repo.review(), repo.review()]
+    gangplan("render", "-C", repo.root)
+    repo.git("add", "-A")
+    assert found[0] == found[1] == found[2]
+    again = [repo.review(), repo.review("--no-cache")]
+    assert again[0] == again[1]
+    assert again[0]["runs"] == found[0]["runs"]
+
+
+def test_flags_that_do_not_go_together(repo: Repository) -> None:
+    for flags in (["--network"], ["--format", "sarif"], ["--limit", "5000"], ["--cluster", "lab"]):
+        assert repo.plan(*flags).code == Exit.INPUT, flags
+    assert gangplan("plan", "-C", repo.root, "--limit", "5000").code == Exit.INPUT
+    assert gangplan("plan", "-C", repo.root, "--format", "markdown").code == Exit.INPUT

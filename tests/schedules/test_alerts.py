@@ -1,0 +1,63 @@
+"""Alerts about starts of schedules, by the real promtool."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from gangplan.generators.alerts import alerts
+from tests.observability.promtool import check, promtool, tell
+from tests.observability.sites import NEW
+from tests.observability.stories import NS, Series, series, story
+
+WITH = replace(NEW, has_cronjobs=True)
+NAMED = f'namespace="{NS}",cronjob="weekly"'
+FIRING = 'ALERTS{alertname="%s",alertstate="firing"}'
+FAILED, MISSED = FIRING % "GangplanScheduleStartFailed", FIRING % "GangplanScheduleStartMissed"
+SHOWN = f'cronjob="weekly",namespace="{NS}",severity="warning",team="team-cv"'
+IS_FAILED, IS_MISSED = (one.replace("}", f",{SHOWN}}}") for one in (FAILED, MISSED))
+
+
+def job(at: int, failed: bool, owner: str = "CronJob") -> Series:
+    """A Job of the schedule that was created at a second, as kube-state-metrics sees it."""
+    name = f'namespace="{NS}",job_name="weekly-{at}"'
+    found = series("kube_job_owner", f'{name},owner_kind="{owner}",owner_name="weekly"', "1x60")
+    found |= series("kube_job_created", name, f"{at}x60")
+    return found | series("kube_job_failed", f'{name},condition="true"', f"{int(failed)}x60")
+
+
+def succeeded(at: int) -> Series:
+    return series("kube_cronjob_status_last_successful_time", NAMED, f"{at}x60")
+
+
+STORIES = {
+    "the last start failed": story("failed", job(60, True) | succeeded(10), (5, FAILED, {IS_FAILED: 1})),
+    "the first start failed": story("first", job(60, True), (5, FAILED, {IS_FAILED: 1})),
+    "a later one succeeded": story("later", job(60, True) | succeeded(120), (5, FAILED, {})),
+    "it succeeded": story("good", job(60, False) | succeeded(60), (5, FAILED, {})),
+    "a Job of a run failed": story("run", job(60, True, "JobSet"), (5, FAILED, {})),
+    "on time": story("time", series("kube_cronjob_next_schedule_time", NAMED, "600x60"), (24, MISSED, {})),
+    "overdue": story(
+        "late", series("kube_cronjob_next_schedule_time", NAMED, "600x60"), (28, MISSED, {IS_MISSED: 1})
+    ),
+}
+
+
+@pytest.mark.real_tool("promtool")
+def test_rules_parse_and_lint(tmp_path: Path) -> None:
+    promtool()
+    check(WITH, tmp_path)
+
+
+@pytest.mark.real_tool("promtool")
+@pytest.mark.parametrize("name", STORIES)
+def test_stories(name: str, tmp_path: Path) -> None:
+    promtool()
+    tell(WITH, [STORIES[name]], tmp_path)
+
+
+def test_other_clusters_have_no_such_alerts() -> None:
+    names = [group["name"] for body in alerts(NEW) for group in body["spec"]["groups"]]
+    assert "gangplan.schedule-alerts" not in names

@@ -1,0 +1,341 @@
+"""`gangplan init`: a workspace that is green at once, in a real Git repository, and nothing overwritten."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from gangplan.errors import Exit
+from gangplan.reference.schemas import editor_schema, models
+from gangplan.starter import write as writing
+from gangplan.starter.answers import ENGINES, FORGES
+from tests import plain
+from tests.gitops import scripts
+from tests.start.terminal import Terminal
+from tests.workspaces import Outcome, gangplan, tree
+
+ONE = ("--team", "nlp", "--cluster", "lab")
+CI = {"github": ".github/workflows/gangplan.yaml", "gitlab": ".gitlab-ci.yml"}
+ENVIRONMENT = {
+    "GIT_CONFIG_GLOBAL": os.devnull,
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_AUTHOR_NAME": "a",
+    "GIT_AUTHOR_EMAIL": "a@example.com",
+    "GIT_COMMITTER_NAME": "a",
+    "GIT_COMMITTER_EMAIL": "a@example.com",
+}
+
+
+def git(root: Path, *arguments: str) -> str:
+    """What Git prints in a repository without anybody's settings."""
+    done = subprocess.run(
+        ["git", *arguments],
+        cwd=root,
+        env={**os.environ, **ENVIRONMENT},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout
+
+
+def begin(root: Path, *arguments: str) -> Outcome:
+    """A new workspace that must succeed."""
+    outcome = gangplan("init", root, *arguments)
+    assert outcome.code == Exit.CLEAN, outcome.err
+    return outcome
+
+
+@pytest.mark.parametrize("what", [ONE, ("--sample",)], ids=["one", "sample"])
+@pytest.mark.parametrize("forge", FORGES)
+@pytest.mark.parametrize("sync", ENGINES)
+def test_a_new_workspace_is_green_in_git(
+    forge: str, sync: str, what: tuple[str, ...], tmp_path: Path
+) -> None:
+    root = tmp_path / "jobs"
+    begin(root, "--forge", forge, "--sync", sync, *what)
+    git(tmp_path, "init", "-q", "-b", "main", "jobs")
+    git(root, "add", ".")
+    git(root, "commit", "-qm", "Begin")
+    first = git(root, "rev-parse", "HEAD").strip()
+    rendered = gangplan("render", "-C", root)
+    assert (rendered.code, rendered.err) == (Exit.CLEAN, "")
+    checked = gangplan("validate", "-C", root)
+    assert (checked.code, checked.err) == (Exit.CLEAN, "")
+    assert gangplan("validate", "-C", root, "--base", first).code == Exit.CLEAN
+    assert not git(root, "status", "--porcelain", "--ignored", ".gangplan").startswith("??")
+    git(root, "add", ".")
+    git(root, "commit", "-qm", "Render")
+    clone = tmp_path / "clone"
+    git(tmp_path, "clone", "-q", "jobs", "clone")
+    assert gangplan("render", "-C", clone, "--check").code == Exit.CLEAN
+    assert git(clone, "status", "--porcelain") == ""
+    assert [name for name in CI.values() if (root / name).exists()] == ([CI[forge]] if forge in CI else [])
+    fresh = gangplan("gitops", "check", "-C", root)
+    assert (fresh.code, fresh.err) == (Exit.CLEAN, "")
+    if sync != "none":
+        url = "https://git.example.com/ml/jobs.git"
+        made = gangplan("gitops", sync, "-C", root, "--repo", url, "-o", tmp_path / "made")
+        assert made.code == Exit.CLEAN, made.err
+        assert tree(tmp_path / "made") == tree(root / sync)
+
+
+def test_the_next_step_is_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    out = begin(Path("my jobs"), *ONE).out
+    assert "\nnext: cd 'my jobs' && gangplan render && gangplan validate\n" in out
+    assert out.startswith("wrote 24 files in my jobs:\n")
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    assert "\nnext: gangplan render && gangplan validate\n" in begin(Path("."), *ONE).out
+    assert begin(tmp_path / "quiet", *ONE, "-q").out == ""
+
+
+def test_a_first_job_is_short_and_explains_itself(tmp_path: Path) -> None:
+    begin(tmp_path, *ONE)
+    lines = (tmp_path / "specs/nlp/quickstart.yaml").read_text().splitlines()
+    fields = [line for line in lines if not line.startswith("#")]
+    assert len(fields) <= 10
+    assert sum("#" in line for line in lines) >= 5
+
+
+def test_editors_know_every_format(tmp_path: Path) -> None:
+    begin(tmp_path, "--sample")
+    for kind in models():
+        assert json.loads((tmp_path / f".vscode/schemas/{kind}.json").read_text()) == editor_schema(kind)
+    for file in [*tmp_path.glob("specs/*/*.yaml"), *tmp_path.glob("overlays/*/*.yaml")]:
+        named = re.match(r"# yaml-language-server: \$schema=(\S+)\n", file.read_text())
+        assert named, file
+        assert (file.parent / named[1]).resolve().parent == (tmp_path / ".vscode/schemas").resolve()
+        assert (file.parent / named[1]).is_file()
+    settings = json.loads((tmp_path / ".vscode/settings.json").read_text())
+    for schema, patterns in settings["yaml.schemas"].items():
+        assert (tmp_path / schema).is_file()
+        assert all(not pattern.startswith("/") for pattern in patterns)
+    settings = {pattern: schema for schema, names in settings["yaml.schemas"].items() for pattern in names}
+    assert settings["specs/*/team.yaml"] == "./.vscode/schemas/team.json"
+
+
+def test_git_knows_what_is_generated(tmp_path: Path) -> None:
+    for forge, generated in (("github", "linguist-generated"), ("gitlab", "gitlab-generated")):
+        root = tmp_path / forge
+        begin(root, *ONE, "--forge", forge)
+        git(root, "init", "-q")
+        said = git(root, "check-attr", generated, "diff", "eol", "--", "rendered/a.yaml")
+        assert re.search(rf"{generated}: (set|true)\n", said), said
+        assert "diff: unspecified" in said  # what will be applied is worth a look
+        assert "eol: lf" in said
+        said = git(root, "check-attr", generated, "diff", "--", ".vscode/schemas/spec.json")
+        assert "diff: unset" in said
+
+
+def test_ci_asks_for_no_more_than_it_needs(tmp_path: Path) -> None:
+    begin(tmp_path / "a", *ONE, "--forge", "github", "--branch", "trunk")
+    workflow = plain.load((tmp_path / "a" / CI["github"]).read_text())
+    assert workflow["permissions"] == {}
+    assert workflow[True]["push"]["branches"] == ["trunk"]
+    check, plan = workflow["jobs"]["check"], workflow["jobs"]["plan"]
+    assert check["permissions"] == {"contents": "read", "security-events": "write"}
+    assert plan["permissions"] == {"contents": "read", "pull-requests": "write"}
+    begin(tmp_path / "b", *ONE, "--forge", "gitlab")
+    pipeline = plain.load((tmp_path / "b" / CI["gitlab"]).read_text())
+    assert pipeline["include"][0]["local"] == "/.gitlab/gangplan.yml"
+    assert (tmp_path / "b/.gitlab/gangplan.yml").is_file()
+
+
+def test_every_folder_has_an_owner(tmp_path: Path) -> None:
+    begin(tmp_path, "--sample", "--repo", "git@git.example.com:acme/jobs.git")
+    rows = [line.split() for line in (tmp_path / "CODEOWNERS").read_text().splitlines() if line[:1] == "/"]
+    owners = dict(map(tuple, rows))
+    assert owners["/specs/nlp/"] == "@acme/nlp"
+    assert owners["/specs/vision/"] == "@acme/vision"
+    for path in ("/overlays/", "/images/", "/policies/", "/schemas/", "/.github/", "/argocd/", "/CODEOWNERS"):
+        assert owners[path] == "@acme/platform"
+
+
+def test_the_remote_is_what_the_engine_reads(tmp_path: Path) -> None:
+    git(tmp_path, "init", "-q")
+    git(tmp_path, "remote", "add", "origin", "https://me:secret@gitlab.example.com/ml/jobs.git")
+    begin(tmp_path, *ONE)
+    text = (tmp_path / "argocd/lab.yaml").read_text()
+    assert "repoURL: https://gitlab.example.com/ml/jobs.git\n" in text
+    written = [data for path, data in tree(tmp_path).items() if not path.startswith(".git/")]
+    assert not any(b"me:secret" in data or b"secret@" in data for data in written)
+    assert (tmp_path / CI["gitlab"]).is_file()
+
+
+def test_a_workspace_inside_a_repository_knows_where_it_is(tmp_path: Path) -> None:
+    git(tmp_path, "init", "-q")
+    root = tmp_path / "ml/jobs"
+    said = begin(root, *ONE).out
+    command = said.split("where forges read them:\n")[1].split("      change specs/")[0]
+    assert "gitops github -o ../.." in command
+    assert "path: ml/jobs/rendered/lab/platform\n" in (root / "argocd/lab.yaml").read_text()
+    assert "/ml/jobs/specs/nlp/" in (root / "CODEOWNERS").read_text()
+    workflow = (root / CI["github"]).read_text()
+    assert workflow.startswith("# Made by `gangplan gitops github --prefix ml/jobs`;")
+    assert "workspace: ml/jobs\n" in workflow
+
+
+@pytest.mark.parametrize("forge", ["github", "gitlab"])
+def test_ci_of_a_workspace_inside_a_repository_moves_to_its_top(forge: str, tmp_path: Path) -> None:
+    """Forges read CI and owners there alone. What init says is typed word for word."""
+    top = tmp_path / "repository"
+    top.mkdir()
+    git(top, "init", "-q")
+    root = top / "ml/jobs"
+    said = begin(root, *ONE, "--forge", forge).out
+    before = {path: (root / path).read_bytes() for path in (CI[forge], "CODEOWNERS")}
+    command = said.split("where forges read them:\n")[1].split("      change specs/")[0]
+    tools = scripts.program(tmp_path / "tools")
+    done = scripts.run(command, root, {}, "sh", tools)
+    assert done.returncode == 0, done.stderr
+    assert {path: (top / path).read_bytes() for path in before} == before
+    assert not any((root / path).exists() for path in before)
+    assert gangplan("render", "-C", root).code == Exit.CLEAN
+    assert gangplan("gitops", "check", "-C", root).out.endswith("all fresh\n")
+
+
+def test_flux_gets_an_address_that_it_can_read(tmp_path: Path) -> None:
+    begin(tmp_path, *ONE, "--sync", "flux", "--repo", "git@git.example.com:acme/jobs.git")
+    text = (tmp_path / "flux/lab.yaml").read_text()
+    assert "url: ssh://git@git.example.com/acme/jobs.git\n" in text.replace('"', "")
+
+
+# Nothing is overwritten, and all is written or nothing
+
+
+def test_a_file_that_is_there_stays(tmp_path: Path) -> None:
+    (tmp_path / "README.md").write_text("mine\n")
+    (tmp_path / ".gitignore").symlink_to("nowhere")
+    outcome = gangplan("init", tmp_path, *ONE)
+    assert outcome.code == Exit.INPUT
+    assert outcome.err.startswith(
+        "fatal: nothing was written: .gitignore, README.md would be overwritten\n  help: "
+    )
+    assert sorted(os.listdir(tmp_path)) == [".gitignore", "README.md"]
+    kept = begin(tmp_path, *ONE, "--keep")
+    assert "kept README.md as it is" in kept.out
+    assert (tmp_path / "README.md").read_text() == "mine\n"
+    assert (tmp_path / ".gitignore").is_symlink()
+    assert gangplan("render", "-C", tmp_path).code == Exit.CLEAN
+
+
+@pytest.mark.parametrize("name", ["specs", "overlays", "rendered"])
+def test_a_workspace_is_not_begun_twice(name: str, tmp_path: Path) -> None:
+    (tmp_path / name).mkdir()
+    outcome = gangplan("init", tmp_path, *ONE, "--keep")
+    assert (outcome.code, sorted(os.listdir(tmp_path))) == (Exit.INPUT, [name])
+    assert f"has {name}/ already" in outcome.err
+    assert "gangplan new job" in outcome.err
+
+
+def test_a_link_on_the_way_is_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    root = tmp_path / "jobs"
+    root.mkdir()
+    (root / "images").symlink_to(tmp_path / "elsewhere")
+    outcome = gangplan("init", root, *ONE)
+    assert outcome.code == Exit.INPUT
+    assert "is a link; nothing was written" in outcome.err
+    assert sorted(os.listdir(root)) == ["images"]
+    assert not any((tmp_path / "elsewhere").iterdir())
+
+
+@pytest.mark.parametrize("failing", [1, 4, 12])
+def test_a_full_disk_leaves_nothing(failing: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "old.txt").write_text("old")
+    real, calls = Path.open, []
+
+    def opened(self: Path, mode: str = "r", *rest: object, **named: object) -> object:
+        if mode == "xb" and self.is_relative_to(tmp_path / "jobs"):
+            calls.append(self)
+            if len(calls) == failing:
+                raise OSError(28, "No space left on device", str(self))
+        return real(self, mode, *rest, **named)  # type: ignore[call-overload]
+
+    monkeypatch.setattr(writing.Path, "open", opened)
+    outcome = gangplan("init", tmp_path / "jobs", *ONE)
+    assert outcome.code == Exit.ENVIRONMENT
+    assert "No space left on device; nothing was written" in outcome.err
+    assert tree(tmp_path) == {"old.txt": b"old"}
+    assert not (tmp_path / "jobs").exists()
+
+
+# Answers
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        (["--team", "nlp"], "--cluster is missing"),
+        ([], "--team and --cluster are missing"),
+        (["--team", "NLP Lab", "--cluster", "lab"], "\n  help: Write nlp-lab."),
+        (["--team", "kube-system", "--cluster", "lab"], "its namespace belongs to the platform"),
+        (["--team", "../x", "--cluster", "lab"], "'../x' cannot be the name of a team"),
+        (["--team", "123", "--cluster", "lab"], "and begin with a letter"),
+        (["--team", "nlp", "--cluster", "a" * 64], "cannot be the name of a cluster"),
+        ([*ONE, "--forge", "githup"], "there is no forge 'githup'\n  help: Did you mean 'github'?"),
+        ([*ONE, "--sync", "jenkins"], "there is no sync engine 'jenkins'"),
+        ([*ONE, "--repo", "here"], "'here' is not the address of a Git repository"),
+        ([*ONE, "--branch", "-x"], "'-x' is not the name of a branch"),
+        (["--sample", "--team", "vision"], "the sample has a team vision"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)  # fmt: skip
+def test_what_makes_no_workspace_is_refused(flags: list[str], said: str, tmp_path: Path) -> None:
+    outcome = gangplan("init", tmp_path / "jobs", *flags)
+    assert outcome.code == Exit.INPUT
+    assert said in outcome.err
+    assert not (tmp_path / "jobs").exists()
+
+
+@pytest.mark.parametrize("name", ["on", "null", "y", "e3", "true"])
+def test_names_that_yaml_would_take_for_something_else(name: str, tmp_path: Path) -> None:
+    begin(tmp_path, "--team", name, "--cluster", name)
+    rendered = gangplan("render", "-C", tmp_path)
+    assert (rendered.code, rendered.err) == (Exit.CLEAN, "")
+    assert gangplan("validate", "-C", tmp_path).err == ""
+
+
+# On a terminal
+
+
+def test_questions_have_defaults_completion_and_checks(tmp_path: Path) -> None:
+    with Terminal("init", "jobs", cwd=tmp_path) as terminal:
+        terminal.expect("Forge (github, gitlab, none) [github]: ")
+        terminal.type("gitl\t\r")
+        terminal.expect("Sync engine (argocd, flux, none) [argocd]: ")
+        terminal.type("\r")
+        terminal.expect("Address of the Git repository")
+        terminal.type("nowhere\r")
+        terminal.expect("'nowhere' is not the address of a Git repository")
+        terminal.expect("Address of the Git repository")
+        terminal.type("https://git.example.com/acme/jobs.git\r")
+        terminal.expect("First team: ")
+        terminal.type("NLP\r")
+        terminal.expect("'NLP' cannot be the name of a team. Write nlp.")
+        terminal.type("nlp\r")
+        terminal.expect("First cluster: ")
+        terminal.type("lab\r")
+        terminal.expect("next: cd jobs && gangplan render && gangplan validate")
+        assert terminal.end() == Exit.CLEAN
+    assert (tmp_path / "jobs/.gitlab-ci.yml").is_file()
+    assert "@acme/nlp" in (tmp_path / "jobs/CODEOWNERS").read_text()
+
+
+def test_ctrl_c_and_ctrl_d_write_nothing(tmp_path: Path) -> None:
+    for key in ("\x03", "\x04"):
+        with Terminal("init", "jobs", cwd=tmp_path) as terminal:
+            terminal.expect("[github]: ")
+            time.sleep(0.3)  # Python's readline loses a signal that comes as it begins to wait
+            terminal.type(key)
+            terminal.expect("interrupted; nothing was changed")
+            assert terminal.end() == Exit.INTERRUPTED
+    assert not (tmp_path / "jobs").exists()

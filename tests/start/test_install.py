@@ -1,0 +1,136 @@
+"""gangplan from its wheel, far from the repository; and what `make demo` installs and says."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tomllib
+from importlib.metadata import PackageNotFoundError, distribution
+from pathlib import Path
+
+import pytest
+
+from gangplan import __version__
+from tests import wheels
+from tests.workspaces import REPOSITORY, Outcome
+
+FINDING = re.compile(r"^\S+: (?:error|warning|note)\[.*$", re.MULTILINE)
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The program, installed from its wheel into an environment of its own.
+
+    What it depends on is taken from the environment of the tests: nothing is downloaded.
+    """
+    folder = tmp_path_factory.mktemp("installed")
+    wheel = wheels.build(folder / "wheel")
+    home = folder / "venv"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", home], check=True, timeout=120)
+    options = ("--no-deps", "--no-index", "--quiet", "--disable-pip-version-check")
+    pip = [sys.executable, "-m", "pip", "--python", home / "bin/python", "install", *options, wheel]
+    subprocess.run(pip, check=True, timeout=120)
+    (site,) = home.glob("lib/python*/site-packages")
+    (site / "dependencies.pth").write_text(f"{sysconfig.get_path('purelib')}\n")
+    return home / "bin/gangplan"
+
+
+def run(program: Path, *arguments: str, cwd: Path) -> Outcome:
+    """A command of the installed program; nothing leads back to the repository."""
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "GANGPLAN"))}
+    done = subprocess.run(
+        [program, *arguments], cwd=cwd, env=clean, capture_output=True, text=True, timeout=120, check=False
+    )
+    return Outcome(done.returncode, done.stdout, done.stderr)
+
+
+def test_the_wheel_is_all_it_takes(installed: Path, tmp_path: Path) -> None:
+    assert run(installed, "--version", cwd=tmp_path).out == f"gangplan {__version__}\n"
+    where = [str(installed.parent / "python"), "-c", "import gangplan; print(gangplan.__file__)"]
+    found = subprocess.run(where, cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+    assert Path(found.strip()).is_relative_to(installed.parents[1])
+    assert run(installed, "init", "jobs", "--sample", "--sync", "flux", cwd=tmp_path).code == 0
+    jobs = tmp_path / "jobs"
+    job = ("new", "job", "tune", "--team", "nlp", "--image", "pytorch", "--command", "python train.py")
+    for command in (
+        job,
+        ("render",),
+        ("validate",),
+        ("plan",),
+        ("list", "specs"),
+        ("explain", "rdma-fallback"),
+        ("policy", "test", "baseline"),
+        ("schema", "print", "spec"),
+        ("cluster", "check", "lab"),
+        ("why", "specs/nlp/tune.yaml"),
+        ("simulate", "--cluster", "lab"),
+    ):
+        outcome = run(installed, *command, cwd=jobs)
+        assert (outcome.code, outcome.err) == (0, ""), command
+        assert outcome.out, command
+
+
+# make demo
+
+
+def name_of(requirement: str) -> str:
+    """The package of a requirement, as indexes write it."""
+    match = re.match(r"[A-Za-z0-9._-]+", requirement)
+    assert match, requirement
+    return re.sub(r"[-_.]+", "-", match[0]).lower()
+
+
+def pins(file: str) -> dict[str, str]:
+    """Each package of a file of constraints with its whole entry, comments aside."""
+    text = re.sub(r"^ *#.*\n", "", (REPOSITORY / file).read_text(encoding="utf-8"), flags=re.MULTILINE)
+    return {name_of(entry): entry for entry in re.split(r"^(?=[a-z0-9])", text, flags=re.MULTILINE) if entry}
+
+
+def test_only_what_running_needs_is_installed() -> None:
+    settings = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    todo = [
+        *map(name_of, settings["dependencies"]),
+        *map(name_of, settings["optional-dependencies"]["build"]),
+    ]
+    needed: set[str] = set()
+    while todo:
+        name = todo.pop()
+        if name in needed:
+            continue
+        try:
+            requires = distribution(name).requires or ()
+        except PackageNotFoundError:
+            continue  # of another system
+        needed.add(name)
+        todo += [name_of(one) for one in requires if "extra ==" not in one]
+    run_time, everything = pins("constraints-run.txt"), pins("constraints.txt")
+    assert set(run_time) - {"colorama"} == needed - {"colorama"}  # colorama is for Windows
+    assert len(run_time) < len(everything) / 2
+    assert {name: everything[name] for name in run_time} == run_time
+
+
+@pytest.mark.skipif(shutil.which("make") is None, reason="there is no make")
+def test_the_demo_repeats_nothing_and_says_what_to_do_next() -> None:
+    if not (Path(sys.prefix) / ".ready").exists():
+        pytest.skip("the environment of the tests was not made by make")
+    done = subprocess.run(
+        ["make", "demo", f"VENV={sys.prefix}"], cwd=REPOSITORY, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    findings = FINDING.findall(done.stderr)
+    assert findings
+    assert len(set(findings)) == len(findings)
+    steps = re.findall(r"^\[(\d)/4\]", done.stdout, re.MULTILINE)
+    assert steps[-3:] == ["2", "3", "4"]
+    *_, last = done.stdout.partition("\nnext:\n")
+    commands = [line.split("   ")[0].strip() for line in last.splitlines()]
+    assert len(commands) >= 3
+    for command in commands[:-1]:
+        assert (
+            subprocess.run(command.split(), cwd=REPOSITORY, capture_output=True, check=False).returncode == 0
+        )
+    assert " init " in commands[-1]

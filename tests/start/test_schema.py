@@ -1,0 +1,147 @@
+"""Schemas for editors: readable, and for a team with the names that it may use."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from gangplan.contents.files import Files
+from gangplan.contents.team_schema import narrowed
+from gangplan.reference.schemas import editor_schema, models, schema_of
+from tests import plain
+from tests.test_examples import EXAMPLES
+from tests.workspaces import REPOSITORY, gangplan, stock
+
+WORKSPACES = [REPOSITORY, *(one / "input" for one in EXAMPLES)]
+TEAMS = [
+    pytest.param(root, team, id=f"{root.parent.name}-{team}")
+    for root in WORKSPACES
+    for team in Files(root).team_names
+]
+
+
+def nodes(value: Any) -> Iterator[dict[str, Any]]:
+    """Every mapping in a schema."""
+    if isinstance(value, dict):
+        yield value
+        for one in value.values():
+            yield from nodes(one)
+    elif isinstance(value, list):
+        for one in value:
+            yield from nodes(one)
+
+
+@pytest.mark.parametrize("kind", models())
+def test_nothing_is_null(kind: str) -> None:
+    """An editor would offer it."""
+    for node in nodes(schema_of(kind)):
+        assert node.get("type") != "null", node
+        assert "null" not in (node.get("type") if isinstance(node.get("type"), list) else ()), node
+        assert "default" not in node or node["default"] is not None, node
+
+
+@pytest.mark.parametrize("kind", models())
+def test_every_pattern_has_a_sentence(kind: str) -> None:
+    for node in nodes(schema_of(kind)):
+        if isinstance(node.get("pattern"), str):
+            assert node["patternErrorMessage"].startswith("Expected "), node
+            assert node["patternErrorMessage"].endswith("."), node
+
+
+def test_each_schema_has_an_identity_of_its_own() -> None:
+    found = {schema_of(kind)["$id"] for kind in [*models(), "findings"]}
+    assert len(found) == len(models()) + 1
+
+
+@pytest.mark.parametrize(("root", "team"), TEAMS)
+def test_what_is_valid_stays_valid(root: Path, team: str) -> None:
+    """No spec that gangplan takes is marked: neither in the sample workspace nor in an example."""
+    schema = narrowed(editor_schema("spec"), Files(root, (team,)))
+    jsonschema.Draft202012Validator.check_schema(schema)
+    validator = jsonschema.Draft202012Validator(schema)
+    for file in sorted((root / "specs" / team).rglob("*.yaml")):
+        is_spec = file.name != "team.yaml" and "files" not in file.parts
+        # Others: tests/sweeps/test_schema.py, tests/templates/test_schema.py.
+        if is_spec and plain.load(file.read_text())["kind"] == "TrainingJob":
+            wrong = [error.message for error in validator.iter_errors(plain.load(file.read_text()))]
+            assert wrong == [], file
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "image: tensorflow",
+        "clusters: [eu-west]",
+        "team: vision",
+        "gpu: {model: h200-141gb}",
+        "placement: {nodePool: gpus}",
+        "placement: {topology: {required: room}}",
+        "priority: critical",
+        "data: {camera-frames: /data}",
+        "checkpoint: {to: somewhere}",
+        "network: {egress: [mail]}",
+        "secrets: {env: {TOKEN: wandb/token}}",
+        "secrets: {files: {wandb: /etc/wandb}}",
+        "workers:",
+    ],
+)
+def test_what_a_team_does_not_have_is_marked(line: str) -> None:
+    """Each of these is fine in some workspace."""
+    schema = narrowed(editor_schema("spec"), Files(REPOSITORY, ("nlp",)))
+    spec = {"apiVersion": "gangplan.dev/v1", "kind": "TrainingJob", "command": ["python", "train.py"]}
+    validator = jsonschema.Draft202012Validator(schema)
+    assert list(validator.iter_errors(spec)) == []
+    assert list(validator.iter_errors(spec | plain.load(line)))
+
+
+def test_names_have_descriptions() -> None:
+    """What an editor shows beside each one."""
+    outcome = gangplan("schema", "print", "spec", "-C", REPOSITORY, "--team", "nlp")
+    assert outcome.code == 0, outcome.err
+    fields = json.loads(outcome.out)["properties"]
+    image = dict(zip(fields["image"]["enum"], fields["image"]["enumDescriptions"], strict=True))
+    assert image["deepspeed"].startswith("DeepSpeed on Open MPI 4.1, deepspeed, OpenMPI 4.1.8, CUDA 12.8")
+    assert "pattern" not in fields["image"]
+    assert fields["data"]["properties"]["checkpoints"]["description"] == "claim, ReadWriteMany, checkpoints"
+    assert fields["team"]["const"] == "nlp"
+
+
+def test_a_workspace_without_team_has_all_names() -> None:
+    outcome = gangplan("schema", "print", "spec", "-C", REPOSITORY)
+    fields = json.loads(outcome.out)["properties"]
+    of_team = narrowed(schema_of("spec"), Files(REPOSITORY, ("nlp",)))["properties"]["data"]["properties"]
+    assert set(of_team) < set(fields["data"]["properties"])
+    assert "const" not in fields["team"]
+
+
+def test_the_plain_schema_needs_no_workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert json.loads(gangplan("schema", "print", "spec").out) == editor_schema("spec")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("team", "--team", "nlp"), "the schema of 'team' is the same in every workspace"),
+        (("spec", "--team", "nlq"), "there is no team 'nlq'"),
+        (("spek",), "there is no file format 'spek'"),
+    ],
+)
+def test_what_cannot_be_printed(tmp_path: Path, words: tuple[str, ...], message: str) -> None:
+    root = stock(tmp_path)
+    outcome = gangplan("schema", "print", *words, "-C", root)
+    assert (outcome.code, message in outcome.err) == (2, True), outcome.err
+
+
+def test_a_broken_workspace_has_what_can_be_read(tmp_path: Path) -> None:
+    """People edit; what is not known is not refused."""
+    root = stock(tmp_path)
+    (root / "images/catalog.yaml").write_text("images: [")
+    outcome = gangplan("schema", "print", "spec", "-C", root, "--team", "nlp")
+    assert outcome.code == 0
+    assert "enum" not in json.loads(outcome.out)["properties"]["image"]

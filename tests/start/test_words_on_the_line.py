@@ -1,0 +1,190 @@
+"""The command line as people expect it: help in every form, -q, names of clusters alone, completion by TAB."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from gangplan.commands import tree
+from gangplan.commands.listing import NAMES
+from gangplan.commands.start_app import LISTS
+from gangplan.errors import Exit
+from tests.workspaces import CLUSTER, REPOSITORY, SPEC, gangplan, write
+
+# Help
+
+
+@pytest.mark.parametrize(
+    ("said", "meant"),
+    [
+        (["help"], ["--help"]),
+        (["-h"], ["--help"]),
+        (["help", "plan"], ["plan", "--help"]),
+        (["help", "cluster", "check"], ["cluster", "check", "--help"]),
+        (["cluster", "help"], ["cluster", "--help"]),
+        (["new", "help"], ["new", "--help"]),
+        (["help", "workers"], ["explain", "workers"]),
+        (["help", "rdma-fallback"], ["explain", "rdma-fallback"]),
+    ],
+    ids=" ".join,
+)  # fmt: skip
+def test_help_in_every_form(said: list[str], meant: list[str]) -> None:
+    outcome = gangplan(*said)
+    assert (outcome.code, outcome.err) == (Exit.CLEAN, "")
+    assert outcome == gangplan(*meant)
+
+
+def test_nothing_says_where_to_begin(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "empty").mkdir()
+    monkeypatch.chdir(tmp_path / "empty")
+    outcome = gangplan()
+    assert outcome.code == Exit.INPUT
+    assert outcome.err.startswith("Usage: gangplan ")
+    assert "gangplan init DIR makes a new workspace" in outcome.err.splitlines()[-1]
+    monkeypatch.chdir(root)
+    assert "gangplan list shows" in gangplan().err.splitlines()[-1]
+
+
+def test_commands_are_listed_in_the_order_of_work() -> None:
+    lines = gangplan("--help").out.partition("Commands:\n")[2].splitlines()
+    first = ["init", "new", "clone", "edit", "import", "list", "render", "validate"]
+    assert [line.split()[0] for line in lines][: len(first)] == first
+
+
+def test_a_misspelt_command_is_guessed() -> None:
+    assert "Did you mean 'validate'" in gangplan("valdate").err
+
+
+# Quiet
+
+
+def test_quiet_says_nothing_where_all_is_well(root: Path) -> None:
+    for command in (["render"], ["render", "--check"], ["validate"], ["validate", "--shard", "1/1"]):
+        outcome = gangplan(*command, "-q", "-C", root)
+        said = "" if "--shard" not in command else outcome.out
+        assert (outcome.code, said, outcome.err) == (Exit.CLEAN, "", ""), command
+
+
+def test_quiet_still_says_what_is_wrong(root: Path) -> None:
+    write(root, {"specs/nlp/filings.yaml": SPEC.replace("32Gi", "32GB")})
+    for command in ("validate", "render"):
+        outcome = gangplan(command, "--quiet", "-C", root)
+        assert (outcome.code, outcome.out) == (Exit.INPUT, "")
+        assert [one.rule for one in outcome.findings] == ["spec-value"]
+
+
+def test_quiet_says_once_that_the_tree_is_stale(root: Path) -> None:
+    outcome = gangplan("render", "--check", "-q", "-C", root)
+    assert (outcome.code, outcome.out) == (Exit.FINDINGS, "")
+    assert [one.rule for one in outcome.findings] == ["rendered-stale"]
+    assert outcome.err.count("rendered/ is stale: ") == 1
+    assert [line.partition(":")[0] for line in outcome.err.splitlines()[1:]] == ["  help"]
+
+
+def test_quiet_leaves_reports_alone(root: Path) -> None:
+    loud = gangplan("validate", "--format", "sarif", "-C", root)
+    assert gangplan("validate", "--format", "sarif", "-q", "-C", root).out == loud.out != ""
+
+
+# Clusters by their names alone
+
+
+@pytest.mark.parametrize("command", ["check", "quota", "kueue-config"])
+def test_a_cluster_is_named_without_a_flag(command: str, root: Path) -> None:
+    write(root, {"overlays/far/cluster.yaml": CLUSTER})
+    plain = gangplan("cluster", command, "lab", "-C", root)
+    assert plain.code == Exit.CLEAN, plain.err
+    assert plain == gangplan("cluster", command, "--cluster", "lab", "-C", root)
+    assert plain == gangplan("cluster", command, "lab", "--cluster", "lab", "-C", root)
+    assert plain != gangplan("cluster", command, "-C", root)
+    wrong = gangplan("cluster", command, "lib", "-C", root)
+    assert wrong.code == Exit.INPUT
+    assert "there is no cluster 'lib'\n  help: Did you mean 'lab'?" in wrong.err
+
+
+# Completion
+
+
+def completed(root: Path, line: str) -> list[str]:
+    """What bash offers for the last word of a line."""
+    words = line.split(" ")
+    done = subprocess.run(
+        [sys.executable, "-m", "gangplan"],
+        cwd=root,
+        env={
+            **os.environ,
+            "_GANGPLAN_COMPLETE": "complete_bash",
+            "COMP_WORDS": line,
+            "COMP_CWORD": str(len(words) - 1),
+        },
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stderr == "", done.stderr
+    return done.stdout.split()
+
+
+@pytest.mark.parametrize(
+    ("line", "wanted"),
+    [
+        ("gangplan va", ["validate"]),
+        ("gangplan new ", ["job", "sweep", "team", "cluster", "image", "waiver"]),
+        ("gangplan list po", ["pools", "policies"]),
+        ("gangplan render --cluster l", ["lab"]),
+        ("gangplan cluster check ", ["lab"]),
+        ("gangplan validate --team ", ["nlp"]),
+        ("gangplan validate specs/nlp/f", ["specs/nlp/filings.yaml"]),
+        ("gangplan why over", ["overlays/lab/cluster.yaml"]),
+        ("gangplan explain rdma-fall", ["rdma-fallback"]),
+        ("gangplan explain TrainingJ", ["TrainingJob"]),
+        ("gangplan explain network.p", ["network.posture"]),
+        ("gangplan schema print c", ["cluster", "catalog"]),
+        ("gangplan validate --format sa", ["sarif"]),
+        ("gangplan init --sync a", ["argocd"]),
+        ("gangplan new job --image deep", ["deepspeed"]),
+        ("gangplan new job --checkpoint-e", ["--checkpoint-every-steps"]),
+        ("gangplan new job --priority h", ["high"]),
+        ("gangplan new waiver --rule slots-not", ["slots-not-gpus"]),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_tab_completes_names(line: str, wanted: list[str], root: Path) -> None:
+    assert completed(root, line) == wanted
+
+
+def test_tab_is_silent_outside_a_workspace(tmp_path: Path) -> None:
+    assert completed(tmp_path, "gangplan validate --cluster ") == []
+    assert completed(tmp_path, "gangplan validate sp") == []
+
+
+def test_very_many_files_complete_by_their_folders(tmp_path: Path) -> None:
+    write(tmp_path, {f"specs/team-{team}/job-{job}.yaml": SPEC for team in range(3) for job in range(50)})
+    write(tmp_path, {"overlays/lab/cluster.yaml": CLUSTER})
+    assert completed(tmp_path, "gangplan plan spe") == ["specs/"]
+    assert completed(tmp_path, "gangplan plan specs/team-1/job-4")[0] == "specs/team-1/job-4.yaml"
+    assert completed(tmp_path, "gangplan plan specs/") == ["specs/team-0/", "specs/team-1/", "specs/team-2/"]
+
+
+def test_lists_are_known_to_the_command_line() -> None:
+    assert LISTS == NAMES
+    for name in LISTS:
+        assert gangplan("list", name, "-C", REPOSITORY).code == Exit.CLEAN
+
+
+def test_the_table_of_commands_has_all_of_them() -> None:
+    """A command that is not in the table would never be found."""
+    found = set()
+    for name in set(tree.COMMANDS.values()):
+        part = import_module(f"gangplan.commands.{name}").app
+        if name not in {tree.COMMANDS[group] for group in tree.GROUPS}:
+            found |= {tree.name_of(info) for info in part.registered_commands}
+    assert found | tree.GROUPS == set(tree.COMMANDS)
+    assert {path.stem for path in (REPOSITORY / "gangplan/commands").glob("*_app.py")} <= set(
+        tree.COMMANDS.values()
+    )

@@ -1,0 +1,48 @@
+"""The schema of sweeps as editors use it: it takes what gangplan takes, and marks what it refuses."""
+
+from __future__ import annotations
+
+import jsonschema
+import pytest
+import yaml
+
+from gangplan.reference.schemas import editor_schema, schema_of
+from tests.sweeps.files import SWEEP, US_05
+
+
+def wrong(text: str) -> list[str]:
+    """The places that an editor marks."""
+    validator = jsonschema.Draft202012Validator(editor_schema("sweep"))
+    return [".".join(map(str, one.absolute_path)) for one in validator.iter_errors(yaml.safe_load(text))]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        SWEEP,
+        US_05,
+        SWEEP.replace("workers: 2", "workers: ${{ parameters.batch }}"),
+        SWEEP + "  priority: ${{ parameters.batch }}\n",
+        SWEEP + "results: {file: ./rates.csv, metric: loss, keep: 2}\nstopped: [k7x2mq4a]\n",
+    ],
+)
+def test_a_good_sweep_has_no_marks(text: str) -> None:
+    assert wrong(text) == []
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "place"),
+    [
+        ("workers: 2", "workers: many", "template.workers"),
+        ("workers: 2", "worker: 2", "template"),
+        ("  image: openmpi", "  image: openmpi\n  queue: night", "template"),
+        ("maxConcurrent: 2", "maxConcurrent: two", "maxConcurrent"),
+        ("checkpoint: {to: filings}", "checkpoint: {at: filings}", "template.checkpoint"),
+    ],
+)
+def test_a_mistake_is_marked_where_it_is(old: str, new: str, place: str) -> None:
+    assert place in wrong(SWEEP.replace(old, new))
+
+
+def test_the_page_of_fields_does_not_repeat_those_of_a_job() -> None:
+    assert "properties" not in schema_of("sweep")["properties"]["template"]

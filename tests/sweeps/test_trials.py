@@ -1,0 +1,197 @@
+"""Which trials there are, what they are called, and what is wrong with a sweep that cannot be tried."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gangplan.spec.sweep_files import SweepFile, sweeps_in, trial_jobs, trial_names
+from tests.sweeps.files import FILE, SWEEP, workspace
+from tests.workspaces import gangplan, write
+
+HEAD = "apiVersion: gangplan.dev/v1\nkind: Sweep\n"
+REST = """\
+maxConcurrent: 2
+template:
+  image: openmpi
+  command: [python, train.py, "--lr=${{ parameters.lr }}"]
+"""
+
+
+def read(root: Path, text: str) -> SweepFile:
+    """A sweep that is written like this."""
+    write(root, {FILE: text})
+    return sweeps_in(root, [(FILE, "nlp")])[FILE]
+
+
+def values(root: Path, parameters: str, rest: str = REST) -> list[dict[str, str]]:
+    """The settings of a sweep's trials, in order."""
+    found = read(root, f"{HEAD}parameters: {parameters}\n{rest}")
+    assert not found.findings
+    return [dict(one.trial.values) for one in trial_jobs(found)]
+
+
+def test_a_grid_is_every_combination_and_floats_keep_their_text(tmp_path: Path) -> None:
+    found = list(trial_jobs(read(tmp_path, SWEEP)))
+    assert [dict(one.trial.values) for one in found] == [
+        {"lr": lr, "batch": batch} for lr in ("1e-4", "3e-4", "1e-3") for batch in ("64", "128")
+    ]
+    spec = found[0].spec
+    assert spec is not None
+    assert spec.command == ("python", "train.py", "--lr=1e-4", "--batch", "64")
+
+
+@pytest.mark.parametrize(
+    "text", ["1e-4", "0.10", "007", "+5", "1_000", "0x10", "1.50", "true", "adam", '"64"']
+)
+def test_a_value_reaches_the_program_as_it_is_written(text: str, tmp_path: Path) -> None:
+    (only,) = values(tmp_path, f"{{list: [{{lr: {text}}}]}}")
+    assert only == {"lr": text.strip('"')}
+
+
+def test_a_list_and_drawn_values_add_to_a_grid_and_each_setting_is_there_once(tmp_path: Path) -> None:
+    drawn = "random: {samples: 3, seed: 1, of: {lr: [1e-4, 5e-4]}}"
+    found = values(tmp_path, f"{{grid: {{lr: [1e-4, 3e-4]}}, list: [{{lr: 1e-2}}], {drawn}}}")
+    assert [one["lr"] for one in found] == ["1e-4", "3e-4", "1e-2", "5e-4"]
+
+
+def test_drawn_values_follow_from_the_seed_and_more_samples_only_add(tmp_path: Path) -> None:
+    of = "of: {lr: {min: 1e-5, max: 1e-2, scale: log}}"
+    ten = values(tmp_path, f"{{random: {{samples: 10, seed: 7, {of}}}}}")
+    assert values(tmp_path, f"{{random: {{samples: 25, seed: 7, {of}}}}}")[:10] == ten
+    assert values(tmp_path, f"{{random: {{samples: 10, seed: 8, {of}}}}}") != ten
+    assert all(1e-5 <= float(one["lr"]) <= 1e-2 for one in ten)
+    assert ten[:2] == [{"lr": "0.0001151"}, {"lr": "0.002062"}]  # for ever: other values are other trials
+
+
+def test_a_range_of_whole_numbers_draws_whole_numbers(tmp_path: Path) -> None:
+    found = values(tmp_path, "{random: {samples: 60, seed: 3, of: {lr: {min: 2, max: 5}}}}")
+    assert {one["lr"] for one in found} == {"2", "3", "4", "5"}
+
+
+def test_a_placeholder_alone_keeps_the_type_of_its_value(tmp_path: Path) -> None:
+    rest = REST + "  workers: ${{ parameters.lr }}\n"
+    found = read(tmp_path, f"{HEAD}parameters: {{grid: {{lr: [2, 4]}}}}\n{rest}")
+    assert [one.spec and one.spec.workers for one in trial_jobs(found)] == [2, 4]
+
+
+def test_a_trial_knows_its_own_name(tmp_path: Path) -> None:
+    rest = REST + "  env: {OUT: /data/${{ trial.name }}}\n"
+    rest = rest.replace("/data/${{ trial.name }}", '"/data/${{ trial.name }}"')
+    for one in trial_jobs(read(tmp_path, f"{HEAD}parameters: {{grid: {{lr: [2]}}}}\n{rest}")):
+        assert one.spec is not None
+        assert one.spec.env == {"OUT": f"/data/{one.trial.name}"}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "place", "rule", "words"),
+    [
+        (
+            "parameters.lr }}",
+            "parameters.rate }}",
+            "10:37",
+            "parameter-unknown",
+            "there is no parameter 'rate'",
+        ),
+        ("${{ parameters.lr }}", "${{ lr }}", "10:37", "parameter-unknown", "'lr' names nothing"),
+        ("${{ parameters.lr }}", "${{ parameters.lr", "10:37", "parameter-unknown", "never closed"),
+        ("batch: [64, 128]", "batch: [64], seed: [1]", "6:18", "yaml-syntax", ""),
+        ("[64, 128]", "[64, 64.0]", "6:17", "parameter-twice", "64.0 is the same value as 64"),
+        (
+            "[1e-4, 3e-4, 1e-3]",
+            "[1e-3, 3e-4, 0.001]",
+            "5:22",
+            "parameter-twice",
+            "0.001 is the same value as 1e-3",
+        ),
+        (
+            "  image: openmpi",
+            "  queue: night\n  image: openmpi",
+            "9:3",
+            "sweep-template",
+            "queue: is not a field",
+        ),
+        ("maxConcurrent: 2", "maxConcurrent: 0", "7:16", "spec-value", ""),
+        ("maxConcurrent: 2", "maxConcurent: 2", "7:1", "spec-unknown-field", "did you mean 'maxConcurrent'"),
+        ("workers: 2", "workers: ${{ parameters.lr }}", "11:12", "spec-type", "2 of 6 trials"),
+        ("lr: [1e-4", "lr: [[1]", "5:10", "spec-value", "expected a text, a number, true or false"),
+    ],
+)
+def test_what_is_wrong_is_said_at_its_place(
+    old: str, new: str, place: str, rule: str, words: str, tmp_path: Path
+) -> None:
+    assert old in SWEEP
+    outcome = gangplan("validate", "-C", workspace(tmp_path, SWEEP.replace(old, new, 1)))
+    found = {(one.place, one.rule): one.message for one in outcome.findings if one.severity == "error"}
+    assert outcome.code == 2
+    if words:
+        assert words in found[f"{FILE}:{place}", rule], outcome.err
+    else:
+        assert any(one == rule for _, one in found), outcome.err
+
+
+def test_an_unused_parameter_is_named(tmp_path: Path) -> None:
+    text = SWEEP.replace("    batch: [64, 128]", "    batch: [64, 128]\n    seed: [1, 2]")
+    outcome = gangplan("validate", "-C", workspace(tmp_path, text))
+    (found,) = [one for one in outcome.findings if one.severity == "error"]
+    assert (found.place, found.rule) == (f"{FILE}:7:5", "parameter-unused")
+    assert "--seed=${{ parameters.seed }}" in found.help
+
+
+# Laws
+
+NAMES = st.sampled_from(["lr", "batch", "seed"])
+VALUES = st.lists(st.integers(0, 10**6), min_size=1, max_size=5, unique=True)
+GRIDS = st.dictionaries(NAMES, VALUES, min_size=1)
+
+
+def names(root: Path, grid: dict[str, list[int]]) -> list[str]:
+    """The trials of a grid by name."""
+    used = " ".join(f"${{{{ parameters.{name} }}}}" for name in grid)
+    text = f"{HEAD}parameters: {{grid: {grid}}}\nmaxConcurrent: 1\ntemplate:\n  command: python t.py {used}\n"
+    found = read(root, text.replace("'", ""))
+    assert not found.findings
+    return list(trial_names(found))
+
+
+@settings(max_examples=40, deadline=None)
+@given(GRIDS, st.data())
+def test_a_new_value_adds_trials_and_renames_none(
+    tmp_path_factory: pytest.TempPathFactory, grid: dict[str, list[int]], data: st.DataObject
+) -> None:
+    root = tmp_path_factory.mktemp("law")
+    count = 1
+    for values in grid.values():
+        count *= len(values)
+    name = data.draw(st.sampled_from(sorted(grid)))
+    value = data.draw(st.integers(0, 10**6).filter(lambda one: one not in grid[name]))
+    at = data.draw(st.integers(0, len(grid[name])))
+    more = {**grid, name: [*grid[name][:at], value, *grid[name][at:]]}
+    shuffled = {name: data.draw(st.permutations(values)) for name, values in reversed(grid.items())}
+    before, after = names(root, grid), names(root, more)
+    assert len(set(before)) == len(before) == count
+    assert set(before) < set(after)
+    assert len(after) == count // len(grid[name]) * (len(grid[name]) + 1)
+    assert set(names(root, shuffled)) == set(before)
+
+
+@pytest.mark.parametrize(
+    ("given", "help"),
+    [
+        ("{lr: [1e-5, 3e-5]}", "Write parameters: {grid: {lr: [1e-5, 3e-5]}}."),
+        ("{lr: [1e-5], opt: [adam, 'a, b']}", 'parameters: {grid: {lr: [1e-5], opt: [adam, "a, b"]}}.'),
+        ("{batch: 64}", "Write parameters: {grid: {batch: [64]}}."),
+        (
+            "{lr: {min: 1e-5, max: 1e-2}}",
+            "{random: {samples: 20, seed: 1, of: {lr: {min: 1e-5, max: 1e-2}}}}.",
+        ),
+        ("{gird: {lr: [1]}}", "Write grid: instead."),
+        ("{grid: {lr: [1]}, batch: [64]}", "Write parameters: {grid: {lr: [1], batch: [64]}}."),
+    ],
+)
+def test_values_without_a_grid_are_told_how_to_have_one(tmp_path: Path, given: str, help: str) -> None:
+    found = read(tmp_path, f"{HEAD}parameters: {given}\n{REST}").findings
+    assert any(one.help.endswith(help) for one in found), [one.help for one in found]

@@ -1,0 +1,268 @@
+"""The life of a run as Git tells it: started, kept, stopped, retired."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gangplan.errors import Exit
+from gangplan.rules.contention import RUNS_BLOCK_RUNS
+from gangplan.source import load_objects
+from tests import workspaces
+from tests.rules.worlds import commit, put
+from tests.workspaces import gangplan, render, write
+
+EXAMPLES = Path(__file__).parent / "examples"
+SPEC = "specs/nlp/filings.yaml"
+RUNS = "rendered/lab/runs/nlp"
+OPTIONS = "argocd.argoproj.io/sync-options"
+
+
+@pytest.fixture
+def committed(root: Path) -> Path:
+    """The small workspace, rendered and committed."""
+    render(root)
+    commit(root)
+    return root
+
+
+def merge(root: Path) -> None:
+    """Commit all of the workspace."""
+    git = ["git", "-C", str(root), "-c", "user.name=t", "-c", "user.email=t@example.com"]
+    subprocess.run([*git, "add", "-A"], check=True)
+    subprocess.run([*git, "commit", "-q", "-m", "change"], check=True)
+
+
+def runs(root: Path) -> list[str]:
+    """The names of the runs in rendered/."""
+    return sorted(path.stem for path in (root / RUNS).iterdir())
+
+
+def objects(root: Path, run: str) -> dict[str, Any]:
+    """The objects of a run, by kind; of several of a kind the last."""
+    return {body["kind"]: body for body in load_objects((root / RUNS / f"{run}.yaml").read_text())}
+
+
+def edit(root: Path, more: str) -> None:
+    """The spec with more lines."""
+    write(root, {SPEC: workspaces.SPEC + more})
+
+
+def told(root: Path, *flags: str) -> list[tuple[str, str]]:
+    """Severity and rule of what a comparison with the last commit says."""
+    outcome = gangplan("validate", "-C", root, "--base", "HEAD", *flags)
+    return [(one.severity, one.rule) for one in outcome.findings if one.rule != "rendered-stale"]
+
+
+def test_a_stopped_run_becomes_a_record_under_its_name(committed: Path) -> None:
+    before = runs(committed)
+    (name,) = before
+    edit(committed, "state: stopped\n")
+    outcome = render(committed)
+    assert (outcome.code, outcome.findings) == (Exit.CLEAN, [])
+    assert runs(committed) == before
+    job = objects(committed, name)["TrainJob"]
+    assert job["spec"]["suspend"] is True
+    assert job["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] == "stopped.gangplan.dev"
+    assert job["metadata"]["annotations"][OPTIONS] == "Force=true,Replace=true"
+    for body in objects(committed, name).values():
+        annotations = body["metadata"]["annotations"]
+        assert annotations["gangplan.dev/state"] == "stopped"
+        assert "Prune=false" not in annotations.get(OPTIONS, "")
+        assert "kustomize.toolkit.fluxcd.io/prune" not in annotations
+        assert "argocd.argoproj.io/compare-options" not in annotations
+
+
+def test_what_is_stopped_is_the_run_that_is_there(committed: Path) -> None:
+    """Also where the platform has changed since: the name of today would stop nothing."""
+    before = runs(committed)
+    write(committed, {"images/catalog.yaml": workspaces.CATALOG.replace("332211ffee", "332211ffef")})
+    edit(committed, "state: stopped\n")
+    assert render(committed).findings == []
+    assert runs(committed) == before
+    merge(committed)
+    assert render(committed).findings == []
+    assert runs(committed) == before
+    checked = gangplan("render", "-C", committed, "--check")
+    assert checked.code == Exit.CLEAN
+
+
+def test_a_record_that_was_edited_is_no_longer_vouched_for(committed: Path) -> None:
+    (name,) = runs(committed)
+    write(committed, {"images/catalog.yaml": workspaces.CATALOG.replace("332211ffee", "332211ffef")})
+    edit(committed, "state: stopped\n")
+    path = committed / RUNS / f"{name}.yaml"
+    path.write_text(path.read_text().replace("numNodes: 4", "numNodes: 5"))
+    assert [one.rule for one in gangplan("validate", "-C", committed).findings] == ["run-forged"]
+
+
+def test_without_kueue_the_object_itself_stays(tmp_path: Path) -> None:
+    """Nothing starts it again, so that nothing has to be deleted: its status stays."""
+    root = tmp_path / "dev"
+    shutil.copytree(EXAMPLES / "gang-none-dev/input", root)
+    (spec,) = (path for path in (root / "specs").rglob("*.yaml") if path.name != "team.yaml")
+    spec.write_text(spec.read_text() + "state: stopped\n")
+    assert render(root).code == Exit.CLEAN
+    (path,) = (root / "rendered").glob("*/runs/*/*.yaml")
+    (job,) = (body for body in load_objects(path.read_text()) if body["kind"] == "TrainJob")
+    assert job["spec"]["suspend"] is True
+    assert OPTIONS not in job["metadata"]["annotations"]
+
+
+def test_each_edit_is_told(committed: Path) -> None:
+    (name,) = runs(committed)
+    assert told(committed) == []
+    write(committed, {"specs/nlp/second.yaml": workspaces.SPEC.replace("workers: 4", "workers: 2")})
+    assert told(committed) == [("note", "run-started")]
+    merge(committed)
+    edit(committed, "run: 2\n")
+    assert ("note", "run-replaced") in told(committed)
+    edit(committed, f"run: 2\nretired: [{name}]\n")
+    assert {rule for _, rule in told(committed)} == {"run-started", "run-stopped"}
+
+
+def test_stopped_resumed_and_retired_are_told(committed: Path) -> None:
+    edit(committed, "state: stopped\n")
+    assert told(committed) == [("note", "run-stopped")]
+    render(committed)
+    merge(committed)
+    assert told(committed) == []
+    edit(committed, "")
+    assert told(committed) == [("warning", "run-resumed")]
+    (committed / SPEC).unlink()
+    assert told(committed) == [("note", "run-retired")]
+
+
+def test_a_change_of_image_is_told_with_its_price_and_both_ways_out(committed: Path) -> None:
+    write(committed, {"images/catalog.yaml": workspaces.CATALOG.replace("332211ffee", "332211ffef")})
+    outcome = gangplan("validate", "-C", committed, "--base", "HEAD")
+    by_rule = {one.rule: one for one in outcome.findings}
+    assert set(by_rule) == {"rendered-stale", "run-renamed", "run-replaced"}
+    assert by_rule["run-replaced"].severity == "warning"
+    assert "CPU-hours" in by_rule["run-renamed"].message or "GPU-hours" in by_rule["run-renamed"].message
+    assert "at most" in by_rule["run-replaced"].message
+    for one in (by_rule["run-renamed"], by_rule["run-replaced"]):
+        assert "--keep-runs" in one.help
+        assert "keep: true" in one.help
+
+
+def test_a_run_pinned_in_its_spec_is_kept(committed: Path) -> None:
+    before = runs(committed)
+    write(committed, {"images/catalog.yaml": workspaces.CATALOG.replace("332211ffee", "332211ffef")})
+    edit(committed, "keep: true\n")
+    outcome = render(committed)
+    assert [(one.severity, one.rule) for one in outcome.findings] == [("note", "run-kept")]
+    assert runs(committed) == before
+    assert ("note", "run-kept") in told(committed)
+
+
+def test_a_retired_run_is_a_record_beside_the_new_one(committed: Path) -> None:
+    (old,) = runs(committed)
+    edit(committed, f"run: 2\nretired: [{old}]\n")
+    assert render(committed).code == Exit.CLEAN
+    (new,) = set(runs(committed)) - {old}
+    assert "suspend" not in objects(committed, new)["TrainJob"]["spec"]
+    record = objects(committed, old)
+    assert record["TrainJob"]["spec"]["suspend"] is True
+    assert (
+        record["TrainJob"]["spec"]["runtimeRef"]["name"]
+        == record["TrainingRuntime"]["metadata"]["name"]
+        == old
+    )
+    assert new not in (committed / RUNS / f"{old}.yaml").read_text()
+    edit(committed, "run: 2\n")
+    render(committed)
+    assert runs(committed) == [new]
+
+
+@pytest.mark.parametrize("name", ["quarterly-0a1b2c3d", "CURRENT"])
+def test_only_earlier_runs_of_the_job_can_be_retired(name: str, committed: Path) -> None:
+    (current,) = runs(committed)
+    edit(committed, f"retired: [{name.replace('CURRENT', current)}]\n")
+    outcome = gangplan("validate", "-C", committed)
+    assert outcome.errors() == [
+        ("specs/nlp/filings.yaml:" + str(workspaces.SPEC.count("\n") + 1) + ":10", "retired-unknown")
+    ]
+    assert outcome.code == Exit.FINDINGS
+
+
+def test_an_archived_run_is_not_said_to_train_again(committed: Path) -> None:
+    edit(committed, "state: archived\n")
+    render(committed)
+    write(committed, {"images/catalog.yaml": workspaces.CATALOG.replace("332211ffee", "332211ffef")})
+    assert [one.rule for one in gangplan("validate", "-C", committed).findings] == ["rendered-stale"]
+
+
+def test_a_stopped_run_asks_for_no_capacity(root: Path) -> None:
+    """Two runs that stand in each other's way, and one of them stopped."""
+    demands = [rule.example for rule in (RUNS_BLOCK_RUNS,)]
+    for example in demands:
+        assert example is not None
+        put(root, example, "before")
+        assert "runs-block-runs" in {one.rule for one in gangplan("validate", "-C", root).findings}
+        for path in sorted((root / "specs").rglob("*.yaml")):
+            if path.name != "team.yaml":
+                path.write_text(path.read_text() + "state: stopped\n")
+        assert "runs-block-runs" not in {one.rule for one in gangplan("validate", "-C", root).findings}
+
+
+def test_lines_of_records_lead_to_what_made_them_records(committed: Path) -> None:
+    (old,) = runs(committed)
+    edit(committed, f"run: 2\nretired: [{old}]\n")
+    write(committed, {"specs/nlp/second.yaml": workspaces.SPEC + "state: stopped\n"})
+    render(committed)
+    (second,) = (name for name in runs(committed) if name.startswith("second"))
+    for name, cause in ((old, f"{SPEC}:10:10"), (second, "specs/nlp/second.yaml:9:8")):
+        lines = (committed / RUNS / f"{name}.yaml").read_text().splitlines()
+        number = lines.index("  suspend: true") + 1
+        outcome = gangplan("why", "-C", committed, f"{committed / RUNS / name}.yaml:{number}")
+        assert cause in outcome.out
+        assert "stale" not in outcome.out
+    outcome = gangplan("why", "-C", committed, f"{committed / SPEC}:10")
+    assert "TrainJob" in outcome.out
+
+
+def plan_edit(root: Path) -> str:
+    """What `plan` says that the edit of the small workspace does."""
+    outcome = gangplan("plan", "-C", root, root / SPEC)
+    assert outcome.code == Exit.CLEAN
+    return next(line.split(maxsplit=1)[1] for line in outcome.out.splitlines() if line.startswith("  edit "))
+
+
+def test_plan_says_what_each_edit_does(root: Path) -> None:
+    assert plan_edit(root).startswith("new run, at most ")
+    render(root)
+    (old,) = runs(root)
+    assert plan_edit(root).startswith("none: ")
+    edit(root, "run: 2\n")
+    assert f"{old} goes on until it is stopped" in plan_edit(root)
+    edit(root, f"run: 2\nretired: [{old}]\n")
+    assert plan_edit(root).startswith("new run, ")
+    assert old not in plan_edit(root)
+    edit(root, "state: stopped\n")
+    assert plan_edit(root).startswith("stopped: it ends")
+    edit(root, "state: archived\n")
+    assert plan_edit(root) == "archived: left alone"
+    edit(root, "")
+    write(root, {"images/catalog.yaml": workspaces.CATALOG.replace("332211ffee", "332211ffef")})
+    assert plan_edit(root).startswith("retrained, because the platform changed, at most ")
+    edit(root, "keep: true\n")
+    assert plan_edit(root).startswith("none: ")
+
+
+def test_a_change_that_retrains_several_runs_is_told_with_its_total(root: Path) -> None:
+    write(root, {"specs/nlp/second.yaml": workspaces.SPEC, "specs/nlp/third.yaml": workspaces.SPEC})
+    render(root)
+    commit(root)
+    write(root, {"images/catalog.yaml": workspaces.CATALOG.replace("332211ffee", "332211ffef")})
+    outcome = gangplan("validate", "-C", root, "--base", "HEAD")
+    replaced = [one.message for one in outcome.findings if one.rule == "run-replaced"]
+    each = re.search(r"retrained, at most ([0-9]+) (.PU-hours)", replaced[0])
+    assert each
+    total = f"all 3 runs that are retrained take at most {3 * int(each[1])} {each[2]}"
+    assert [total in message for message in replaced] == [True, False, False]

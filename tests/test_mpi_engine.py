@@ -1,0 +1,83 @@
+"""The MPI engine under real MPIs: what it says and writes is what one process says and writes."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from gangplan.errors import Exit
+from tests import workspaces
+from tests.reality.families import FAMILIES, UnavailableError, installed
+from tests.test_determinism import many
+
+# What every rank imports as it starts: rank 1 is killed once it has begun with its first task.
+DYING = """
+import os, signal, sys, threading, time
+def watch():
+    while "gangplan.pipeline.runs" not in sys.modules:
+        time.sleep(0.01)
+    os.kill(os.getpid(), signal.SIGKILL)
+if "1" in (os.environ.get("PMI_RANK"), os.environ.get("OMPI_COMM_WORLD_RANK")):
+    threading.Thread(target=watch, daemon=True).start()
+"""
+
+
+def mpirun(family: str, *words: str | Path, root: Path, path: Path | None = None) -> workspaces.Outcome:
+    """A command on three ranks of a real MPI; a skip where that or mpi4py is not to be had."""
+    pytest.importorskip("mpi4py", reason="mpi4py is not installed")
+    try:
+        prefix = installed(family) / "usr/local"
+    except UnavailableError as error:
+        pytest.skip(str(error))
+    library = prefix / "lib" / FAMILIES[family].library
+    own = {"MPI4PY_LIBMPI": str(library), "OPAL_PREFIX": str(prefix), "LD_LIBRARY_PATH": str(prefix / "lib")}
+    own |= {
+        "PRTE_PREFIX": str(prefix),
+        "PMIX_PREFIX": str(prefix),
+        "PYTHONPATH": f"{path or ''}:{workspaces.REPOSITORY}",
+    }
+    flags = [] if FAMILIES[family].is_hydra else ["--allow-run-as-root", "--oversubscribe"]
+    done = subprocess.run(
+        [prefix / "bin/mpirun", *flags, "-n", "3", sys.executable, "-m", "mpi4py.futures", *words],
+        cwd=root,
+        env=os.environ | own,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    return workspaces.Outcome(done.returncode, done.stdout, done.stderr)
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Several tasks, one of them with an error."""
+    found = many(tmp_path_factory.mktemp("mpi") / "workspace", 40)
+    return workspaces.write(found, {"specs/nlp/wrong.yaml": workspaces.SPEC + "retries: many\n"})
+
+
+@pytest.mark.parametrize("family", ["mpich", "openmpi4", "openmpi5"])
+def test_ranks_say_what_one_process_says(family: str, root: Path) -> None:
+    one = workspaces.gangplan("validate", "-C", root, "--no-cache", "--engine", "serial", "--format", "json")
+    assert one.code == Exit.INPUT
+    words = ("-m", "gangplan", "validate", "--no-cache", "--engine", "mpi", "--format", "json")
+    ranks = mpirun(family, *words, root=root)
+    assert ranks.out == one.out, ranks.err
+    assert ranks.code == one.code
+
+
+@pytest.mark.parametrize("family", ["mpich", "openmpi4", "openmpi5"])
+def test_a_rank_that_dies_leaves_everything_as_it_was(family: str, root: Path, tmp_path: Path) -> None:
+    """Its MPI ends the other ranks and says which one died, with an exit code of its own."""
+    (tmp_path / "sitecustomize.py").write_text(DYING)
+    before = workspaces.tree(root)
+    words = ("-m", "gangplan", "render", "--no-cache", "--engine", "mpi")
+    ended = mpirun(family, *words, root=root, path=tmp_path)
+    assert ended.code not in (Exit.CLEAN, Exit.FINDINGS, Exit.INPUT), ended
+    assert {
+        path: data for path, data in workspaces.tree(root).items() if not path.startswith(".gangplan")
+    } == {path: data for path, data in before.items() if not path.startswith(".gangplan")}

@@ -1,0 +1,180 @@
+"""The line that shows how far a command is: on terminals alone, gone at the end, never part of an answer."""
+
+from __future__ import annotations
+
+import os
+import pty
+import select
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from gangplan.commands.progress import INTERVAL_S, PATIENCE_S, Line, words
+from gangplan.errors import Exit
+from tests import workspaces
+from tests.signals import LISTENING
+
+CLEAR = "\r\033[K"
+# A child that shows its line from the first spec on, and the next one with every spec.
+AT_ONCE = f"""{LISTENING}
+import sys
+from gangplan.commands import progress
+progress.PATIENCE_S = progress.INTERVAL_S = 0
+from gangplan.entry import main
+sys.exit(main())
+"""
+
+
+class Screen:
+    """A terminal with one line, and a clock that the test sets."""
+
+    def __init__(self, columns: int = 80) -> None:
+        self.now, self.columns = 100.0, columns
+        self.texts: list[str] = []
+        self.line = Line(self.texts.append, lambda: self.columns, lambda: self.now)
+
+    def tick(self, done: int, total: int, after: float) -> None:
+        self.now += after
+        self.line.tick(done, total)
+
+
+def test_what_is_done_within_a_second_shows_nothing() -> None:
+    screen = Screen()
+    for done in range(1, 11):
+        screen.tick(done, 10, PATIENCE_S / 20)
+    screen.line.clear()
+    assert screen.texts == []
+
+
+def test_the_line_is_rewritten_and_goes_with_the_last_spec() -> None:
+    screen = Screen()
+    screen.tick(30, 100, 2.0)
+    screen.tick(31, 100, INTERVAL_S / 2)  # too soon to be read
+    screen.tick(60, 100, 2.0)
+    screen.tick(100, 100, 1.0)
+    screen.line.clear()
+    assert screen.texts == [
+        f"{CLEAR}30 of 100 specs, 15 per second, 5 s left",
+        f"{CLEAR}60 of 100 specs, 15 per second, 3 s left",
+        CLEAR,
+    ]
+
+
+def test_the_line_is_never_wrapped() -> None:
+    screen = Screen(columns=20)
+    screen.tick(30, 100, 2.0)
+    assert screen.texts == [f"{CLEAR}30 of 100 specs, 15"]
+
+
+@pytest.mark.parametrize(
+    ("done", "seconds", "said"),
+    [
+        (0, 2.0, "0 of 900 specs"),
+        (3, 2.0, "3 of 900 specs, 1.5 per second, 9 min 58 s left"),
+        (899, 9.0, "899 of 900 specs, 100 per second, 0 s left"),
+    ],
+)
+def test_words(done: int, seconds: float, said: str) -> None:
+    assert words(done, 900, seconds) == said
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    files = {f"specs/nlp/job-{number}.yaml": workspaces.SPEC for number in range(40)}
+    return workspaces.write(
+        tmp_path_factory.mktemp("progress") / "work",
+        {**workspaces.STOCK, **files, "overlays/lab/cluster.yaml": workspaces.WIDE_CLUSTER},
+    )
+
+
+def on_terminal(
+    root: Path, *arguments: str, stop_at: bytes = b"", variables: Mapping[str, str] | None = None
+) -> tuple[int, str]:
+    """Exit code and all that a command writes to the terminal it is alone on; Ctrl-C once `stop_at` shows."""
+    environment = {name: text for name, text in os.environ.items() if name != "CI"}
+    child, terminal = pty.fork()
+    if not child:
+        os.chdir(root)
+        os.execve(
+            sys.executable,
+            [sys.executable, "-c", AT_ONCE, *arguments],
+            environment | {"TERM": "xterm", **(variables or {})},
+        )
+    said, end = b"", time.monotonic() + 60
+    while time.monotonic() < end:
+        if select.select([terminal], [], [], 1)[0]:
+            try:
+                said += os.read(terminal, 65536)
+            except OSError:  # the child went away
+                break
+            if stop_at and stop_at in said:
+                os.write(terminal, b"\x03")
+                stop_at = b""
+    _, status = os.waitpid(child, 0)
+    os.close(terminal)
+    return os.waitstatus_to_exitcode(status), said.decode()
+
+
+def left(said: str) -> str:
+    """What stands on the screen in the end."""
+    return "\n".join(line.rpartition(CLEAR)[2].rstrip("\r") for line in said.split("\n"))
+
+
+@pytest.mark.parametrize("engine", [("serial",), ("process", "--jobs", "2")])
+def test_a_terminal_sees_the_line_and_it_goes(root: Path, engine: tuple[str, ...]) -> None:
+    code, said = on_terminal(root, "validate", "--no-cache", "--engine", *engine)
+    assert code == Exit.CLEAN, said
+    assert f"{CLEAR}20 of 41 specs, " in said
+    assert "of 41 specs" not in left(said)
+    assert "checked 41 specs" in left(said)
+
+
+@pytest.mark.parametrize("variables", [{"CI": "true"}, {"TERM": "dumb"}])
+def test_none_in_ci_and_on_dumb_terminals(root: Path, variables: dict[str, str]) -> None:
+    code, said = on_terminal(root, "validate", "--no-cache", "--engine", "serial", variables=variables)
+    assert code == Exit.CLEAN
+    assert "of 41 specs" not in said
+    assert "\033[K" not in said
+
+
+def test_none_where_standard_error_is_a_pipe(root: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", AT_ONCE, "validate", "--no-cache", "--format", "json"],
+        cwd=root,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={name: text for name, text in os.environ.items() if name != "CI"},
+    )
+    assert done.returncode == Exit.CLEAN, done.stderr
+    assert "\033" not in done.stdout + done.stderr
+    assert "of 41 specs" not in done.stderr
+
+
+def test_it_is_no_part_of_an_answer_that_is_given_again(root: Path) -> None:
+    """What is kept of a command is what it said, without how it got there."""
+    _, first = on_terminal(root, "plan", "--engine", "serial")
+    time.sleep(0.2)  # files that have just changed are not trusted
+    _, second = on_terminal(root, "plan", "--engine", "serial")
+    _, third = on_terminal(root, "plan", "--engine", "serial")
+    assert "20 of 41 specs" in first
+    assert "of 41 specs" not in third
+    assert left(first) == left(second) == third.replace("\r", "")
+
+
+def written(root: Path) -> dict[str, bytes]:
+    """All files of a workspace, without the cache and the lock, which any command may leave."""
+    return {path: data for path, data in workspaces.tree(root).items() if not path.startswith(".gangplan/")}
+
+
+@pytest.mark.parametrize("engine", [("serial",), ("process", "--jobs", "2")])
+def test_an_interrupt_leaves_neither_line_nor_files(root: Path, engine: tuple[str, ...]) -> None:
+    before = written(root)
+    code, said = on_terminal(root, "render", "--no-cache", "--engine", *engine, stop_at=b"5 of 41 specs")
+    assert code == Exit.INTERRUPTED, said
+    assert left(said).strip() == "interrupted; nothing was changed"
+    assert written(root) == before

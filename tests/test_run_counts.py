@@ -1,0 +1,121 @@
+"""`run-count`: a namespace has room for every run that Git has for it, active or over."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests import workspaces
+from tests.workspaces import gangplan, write
+
+LIMIT = "limits: {{objects: {{runs: {}}}}}\n"
+PATCH = """\
+apiVersion: kustomize.config.k8s.io/v1alpha1
+kind: Component
+patches:
+- target: {kind: ResourceQuota, name: training}
+  patch: |-
+    - {op: add, path: /spec/hard/count~1trainingruntimes.trainer.kubeflow.org, value: "2"}
+"""
+
+
+def told(root: Path, *flags: str) -> list[tuple[str, str, str]]:
+    """Severity, place and message of what is said of counts."""
+    outcome = gangplan("validate", "-C", root, *flags)
+    return [(one.severity, one.place, one.message) for one in outcome.findings if one.rule == "run-count"]
+
+
+def test_records_and_archived_runs_count_like_active_ones(root: Path) -> None:
+    write(root, {"specs/nlp/fourth.yaml": workspaces.SPEC})
+    workspaces.render(root)
+    (old,) = (root / "rendered/lab/runs/nlp").glob("fourth-*.yaml")
+    write(
+        root,
+        {
+            "overlays/lab/cluster.yaml": workspaces.CLUSTER + LIMIT.format(4),
+            "specs/nlp/second.yaml": workspaces.SPEC + "state: stopped\n",
+            "specs/nlp/third.yaml": workspaces.SPEC + "state: archived\n",
+            "specs/nlp/fourth.yaml": f"{workspaces.SPEC}run: 2\nretired: [{old.stem}]\n",
+        },
+    )
+    ((severity, place, message),) = told(root)
+    line = workspaces.CLUSTER.count("\n") + 1
+    assert (severity, place.rpartition(":")[0]) == ("error", f"overlays/lab/cluster.yaml:{line}")
+    assert "may hold 4 trainjobs on lab, and Git has 5 runs of nlp" in message
+
+
+@pytest.mark.parametrize(("limit", "severity"), [(1, "warning"), (2, "")])
+def test_a_namespace_that_is_nearly_full_is_a_warning(limit: int, severity: str, root: Path) -> None:
+    write(root, {"overlays/lab/cluster.yaml": workspaces.CLUSTER + LIMIT.format(limit)})
+    assert [one[0] for one in told(root)] == [severity] * bool(severity)
+
+
+def test_a_count_that_a_patch_adds_is_reported_there(root: Path) -> None:
+    more = {f"specs/nlp/more{number}.yaml": workspaces.SPEC for number in range(2)}
+    write(root, {"overlays/lab/kustomization.yaml": PATCH, **more})
+    ((severity, place, message),) = told(root)
+    assert (severity, place.split(":")[0]) == ("error", "overlays/lab/kustomization.yaml")
+    assert "may hold 2 trainingruntimes" in message
+
+
+def test_a_part_of_the_specs_shows_no_count(root: Path) -> None:
+    write(root, {"overlays/lab/cluster.yaml": workspaces.CLUSTER + LIMIT.format(1)})
+    assert told(root, str(root / "specs/nlp/filings.yaml")) == []
+    assert len(told(root, "--cluster", "lab")) == 1
+
+
+def test_what_is_known_already_counts_too(root: Path) -> None:
+    """The second time everything is read from what the first one kept."""
+    write(
+        root,
+        {
+            "overlays/lab/cluster.yaml": workspaces.CLUSTER + LIMIT.format(1),
+            "specs/nlp/second.yaml": workspaces.SPEC,
+        },
+    )
+    first = told(root)
+    assert [one[0] for one in first] == ["error"]
+    assert told(root) == first == told(root, "--no-cache")
+
+
+def test_shards_leave_it_to_the_merge(root: Path, tmp_path: Path) -> None:
+    write(
+        root,
+        {
+            "overlays/lab/cluster.yaml": workspaces.CLUSTER + LIMIT.format(1),
+            "specs/nlp/second.yaml": workspaces.SPEC,
+        },
+    )
+    files = []
+    for number in (1, 2):
+        file = tmp_path / f"{number}.json"
+        outcome = gangplan("validate", "-C", root, "--shard", f"{number}/2", "--format", f"json={file}")
+        assert "run-count" not in {one.rule for one in outcome.findings}
+        files.append(file)
+    merged = gangplan("report", "merge", "-C", root, *files)
+    assert [one.severity for one in merged.findings if one.rule == "run-count"] == ["error"]
+
+
+BOTH = workspaces.CLUSTER.replace('trainer: "2.3.0",', 'trainer: "2.3.0", mpiOperator: "0.8.2",')
+MPIJOB = workspaces.SPEC + "backend: mpijob\n"
+
+
+@pytest.mark.parametrize("limit", [3, 4])
+def test_mpijobs_and_trainjobs_count_by_themselves(limit: int, root: Path) -> None:
+    """Two of each kind: each has a limit of its own, and Workloads are of both."""
+    old = {"specs/nlp/gone.yaml": MPIJOB}
+    write(root, {"overlays/lab/cluster.yaml": BOTH, **old})
+    workspaces.render(root)
+    (record,) = (root / "rendered/lab/runs/nlp").glob("gone-*.yaml")
+    jobs = {
+        "specs/nlp/second.yaml": workspaces.SPEC,
+        "specs/nlp/third.yaml": MPIJOB,
+        "specs/nlp/gone.yaml": f"{MPIJOB}run: 2\nretired: [{record.stem}]\n",
+    }
+    write(root, {"overlays/lab/cluster.yaml": BOTH + LIMIT.format(limit), **jobs})
+    for _ in range(2):
+        words = [message.partition(": ")[0] for _, _, message in told(root)]
+        many = "namespace nlp may hold {} {} on lab, and Git has {} runs of nlp for it"
+        assert words == ([many.format(3, "mpijobs", 3)] if limit == 3 else [])
+        workspaces.render(root)

@@ -1,0 +1,275 @@
+"""Every step of a run's life through models of Argo CD and Flux: what is applied, pruned and healed.
+
+What the engines are given is real: the tree as rendered, and the Application and Kustomization as printed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from copy import deepcopy
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from gangplan.gitops.argocd import ArgoCluster, argocd_objects
+from gangplan.gitops.flux import flux_objects
+from gangplan.gitops.source import RepositorySource
+from gangplan.source import load_objects
+from tests import workspaces
+from tests.engines_model import QUEUE, ArgoCD, Cluster, Flux, Object, key_of
+from tests.workspaces import render, write
+
+SPEC = "specs/nlp/filings.yaml"
+SOURCE = RepositorySource("https://git.example.com/ml/jobs.git", "main", "gitops")
+WHOLE = {"TrainJob", "TrainingRuntime", "NetworkPolicy"}
+
+
+class Story:
+    """A workspace, a cluster and an engine between them."""
+
+    def __init__(self, root: Path, make: Callable[[Cluster], ArgoCD | Flux]) -> None:
+        self.root, self.make = root, make
+        self.revisions = count(1)
+        self.cluster = Cluster()
+        self.engine = make(self.cluster)
+        self.revision, self.bodies = "", list[Object]()
+
+    def merge(self, more: str | None) -> str:
+        """The spec with more lines (None: no spec), rendered, merged, and seen by the engine.
+
+        Returns the run that it describes, empty without one.
+        """
+        if more is None:
+            (self.root / SPEC).unlink()
+        else:
+            write(self.root, {SPEC: workspaces.SPEC + more})
+        render(self.root)
+        folder = self.root / "rendered/lab/runs"
+        files = sorted(folder.rglob("*.yaml")) if folder.exists() else []
+        self.bodies = [body for file in files for body in load_objects(file.read_text())]
+        self.revision = f"r{next(self.revisions)}"
+        self.look()
+        retired = re.findall(r"filings-[0-9a-f]{8}", more or "")
+        names = {file.stem for file in files} - set(retired)
+        return names.pop() if names else ""
+
+    def look(self, times: int = 3) -> None:
+        """The engine looks at the same revision again: an interval, a refresh."""
+        for _ in range(times):
+            self.engine.refresh(self.revision, deepcopy(self.bodies))
+        if isinstance(self.engine, Flux):
+            assert self.engine.error == ""
+        else:
+            assert self.engine.status != "Unknown"
+
+    def uid(self, run: str) -> int:
+        """Which object the TrainJob is: another one is another run."""
+        return self.cluster.live["TrainJob", "nlp", run].uid
+
+    def rebuild(self) -> None:
+        """The cluster is lost, and another one is given to the engine."""
+        self.cluster = Cluster()
+        self.engine = self.make(self.cluster)
+        self.look()
+
+
+def argocd(cluster: Cluster) -> ArgoCD:
+    """The application of runs as printed."""
+    bodies = argocd_objects(ArgoCluster("lab", {"nlp": "nlp"}, "runtimePatches"), SOURCE, ["runs"])
+    return ArgoCD(cluster, next(body for body in bodies if body["kind"] == "Application"))
+
+
+def flux(cluster: Cluster) -> Flux:
+    """The Kustomization of runs as printed."""
+    bodies = flux_objects("lab", SOURCE, ["runs"], has_kueue=cluster.has_kueue)
+    return Flux(cluster, next(body for body in bodies if body["kind"] == "Kustomization"))
+
+
+@pytest.fixture(params=[argocd, flux], ids=["argocd", "flux"])
+def story(request: pytest.FixtureRequest, root: Path) -> Story:
+    """The small workspace, and each engine."""
+    return Story(root, request.param)
+
+
+def test_a_run_starts_once_and_is_never_repeated(story: Story) -> None:
+    run = story.merge("")
+    assert story.cluster.running == {run} == story.cluster.held
+    first = story.uid(run)
+    story.look(5)
+    story.merge("description: Only words\n")
+    assert (story.uid(run), story.cluster.live["TrainJob", "nlp", run].restarts) == (first, 0)
+
+
+def test_superseded_runs_go_on_until_they_are_retired(story: Story) -> None:
+    old = story.merge("")
+    new = story.merge("run: 2\n")
+    assert story.cluster.running == {old, new}
+    first = story.uid(new)
+
+    story.merge(f"run: 2\nretired: [{old}]\n")
+    assert story.cluster.running == story.cluster.held == {new}
+    assert story.cluster.kinds(old) == WHOLE
+    record = story.uid(old)
+    story.look(5)
+    assert (story.uid(old), story.cluster.running) == (record, {new})
+
+    story.merge("run: 2\n")
+    assert story.cluster.kinds(old) == set()
+    assert (story.uid(new), story.cluster.live["TrainJob", "nlp", new].restarts) == (first, 0)
+
+
+def test_a_stopped_run_ends_and_its_record_goes_with_the_next_change(story: Story) -> None:
+    run = story.merge("")
+    assert story.merge("state: stopped\n") == run
+    assert story.cluster.running == story.cluster.held == set()
+    assert story.cluster.kinds(run) == WHOLE
+    story.look(5)
+    assert story.cluster.running == set()
+    story.merge(None)
+    assert story.cluster.live == {}
+
+
+def test_a_stopped_run_taken_back_starts_again(story: Story) -> None:
+    run = story.merge("")
+    story.merge("state: stopped\n")
+    assert story.merge("") == run
+    if isinstance(story.engine, ArgoCD):
+        assert story.cluster.running == {run} == story.cluster.held
+    else:  # what is there already is left alone, so that docs/gitops.md says to raise run:
+        assert story.cluster.running == set()
+    again = story.merge("run: 2\n")
+    assert again in story.cluster.running
+
+
+def test_nothing_ends_a_run_by_removing_its_file(story: Story) -> None:
+    run = story.merge("")
+    first = story.uid(run)
+    story.merge(None)
+    story.look(5)
+    assert (story.cluster.running, story.uid(run)) == ({run}, first)
+
+
+def test_an_archived_run_is_left_alone_and_never_started(story: Story) -> None:
+    run = story.merge("")
+    story.merge("state: archived\n")
+    assert story.cluster.running == {run}
+    story.rebuild()
+    assert story.cluster.running == set()
+    assert "TrainJob" not in story.cluster.kinds(run)
+
+
+def test_a_cluster_that_is_built_again_starts_no_record(story: Story) -> None:
+    old = story.merge("")
+    new = story.merge(f"run: 2\nretired: [{old}]\n")
+    story.rebuild()
+    assert story.cluster.running == story.cluster.held == {new}
+
+
+def test_a_platform_change_retrains_unless_the_run_is_kept(story: Story) -> None:
+    run = story.merge("")
+    first = story.uid(run)
+    write(story.root, {"images/catalog.yaml": workspaces.CATALOG.replace("332211ffee", "332211ffef")})
+    assert story.merge("keep: true\n") == run
+    assert (story.cluster.running, story.uid(run)) == ({run}, first)
+    other = story.merge("")
+    assert story.cluster.running == {run, other}
+
+
+def test_what_a_hand_deletes_is_healed_as_documented(story: Story) -> None:
+    """Argo CD does not heal runs; Flux creates what is in Git at the next interval."""
+    run = story.merge("")
+    story.cluster.delete(("TrainJob", "nlp", run))
+    story.look()
+    assert story.cluster.running == (set() if isinstance(story.engine, ArgoCD) else {run})
+
+
+def test_without_kueue_a_stopped_run_keeps_its_object(root: Path) -> None:
+    """Only the engine's side: the same tree without queues, on a cluster without Kueue."""
+    for make in (argocd, flux):
+        cluster = Cluster(has_kueue=False)
+        engine = make(cluster)
+        spec = {"runtimeRef": {"name": "a-1"}}
+        labels = {"gangplan.dev/run": "a-1"}
+        metadata = {"name": "a-1", "namespace": "nlp", "labels": labels, "annotations": {}}
+        body: Object = {"kind": "TrainJob", "metadata": metadata, "spec": spec}
+        engine.refresh("r1", [deepcopy(body)])
+        first = cluster.live[key_of(body)].uid
+        assert cluster.running == {"a-1"}
+        body["spec"]["suspend"] = True
+        body["metadata"]["annotations"]["gangplan.dev/state"] = "stopped"
+        engine.refresh("r2", [deepcopy(body)])
+        assert (cluster.running, cluster.live[key_of(body)].uid) == (set(), first)
+
+
+# Why it is so: what would have been simpler, and what becomes of it
+
+
+def stopped(story: Story, change: Callable[[Object], None]) -> None:
+    """A running run, and a change of its TrainJob by hand in Git."""
+    story.merge("")
+    for body in story.bodies:
+        if body["kind"] == "TrainJob":
+            change(body)
+    story.revision = "by hand"
+
+
+def test_suspend_alone_restarts_a_run(root: Path) -> None:
+    story = Story(root, argocd)
+
+    def change(body: Object) -> None:
+        body["spec"]["suspend"] = True
+        body["metadata"]["annotations"]["note"] = "so that something differs"
+
+    stopped(story, change)
+    story.look()
+    (one,) = (live for key, live in story.cluster.live.items() if key[0] == "TrainJob")
+    assert (one.runs, one.restarts) == (True, 1)
+
+
+def test_without_its_queue_a_run_ends_and_keeps_its_quota(root: Path) -> None:
+    story = Story(root, argocd)
+
+    def change(body: Object) -> None:
+        body["spec"]["suspend"] = True
+        del body["metadata"]["labels"][QUEUE]
+
+    stopped(story, change)
+    story.look()
+    assert story.cluster.running == set()
+    assert len(story.cluster.held) == 1
+
+
+def test_an_immutable_change_keeps_argocd_from_syncing_anything(root: Path) -> None:
+    story = Story(root, argocd)
+
+    def change(body: Object) -> None:
+        body["spec"]["managedBy"] = "kueue.x-k8s.io/multikueue"
+
+    stopped(story, change)
+    story.engine.refresh(story.revision, story.bodies)
+    assert isinstance(story.engine, ArgoCD)
+    assert story.engine.status == "Unknown"
+
+
+def test_flux_alone_would_restart_a_stopped_run(root: Path) -> None:
+    """Without the patch that makes it replace the TrainJob."""
+    story = Story(root, flux)
+    assert isinstance(story.engine, Flux)
+    story.engine.kustomization["spec"]["patches"].pop()
+    run = story.merge("")
+    story.merge("state: stopped\n")
+    assert story.cluster.running == story.cluster.held == {run}
+    assert story.cluster.live["TrainJob", "nlp", run].restarts > 0
+
+
+def test_a_protected_run_is_not_pruned_in_the_change_that_stops_it(story: Story) -> None:
+    """Engines ask the object in the cluster, which still says no."""
+    run = story.merge("")
+    for body in story.bodies:
+        for name in ("argocd.argoproj.io/sync-options", "kustomize.toolkit.fluxcd.io/prune"):
+            body["metadata"]["annotations"].pop(name)
+    story.revision, story.bodies = "removed at once", []
+    story.look()
+    assert story.cluster.running == {run}

@@ -1,0 +1,66 @@
+"""A schema for some texts alone says of them what the whole schema says."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import jsonschema_rs
+import pytest
+import yaml
+
+from gangplan.pipeline.second_opinion import _WORD
+from gangplan.validate.apiserver.schema import SchemaVersions, schema_for
+from gangplan.validate.apiserver.schema_parts import narrowed
+from tests.validate.cases import CLUSTERS, broken, broken_object, valid
+
+SCHEMA = {
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["kind"],
+    "properties": {
+        "kind": {"enum": [{"properties": {"x": 1}}, "A"]},
+        "properties": {"type": "object", "properties": {"deep": {"$ref": "#/$defs/used"}}},
+        "other": {"$ref": "#/$defs/unused"},
+    },
+    "$defs": {"used": {"$ref": "#/$defs/further"}, "further": {"type": "string"}, "unused": {}},
+}
+
+
+def told(schema: dict[str, Any], body: Any) -> list[tuple[list[Any], str]]:
+    """What a schema says of an object: places and words."""
+    errors = jsonschema_rs.Draft202012Validator(schema).iter_errors(body)
+    return sorted(((list(one.instance_path), one.message) for one in errors), key=repr)
+
+
+def objects(at: SchemaVersions) -> list[dict[str, Any]]:
+    """Objects of all kinds, good ones and broken ones."""
+    good = [one.body for one in valid().values() if at in one.clusters()]
+    cases = [one for one in broken() if at in valid()[one["object"]].clusters(one.get("versions"))]
+    return [*good, *map(broken_object, cases)]
+
+
+@pytest.mark.parametrize("at", CLUSTERS, ids=str)
+def test_a_narrowed_schema_says_the_same(at: SchemaVersions) -> None:
+    count = 0
+    for body in objects(at):
+        schema = schema_for(at, body.get("apiVersion", ""), body.get("kind", ""))
+        if schema is None:
+            continue
+        part = narrowed(schema, set(_WORD.findall(yaml.safe_dump(body))))
+        assert told(part, body) == told(schema, body)
+        assert len(json.dumps(part)) <= len(json.dumps(schema))
+        count += 1
+    assert count > 50
+
+
+def test_fields_and_definitions_that_no_word_names_go() -> None:
+    assert narrowed(SCHEMA, {"kind"}) == {
+        "type": "object",
+        "additionalProperties": False,
+        "required": ["kind"],
+        "properties": {"kind": {"enum": [{"properties": {"x": 1}}, "A"]}},
+    }
+    deep = narrowed(SCHEMA, {"kind", "properties", "deep"})
+    assert set(deep["$defs"]) == {"used", "further"}
+    assert narrowed(SCHEMA, {"kind", "properties", "deep", "other"}) == SCHEMA

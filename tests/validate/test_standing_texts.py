@@ -1,0 +1,76 @@
+"""What `rendered/` holds just so is neither written again nor read twice; all else is told as before."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from gangplan.errors import Exit
+from gangplan.pipeline.render import rendered_aside, standing_of
+from gangplan.pipeline.request import Request
+from gangplan.pipeline.second_opinion import second_opinion
+from gangplan.tools.kubeconform import Kubeconform
+from tests.workspaces import gangplan, render, rendered
+
+
+def staged(root: Path) -> tuple[set[str], set[str]]:
+    """The files that a look puts aside, and those that it found standing."""
+    with rendered_aside(Request(root.resolve(), engine="serial"), is_whole=False) as (result, tree):
+        files = {path.relative_to(tree).as_posix() for path in tree.rglob("*") if path.is_file()}
+        return files, standing_of(result)
+
+
+def test_only_what_differs_is_staged(root: Path) -> None:
+    everything, standing = staged(root)
+    assert everything
+    assert not standing
+    render(root)
+    assert staged(root) == (set(), everything)
+    changed, *_ = sorted(everything)
+    (root / "rendered" / changed).write_text("something else\n")
+    assert staged(root) == ({changed}, everything - {changed})
+
+
+def test_a_link_to_the_same_text_does_not_stand(root: Path, tmp_path: Path) -> None:
+    render(root)
+    (run,) = (root / "rendered/lab/runs/nlp").iterdir()
+    shutil.move(run, tmp_path / "elsewhere.yaml")
+    run.symlink_to(tmp_path / "elsewhere.yaml")
+    files, standing = staged(root)
+    assert files == {f"lab/runs/nlp/{run.name}"}
+    assert not files & standing
+    assert gangplan("validate", "-C", root).errors() == [
+        (f"rendered/lab/runs/nlp/{run.name}:1:1", "rendered-foreign")
+    ]
+
+
+def test_validate_opens_no_standing_text_again(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    render(root)
+    files = len(rendered(root))
+    opened: list[Path] = []
+    for module in ("pipeline.scan", "pipeline.foreign"):
+        monkeypatch.setattr(f"gangplan.{module}.source_of", opened.append)
+    assert gangplan("validate", "-C", root, "--no-cache").code == Exit.CLEAN
+    assert files
+    assert not opened
+
+
+@pytest.mark.real_tool("kubeconform")
+def test_the_second_opinion_finds_what_stands(root: Path, real_kubeconform: Kubeconform) -> None:
+    render(root)
+    (run,) = (root / "rendered/lab/runs/nlp").iterdir()
+    run.write_text(run.read_text().replace("Seconds: 86400\n", "Seconds: soon\n"))
+    standing = {
+        path.relative_to(root / "rendered").as_posix() for path in (root / "rendered").rglob("*.yaml")
+    }
+    with rendered_aside(Request(root.resolve(), engine="serial"), is_whole=False) as (result, tree):
+        shutil.rmtree(tree)  # inside a temporary folder
+        tree.mkdir()
+        label, (finding,) = second_opinion(result.workspace, tree, None, None, standing)
+        assert (label, finding.rule) == (real_kubeconform.label, "kubeconform")
+        assert second_opinion(result.workspace, tree, None, {f"lab/runs/nlp/{run.name}"}, standing)[1] == [
+            finding
+        ]
+        assert second_opinion(result.workspace, tree, None, {"lab/platform/platform.yaml"}, standing)[1] == []

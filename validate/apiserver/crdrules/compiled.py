@@ -1,0 +1,89 @@
+"""What a server refuses in a CRD once its rules are compiled and its defaults are held against their schemas.
+
+Source: apiextensions-apiserver v0.34, pkg/apis/apiextensions/validation/validation.go (rules) and
+pkg/apiserver/schema/defaulting/validation.go. Not here: what rules may cost at most, which a server
+reckons from the lengths that a schema allows.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from gangplan.cel import types
+from gangplan.cel.errors import CompileError
+from gangplan.validate.apiserver.crdrules.imported import placed_rules
+from gangplan.validate.apiserver.crdrules.rules import CompiledRule, breaches, field_steps
+from gangplan.validate.apiserver.crdrules.schema_gate import ValueEngine
+from gangplan.validate.apiserver.crdrules.structural import LIST_TYPE, RULES, Schema
+
+Place = tuple[str | int, ...]
+Found = Iterator[tuple[Place, str]]
+_FIELD_PATH = re.compile(r"(\.[^.\[\]]+|\['([^'\\]|\\.)*'\])+")
+
+
+def mistakes(schema: Schema, minor: int) -> Found:
+    """Place in the schema, and what is wrong there. CompileError: a rule does not compile."""
+    for rule, node, place in placed_rules(schema, minor):
+        yield from _rule(rule, node, place, schema)
+    yield from _defaults(schema, (), minor)
+
+
+def _rule(rule: CompiledRule, node: Schema, place: Place, schema: Schema) -> Found:
+    if rule.program.type != types.BOOL:
+        yield (*place, "rule"), "the rule is not true or false"
+    if rule.message is not None and rule.message.type != types.STRING:
+        yield (*place, "messageExpression"), "the message is not a text"
+    if rule.uses_old and _is_loose(schema, place):
+        told = "what was there before is not known below lists without keys"
+        yield (*place, "rule"), f"oldSelf cannot be asked here: {told}"
+    if rule.rule.optional_old and not rule.uses_old:
+        yield (*place, "optionalOldSelf"), "the rule does not ask oldSelf"
+    if rule.rule.field and not _leads(rule.rule.field, node):
+        yield (*place, "fieldPath"), f"fieldPath {rule.rule.field} leads to no field"
+
+
+def _is_loose(schema: Schema, place: Place) -> bool:
+    """Whether a place in the schema stands below a list without keys."""
+    node: Any = schema
+    for step in place:
+        if step == RULES:
+            return False
+        if step == "items" and isinstance(node, dict) and node.get(LIST_TYPE) != "map":
+            return True
+        node = node[step]
+    return False
+
+
+def _leads(path: str, node: Schema) -> bool:
+    if not _FIELD_PATH.fullmatch(path):
+        return False
+    for step in field_steps(path):
+        more = node.get("additionalProperties")
+        inner = (node.get("properties") or {}).get(step, more)
+        if not isinstance(inner, dict):
+            return False
+        node = inner
+    return True
+
+
+def _defaults(schema: Schema, at: Place, minor: int) -> Found:
+    value = schema.get("default")
+    if value is not None:
+        place = (*at, "default")
+        wrong = ValueEngine(schema, minor).wrong(value)
+        if wrong:
+            yield place, f"the default is not what the field holds: {wrong}"
+        else:
+            try:
+                rules = [rule for rule, _, _ in placed_rules(schema, minor)]
+            except CompileError:
+                return
+            for breach in breaches(rules, value, value)[:1]:
+                yield place, f"the default breaks a rule: {breach.message}"
+    for name, inner in (schema.get("properties") or {}).items():
+        yield from _defaults(inner, (*at, "properties", name), minor)
+    for name in ("items", "additionalProperties"):
+        if isinstance(schema.get(name), dict):
+            yield from _defaults(schema[name], (*at, name), minor)

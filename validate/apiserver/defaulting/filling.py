@@ -1,0 +1,57 @@
+"""A table of defaults made ready: every mapping is gone through once, however many rows there are.
+
+`fill` of paths.py says what a table means; a `Filling` leads to the same, and copies only what it changes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gangplan.validate.apiserver.defaulting.paths import Table, copied
+
+Body = dict[str, Any]
+
+
+class Filling:
+    """The defaults of one mapping, and of those below it: in its fields, in the entries of its lists."""
+
+    __slots__ = ("defaults", "entries", "fields")
+
+    def __init__(self, table: Table) -> None:
+        self.defaults: list[tuple[str, Any]] = []
+        self.fields: dict[str, Filling] = {}
+        self.entries: dict[str, Filling] = {}
+        for path, value in table:
+            self._add(path.split("."), value)
+
+    def _add(self, steps: list[str], value: Any) -> None:
+        name, *rest = steps
+        if not rest:
+            self.defaults.append((name, value))
+            return
+        below = self.entries if name.endswith("[]") else self.fields
+        below.setdefault(name.removesuffix("[]"), Filling(()))._add(rest, value)
+
+    def of(self, mapping: Body) -> Body:
+        """The mapping with what is missing; parts that lack nothing are the mapping's own, not copies."""
+        result = mapping
+        for name, value in self.defaults:
+            if result.get(name) is None:
+                result = dict(mapping) if result is mapping else result
+                result[name] = copied(value)
+        for name in self.fields.keys() & result.keys():
+            inner = result[name]
+            if isinstance(inner, dict):
+                full = self.fields[name].of(inner)
+                if full is not inner:
+                    result = dict(mapping) if result is mapping else result
+                    result[name] = full
+        for name in self.entries.keys() & result.keys():
+            listed = result[name]
+            if isinstance(listed, list):
+                each = self.entries[name].of
+                filled = [each(entry) if isinstance(entry, dict) else entry for entry in listed]
+                if any(one is not other for one, other in zip(filled, listed, strict=True)):
+                    result = dict(mapping) if result is mapping else result
+                    result[name] = filled
+        return result

@@ -1,0 +1,159 @@
+"""What the types of built-in kinds make of a value that is nothing: absent, empty, or in Git's own form.
+
+A server reads an object into Go types and writes it again before a policy sees it. A null is not there, a
+field with `omitempty` that is no pointer is not there when it is empty, a null among texts is the empty
+text, and an amount has one form (`1000m` is `1`).
+
+Source: the `json` tags of k8s.io/api v0.34 (types.go of all groups below) and of apimachinery's meta/v1;
+`tests/policy/test_builtin_defaults.py` reads them in place.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gangplan.model.quantity import QuantityError, parse
+
+Body = dict[str, Any]
+
+# Fields that have `omitempty` and are no pointers, wherever they occur.
+_NAMES = """
+accessModes add allocationMode allowedTopologies annotations apiGroups args auditAnnotations binaryData
+caBundle chapAuthDiscovery chapAuthSession cidrs claims clusterIP clusterIPs clusterRoleSelectors
+concurrencyPolicy constraints datasetName datasetUUID defaultRequest directory dnsPolicy drop egress env
+envFrom ephemeralContainers except excludeResourceRules externalIPs externalName externalTrafficPolicy
+failureThreshold finalizers firstAvailable from generateName globalDefault group hard healthCheckNodePort
+host hostAliases hostIPC hostNetwork hostPID hostPort hostnames hosts httpHeaders imagePullPolicy
+imagePullSecrets ingress initContainers initialDelaySeconds ipFamilies ips iscsiInterface items keyring
+labels level loadBalancerIP loadBalancerSourceRanges managedFields matchConditions matchExpressions
+matchFields matchLabelExpressions matchLabelKeys matchLabels maxLimitRequestRatio medium messageExpression
+metrics minReadySeconds mismatchLabelKeys mountOptions nameservers namespaces nodePort nonResourceURLs
+number onPodConditions operations options ownerReferences paused persistentVolumeReclaimPolicy podFixed
+podManagementPolicy policies policyName policyTypes portals preferredDuringSchedulingIgnoredDuringExecution
+prefix priorityClassName protectionDomain publishNotReadyAddresses pullPolicy readinessGates resizePolicy
+resourceClaims resourceNames resourceRules restartPolicyRules role schedulerName schedulingGates scheme
+scopes searches secretFile secrets selectors serviceAccount serviceAccountName sessionAffinity shortNames
+sslEnabled stdin stdinOnce storageMode storagePolicyID storagePolicyName storagePool stringData subPath
+subPathExpr subdomain subjects successThreshold supplementalGroups sysctls targetContainerName targetWWNs
+tenant terminationMessagePath terminationMessagePolicy tls to tokenRequests tolerations
+topologySpreadConstraints tty unschedulable validationActions validations variables volumeAttributes
+volumeClaimTemplates volumeDevices volumeLifecycleModes volumeMounts volumeNamespace volumes webhooks
+whenDeleted whenScaled workingDir wwids
+"""
+ALWAYS = frozenset(_NAMES.split())
+# Fields that differ from type to type: parent -> those that have it there. `[]` is an entry of a list.
+BELOW: dict[str, frozenset[str]] = {
+    "": frozenset({"data", "description", "parameters", "type"}),
+    "claimRef": frozenset({"name", "namespace", "uid", "resourceVersion", "fieldPath"}),
+    "configMap": frozenset({"name"}),
+    "configMapKeyRef": frozenset({"name"}),
+    "configMapRef": frozenset({"name"}),
+    "containers[]": frozenset({"command", "image", "ports"}),
+    "env[]": frozenset({"value"}),
+    "ephemeralContainers[]": frozenset({"command", "image", "ports"}),
+    "exec": frozenset({"command"}),
+    "httpGet": frozenset({"path"}),
+    "image": frozenset({"reference"}),
+    "imagePullSecrets[]": frozenset({"name"}),
+    "ingress[]": frozenset({"ports"}),
+    "egress[]": frozenset({"ports"}),
+    "initContainers[]": frozenset({"command", "image", "ports"}),
+    "limits[]": frozenset({"default", "max", "min"}),
+    "livenessProbe": frozenset({"timeoutSeconds", "periodSeconds"}),
+    "matchExpressions[]": frozenset({"values"}),
+    "matchFields[]": frozenset({"values"}),
+    "metadata": frozenset({"name", "namespace", "generation", "resourceVersion", "uid"}),
+    "nfs": frozenset({"readOnly"}),
+    "paramKind": frozenset({"apiVersion", "kind"}),
+    "paramRef": frozenset({"name", "namespace"}),
+    "persistentVolumeClaim": frozenset({"readOnly"}),
+    "podAffinity": frozenset({"requiredDuringSchedulingIgnoredDuringExecution"}),
+    "podAntiAffinity": frozenset({"requiredDuringSchedulingIgnoredDuringExecution"}),
+    "port": frozenset({"name"}),
+    "ports[]": frozenset({"name", "protocol"}),
+    "readinessProbe": frozenset({"timeoutSeconds", "periodSeconds"}),
+    "resourceFieldRef": frozenset({"containerName"}),
+    "resources": frozenset({"limits", "requests"}),
+    "resourceRules[]": frozenset({"resources"}),
+    "rules[]": frozenset({"resources"}),
+    "scheduling": frozenset({"nodeSelector"}),
+    "seLinuxOptions": frozenset({"type", "user"}),
+    "secret": frozenset({"secretName", "name"}),
+    "secretKeyRef": frozenset({"name"}),
+    "secretRef": frozenset({"name"}),
+    "serviceAccountToken": frozenset({"audience"}),
+    "spec": frozenset(
+        {
+            *("capacity", "controller", "hostname", "nodeName", "nodeSelector", "overhead", "ports"),
+            *("restartPolicy", "rules", "storageClassName", "type", "volumeName"),
+        }
+    ),
+    "startupProbe": frozenset({"timeoutSeconds", "periodSeconds"}),
+    "strategy": frozenset({"type"}),
+    "subjects[]": frozenset({"apiGroup", "namespace"}),
+    "tolerations[]": frozenset({"effect", "key", "operator", "value"}),
+    "updateStrategy": frozenset({"type"}),
+    "validations[]": frozenset({"message"}),
+    "volumeMounts[]": frozenset({"readOnly"}),
+    "webhooks[]": frozenset({"rules"}),
+}
+# Maps from a name to a text, and from a resource to an amount.
+TEXTS = frozenset(
+    {
+        *("annotations", "data", "labels", "matchLabels", "nodeSelector", "options", "parameters"),
+        *("stringData", "volumeAttributes"),
+    }
+)
+AMOUNTS = frozenset(
+    {
+        *("capacity", "default", "defaultRequest", "hard", "limits", "max", "maxLimitRequestRatio", "min"),
+        *("overhead", "podFixed", "requests"),
+    }
+)
+AMOUNT = frozenset({"averageValue", "divisor", "sizeLimit"})
+
+
+def written(body: Body) -> Body:
+    """A copy in the form that the types give it; values of the wrong type stay."""
+    return _mapping(body, "")
+
+
+def without_nulls(value: Any) -> Any:
+    """A copy without the fields that are null; entries of lists stay."""
+    if isinstance(value, dict):
+        return {name: without_nulls(inner) for name, inner in value.items() if inner is not None}
+    return [without_nulls(one) for one in value] if isinstance(value, list) else value
+
+
+def _mapping(value: Body, parent: str) -> Body:
+    below = BELOW.get(parent, frozenset())
+    result: Body = {}
+    for name, inner in value.items():
+        if inner is None or (not inner and (name in ALWAYS or name in below)):
+            continue
+        result[name] = _value(inner, name)
+    return result
+
+
+def _value(value: Any, name: str) -> Any:
+    if isinstance(value, dict):
+        if name in TEXTS:
+            return {key: "" if text is None else text for key, text in value.items()}
+        if name in AMOUNTS and all(not isinstance(one, dict | list) for one in value.values()):
+            return {key: amount(one) for key, one in value.items()}
+        return _mapping(value, name)
+    if isinstance(value, list):
+        return [_mapping(one, f"{name}[]") if isinstance(one, dict) else one for one in value]
+    return amount(value) if name in AMOUNT else value
+
+
+def amount(value: Any) -> Any:
+    """An amount in the form that a server writes: `1000m` is `1`, 0.5 is `500m`; what is none stays."""
+    if value is None:
+        return "0"
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        return value
+    try:
+        return parse(str(value).strip()).canonical()
+    except QuantityError:
+        return value

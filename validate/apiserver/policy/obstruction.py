@@ -1,0 +1,54 @@
+"""Policies that get in the way of a run's end, or of what controllers say of it.
+
+A refused deletion leaves a run with its pods, and a refused status leaves everybody blind. Controllers ask
+for both over and over. So a policy judges what is created and changed, and never the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from gangplan.validate.apiserver.policy.checks_match import Problems, wrong
+from gangplan.validate.apiserver.policy.model import Body
+
+# What a run is made of, by group: what engines apply, and what controllers make of it.
+OF_RUNS = {
+    "": frozenset({"pods", "services", "configmaps", "secrets"}),
+    "batch": frozenset({"jobs"}),
+    "jobset.x-k8s.io": frozenset({"jobsets"}),
+    "kueue.x-k8s.io": frozenset({"workloads"}),
+    "networking.k8s.io": frozenset({"networkpolicies"}),
+    "trainer.kubeflow.org": frozenset({"trainjobs", "trainingruntimes"}),
+}
+_CONTROLLERS = frozenset({"status", "finalizers", "scale", "binding", "*"})
+_HELP = "Write operations: [CREATE, UPDATE]."
+
+
+def obstructing(policy: Body) -> Problems:
+    """Entries of resourceRules about the deletion or the status of what runs are made of."""
+    constraints = policy["spec"].get("matchConstraints") or {}
+    for index, rule in enumerate(constraints.get("resourceRules") or ()):
+        path = ("spec", "matchConstraints", "resourceRules", index)
+        meant = sorted(set(_meant(rule)))
+        if not meant:
+            continue
+        for place, operation in enumerate(rule.get("operations") or ()):
+            if operation in ("DELETE", "*"):
+                said = f"a refused deletion of {meant[0]} would keep runs from ending"
+                yield wrong((*path, "operations", place), said, _HELP)
+        for place, entry in enumerate(rule.get("resources") or ()):
+            name, _, part = str(entry).partition("/")
+            if part in _CONTROLLERS and (name == "*" or name in meant):
+                said = f"'{entry}' holds what controllers write about runs"
+                help = f"Write {meant[0]}, without what follows it."
+                yield wrong((*path, "resources", place), said, help)
+
+
+def _meant(rule: Mapping[str, Any]) -> Iterator[str]:
+    """The resources of runs that a rule names."""
+    groups = set(rule.get("apiGroups") or ())
+    names = {str(entry).partition("/")[0] for entry in rule.get("resources") or ()}
+    for group, resources in OF_RUNS.items():
+        if {group, "*"} & groups:
+            yield from (resources if "*" in names else resources & names)

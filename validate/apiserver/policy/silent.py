@@ -1,0 +1,223 @@
+"""When a policy says nothing, known without evaluating it again: by what its expressions ask of an object.
+
+Most policies are silent about most objects, and for few reasons. A way through their expressions that ended
+in silence (gangplan/cel/questions.py) is kept with the policy; an object that takes the same way needs no
+evaluation. Everything else is evaluated as before: what a policy says, its words and what they blame never
+come from here.
+
+Costs of policies that come with gangplan are not counted (evaluate.py), so silence follows from answers
+alone. A workspace's own policy may run out of budget on a longer text that leads the same way: it is always
+evaluated. docs/decisions/0020-what-a-policy-asks.md says why this is exact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import field
+from typing import Any
+
+from gangplan.cel.asking import Asker
+from gangplan.cel.cost import CrashError
+from gangplan.cel.errors import EvalError, UnknownError
+from gangplan.cel.joint import Joined, JointTree, restless
+from gangplan.cel.questions import EVALUATE, SILENT, Node, QuestionTree, UnforeseenError, WayError
+from gangplan.cel.seen import Named, StopError
+from gangplan.errors import InternalError
+from gangplan.records import dataclass
+from gangplan.validate.apiserver.policy.compiled import CompiledPolicy
+from gangplan.validate.apiserver.policy.evaluate import Decision, decide
+from gangplan.validate.apiserver.policy.matching import UPDATE, AdmissionRequest, UndecidableError
+from gangplan.validate.apiserver.policy.model import Body, User
+from gangplan.validate.apiserver.policy.values import namespace_value, request_value
+
+# Every so many answers from a tree are evaluated all the same, and compared.
+RECHECKED = 256
+# New ways after which a policy that hardly ever sees one again is only evaluated.
+MOST_NEW = 128
+# The fields of `request` that differ between objects of one resource and operation.
+_OWN = frozenset(("name", "namespace"))
+_OBJECT, _OLD, _NAMESPACE, _REQUEST = range(4)
+
+
+@dataclass(slots=True, eq=False)
+class SilentWays:
+    """The ways of one policy with one parameter object, for one resource and operation and one user."""
+
+    tree: QuestionTree = field(default_factory=QuestionTree)
+    hits: int = 0
+    news: int = 0
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether no new ways are kept: too few objects take one that is known."""
+        return self.news >= MOST_NEW and 4 * self.hits < self.news
+
+
+def joint_ways() -> SilentWays:
+    """Ways of several policies as one."""
+    return SilentWays(JointTree())
+
+
+@dataclass(slots=True, eq=False)
+class Hearing:
+    """What the joint ways of all policies that mean an object tell about it.
+
+    `leaf`: where the way of each policy ends, None where only the policies' own ways can tell. Then the
+    object is joined once they have told.
+    """
+
+    ways: SilentWays
+    trees: Sequence[QuestionTree]
+    given: Sequence[Any]
+    leaf: Joined | None = None
+    is_recheck: bool = False
+
+    def __post_init__(self) -> None:
+        assert isinstance(self.ways.tree, JointTree)
+        self.leaf = self.ways.tree.joined(self.given)
+        if self.leaf is not None:
+            self.ways.hits += 1
+            self.is_recheck = not self.ways.hits % RECHECKED
+
+    @property
+    def open(self) -> tuple[int, ...]:
+        """The numbers of the trees whose policies may have something to say, or must be evaluated again."""
+        if self.leaf is None or self.is_recheck:
+            return tuple(range(len(self.trees)))
+        return self.leaf.open
+
+    def end(self, number: int) -> Node | None:
+        """Where the way through a tree ends, None where that is not known."""
+        return self.leaf.ends[number] if self.leaf is not None else None
+
+    def join(self) -> None:
+        """Adds the ways that the policies' own trees know now."""
+        tree = self.ways.tree
+        assert isinstance(tree, JointTree)
+        if self.leaf is None and not self.ways.is_closed:
+            alone = restless(self.trees)
+            if alone != tree.alone:
+                tree = self.ways.tree = JointTree(alone)
+                self.ways.news = 0
+            self.ways.news += 1
+            tree.join(self.trees, self.given)
+
+
+def given_of(request: AdmissionRequest, user: User) -> tuple[Any, ...]:
+    """What the ways of policies begin with: the object, the old one, the namespace, the request."""
+    return request.body, request.old, namespace_value(request), request_value(request, user)
+
+
+def decided(
+    known: tuple[SilentWays | None, Node | None, bool],
+    compiled: CompiledPolicy,
+    request: AdmissionRequest,
+    params: Body | None,
+    user: User,
+    given: Sequence[Any],
+) -> list[Decision]:
+    """The refusals of `decide`, asked only where the ways do not tell that there are none.
+
+    `known`: the ways, where they end if that is told already, and whether to evaluate all the same. Raises
+    UndecidableError; InternalError where a way led to silence and the policy speaks.
+    """
+    ways, end, is_recheck = known
+    if ways is None:
+        return decide(compiled, request, params, user)
+    if end is None:
+        end = ways.tree.end(given)
+        if end is SILENT:
+            ways.hits += 1
+            is_recheck = not ways.hits % RECHECKED
+    if end is SILENT and not is_recheck:
+        return []
+    try:
+        found = decide(compiled, request, params, user)
+    except UndecidableError as unknown:
+        if end is SILENT:
+            raise _mistake(
+                compiled, f"a known way ends in silence, but it is undecided: {unknown}"
+            ) from unknown
+        raise
+    if end is None and not ways.is_closed:
+        ways.news += 1
+        end = _way(ways.tree, compiled, request, params, given)
+    if end is SILENT and found:
+        raise _mistake(compiled, f"a known way ends in silence, but it says: {found[0].message}")
+    return found
+
+
+def _mistake(compiled: CompiledPolicy, what: str) -> InternalError:
+    return InternalError(
+        f"policy '{compiled.policy.name}' was judged wrongly by what it asked before: {what}"
+    )
+
+
+def _way(
+    tree: QuestionTree,
+    compiled: CompiledPolicy,
+    request: AdmissionRequest,
+    params: Body | None,
+    given: Sequence[Any],
+) -> Node:
+    """The end of the way of a request, which the tree knows from now on."""
+    asker = Asker(tree, list(given))
+    try:
+        try:
+            end = SILENT if _is_silent(asker, compiled, request, params, given) else EVALUATE
+        except (StopError, UnforeseenError, EvalError, UnknownError, CrashError):
+            end = EVALUATE
+        asker.finish(end)
+    except WayError as wrong:
+        raise _mistake(compiled, str(wrong)) from wrong
+    return end
+
+
+def _is_silent(
+    asker: Asker,
+    compiled: CompiledPolicy,
+    request: AdmissionRequest,
+    params: Body | None,
+    given: Sequence[Any],
+) -> bool:
+    """`decide` of evaluate.py without errors: whether a condition is false, or all validations are true."""
+    fixed = {name: value for name, value in given[_REQUEST].items() if name not in _OWN}
+    sees: dict[str, Any] = {
+        "object": asker.seen(_OBJECT),
+        "oldObject": asker.seen(_OLD) if request.operation == UPDATE else None,
+        "request": asker.seen(_REQUEST, fixed),
+        "params": params,
+        "namespaceObject": None,
+    }
+    for _, program in compiled.conditions:
+        if not asker.truth(asker.evaluate(program, sees)):
+            return True
+    if given[_NAMESPACE] is not None:
+        sees["namespaceObject"] = asker.seen(_NAMESPACE)
+    variables = Named(compiled.variables, lambda program: asker.evaluate(program, sees))
+    sees["variables"] = variables
+    return all(asker.truth(asker.evaluate(check.program, sees)) for check in compiled.checks)
+
+
+def ways_of(
+    compiled: CompiledPolicy, params: Body | None, request: AdmissionRequest, user: User
+) -> SilentWays | None:
+    """The ways that a request may take, None for a policy whose costs or audit annotations count.
+
+    They are kept with the policy, so that clusters that give it the same parameters share them.
+    """
+    if not compiled.policy.written.is_shipped or compiled.policy.annotations:
+        return None
+    is_placed = namespace_value(request) is not None
+    key = request.resource, request.operation, is_placed, _text(params), _text(_plain(user))
+    ways: SilentWays = compiled.silent.setdefault(key, SilentWays())
+    return ways
+
+
+def _plain(user: User) -> dict[str, Any]:
+    extra: Mapping[str, Sequence[str]] = user.extra
+    return {"name": user.username, "groups": user.groups, "uid": user.uid, "extra": sorted(extra.items())}
+
+
+def _text(value: Any) -> str:
+    return repr(value)

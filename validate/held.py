@@ -1,0 +1,183 @@
+"""Runs that something in the cluster creates, from one state of Git to the next.
+
+Git has a template of such a run in a ConfigMap. A CronJob creates dated runs from it, or a Job one run when
+those before it are complete; with a pipeline engine there is neither. Nothing of them starts with a sync.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from gangplan.model.backend import BY_KIND
+from gangplan.records import dataclass
+from gangplan.rules.after import RUN_WAITS
+from gangplan.rules.lifecycle import RUN_REMOVED
+from gangplan.rules.runs import RUN_STARTED, RUN_STOPPED
+from gangplan.rules.schedules import RUN_SCHEDULED
+from gangplan.source import ManifestError, load_objects
+from gangplan.validate.apiserver.forms import Body
+from gangplan.validate.problems import Problem
+from gangplan.validate.run_hours import Bodies, Key, hours_of
+
+TEMPLATE, KEY, RUN = "-template", "run.yaml", "gangplan.dev/run"
+# Words of the script before the names of the runs that are waited for.
+_FIRST = 4
+_DONE = "Nothing needs to be done; gangplan plan shows what it asks for."
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A run that Git has as a template: the object at `place`, its job, and what creates it.
+
+    `starts` is cron and zone of a schedule, else empty; `waits` are the runs that it comes after, where a
+    Job waits for them.
+    """
+
+    place: Key
+    job: str
+    run: Body
+    starts: str = ""
+    is_suspended: bool = False
+    waits: tuple[str, ...] = ()
+
+    @property
+    def until(self) -> str:
+        """`when features-0a1b2c3d is complete`."""
+        are = "is" if len(self.waits) == 1 else "are"
+        return f"when {' and '.join(self.waits)} {are} complete" if self.waits else "by its pipeline"
+
+
+def held_in(bodies: Bodies) -> dict[Key, Held]:
+    """The templates of runs, by the keys that the runs have, or of a schedule's by that of their runtime."""
+    found: dict[Key, Held] = {}
+    for place, body in bodies.items():
+        data = body.get("data")
+        if place[0] != "ConfigMap" or not isinstance(data, dict) or set(data) != {KEY}:
+            continue
+        run = _run_of(str(data[KEY]))
+        metadata = body.get("metadata") or {}
+        notes = metadata.get("annotations") or {}
+        if run is None or "gangplan.dev/state" in notes or "argocd.argoproj.io/hook" in notes:
+            continue  # over, or never applied
+        name = place[2].removesuffix(TEMPLATE)
+        job = str((metadata.get("labels") or {}).get("gangplan.dev/job", name))
+        found[run["kind"], place[1], name] = Held(place, job, run)
+    return {key: _with_creator(key, one, bodies) for key, one in found.items()} if found else found
+
+
+def _run_of(text: str) -> Body | None:
+    try:
+        bodies = load_objects(text)
+    except ManifestError:
+        return None
+    return next((body for body in bodies if body.get("kind") in BY_KIND), None)
+
+
+def _with_creator(key: Key, held: Held, bodies: Bodies) -> Held:
+    for (kind, namespace, _), body in bodies.items():
+        labels = (body.get("metadata") or {}).get("labels") or {}
+        if kind not in ("CronJob", "Job") or namespace != key[1] or labels.get(RUN) != key[2]:
+            continue
+        spec = body["spec"]
+        if kind == "CronJob":
+            starts = f"{spec['schedule']} in {spec['timeZone']}"
+            return Held(held.place, held.job, held.run, starts, bool(spec.get("suspend")))
+        (container,) = spec["template"]["spec"]["containers"]
+        return Held(held.place, held.job, held.run, waits=tuple(container["args"][_FIRST:]))
+    return held
+
+
+def changes_of_held(
+    before: Mapping[Key, Held], after: Mapping[Key, Held], old: Bodies, new: Bodies
+) -> Iterator[tuple[Key, Problem]]:
+    """What happens to runs that are held, by the keys of templates; `old` and `new` are all objects."""
+    bodies = {**new, **{key: one.run for key, one in after.items()}}
+    heirs = {
+        (key[1], str((body.get("metadata") or {}).get("labels", {}).get("gangplan.dev/job", ""))): key
+        for key, body in new.items()
+        if key[0] in BY_KIND and key not in old
+    }
+    earlier = {(key[1], one.job): (key, one) for key, one in before.items()}
+    for key, one in after.items():
+        last = earlier.pop((key[1], one.job), None)
+        hours = hours_of(bodies, key)
+        told = (_schedule if one.starts else _waiting)(key, one, last, old, hours)
+        if told is not None:
+            yield one.place, told
+    for key, one in earlier.values():
+        yield from _ended(key, one, heirs.get((key[1], one.job)), new)
+
+
+def _schedule(key: Key, one: Held, last: tuple[Key, Held] | None, old: Bodies, hours: str) -> Problem | None:
+    """What is new about a schedule; None where nothing is."""
+    goes = f"; run {key[2]}, if it is not over, goes on beside them" if key in old else ""
+    if last is not None and last[1].starts:
+        if one.is_suspended:
+            return None if last[1].is_suspended else _suspended(one)
+        if last[0] == key and (last[1].starts, last[1].is_suspended) == (one.starts, False):
+            return None
+        how = "starts again" if last[1].is_suspended else "changes"
+        of = f"schedule {one.job} {how}: from the next start on, it creates runs of {key[2]}"
+        words = f"{of} ({one.starts}), each {hours}"
+        if last[0] != key:
+            words += f"; a run of {last[0][2]} that is there goes on as it is"
+    elif one.is_suspended:
+        return None
+    else:
+        words = f"schedule {one.job} is new: each start creates a run ({one.starts}), {hours}{goes}"
+    return Problem((), words, "Nothing needs to be done; gangplan plan shows the next starts.", RUN_SCHEDULED)
+
+
+def _suspended(one: Held) -> Problem:
+    words = (
+        f"schedule {one.job} is suspended: it creates no more runs, and one that trains goes on to its end"
+    )
+    return Problem((), words, "To end that run, delete it with kubectl: no engine tracks it.", RUN_SCHEDULED)
+
+
+def _waiting(key: Key, one: Held, last: tuple[Key, Held] | None, old: Bodies, hours: str) -> Problem | None:
+    """What is new about a run that waits; None where nothing is."""
+    name = key[2]
+    if key in old:  # an engine applied it
+        words = f"run {name} comes after others from now on: unless it is there, it is created {one.until}"
+    elif last is None or last[1].starts:
+        words = f"run {name} is new: it is created {one.until}, {hours}"
+    elif last[0] == key and last[1].waits == one.waits:
+        return None
+    elif last[0] == key:
+        words = f"run {name} waits for other runs: unless it is there, it is created {one.until}, {hours}"
+    else:
+        words = (
+            f"run {last[0][2]} is replaced in Git by {name}, which is created {one.until}, {hours};"
+            " if the old one was created and is not over, both run"
+        )
+        return Problem((), words, f"To end the old one, add to the spec: retired: [{last[0][2]}].", RUN_WAITS)
+    return Problem((), words, _DONE, RUN_WAITS)
+
+
+def _ended(key: Key, one: Held, heir: Key | None, new: Bodies) -> Iterator[tuple[Key, Problem]]:
+    """What becomes of a template that Git has no more: of its job there is none at all."""
+    run = new.get(key)
+    if one.starts:
+        words = f"schedule {one.job} is removed: it creates no more runs, and those that it created stay"
+        help = "gangplan status shows which are not over; to end one, delete it with kubectl."
+        yield one.place, Problem((), words, help, RUN_SCHEDULED)
+    elif run is None and heir is not None:
+        words = f"run {key[2]} is replaced in Git by {heir[2]}; if it was created and is not over, both run"
+        yield one.place, Problem((), words, f"To end it, add to the spec: retired: [{key[2]}].", RUN_WAITS)
+    elif run is None:
+        words = (
+            f"run {key[2]} is removed from Git but not stopped: it is created no more,"
+            " and if it was and is not over, it continues unseen"
+        )
+        help = "Set state: stopped in its spec first, and remove the spec in a later change."
+        yield one.place, Problem((), words, help, RUN_REMOVED)
+    elif "gangplan.dev/state" in (run["metadata"].get("annotations") or {}):
+        words = (
+            f"run {key[2]} is stopped: it is not created, and if it was, it ends whether it waits or trains"
+        )
+        yield key, Problem((), words, "When it is no longer needed: gangplan retire.", RUN_STOPPED)
+    else:
+        hours = hours_of(new, key)
+        words = f"run {key[2]} waits no more: unless it is there, it trains when this is synced, {hours}"
+        yield key, Problem((), words, _DONE, RUN_STARTED)

@@ -1,0 +1,94 @@
+"""Where a run queues, without names: teams with equal shares differ in nothing else that decides about a run.
+
+Most runs ask for what other runs ask for, but each team has a namespace and a queue of its own. What Kueue
+answers in an active queue that takes the run is a function of the pod sets and of what a `Place` has as its
+`kind`: bounds of the namespace, quotas, limits and rules of the queue, its place in the tree of cohorts.
+Where anything of the namespace or the queue is amiss there is no `Place`: each run is answered by itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import astuple
+
+from gangplan.records import dataclass
+from gangplan.validate.apiserver.forms import Body
+from gangplan.validate.kueue import refusals
+from gangplan.validate.kueue.members import version_of
+from gangplan.validate.kueue.model import NeverError
+from gangplan.validate.kueue.request import RunRequest
+from gangplan.validate.kueue.standing import KueueWorld, StandingQueue, read
+from gangplan.validate.memo import Memo, key_of
+from gangplan.validate.world import World
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """An active queue that takes a run, and everything but names that its answer depends on."""
+
+    queue: str
+    kind: bytes
+
+
+class _Places:
+    """The places of a world; for `World.once`."""
+
+    def __init__(self, _: World) -> None:
+        self.of_jobs: Memo[Place | None] = Memo()
+        self.of_queues: dict[str, bytes | None] = {}
+
+
+def place_of(world: World, request: RunRequest) -> Place | None:
+    """The place of a run; None where something of it is amiss, or cannot be told."""
+    job, kueue = request.job, version_of(world)
+    if job is None or kueue is None or request.pods_key is None:
+        return None
+    return world.once(_Places).of_jobs.answer(key_of(job), lambda: _place(world, job, kueue))
+
+
+def _place(world: World, job: Body, kueue: tuple[int, int]) -> Place | None:
+    standing = read(world)
+    metadata = job["metadata"]
+    namespace = metadata.get("namespace") or ""
+    local = refusals.queue_name(job, standing)
+    if not local or refusals.is_amiss(job, standing, kueue):
+        return None
+    try:
+        queue = refusals.queue_of(job, local, standing)
+        refusals.check_namespace(job, queue, standing, kueue)
+    except NeverError:
+        return None
+    if queue.inactive:
+        return None
+    known = world.once(_Places).of_queues
+    if queue.name not in known:
+        known[queue.name] = _kind(standing, queue)
+    has_priority = bool((metadata.get("labels") or {}).get(refusals.PRIORITY))
+    kind = key_of(job["kind"], has_priority, standing.ranges(namespace).items, known[queue.name])
+    return None if kind is None or known[queue.name] is None else Place(queue.name, kind)
+
+
+def _kind(standing: KueueWorld, queue: StandingQueue) -> bytes | None:
+    """All of a queue but its name.
+
+    On an idle cluster other members of its tree count by their quotas alone, which are in the numbers of the
+    cohorts above; queues below the same cohort have these in common.
+    """
+    tree, own = standing.idle, queue.quotas
+    at = tree.numbers[queue.name]
+    rows = (tree.nominal, tree.limit, tree.local, tree.subtree, tree.potential)
+    return key_of(
+        tree.parent[at],
+        [row[at] for row in rows],
+        list(own.nominal.items()),
+        list(own.borrowing.items()),
+        list(own.lending.items()),
+        own.weight,
+        [astuple(group) for group in own.groups],
+        own.is_strict,
+        astuple(own.preemption),
+        astuple(own.fungibility),
+        queue.is_topology_only,
+        queue.is_multikueue,
+        [*queue.delayed],
+        queue.is_concurrent,
+    )

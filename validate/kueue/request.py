@@ -1,0 +1,162 @@
+"""What Kueue and kube-scheduler read of a run, and nothing else: runs that ask for the same get one answer.
+
+Images, commands, variables and names decide neither quota nor nodes, and they are what most runs differ in.
+The solvers get a `RunRequest`, in which they are not there, so that what they answer cannot depend on them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import field
+from typing import Any
+
+from gangplan.records import dataclass
+from gangplan.validate.apiserver.forms import Body
+from gangplan.validate.kueue.model import NeverError, PodSet
+from gangplan.validate.kueue.podsets import job_of, pod_sets
+from gangplan.validate.memo import key_of
+from gangplan.validate.world import World
+
+LABELS = (
+    *("kueue.x-k8s.io/queue-name", "kueue.x-k8s.io/priority-class"),
+    "kueue.x-k8s.io/max-exec-time-seconds",
+)
+ANNOTATIONS = ("kueue.x-k8s.io/elastic-job",)
+# The annotations of pods that Kueue reads, and those by which GKE adds a container (scheduler/pods.py).
+OF_PODS = ("kueue.x-k8s.io/", "gke-gcsfuse/")
+# Fields of a pod. Of its affinity and spread constraints only what is required keeps it from a node.
+POD = (
+    *("nodeSelector", "tolerations", "overhead", "resources", "runtimeClassName", "priorityClassName"),
+    *("schedulerName", "hostNetwork"),
+)
+CONTAINER = ("resources", "restartPolicy", "ports")
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+
+
+@dataclass(frozen=True, slots=True)
+class RunRequest:
+    """The job that Kueue queues and its pod sets, as far as they are read; `job` is None where there is none.
+
+    `waits` is (stage, phase) of each pod set by `dependsOn` (see `PodShape`); `is_gang`: the runtime has a
+    policy that starts all pods together; `refused` is why there are no pod sets (fields of a `NeverError`).
+    `names_matter`: pods have constraints on other pods, which look at labels with the run's name.
+    `key` is equal where all of this is, `pods_key` where all but the job is; None where it cannot be told.
+    """
+
+    job: Body | None
+    pods: tuple[PodSet, ...] = ()
+    waits: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    is_gang: bool = False
+    refused: tuple[str, str, str, str] | None = None
+    names_matter: bool = False
+    key: bytes | None = None
+    pods_key: bytes | None = None
+
+    def pod_sets(self) -> tuple[PodSet, ...]:
+        """The pod sets. Raises `NeverError` where the runtime does not exist."""
+        if self.refused is not None:
+            raise NeverError(*self.refused)
+        return self.pods
+
+
+def request_of(world: World, bodies: Sequence[Body]) -> RunRequest:
+    """What the run among `bodies` asks for."""
+    whole = whole_request(world, bodies)
+    if whole.job is None:
+        return whole
+    job = whole.job
+    pods = [(one.name, one.count, _template(one.template), one.index) for one in whole.pods]
+    names_matter = any("labels" in template["metadata"] for _, _, template, _ in pods)
+    metadata = job["metadata"]
+    kept: Body = {
+        "kind": job["kind"],
+        "metadata": {
+            "name": metadata["name"] if names_matter else "",
+            "labels": _some(metadata.get("labels") or {}, LABELS),
+            "annotations": _some(metadata.get("annotations") or {}, ANNOTATIONS),
+        },
+    }
+    if "namespace" in metadata:
+        kept["metadata"]["namespace"] = metadata["namespace"]
+    own, pods_key = key_of(kept), key_of(pods, whole.waits, whole.is_gang, whole.refused)
+    return RunRequest(
+        kept,
+        tuple(PodSet(*one) for one in pods),
+        whole.waits,
+        whole.is_gang,
+        whole.refused,
+        names_matter,
+        None if own is None or pods_key is None else own + pods_key,
+        pods_key,
+    )
+
+
+def whole_request(world: World, bodies: Sequence[Body]) -> RunRequest:
+    """The same with everything that stands in the objects, and without a key: what tests compare with."""
+    found = job_of(bodies)
+    if found is None:
+        return RunRequest(None)
+    is_gang = any(
+        body["kind"] == "TrainingRuntime" and bool(body["spec"].get("podGroupPolicy")) for body in bodies
+    )
+    try:
+        pods = pod_sets(bodies, world)
+    except NeverError as no:
+        return RunRequest(found[1], is_gang=is_gang, refused=(no.reason, no.message, no.about, no.detail))
+    return RunRequest(found[1], tuple(pods), _waits(bodies, pods), is_gang)
+
+
+def _some(all_of_it: Mapping[str, Any], names: Sequence[str]) -> Body:
+    return {name: all_of_it[name] for name in names if name in all_of_it}
+
+
+def _template(template: Body) -> Body:
+    """A pod template without what decides neither quota nor nodes."""
+    spec, metadata = template.get("spec") or {}, template.get("metadata") or {}
+    kept = _some(spec, POD)
+    for kind in ("initContainers", "containers"):
+        kept[kind] = [_some(one, CONTAINER) for one in spec.get(kind) or ()]
+    notes = metadata.get("annotations") or {}
+    out: Body = {"annotations": {key: value for key, value in notes.items() if key.startswith(OF_PODS)}}
+    if spec.get("affinity"):
+        kept["affinity"] = affinity = {
+            kind: {REQUIRED: terms[REQUIRED]}
+            for kind, terms in spec["affinity"].items()
+            if terms and terms.get(REQUIRED) is not None
+        }
+        if "podAffinity" in affinity or "podAntiAffinity" in affinity:
+            out["labels"] = metadata.get("labels") or {}
+    # Volumes that are made for a pod alone, of what its node has.
+    if local := [
+        {"ephemeral": one["ephemeral"]} for one in spec.get("volumes") or () if one.get("ephemeral")
+    ]:
+        kept["volumes"] = local
+    spreads = [
+        one
+        for one in spec.get("topologySpreadConstraints") or ()
+        if one.get("whenUnsatisfiable", "DoNotSchedule") == "DoNotSchedule"
+    ]
+    if spreads:
+        kept["topologySpreadConstraints"] = spreads
+        out["labels"] = metadata.get("labels") or {}
+    return {"spec": kept, "metadata": out}
+
+
+def _waits(bodies: Sequence[Body], sets: Sequence[PodSet]) -> dict[str, tuple[int, int]]:
+    """(stage, phase) of each pod set, from `dependsOn`: an earlier entry that is Ready, or Complete."""
+    entries: list[Body] = []
+    for body in bodies:
+        if body["kind"] == "TrainingRuntime":
+            entries = body["spec"]["template"]["spec"].get("replicatedJobs") or []
+        elif body["kind"] == "JobSet" and not entries:
+            entries = body["spec"].get("replicatedJobs") or []
+    out: dict[str, tuple[int, int]] = {}
+    for entry in entries:
+        stage = phase = 0
+        for needed in entry.get("dependsOn") or ():
+            earlier = out.get(needed["name"].lower(), (0, 0))
+            ends = needed.get("status") == "Complete"
+            stage = max(stage, 0 if ends else earlier[0] + 1)
+            phase = max(phase, earlier[1] + (1 if ends else 0))
+        out[entry["name"].lower()] = (stage, phase)
+    return {one.name: out[one.name] for one in sets if one.name in out}

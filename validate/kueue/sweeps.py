@@ -1,0 +1,113 @@
+"""The promise of a sweep: Kueue never admits more of its trials at once than `maxConcurrent`.
+
+Every trial takes the same of each resource from the flavors of its queue, whichever these are. Of a flavor
+the queue never holds more than `potentialAvailable` (resource_node.go, v0.15.2 to v0.19.2), whatever
+others use.
+So there are at most as many trials as the sum over its flavors holds, of the scarcest resource. Trials of
+several sizes are judged one by one: the smallest has the most room.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+
+from gangplan.kueue.model import Key
+from gangplan.kueue.units import PODS, exact
+from gangplan.model.amounts import say
+from gangplan.rules.model import NOTE
+from gangplan.rules.sweeps import SWEEP_SLOWER, SWEEP_UNCAPPED
+from gangplan.validate.kueue.model import Verdict
+from gangplan.validate.kueue.standing import read
+from gangplan.validate.problems import Problem
+from gangplan.validate.world import BuiltRun, World
+
+FIELD = "maxConcurrent"
+# Pod sets that hold their quota until the run ends: it ends with them (templates/runtime.yaml.j2; of an
+# MPIJob, launcher and worker).
+LASTING = ("launcher", "node", "worker")
+QUEUE = ("metadata", "labels", "kueue.x-k8s.io/queue-name")
+
+
+def _trials(number: int) -> str:
+    return f"{number} trial{'s' if number != 1 else ''}"
+
+
+def _at_once(number: int) -> str:
+    return f"{_trials(number)} {'runs' if number == 1 else 'run'} at once"
+
+
+def held_back(world: World, run: BuiltRun, verdict: Verdict) -> Iterator[Problem]:
+    """What is wrong with a trial that would be admitted: too many beside it, or fewer than asked for."""
+    trial = run.unit.job.trial
+    if trial is None:
+        return
+    most = most_at_once(world, verdict)
+    if most is None or most > trial.at_once:
+        number = "any number of trials" if most is None else f"as many as {_trials(most)}"
+        message = f"queue '{verdict.queue}' lets {number} run at once, and maxConcurrent is {trial.at_once}"
+        help = (
+            "Keep the sweep's own queue and its quota of pods as they are rendered; trials of very different"
+            " sizes need sweeps of their own."
+        )
+        yield Problem(QUEUE, message, help, SWEEP_UNCAPPED, field=FIELD)
+        return
+    fits, short = at_once(world, verdict)
+    wanted = min(trial.at_once, trial.of)
+    if fits < wanted:
+        flavor, resource = short
+        if resource == PODS:
+            message = (
+                f"{_at_once(fits)} until the first steps have ended, not {wanted}: what is left by"
+                " pods that end before their trial is room for no other one"
+            )
+            help = "Do what steps do in another job, or leave it as it is: it costs time, not more."
+            yield Problem(QUEUE, message, help, SWEEP_SLOWER, field=FIELD, level=NOTE)
+            return
+        standing = read(world)
+        there = say(resource, exact(resource, standing.idle.most(verdict.queue, short)))
+        message = (
+            f"{_at_once(fits)}, not {wanted}: the team's quota holds {there} in flavor {flavor},"
+            f" and one trial takes {say(resource, verdict.usage[short])}"
+        )
+        help = f"Write maxConcurrent: {fits}, make trials smaller, or ask for more quota."
+        yield Problem(QUEUE, message, help, SWEEP_SLOWER, field=FIELD)
+
+
+def most_at_once(world: World, verdict: Verdict) -> int | None:
+    """The most runs like this one that its queue ever holds; None where nothing bounds them.
+
+    Pods that end before their run leave their quota to others: when one more run comes, the others hold at
+    least what lasts until they end.
+    """
+    standing = read(world)
+    queue = standing.quotas[verdict.queue]
+    asked, lasting = dict[str, Fraction](), dict[str, Fraction]()
+    for podset, flavors in verdict.assignment.items():
+        count, each = verdict.requests[podset]
+        for resource in flavors:
+            amount = count * each.get(resource, Fraction(resource == PODS))
+            asked[resource] = asked.get(resource, Fraction(0)) + amount
+            lasting[resource] = lasting.get(resource, Fraction(0)) + amount * (podset in LASTING)
+    bounds = []
+    for resource, amount in asked.items():
+        group = queue.group_of(resource)
+        if not lasting[resource] or group is None:
+            continue
+        keys = [(flavor, resource) for flavor in group.flavors]
+        whole = sum((exact(resource, standing.idle.most(queue.name, key)) for key in keys), Fraction(0))
+        bounds.append(int((whole - amount) // lasting[resource]) + 1)
+    return min(bounds, default=None)
+
+
+def at_once(world: World, verdict: Verdict) -> tuple[int, Key]:
+    """How many runs like this one an idle cluster admits with the flavors that this one gets, and what is
+    the first to run out."""
+    standing = read(world)
+    fits = {
+        key: int(exact(key[1], standing.idle.most(verdict.queue, key)) // amount)
+        for key, amount in sorted(verdict.usage.items())
+        if amount
+    }
+    short = min(fits, key=lambda key: fits[key])
+    return fits[short], short

@@ -1,0 +1,33 @@
+"""A verdict of the admission solver in one line."""
+
+from __future__ import annotations
+
+from gangplan.model.amounts import say
+from gangplan.validate.kueue.model import Verdict
+
+# In the name of the queue of a sweep (resolve/sweeps.py); those of teams have no dot.
+SWEEP = ".sweep-"
+
+
+def admission_words(verdict: Verdict | None) -> str:
+    """`admitted at once when idle (...)`, `never: ...`; what is borrowed beside the team's own quota."""
+    if verdict is None:
+        return "not judged: the objects are invalid"
+    if verdict.outcome == "never":
+        return f"never: {verdict.cause_message}"
+    if not verdict.queue:
+        return "starts at once: no queue holds it back"
+    flavors = ", ".join(
+        f"{podset}: {' + '.join(sorted(set(of.values())))}" for podset, of in verdict.assignment.items()
+    )
+    words = f"admitted at once when idle ({flavors})"
+    if verdict.borrowed:
+        beyond = ", ".join(
+            f"{say(resource, value)} of {flavor}"
+            for (flavor, resource), value in sorted(verdict.borrowed.items())
+        )
+        if SWEEP in verdict.queue:
+            words += f"; takes {beyond} of the team's quota"
+        else:
+            words += f"; borrows {beyond} beyond the team's own quota"
+    return words

@@ -1,0 +1,166 @@
+"""What the connections of a run depend on, without names: runs alike in it are all in order, or none is.
+
+Most runs of a team have the same policies, ports and needs, under names of their own. Only that nothing was
+found is kept: where anything was, the run is proved by itself, and its problems are told in its own words.
+
+Why equal texts mean equal answers. The proof looks at labels through selectors alone, so a label that no
+policy there mentions has no say, and of a value that none mentions only counts that it is another one. What a
+text contains counts as mentioned, which is more than there is. Pods of a role are told apart by their index
+alone; where no policy looks at it, it only counts whether there are several. The run's name is one text among
+others, compared for equality and never taken apart: it is replaced by one that can stand in no object. Where
+the pods of other namespaces had to be looked at one by one, nothing is kept.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from gangplan.model.job import HASH_LENGTH
+from gangplan.validate.apiserver.forms import Body
+from gangplan.validate.memo import Seen
+from gangplan.validate.network.beyond import INTERFACES, NETWORKS
+from gangplan.validate.network.pods import INDEX, count_of, patched_labels
+from gangplan.validate.network.proxied import VARIABLES
+from gangplan.validate.network.relation import NAME
+from gangplan.validate.world import BuiltRun, World, namespaces
+
+RUN = "\N{NULL}"  # no object can hold it; JSON writes it otherwise
+OTHER = None  # any value that nothing mentions
+
+
+class Clean:
+    """The runs of a world in which nothing was found; for `World.once`."""
+
+    def __init__(self, world: World) -> None:
+        self.known = Seen()
+        self._homes = world.once(namespaces)
+        self._policies: dict[str, list[Body]] = {}
+        for body in world.of_kind("NetworkPolicy"):
+            self._policies.setdefault(body["metadata"].get("namespace", ""), []).append(body["spec"])
+        self._texts: dict[str, str] = {}
+
+    def key(self, run: BuiltRun) -> str | None:
+        """All that the proof reads of a run and its namespace; None where there is nothing to prove."""
+        at = {body["kind"]: body for body in run.bodies}
+        job = run.unit.job
+        kind = job.backend.kind
+        train_job, runtime = at.get(kind), at.get("TrainingRuntime" if kind == "TrainJob" else kind)
+        if train_job is None or runtime is None:
+            return None
+        name, namespace = train_job["metadata"]["name"], train_job["metadata"].get("namespace", "")
+        dns = job.platform.dns
+        own = [
+            (home if (home := body["metadata"].get("namespace", "")) != namespace else OTHER, body["spec"])
+            for body in run.bodies
+            if body["kind"] == "NetworkPolicy"
+        ]
+        policies = "".join(
+            (_text(own), self._text(namespace), self._text(dns.namespace), _text(dns.labels), NAME)
+        )
+        home = self._homes.get(namespace)
+        facts = (
+            namespace == dns.namespace,
+            None if home is None else _mentioned({**home, NAME: namespace}, policies),
+            (dns.namespace, dns.ports, dns.addresses),
+            (
+                job.posture,
+                job.uses_mpi,
+                job.image.ssh.port,
+                list(job.fabric.resources),
+                job.fabric.access.node_addresses,
+            ),
+            [(one.cidr, one.excluding, one.ports) for one in job.egress],
+            *_of_runtime(runtime),
+            [*(_replicas(train_job, policies) if kind == "MPIJob" else _roles(train_job, runtime, policies))],
+        )
+        text = policies + _text(facts)
+        # A patch may call a run anything, also what this proof calls something itself: then names count.
+        is_named = name.startswith(f"{job.name}-") and len(name) == len(job.name) + 1 + HASH_LENGTH
+        return text.replace(name, RUN) if is_named else text
+
+    def _text(self, namespace: str) -> str:
+        """The policies that stand in a namespace."""
+        known = self._texts.get(namespace)
+        if known is None:
+            known = self._texts[namespace] = _text(self._policies.get(namespace, ()))
+        return known
+
+
+_text = json.JSONEncoder(check_circular=False).encode
+
+
+def _mentioned(labels: Mapping[str, str], policies: str) -> list[tuple[str, str | None]]:
+    """The labels that policies speak of, with the values that they speak of."""
+    return [
+        (key, value if f'"{value}"' in policies else OTHER)
+        for key, value in labels.items()
+        if f'"{key}"' in policies
+    ]
+
+
+def _of_runtime(runtime: Body) -> tuple[Any, ...]:
+    """What gives labels to all pods of a run."""
+    if runtime["kind"] == "MPIJob":
+        return (runtime["kind"], bool(runtime["spec"].get("runLauncherAsWorker")))
+    spec = runtime["spec"]
+    return (spec.get("podGroupPolicy"), bool(spec["template"]["spec"].get("coordinator")))
+
+
+def _replicas(job: Body, policies: str) -> Iterator[Any]:
+    """The pods of an MPIJob."""
+    from gangplan.validate.replicas import INDEX_LABEL, replicas_of  # few runs are
+
+    for one in replicas_of(job):
+        labels = (one.template.get("metadata") or {}).get("labels") or {}
+        count = one.count if INDEX_LABEL in policies else min(one.count, 2)
+        yield (one.role, count, *_pods(one.template, labels, policies))
+
+
+def _roles(train_job: Body, runtime: Body, policies: str) -> Iterator[Any]:
+    """The pods of each replicated job."""
+    is_indexed = INDEX in policies
+    for job in runtime["spec"]["template"]["spec"]["replicatedJobs"]:
+        template = job["template"]["spec"]["template"]
+        metadata = template.get("metadata") or {}
+        count, replicas = count_of(train_job, runtime, job), job.get("replicas", 1)
+        labels = {**(metadata.get("labels") or {}), **patched_labels(train_job, job["name"])}
+        yield (
+            job["name"],
+            replicas,
+            job.get("groupName"),
+            count if is_indexed else min(count * replicas, 2),
+            *_pods(template, labels, policies),
+        )
+
+
+def _pods(template: Body, labels: Mapping[str, str], policies: str) -> tuple[Any, ...]:
+    """What is read of a template."""
+    metadata, spec = template.get("metadata") or {}, template["spec"]
+    return (
+        _mentioned(labels, policies),
+        [(metadata.get("annotations") or {}).get(one) for one in (NETWORKS, INTERFACES)],
+        spec.get("hostNetwork"),
+        [_container(one) for one in spec["containers"]],
+        [one.get("ports") for one in _sidecars(spec)],
+    )
+
+
+def _sidecars(spec: Body) -> Sequence[Body]:
+    return [one for one in spec.get("initContainers") or () if one.get("restartPolicy") == "Always"]
+
+
+def _container(one: Body) -> Any:
+    """Ports, proxies and devices of a container."""
+    resources = one.get("resources") or {}
+    return (
+        one.get("ports"),
+        ((one.get("readinessProbe") or {}).get("tcpSocket") or {}).get("port"),
+        [
+            (variable["name"], variable.get("value"))
+            for variable in one.get("env") or ()
+            if variable["name"].upper() in VARIABLES
+        ],
+        [*(resources.get("limits") or ()), *(resources.get("requests") or ())],
+    )

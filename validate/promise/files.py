@@ -1,0 +1,55 @@
+"""Files beside the spec: their ConfigMap comes with the run, and holds the bytes of the plan."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Iterator
+
+from gangplan.validate.apiserver.forms import Body
+from gangplan.validate.problems import Problem
+from gangplan.validate.promise.roles import Laid
+from gangplan.validate.promise.words import broken, weakened
+
+Found = Iterator[tuple[int, Problem]]
+KIND = "ConfigMap"
+
+
+def given(laid: Laid) -> Found:
+    """Every file, with its bytes, in an object that nobody changes under the run."""
+    planned = laid.unit.job.files
+    if not planned:
+        return
+    name = next(one.config_map for one in laid.unit.job.mounts if one.file)
+    maps = {
+        body["metadata"]["name"]: (at, body)
+        for at, body in enumerate(laid.run.bodies)
+        if body["kind"] == KIND
+    }
+    if name not in maps:
+        message = f"ConfigMap {name} would not come with the run, and its pods would wait for it"
+        at = (laid.runtime, ())
+        yield at[0], broken(at[1], message, "Keep its name.", "files")
+        return
+    index, body = maps[name]
+    for one in planned:
+        data = _bytes(body, one.key)
+        if data != one.data:
+            how = "not have" if data is None else "have another"
+            message = f"pods would {how} {one.source}"
+            place = "binaryData" if one.key in (body.get("binaryData") or {}) else "data"
+            yield index, broken((place, one.key), message, f"Change {one.source} itself.", "files")
+    if body.get("immutable") is not True:
+        message = "the files of the run could change while it runs"
+        yield index, weakened(("immutable",), message, "Keep immutable: true.")
+
+
+def _bytes(body: Body, key: str) -> bytes | None:
+    if key in (body.get("data") or {}):
+        return str(body["data"][key]).encode()
+    if key in (body.get("binaryData") or {}):
+        try:
+            return base64.b64decode(str(body["binaryData"][key]), validate=True)
+        except binascii.Error:
+            return b""
+    return None

@@ -1,0 +1,41 @@
+"""Pods that stay after a failure: they are started again in place, as often as that takes, and not for ever.
+
+Source: Kubernetes v1.34, pkg/controller/job/job_controller.go, pastBackoffLimitOnFailure: a Job whose pods
+restart their containers has failed as soon as all restarts of its running pods come to backoffLimit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gangplan.validate.apiserver.forms import Path
+from gangplan.validate.problems import Problem
+from gangplan.validate.promise.roles import Laid, LaidRole
+from gangplan.validate.promise.words import broken, weakened
+
+
+def kept(laid: Laid, role: LaidRole) -> Iterator[tuple[int, Problem]]:
+    """Each pod of a role may fail once and stays; when the time is up, the Job fails."""
+    assert laid.unit.job.debug is not None
+    until = laid.unit.job.debug.until
+    restart = role.spec.get("restartPolicy", "OnFailure")  # JobSet's default
+    if restart != "OnFailure":
+        message = (
+            f"pods of {role.title} would be gone once they have failed; the plan keeps them until {until}"
+        )
+        yield (
+            laid.runtime,
+            broken((*role.pod, "restartPolicy"), message, "Keep restartPolicy: OnFailure.", "debug"),
+        )
+    limit, enough = role.job.get("backoffLimit", 6), role.pods + 1
+    at: Path = (*role.at, "template", "spec", "backoffLimit")
+    if limit < enough:
+        message = (
+            f"the run would end once pods of {role.title} have failed {limit or 1} times in all;"
+            f" the plan keeps all {role.pods} of them until {until}"
+        )
+        yield laid.runtime, broken(at, message, f"Keep backoffLimit: {enough}.", "debug")
+    elif limit > enough:
+        message = f"pods of {role.title} would be restarted {limit} times before the run ends"
+        message += f"; the plan says {enough}"
+        yield laid.runtime, weakened(at, message, f"Keep backoffLimit: {enough}.")

@@ -1,0 +1,114 @@
+"""Roles beside the workers and steps before them: each has its pods, image, command, share and number."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from gangplan.model.job import Role
+from gangplan.model.quantity import QuantityError, parse
+from gangplan.plan.environment import role_env, step_env
+from gangplan.validate.apiserver.forms import Path
+from gangplan.validate.problems import Problem
+from gangplan.validate.promise.containers import is_same_image
+from gangplan.validate.promise.launch import expanded
+from gangplan.validate.promise.roles import CONTAINER, LAUNCHER, Laid, LaidRole
+from gangplan.validate.promise.words import broken, counted, weakened
+from gangplan.validate.trainer.runtimes import JOBSET
+
+Found = Iterator[tuple[int, Problem]]
+
+
+def given(laid: Laid) -> Found:
+    """What the plan says of each role and of each step, and that steps come first."""
+    for planned in laid.unit.job.others:
+        role, block = laid.roles.get(planned.name), str(planned.place[0])
+        if role is None:
+            message = f"the run would have no {planned.name}: the replicated job is missing"
+            at: Path = (*JOBSET, "replicatedJobs")
+            yield laid.runtime, broken(at, message, f"Remove it from {block} of the spec.", block)
+            continue
+        if role.pods != planned.workers:
+            pods = counted(role.pods, f"{planned.name} pod")
+            message = f"the run would have {pods}; the plan has {planned.workers}"
+            at = (*role.at, "template", "spec", "parallelism")
+            help = f"Write workers: {role.pods} at roles.{planned.name} in the spec."
+            help = "A step has one pod." if planned.step else help
+            yield laid.runtime, broken(at, message, help, block)
+        if role.container is None:
+            message = f"{role.title} would have no container '{CONTAINER}', which runs the program"
+            yield laid.runtime, broken((*role.pod, "containers"), message, f"Keep the name '{CONTAINER}'.")
+            continue
+        yield from _program(laid, role, planned)
+    if laid.unit.job.steps:
+        yield from _ordered(laid)
+
+
+def _ordered(laid: Laid) -> Found:
+    """A step waits for the one before it, all others for the last one; none takes longer than planned."""
+    names = [one.name for one in laid.unit.job.steps]
+    before = dict(zip(names[1:], names, strict=False))
+    before |= {name: names[-1] for name in laid.roles if name not in (*names, LAUNCHER)}
+    for name, wanted in before.items():
+        role = laid.roles.get(name)
+        waits = {
+            one["name"]: one.get("status") for one in (role.entry.get("dependsOn") if role else ()) or ()
+        }
+        if role is not None and wanted in laid.roles and waits.get(wanted) != "Complete":
+            message = f"{role.title} would not wait until the step '{wanted}' is complete"
+            help = f"Keep dependsOn: [{{name: {wanted}, status: Complete}}]."
+            yield laid.runtime, broken((*role.at, "dependsOn"), message, help, "steps")
+    for planned in laid.unit.job.steps:
+        role = laid.roles.get(planned.name)
+        if role is None or planned.step is None:
+            continue
+        built = role.job.get("activeDeadlineSeconds")
+        if built is None or built > planned.step.timeout_s:
+            message = (
+                f"the step '{planned.name}' could take longer than {planned.step.timeout_s} s, as planned"
+            )
+            at: Path = (*role.at, "template", "spec", "activeDeadlineSeconds")
+            yield laid.runtime, weakened(at, message, "Write timeout of the step in the spec.")
+
+
+def _program(laid: Laid, role: LaidRole, planned: Role) -> Found:
+    box = role.container or {}
+    block = str(planned.place[0])
+    where = f"Write it at {block}.{planned.name} in the spec."
+    if not is_same_image(str(box.get("image", "")), planned.image):
+        message = f"{role.title} would run image {box.get('image')}; the plan has {planned.image}"
+        yield laid.runtime, broken((*role.box, "image"), message, where, block)
+    argv = list(_argv(laid, planned))
+    if [expanded(str(word)) for word in box.get("args") or ()] != argv:
+        message = f"{role.title} would not start the command of the spec"
+        yield laid.runtime, broken((*role.box, "args"), message, where, block)
+    built = {one["name"]: one for one in box.get("env") or ()}
+    for wanted in (step_env if planned.step else role_env)(laid.unit.job, planned):
+        found = built.get(wanted.name)
+        is_other = wanted.is_plain and not wanted.is_expanded and found is not None
+        if found is None or (is_other and expanded(str(found.get("value"))) != wanted.value):
+            message = f"{role.title} would have {'no' if found is None else 'another'} {wanted.name}"
+            yield laid.runtime, broken((*role.box, "env"), message, "Keep the variable.", block)
+    resources = box.get("resources") or {}
+    asked = {**(resources.get("limits") or {}), **(resources.get("requests") or {})}
+    amounts = {"cpu": planned.resources.cpu, "memory": planned.resources.memory, **planned.resources.amounts}
+    for name, amount in amounts.items():
+        if _number(asked.get(name, 0)) < amount.nano:
+            message = f"{role.title} would get {name} {asked.get(name, 0)}; the plan has {amount.canonical()}"
+            at: Path = (*role.box, "resources", "requests", name)
+            yield laid.runtime, weakened(at, message, where)
+
+
+def _argv(laid: Laid, planned: Role) -> tuple[str, ...]:
+    if planned.step is None:
+        return planned.argv or laid.unit.launch.argv
+    from gangplan.plan.steps import step_argv  # few runs have one
+
+    return step_argv(planned)
+
+
+def _number(amount: Any) -> int:
+    try:
+        return parse(str(amount)).nano
+    except QuantityError:
+        return 0

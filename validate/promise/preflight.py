@@ -1,0 +1,31 @@
+"""The preflight of a run: the launch script starts it, with the counts of the plan, before the program."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+
+from gangplan.plan.preflight import preflight_words
+from gangplan.validate.problems import Problem
+from gangplan.validate.promise.launch import expanded
+from gangplan.validate.promise.roles import LAUNCHER, Laid
+from gangplan.validate.promise.words import broken
+
+
+def looked(laid: Laid) -> Iterator[tuple[int, Problem]]:
+    """The launcher's command starts the program of the preflight, and tells it what was planned."""
+    job, role = laid.unit.job, laid.roles.get(LAUNCHER)
+    if role is None or role.container is None:
+        return
+    words = preflight_words(job)
+    planned = shlex.join(words[words.index(job.image.preflight) :])
+    script = "\n".join(expanded(str(word)) for word in role.container.get("command") or ())
+    if planned in script:
+        return
+    help = "Keep the launcher's command; or remove preflight from the spec."
+    if shlex.quote(job.image.preflight) in script:
+        message = "the preflight would compare the workers with another plan than the run's"
+    else:
+        message = "the program would start without the preflight that the spec asks for"
+    index, path = role.place("command")
+    yield index, broken(path, message, help, "preflight")

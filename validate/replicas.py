@@ -1,0 +1,65 @@
+"""The pods of an MPIJob, role by role: how many, of which template, and where that stands.
+
+Source: mpi-operator v0.7.0 to v0.8.2, pkg/apis/kubeflow/v2beta1/default.go (a launcher is 1, workers are 0
+where nothing is said) and Kueue v0.15.2 to v0.19.2, pkg/controller/jobs/mpijob (launcher first, and 1 for
+both).
+"""
+
+from __future__ import annotations
+
+from gangplan.records import dataclass
+from gangplan.validate.apiserver.forms import Body, Path
+
+REPLICAS: Path = ("spec", "mpiReplicaSpecs")
+LAUNCHER, WORKER = "Launcher", "Worker"
+# Labels that the operator gives to pods (v2beta1/constants.go).
+NAME_LABEL = "training.kubeflow.org/job-name"
+ROLE_LABEL = "training.kubeflow.org/job-role"
+INDEX_LABEL = "training.kubeflow.org/replica-index"
+OPERATOR_LABEL, OPERATOR = "training.kubeflow.org/operator-name", "mpi-operator"
+
+
+@dataclass(frozen=True, slots=True)
+class Replicas:
+    """The pods of one role. `role` is launcher or worker, `stated` their number where the object has one."""
+
+    role: str
+    stated: int | None
+    spec: Body
+    path: Path
+
+    @property
+    def count(self) -> int:
+        """How many pods the operator makes."""
+        return self.stated if self.stated is not None else int(self.role == "launcher")
+
+    @property
+    def queued(self) -> int:
+        """How many pods Kueue counts."""
+        return 1 if self.stated is None else self.stated
+
+    @property
+    def template(self) -> Body:
+        """The pods' template."""
+        found: Body = self.spec.get("template") or {}
+        return found
+
+    @property
+    def at(self) -> Path:
+        """Where the template stands."""
+        return (*self.path, "template")
+
+
+def replicas_of(job: Body) -> list[Replicas]:
+    """Launcher and workers of an MPIJob, as far as they are there; what has another name is nobody's."""
+    specs = job["spec"].get("mpiReplicaSpecs") or {}
+    return [
+        Replicas(role, specs[name].get("replicas"), specs[name], (*REPLICAS, name))
+        for name, role in ((LAUNCHER, "launcher"), (WORKER, "worker"))
+        if specs.get(name) is not None
+    ]
+
+
+def runs_ranks(job: Body) -> bool:
+    """Whether the launcher is one of the hosts."""
+    return bool(job["spec"].get("runLauncherAsWorker"))

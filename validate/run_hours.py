@@ -1,0 +1,84 @@
+"""What a run takes at most, by its own objects: its nodes, the GPUs or cores of one, its deadline."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from decimal import Decimal
+from typing import Any
+
+from gangplan.model.cost import hours_words
+from gangplan.validate.apiserver.forms import Body
+
+Key = tuple[str, str, str]  # kind, namespace, name
+Bodies = Mapping[Key, Body]
+
+
+def hours_of(bodies: Bodies, key: Key) -> str:
+    """`at most 768 GPU-hours`."""
+    hours, unit = amount_of(bodies, key)
+    return "without a limit of time" if hours is None else f"at most {hours_words(hours)} {unit}-hours"
+
+
+def sum_of(bodies: Bodies, keys: Iterable[Key]) -> str:
+    """`at most 768 GPU-hours and 12 CPU-hours` of several runs; those without a deadline count nothing."""
+    amounts: dict[str, Decimal] = {}
+    for key in keys:
+        hours, unit = amount_of(bodies, key)
+        amounts[unit] = amounts.get(unit, Decimal(0)) + (hours or 0)
+    told = (f"{hours_words(amounts[unit])} {unit}-hours" for unit in sorted(amounts, reverse=True))
+    return f"at most {' and '.join(told)}"
+
+
+def amount_of(bodies: Bodies, key: Key) -> tuple[Decimal | None, str]:
+    """What a run takes at most, by its nodes, GPUs or cores of each and deadline; None without a deadline."""
+    spec = bodies[key].get("spec") or {}
+    if key[0] == "MPIJob":
+        return _of_mpi_job(spec)
+    nodes = (spec.get("trainer") or {}).get("numNodes") or 1
+    runtime = bodies.get(("TrainingRuntime", key[1], key[2])) or {}
+    jobs = [_pod(job) for job in _at(runtime, "spec", "template", "spec", "replicatedJobs") or ()]
+    gpus = max((count for _, count, _ in jobs), default=0)
+    cores = max((cpu for _, _, cpu in jobs), default=Decimal(0))
+    seconds = spec.get("activeDeadlineSeconds") or max((limit for limit, _, _ in jobs), default=0)
+    amount, unit = (Decimal(gpus), "GPU") if gpus else (cores, "CPU")
+    return (amount * nodes * seconds / 3600 if seconds else None), unit
+
+
+def _of_mpi_job(spec: Body) -> tuple[Decimal | None, str]:
+    """What an MPIJob takes at most."""
+    worker = _at(spec, "mpiReplicaSpecs", "Worker") or {}
+    _, gpus, cores = _pod({"template": {"spec": worker}})
+    nodes = int(worker.get("replicas") or 0) + bool(spec.get("runLauncherAsWorker"))
+    seconds = int(_at(spec, "runPolicy", "activeDeadlineSeconds") or 0)
+    amount, unit = (Decimal(gpus), "GPU") if gpus else (cores, "CPU")
+    return (amount * nodes * seconds / 3600 if seconds else None), unit
+
+
+def _pod(job: Body) -> tuple[int, int, Decimal]:
+    """Of a replicated job: its deadline in seconds, and the GPUs and cores that one pod asks for."""
+    spec = _at(job, "template", "spec") or {}
+    gpus, cores = 0, Decimal(0)
+    for one in _at(spec, "template", "spec", "containers") or ():
+        limits = _at(one, "resources", "limits") or {}
+        gpus += sum(
+            int(str(count)) for name, count in limits.items() if _is_gpu(name) and str(count).isdigit()
+        )
+        cores += _cores(str(limits.get("cpu", "0")))
+    return int(spec.get("activeDeadlineSeconds") or 0), gpus, cores
+
+
+def _is_gpu(name: str) -> bool:
+    return name.partition("/")[2] == "gpu" or name.startswith("nvidia.com/mig-")
+
+
+def _cores(text: str) -> Decimal:
+    plain = text.removesuffix("m")
+    if not plain.replace(".", "", 1).isdigit():
+        return Decimal(0)
+    return Decimal(plain) / (1000 if text.endswith("m") else 1)
+
+
+def _at(body: Any, *path: str) -> Any:
+    for step in path:
+        body = (body or {}).get(step) if isinstance(body, dict) else None
+    return body

@@ -1,0 +1,42 @@
+"""Labels of nodes that pods ask for and that no pool of the cluster file states: nobody knows who has any."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from gangplan.validate.apiserver.forms import Body
+from gangplan.validate.scheduler.fits import fit_pods
+from gangplan.validate.scheduler.pods import PodShape
+from gangplan.validate.scheduler.reduce import REQUIRED, selected_keys
+from gangplan.validate.world import HOSTNAME, World
+
+_FIELDS = "metadata.name"
+
+
+def undeclared(world: World, pods: Sequence[PodShape]) -> list[str]:
+    """The labels without which the pods would find nodes; none where they would find none all the same."""
+    told = {key for group in world.nodes for key in (*group.labels, *(label for label, _ in group.domains))}
+    asked = {key for one in pods for key in selected_keys(one.spec)} - told - {HOSTNAME, _FIELDS}
+    if not asked or fit_pods(world, [_without(one, asked) for one in pods]).verdict == "no":
+        return []
+    return sorted(asked)
+
+
+def _without(one: PodShape, keys: Collection[str]) -> PodShape:
+    """Pods that do not ask for these labels."""
+    selector = {key: value for key, value in (one.spec.get("nodeSelector") or {}).items() if key not in keys}
+    spec: Body = {**one.spec, "nodeSelector": selector}
+    affinity = spec.get("affinity") or {}
+    node = affinity.get("nodeAffinity") or {}
+    terms = [_term(term, keys) for term in (node.get(REQUIRED) or {}).get("nodeSelectorTerms") or ()]
+    if terms:
+        rest = {name: value for name, value in node.items() if name != REQUIRED}
+        kept = {} if not all(terms) else {REQUIRED: {"nodeSelectorTerms": terms}}
+        spec["affinity"] = {**affinity, "nodeAffinity": {**rest, **kept}}
+    return PodShape(one.name, one.count, spec, one.namespace, one.labels, one.requests, one.ports)
+
+
+def _term(term: Body, keys: Collection[str]) -> Body:
+    kept = [each for each in term.get("matchExpressions") or () if each["key"] not in keys]
+    rest = {name: value for name, value in term.items() if name != "matchExpressions"}
+    return {**rest, **({"matchExpressions": kept} if kept else {})}

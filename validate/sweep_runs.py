@@ -1,0 +1,95 @@
+"""What happens to the trials of a sweep, told once for all of them to which the same happens."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from gangplan.records import dataclass
+from gangplan.rules.lifecycle import RUN_REMOVED, RUN_REPLACED
+from gangplan.rules.model import Rule
+from gangplan.rules.runs import RUN_RESUMED, RUN_RETIRED, RUN_STARTED, RUN_STOPPED
+from gangplan.validate.apiserver.forms import Body
+from gangplan.validate.problems import Problem
+from gangplan.validate.run_hours import Bodies, Key, sum_of
+
+SWEEP = "gangplan.dev/sweep"
+# What happens to several runs of a sweep: {n} of them, {such} one, {hours} what all take at most.
+_WORDS: dict[Rule, str] = {
+    RUN_STARTED: "{n} runs of sweep {sweep} are new, such as {such}: they join its queue when this is synced,"
+    " {hours} together",
+    RUN_STOPPED: "{n} runs of sweep {sweep} are stopped, such as {such}: they end whether they wait or train"
+    " (they could have taken {hours})",
+    RUN_RESUMED: "{n} runs of sweep {sweep} were stopped and start again, such as {such}, {hours} together",
+    RUN_RETIRED: "the records of {n} runs of sweep {sweep} are removed, such as {such}: the engine deletes"
+    " them from the cluster",
+    RUN_REMOVED: "{n} runs of sweep {sweep} are removed from Git but not stopped, such as {such}: those that"
+    " are not over continue unseen",
+    RUN_REPLACED: "{n} runs of sweep {sweep} are replaced in Git, such as {such} ({why}, {hours} together);"
+    " old ones that are not over train beside the new ones",
+}
+_RETIRED = "To end the old ones: gangplan retire --write lists them in retired:."
+_KEEP = "To keep them, render with --keep-runs. "
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What happens to a run: the problem, at its key, the run itself, and the run that replaces it.
+
+    `why` is the reason of a replacement.
+    """
+
+    key: Key
+    problem: Problem
+    body: Body
+    heir: Key | None = None
+    why: str = ""
+
+
+def together(changes: Iterable[Change], new: Bodies) -> Iterator[tuple[Key, Problem]]:
+    """The changes; those of the same kind of several runs of a sweep as one, where the first of them is."""
+    groups: dict[object, list[Change]] = {}
+    for one in changes:
+        sweep = _sweep(one.body)
+        kind = (one.key[1], sweep, one.problem.rule, one.problem.level) if sweep else one.key
+        groups.setdefault(kind, []).append(one)
+    there = {(key[1], _sweep(body)) for key, body in new.items()} if groups else set()
+    for first, *rest in groups.values():
+        sweep = _sweep(first.body)
+        is_there = (first.key[1], sweep) in there
+        if rest:
+            yield first.key, _as_one(sweep, [first, *rest], new, is_there)
+        elif sweep and first.problem.rule is RUN_REMOVED:
+            yield first.key, replace(first.problem, help=_removed([first], is_there))
+        else:
+            yield first.key, first.problem
+
+
+def _as_one(sweep: str, changes: list[Change], new: Bodies, is_there: bool) -> Problem:
+    first = changes[0]
+    keys = [one.heir or one.key for one in changes]
+    message = _WORDS[first.problem.rule].format(
+        n=len(changes),
+        sweep=sweep,
+        such=first.key[2] + (f" by {first.heir[2]}" if first.heir else ""),
+        hours=sum_of(new, [key for key in keys if key in new]),
+        why=first.why,
+    )
+    help = first.problem.help
+    if first.problem.rule is RUN_REMOVED:
+        help = _removed(changes, is_there)
+    elif first.problem.rule is RUN_REPLACED:
+        help = (_KEEP if first.problem.level is not None else "") + _RETIRED
+    return replace(first.problem, message=message, help=help)
+
+
+def _removed(changes: list[Change], is_there: bool) -> str:
+    """How to end trials that left Git: of a sweep that is there, or with it."""
+    if not is_there:
+        return "Put the sweep back with state: stopped, and remove it in a later change."
+    trials = [one.key[2].split("-")[-2] for one in changes]
+    return f"To end them, put their values back and write stopped: [{', '.join(trials)}]."
+
+
+def _sweep(body: Body) -> str:
+    return str(((body.get("metadata") or {}).get("labels") or {}).get(SWEEP, ""))
