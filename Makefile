@@ -14,7 +14,8 @@ WORKERS ?= 0
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo installed test check format docs update constraints schemas bench bench-all bench-page engines lab lab-up lab-down e2e e2e-matrix linters fidelity node images built reality law fuzz clean
+STATIC := is-formatted is-linted is-typed is-layered is-documented is-rendered
+.PHONY: help demo installed ready test test-gate check static $(STATIC) format docs update constraints schemas bench bench-all bench-page engines lab lab-up lab-down e2e e2e-matrix linters fidelity node images built reality law fuzz clean
 
 help: ## List the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -24,21 +25,18 @@ $(RUNS): constraints-run.txt pyproject.toml
 	@if test $(READY) -nt constraints.txt; then touch $@; else $(MAKE) --no-print-directory installed; fi
 
 installed:
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "gangplan needs Python 3.11 or later; set PYTHON=python3.12"; exit 3; }
 	@echo "[1/4] $(VENV): $$(grep -c == constraints-run.txt) packages, pinned by hash"
-	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install --progress-bar on --disable-pip-version-check --require-hashes -r constraints-run.txt
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@$(PYTHON) .ci/environment.py run
 	@touch $(RUNS)
 
 $(READY): constraints.txt constraints-alone.txt pyproject.toml
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "gangplan needs Python 3.11 or later; set PYTHON=python3.12"; exit 3; }
-	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@echo "installing packages (pinned by hash)"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r constraints.txt
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r constraints-alone.txt
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@echo "$(VENV): $$(grep -c == constraints.txt) packages, pinned by hash"
+	@$(PYTHON) .ci/environment.py all
 	@touch $@ $(RUNS)
+
+ready: $(READY) ## Install everything that tests need, and fetch real programs (all may be kept by the machine)
+	@$(BIN)/gangplan tools install || true
+	@$(BIN)/python -m tests.reality.fetch
 
 demo: $(RUNS) ## Install what running needs, then render and validate the sample workspace
 	@echo "[2/4] kustomize and kubeconform"
@@ -54,20 +52,34 @@ demo: $(RUNS) ## Install what running needs, then render and validate the sample
 	  '  $(BIN)/gangplan init ../jobs                              a workspace of your own (docs/first-ten-minutes.md)'
 
 # One worker more than there are cores: tests that wait for a grace period or a port leave theirs idle.
+PLAIN := -m "not e2e and not reality"
 test: $(READY) ## Run the tests (about ten minutes on two cores)
-	@$(BIN)/python -m pytest -q -n $$(($$(getconf _NPROCESSORS_ONLN) + 1)) -m "not e2e and not reality"
+	@$(BIN)/python -m pytest -q -n $$(($$(getconf _NPROCESSORS_ONLN) + 1)) $(PLAIN)
 
-# One part of `make check`: a command, and what to say when it fails.
+test-gate: $(READY)
+	@$(BIN)/python .ci/tests.py $(PLAIN)
+
+# One part of `make check`: a command, and what to say when it fails. With --keep-going each says it.
 part = $(1) || { echo "make check: $(2)" >&2; exit 1; }
 
 check: $(READY) ## Everything that CI checks
-	@$(call part,$(BIN)/ruff format --check -q .,the files above are not formatted; run: make format)
-	@$(call part,$(BIN)/ruff check -q .,lint found problems; run: make format -- and correct by hand what it leaves)
-	@$(call part,$(BIN)/mypy,types do not fit; correct the lines above and run: $(BIN)/mypy)
-	@$(call part,$(BIN)/lint-imports --no-cache > $(VENV)/imports.log || { cat $(VENV)/imports.log; false; },an import crosses a layer (pyproject.toml); move the code and run: $(BIN)/lint-imports)
-	@$(call part,$(BIN)/gangplan docs docs --check,generated pages are stale; run: make docs)
-	@$(call part,$(BIN)/gangplan render --check,rendered/ is stale or the sample workspace has errors; run: $(BIN)/gangplan render)
+	@$(MAKE) --no-print-directory --keep-going static
 	@$(call part,$(MAKE) --no-print-directory test,tests failed; run: $(BIN)/python -m pytest -q --lf -- or make update if only golden files differ and you meant the change)
+
+static: $(STATIC)
+
+is-formatted: $(READY)
+	@$(call part,$(BIN)/ruff format --check -q .,the files above are not formatted; run: make format)
+is-linted: $(READY)
+	@$(call part,$(BIN)/ruff check -q .,lint found problems; run: make format -- and correct by hand what it leaves)
+is-typed: $(READY)
+	@$(call part,$(BIN)/mypy,types do not fit; correct the lines above and run: $(BIN)/mypy)
+is-layered: $(READY)
+	@$(call part,$(BIN)/lint-imports --no-cache > $(VENV)/imports.log || { cat $(VENV)/imports.log; false; },an import crosses a layer (pyproject.toml); move the code and run: $(BIN)/lint-imports)
+is-documented: $(READY)
+	@$(call part,$(BIN)/gangplan docs docs --check,generated pages are stale; run: make docs)
+is-rendered: $(READY)
+	@$(call part,$(BIN)/gangplan render --check,rendered/ is stale or the sample workspace has errors; run: $(BIN)/gangplan render)
 
 format: $(READY) ## Format the code
 	@$(BIN)/ruff format -q .
@@ -109,8 +121,8 @@ engines: ## Install Kubeflow Pipelines, Airflow and Groovy, which read what is w
 	done
 	@mvn --quiet dependency:copy -Dartifact=org.apache.groovy:groovy:4.0.28 -DoutputDirectory=.engines -Dmdep.stripVersion=true
 
-lab: $(READY) ## Build the lab: a real control plane from Go modules (about ten minutes, once)
-	@$(BIN)/python -m tests.lab build
+lab: $(READY) ## Build the lab: a real control plane from Go modules (about ten minutes, once; PROFILE=all for every version)
+	@$(BIN)/python -m tests.lab build --profile $(PROFILE)
 
 lab-up: $(READY) ## Start a lab for yourself (PROFILE=new|middle|old|broken)
 	@$(BIN)/python -m tests.lab up --profile $(PROFILE)
@@ -118,9 +130,10 @@ lab-up: $(READY) ## Start a lab for yourself (PROFILE=new|middle|old|broken)
 lab-down: $(READY) ## End it
 	@$(BIN)/python -m tests.lab down --profile $(PROFILE)
 
+E2E := tests/lab tests/e2e tests/reality tests/images tests/containerfile tests/observability tests/schedules
 # WORKERS=2: one process has the control plane, mostly waiting, and the other what needs none.
 e2e: $(READY) ## Apply, admit, run and sync the sample workspace for real (profile new); MPIs on up to 40 hosts
-	@$(BIN)/python -m pytest -q -n $(WORKERS) --dist loadscope -m e2e --durations=20 tests/lab tests/e2e tests/reality tests/images tests/containerfile
+	@$(BIN)/python -m pytest -q -n $(WORKERS) --dist loadscope -m e2e --durations=20 $(E2E)
 
 node: $(READY) ## Join a real kubelet to the lab and record what it says of pods that fail (root, cgroups, Debian's containerd)
 	@GANGPLAN_KUBELET=1 $(BIN)/python -m pytest -q -rs -n 0 -m e2e tests/e2e/test_kubelet.py

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import functools
 import os
+import re
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +29,9 @@ settings.register_profile(
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 
+#: The day of every test that says no other.
+TODAY = "2026-07-01"
+
 # A reader's settings that change what is printed.
 SETTINGS = (
     "NO_COLOR",
@@ -44,9 +49,24 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """CI compares; it never rewrites what it compares with."""
+    """Settle what tests see. CI compares; it never rewrites what it compares with."""
+    _settle()
     if config.getoption("--update") and os.environ.get("CI") == "true":
         raise pytest.UsageError("--update is for people; CI compares with what is committed")
+
+
+def _settle() -> None:
+    """The environment of every test, and of every program that one starts.
+
+    A person's Git would sign commits or run hooks, and a hook's variables lead to that person's repository.
+    Waivers and grants end on some day: without a day of its own, a test would begin to fail on that one.
+    Shells in stand-ins read the name of a temporary folder as one word.
+    """
+    for name in [name for name in os.environ if re.match(r"GIT_(?!SSL_)", name)]:
+        del os.environ[name]
+    os.environ.update(GIT_CONFIG_GLOBAL=os.devnull, GIT_CONFIG_SYSTEM=os.devnull, GANGPLAN_TODAY=TODAY)
+    if not re.fullmatch(r"[\w./-]+", tempfile.gettempdir()):
+        tempfile.tempdir = os.environ["TMPDIR"] = "/tmp"
 
 
 class _OneControlPlane(LoadScopeScheduling):  # type: ignore[misc]  # pytest-xdist says nothing of its types

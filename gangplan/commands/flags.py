@@ -129,7 +129,7 @@ Today = Annotated[
     str | None,
     typer.Option(
         "--today",
-        help="Check debug grants and waivers as of this day (default: today); plan shows starts of schedules from it on.",
+        help="Check debug grants and waivers as of this day (default: GANGPLAN_TODAY, or today); plan shows starts of schedules from it on.",
         metavar="YYYY-MM-DD",
     ),
 ]

@@ -9,6 +9,7 @@ from datetime import UTC, datetime, time
 from functools import partial
 from pathlib import Path
 
+from gangplan import clock
 from gangplan.commands.common import exit_code, print_findings
 from gangplan.commands.reports import repository_folder
 from gangplan.errors import Exit, UserError
@@ -56,4 +57,4 @@ def _since(today: str | None) -> int | None:
         from gangplan.commands.validate import day_of  # which is for more than this
 
         return int(datetime.combine(day_of(today), time(), UTC).timestamp()) - 1
-    return int(datetime.now(UTC).timestamp()) if sys.stdout.isatty() else None
+    return clock.now() if sys.stdout.isatty() else None

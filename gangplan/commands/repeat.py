@@ -7,6 +7,7 @@ import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
+from gangplan import clock
 from gangplan.commands.common import exit_code, print_findings
 from gangplan.errors import Exit, UserError
 from gangplan.fixes.file import FixedFile
@@ -50,7 +51,7 @@ def repeat(request: Request, at: str | None, finished: Path | None, format: str,
 def _moment(text: str | None) -> int:
     """Seconds since 1970; without a text, now. Raises UserError."""
     if text is None:
-        return int(datetime.now(UTC).timestamp())
+        return clock.now()
     try:
         found = datetime.fromisoformat(text)
     except ValueError:

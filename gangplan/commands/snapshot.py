@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from gangplan import clock
 from gangplan.commands.common import exit_code, plural, print_findings
 from gangplan.commands.connecting import Asked, connected
 from gangplan.commands.outfile import out_file
@@ -60,7 +61,7 @@ def snapshot(request: Request, asked: Asked, observed: str | None, output: str |
 
 def _time(text: str | None) -> str:
     if text is None:
-        return datetime.datetime.now(datetime.UTC).strftime(_FORM)
+        return datetime.datetime.fromtimestamp(clock.now(), datetime.UTC).strftime(_FORM)
     try:
         return datetime.datetime.strptime(text, _FORM).strftime(_FORM)
     except ValueError:

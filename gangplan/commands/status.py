@@ -7,6 +7,7 @@ import json
 import sys
 from collections.abc import Sequence
 
+from gangplan import clock
 from gangplan.commands.common import print_findings
 from gangplan.commands.connecting import Asked, connected
 from gangplan.commands.fatal import fatal
@@ -56,7 +57,7 @@ def status(request: Request, asked: Asked, format: str) -> Exit:
         document = {"version": 1, "runs": [_facts(row) for row in rows], "unread": len(stops)}
         sys.stdout.write(json.dumps(document, indent=2, ensure_ascii=False) + "\n")
     elif rows:
-        now = datetime.datetime.now(datetime.UTC)
+        now = datetime.datetime.fromtimestamp(clock.now(), datetime.UTC)
         sys.stdout.write(table([_cells(row, now) for row in rows], widest=_LONGEST_NAME))
     elif not stops:
         sys.stderr.write("there are no runs, neither on the cluster nor in rendered/\n")

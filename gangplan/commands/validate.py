@@ -11,6 +11,7 @@ from operator import is_
 from pathlib import Path
 from typing import TextIO
 
+from gangplan import clock
 from gangplan.commands.common import exit_code, plural
 from gangplan.commands.compared import observed
 from gangplan.commands.connecting import Observing
@@ -146,13 +147,10 @@ def level_of(word: str) -> Severity:
 
 
 def day_of(text: str | None) -> datetime.date:
-    """The day of a flag, or today. The only look at the calendar: rendering never depends on it.
-
-    Raises UserError.
-    """
-    if text is None:
-        return datetime.datetime.now().astimezone().date()
+    """The day of a flag, or today. Raises UserError."""
+    flag = "--today " if text is not None else "GANGPLAN_TODAY="
+    text = clock.day() if text is None else text
     try:
         return datetime.datetime.strptime(text, "%Y-%m-%d").date()
     except ValueError:
-        raise UserError(f"'{text}' is not a valid date", "Write --today 2026-12-31.") from None
+        raise UserError(f"'{text}' is not a valid date", f"Write {flag}2026-12-31.") from None

@@ -11,11 +11,11 @@ from __future__ import annotations
 import os
 import re
 import sys
-import time
 from collections.abc import Sequence
 from hashlib import sha256
 from io import TextIOWrapper
 
+from gangplan import clock
 from gangplan.incremental.look import Look, Memory, look, memory_of
 from gangplan.incremental.program import WITHOUT, package, requirements
 from gangplan.incremental.store import MOST_ANSWER_BYTES, MOST_ANSWERS, Store
@@ -49,6 +49,7 @@ VARIABLES = (
     "GANGPLAN_KUBECONFORM",
     "GANGPLAN_KUSTOMIZE",
     "GANGPLAN_OFFLINE",
+    "GANGPLAN_TODAY",
     "GANGPLAN_TOOL_CACHE",
     "HOME",
     "LINES",
@@ -197,7 +198,7 @@ def _key(root: str, arguments: Sequence[str]) -> str | None:
                 return None
             parts.append(there)
     parts += [f"{name}={os.environ[name]}" for name in VARIABLES if name in os.environ]
-    parts += [time.strftime("%Y-%m-%d"), _terminal(), _repository(root)]
+    parts += [clock.day(), _terminal(), _repository(root)]
     parts += [*_programs(), *_itself()]
     return sha256("\0".join(map(str, parts)).encode("utf-8", "surrogateescape")).hexdigest()[:32]
 

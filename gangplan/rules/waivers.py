@@ -221,5 +221,6 @@ WAIVER_UNHEEDED = Rule(
                 'expires: "2026-12-31"\n'
             )
         },
+        run="validate --today 2026-07-01",
     ),
 )

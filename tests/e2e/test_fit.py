@@ -26,7 +26,7 @@ from tests.lab.lab import Lab
 pytestmark = pytest.mark.e2e
 NAMESPACE, WORLD, WORLDS = "node-fit", "example.com/world", 180
 # A pod that found no node comes back after ten seconds of backoff at most (kube-scheduler's default).
-BACKOFF, PATIENCE = 11.0, 90.0
+BACKOFF, PATIENCE = 11.0, 300.0
 
 
 def isolated(case: Case, world: str) -> Case:

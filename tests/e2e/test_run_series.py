@@ -16,7 +16,7 @@ from tests.lab.stages import Plot, Story
 pytestmark = pytest.mark.e2e
 
 NUMBERS = count(1)
-DEADLINE_S = 8
+DEADLINE_S = 30
 
 
 @pytest.fixture

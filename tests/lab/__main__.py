@@ -18,7 +18,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from . import build, folders, profiles
+from . import addons, build, folders, profiles
 from .lab import Lab
 
 PATIENCE = 120.0
@@ -44,6 +44,7 @@ def construct(profile: str) -> int:
     """Build what is missing for a profile, or for all."""
     try:
         build.ensure(build.wanted([profile]))
+        addons.definitions()
     except build.GoMissingError as trouble:
         print(f"lab: {trouble}", file=sys.stderr)
         return 3

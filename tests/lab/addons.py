@@ -9,13 +9,13 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import subprocess
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
 from . import assets, folders
 from .client import Object
+from .go import go
 
 
 @dataclass(frozen=True)
@@ -66,9 +66,9 @@ def definitions() -> list[Object]:
 def file_of(addon: Addon) -> Path:
     """Return one file of a module that has the pinned checksum."""
     with tempfile.TemporaryDirectory() as empty:
-        command = ["go", "mod", "download", "-json", f"{addon.module}@{addon.version}"]
-        done = subprocess.run(command, cwd=empty, capture_output=True, text=True, check=False)
-    told = json.loads(done.stdout or "{}")
-    if done.returncode or told.get("Sum") != addon.sum:
-        raise RuntimeError(f"{addon.module} {addon.version}: {told.get('Error') or told.get('Sum')}")
+        told = json.loads(
+            go("mod", "download", "-json", f"{addon.module}@{addon.version}", folder=Path(empty))
+        )
+    if told["Sum"] != addon.sum:
+        raise RuntimeError(f"{addon.module} {addon.version}: {told['Sum']}")
     return Path(told["Dir"]) / addon.file

@@ -19,12 +19,16 @@ from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 
 from . import assets, folders, profiles
+from .go import go
 from .programs import AMTOOL, ARGOCD, DISTRIBUTION, KUSTOMIZE, PROMTOOL, Program
 
 GO = (1, 26)
 INSTALL_GO = f"install Go {GO[0]}.{GO[1]} or later (make lab builds the control plane with it)"
 
 Say = Callable[[str], None]
+
+#: How the folders begin in which something is built; a run of CI that needs room deletes them (.ci/gate.py).
+_ASIDE = ".building-"
 
 
 class GoMissingError(RuntimeError):
@@ -72,28 +76,37 @@ def ensure(programs: Iterable[Program], report: Say = say) -> None:
     if KUSTOMIZE not in absent and not home(KUSTOMIZE).is_dir():
         absent.append(KUSTOMIZE)
     absent.sort(key=lambda program: program != KUSTOMIZE)
-    for number, program in enumerate(absent, 1):
-        with folders.exclusive(folders.cache() / "build.lock"):
-            if not home(program).is_dir():
-                report(f"building {program.name} {program.version} ({number} of {len(absent)}) ...")
-                began = time.monotonic()
-                _build(program)
-                report(f"built {program.name} {program.version} in {time.monotonic() - began:.0f} s")
+    with folders.exclusive(folders.cache() / "build.lock"):
+        for left in folders.cache().glob(f"{_ASIDE}*"):  # by a build that was killed: nobody else builds now
+            shutil.rmtree(left, ignore_errors=True)
+        with tempfile.TemporaryDirectory(dir=folders.cache(), prefix=_ASIDE) as name:
+            for number, program in enumerate(absent, 1):
+                if not home(program).is_dir():
+                    report(f"building {program.name} {program.version} ({number} of {len(absent)}) ...")
+                    began = time.monotonic()
+                    _build(program, Path(name))
+                    report(f"built {program.name} {program.version} in {time.monotonic() - began:.0f} s")
 
 
-def _build(program: Program) -> None:
-    """Build one program aside, then move it into its place at once."""
+def _build(program: Program, shared: Path) -> None:
+    """Build one program aside, then move it into its place at once.
+
+    What the compiler keeps is in `shared`, so that programs with the same packages compile them once, and
+    gigabytes are deleted when all are built. Modules stay in Go's own cache.
+    """
     target = home(program)
-    with tempfile.TemporaryDirectory(dir=target.parent, prefix=".building-") as name:
+    aside = {"GOCACHE": str(shared / "compiled"), "GOTMPDIR": str(shared)}
+    with tempfile.TemporaryDirectory(dir=shared) as name:
         source, result = Path(name) / "source", Path(name) / "result"
         (result / "bin").mkdir(parents=True)
         source.mkdir()
         for path in program.sources():
             shutil.copyfile(path, source / path.name)
-        module = Path(json.loads(_go("mod", "download", "-json", program.module, folder=source))["Dir"])
+        module = Path(json.loads(go("mod", "download", "-json", program.module, folder=source))["Dir"])
         first = result / "bin" / program.binaries[0]
         flags = ("-buildvcs=false", "-ldflags", program.ldflags())
-        _go("build", *flags, "-o", str(first), _package(program, source, module), folder=source)
+        package = _package(program, source, module)
+        go("build", *flags, "-o", str(first), package, folder=source, environment=aside)
         for other in program.binaries[1:]:
             os.link(first, first.with_name(other))
         manifests = assets.manifests(program, module, executable(KUSTOMIZE))
@@ -114,17 +127,6 @@ def _package(program: Program, folder: Path, module: Path) -> str:
             text = text.replace(old, new)
         (folder / "main.go").write_text(text)
     return "."
-
-
-def _go(*arguments: str, folder: Path) -> str:
-    """Run ``go`` in a folder with the module files as they are; return what it prints."""
-    environment = {**os.environ, "GOWORK": "off"}
-    result = subprocess.run(
-        ["go", *arguments], cwd=folder, env=environment, capture_output=True, text=True, check=False
-    )
-    if result.returncode:
-        raise RuntimeError(f"go {' '.join(arguments)} failed in {folder.name}:\n{result.stderr[-4000:]}")
-    return result.stdout.strip()
 
 
 def wanted(names: Collection[str]) -> list[Program]:

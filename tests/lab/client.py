@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import os
 import ssl
 import threading
 import time
@@ -17,6 +18,12 @@ from .kinds import Resource, served_kinds
 Object = dict[str, Any]
 Objects = list[Object]
 Query = Mapping[str, str]
+
+#: Seconds that anything may take which comes by itself: a limit costs nothing where things work. The
+#: variable is a factor for machines that are slower still.
+PATIENCE = 60.0 * float(os.environ.get("GANGPLAN_LAB_PATIENCE", "1"))
+#: Seconds for which a server that says "not now" is asked again.
+_AGAIN = PATIENCE / 2
 
 _APPLY = "application/apply-patch+yaml"
 _MERGE = "application/merge-patch+json"
@@ -34,6 +41,12 @@ class ApiError(RuntimeError):
         self.message: str = answer.get("message", "")
         self.details: Object = answer.get("details") or {}
         super().__init__(f"{status} {self.reason}: {self.message}")
+
+    def is_passing(self, method: str) -> bool:
+        """Whether the same request may succeed in a moment, and this one did nothing."""
+        if self.status == 500:
+            return "failed calling webhook" in self.message
+        return self.status in (429, 503) or (self.status == 504 and method != "POST")
 
 
 class TooLateError(AssertionError):
@@ -68,7 +81,10 @@ class Client:
         query: Query | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> Answer:
-        """Send one request and return the answer; raise ApiError when refused."""
+        """Send one request and return the answer; raise ApiError when refused.
+
+        "Not now" is no refusal: too many requests, a webhook that did not answer, a server that is restarted.
+        """
         head = {
             "Authorization": f"Bearer {self.token}",
             "User-Agent": self.user_agent,
@@ -78,11 +94,16 @@ class Client:
         }
         data = None if body is None else json.dumps(body, ensure_ascii=False).encode()
         target = f"{path}?{urlencode(query)}" if query else path
-        response, content = self._send(method, target, data, head)
-        parsed = _parse(content)
-        if response.status >= 400:
-            raise ApiError(response.status, parsed)
-        return Answer(parsed, _warnings(response))
+        deadline = time.monotonic() + _AGAIN
+        while True:
+            response, content = self._send(method, target, data, head)
+            parsed = _parse(content)
+            if response.status < 400:
+                return Answer(parsed, _warnings(response))
+            refusal = ApiError(response.status, parsed)
+            if not refusal.is_passing(method) or time.monotonic() > deadline:
+                raise refusal
+            time.sleep(0.5)
 
     def _send(
         self, method: str, target: str, data: bytes | None, headers: Mapping[str, str]
@@ -172,7 +193,7 @@ class Client:
         query = {**_options(dry_run, strict), "fieldManager": manager, "force": str(force).lower()}
         return self.request("PATCH", path, item, query=query, headers={"Content-Type": _APPLY})
 
-    def apply_patiently(self, item: Object, *, timeout: float = 15, **options: Any) -> Answer:
+    def apply_patiently(self, item: Object, *, timeout: float = PATIENCE, **options: Any) -> Answer:
         """Apply an object that may be refused until a controller has seen another one.
 
         Trainer refuses a run as long as its own cache lacks the runtime, even
@@ -218,7 +239,7 @@ class Client:
         namespace: str | None = None,
         *,
         until: Callable[[Object], Any],
-        timeout: float = 30,
+        timeout: float = PATIENCE,
     ) -> Object:
         """Wait until something holds for an object, which may not be there yet; return it."""
         seen: list[Object] = []
@@ -231,14 +252,20 @@ class Client:
         poll(holds, timeout, lambda: f"{where} is not as expected; its status: {_status(seen)}")
         return seen[0]
 
-    def wait_gone(self, kind: str, name: str, namespace: str | None = None, *, timeout: float = 30) -> None:
+    def wait_gone(
+        self, kind: str, name: str, namespace: str | None = None, *, timeout: float = PATIENCE
+    ) -> None:
         """Wait until an object is no more."""
         what = f"{kind} {name} is still there"
         poll(lambda: self.find(kind, name, namespace) is None, timeout, lambda: what)
 
 
 def poll(holds: Callable[[], Any], timeout: float, explain: Callable[[], str], every: float = 0.1) -> None:
-    """Ask again and again until something holds; raise TooLateError with an explanation if it never does."""
+    """Ask again and again until something holds; raise TooLateError with an explanation if it never does.
+
+    `timeout` is what a test knows to be needed, in seconds; it is never shorter than PATIENCE.
+    """
+    timeout = max(timeout * PATIENCE / 60, PATIENCE)
     deadline = time.monotonic() + timeout
     while not holds():
         if time.monotonic() > deadline:

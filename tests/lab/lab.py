@@ -26,7 +26,7 @@ from .profiles import Profile
 from .site import Site
 from .stages import Story
 
-START_TIMEOUT = 90.0
+START_TIMEOUT = 1.5 * client.PATIENCE
 
 
 class Lab:
@@ -78,10 +78,8 @@ class Lab:
         self._undo.append(lambda: atexit.unregister(self.stop))
         began = time.monotonic()
         try:
-            self._boot()
+            self._boot_patiently()
         except BaseException:
-            if hasattr(self, "processes"):
-                self._report(self.problems())
             self.stop()
             raise
         self.timings["ready"] = time.monotonic() - began
@@ -91,6 +89,25 @@ class Lab:
         """End every program and give back ports and folder; the logs stay."""
         while self._undo:
             self._undo.pop()()
+
+    def _boot_patiently(self) -> None:
+        """Try a start that failed once more: all tests of a run depend on it."""
+        try:
+            self._boot()
+        except Exception as error:  # noqa: BLE001  # whatever it was, the second time it is raised
+            self._tell_why(error)
+            while len(self._undo) > 1:  # all but what `start` registered
+                self._undo.pop()()
+            try:
+                self._boot()
+            except Exception as again:
+                self._tell_why(again)
+                raise
+
+    def _tell_why(self, error: Exception) -> None:
+        self._report(f"the lab did not start: {error}")
+        if hasattr(self, "processes"):
+            self._report(self.problems())
 
     def _boot(self) -> None:
         self.folder = RunFolder(self.profile.name)
@@ -235,8 +252,9 @@ class Lab:
         """Return the telling lines of every program's log since the last mark."""
         marks = self._marks
         said = [logs.relevant(each.log, start=marks.get(each.name, 0)) for each in self.processes]
+        dead = [f"ended by themselves: {', '.join(ended)}"] if (ended := self.processes.ended()) else []
         return "\n".join(
-            ["what the programs complained of:", *filter(None, said), f"logs: {self.folder.logs}"]
+            [*dead, "what the programs complained of:", *filter(None, said), f"logs: {self.folder.logs}"]
         )
 
     def add_nodes(self, descriptions: Iterable[Mapping[str, Any]]) -> list[str]:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from . import programs
+from .go import go
 from .programs import Program
 
 #: Where upstream replaces a module with a folder of its own repository: the
@@ -26,16 +27,10 @@ PUBLISHED = {
 }
 
 
-def _go(*arguments: str, folder: Path) -> str:
-    """Run ``go`` in a folder and return what it prints."""
-    command = ["go", *arguments]
-    return subprocess.run(command, cwd=folder, check=True, stdout=subprocess.PIPE, text=True).stdout
-
-
 def upstream(program: Program, folder: Path) -> tuple[dict[str, Any], Path]:
     """Download a program's module; return its ``go.mod`` as data, and its ``go.sum``."""
-    found = json.loads(_go("mod", "download", "-json", f"{program.module}@v{program.version}", folder=folder))
-    mod = json.loads(_go("mod", "edit", "-json", found["GoMod"], folder=folder))
+    found = json.loads(go("mod", "download", "-json", f"{program.module}@v{program.version}", folder=folder))
+    mod = json.loads(go("mod", "edit", "-json", found["GoMod"], folder=folder))
     return mod, Path(found["Dir"]) / "go.sum"
 
 

@@ -14,7 +14,9 @@ from pathlib import Path
 
 from . import logs
 
-PATIENCE = 5.0
+#: Seconds for a program to end when it is asked to, and when it is killed.
+GRACE = 5.0
+PATIENCE = 60.0
 
 #: A program that asks the kernel to be killed with its parent, and becomes another
 #: one.  (Doing the same between fork and exec can lock up a process with threads.)
@@ -119,6 +121,10 @@ class Processes:
         """Go through the programs in the order in which they started."""
         return iter(tuple(self._running.values()))
 
+    def ended(self) -> list[str]:
+        """Return the names of programs that ended by themselves."""
+        return [process.name for process in self if not process.running]
+
     def check(self) -> None:
         """Raise if any program ended by itself."""
         for process in self:
@@ -128,7 +134,7 @@ class Processes:
         """End one program, politely first."""
         process = self._running.pop(name)
         process.signal(signal.SIGTERM)
-        if not process.wait(PATIENCE):
+        if not process.wait(GRACE):
             process.signal(signal.SIGKILL)
             process.wait(PATIENCE)
 

@@ -7,12 +7,13 @@ from collections.abc import Iterable
 from contextlib import suppress
 from itertools import count
 
-from .client import ApiError, Client
+from .client import PATIENCE, ApiError, Client
 from .stages import Story
 
 NUDGED = "lab.gangplan.dev/nudged"
-#: How long KWOK takes to notice a changed Stage.
-NOTICE = 0.3
+#: How long KWOK takes to notice a changed Stage, in seconds; nothing tells. A busy machine takes longer, so
+#: pods are nudged more than once.
+NOTICES = (0.3, 1.2)
 
 _NUMBERS = count(1)
 
@@ -36,10 +37,10 @@ def forget(api: Client, stories: Iterable[Story]) -> None:
 def _nudge(api: Client, stories: list[Story]) -> None:
     """Make KWOK decide again about pods that are there: it only does so when one changes."""
     pods = [pod for story in stories for pod in api.list("Pod", story.namespace, story.selector())]
-    if pods:
-        time.sleep(NOTICE)
-    for pod in pods:
-        metadata = pod["metadata"]
-        change = {"metadata": {"annotations": {NUDGED: str(next(_NUMBERS))}}}
-        with suppress(ApiError):
-            api.patch("Pod", metadata["name"], change, metadata["namespace"])
+    for notice in NOTICES if pods else ():
+        time.sleep(notice * PATIENCE / 60)
+        for pod in pods:
+            metadata = pod["metadata"]
+            change = {"metadata": {"annotations": {NUDGED: str(next(_NUMBERS))}}}
+            with suppress(ApiError):
+                api.patch("Pod", metadata["name"], change, metadata["namespace"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import select
 import signal
 import socket
 import subprocess
@@ -245,6 +246,7 @@ def test_nothing_survives_a_killed_test_run(number: signal.Signals) -> None:
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as owner:
         try:
             assert owner.stdout
+            assert select.select([owner.stdout], [], [], 4 * client.PATIENCE)[0], "the lab did not start"
             pids = [int(word) for word in owner.stdout.readline().split()]
             assert pids
             assert all(map(alive, pids))

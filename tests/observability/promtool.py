@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,19 +12,27 @@ import yaml
 
 from gangplan.generators.alerts import alerts
 from gangplan.model.site import Site
-from tests.lab.build import executable
-from tests.lab.programs import PROMTOOL
+from tests.lab import build
+from tests.lab.programs import PROMTOOL, Program
 
 RULES = "rules.yaml"
 
 
 def promtool() -> str:
-    """The program, or a skip that says how to get it."""
-    built = executable(PROMTOOL)
-    found = str(built) if built.is_file() else shutil.which("promtool")
-    if not found:
-        pytest.skip("real promtool: neither built (make lab) nor on PATH")
-    return found
+    """The lab's program, built where it is missing; skips by name where it cannot be."""
+    return program_of_the_lab(PROMTOOL)
+
+
+def program_of_the_lab(program: Program) -> str:
+    """The path of one, built where it is missing; skips by name where it cannot be.
+
+    Its tests belong to `make e2e`: what an earlier `make lab` left must not decide what `make test` tests.
+    """
+    try:
+        build.ensure([program])
+    except build.GoMissingError as error:
+        pytest.skip(f"real {program.name}: {error}")
+    return str(build.executable(program))
 
 
 def groups_of(site: Site) -> list[dict[str, Any]]:

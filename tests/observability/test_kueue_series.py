@@ -17,6 +17,8 @@ from gangplan.model.version import parse_version
 from tests.lab.programs import CATALOG
 from tests.observability.sites import NEW
 
+pytestmark = pytest.mark.e2e
+
 VERSIONS = [program.version for program in CATALOG if program.name == "kueue"]
 
 

@@ -13,7 +13,7 @@ from tests.observability.promtool import check, check_expressions, promtool, tel
 from tests.observability.sites import MPIJOBS, NEW, SITES
 from tests.observability.test_dashboards import expressions
 
-pytestmark = pytest.mark.real_tool("promtool")
+pytestmark = [pytest.mark.real_tool("promtool"), pytest.mark.e2e]
 
 
 @pytest.fixture(autouse=True)

@@ -6,7 +6,6 @@ That each alert has the team of its run is what the stories of test_promtool.py 
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 from dataclasses import replace
 from pathlib import Path
@@ -17,8 +16,9 @@ import yaml
 
 from gangplan.generators.alerts import alerts
 from tests import plain
-from tests.lab import addons, build
+from tests.lab import addons
 from tests.lab.programs import AMTOOL
+from tests.observability.promtool import program_of_the_lab
 from tests.observability.sites import SITES
 from tests.validate import crd
 from tests.workspaces import REPOSITORY
@@ -31,15 +31,6 @@ def examples(word: str) -> list[dict[str, Any]]:
     """The blocks of YAML of the page that have a word."""
     blocks = [part.partition("```")[0] for part in PAGE.split("```yaml\n")[1:]]
     return [plain.load(block) for block in blocks if word in block]
-
-
-def amtool() -> str:
-    """The program, or a skip that says how to get it."""
-    built = build.executable(AMTOOL)
-    found = str(built) if built.is_file() else shutil.which("amtool")
-    if not found:
-        pytest.skip("real amtool: neither built (make lab) nor on PATH")
-    return found
 
 
 def rules() -> list[dict[str, Any]]:
@@ -64,11 +55,12 @@ def test_the_routes_know_every_severity_that_there_is() -> None:
         assert set(matcher.partition("=~")[2].strip('"').split("|")) == known - {"info"}
 
 
+@pytest.mark.e2e
 def test_alertmanager_sends_each_alert_to_its_team(tmp_path: Path) -> None:
     (config,) = examples("webhook_configs")
     path = tmp_path / "alertmanager.yml"
     path.write_text(yaml.safe_dump(config))
-    program = amtool()
+    program = program_of_the_lab(AMTOOL)
     done = subprocess.run([program, "check-config", path], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     cases = {(team, severity): team for team in TEAMS for severity in ("warning", "critical")}

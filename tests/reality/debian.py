@@ -7,12 +7,11 @@ import os
 import re
 import shutil
 import subprocess
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 from gangplan.tools.provision import is_offline
-from tests.lab.folders import exclusive
-from tests.reality.families import UnavailableError, folder
+from tests.reality.families import UnavailableError, fetched, folder
 
 PACKAGES = ("openssh-server", "openssh-client", "nftables")
 PROGRAMS = ("sshd", "ssh", "nft")
@@ -21,10 +20,32 @@ _TIMEOUT_S = 120
 
 @cache
 def layers() -> dict[str, Path]:
-    """What the machine lacks of the programs, as a tree to lay over `/usr`; empty when it has them all."""
+    """What the machine lacks of the programs, as a tree to lay over `/usr`; empty when it has them all.
+
+    UnavailableError where it cannot be had.
+    """
+    if isinstance(wanted := _wanted(), str):
+        raise UnavailableError(wanted)
+    if not wanted:
+        return {}
+    key = hashlib.sha256(repr(wanted).encode()).hexdigest()[:12]
+    names = [f"{name}={version}" for name, version in wanted]
+    return {"/usr": fetched(folder() / f"debian-{key}", partial(_unpack, names)) / "usr"}
+
+
+@cache
+def _wanted() -> list[tuple[str, str]] | str:
+    """Packages of Debian with their versions; why nobody can tell them."""
+    try:
+        return _packages()
+    except UnavailableError as error:
+        return str(error)
+
+
+def _packages() -> list[tuple[str, str]]:
     path = f"{os.environ.get('PATH', '')}:/usr/local/sbin:/usr/sbin:/sbin"
     if all(shutil.which(program, path=path) for program in PROGRAMS):
-        return {}
+        return []
     if is_offline():
         raise UnavailableError("sshd or nft is not installed, and GANGPLAN_OFFLINE forbids to fetch them")
     if shutil.which("apt-get") is None or shutil.which("dpkg-deb") is None:
@@ -33,12 +54,7 @@ def layers() -> dict[str, Path]:
     wanted = sorted(re.findall(r"^Inst (\S+) (?:\[\S+\] )?\((\S+)", would, re.MULTILINE))
     if not wanted:
         raise UnavailableError("sshd or nft is not installed, and apt-get knows no package of it")
-    key = hashlib.sha256(repr(wanted).encode()).hexdigest()[:12]
-    target = folder() / f"debian-{key}"
-    with exclusive(folder() / "debian.lock"):
-        if not target.is_dir():
-            _unpack([f"{name}={version}" for name, version in wanted], target)
-    return {"/usr": target / "usr"}
+    return wanted
 
 
 def _apt(*words: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
@@ -86,8 +102,4 @@ def unpacked(*names: str) -> Path:
     """Packages that stand alone, as a tree in the cache; nothing is installed."""
     if is_offline() or shutil.which("apt-get") is None or shutil.which("dpkg-deb") is None:
         raise UnavailableError(f"{names[0]} is not installed, and cannot be fetched from Debian here")
-    target = folder() / f"debian-{'-'.join(names)}"
-    with exclusive(folder() / "debian.lock"):
-        if not target.is_dir():
-            _unpack(list(names), target)
-    return target
+    return fetched(folder() / f"debian-{'-'.join(names)}", partial(_unpack, list(names)))

@@ -1,6 +1,6 @@
 """Real MPI programs, each family in a folder of its own: two Open MPIs cannot share one environment.
 
-The wheels are installed at first use, at the pinned hashes of `wheels/`, into the cache.
+The wheels are installed at the pinned hashes of `wheels/` into the cache: by `make ready`, or at first use.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ import os
 import shutil
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -18,8 +20,10 @@ from gangplan.tools.provision import is_offline
 from tests.lab.folders import exclusive
 
 WHEELS = Path(__file__).with_name("wheels")
-#: An install of all wheels takes half a minute on a slow line; ten times that is a line in trouble.
-INSTALL_TIMEOUT_S = 300
+#: An install of all wheels takes half a minute on a slow line; three times that is a line in trouble.
+INSTALL_TIMEOUT_S = 90
+#: For how long what could not be fetched is not asked for again, by this process or another.
+REMEMBERED_S = 600
 
 
 class UnavailableError(Exception):
@@ -59,20 +63,53 @@ def folder() -> Path:
     return Path(base) / "gangplan" / "reality"
 
 
-@cache
-def installed(name: str) -> Path:
-    """The tree of a family, its programs in `usr/local/bin`. UnavailableError where it cannot be had."""
-    requirements = WHEELS / f"{name}.txt"
-    key = hashlib.sha256(requirements.read_bytes()).hexdigest()[:12]
-    target = folder() / f"{name}-{key}"
-    if not target.is_dir():
-        with exclusive(folder() / f"{name}.lock"):
-            if not target.is_dir():
-                _install(requirements, target)
+def fetched(target: Path, make: Callable[[Path], None]) -> Path:
+    """A folder of the cache, made once; a failure is remembered, so that no other test waits for it again.
+
+    UnavailableError where it cannot be had.
+    """
+    reason = target if target.is_dir() else _made(target, make)
+    if isinstance(reason, str):
+        raise UnavailableError(reason)
     return target
 
 
-def _install(requirements: Path, target: Path) -> None:
+@cache
+def _made(target: Path, make: Callable[[Path], None]) -> str | None:
+    """Why a folder cannot be made. One process makes it while the others wait."""
+    noted = target.with_name(f"{target.name}.failed")
+    with exclusive(target.with_name(f"{target.name}.lock")):
+        if target.is_dir():
+            return None
+        if noted.is_file() and time.time() - noted.stat().st_mtime < REMEMBERED_S:
+            return noted.read_text(encoding="utf-8")
+        try:
+            make(target)
+        except UnavailableError as error:
+            noted.write_text(str(error), encoding="utf-8")
+            return str(error)
+        noted.unlink(missing_ok=True)
+        return None
+
+
+def installed(name: str) -> Path:
+    """The tree of a family, its programs in `usr/local/bin`. UnavailableError where it cannot be had."""
+    return fetched(folder() / f"{name}-{_digest(name)}", _install)
+
+
+def forget() -> None:
+    """Forget what could not be fetched, so that it is tried at once."""
+    for noted in folder().glob("*.failed"):
+        noted.unlink(missing_ok=True)
+
+
+@cache
+def _digest(name: str) -> str:
+    return hashlib.sha256((WHEELS / f"{name}.txt").read_bytes()).hexdigest()[:12]
+
+
+def _install(target: Path) -> None:
+    requirements = WHEELS / f"{target.name.rpartition('-')[0]}.txt"
     if is_offline():
         raise UnavailableError(
             f"{requirements.stem} is not installed, and GANGPLAN_OFFLINE forbids to fetch it"

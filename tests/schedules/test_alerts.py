@@ -45,12 +45,14 @@ STORIES = {
 }
 
 
+@pytest.mark.e2e
 @pytest.mark.real_tool("promtool")
 def test_rules_parse_and_lint(tmp_path: Path) -> None:
     promtool()
     check(WITH, tmp_path)
 
 
+@pytest.mark.e2e
 @pytest.mark.real_tool("promtool")
 @pytest.mark.parametrize("name", STORIES)
 def test_stories(name: str, tmp_path: Path) -> None:

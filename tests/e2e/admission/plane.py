@@ -24,7 +24,7 @@ UNSEEN = re.compile(r"must be created before the TrainJob|vtrainjob\.kb\.io.*run
 UNREAD = re.compile(r"runtime '.*' not found")
 #: Seconds: until a refusal counts as Trainer's cache being late; what must stay as it is to be final; how
 #: long a Workload may still come after a complaint; how long Kueue may think, or pods take to be made.
-CACHE, SETTLED, NO_WORKLOAD, SLOW = 3.0, 1.0, 2.0, 30.0
+CACHE, SETTLED, NO_WORKLOAD, SLOW = 15.0, 1.0, 2.0, 30.0
 #: After so many changes, Kueue changes its words for ever: it tries the head of a strict queue without end.
 TURNS = 12
 #: Reasons that are not the last word (Kueue 0.19 with UnadmittedWorkloadsObservability).

@@ -1,0 +1,259 @@
+"""Run the stages of CI in a steady environment, and always say in one last line how it ended, and why.
+
+A stage is a row of a table: a command, its limit, and how the lines begin that say why it failed. Only room
+and set-up end a run, because nothing works without them; the others all run, and all that failed are named.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import platform
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import FrameType
+
+ROOT = Path(__file__).resolve().parent.parent
+#: MiB that a run needs: packages, wheels, tools and what tests write, with as much again.
+ROOM_MIB = int(os.environ.get("GANGPLAN_CI_ROOM_MIB", "2000"))
+#: Longest reason in the last line, in characters.
+_SHOWN = 400
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One command of a run."""
+
+    name: str
+    limit_s: int
+    command: tuple[str, ...]
+    why: str = r"make: \*\*\*.*"  # lines that say why it failed; a group is the part that is shown
+    must: bool = False  # nothing after it works without it
+    notes: str = r"$^"  # lines that the last line shows although it passed
+
+
+_SET_UP = Stage("set-up", 1500, ("make", "ready"), r"set-up: (.*)", must=True)
+_TESTS = r"((?:failed twice|failed|no second try): .*)"
+_UNSTEADY = r"unsteady: (.*)"
+
+GATE = (
+    _SET_UP,
+    Stage("demo", 600, ("make", "demo"), r"(?:error: |make: \*\*\* )(.*)"),
+    Stage("static", 600, ("make", "--keep-going", "static"), r"make check: (.*)"),
+    Stage("tests", 2400, ("make", "test-gate"), _TESTS, notes=_UNSTEADY),
+)
+
+_HOUR_S = 3600
+NIGHTLY = (
+    *GATE,
+    Stage("lab", 2 * _HOUR_S, ("make", "lab", "PROFILE=all"), r"(?:lab: |make: \*\*\* )(.*)"),
+    Stage("e2e", 4 * _HOUR_S, ("make", "e2e-matrix"), r"((?:FAILED|ERROR) .*)"),
+    Stage("reality", 2 * _HOUR_S, ("make", "reality"), r"((?:FAILED|ERROR) .*)"),
+    Stage("fidelity", 4 * _HOUR_S, ("make", "fidelity"), r"((?:differs|make: \*\*\*).*)"),
+    Stage("fuzz", 2 * _HOUR_S, ("make", "fuzz"), r"(make: \*\*\*.*)"),
+)
+RUNS: Mapping[str, tuple[Stage, ...]] = {"gate": GATE, "nightly": NIGHTLY}
+
+#: What would let a person's settings, or a make around us, change a result. Those of the package index stay.
+_UNSET = re.compile(
+    r"MAKEFLAGS|MAKELEVEL|MFLAGS|PYTHON(?:PATH|HOME|STARTUP|HASHSEED|DONTWRITEBYTECODE|WARNINGS|OPTIMIZE)"
+    r"|PYTEST_\w+|HYPOTHESIS_\w+|PIP_(?:USER|TARGET|PREFIX|CONSTRAINT|NO_INDEX|REQUIRE_VIRTUALENV|REQUIRE_HASHES)"
+    r"|GIT_(?!SSL_)\w+|GANGPLAN_(?!OFFLINE|LAB_|CI_)\w+|VIRTUAL_ENV|LANG|LANGUAGE|LC_\w+|COLUMNS|BASH_ENV|ENV"
+)
+_SET = {
+    "CI": "true",
+    "LC_ALL": "C.UTF-8",
+    "TZ": "UTC",
+    "PYTHONUNBUFFERED": "1",
+    "GIT_CONFIG_GLOBAL": os.devnull,
+    "GIT_CONFIG_SYSTEM": os.devnull,
+    "GIT_TERMINAL_PROMPT": "0",
+}
+
+
+class Ended(BaseException):
+    """A signal that asks us to end: whoever sent it still wants the last line."""
+
+
+@dataclass
+class Run:
+    """A run of stages: what failed, and what the last line says."""
+
+    name: str
+    temp: Path
+    began: float = field(default_factory=time.monotonic)
+    failed: dict[str, str] = field(default_factory=dict)  # stage -> why
+    notes: list[str] = field(default_factory=list)
+    stage: str = "start"
+
+    @property
+    def seconds(self) -> int:
+        """Seconds since the begin."""
+        return int(time.monotonic() - self.began)
+
+    def last_line(self) -> str:
+        """How it ended, and why."""
+        if self.failed:
+            why = "; ".join(f"{stage} ({reason})" for stage, reason in self.failed.items())
+            return f"ci: FAILED in {why[: _SHOWN * 2]} after {self.seconds} s"
+        unsteady = f"; {len(self.notes)} unsteady: {', '.join(self.notes)}" if self.notes else ""
+        return f"ci: passed in {self.seconds} s{unsteady}"
+
+    def do(self, stage: Stage) -> bool:
+        """Run a stage; whether the next may run."""
+        self.stage = stage.name
+        print(f"\n== {stage.name} ({self.seconds} s)", flush=True)
+        log = self.temp / f"{stage.name}.log"
+        code = _run(stage, log, environment(self.temp))
+        lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
+        self.notes += told(lines, stage.notes)
+        if code:
+            late = [f"took longer than {stage.limit_s} s"] if code == 124 else []
+            self.failed[stage.name] = (
+                ", ".join([*late, *told(lines, stage.why)])[:_SHOWN] or f"exit code {code}"
+            )
+        return not (code and stage.must)
+
+
+def told(lines: list[str], pattern: str) -> list[str]:
+    """The parts of the lines that say something: each once, in their order."""
+    found = (re.match(pattern, line) for line in lines)
+    return list(
+        dict.fromkeys((match[1] if match.re.groups else match[0]).strip() for match in found if match)
+    )
+
+
+def _run(stage: Stage, log: Path, env: Mapping[str, str]) -> int:
+    """The exit code of a command whose output is shown and kept; 124, as timeout(1) says, when it is late."""
+    with log.open("wb") as kept:
+        process = subprocess.Popen(
+            stage.command, cwd=ROOT, env=dict(env), stdin=subprocess.DEVNULL,
+            stdout=kept, stderr=subprocess.STDOUT, start_new_session=True,
+        )  # fmt: skip
+    try:
+        with log.open("rb") as reader:
+            deadline = time.monotonic() + stage.limit_s
+            while process.poll() is None and time.monotonic() < deadline:
+                _show(reader.read())
+                time.sleep(0.2)
+            code = process.poll()
+            _end(process)
+            _show(reader.read())
+    finally:
+        _end(process)
+    return 124 if code is None else code
+
+
+def _show(text: bytes) -> None:
+    sys.stdout.buffer.write(text)
+    sys.stdout.flush()
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End what a stage started and left behind, politely first."""
+    for number, patience in ((signal.SIGTERM, 10), (signal.SIGKILL, 10)):
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, number)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(patience)
+            if number == signal.SIGTERM:
+                time.sleep(0.1)
+
+
+def environment(temp: Path) -> dict[str, str]:
+    """What stages see: the same on every machine, but for the way to its package index."""
+    kept = {name: value for name, value in os.environ.items() if not _UNSET.fullmatch(name)}
+    return {**kept, **_SET, "TMPDIR": str(temp)}
+
+
+def cache() -> Path:
+    """Where wheels and tools are kept between runs."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "gangplan"
+
+
+def facts() -> str:
+    """What a reader of a failure wants to know of the machine."""
+    commit = subprocess.run(
+        ["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    kept = {"wheels": "wheels/all-*", "tools": "tools/*", "mpis": "reality/*", "lab": "lab/*/bin"}
+    there = [f"{name} {sum(map(Path.is_dir, cache().glob(pattern)))}" for name, pattern in kept.items()]
+    return (
+        f"ci: commit {commit.stdout.strip() or 'unknown'}, Python {platform.python_version()}, "
+        f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}, {free_mib(ROOT)} MiB free, "
+        f"kept: {', '.join(there)}"
+    )
+
+
+def free_mib(folder: Path) -> int:
+    """MiB that are free where a folder is, or would be."""
+    while not folder.exists():
+        folder = folder.parent
+    return shutil.disk_usage(folder).free >> 20
+
+
+def room(run: Run) -> bool:
+    """Whether the disk has room; what killed runs left in the cache goes first."""
+    places = {ROOT, run.temp, cache()}
+    if min(map(free_mib, places)) < ROOM_MIB:
+        for pattern in ("lab/.building-*", "wheels/.*", "wheels/*"):
+            for left in cache().glob(pattern):
+                shutil.rmtree(left, ignore_errors=True)
+    short = [
+        f"{free_mib(place)} MiB are free at {place}" for place in sorted(places) if free_mib(place) < ROOM_MIB
+    ]
+    if short:
+        run.failed["room"] = f"{short[0]}, and {ROOM_MIB} are needed; this is no fault of the change"
+    return not short
+
+
+@contextlib.contextmanager
+def temporary() -> Iterator[Path]:
+    """A folder of this run alone, with a name that a shell reads as one word."""
+    base = os.environ.get("TMPDIR") or "/tmp"
+    usable = re.fullmatch(r"[\w./-]+", base) and os.access(base, os.W_OK)
+    folder = Path(tempfile.mkdtemp(prefix="gangplan-ci-", dir=base if usable else "/tmp"))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _end_on(number: int, _: FrameType | None) -> None:
+    raise Ended(signal.Signals(number).name)
+
+
+def main(name: str, stages: tuple[Stage, ...]) -> int:
+    """Run stages; 0 when all passed."""
+    os.umask(0o022)
+    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+        signal.signal(number, _end_on)
+    with temporary() as temp:
+        run = Run(name, temp)
+        try:
+            print(facts(), flush=True)
+            if room(run):
+                _each(run, stages)
+        except Ended as signalled:
+            run.failed[run.stage] = f"ended by {signalled}"
+        except Exception as error:  # noqa: BLE001  # whatever it is, the last line names it
+            run.failed[run.stage] = f"the gate itself broke: {error!r}"
+        print(f"\n{run.last_line()}", flush=True)
+        return 1 if run.failed else 0
+
+
+def _each(run: Run, stages: tuple[Stage, ...]) -> None:
+    going: Callable[[Stage], bool] = run.do
+    all(going(stage) for stage in stages)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1], RUNS[sys.argv[1]]))

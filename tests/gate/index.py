@@ -1,0 +1,86 @@
+"""A package index on loopback, as pip asks for one, with bad days; and the wheel that it has."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import threading
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+NAME = "smallest"
+
+
+def wheel(version: str = "1.0") -> bytes:
+    """A package with one module."""
+    made = io.BytesIO()
+    meta = f"{NAME}-{version}.dist-info"
+    with zipfile.ZipFile(made, "w") as archive:
+        files = {
+            f"{NAME}.py": f"VERSION = '{version}'\n",
+            f"{meta}/METADATA": f"Metadata-Version: 2.1\nName: {NAME}\nVersion: {version}\n",
+            f"{meta}/WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+        }
+        records = [f"{name},," for name in (*files, f"{meta}/RECORD")]
+        for name, text in {**files, f"{meta}/RECORD": "\n".join(records) + "\n"}.items():
+            archive.writestr(zipfile.ZipInfo(name), text)
+    return made.getvalue()
+
+
+def pin(version: str = "1.0") -> str:
+    """Its line in a file of pins."""
+    return f"{NAME}=={version} \\\n    --hash=sha256:{hashlib.sha256(wheel()).hexdigest()}\n"
+
+
+class Index(ThreadingHTTPServer):
+    """It refuses as many requests as it is told, with a code, and notes all."""
+
+    refusals = 0
+    code = 503
+
+    def __init__(self) -> None:
+        """Listen on a free port."""
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.asked: list[str] = []
+
+    @property
+    def url(self) -> str:
+        """What PIP_INDEX_URL is."""
+        return f"http://127.0.0.1:{self.server_address[1]}/simple"
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: Index
+
+    def do_GET(self) -> None:
+        self.server.asked.append(self.path)
+        if self.server.refusals:
+            self.server.refusals -= 1
+            self.send_error(self.server.code)
+            return
+        file = f"{NAME}-1.0-py3-none-any.whl"
+        is_wheel = self.path.endswith(".whl")
+        body = wheel() if is_wheel else f'<a href="/{file}">{file}</a>'.encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/octet-stream" if is_wheel else "text/html")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+@contextmanager
+def serving() -> Iterator[Index]:
+    """An index that answers until the block ends."""
+    with Index() as index:
+        thread = threading.Thread(target=index.serve_forever, args=(0.05,))
+        thread.start()
+        try:
+            yield index
+        finally:
+            index.shutdown()
+            thread.join()
