@@ -52,7 +52,9 @@ def of_workload(thing: Thing) -> Iterator[Sighting]:
             if cause:
                 yield say(cause, of_eviction(reason, said), evicted)
     message = str(quota.get("message") or "")
-    if quota and not is_true(quota):
+    # Kueue writes why it evicted a run to both conditions: then it waits out a backoff, and for no quota.
+    is_evicted = is_true(evicted) and message == str(evicted.get("message") or "")
+    if quota and not is_true(quota) and not is_evicted:
         cause = _of_waiting(message)
         if cause:
             yield say(cause, of_kueue(message), quota)
