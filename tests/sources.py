@@ -1,4 +1,7 @@
-"""Sources of other projects: read in place where `make lab` has downloaded their Go modules, never copied."""
+"""Sources of other projects: read in place where `make lab` has downloaded their Go modules, never copied.
+
+Tests that read them are part of `make e2e`: what an earlier `make lab` left must not decide what others test.
+"""
 
 from __future__ import annotations
 

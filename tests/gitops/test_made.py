@@ -219,6 +219,7 @@ def closed(schema: Any) -> Any:
     return found
 
 
+@pytest.mark.e2e
 @pytest.mark.parametrize("name", [name for name in COMMANDS if name.startswith("argocd")])
 def test_argo_cd_s_own_schemas_take_what_is_written(name: str, rendered: Path, tmp_path: Path) -> None:
     if build.missing([programs.ARGOCD]):

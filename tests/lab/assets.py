@@ -31,6 +31,9 @@ KWOK_FILES = (
     "stage/node/heartbeat-with-lease/node-heartbeat-with-lease.yaml",
 )
 
+#: Programs whose manifests kustomize builds.
+BUILT = ("jobset", "kueue", "trainer")
+
 _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 

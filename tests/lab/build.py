@@ -73,8 +73,8 @@ def ensure(programs: Iterable[Program], report: Say = say) -> None:
         return
     if trouble := problem():
         raise GoMissingError(trouble)
-    if KUSTOMIZE not in absent and not home(KUSTOMIZE).is_dir():
-        absent.append(KUSTOMIZE)
+    if any(program.name in assets.BUILT for program in absent):
+        absent = list(dict.fromkeys([KUSTOMIZE, *absent]))
     absent.sort(key=lambda program: program != KUSTOMIZE)
     with folders.exclusive(folders.cache() / "build.lock"):
         for left in folders.cache().glob(f"{_ASIDE}*"):  # by a build that was killed: nobody else builds now

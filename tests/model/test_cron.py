@@ -48,6 +48,7 @@ def test_recorded_answers() -> None:
     assert differing(told, told) == []
 
 
+@pytest.mark.e2e
 def test_answers_are_those_of_the_library(tmp_path: Path) -> None:
     if not cron_answers.can_ask():
         pytest.skip("needs Go, and robfig/cron in its module cache")

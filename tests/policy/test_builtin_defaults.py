@@ -36,6 +36,7 @@ def test_every_kind_with_defaults_was_asked_about() -> None:
     assert DEFAULTS.keys() - asked == {("v1", "Endpoints"), ("v1", "PodTemplate")}
 
 
+@pytest.mark.e2e
 def test_fields_that_vanish_when_empty_are_those_of_the_types() -> None:
     tags: dict[str, set[str]] = defaultdict(set)
     for file in _types():

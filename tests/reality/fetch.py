@@ -1,4 +1,4 @@
-"""Fetch the real MPIs, linters and servers before tests ask for them (make ready).
+"""Fetch the real MPIs, a linter, sshd and Argo CD's Lua before tests ask for them (make ready).
 
 Nothing fails without them: their tests are skipped, and name the same reason.
 """
@@ -6,7 +6,10 @@ Nothing fails without them: their tests are skipped, and name the same reason.
 from __future__ import annotations
 
 import sys
+from functools import partial
 
+from tests.lab import build
+from tests.lab.programs import LUA
 from tests.reality import debian
 from tests.reality.families import WHEELS, UnavailableError, forget, installed
 
@@ -15,11 +18,11 @@ def main() -> int:
     """Fetch what is missing, and name what cannot be had."""
     forget()
     names = sorted(path.stem for path in WHEELS.glob("*.txt"))
-    for get in (*((lambda name=name: installed(name)) for name in names), debian.layers):
+    for get in (*(partial(installed, name) for name in names), debian.layers, partial(build.ensure, [LUA])):
         try:
             get()
-        except UnavailableError as error:
-            print(f"its tests are skipped: {error}", file=sys.stderr)
+        except (UnavailableError, RuntimeError) as error:
+            print(f"not to be had, so its tests are skipped: {error}", file=sys.stderr)
     return 0
 
 

@@ -21,6 +21,7 @@ def refused(pod: dict[str, Any], level: str, minor: int, server: int = 37) -> se
     return {name for name, _, _ in violations(pod, level == "restricted", minor, server)}
 
 
+@pytest.mark.e2e
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("level", ["baseline", "restricted"])
 def test_every_fixture_of_the_module(level: str, version: str) -> None:
