@@ -51,10 +51,10 @@ demo: $(RUNS) ## Install what running needs, then render and validate the sample
 	  '  $(BIN)/gangplan explain rdma-fallback                     what a finding above means' \
 	  '  $(BIN)/gangplan init ../jobs                              a workspace of your own (docs/first-ten-minutes.md)'
 
-# One worker more than there are cores: tests that wait for a grace period or a port leave theirs idle.
+# Two workers more than there are cores: tests that wait for a grace period or a port leave theirs idle.
 PLAIN := -m "not e2e and not reality"
 test: $(READY) ## Run the tests (about ten minutes on two cores)
-	@$(BIN)/python -m pytest -q -n $$(($$(getconf _NPROCESSORS_ONLN) + 1)) $(PLAIN)
+	@$(BIN)/python -m pytest -q -n $$(($$(getconf _NPROCESSORS_ONLN) + 2)) $(PLAIN)
 
 test-gate: $(READY)
 	@$(BIN)/python .ci/tests.py $(PLAIN)
@@ -155,8 +155,8 @@ images: ## Build the images (buildah or podman; UBI=, CUDA=, INTEL=, PYTHON=: ba
 built: $(READY) ## Build images/mpich on Debian and start it as pods do (root, buildah, debootstrap; minutes, 2 GB)
 	@GANGPLAN_BUILT=$${GANGPLAN_BUILT:-$(CURDIR)/.gangplan/built} $(BIN)/python -m pytest -q -rs -n 0 tests/reality/test_built_image.py
 
-reality: $(READY) ## Run the launch scripts with real MPIs on up to 40 hosts (minutes)
-	@$(BIN)/python -m pytest -q -n auto --durations=8 tests/reality
+reality: $(READY) ## Run the launch scripts with every real MPI and shell, on up to 40 hosts (minutes)
+	@$(BIN)/python -m pytest -q -n auto --durations=8 -m "not e2e" tests/reality tests/launch
 
 fuzz: $(READY) ## Try random texts, workspaces, programs and kills (WHAT=all|yaml|kill|..., COUNT, SEED)
 	@$(BIN)/python -m tests.fuzz $(WHAT) $(COUNT) $(SEED)

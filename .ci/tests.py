@@ -36,7 +36,7 @@ def main(arguments: list[str]) -> int:
             "-o",
             "faulthandler_timeout=600",
         ]
-        workers = str((os.cpu_count() or 1) + 1)
+        workers = str((os.cpu_count() or 1) + 2)  # many tests wait for a grace period or a port
         code = subprocess.run([*pytest, "-n", workers, "--maxfail=200", *arguments], check=False).returncode
         first = failures(cache)
         is_unreadable = any("::" not in test for test in first)  # a file that cannot be imported

@@ -11,11 +11,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests import plain, workspaces
 from tests.kubelet import started
 
 WAIT_S = 3
 SHELLS = [shell for shell in ("/usr/bin/dash", "/bin/bash", "/bin/busybox") if Path(shell).exists()]
+#: For tests that wait for seconds: the gate has one shell, and `make reality` all.
+SHELLS_THAT_WAIT = [SHELLS[0], *(pytest.param(shell, marks=pytest.mark.reality) for shell in SHELLS[1:])]
 
 _GETENT = """\
 #!/bin/sh

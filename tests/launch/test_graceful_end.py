@@ -15,7 +15,7 @@ from typing import ClassVar
 import pytest
 
 from tests import workspaces
-from tests.launch.scripts import SHELLS, container
+from tests.launch.scripts import SHELLS_THAT_WAIT, container
 
 GRACE_S = 30
 SPEC = workspaces.SPEC + f"gracePeriod: {GRACE_S}s\n"
@@ -111,7 +111,7 @@ def pod(folder: Path, shell: str, server: str) -> Pod:
     return Pod(folder, shell, worker(folder), server, saves=_SAVES, dies=_DIES)
 
 
-@pytest.mark.parametrize("shell", SHELLS)
+@pytest.mark.parametrize("shell", SHELLS_THAT_WAIT)
 def test_ranks_under_a_daemon_save_before_the_worker_ends(tmp_path: Path, shell: str) -> None:
     """The server ends on SIGTERM by itself; as PID 1 it would take the ranks along."""
     server = 'own orted -c \'"$FOLDER/rank" "$FOLDER/saves" 0 & "$FOLDER/rank" "$FOLDER/saves" 1 & wait\'\n'
@@ -199,7 +199,7 @@ def _ask(run: Pod) -> int:
     return int(children[0])
 
 
-@pytest.mark.parametrize("shell", SHELLS)
+@pytest.mark.parametrize("shell", SHELLS_THAT_WAIT)
 def test_a_worker_that_the_launcher_asks_ends_its_ranks_and_stays(tmp_path: Path, shell: str) -> None:
     """Were it the first to fail, JobSet would go by that, and not by why the launcher's pod was ended."""
     server = 'own orted -c \'"$FOLDER/rank" "$FOLDER/saves" 0 & wait\'\nwhile :; do sleep 0.1; done\n'
@@ -271,7 +271,7 @@ while any(rank.poll() is None for rank in ranks):
 
 @pytest.mark.parametrize("kinds", [["saves", "saves"], ["saves", "dies"]], ids=["all save", "rank 0 saves"])
 @pytest.mark.parametrize("before", ["", "-u -W ignore "], ids=["", "options"])
-@pytest.mark.parametrize("shell", SHELLS)
+@pytest.mark.parametrize("shell", SHELLS_THAT_WAIT)
 def test_torchrun_does_not_cut_a_checkpoint_off(
     shell: str, before: str, kinds: list[str], tmp_path: Path
 ) -> None:

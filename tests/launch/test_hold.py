@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from gangplan.model.exits import LAUNCH_EXITS
-from tests.launch.scripts import SHELLS, WAIT_S, Pod, container
+from tests.launch.scripts import SHELLS, SHELLS_THAT_WAIT, WAIT_S, Pod, container
 from tests.launch.test_launch import SPECS
 
 HOLD_S = 20
@@ -35,7 +35,7 @@ exit 7
 HOSTS = [f"run-node-0-{index}.run" for index in range(4)]
 
 
-@pytest.fixture(params=SHELLS)
+@pytest.fixture(params=SHELLS_THAT_WAIT)
 def pod(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pod:
     """A launcher with retries, whose hosts answer."""
     monkeypatch.setattr(import_module("gangplan.generators.launch"), "WAIT_S", WAIT_S)
