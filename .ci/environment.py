@@ -109,7 +109,7 @@ def _try(python: Path, words: Sequence[str], root: Path) -> None:
     said = ""
     for number, wait in enumerate(WAITS_S, 1):
         if wait:
-            print(f"set-up: try {number} of {len(WAITS_S)} in {wait} s", file=sys.stderr, flush=True)
+            print(f"try {number} of {len(WAITS_S)} in {wait} s", file=sys.stderr, flush=True)
             time.sleep(wait)
         try:
             code, said = _pip(python, ["--timeout", "30", "--retries", str(RETRIES), *words], root, FETCH_S)
@@ -156,7 +156,7 @@ def virtual(root: Path) -> Path:
         probe = subprocess.run([str(python), "-m", "pip", "--version"], capture_output=True, check=False)
         if probe.returncode == 0:
             return python
-        print("set-up: .venv has no working pip: made anew", file=sys.stderr, flush=True)
+        print(".venv has no working pip: made anew", file=sys.stderr, flush=True)
     made = subprocess.run(
         [sys.executable, "-m", "venv", "--clear", str(root / ".venv")],
         capture_output=True,
@@ -189,6 +189,12 @@ def make(pins: str, root: Path) -> None:
     ]
     if wrong:
         raise SetupError("\n".join(["the pins are not whole", *wrong]))
+    import tomllib  # Python 3.11 and later, which main() has looked at
+
+    try:
+        tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise SetupError(f"pyproject.toml cannot be read: {error}") from None
     python, folder = virtual(root), wheels(pins, root)
     was_kept = folder.is_dir()
     if not was_kept:
@@ -198,7 +204,7 @@ def make(pins: str, root: Path) -> None:
     except SetupError as error:
         if not was_kept:
             raise
-        print(f"set-up: {error}; fetched once more", file=sys.stderr, flush=True)
+        print(f"{error}; fetched once more", file=sys.stderr, flush=True)
         shutil.rmtree(folder)
         fetch(python, pins, root, folder)
         install(python, pins, root, folder)
@@ -213,10 +219,8 @@ def main(pins: str) -> int:
     try:
         make(pins, root)
     except SetupError as error:
-        *_, last = str(error).splitlines()
-        print(f"set-up: {error}", file=sys.stderr)
-        if last != str(error):
-            print(f"set-up: {last}", file=sys.stderr)
+        for line in str(error).splitlines():
+            print(f"set-up: {line}", file=sys.stderr)
         return 3
     return 0
 

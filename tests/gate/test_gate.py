@@ -64,12 +64,15 @@ def test_every_stage_that_failed_is_named_with_its_reasons() -> None:
            why="make check: (.*)"),
         sh("tests", "echo 'failed twice: tests/x.py::test_y'; exit 1", why="(failed twice: .*)"),
         sh("quiet", "exit 7"),
+        sh("made", "echo 'make: *** [Makefile:9: x] Error 1'; echo; exit 2", why="no such line"),
+        sh("said", "echo one; echo two; echo; exit 2"),
         sh("fine", "true"),
     )  # fmt: skip
     assert code == 1
     assert re.fullmatch(
         r"ci: FAILED in static \(lint found problems, types do not fit\); "
-        r"tests \(failed twice: tests/x.py::test_y\); quiet \(exit code 7\) after \d+ s",
+        r"tests \(failed twice: tests/x.py::test_y\); quiet \(exit code 7\); "
+        r"made \(\[Makefile:9: x\] Error 1\); said \(two\) after \d+ s",
         lines[-1],
     )
 
@@ -205,7 +208,7 @@ def test_reasons_of_the_real_programs() -> None:
     """What each stage of the gate prints when it fails is what the table looks for."""
     said = {
         "set-up": ("set-up: pip refuses constraints.txt: no", "pip refuses constraints.txt: no"),
-        "demo": ("make: *** [Makefile:47: demo] Error 1", "[Makefile:47: demo] Error 1"),
+        "demo": ("fatal: there is no folder specs/", "there is no folder specs/"),
         "static": (
             "make check: types do not fit; correct the lines above",
             "types do not fit; correct the lines above",
