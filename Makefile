@@ -15,7 +15,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 STATIC := is-formatted is-linted is-typed is-layered is-documented is-rendered
-.PHONY: help demo installed ready test test-gate check static $(STATIC) format docs update constraints schemas bench bench-all bench-page engines lab lab-up lab-down e2e e2e-matrix linters fidelity node images built reality law fuzz clean
+.PHONY: help demo installed ready test check static $(STATIC) format docs update constraints schemas bench bench-all bench-page engines lab lab-up lab-down e2e e2e-matrix linters fidelity node images built reality law fuzz clean
 
 help: ## List the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -51,12 +51,8 @@ demo: $(RUNS) ## Install what running needs, then render and validate the sample
 	  '  $(BIN)/gangplan explain rdma-fallback                     what a finding above means' \
 	  '  $(BIN)/gangplan init ../jobs                              a workspace of your own (docs/first-ten-minutes.md)'
 
-# Two workers more than there are cores: tests that wait for a grace period or a port leave theirs idle.
 PLAIN := -m "not e2e and not reality"
-test: $(READY) ## Run the tests (about ten minutes on two cores)
-	@$(BIN)/python -m pytest -q -n $$(($$(getconf _NPROCESSORS_ONLN) + 2)) $(PLAIN)
-
-test-gate: $(READY)
+test: $(READY) ## Run the tests (minutes), those that fail among others once more alone
 	@$(BIN)/python .ci/tests.py $(PLAIN)
 
 # One part of `make check`: a command, and what to say when it fails. With --keep-going each says it.

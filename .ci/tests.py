@@ -1,12 +1,17 @@
 """Run the tests, and those that fail among others once more alone: one bad moment of a machine is no bug.
 
-A test that passes then is named as unsteady, and is the next bug to mend; one that fails twice fails the run.
+A test that passes then is named as unsteady, and its cause is what to look for next; one that fails twice
+fails the run. Tests make and remove some hundred thousand files, in memory where there is enough of it:
+a disk that writes a journal takes several times as long.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import re
+import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -14,31 +19,45 @@ from pathlib import Path
 
 #: More failures than this have one cause, and it is not bad luck.
 MOST = 20
+#: MiB of memory that must be free for files of tests; they take a tenth of it.
+ROOM_MIB = 4096
+MEMORY = Path("/dev/shm")
 
 
-def failures(cache: Path) -> list[str]:
+def in_memory() -> str | None:
+    """A folder in memory; None where it is small, or where no program may be started (Docker's)."""
+    try:
+        text = Path("/proc/meminfo").read_text(encoding="ascii")
+        free_mib = min(
+            int(re.findall(r"MemAvailable: +(\d+)", text)[0]) >> 10, shutil.disk_usage(MEMORY).free >> 20
+        )
+        with tempfile.TemporaryDirectory(dir=MEMORY) as name:
+            program = Path(name) / "program"
+            program.write_text("#!/bin/sh\n", encoding="ascii")
+            program.chmod(0o755)
+            subprocess.run([str(program)], check=True)
+    except (OSError, IndexError, subprocess.CalledProcessError):
+        return None
+    return str(MEMORY) if free_mib >= ROOM_MIB else None
+
+
+def failures() -> list[str]:
     """The tests that failed, as pytest's cache knows them."""
-    file = cache / "v/cache/lastfailed"
+    file = Path(".pytest_cache/v/cache/lastfailed")
     return sorted(json.loads(file.read_text(encoding="utf-8"))) if file.is_file() else []
 
 
 def main(arguments: list[str]) -> int:
     """Run pytest with arguments, and its failures again. The exit code of the last pytest."""
-    with tempfile.TemporaryDirectory() as name:
-        cache = Path(name)
-        pytest = [
-            sys.executable,
-            "-m",
-            "pytest",
-            "-q",
-            "-o",
-            f"cache_dir={cache}",
-            "-o",
-            "faulthandler_timeout=600",
-        ]
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the files go, too
+    with tempfile.TemporaryDirectory(prefix="tests-", dir=in_memory()) as name:
+        Path(name).chmod(0o755)  # some tests ask what another user may do
+        os.environ["TMPDIR"] = name
+        pytest = [sys.executable, "-m", "pytest", "-q", "-o", "faulthandler_timeout=600"]
         workers = str((os.cpu_count() or 1) + 2)  # many tests wait for a grace period or a port
-        code = subprocess.run([*pytest, "-n", workers, "--maxfail=200", *arguments], check=False).returncode
-        first = failures(cache)
+        many = [*pytest, "-n", workers, "--cache-clear", "--maxfail=200", *arguments]
+        code = subprocess.run(many, check=False).returncode
+        first = failures()
         is_unreadable = any("::" not in test for test in first)  # a file that cannot be imported
         if code != 1 or not first or len(first) > MOST or is_unreadable:
             if code:
@@ -48,7 +67,7 @@ def main(arguments: list[str]) -> int:
             return code
         print(f"\n{len(first)} failed among others; now alone", flush=True)
         code = subprocess.run([*pytest, *arguments, "-n", "0", "--last-failed"], check=False).returncode
-        second = failures(cache)
+        second = failures()
         for test in first:
             print(f"{'failed twice' if test in second else 'unsteady'}: {test}")
         return code

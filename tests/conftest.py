@@ -29,6 +29,8 @@ settings.register_profile(
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 
+_STRANGE = re.compile(r"GIT_(?!SSL_)|MAKEFLAGS$|MAKELEVEL$|MFLAGS$")
+
 #: The day of every test that says no other.
 TODAY = "2026-07-01"
 
@@ -59,10 +61,11 @@ def _settle() -> None:
     """The environment of every test, and of every program that one starts.
 
     A person's Git would sign commits or run hooks, and a hook's variables lead to that person's repository.
+    A make around us would change what another one prints.
     Waivers and grants end on some day: without a day of its own, a test would begin to fail on that one.
     Shells in stand-ins read the name of a temporary folder as one word.
     """
-    for name in [name for name in os.environ if re.match(r"GIT_(?!SSL_)", name)]:
+    for name in [name for name in os.environ if _STRANGE.match(name)]:
         del os.environ[name]
     os.environ.update(GIT_CONFIG_GLOBAL=os.devnull, GIT_CONFIG_SYSTEM=os.devnull, GANGPLAN_TODAY=TODAY)
     if not re.fullmatch(r"[\w./-]+", tempfile.gettempdir()):

@@ -67,7 +67,7 @@ def test_rendering_has_no_calendar(granted: Path) -> None:
     assert [rule for _, rule in gangplan("validate", "-C", granted).errors()] == ["grant-expired"]
 
 
-@pytest.mark.parametrize("today", ["2026-02-30", "tomorrow", "31.12.2026", ""])
+@pytest.mark.parametrize("today", ["2026-02-30", "tomorrow", "31.12.2026", "", "2026-W01-1", "20261231"])
 def test_a_day_that_is_none(today: str, granted: Path) -> None:
     outcome = gangplan("validate", "-C", granted, "--today", today)
     assert outcome.code == Exit.INPUT

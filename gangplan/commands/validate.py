@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import re
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -151,6 +152,8 @@ def day_of(text: str | None) -> datetime.date:
     flag = "--today " if text is not None else "GANGPLAN_TODAY="
     text = clock.day() if text is None else text
     try:
-        return datetime.datetime.strptime(text, "%Y-%m-%d").date()
+        if re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", text):  # fromisoformat also takes weeks
+            return datetime.date.fromisoformat(text)
     except ValueError:
-        raise UserError(f"'{text}' is not a valid date", f"Write {flag}2026-12-31.") from None
+        pass
+    raise UserError(f"'{text}' is not a valid date", f"Write {flag}2026-12-31.")

@@ -166,7 +166,7 @@ def test_stages_see_nobodys_settings(tmp_path: Path) -> None:
     assert not {name for name in strange if name in seen}
     assert {name: seen[name] for name in kept} == kept
     assert (seen["CI"], seen["LC_ALL"], seen["TZ"]) == ("true", "C.UTF-8", "UTC")
-    assert re.fullmatch(r"/tmp/gangplan-ci-\w+", seen["TMPDIR"])
+    assert re.fullmatch(r"/tmp/ci-\w+", seen["TMPDIR"])
     assert not Path(seen["TMPDIR"]).exists(), "it is removed at the end"
     assert "0022" in lines
 

@@ -53,7 +53,21 @@ def test_one_that_passes_alone_is_unsteady(tmp_path: Path) -> None:
     assert code == 0
     assert "1 failed among others; now alone" in lines
     assert lines[-1] == "unsteady: test_one.py::test_once"
-    assert not (tmp_path / ".pytest_cache").exists(), "what failed in another run does not count"
+
+
+def test_what_failed_in_an_earlier_run_does_not_count(tmp_path: Path) -> None:
+    assert run(tmp_path, one=BROKEN)[0] == 1
+    (tmp_path / "test_one.py").unlink()
+    code, lines = run(tmp_path, two=UNSTEADY)
+    assert (code, lines[-1]) == (0, "unsteady: test_two.py::test_once")
+
+
+def test_temporary_files_go_with_the_run(tmp_path: Path) -> None:
+    """Also what tests leave behind."""
+    text = "import os\ndef test_leaves():\n    open(os.environ['TMPDIR'] + '/left', 'w').close()\n"
+    text += f"    open({str(tmp_path / 'where')!r}, 'w').write(os.environ['TMPDIR'])\n"
+    assert run(tmp_path, one=text)[0] == 0
+    assert not Path((tmp_path / "where").read_text()).exists()
 
 
 def test_one_that_fails_twice_fails_the_run(tmp_path: Path) -> None:

@@ -18,7 +18,8 @@ PROGRAM = """\
 import os, sys, time
 from mpi4py import MPI
 world = MPI.COMM_WORLD
-print("rank", world.Get_rank(), "of", world.Get_size(), "arguments", *sys.argv[1:], flush=True)
+words = ["rank", world.Get_rank(), "of", world.Get_size(), "arguments", *sys.argv[1:]]
+sys.stdout.write(" ".join(map(str, words)) + "\\n")  # at once: ranks may share a pipe
 total = world.allreduce(world.Get_rank() + 1)
 assert total == world.Get_size() * (world.Get_size() + 1) // 2
 if "fail" in sys.argv and world.Get_rank() == 1:
