@@ -77,6 +77,13 @@ def fetched(target: Path, make: Callable[[Path], None]) -> Path:
 @cache
 def _made(target: Path, make: Callable[[Path], None]) -> str | None:
     """Why a folder cannot be made. One process makes it while the others wait."""
+    try:
+        return _locked(target, make)
+    except OSError as error:  # nobody may write to the cache
+        return f"{target.name}: {error}"
+
+
+def _locked(target: Path, make: Callable[[Path], None]) -> str | None:
     noted = target.with_name(f"{target.name}.failed")
     with exclusive(target.with_name(f"{target.name}.lock")):
         if target.is_dir():
