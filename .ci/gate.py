@@ -221,7 +221,7 @@ def temporary() -> Iterator[Path]:
     base = os.environ.get("TMPDIR") or "/tmp"
     usable = re.fullmatch(r"[\w./-]+", base) and os.access(base, os.W_OK)
     folder = Path(tempfile.mkdtemp(prefix="ci-", dir=base if usable else "/tmp"))
-    folder.chmod(0o755)  # some tests ask what another user may do
+    folder.chmod(0o1777)  # as /tmp is: some tests ask what another user may do
     try:
         yield folder
     finally:

@@ -51,7 +51,7 @@ def main(arguments: list[str]) -> int:
     """Run pytest with arguments, and its failures again. The exit code of the last pytest."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the files go, too
     with tempfile.TemporaryDirectory(prefix="tests-", dir=in_memory()) as name:
-        Path(name).chmod(0o755)  # some tests ask what another user may do
+        Path(name).chmod(0o1777)  # as /tmp is: some tests ask what another user may do
         os.environ["TMPDIR"] = name
         pytest = [sys.executable, "-m", "pytest", "-q", "-o", "faulthandler_timeout=600"]
         workers = str((os.cpu_count() or 1) + 2)  # many tests wait for a grace period or a port

@@ -12,8 +12,8 @@ from gangplan.workspace import RENDERED
 
 # What stands in these folders of a workspace is input, or written by other commands alone.
 _NOT_FOR_OUTPUT = ("specs", "overlays", "images", "policies", "schemas", "jobtemplates", RENDERED)
-# Names of open files and devices: what stands behind them is never replaced.
-_OPEN = ("/dev/", "/proc/")
+# Names of open files: what stands behind them is never replaced. Files in /dev/shm are files like others.
+_OPEN = ("/dev/fd/", "/dev/std", "/proc/")
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import jsonschema
@@ -122,6 +123,18 @@ def test_a_device_and_a_link_are_written_through(root: Path, tmp_path: Path) -> 
     assert (tmp_path / "link").is_symlink()
     assert (tmp_path / "real").read_text() == "[]\n"
     assert not Path("/dev/null").is_file()
+
+
+def test_a_file_in_shared_memory_is_a_file(root: Path) -> None:
+    """It was added to, as a device is: the second report made it no JSON."""
+    memory = Path("/dev/shm")
+    if not os.access(memory, os.W_OK):
+        pytest.skip("there is no /dev/shm to write to")
+    with tempfile.TemporaryDirectory(dir=memory) as name:
+        report = Path(name) / "report.json"
+        for _ in range(2):
+            assert gangplan("validate", "-C", root, "--format", f"gitlab={report}").code == Exit.CLEAN
+            assert report.read_text() == "[]\n"
 
 
 def test_an_open_stream_is_added_to_by_its_name(root: Path, tmp_path: Path) -> None:
