@@ -8,7 +8,6 @@ from __future__ import annotations
 import copy
 import json
 import re
-import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -87,7 +86,11 @@ class Server:
         self.client.apply({"apiVersion": api, "kind": BINDING, "metadata": {"name": KEEPER}, "spec": bound})
 
     def settle(self) -> None:
-        """Wait until the server has seen everything: a policy that is made last must speak up."""
+        """Wait until the server has seen everything: a policy that is made last must speak up.
+
+        Parameters and namespaces come by other watches: it speaks only with the last ConfigMap, of the last
+        namespace.
+        """
         self._probes += 1
         name = f"{PROBE}-{self._probes}"
         rule = {
@@ -101,7 +104,16 @@ class Server:
             "matchConstraints": {"resourceRules": [{**rule, "resourceNames": [name]}]},
             "validations": [{"expression": "false", "message": "here"}],
         }
-        binding = {"policyName": name, "validationActions": ["Warn"]}
+        binding: Object = {"policyName": name, "validationActions": ["Warn"]}
+        space = "default"
+        if maps := [body["metadata"] for body in self.installed if body["kind"] == "ConfigMap"]:
+            spec["paramKind"] = {"apiVersion": "v1", "kind": "ConfigMap"}
+            found = {"name": maps[-1]["name"], "namespace": maps[-1].get("namespace", "default")}
+            binding["paramRef"] = {**found, "parameterNotFoundAction": "Allow"}
+        if spaces := [body["metadata"]["name"] for body in self.installed if body["kind"] == "Namespace"]:
+            space = spaces[-1]
+            labels = {"kubernetes.io/metadata.name": space}
+            binding["matchResources"] = {"namespaceSelector": {"matchLabels": labels}}
         api = "admissionregistration.k8s.io/v1"
         probes = [
             {"apiVersion": api, "kind": POLICY, "metadata": {"name": name}, "spec": spec},
@@ -109,7 +121,7 @@ class Server:
         ]
         for probe in probes:
             self.client.apply(probe)
-        asked = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": "default"}}
+        asked = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": space}}
 
         # Other policies may speak of it, too.
         def speaks():
@@ -118,8 +130,6 @@ class Server:
         poll(speaks, 30, lambda: "the policies are not in force")
         for probe in reversed(probes):
             self.client.delete(str(probe["kind"]), name)
-        # Parameters and namespaces come by other watches.
-        time.sleep(0.5)
 
     def remove(self) -> None:
         """Take away what was installed, but namespaces."""
