@@ -26,12 +26,12 @@ $(RUNS): constraints-run.txt pyproject.toml
 
 installed:
 	@echo "[1/4] $(VENV): $$(grep -c == constraints-run.txt) packages, pinned by hash"
-	@$(PYTHON) .ci/environment.py run
+	@"$(PYTHON)" .ci/environment.py run
 	@touch $(RUNS)
 
 $(READY): constraints.txt constraints-alone.txt pyproject.toml
 	@echo "$(VENV): $$(grep -c == constraints.txt) packages, pinned by hash"
-	@$(PYTHON) .ci/environment.py all
+	@"$(PYTHON)" .ci/environment.py all
 	@touch $@ $(RUNS)
 
 ready: $(READY) ## Install everything that tests need, and fetch real programs (all may be kept by the machine)
@@ -112,7 +112,7 @@ clean: ## Remove the environment and caches of this checkout
 # Their packages ask for versions that gangplan's do not, so each has an environment of its own.
 engines: ## Install Kubeflow Pipelines, Airflow and Groovy, which read what is written for them (700 MB)
 	@for engine in kfp airflow; do \
-	  test -x .engines/$$engine/bin/python || $(PYTHON) -m venv .engines/$$engine; \
+	  test -x .engines/$$engine/bin/python || "$(PYTHON)" -m venv .engines/$$engine; \
 	  .engines/$$engine/bin/python -m pip install --quiet --disable-pip-version-check -r tests/pipelines/engines/$$engine.txt || exit 1; \
 	done
 	@mvn --quiet dependency:copy -Dartifact=org.apache.groovy:groovy:4.0.28 -DoutputDirectory=.engines -Dmdep.stripVersion=true

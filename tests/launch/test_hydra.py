@@ -47,7 +47,7 @@ def hydra(folder: Path) -> tuple[Pod, list[str], dict[str, str]]:
     (folder / "bin/python").chmod(0o755)
     (folder / "bin/ssh").write_text(_SSH)
     (folder / "bin/ssh").chmod(0o755)
-    (folder / "bin/mpirun").write_text(f'#!/bin/sh\nexec {MPIEXEC} "$@"\n')
+    (folder / "bin/mpirun").write_text(f'#!/bin/sh\nexec "{MPIEXEC}" "$@"\n')
     env["HYDRA_HOST_FILE"] = env["HYDRA_HOST_FILE"].replace("/tmp/gangplan-", f"{folder}/gangplan-")
     env["HYDRA_LAUNCHER_EXEC"] = str(folder / "bin/ssh")
     env["HYDRA_IFACE"] = "lo"  # eth0 is the name inside pods

@@ -1,6 +1,6 @@
 # The first process of one host, in namespaces of its own: makes the container's files and network, then becomes
-# the container's first process.  $1 folder of the host, $2 "FOLDER=TREE ..." to lay over the machine's folders,
-# $3 address, $4 "FOLDER=SOURCE ..." to bind; the rest is the command to become.
+# the container's first process.  $1 folder of the host, $2 "FOLDER=TREE" lines to lay over the machine's folders,
+# $3 address, $4 "FOLDER=SOURCE" lines to bind; the rest is the command to become.
 set -eu
 folder=$1 layers=$2 address=$3 binds=$4
 shift 4
@@ -11,6 +11,8 @@ mkdir "$folder/disk/up" "$folder/disk/work" "$root"
 lower=/ # the machine's own files, or those of an image
 [ ! -e "$folder/base" ] || lower=$(cat "$folder/base")
 mount -t overlay overlay -o "lowerdir=$lower,upperdir=$folder/disk/up,workdir=$folder/disk/work" "$root"
+IFS='
+'
 for layer in $layers; do
   place=${layer%%=*}
   mkdir -p "$folder/disk/up$place-layer" "$folder/disk/work$place-layer"
@@ -25,6 +27,7 @@ for bind in $binds; do
   mkdir -p "$root${bind%%=*}"
   mount --bind "${bind#*=}" "$root${bind%%=*}"
 done
+unset IFS
 cp -a "$folder/files/." "$root/"
 touch "$folder/ready"
 read -r _ # eth0 is plugged in

@@ -184,8 +184,8 @@ class Fabric:
         home = folder / "files" / env.get("HOME", "/nowhere").lstrip("/")
         if home.is_dir():
             os.chown(home, USER, USER)
-        mounts = " ".join(f"{path}={source}" for path, source in (binds or {}).items())
-        layers = " ".join(f"{place}={tree}" for place, tree in self.layers.items())
+        mounts = "\n".join(f"{path}={source}" for path, source in (binds or {}).items())
+        layers = "\n".join(f"{place}={tree}" for place, tree in self.layers.items())
         words = [
             "unshare",
             "--uts",

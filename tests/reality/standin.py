@@ -132,7 +132,8 @@ def _root(root: Path, cluster: pods.Cluster, pod: pods.Pod, image: Image, report
         f"bin/{name}": text.replace("/reports", str(reports)) for name, text in image.programs.items()
     }
     programs["bin/sshd"] = SSHD.format(root=root)
-    programs["bin/ssh"] = f"#!{sys.executable} -I\n{SSH.read_text()}"
+    programs["bin/ssh"] = f'#!/bin/sh\nexec "{sys.executable}" -I "$0.py" "$@"\n'
+    programs["bin/ssh.py"] = SSH.read_text()
     for name in (*programs, "tmp/x", "shm/x"):
         (root / name).parent.mkdir(parents=True, exist_ok=True)
     for name, text in programs.items():
