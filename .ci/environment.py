@@ -27,6 +27,8 @@ OLDEST = (3, 11)
 WAITS_S = (0, 5, 20, 60, 120)
 #: Seconds for one pip: 70 MB on a line of 1 Mbit/s. An index that never answers ends after the first.
 FETCH_S = 600
+#: Seconds until pip gives a silent index up: with RETRIES and WAITS_S, all tries end before the gate's limit.
+ANSWER_S = 30
 #: How often pip itself asks again within seconds.
 RETRIES = 3
 #: Sets of wheels that are kept for each name in PINS: this branch and another.
@@ -112,7 +114,9 @@ def _try(python: Path, words: Sequence[str], root: Path) -> None:
             print(f"try {number} of {len(WAITS_S)} in {wait} s", file=sys.stderr, flush=True)
             time.sleep(wait)
         try:
-            code, said = _pip(python, ["--timeout", "30", "--retries", str(RETRIES), *words], root, FETCH_S)
+            code, said = _pip(
+                python, ["--timeout", str(ANSWER_S), "--retries", str(RETRIES), *words], root, FETCH_S
+            )
         except subprocess.TimeoutExpired:
             raise SetupError(
                 f"the package index gave no answer in {FETCH_S} s; the pins are not to blame"

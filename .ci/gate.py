@@ -179,10 +179,15 @@ def cache() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "gangplan"
 
 
-def facts() -> str:
+def facts(env: Mapping[str, str]) -> str:
     """What a reader of a failure wants to know of the machine."""
     commit = subprocess.run(
-        ["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False
+        ["git", "rev-parse", "--short", "HEAD"],
+        cwd=ROOT,
+        env=env,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     kept = {"wheels": "wheels/all-*", "tools": "tools/*", "mpis": "reality/*", "lab": "lab/*/bin"}
     there = [f"{name} {sum(map(Path.is_dir, cache().glob(pattern)))}" for name, pattern in kept.items()]
@@ -240,7 +245,7 @@ def main(name: str, stages: tuple[Stage, ...]) -> int:
     with temporary() as temp:
         run = Run(name, temp)
         try:
-            print(facts(), flush=True)
+            print(facts(environment(temp)), flush=True)
             if room(run):
                 _each(run, stages)
         except Ended as signalled:

@@ -13,6 +13,7 @@ from gangplan.errors import Exit
 from tests import workspaces
 from tests.workspaces import REPOSITORY, gangplan, gangplan_process
 
+_NAMES = re.compile(r"\b(?:time|datetime|date)\.")
 _ASKS = re.compile(r"\b(?:time\.(?:time|time_ns|localtime)|(?:datetime|date)\.(?:now|utcnow|today))$")
 _ASKS_WITHOUT_ARGUMENTS = re.compile(r"\btime\.(?:strftime|gmtime|localtime|ctime)$")
 
@@ -29,9 +30,10 @@ expires: "2026-12-31"
 
 def _looks(path: Path) -> list[int]:
     """The lines of a file that ask what time it is."""
+    text = path.read_text(encoding="utf-8")
     return [
         node.lineno
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for node in (ast.walk(ast.parse(text)) if _NAMES.search(text) else ())
         if isinstance(node, ast.Call)
         and (
             _ASKS.search(name := ast.unparse(node.func))

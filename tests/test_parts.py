@@ -72,7 +72,7 @@ def test_parts_are_bounded() -> None:
     assert len(parts) == 3
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=40)
 @given(st.lists(changed(), min_size=2, max_size=4))
 def test_any_values_come_out_the_same_again_and_again(some: list[Unit]) -> None:
     """The law: one worker fills its moulds with this and that, and each comes out as if rendered."""

@@ -12,8 +12,9 @@ from tests.fuzz.base import Texts, judged, run, within
 from tests.fuzz.campaigns import CAMPAIGNS
 from tests.workspaces import REPOSITORY
 
-# Cases of each; edits have a test of their own (tests/incremental), and so have tools (tests/tools/test_odd.py).
-COUNTS = {"yaml": 300, "quantities": 2000, "commands": 200, "cel": 300, "regex": 60, "crds": 100, "kill": 2,
+# Cases of each; edits have a test of their own (tests/incremental), and so
+# have kills (tests/incremental/test_journal.py) and tools (tests/tools/test_odd.py).
+COUNTS = {"yaml": 300, "quantities": 2000, "commands": 200, "cel": 300, "regex": 60, "crds": 100,
           "workspaces": 8, "strings": 15}  # fmt: skip
 
 

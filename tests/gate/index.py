@@ -35,15 +35,17 @@ def pin(version: str = "1.0") -> str:
 
 
 class Index(ThreadingHTTPServer):
-    """It refuses as many requests as it is told, with a code, and notes all."""
+    """It refuses as many requests as it is told, with a code, or never answers; it notes all."""
 
     refusals = 0
+    is_silent = False
     code = 503
 
     def __init__(self) -> None:
         """Listen on a free port."""
         super().__init__(("127.0.0.1", 0), _Handler)
         self.asked: list[str] = []
+        self.ended = threading.Event()
 
     @property
     def url(self) -> str:
@@ -56,6 +58,9 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         self.server.asked.append(self.path)
+        if self.server.is_silent:
+            self.server.ended.wait()
+            return
         if self.server.refusals:
             self.server.refusals -= 1
             self.send_error(self.server.code)
@@ -82,5 +87,6 @@ def serving() -> Iterator[Index]:
         try:
             yield index
         finally:
+            index.ended.set()
             index.shutdown()
             thread.join()

@@ -142,7 +142,7 @@ def test_a_bad_moment_of_the_index_costs_another_try(checkout: Path, index: Inde
     assert not index.refusals
 
 
-@pytest.mark.parametrize("code", [403, 404, 429, 503])
+@pytest.mark.parametrize("code", [403, 503])
 def test_an_index_that_refuses_is_to_blame_and_not_the_pins(code: int, checkout: Path, index: Index) -> None:
     index.refusals, index.code = 1000, code
     with pytest.raises(
@@ -150,6 +150,21 @@ def test_an_index_that_refuses_is_to_blame_and_not_the_pins(code: int, checkout:
     ):
         fetch(checkout)
     assert not list((checkout.parent / "cache/gangplan/wheels").iterdir()), "nothing is left of the tries"
+
+
+def test_an_index_that_never_answers_is_to_blame_too(
+    checkout: Path, index: Index, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index.is_silent = True
+    monkeypatch.setattr(environment, "ANSWER_S", 0.3)
+    with pytest.raises(SetupError, match="the package index failed 3 times; the pins are not to blame"):
+        fetch(checkout)
+    assert len(index.asked) == 3
+
+
+def test_a_silent_index_ends_set_up_before_the_gate_does() -> None:
+    a_try_s = environment.ANSWER_S * (environment.RETRIES + 1) + 30  # pip waits between its own tries
+    assert sum(environment.WAITS_S) + len(environment.WAITS_S) * a_try_s < load("gate").GATE[0].limit_s
 
 
 @pytest.mark.parametrize(

@@ -32,9 +32,9 @@ def run(folder: Path, **files: str) -> tuple[int, list[str]]:
         (folder / f"test_{name}.py").write_text(text)
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST")}
     done = subprocess.run(
-        [sys.executable, CI / "tests.py", "-n", "1", str(folder)],
+        [sys.executable, CI / "tests.py", "-p", "xdist", "-n", "1", str(folder)],
         cwd=folder,
-        env={**environment, "PYTHONDONTWRITEBYTECODE": "1"},
+        env={**environment, "PYTHONDONTWRITEBYTECODE": "1", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
         capture_output=True,
         text=True,
         check=False,

@@ -62,16 +62,13 @@ def relative(path: Path) -> str:
 
 
 @pytest.mark.parametrize("path", CODE, ids=relative)
-def test_modules_are_short_and_say_what_they_are(path: Path) -> None:
+def test_modules_are_short_say_what_they_are_and_have_functions_that_fit_a_screen(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     if relative(path) not in DOCUMENTATION and "rules" not in path.parts:
         assert text.count("\n") <= LONGEST, "split it"
-    assert ast.get_docstring(ast.parse(text)), "a module says in its first line what it is"
-
-
-@pytest.mark.parametrize("path", CODE, ids=relative)
-def test_functions_fit_a_screen(path: Path) -> None:
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    module = ast.parse(text)
+    assert ast.get_docstring(module), "a module says in its first line what it is"
+    for node in ast.walk(module):
         if isinstance(node, ast.FunctionDef):
             assert (node.end_lineno or 0) - node.lineno < SCREEN, f"split {node.name}"
 

@@ -95,7 +95,7 @@ def test_runs_with_a_mistake(pool: list[Judged], data: st.DataObject) -> None:
     check(world, data.draw(mistaken(run)))
 
 
-@LAW
+@settings(LAW, max_examples=40)  # each answers for all runs of a cluster
 @given(data=st.data())
 def test_worlds_with_a_mistake(pool: list[Judged], data: st.DataObject) -> None:
     """All runs of a cluster in one world: those of one team are answered after those of another."""

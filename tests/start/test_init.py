@@ -52,9 +52,12 @@ def begin(root: Path, *arguments: str) -> Outcome:
     return outcome
 
 
-@pytest.mark.parametrize("what", [ONE, ("--sample",)], ids=["one", "sample"])
-@pytest.mark.parametrize("forge", FORGES)
-@pytest.mark.parametrize("sync", ENGINES)
+# A new workspace in every combination, and the large sample with each forge and each engine once.
+NEW = [(forge, sync, ONE) for forge in FORGES for sync in ENGINES]
+NEW += [(forge, sync, ("--sample",)) for forge, sync in zip(FORGES, ENGINES, strict=True)]
+
+
+@pytest.mark.parametrize(("forge", "sync", "what"), NEW)
 def test_a_new_workspace_is_green_in_git(
     forge: str, sync: str, what: tuple[str, ...], tmp_path: Path
 ) -> None:
