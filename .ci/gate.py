@@ -80,6 +80,9 @@ _SET = {
 }
 
 
+SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
+
+
 class Ended(BaseException):
     """A signal that asks us to end: whoever sent it still wants the last line."""
 
@@ -133,12 +136,13 @@ def told(lines: list[str], pattern: str) -> list[str]:
 
 def _run(stage: Stage, log: Path, env: Mapping[str, str]) -> int:
     """The exit code of a command whose output is shown and kept; 124, as timeout(1) says, when it is late."""
-    with log.open("wb") as kept:
-        process = subprocess.Popen(
-            stage.command, cwd=ROOT, env=dict(env), stdin=subprocess.DEVNULL,
-            stdout=kept, stderr=subprocess.STDOUT, start_new_session=True,
-        )  # fmt: skip
+    process = None
     try:
+        with log.open("wb") as kept, _holding():
+            process = subprocess.Popen(
+                stage.command, cwd=ROOT, env=dict(env), stdin=subprocess.DEVNULL,
+                stdout=kept, stderr=subprocess.STDOUT, start_new_session=True,
+            )  # fmt: skip
         with log.open("rb") as reader:
             deadline = time.monotonic() + stage.limit_s
             while process.poll() is None and time.monotonic() < deadline:
@@ -148,8 +152,23 @@ def _run(stage: Stage, log: Path, env: Mapping[str, str]) -> int:
             _end(process)
             _show(reader.read())
     finally:
-        _end(process)
+        if process:
+            _end(process)
     return 124 if code is None else code
+
+
+@contextlib.contextmanager
+def _holding() -> Iterator[None]:
+    """Signals wait: one that came while a program starts would leave it running, because nobody knows it."""
+    came: list[int] = []
+    ours = {number: signal.signal(number, lambda number, _: came.append(number)) for number in SIGNALS}
+    try:
+        yield
+    finally:
+        for number, handler in ours.items():
+            signal.signal(number, handler)
+        if came:
+            signal.raise_signal(came[0])
 
 
 def _show(text: bytes) -> None:
@@ -240,7 +259,7 @@ def _end_on(number: int, _: FrameType | None) -> None:
 def main(name: str, stages: tuple[Stage, ...]) -> int:
     """Run stages; 0 when all passed."""
     os.umask(0o022)
-    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+    for number in SIGNALS:
         signal.signal(number, _end_on)
     with temporary() as temp:
         run = Run(name, temp)

@@ -55,7 +55,7 @@ def main(arguments: list[str]) -> int:
         os.environ["TMPDIR"] = name
         pytest = [sys.executable, "-m", "pytest", "-q", "-o", "faulthandler_timeout=600"]
         workers = str((os.cpu_count() or 1) + 2)  # many tests wait for a grace period or a port
-        many = [*pytest, "-n", workers, "--cache-clear", "--maxfail=200", *arguments]
+        many = [*pytest, "-n", workers, "--dist", "worksteal", "--cache-clear", "--maxfail=200", *arguments]
         code = subprocess.run(many, check=False).returncode
         first = failures()
         is_unreadable = any("::" not in test for test in first)  # a file that cannot be imported

@@ -429,8 +429,15 @@ def _render_and_die(root: Path, number: int) -> int:
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
-@pytest.mark.parametrize("at_once", [True, False], ids=["exchange", "two renames"])
-@pytest.mark.parametrize("change", ["everything", "one file", "removal", "first"])
+# A kernel without an exchange differs in how the old tree goes, so that two changes show all there is.
+KILLS = [
+    ("everything", False),
+    ("first", False),
+    *((change, True) for change in ("everything", "one file", "removal", "first")),
+]
+
+
+@pytest.mark.parametrize(("change", "at_once"), KILLS)
 def test_killed_at_any_call(
     at_once: bool, change: str, root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

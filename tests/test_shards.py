@@ -124,14 +124,14 @@ def merged(root: Path, files: list[Path]) -> tuple[int, dict[str, Any]]:
     return outcome.code, json.loads(outcome.out)
 
 
-@pytest.mark.parametrize("count", range(1, 6))
+@pytest.mark.parametrize("count", [1, 3])
 def test_shards_of_the_sample_say_what_the_whole_says(tmp_path: Path, count: int) -> None:
     root = workspaces.sample(tmp_path / "work")
     files, _ = shards(root, count)
     assert merged(root, files) == whole(root)
 
 
-@pytest.mark.parametrize("count", range(1, 6))
+@pytest.mark.parametrize("count", [1, 2, 5])
 @pytest.mark.parametrize("fault", ["errors in specs of several teams", "runs that stand in each other's way"])
 def test_any_number_of_shards_says_what_the_whole_says(tmp_path: Path, fault: str, count: int) -> None:
     root = made(tmp_path, fault)

@@ -273,13 +273,11 @@ def test_kueue_refuses_the_queue_of_a_record_for_a_run_that_is_not_suspended(sit
 
 def test_a_failed_launcher_is_tried_again_and_then_the_run_has_failed(site: Site) -> None:
     """retries: 2 of the spec: three launchers, beside the workers of the first."""
-    fails = Story(Plot.FAIL, namespace=HOME)
+    fails = Story(Plot.FAIL, after=0.1, namespace=HOME)
     site.lab.tell(HOLD)
     run, _ = site.start("wave")
     site.ready(run)
-    launcher = Story(Plot.FAIL, after=0.1, namespace=HOME)
-    site.lab.forget(HOLD)
-    site.lab.tell(launcher)
+    site.lab.tell(fails, instead_of=[HOLD])
     body = site.until(run, "Failed")
     site.lab.forget(fails)
     assert state_of(MPIJOB, body).word == "failed"

@@ -28,14 +28,25 @@ sys.exit(gate.main("test", ({stages})))
 """
 
 
+# The same on a machine so busy that a stage runs long before the gate knows of it.
+SLOW = """\
+import subprocess, time
+class Slow(subprocess.Popen):
+    def __init__(self, *words, **more):
+        super().__init__(*words, **more)
+        time.sleep(2)
+subprocess.Popen = Slow
+"""
+
+
 def sh(name: str, script: str, *, limit_s: int = 60, **more: object) -> str:
     """A stage that is a shell script, as source text."""
     return repr(Stage(name, limit_s, ("sh", "-c", script), **more)) + ","
 
 
-def start(*stages: str, **variables: str) -> subprocess.Popen[str]:
+def start(*stages: str, before: str = "", **variables: str) -> subprocess.Popen[str]:
     """Start a gate with stages."""
-    program = PROGRAM.format(ci=str(CI), stages="".join(stages))
+    program = before + PROGRAM.format(ci=str(CI), stages="".join(stages))
     return subprocess.Popen(
         [sys.executable, "-c", program], env={**os.environ, **variables}, stdout=subprocess.PIPE, text=True
     )
@@ -111,9 +122,10 @@ def test_what_a_stage_starts_and_forgets_is_ended_with_it(tmp_path: Path) -> Non
     assert _gone(int((tmp_path / "pid").read_text()))
 
 
+@pytest.mark.parametrize("before", ["", SLOW], ids=["known", "starting"])
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
-def test_a_signal_ends_it_with_a_last_line(number: signal.Signals, tmp_path: Path) -> None:
-    with start(sh("long", f"echo $$ >{tmp_path}/pid; exec sleep 600")) as process:
+def test_a_signal_ends_it_with_a_last_line(number: signal.Signals, before: str, tmp_path: Path) -> None:
+    with start(sh("long", f"echo $$ >{tmp_path}/pid; exec sleep 600"), before=before) as process:
         for _ in range(600):
             if (tmp_path / "pid").exists() and (tmp_path / "pid").read_text():
                 break

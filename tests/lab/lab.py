@@ -263,9 +263,9 @@ class Lab:
         self._until(lambda: nodes.usable(self.client, names), "all nodes are ready")
         return names
 
-    def tell(self, *stories: Story) -> None:
-        """Decide what happens to some pods from now on."""
-        told.tell(self.client, stories)
+    def tell(self, *stories: Story, instead_of: Iterable[Story] = ()) -> None:
+        """Decide what happens to some pods from now on, in place of what was told before."""
+        told.tell(self.client, stories, instead_of)
 
     def forget(self, *stories: Story) -> None:
         """Let the usual course happen again."""

@@ -18,12 +18,14 @@ NOTICES = (0.3, 1.2)
 _NUMBERS = count(1)
 
 
-def tell(api: Client, stories: Iterable[Story]) -> None:
-    """Let stories happen to their pods from now on."""
-    told = list(stories)
+def tell(api: Client, stories: Iterable[Story], instead_of: Iterable[Story] = ()) -> None:
+    """Let stories happen to their pods from now on, with no moment of the usual course before."""
+    told, old = list(stories), list(instead_of)
     for story in told:
         api.apply(story.stage())
-    _nudge(api, told)
+    for story in old:
+        api.delete("Stage", story.name)
+    _nudge(api, [*told, *old])
 
 
 def forget(api: Client, stories: Iterable[Story]) -> None:

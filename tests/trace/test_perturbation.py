@@ -35,7 +35,7 @@ from tests.trace.perturb import (
     write,
 )
 
-FEW = int(os.environ.get("GANGPLAN_TRACE", "6"))
+FEW = int(os.environ.get("GANGPLAN_TRACE", "3"))
 # Some changes make the workspace wrong and show nothing; so many are tried until FEW have shown something.
 MOST = 4 * FEW
 SEED = int(os.environ.get("GANGPLAN_SEED", "11"))
