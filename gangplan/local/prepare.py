@@ -21,7 +21,7 @@ from gangplan.local.places import (
 )
 from gangplan.local.pods import Cast, cast_of, given_names
 from gangplan.local.scale import Shape, shape_of, small
-from gangplan.local.stage import Stage, check_programs, has_mpi4py, has_names, interpreter
+from gangplan.local.stage import Stage, check_programs, has_mpi4py, has_names, has_network, interpreter
 from gangplan.local.tagged import tagged
 from gangplan.model.job import Job
 from gangplan.plan import Unit, plan_unit
@@ -113,23 +113,31 @@ def _check_kind(job: Job) -> None:
 def _mpi(job: Job, workers: int) -> LocalMpi | None:
     """The MPI for a job: one that works here. Raises ToolError where there is none.
 
-    Without host names of their own for its workers Open MPI 5 hangs (5.0.11: PRRTE takes all nodes for one).
+    Without host names of their own for its workers Open MPI 5 hangs (5.0.11: PRRTE takes all nodes for one); with
+    no network but the loopback its daemons never meet.
     """
     if not job.uses_mpi or job.image.mpi is None:
         return None
     path = os.environ.get("PATH", "")
     mpi = choose(job.image.mpi, path)
-    if not _needs_names(mpi) or workers == 1 or has_names():
+    named = workers == 1 or has_names()
+    if not _needs_hosts(mpi) or (named and has_network()):
         return mpi
     try:
-        return choose(job.image.mpi, path, lambda one: not _needs_names(one))
+        return choose(job.image.mpi, path, lambda one: not _needs_hosts(one))
     except ToolError:
-        help = "Allow user namespaces, take --workers 1, or add another MPI: pip install mpich."
-        message = f"{mpi.words} needs a host name for each worker, which this system does not allow"
-        raise ToolError(message, help) from None
+        needs = ("a network beside the loopback, and this machine has none", "Connect to one")
+        if not named:
+            needs = ("a host name for each worker, which this system does not allow", _NAMES)
+        raise ToolError(
+            f"{mpi.words} needs {needs[0]}", f"{needs[1]}, or add another MPI: pip install mpich."
+        ) from None
 
 
-def _needs_names(mpi: LocalMpi) -> bool:
+_NAMES = "Allow user namespaces, take --workers 1"
+
+
+def _needs_hosts(mpi: LocalMpi) -> bool:
     return mpi.build.family == "OpenMPI" and mpi.build.major > 4
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from gangplan.local.stage import has_network
 from tests import workspaces
 from tests.local.base import processes, run, workspace
 from tests.reality.base import ALL
@@ -24,6 +25,13 @@ def spec_of(family: Family, command: str = "[python, train.py]") -> str:
 
 def path_of(family: Family) -> str:
     """A PATH that begins with the family's programs."""
+    if family.name == "openmpi5" and not has_network():
+        pytest.skip("Open MPI 5 needs a network beside the loopback")
+    return programs_of(family)
+
+
+def programs_of(family: Family) -> str:
+    """The same, whatever the machine allows."""
     try:
         return f"{installed(family.name) / 'usr/local/bin'}:{os.environ['PATH']}"
     except UnavailableError as error:
@@ -70,6 +78,31 @@ def test_the_quickstart_of_the_sample_runs(tmp_path: Path, sample: Path, name: s
     assert "[0] started on worker 0" in done.out
     assert "[1] started on worker 1" in done.out
     assert "2 ranks,  800000 bytes" in done.out
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may leave the network")
+@pytest.mark.parametrize("workers", [1, 2])
+def test_without_a_network_open_mpi_5_is_not_started(tmp_path: Path, workers: int) -> None:
+    """Its daemons would never meet, and the run would end with a riddle."""
+    family = FAMILIES["openmpi5"]
+    root = workspace(tmp_path, spec_of(family))
+    words = ["gangplan", "run", "specs/nlp/filings.yaml", "--workers", str(workers)]
+    # Without the MPI beside our Python, which would do.
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin/python").symlink_to(sys.executable)
+    text = f"import sys; sys.executable = {str(tmp_path / 'bin/python')!r}; sys.argv[:] = {words!r}\n"
+    text += "from gangplan.entry import main; sys.exit(main())"
+    done = subprocess.run(
+        ["unshare", "-n", "sh", "-c", 'ip link set lo up; exec "$0" "$@"', sys.executable, "-c", text],
+        cwd=root,
+        env={**os.environ, "PATH": f"{programs_of(family)}:/usr/sbin:/sbin"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 3, done.stdout + done.stderr
+    assert "Open MPI 5.0.11 needs a network beside the loopback, and this machine has none" in done.stderr
+    assert "pip install mpich" in done.stderr
 
 
 def test_where_no_mpi_is_here_it_says_how_to_get_one(tmp_path: Path) -> None:
