@@ -61,6 +61,7 @@ TOPICS = (
     "runs",
     "schedules",
     "security",
+    "settings",
     "specs",
     "steps",
     "sweeps",
@@ -68,6 +69,7 @@ TOPICS = (
     "teams",
     "volumes",
     "waivers",
+    "workers",
 )
 # What a breach of a policy is reported as, by its validationActions.
 ACTIONS = {"Deny": ERROR, "Warn": WARNING, "Audit": NOTE}

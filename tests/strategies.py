@@ -57,6 +57,8 @@ def specs(draw: st.DrawFn) -> dict[str, Any]:
     }
     for field in draw(st.lists(st.sampled_from(sorted(optional)), unique=True, max_size=6)):
         spec[field] = draw(optional[field])
+    if gpus and image in ("pytorch", "horovod", "deepspeed") and "slots" in spec:
+        spec["slots"] = min(spec["slots"], gpus)  # NCCL takes no more
     if image == "intel":
         spec["mpi"] = {"licenseAcknowledged": True}
     if image != "pytorch" and workers > 1 and draw(st.booleans()):

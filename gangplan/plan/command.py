@@ -14,6 +14,7 @@ import re
 from collections.abc import Iterator
 
 from gangplan.model.job import Elastic, Job
+from gangplan.plan.downloads import download_problems
 from gangplan.plan.env_problems import env_problems, own_problems
 from gangplan.plan.flag_problems import flag_problems
 from gangplan.plan.flags import carried, family_of, forwarded, own_options
@@ -23,6 +24,7 @@ from gangplan.plan.own_launcher import problems
 from gangplan.plan.paths import HOSTFILE as HOSTFILE
 from gangplan.plan.paths import HYDRA_HOSTFILE as HYDRA_HOSTFILE
 from gangplan.plan.problems import CommandProblem, Path, WordProblem, corrected, is_pasteable, listed
+from gangplan.plan.setting_problems import setting_problems
 from gangplan.plan.started_by import elsewhere_problems
 from gangplan.plan.starts import start_problems
 from gangplan.plan.words import length_problems, word_problems
@@ -63,6 +65,8 @@ def final_command(job: Job) -> Final:
         *flag_problems(job, found),
         *env_problems(job),
         *own_problems(job, found),
+        *setting_problems(job, found, is_sound),
+        *download_problems(job),
     ]
     problems += length_problems(job, final.argv, final.places)
     return dataclasses.replace(final, problems=tuple(dict.fromkeys(problems))) if problems else final

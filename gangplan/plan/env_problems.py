@@ -10,13 +10,11 @@ from gangplan.plan.launchers import FAMILIES, FoundLauncher
 from gangplan.plan.problems import CommandProblem
 from gangplan.plan.reach import broken_by, component_of
 from gangplan.plan.words import VARIABLE
-from gangplan.rules.commands import COMMAND_RENDEZVOUS
 from gangplan.rules.pods import ENV_OWN_VALUE
 from gangplan.rules.specs import ENV_LITERAL, ENV_RESERVED
 
 # Where every distribution has the shell's own tools (sleep, timeout, uname, tr), which the launch scripts call.
 _TOOLS = ("/usr/bin", "/bin")
-_HERE = ("localhost", "127.0.0.1", "::1")
 
 
 def env_problems(job: Job) -> Iterator[CommandProblem]:
@@ -33,10 +31,6 @@ def env_problems(job: Job) -> Iterator[CommandProblem]:
             yield _literal(path, variable, found[0].rstrip(":"))
         if (what := _broken(job, variable)) != "":
             yield CommandProblem(ENV_RESERVED, path, f"{variable.name} {what}", "Remove it.")
-        if variable.name == "MASTER_ADDR" and variable.value in _HERE and job.workers > 1:
-            message = f"MASTER_ADDR is {variable.value}, so each of the {job.workers} workers would look for the first rank on itself"
-            help = "Remove it; let the program take the address from rank 0, or from PET_MASTER_ADDR in an image of torch."
-            yield CommandProblem(COMMAND_RENDEZVOUS, path, message, help)
 
 
 def own_problems(job: Job, found: Sequence[FoundLauncher]) -> Iterator[CommandProblem]:

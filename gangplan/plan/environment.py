@@ -6,7 +6,7 @@ import json
 
 from gangplan.model.frameworks import MEETING_PORT, NUMBER
 from gangplan.model.job import PLACEHOLDER, EnvVar, Job, PodContainer, Role
-from gangplan.plan.command import HOSTFILE, HYDRA_HOSTFILE
+from gangplan.plan.paths import HOSTFILE, HYDRA_HOSTFILE
 from gangplan.plan.traffic import traffic_env
 
 _SSH_ARGS = "-o ConnectionAttempts=10"
@@ -24,7 +24,8 @@ def launcher_env(job: Job) -> tuple[EnvVar, ...]:
 def worker_env(job: Job) -> tuple[EnvVar, ...]:
     """Variables for the workers' containers: the job's own, for people and for torch."""
     told = () if job.uses_mpi else (*meeting(job), *_rendezvous(job))
-    return _with_defaults(job, [] if job.uses_mpi else traffic_env(job), told)
+    hidden = [(GPUS_SHOWN, "void")] if job.worker_pool.gpu and not job.gpus else []
+    return _with_defaults(job, [*([] if job.uses_mpi else traffic_env(job)), *hidden], told)
 
 
 def container_env(job: Job, container: PodContainer) -> tuple[EnvVar, ...]:

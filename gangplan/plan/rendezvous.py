@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Iterator
 
 from gangplan.plan.launch import Kept
 from gangplan.plan.problems import Edit, WordProblem
 from gangplan.plan.program import program_of
-from gangplan.rules.commands import COMMAND_RENDEZVOUS
+from gangplan.rules.commands import COMMAND_RENDEZVOUS, COMMAND_UNSET
 
 _LOCAL = frozenset({"localhost", "127.0.0.1", "0.0.0.0", "::1"})
 
@@ -54,6 +55,31 @@ def rendezvous_problems(kept: Kept) -> Iterator[WordProblem]:
             message = f"{use.spelled} {value} names a host, but the run's hosts are only known when it starts"
         edit = Edit(use.at, use.end)
         yield WordProblem(COMMAND_RENDEZVOUS, use.at, f"{message}; {tells}", "Remove it.", edit)
+
+
+# What other systems set in each pod or task: Kubeflow's v1 operators, Slurm, SageMaker, Azure ML, Volcano.
+_ELSEWHERE = re.compile(
+    r"MASTER_(?:ADDR|PORT)|(?:NODE_|GROUP_)?RANK|WORLD_SIZE|NNODES|NPROC_PER_NODE|GPUS_PER_NODE"
+    r"|(?:SLURM|PBS|LSB|SM|AZ|VC|PADDLE|PHILLY)_\w+"
+)
+
+
+# Options of which nothing else is said where their values are open.
+_PLAIN_ROLES = frozenset({"", "port"})
+
+
+def unset_problems(kept: Kept) -> Iterator[WordProblem]:
+    """Options of a launcher in a script whose value is a variable of another system, which is empty here."""
+    script = kept.found.script
+    known = {variable.name for variable in kept.job.env} | set(script.sets if script else ())
+    for use in kept.found.reading.uses if script else ():
+        if use.option.role not in _PLAIN_ROLES or script is None or use.value_at >= len(script.words):
+            continue
+        names = script.words[use.value_at].names if use.values else ()
+        missing = [name for name in names if _ELSEWHERE.fullmatch(name) and name not in known]
+        if missing and f"{{{missing[0]}:" not in use.value:  # ${NAME:-default}
+            message = f"{use.spelled} takes its value from ${missing[0]}, which nothing sets in this run"
+            yield WordProblem(COMMAND_UNSET, use.at, message, "Remove it.", Edit(use.at, use.end))
 
 
 def accelerate_problems(kept: Kept) -> Iterator[WordProblem]:

@@ -12,7 +12,7 @@ from gangplan.plan.launchers.foreign import OF_TORCH
 from gangplan.plan.problems import Edit, WordProblem
 from gangplan.plan.program import program_of
 from gangplan.plan.reach import broken_by, component_of
-from gangplan.plan.rendezvous import accelerate_problems, rendezvous_problems
+from gangplan.plan.rendezvous import accelerate_problems, rendezvous_problems, unset_problems
 from gangplan.plan.reserved import is_needed, is_reserved
 from gangplan.plan.started_by import through_problems
 from gangplan.plan.words import split_word
@@ -41,6 +41,7 @@ def start_problems(kept: Kept) -> Iterator[WordProblem]:
         yield from rendezvous_problems(kept)
     if kept.found.start.launcher.kind == "accelerate":
         yield from accelerate_problems(kept)
+    yield from unset_problems(kept)
 
 
 def _elastic(kept: Kept) -> Iterator[WordProblem]:

@@ -30,7 +30,6 @@ from gangplan.resolve.identity import identity
 from gangplan.resolve.image import inside, resolve_image
 from gangplan.resolve.launcher import add_threads, resolve_launcher
 from gangplan.resolve.limits import (
-    check_counts,
     check_grace,
     check_labels,
     check_priority,
@@ -44,6 +43,7 @@ from gangplan.resolve.placement import ChosenPlacement, check_on_pool, gpu_model
 from gangplan.resolve.proxy import add_proxy
 from gangplan.resolve.scratch import asked_scratch, check_scratch, on_pool
 from gangplan.resolve.seldom import after_losses, endpoints_of, neighbours_of, others_of, workers_of
+from gangplan.resolve.sense import check_sense
 from gangplan.resolve.slots import resolve_slots
 from gangplan.resolve.targets import target_clusters as target_clusters
 from gangplan.resolve.zones import check_zones
@@ -111,7 +111,7 @@ def _resolve(context: JobResolution) -> Job | None:
     shape = resolve_containers(context, image, _shape(context, gpus, image))
     has_launcher = image is not None and image.framework in BY_MPI
     placement = resolve_placement(context, shape, workers, has_launcher)
-    check_counts(context, workers, gpus, slots, image)
+    check_sense(context, shape, workers, slots, image, placement)
     bounds = _bounds(context, image)
     check_labels(context)
     posture = resolve_posture(context)

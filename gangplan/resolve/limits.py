@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from gangplan.findings import Location
 from gangplan.model.duration import format_duration
-from gangplan.model.frameworks import ONE_RANK
-from gangplan.model.job import Egress, Origin, Posture, PulledImage
+from gangplan.model.job import Egress, Origin, Posture
 from gangplan.model.profiles import (
     DEFAULT_POSTURE,
     EXTENDED_TIMEOUT_S,
@@ -30,7 +29,6 @@ from gangplan.rules.specs import (
     GPUS_UNUSUAL,
     PRIORITY_NOT_ALLOWED,
     PRIORITY_UNKNOWN,
-    SLOTS_NOT_GPUS,
     TIMEOUT_NOT_EXTENDED,
     TIMEOUT_OVER_LIMIT,
     WORKERS_MANY,
@@ -84,10 +82,8 @@ EXEMPTING = (
 )
 
 
-def check_counts(
-    context: JobResolution, workers: int, gpus: int, slots: int, image: PulledImage | None
-) -> None:
-    """Workers, GPUs and slots against the cluster's limits and against each other."""
+def check_counts(context: JobResolution, workers: int, gpus: int) -> None:
+    """Workers and GPUs against the cluster's limits and its nodes."""
     limit, cluster = context.cluster.spec.limits.workers, context.cluster.name
     where = context.origin_of("workers", ("workers",))
     if workers > limit:
@@ -110,13 +106,6 @@ def check_counts(
             WORKERS_ONE, where, "one worker: nothing is distributed", "Raise workers, or ignore this."
         )
     _check_gpus(context, gpus)
-    if gpus and slots != gpus and not (image and image.framework in ONE_RANK):
-        context.report(
-            SLOTS_NOT_GPUS,
-            context.where("slots"),
-            f"{slots} ranks share {gpus} GPUs on each worker",
-            "Omit slots to run one rank per GPU.",
-        )
 
 
 def _check_gpus(context: JobResolution, gpus: int) -> None:

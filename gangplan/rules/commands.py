@@ -324,3 +324,44 @@ MPI_TWICE = Rule(
         after="mpi: {bindTo: socket}\n",
     ),
 )
+
+COMMAND_DOWNLOADS = Rule(
+    "command-downloads",
+    WARNING,
+    "The command downloads something, and the run reaches no place to get it from.",
+    why=(
+        "A run reaches what network.egress names, and nothing else: NetworkPolicy drops all other packets, so "
+        "pip, git and curl wait and give up, after the run has waited in the queue. What is downloaded may also "
+        "be another version tomorrow."
+    ),
+    fix=(
+        "Put it into the image. Where the cluster offers an endpoint for it, name that in network.egress; fetch "
+        "models and data sets as a step."
+    ),
+    waivable=True,
+    example=Example(
+        "specs/nlp/filings.yaml",
+        before="command: [bash, -c, pip install wandb && python train.py]",
+        after="command: [bash, -c, pip list && python train.py]",
+        old="command: [python, train.py]",
+    ),
+)
+
+COMMAND_UNSET = Rule(
+    "command-unset",
+    ERROR,
+    "An option takes its value from a variable that nothing sets.",
+    why=(
+        "The operator of Kubeflow's v1 jobs set MASTER_ADDR, MASTER_PORT, RANK and WORLD_SIZE in each pod, and "
+        "Slurm sets SLURM_*. Trainer v2 sets PET_* instead. A variable that is not set leaves an empty value, "
+        "and the launcher ends: invalid int value: ''."
+    ),
+    fix="Remove the option, or take the value from a PET_* variable.",
+    example=Example(
+        "specs/nlp/filings.yaml",
+        before="command: [bash, -c, torchrun --master-port=$MASTER_PORT train.py]",
+        after="command: [bash, -c, torchrun --master-port=$PET_MASTER_PORT train.py]",
+        old="command: [python, train.py]",
+        changes=(("specs/nlp/filings.yaml", "image: openmpi", "image: pytorch"),),
+    ),
+)

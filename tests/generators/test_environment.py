@@ -74,5 +74,5 @@ def test_a_launcher_that_runs_ranks_sees_its_gpus(image: str, root: Path) -> Non
 
 @pytest.mark.usefixtures("only_gpus")
 def test_what_the_spec_says_wins(root: Path) -> None:
-    found = roles(objects(root, "openmpi", f"env: {{{VISIBLE}: all}}"))
-    assert env_of(found["launcher"])[VISIBLE] == "all"
+    found = roles(objects(root, "openmpi", f"env: {{{VISIBLE}: none}}"))
+    assert env_of(found["launcher"])[VISIBLE] == "none"

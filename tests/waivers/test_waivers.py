@@ -187,7 +187,7 @@ def test_only_few_rules_can_be_waived() -> None:
     assert not {
         name for name in waivable if topic_of(shipped()[name]) in ("core", "nodes", "admission", "objects")
     }
-    assert 10 <= len([name for name in waivable if not name.is_policy]) <= 40
+    assert 10 <= len([name for name in waivable if not name.is_policy]) <= 48
     assert not shipped()["waiver-granted"].may_be_waived, "or a label by hand would waive the guard of labels"
 
 

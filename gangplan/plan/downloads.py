@@ -1,0 +1,110 @@
+"""Downloads in a command whose run reaches no place that they could come from."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from gangplan.model.job import Job
+from gangplan.plan.launchers import UnreadableError, base, is_python, script_at
+from gangplan.plan.launchers.prefixes import peel
+from gangplan.plan.launchers.shell import commands
+from gangplan.plan.problems import CommandProblem
+from gangplan.rules.commands import COMMAND_DOWNLOADS
+
+# The name of the endpoint of a cluster that leads everywhere (resolve/proxy.py).
+_INTERNET = "internet"
+# Programs that fetch packages: the words behind their names with which they do.
+_PACKAGES = {
+    **dict.fromkeys(("pip", "pip3", "pipx"), ("install", "download", "wheel")),
+    **dict.fromkeys(("conda", "mamba", "micromamba"), ("install", "create", "update", "env")),
+    **dict.fromkeys(("apt", "apt-get", "dnf", "yum", "microdnf"), ("install", "update", "upgrade")),
+    **dict.fromkeys(("apk", "npm"), ("add", "install", "ci")),
+    "uv": ("sync", "pip", "add", "tool"),
+    "poetry": ("install", "add"),
+    "git": ("clone", "fetch", "pull", "submodule"),
+    "hf": ("download",),
+    "huggingface-cli": ("download",),
+    "kaggle": ("datasets", "competitions"),
+    "gdown": (),
+}
+_BY_URL = frozenset({"curl", "wget", "aria2c"})
+_URL = re.compile(r"(?:https?|ftp|git|ssh)://([^/\s:@]+@)?(?P<host>[^/\s:?#]+)")
+# Where pip takes packages from that lie beside it, and where an index of the site's own is named.
+_LOCAL = frozenset({"--no-index", "--no-deps"})
+_INDEX = re.compile(r"--(?:extra-)?index-url(?:=.*)?|-i|--index(?:=.*)?|--default-index(?:=.*)?")
+
+
+def download_problems(job: Job) -> Iterator[CommandProblem]:
+    """The first download of a command, where the run's policies let it reach no index, forge or hub.
+
+    What a named endpoint of the cluster leads to is not known here: with one, only downloads that name no
+    place of their own are told.
+    """
+    names = {one.name for one in job.egress}
+    variables = {one.name.upper() for one in job.env}
+    if _INTERNET in names or {"HTTPS_PROXY", "HTTP_PROXY"} & variables:
+        return
+    for path, words in _commands(job.command):
+        what = _download(words, bool(names), variables)
+        if what:
+            may = f"reaches only {', '.join(sorted(names))}" if names else "reaches no address outside it"
+            message = f"'{what}' downloads, but the run {may}: it would fail after its wait in the queue"
+            help = (
+                "Put it into the image, or add network: {egress: [internet]} where the cluster offers that."
+            )
+            yield CommandProblem(COMMAND_DOWNLOADS, path, message, help)
+            return
+
+
+def _commands(command: tuple[str, ...]) -> Iterator[tuple[tuple[str | int, ...], Sequence[str]]]:
+    """Every program that a command starts, behind its prefixes, and the word that it stands in."""
+    at = peel(command).at
+    script = script_at(command, at)
+    if script < 0:
+        yield ("command", at), command[at:]
+        return
+    try:
+        found = commands(command[script])
+    except UnreadableError:  # which is told as such
+        return
+    for one in found:
+        yield ("command", script), one.texts[peel(one.texts).at :]
+
+
+def _download(words: Sequence[str], has_egress: bool, variables: set[str]) -> str:
+    """The words that fetch something, as far as they go; empty for a program that fetches nothing."""
+    if not words:
+        return ""
+    name, rest = base(words[0]), [word for word in words[1:] if word]
+    shown = [name]
+    if is_python(words[0]) and rest[:2] in (["-m", "pip"], ["-m", "uv"]):
+        name, shown, rest = rest[1], [name, *rest[:2]], rest[2:]
+    if name in _BY_URL:
+        return _by_url(name, rest, has_egress)
+    plain = [word for word in rest if not word.startswith("-")]
+    wanted = _PACKAGES.get(name)
+    if wanted is None or (wanted and (not plain or plain[0] not in wanted)):
+        return ""
+    place = next((found for word in rest if (found := _URL.search(word))), None)
+    if (place and has_egress) or (_LOCAL & set(rest)):
+        return ""
+    has_index = any(_INDEX.fullmatch(word) for word in rest) or {"PIP_INDEX_URL", "UV_INDEX_URL"} & variables
+    if has_index and has_egress:
+        return ""
+    return " ".join([*shown, *plain[: 2 if name == "uv" else 1]])
+
+
+def _by_url(name: str, rest: Sequence[str], has_egress: bool) -> str:
+    """curl and wget, which also ask the pod itself and services of the cluster."""
+    for word in rest:
+        found = _URL.search(word)
+        if found is None or found["host"] in ("localhost", "127.0.0.1") or _is_inside(found["host"]):
+            continue
+        return "" if has_egress else f"{name} {word[:60]}"
+    return ""
+
+
+def _is_inside(host: str) -> bool:
+    """Whether a name is one of the cluster, or open until the script runs."""
+    return "$" in host or "." not in host or host.endswith((".svc", ".local", ".internal"))

@@ -1,0 +1,234 @@
+"""Settings that contradict what the plan provides: interfaces of pods, GPUs of a worker, numbers of ranks.
+
+A row of `_TABLE` is a pattern of names and what is judged of their values; to add a variable, add it to a row.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+
+from gangplan.model.job import Job
+from gangplan.plan.environment import GPUS_SHOWN
+from gangplan.plan.launchers import FoundLauncher
+from gangplan.plan.operators import Sound
+from gangplan.plan.problems import CommandProblem, is_pasteable, listed
+from gangplan.plan.settings import Setting, settings_of
+from gangplan.plan.traffic import POD_INTERFACE
+from gangplan.rules.commands import COMMAND_RENDEZVOUS
+from gangplan.rules.settings import GPUS_HIDDEN, GPUS_UNASKED, INTERFACE_UNKNOWN, RANK_CONSTANT
+
+Judge = Callable[[Job, Setting], CommandProblem | None]
+
+
+def setting_problems(
+    job: Job, found: Sequence[FoundLauncher], is_sound: Sound | None = None
+) -> Iterator[CommandProblem]:
+    """What is wrong with the settings of a job, each at the field that says so."""
+    wrong = [
+        (setting, problem)
+        for setting in settings_of(job, found)
+        for names, judge in _TABLE
+        if names.fullmatch(setting.name) and (problem := judge(job, setting)) is not None
+    ]
+    right = without(job.command, [setting for setting, _ in wrong])
+    is_proposed = (
+        is_sound is not None and is_pasteable(right) and right != job.command and is_sound(job, right)
+    )
+    for setting, problem in wrong:
+        if setting.path[0] == "command" and is_proposed:
+            problem = replace(problem, help=f"Remove it. Write command: {listed(right)}.")
+        yield problem
+
+
+def without(command: tuple[str, ...], settings: Sequence[Setting]) -> tuple[str, ...]:
+    """A command that does not set these; empty where an option of a launcher does, which has a proposal of its own."""
+    words = list(command)
+    for one in sorted(settings, key=lambda one: one.word or (0, 0), reverse=True):
+        if one.path[0] != "command":
+            continue
+        index = int(one.path[1])
+        if one.word is not None:
+            begin, end = one.word
+            text = words[index]
+            words[index] = text[:begin] + text[end:].removeprefix(" ")
+        elif words[index] == f"{one.name}={one.value}":
+            words[index] = ""
+        else:
+            return ()
+    words = [
+        _EMPTY_EXPORT.sub("", word).strip() if word != old else word
+        for word, old in zip(words, command, strict=True)
+    ]
+    words = [word for word, old in zip(words, command, strict=True) if word or not old]
+    return tuple(
+        words[1:] if words[0] == "env" and "=" not in words[1] and not words[1].startswith("-") else words
+    )
+
+
+# What is left of `export NAME=value;` without its words.
+_EMPTY_EXPORT = re.compile(r"\bexport[ \t]*(?:;|&&|\n|$)[ \t]*")
+
+
+# Interfaces
+
+# A name of an interface as Linux gives it to cards of a node; anything else in UCX_NET_DEVICES may be a card.
+_CARD_NAME = re.compile(r"(?:eth|en[opsx]|em|ib|bond|team|wl|br|p\d+p)[\w.]*")
+_NUMBERS = re.compile(
+    r"[\d.]+(?:/\d+)?|[\da-fA-F:]*::[\da-fA-F:]*(?:/\d+)?"
+)  # CIDRs, which Open MPI takes too
+
+
+def _interfaces(job: Job) -> frozenset[str] | None:
+    """The interfaces of a worker's pod; None where it has the node's own.
+
+    Further networks are net1, net2 and so on where nobody names them (Multus v4, NetworkSelectionElement).
+    """
+    if job.fabric.access.host_network:
+        return None
+    attached = (f"net{number}" for number in range(1, len(job.fabric.networks) + 1))
+    return frozenset({"lo", POD_INTERFACE, *attached, *job.fabric.interfaces})
+
+
+def _unknown(job: Job, setting: Setting, names: Sequence[str], what: str = "") -> CommandProblem | None:
+    known = _interfaces(job)
+    missing = [] if known is None else [name for name in names if name and name not in known]
+    if known is None or not missing:
+        return None
+    have = " and ".join(sorted(known - {"lo"}))
+    message = f"{setting.called} {what or f'names {missing[0]}'}, but pods of this run have {have}"
+    if not what:
+        message += f"; {missing[0]} is a name on the node"
+    return CommandProblem(INTERFACE_UNKNOWN, setting.path, message, "Remove it.")
+
+
+def _listed(job: Job, setting: Setting) -> CommandProblem | None:
+    """A list of interfaces, or of networks by their addresses."""
+    names = [name.strip() for name in setting.value.split(",")]
+    return _unknown(job, setting, [name for name in names if not _NUMBERS.fullmatch(name)])
+
+
+def _excluded(job: Job, setting: Setting) -> CommandProblem | None:
+    """Interfaces not to use: one is left."""
+    known, without = _interfaces(job), {name.strip() for name in setting.value.split(",")}
+    if known is None or not known - {"lo"} <= without:
+        return None
+    message = f"{setting.called} excludes {', '.join(sorted(known - {'lo'}))}, and pods of this run have no other interface"
+    return CommandProblem(INTERFACE_UNKNOWN, setting.path, message, "Remove it.")
+
+
+def _nccl(job: Job, setting: Setting) -> CommandProblem | None:
+    """Beginnings of names, exact ones behind `=`, and behind `^` those not to use (NCCL 2.28)."""
+    known, value = _interfaces(job), setting.value.strip()
+    if known is None or not value:
+        return None
+    names = [name.strip() for name in value.lstrip("^=").split(",") if name.strip()]
+    is_exact = value.lstrip("^").startswith("=")
+    hit = {one for one in known for name in names if one == name or (not is_exact and one.startswith(name))}
+    if value.startswith("^"):
+        left = known - hit - {"lo"}
+        return None if left else _excluded(job, Setting(setting.name, ",".join(known), setting.path))
+    return None if hit else _unknown(job, setting, names)
+
+
+def _ucx(job: Job, setting: Setting) -> CommandProblem | None:
+    """Cards with their ports (mlx5_0:1), interfaces, or all."""
+    names = [name.strip() for name in setting.value.split(",")]
+    return _unknown(job, setting, [name for name in names if _CARD_NAME.fullmatch(name)])
+
+
+# GPUs
+
+
+def _shown(job: Job, setting: Setting) -> CommandProblem | None:
+    """Which GPUs of the node a container sees is between the kubelet and the runtime."""
+    if setting.path[0] != "env" or setting.value in ("void", "none", ""):
+        return None  # a program that sets it comes too late to change anything
+    own = f"the {job.gpus} GPUs that it asks for" if job.gpus else "none, for it asks for none"
+    message = f"{setting.called} would show each container GPUs of other runs; a worker sees {own}"
+    return CommandProblem(GPUS_UNASKED, setting.path, message, "Remove it.")
+
+
+def _visible(job: Job, setting: Setting) -> CommandProblem | None:
+    """A list of numbers, which ends at the first that is none (CUDA, ROCm: environment variables)."""
+    if not job.gpus:
+        return None
+    numbers: list[int] = []
+    for text in setting.value.split(","):
+        text = text.strip()
+        if not re.fullmatch(r"\d+", text):
+            if re.match(r"(?:GPU|MIG)-", text):
+                return None  # of one node alone, and told nowhere which
+            break
+        numbers.append(int(text))
+    seen = len({number for number in numbers if number < job.gpus})
+    if beyond := next((number for number in numbers if number >= job.gpus), None):
+        message = f"{setting.called} names GPU {beyond}, but a worker's {job.gpus} GPUs are numbered 0 to {job.gpus - 1}"
+    elif seen < job.gpus:
+        left = f"{seen} of the worker's {job.gpus} GPUs" if seen else f"none of the worker's {job.gpus} GPUs"
+        message = f"{setting.called} leaves its ranks {left}"
+    else:
+        return None
+    return CommandProblem(GPUS_HIDDEN, setting.path, message, "Remove it.")
+
+
+# Ranks
+
+_HERE = ("localhost", "127.0.0.1", "0.0.0.0", "::1")
+
+
+def _rank(job: Job, setting: Setting) -> CommandProblem | None:
+    """A number that each rank has its own of."""
+    if job.ranks == 1 or not _reaches_ranks(job, setting) or not re.fullmatch(r"\d+", setting.value):
+        return None
+    message = f"{setting.called} is {setting.value} in each of the run's {job.ranks} ranks"
+    return CommandProblem(RANK_CONSTANT, setting.path, message, "Remove it.")
+
+
+def _size(job: Job, setting: Setting) -> CommandProblem | None:
+    """How many ranks there are, where that is not what the plan says."""
+    if setting.value == str(job.ranks) or job.ranks == 1 or not _reaches_ranks(job, setting):
+        return None
+    if not re.fullmatch(r"\d+", setting.value):
+        return None
+    message = f"{setting.called} is {setting.value}, but the run has {job.workers} workers x {job.slots} slots = {job.ranks} ranks"
+    return CommandProblem(RANK_CONSTANT, setting.path, message, "Remove it.")
+
+
+def _local(job: Job, setting: Setting) -> CommandProblem | None:
+    """The number of a rank among those of its worker."""
+    return _rank(job, setting) if job.slots > 1 else None
+
+
+def _address(job: Job, setting: Setting) -> CommandProblem | None:
+    """Where the first rank is: on no other worker's own host."""
+    if job.workers == 1 or setting.value not in _HERE or not (setting.in_rank or setting.path[0] == "env"):
+        return None
+    message = f"{setting.called} is {setting.value}, so each of the {job.workers} workers would look for the first rank on itself"
+    help = "Remove it; let the program take the address from rank 0, or from PET_MASTER_ADDR in an image of torch."
+    return CommandProblem(COMMAND_RENDEZVOUS, setting.path, message, help)
+
+
+def _reaches_ranks(job: Job, setting: Setting) -> bool:
+    """Whether ranks see a setting. torchrun gives its ranks numbers of its own, over those of env."""
+    return setting.in_rank or (job.image.framework != "torch" and setting.path[0] in ("env", "mpi"))
+
+
+_TABLE: tuple[tuple[re.Pattern[str], Judge], ...] = (
+    (re.compile("NCCL_SOCKET_IFNAME|RCCL_SOCKET_IFNAME"), _nccl),
+    (re.compile(r"(?:GLOO|TP)_SOCKET_IFNAME|HOROVOD_GLOO_IFACE|(?:I_MPI_)?HYDRA_IFACE"), _listed),
+    (re.compile(r"FI_(?:TCP|SOCKETS|UDP)_IFACE"), _listed),
+    (re.compile(r"(?:OMPI|PRTE|PMIX)_MCA_(?:btl_tcp|oob_tcp|prte|ptl_tcp)_if_include"), _listed),
+    (re.compile(r"(?:OMPI|PRTE|PMIX)_MCA_(?:btl_tcp|oob_tcp|prte|ptl_tcp)_if_exclude"), _excluded),
+    (re.compile("UCX_NET_DEVICES"), _ucx),
+    (re.compile(GPUS_SHOWN), _shown),
+    (
+        re.compile("CUDA_VISIBLE_DEVICES|HIP_VISIBLE_DEVICES|ROCR_VISIBLE_DEVICES|GPU_DEVICE_ORDINAL"),
+        _visible,
+    ),
+    (re.compile("RANK"), _rank),
+    (re.compile("LOCAL_RANK"), _local),
+    (re.compile("MASTER_ADDR"), _address),
+    (re.compile("WORLD_SIZE"), _size),
+)

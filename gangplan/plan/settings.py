@@ -1,0 +1,105 @@
+"""What a spec sets by name, wherever it does: in env, by an option of a launcher, in a script or before a program."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from gangplan.model.job import Job
+from gangplan.plan.flags import flags_of
+from gangplan.plan.launchers import FoundLauncher, LauncherReading, UnreadableError, script_at
+from gangplan.plan.launchers.prefixes import ASSIGNMENT, peel
+from gangplan.plan.launchers.shell import commands
+from gangplan.plan.problems import Path
+from gangplan.records import dataclass
+
+# Words of a shell whose assignments stay.
+_KEEPING = frozenset({"export", "declare", "typeset", "readonly"})
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A variable with a value that is known before the run, and the field of the spec that says so.
+
+    `in_rank` tells that a script of the user's sets it, which a launcher around it cannot undo. `spelled` is the
+    name as it is written, `word` its place in a script: the index of the first letter and of that behind the last.
+    """
+
+    name: str
+    value: str
+    path: Path
+    in_rank: bool = False
+    spelled: str = ""
+    word: tuple[int, int] | None = None
+
+    @property
+    def called(self) -> str:
+        """The name as the user wrote it."""
+        return self.spelled or self.name
+
+
+def settings_of(job: Job, found: Sequence[FoundLauncher]) -> Iterator[Setting]:
+    """Every setting of a job's own, in the order of the fields."""
+    for variable in job.env:
+        if variable.is_plain:
+            yield Setting(variable.name, variable.value, ("env", variable.name))
+    if job.uses_mpi and not found:
+        yield from _options(job, flags_of(job), ("mpi", "flags"), -1)
+    for launch in found:
+        if launch.script is None:
+            yield from _options(job, launch.reading, ("command",), 0)
+        else:
+            for one in _options(job, launch.reading, (), 0):
+                yield replace(one, path=("command", launch.script.at))
+    yield from _in_command(job.command, bool(found))
+
+
+def _options(job: Job, reading: LauncherReading, at: Path, shift: int) -> Iterator[Setting]:
+    """Variables and parameters that a launcher is told; parameters by the names that they have as variables."""
+    for use in reading.of("env", "parameter"):
+        name, value = use.value, " ".join(use.values[1:])
+        path = (*at, use.at + shift) if at else ()
+        if use.option.role == "parameter":
+            prefix = "PRTE_MCA_" if use.option.name == "prtemca" else "OMPI_MCA_"
+            if len(use.values) > 1:
+                yield Setting(prefix + name, value, path, spelled=name)
+        elif "=" in name:
+            yield Setting(*_parted(name), path)
+        elif len(use.values) > 1:
+            yield Setting(name, value, path)
+
+
+def _parted(text: str) -> tuple[str, str]:
+    name, _, value = text.partition("=")
+    return name, value
+
+
+def _in_command(words: Sequence[str], has_launcher: bool) -> Iterator[Setting]:
+    """What stands before a program as `env NAME=value`, and what a script sets.
+
+    Behind a launcher of gangplan's own it is each rank that reads them; before one of the user's, the launcher.
+    """
+    peeled = peel(words)
+    for name, value in peeled.sets:
+        index = next((place for place, word in enumerate(words) if word == f"{name}={value}"), 0)
+        yield Setting(name, value, ("command", index), not has_launcher)
+    at = script_at(words, peeled.at)
+    if at < 0:
+        return
+    try:
+        found = commands(words[at])
+    except UnreadableError:  # which is told as such
+        return
+    for command in found:
+        texts = command.texts
+        assigned = list(command.sets)
+        if texts[:1] and texts[0] in _KEEPING:
+            assigned += command.words[1:]
+        elif texts:
+            inner = peel(texts)
+            assigned += [one for one in command.words[: inner.at] if ASSIGNMENT.fullmatch(one.text)]
+        for word in assigned:
+            found_there = ASSIGNMENT.fullmatch(word.text)
+            if found_there is not None and not word.is_open:
+                place = word.begin, word.end
+                yield Setting(found_there[1], found_there[2], ("command", at), not has_launcher, word=place)

@@ -1,0 +1,116 @@
+"""Whether a worker can train at all: memory and CPU for its GPUs, and ranks that each have one."""
+
+from __future__ import annotations
+
+import re
+
+from gangplan.model.amounts import bare, say, written
+from gangplan.model.frameworks import ONE_RANK
+from gangplan.model.image import PulledImage
+from gangplan.model.quantity import ZERO, Quantity
+from gangplan.resolve.context import JobResolution
+from gangplan.resolve.limits import check_counts
+from gangplan.resolve.misfit import WorkerShape
+from gangplan.resolve.placement import ChosenPlacement
+from gangplan.rules.model import WARNING, Rule
+from gangplan.rules.specs import SLOTS_NOT_GPUS
+from gangplan.rules.workers import CPU_TINY, MEMORY_TINY, MIG_SLICES, RANKS_SHARE_GPUS
+from gangplan.spec.nodes import NodePool
+
+# What ranks of these talk by on GPUs, unless the program says otherwise.
+_BY_NCCL = ("torch", "deepspeed", "horovod")
+# A process with a CUDA context and PyTorch's libraries takes so much before it trains.
+_LEAST_MEMORY = Quantity.of(1 << 30)
+_LEAST_CPU = Quantity.of(1)
+# NCCL 2.32 and later let ranks share a GPU with this (experimental).
+_SHARING = "NCCL_MULTI_RANK_GPU_ENABLE"
+
+
+def check_sense(
+    context: JobResolution,
+    shape: WorkerShape,
+    workers: int,
+    slots: int,
+    image: PulledImage | None,
+    placement: ChosenPlacement | None,
+) -> None:
+    """Counts against the cluster's limits, and what a worker with GPUs has for them."""
+    check_counts(context, workers, shape.gpus)
+    if shape.gpus:
+        _check_ranks(context, shape, workers, slots, image)
+        if placement is not None:  # else no node is large enough, which is told
+            _check_amounts(context, shape, placement.node_pool)
+
+
+def _check_ranks(
+    context: JobResolution, shape: WorkerShape, workers: int, slots: int, image: PulledImage | None
+) -> None:
+    """Ranks of a worker against its GPUs."""
+    gpus, framework = shape.gpus, image.framework if image else ""
+    if shape.mig and gpus > 1:
+        context.report(
+            MIG_SLICES,
+            context.where("gpus"),
+            f"{gpus} MIG slices per worker, but a process sees one of them: "
+            + (f"{slots - 1} of its {slots} ranks have none" if slots > 1 else f"{gpus - 1} stay idle"),
+            f"Write gpus: 1 and workers: {workers * gpus}, without slots: a slice and a rank for each worker.",
+            level=WARNING if slots == 1 else None,  # it may start processes of its own, each with a slice
+        )
+    elif slots > gpus and framework in _BY_NCCL and _SHARING not in context.spec.spec.env:
+        context.report(
+            RANKS_SHARE_GPUS,
+            context.where("slots"),
+            f"{slots} ranks have {_gpus(gpus)} on each worker, and NCCL ends a run in which two share one",
+            "Omit slots to run one rank per GPU.",
+        )
+    elif slots != gpus and framework not in ONE_RANK:
+        share = "shares" if slots == 1 else "share"
+        what = f"{slots} {'rank' if slots == 1 else 'ranks'} {share} {_gpus(gpus)} on each worker"
+        context.report(SLOTS_NOT_GPUS, context.where("slots"), what, "Omit slots to run one rank per GPU.")
+
+
+def _gpus(count: int) -> str:
+    return f"{count} {'GPU' if count == 1 else 'GPUs'}"
+
+
+def _check_amounts(context: JobResolution, shape: WorkerShape, pool: NodePool) -> None:
+    """CPU and memory that the spec says: below what processes with GPUs take, a slip of the unit is likely."""
+    for rule, name, amount, least in (
+        (MEMORY_TINY, "memory", shape.memory, _LEAST_MEMORY),
+        (CPU_TINY, "cpu", shape.cpu, _LEAST_CPU),
+    ):
+        if amount.nano < least.nano * shape.gpus and context.origins[name].layer == "spec":
+            _tiny(context, rule, name, amount, shape, pool)
+
+
+def _tiny(
+    context: JobResolution, rule: Rule, name: str, amount: Quantity, shape: WorkerShape, pool: NodePool
+) -> None:
+    what = (
+        say(name, amount) if amount.nano % 10**9 == 0 or name == "cpu" else f"{bare(name, amount)} of {name}"
+    )
+    meant = _meant(name, amount, pool)
+    message = f"{what} for {_gpus(shape.gpus)}: {'no' if name == 'memory' else 'too little to keep'} "
+    message += "process of a framework starts with so little" if name == "memory" else "them busy"
+    help = f"Write {name}: {meant or _share(name, shape, pool)}."
+    context.report(rule, context.origin_of(name, (name,)), message, help)
+
+
+def _meant(name: str, amount: Quantity, pool: NodePool) -> str:
+    """The same number in GiB, where the unit may have slipped and a node has so much."""
+    number = re.fullmatch(r"(\d+)(?:[mkM]|Ki|Mi)?", amount.canonical())
+    if name != "memory" or number is None:
+        return ""
+    meant = Quantity.of(int(number[1]) << 30)
+    return written(name, meant) if meant > ZERO and meant.nano <= pool.memory.nano else ""
+
+
+def _share(name: str, shape: WorkerShape, pool: NodePool) -> str:
+    """A fair share of a node for so many GPUs, rounded down; a usual amount where that is nothing."""
+    usual = Quantity.of(shape.gpus * (64 << 30 if name == "memory" else 8))
+    if pool.gpu is None or not pool.gpu.count:
+        return written(name, usual)
+    whole: Quantity = getattr(pool, name)
+    unit = (1 << 30 if name == "memory" else 1) * 10**9
+    part = whole.nano * min(shape.gpus, pool.gpu.count) // pool.gpu.count // unit * unit
+    return written(name, Quantity(part or usual.nano))

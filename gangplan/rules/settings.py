@@ -1,0 +1,79 @@
+"""What variables and options say of things that the plan provides: interfaces, GPUs, numbers of ranks."""
+
+from __future__ import annotations
+
+from gangplan.rules.model import ERROR, WARNING, Example, Rule
+
+INTERFACE_UNKNOWN = Rule(
+    "interface-unknown",
+    ERROR,
+    "A setting names a network interface that no pod of the run has.",
+    why=(
+        "A pod has lo and eth0, and the interfaces of the networks that its pool attaches; eno1, ens5 or ib0 "
+        "are names on the node. NCCL, Gloo and MPI end a run whose interface does not exist (NCCL 2.28: "
+        "'Bootstrap : no socket interface found')."
+    ),
+    fix=(
+        "Remove the setting: gangplan names the interfaces of a fabric by itself. Waive the rule where a patch "
+        "gives pods another interface."
+    ),
+    waivable=True,
+    example=Example(
+        "specs/nlp/filings.yaml",
+        before="env: {NCCL_SOCKET_IFNAME: eno1}\n",
+        after="env: {NCCL_SOCKET_IFNAME: eth0}\n",
+    ),
+)
+
+GPUS_UNASKED = Rule(
+    "gpus-unasked",
+    ERROR,
+    "A variable would show the container GPUs of other runs.",
+    why=(
+        "NVIDIA's container runtime gives a container the GPUs that NVIDIA_VISIBLE_DEVICES names, whatever it "
+        "asked for (nvidia-container-toolkit, accept-nvidia-visible-devices-envvar-when-unprivileged). Neither "
+        "Kueue nor a quota counts them."
+    ),
+    fix="Remove it; a worker sees the GPUs that gpus asks for.",
+    example=Example(
+        "specs/nlp/filings.yaml",
+        before="env: {NVIDIA_VISIBLE_DEVICES: all}\n",
+        after="env: {NVIDIA_DRIVER_CAPABILITIES: all}\n",
+    ),
+)
+
+GPUS_HIDDEN = Rule(
+    "gpus-hidden",
+    WARNING,
+    "A variable hides GPUs that the worker has asked for.",
+    why=(
+        "All ranks of a worker see the same value, so those for which no GPU is left end with 'invalid device "
+        "ordinal', or share one. A worker's GPUs are numbered from 0, whichever of the node's they are; "
+        "launchers and frameworks give each rank its own."
+    ),
+    fix="Remove it; to use fewer GPUs, ask for fewer.",
+    waivable=True,
+    example=Example(
+        "specs/nlp/filings.yaml",
+        before='env: {CUDA_VISIBLE_DEVICES: "0"}\n',
+        after='env: {CUDA_VISIBLE_DEVICES: "0,1"}\n',
+    ),
+)
+
+RANK_CONSTANT = Rule(
+    "rank-constant",
+    ERROR,
+    "A setting gives every rank the same number, or tells each that it is alone.",
+    why=(
+        "A variable of the spec, and one that a script sets, has the same value in every rank. With RANK or "
+        "WORLD_SIZE so set, PyTorch and DeepSpeed ask nobody else (torch.distributed env://, DeepSpeed "
+        "mpi_discovery): each rank trains alone, or waits for others that never come. Launchers give each rank "
+        "its own numbers."
+    ),
+    fix="Remove it; launchers give each rank its own.",
+    example=Example(
+        "specs/nlp/filings.yaml",
+        before='env: {RANK: "0"}\n',
+        after='env: {RANKING: "0"}\n',
+    ),
+)

@@ -1,0 +1,91 @@
+"""Whether a worker can train at all: memory, CPU and ranks for its GPUs."""
+
+from __future__ import annotations
+
+from gangplan.rules.model import ERROR, WARNING, Example, Rule
+
+RANKS_SHARE_GPUS = Rule(
+    "ranks-share-gpus",
+    ERROR,
+    "More ranks than GPUs, in a framework whose ranks talk by NCCL.",
+    why=(
+        "NCCL ends a run in which two ranks have the same GPU: 'Duplicate GPU detected' (an error since NCCL "
+        "2.5). PyTorch, DeepSpeed and Horovod use NCCL on GPUs unless told otherwise."
+    ),
+    fix=(
+        "Omit slots to run one rank per GPU. Waive the rule where the program uses Gloo or MPI on its GPUs; "
+        "NCCL 2.32 and later allow it, as an experiment, with NCCL_MULTI_RANK_GPU_ENABLE in env."
+    ),
+    waivable=True,
+    example=Example(
+        "specs/nlp/filings.yaml",
+        before="slots: 4\n",
+        after="slots: 2\n",
+        changes=(("specs/nlp/filings.yaml", "image: openmpi", "image: pytorch"),),
+    ),
+)
+
+MIG_SLICES = Rule(
+    "mig-slices",
+    ERROR,
+    "A worker asks for several MIG slices, and a process sees one.",
+    why=(
+        "CUDA enumerates one MIG device per process, whatever the container was given (NVIDIA, MIG User Guide, "
+        "CUDA Device Enumeration). Ranks beyond the first end with 'invalid device ordinal', or all share the "
+        "first slice."
+    ),
+    fix=(
+        "Give each worker one slice and one rank, and raise workers. Waive the rule where the program sets "
+        "CUDA_VISIBLE_DEVICES to a UUID of its own in each rank."
+    ),
+    waivable=True,
+    example=Example(
+        "specs/nlp/filings.yaml",
+        before="gpus: 2\ngpu: {model: a100-80gb, mig: 1g.10gb}\n",
+        after="gpus: 1\ngpu: {model: a100-80gb, mig: 1g.10gb}\n",
+        old="gpus: 2\n",
+        changes=(
+            (
+                "overlays/lab/cluster.yaml",
+                "topology:\n",
+                "  mig: {count: 4, cpu: 124, memory: 1900Gi, gpu: {model: a100-80gb, mig: 1g.10gb, count: 56}, labels: {pool: mig}}\ntopology:\n",
+            ),
+        ),
+    ),
+)
+
+MEMORY_TINY = Rule(
+    "memory-tiny",
+    WARNING,
+    "A worker has too little memory to load a model onto its GPUs.",
+    why=(
+        "A process of PyTorch or TensorFlow takes more than 1 GiB before it trains (CUDA context, libraries); the "
+        "kernel kills a worker that has less: OOMKilled. M is a million bytes, and m a thousandth of one."
+    ),
+    fix="Write what a fair share of the node is, as the help shows.",
+    waivable=True,
+    example=Example(
+        "specs/nlp/filings.yaml",
+        before="memory: 512M",
+        after="memory: 512Gi",
+        old="memory: 32Gi",
+    ),
+)
+
+CPU_TINY = Rule(
+    "cpu-tiny",
+    WARNING,
+    "A worker has less than one CPU for each GPU.",
+    why=(
+        "Each rank needs a core to feed its GPU, and more to load data. With less, the kernel throttles the "
+        "process and the GPU waits. 200m is a fifth of a core."
+    ),
+    fix="Write what a fair share of the node is, as the help shows.",
+    waivable=True,
+    example=Example(
+        "specs/nlp/filings.yaml",
+        before="cpu: 200m",
+        after="cpu: 2",
+        old="cpu: 8",
+    ),
+)

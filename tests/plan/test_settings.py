@@ -1,0 +1,191 @@
+"""Variables and options against what the plan provides, wherever they stand: 4 workers of 2 GPUs."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from gangplan.model.fabric import Fabric, FabricAccess
+from gangplan.model.job import EnvVar
+from gangplan.plan.problems import CommandProblem
+from tests import plain
+from tests.plan.asking import job_of, problems
+
+OURS = {"interface-unknown", "gpus-unasked", "gpus-hidden", "rank-constant", "command-rendezvous",
+        "command-unset", "command-downloads"}  # fmt: skip
+
+# image | how it is written | rule, or nothing
+# A line of env is NAME=value; `flags` are those of mpi.flags; anything else is the command.
+TABLE = r"""
+pytorch    | env NCCL_SOCKET_IFNAME=eno1                  | interface-unknown
+pytorch    | env NCCL_SOCKET_IFNAME==eth0                 |
+pytorch    | env NCCL_SOCKET_IFNAME=eth                   |
+pytorch    | env NCCL_SOCKET_IFNAME==eth                  | interface-unknown
+pytorch    | env NCCL_SOCKET_IFNAME=ib0,eth0              |
+pytorch    | env NCCL_SOCKET_IFNAME=^docker0,lo           |
+pytorch    | env NCCL_SOCKET_IFNAME=^eth                  | interface-unknown
+pytorch    | env NCCL_SOCKET_IFNAME=^=eth                 |
+pytorch    | env RCCL_SOCKET_IFNAME=ens1f0                | interface-unknown
+pytorch    | env GLOO_SOCKET_IFNAME=ib0                   | interface-unknown
+pytorch    | env GLOO_SOCKET_IFNAME=eth0                  |
+pytorch    | env TP_SOCKET_IFNAME=bond0                   | interface-unknown
+horovod    | env HOROVOD_GLOO_IFACE=ens5                  | interface-unknown
+openmpi    | env UCX_NET_DEVICES=mlx5_0:1,mlx5_1:1        |
+openmpi    | env UCX_NET_DEVICES=all                      |
+openmpi    | env UCX_NET_DEVICES=ib0                      | interface-unknown
+openmpi    | env OMPI_MCA_btl_tcp_if_include=10.0.0.0/8   |
+openmpi    | env OMPI_MCA_btl_tcp_if_include=ens5         | interface-unknown
+openmpi    | env OMPI_MCA_btl_tcp_if_exclude=lo,docker0   |
+openmpi    | env OMPI_MCA_btl_tcp_if_exclude=lo,eth0      | interface-unknown
+openmpi    | flags --mca btl_tcp_if_include ens5          | interface-unknown
+openmpi    | flags --mca btl_tcp_if_include eth0          |
+openmpi    | flags -x NCCL_SOCKET_IFNAME=eno1             | interface-unknown
+openmpi    | flags -x NCCL_SOCKET_IFNAME                  |
+mpich      | env HYDRA_IFACE=ens5                         | interface-unknown
+mpich      | env FI_TCP_IFACE=ib0                         | interface-unknown
+openmpi    | mpirun --mca btl_tcp_if_include ib0 python t.py   | interface-unknown
+openmpi    | mpirun -x GLOO_SOCKET_IFNAME=ens5 python t.py     | interface-unknown
+pytorch    | env NCCL_SOCKET_IFNAME=eno1 python t.py      | interface-unknown
+pytorch    | bash -c 'NCCL_SOCKET_IFNAME=eno1 python t.py'     | interface-unknown
+pytorch    | bash -c 'export NCCL_SOCKET_IFNAME=eno1; python t.py' | interface-unknown
+pytorch    | bash -c 'NCCL_SOCKET_IFNAME=$(first) python t.py' |
+
+pytorch    | env NVIDIA_VISIBLE_DEVICES=all               | gpus-unasked
+pytorch    | env NVIDIA_VISIBLE_DEVICES=0,1               | gpus-unasked
+pytorch    | env NVIDIA_VISIBLE_DEVICES=void              |
+pytorch    | env NVIDIA_DRIVER_CAPABILITIES=all           |
+pytorch    | bash -c 'NVIDIA_VISIBLE_DEVICES=all python t.py'  |
+
+pytorch    | env CUDA_VISIBLE_DEVICES=0                   | gpus-hidden
+pytorch    | env CUDA_VISIBLE_DEVICES=0,1                 |
+pytorch    | env CUDA_VISIBLE_DEVICES=1,0                 |
+pytorch    | env CUDA_VISIBLE_DEVICES=0,0                 | gpus-hidden
+pytorch    | env CUDA_VISIBLE_DEVICES=0,1,2,3,4,5,6,7     | gpus-hidden
+pytorch    | env CUDA_VISIBLE_DEVICES=                    | gpus-hidden
+pytorch    | env CUDA_VISIBLE_DEVICES=-1                  | gpus-hidden
+pytorch    | env CUDA_VISIBLE_DEVICES=GPU-8932f937        |
+pytorch    | env ROCR_VISIBLE_DEVICES=1                   | gpus-hidden
+openmpi    | flags -x CUDA_VISIBLE_DEVICES=0              | gpus-hidden
+openmpi    | bash -c 'CUDA_VISIBLE_DEVICES=0 python t.py' | gpus-hidden
+openmpi    | bash -c 'CUDA_VISIBLE_DEVICES=$OMPI_COMM_WORLD_LOCAL_RANK python t.py' |
+pytorch    | env CUDA_DEVICE_MAX_CONNECTIONS=1            |
+
+deepspeed  | env RANK=0                                   | rank-constant
+deepspeed  | env LOCAL_RANK=0                             | rank-constant
+deepspeed  | env WORLD_SIZE=1                             | rank-constant
+deepspeed  | env WORLD_SIZE=8                             |
+deepspeed  | env RANK=rank0                               |
+deepspeed  | env RANKS=1                                  |
+pytorch    | env RANK=0                                   |
+pytorch    | bash -c 'RANK=0 WORLD_SIZE=1 python t.py'    | rank-constant
+pytorch    | env RANK=0 python t.py                       | rank-constant
+pytorch    | bash -c 'RANK=0 torchrun t.py'               |
+deepspeed  | bash -c 'export MASTER_ADDR=localhost; python t.py' | command-rendezvous
+deepspeed  | env MASTER_ADDR=127.0.0.1 python t.py        | command-rendezvous
+deepspeed  | env MASTER_ADDR=tracker.example.com          |
+
+pytorch    | bash -c 'torchrun --master-port=$MASTER_PORT t.py'           | command-unset
+pytorch    | bash -c 'torchrun --master_port $MASTER_PORT t.py'           | command-unset
+pytorch    | bash -c 'torchrun --master-port=${MASTER_PORT:-29500} t.py'  |
+pytorch    | bash -c 'torchrun --master-port=$PET_MASTER_PORT t.py'       |
+pytorch    | bash -c 'MASTER_PORT=1; torchrun --master-port=$MASTER_PORT t.py' |
+pytorch    | bash -c 'torchrun --max-restarts=$SLURM_RESTART_COUNT t.py'  | command-unset
+pytorch    | bash -c 'torchrun --max-restarts=$RESTARTS t.py'             |
+deepspeed  | bash -c 'deepspeed --master_port $MASTER_PORT t.py'          | command-unset
+
+openmpi    | bash -c 'pip install wandb && python t.py'   | command-downloads
+openmpi    | bash -c 'python3 -m pip install -r r.txt; python t.py' | command-downloads
+openmpi    | bash -c 'conda install -y faiss; python t.py'          | command-downloads
+openmpi    | bash -c 'apt-get update && python t.py'                | command-downloads
+openmpi    | bash -c 'git clone https://example.com/x && python t.py' | command-downloads
+openmpi    | bash -c 'hf download org/model; python t.py'           | command-downloads
+openmpi    | bash -c 'curl -LO https://example.com/x; python t.py'  | command-downloads
+openmpi    | bash -c 'wget -q http://example.com/x; python t.py'    | command-downloads
+openmpi    | bash -c 'uv sync && python t.py'                       | command-downloads
+openmpi    | bash -c 'pip install --no-deps -e . && python t.py'    |
+openmpi    | bash -c 'pip list && python t.py'                      |
+openmpi    | bash -c 'git log; python t.py'                         |
+openmpi    | bash -c 'curl -s localhost:9090/metrics; python t.py'  |
+openmpi    | bash -c 'curl http://store.nlp.svc/x; python t.py'     |
+openmpi    | bash -c 'curl "$URL"; python t.py'                     |
+"""
+CASES = [tuple(map(str.strip, line.split("|"))) for line in TABLE.splitlines() if line]
+
+
+def judged(root: Path, image: str, written: str) -> tuple[CommandProblem, ...]:
+    """What is said of a line of the table."""
+    words = shlex.split(written)
+    if words[0] == "env" and len(words) == 2:
+        name, _, value = words[1].partition("=")
+        return problems(root, image, ["python", "t.py"], env=(EnvVar(name, value),))
+    if words[0] == "flags":
+        return problems(root, image, ["python", "t.py"], mpi_flags=tuple(words[1:]))
+    return problems(root, image, words)
+
+
+@pytest.mark.parametrize(("image", "written", "rule"), CASES, ids=[" ".join(case[:2]) for case in CASES])
+def test_case(image: str, written: str, rule: str, root: Path) -> None:
+    found = [one for one in judged(root, image, written) if one.rule in OURS]
+    assert {str(one.rule) for one in found} == {rule} - {""}
+    place = {"env": "env", "flags": "mpi"}.get(written.split()[0], "command")
+    if place == "env" and len(shlex.split(written)) > 2:
+        place = "command"
+    assert all(one.path[0] == place for one in found)
+
+
+@pytest.mark.parametrize(("image", "written", "rule"), CASES, ids=[" ".join(case[:2]) for case in CASES])
+def test_what_is_proposed_is_right(image: str, written: str, rule: str, root: Path) -> None:
+    """A command to paste has none of the problems, and nothing else is wrong with it."""
+    for one in judged(root, image, written):
+        if found := re.search(r"Write command: (\[.*\])\.$", one.help):
+            command = plain.load(found[1])
+            assert problems(root, image, command) == ()
+
+
+def test_all_is_taken_away_at_once(root: Path) -> None:
+    script = "export RANK=0; MASTER_ADDR=localhost WORLD_SIZE=1 SEED=1 python t.py"
+    found = problems(root, "deepspeed", ["bash", "-c", script])
+    assert {one.help for one in found} == {"Remove it. Write command: [bash, -c, 'SEED=1 python t.py']."}
+
+
+def test_an_option_is_named_as_it_is_written(root: Path) -> None:
+    (one,) = judged(root, "openmpi", "flags --mca btl_tcp_if_include ens5")
+    assert one.message == (
+        "btl_tcp_if_include names ens5, but pods of this run have eth0; ens5 is a name on the node"
+    )
+
+
+@pytest.mark.parametrize(
+    ("fabric", "value", "is_wrong"),
+    [
+        (Fabric(networks=("default/ib",)), "net1", False),
+        (Fabric(networks=("default/ib",)), "net2", True),
+        (Fabric(networks=("default/ib",), interfaces=("rail0",)), "rail0", False),
+        (Fabric(access=FabricAccess(host_network=True)), "eno1", False),
+    ],
+    ids=["attached", "not attached", "named by the pool", "the node's own"],
+)
+def test_interfaces_are_those_of_the_fabric(fabric: Fabric, value: str, is_wrong: bool, root: Path) -> None:
+    env = (EnvVar("GLOO_SOCKET_IFNAME", value),)
+    found = problems(root, "pytorch", ["python", "t.py"], env=env, fabric=fabric)
+    assert bool([one for one in found if one.rule == "interface-unknown"]) is is_wrong
+
+
+@pytest.mark.parametrize(("name", "is_told"), [("internet", False), ("s3", True)])
+def test_what_is_reached_is_not_told(name: str, is_told: bool, root: Path) -> None:
+    from gangplan.model.job import Egress
+
+    words = ["bash", "-c", "pip install wandb && python t.py"]
+    found = problems(root, "openmpi", words, egress=(Egress(name, "0.0.0.0/0", (), (443,)),))
+    assert bool([one for one in found if one.rule == "command-downloads"]) is is_told
+
+
+def test_one_rank_has_the_number_0(root: Path) -> None:
+    job = dataclasses.replace(job_of(root, "deepspeed"), workers=1, slots=1)
+    assert job.ranks == 1
+    found = problems(root, "deepspeed", ["python", "t.py"], workers=1, slots=1, env=(EnvVar("RANK", "0"),))
+    assert [one for one in found if one.rule == "rank-constant"] == []
