@@ -6,9 +6,8 @@ import re
 from collections.abc import Iterator, Sequence
 
 from gangplan.model.job import Job
-from gangplan.plan.launchers import UnreadableError, base, is_python, script_at
+from gangplan.plan.launchers import base, is_python, script_in
 from gangplan.plan.launchers.prefixes import peel
-from gangplan.plan.launchers.shell import commands
 from gangplan.plan.problems import CommandProblem
 from gangplan.rules.commands import COMMAND_DOWNLOADS
 
@@ -17,10 +16,10 @@ _INTERNET = "internet"
 # Programs that fetch packages: the words behind their names with which they do.
 _PACKAGES = {
     **dict.fromkeys(("pip", "pip3", "pipx"), ("install", "download", "wheel")),
-    **dict.fromkeys(("conda", "mamba", "micromamba"), ("install", "create", "update", "env")),
+    **dict.fromkeys(("conda", "mamba", "micromamba"), ("install", "create", "update")),
     **dict.fromkeys(("apt", "apt-get", "dnf", "yum", "microdnf"), ("install", "update", "upgrade")),
     **dict.fromkeys(("apk", "npm"), ("add", "install", "ci")),
-    "uv": ("sync", "pip", "add", "tool"),
+    "uv": ("sync", "add"),
     "poetry": ("install", "add"),
     "git": ("clone", "fetch", "pull", "submodule"),
     "hf": ("download",),
@@ -31,7 +30,7 @@ _PACKAGES = {
 _BY_URL = frozenset({"curl", "wget", "aria2c"})
 _URL = re.compile(r"(?:https?|ftp|git|ssh)://([^/\s:@]+@)?(?P<host>[^/\s:?#]+)")
 # Where pip takes packages from that lie beside it, and where an index of the site's own is named.
-_LOCAL = frozenset({"--no-index", "--no-deps"})
+_LOCAL = frozenset({"--no-index", "--no-deps", "--offline", "--help", "--version"})
 _INDEX = re.compile(r"--(?:extra-)?index-url(?:=.*)?|-i|--index(?:=.*)?|--default-index(?:=.*)?")
 
 
@@ -59,15 +58,10 @@ def download_problems(job: Job) -> Iterator[CommandProblem]:
 
 def _commands(command: tuple[str, ...]) -> Iterator[tuple[tuple[str | int, ...], Sequence[str]]]:
     """Every program that a command starts, behind its prefixes, and the word that it stands in."""
-    at = peel(command).at
-    script = script_at(command, at)
+    script, found = script_in(command)
     if script < 0:
+        at = peel(command).at
         yield ("command", at), command[at:]
-        return
-    try:
-        found = commands(command[script])
-    except UnreadableError:  # which is told as such
-        return
     for one in found:
         yield ("command", script), one.texts[peel(one.texts).at :]
 
@@ -78,8 +72,10 @@ def _download(words: Sequence[str], has_egress: bool, variables: set[str]) -> st
         return ""
     name, rest = base(words[0]), [word for word in words[1:] if word]
     shown = [name]
-    if is_python(words[0]) and rest[:2] in (["-m", "pip"], ["-m", "uv"]):
+    if is_python(words[0]) and rest[:2] == ["-m", "pip"]:
         name, shown, rest = rest[1], [name, *rest[:2]], rest[2:]
+    if name in ("uv", "conda") and rest[:1] in (["pip"], ["env"]):  # as pip and conda themselves
+        name, shown, rest = {"uv": "pip"}.get(name, name), [name, rest[0]], rest[1:]
     if name in _BY_URL:
         return _by_url(name, rest, has_egress)
     plain = [word for word in rest if not word.startswith("-")]
@@ -87,12 +83,13 @@ def _download(words: Sequence[str], has_egress: bool, variables: set[str]) -> st
     if wanted is None or (wanted and (not plain or plain[0] not in wanted)):
         return ""
     place = next((found for word in rest if (found := _URL.search(word))), None)
-    if (place and has_egress) or (_LOCAL & set(rest)):
+    is_local = name == "git" and plain[0] == "clone" and not place and not any("@" in word for word in plain)
+    if is_local or (place and has_egress) or (_LOCAL & set(rest)):
         return ""
     has_index = any(_INDEX.fullmatch(word) for word in rest) or {"PIP_INDEX_URL", "UV_INDEX_URL"} & variables
     if has_index and has_egress:
         return ""
-    return " ".join([*shown, *plain[: 2 if name == "uv" else 1]])
+    return " ".join([*shown, *plain[:1]])
 
 
 def _by_url(name: str, rest: Sequence[str], has_egress: bool) -> str:

@@ -24,7 +24,8 @@ def launcher_env(job: Job) -> tuple[EnvVar, ...]:
 def worker_env(job: Job) -> tuple[EnvVar, ...]:
     """Variables for the workers' containers: the job's own, for people and for torch."""
     told = () if job.uses_mpi else (*meeting(job), *_rendezvous(job))
-    hidden = [(GPUS_SHOWN, "void")] if job.worker_pool.gpu and not job.gpus else []
+    devices = [name for name, _ in job.resources.others if name.startswith("nvidia.com/")]
+    hidden = [(GPUS_SHOWN, "void")] if job.worker_pool.gpu and not job.gpus and not devices else []
     return _with_defaults(job, [*([] if job.uses_mpi else traffic_env(job)), *hidden], told)
 
 

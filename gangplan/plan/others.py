@@ -22,7 +22,8 @@ def other_problems(job: Job) -> Iterator[CommandProblem]:
 
 def _of(job: Job, other: Role) -> Iterator[CommandProblem]:
     """A role starts its command as workers do. A step is alone: a launcher may start what it likes in its pod."""
-    alone = dataclasses.replace(job, command=other.argv, roles=(), steps=())
+    gpus = job.gpus if other.resources.devices else 0
+    alone = dataclasses.replace(job, command=other.argv, gpus=gpus, roles=(), steps=())
     if other.step is None:
         yield from final_command(alone).problems
     else:

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from gangplan.model.job import Job
 from gangplan.plan.environment import GPUS_SHOWN
-from gangplan.plan.launchers import FoundLauncher
+from gangplan.plan.launchers import FoundLauncher, peel
 from gangplan.plan.operators import Sound
 from gangplan.plan.problems import CommandProblem, is_pasteable, listed
 from gangplan.plan.settings import Setting, settings_of
@@ -32,7 +32,8 @@ def setting_problems(
         for names, judge in _TABLE
         if names.fullmatch(setting.name) and (problem := judge(job, setting)) is not None
     ]
-    right = without(job.command, [setting for setting, _ in wrong])
+    set_there = [setting for setting, _ in wrong if setting.path[0] == "command"]
+    right = without(job.command, set_there) if set_there else ()
     is_proposed = (
         is_sound is not None and is_pasteable(right) and right != job.command and is_sound(job, right)
     )
@@ -43,11 +44,10 @@ def setting_problems(
 
 
 def without(command: tuple[str, ...], settings: Sequence[Setting]) -> tuple[str, ...]:
-    """A command that does not set these; empty where an option of a launcher does, which has a proposal of its own."""
+    """A command that does not set these; empty where no program is left, or where an option of a launcher sets
+    one, which has a proposal of its own."""
     words = list(command)
     for one in sorted(settings, key=lambda one: one.word or (0, 0), reverse=True):
-        if one.path[0] != "command":
-            continue
         index = int(one.path[1])
         if one.word is not None:
             begin, end = one.word
@@ -57,14 +57,16 @@ def without(command: tuple[str, ...], settings: Sequence[Setting]) -> tuple[str,
             words[index] = ""
         else:
             return ()
-    words = [
+    changed = [
         _EMPTY_EXPORT.sub("", word).strip() if word != old else word
         for word, old in zip(words, command, strict=True)
     ]
-    words = [word for word, old in zip(words, command, strict=True) if word or not old]
-    return tuple(
-        words[1:] if words[0] == "env" and "=" not in words[1] and not words[1].startswith("-") else words
-    )
+    if any(one.word and not changed[int(one.path[1])] for one in settings):
+        return ()  # a script that does nothing else
+    kept = [word for word, old in zip(changed, command, strict=True) if word or not old]
+    while len(kept) > 1 and kept[0] == "env" and "=" not in kept[1] and not kept[1].startswith("-"):
+        kept = kept[1:]
+    return tuple(kept) if peel(kept).at < len(kept) else ()
 
 
 # What is left of `export NAME=value;` without its words.
@@ -142,9 +144,14 @@ def _ucx(job: Job, setting: Setting) -> CommandProblem | None:
 
 
 def _shown(job: Job, setting: Setting) -> CommandProblem | None:
-    """Which GPUs of the node a container sees is between the kubelet and the runtime."""
-    if setting.path[0] != "env" or setting.value in ("void", "none", ""):
+    """Which GPUs of the node a container sees is between the kubelet and the runtime.
+
+    A container's own value wins over that of the device plugin (Kubernetes v1.34, GenerateRunContainerOptions).
+    """
+    if setting.path[0] != "env":
         return None  # a program that sets it comes too late to change anything
+    if setting.value in ("void", "none", ""):
+        return _hidden(job, setting, 0) if job.gpus else None
     own = f"the {job.gpus} GPUs that it asks for" if job.gpus else "none, for it asks for none"
     message = f"{setting.called} would show each container GPUs of other runs; a worker sees {own}"
     return CommandProblem(GPUS_UNASKED, setting.path, message, "Remove it.")
@@ -165,11 +172,12 @@ def _visible(job: Job, setting: Setting) -> CommandProblem | None:
     seen = len({number for number in numbers if number < job.gpus})
     if beyond := next((number for number in numbers if number >= job.gpus), None):
         message = f"{setting.called} names GPU {beyond}, but a worker's {job.gpus} GPUs are numbered 0 to {job.gpus - 1}"
-    elif seen < job.gpus:
-        left = f"{seen} of the worker's {job.gpus} GPUs" if seen else f"none of the worker's {job.gpus} GPUs"
-        message = f"{setting.called} leaves its ranks {left}"
-    else:
-        return None
+        return CommandProblem(GPUS_HIDDEN, setting.path, message, "Remove it.")
+    return _hidden(job, setting, seen) if seen < job.gpus else None
+
+
+def _hidden(job: Job, setting: Setting, seen: int) -> CommandProblem:
+    message = f"{setting.called} leaves its ranks {seen or 'none'} of the worker's {job.gpus} GPUs"
     return CommandProblem(GPUS_HIDDEN, setting.path, message, "Remove it.")
 
 
@@ -179,8 +187,10 @@ _HERE = ("localhost", "127.0.0.1", "0.0.0.0", "::1")
 
 
 def _rank(job: Job, setting: Setting) -> CommandProblem | None:
-    """A number that each rank has its own of."""
-    if job.ranks == 1 or not _reaches_ranks(job, setting) or not re.fullmatch(r"\d+", setting.value):
+    """A number that each rank has its own of; what no rank can have means something else, as LoRA's does."""
+    if job.ranks == 1 or not _reaches_ranks(job, setting) or not re.fullmatch(r"\d{1,9}", setting.value):
+        return None
+    if int(setting.value) >= job.ranks:
         return None
     message = f"{setting.called} is {setting.value} in each of the run's {job.ranks} ranks"
     return CommandProblem(RANK_CONSTANT, setting.path, message, "Remove it.")

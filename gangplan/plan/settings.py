@@ -7,9 +7,8 @@ from dataclasses import replace
 
 from gangplan.model.job import Job
 from gangplan.plan.flags import flags_of
-from gangplan.plan.launchers import FoundLauncher, LauncherReading, UnreadableError, script_at
+from gangplan.plan.launchers import FoundLauncher, LauncherReading, script_in
 from gangplan.plan.launchers.prefixes import ASSIGNMENT, peel
-from gangplan.plan.launchers.shell import commands
 from gangplan.plan.problems import Path
 from gangplan.records import dataclass
 
@@ -83,13 +82,7 @@ def _in_command(words: Sequence[str], has_launcher: bool) -> Iterator[Setting]:
     for name, value in peeled.sets:
         index = next((place for place, word in enumerate(words) if word == f"{name}={value}"), 0)
         yield Setting(name, value, ("command", index), not has_launcher)
-    at = script_at(words, peeled.at)
-    if at < 0:
-        return
-    try:
-        found = commands(words[at])
-    except UnreadableError:  # which is told as such
-        return
+    at, found = script_in(words)
     for command in found:
         texts = command.texts
         assigned = list(command.sets)

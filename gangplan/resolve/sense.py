@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from gangplan.model.amounts import bare, say, written
+from gangplan.model.amounts import say, written
 from gangplan.model.frameworks import ONE_RANK
 from gangplan.model.image import PulledImage
 from gangplan.model.quantity import ZERO, Quantity
@@ -22,7 +22,7 @@ _BY_NCCL = ("torch", "deepspeed", "horovod")
 # A process with a CUDA context and PyTorch's libraries takes so much before it trains.
 _LEAST_MEMORY = Quantity.of(1 << 30)
 _LEAST_CPU = Quantity.of(1)
-# NCCL 2.32 and later let ranks share a GPU with this (experimental).
+# Newer NCCL lets ranks share a GPU with this (experimental).
 _SHARING = "NCCL_MULTI_RANK_GPU_ENABLE"
 
 
@@ -86,9 +86,7 @@ def _check_amounts(context: JobResolution, shape: WorkerShape, pool: NodePool) -
 def _tiny(
     context: JobResolution, rule: Rule, name: str, amount: Quantity, shape: WorkerShape, pool: NodePool
 ) -> None:
-    what = (
-        say(name, amount) if amount.nano % 10**9 == 0 or name == "cpu" else f"{bare(name, amount)} of {name}"
-    )
+    what = say(name, amount) if name == "cpu" else f"{amount.canonical()} of {name}"
     meant = _meant(name, amount, pool)
     message = f"{what} for {_gpus(shape.gpus)}: {'no' if name == 'memory' else 'too little to keep'} "
     message += "process of a framework starts with so little" if name == "memory" else "them busy"

@@ -10,7 +10,7 @@ INTERFACE_UNKNOWN = Rule(
     "A setting names a network interface that no pod of the run has.",
     why=(
         "A pod has lo and eth0, and the interfaces of the networks that its pool attaches; eno1, ens5 or ib0 "
-        "are names on the node. NCCL, Gloo and MPI end a run whose interface does not exist (NCCL 2.28: "
+        "are names on the node. NCCL, Gloo and MPI end a run whose interface does not exist (NCCL: "
         "'Bootstrap : no socket interface found')."
     ),
     fix=(
@@ -70,7 +70,8 @@ RANK_CONSTANT = Rule(
         "mpi_discovery): each rank trains alone, or waits for others that never come. Launchers give each rank "
         "its own numbers."
     ),
-    fix="Remove it; launchers give each rank its own.",
+    fix="Remove it; launchers give each rank its own. Waive the rule where the program means something else by it.",
+    waivable=True,
     example=Example(
         "specs/nlp/filings.yaml",
         before='env: {RANK: "0"}\n',

@@ -14,7 +14,7 @@ RANKS_SHARE_GPUS = Rule(
     ),
     fix=(
         "Omit slots to run one rank per GPU. Waive the rule where the program uses Gloo or MPI on its GPUs; "
-        "NCCL 2.32 and later allow it, as an experiment, with NCCL_MULTI_RANK_GPU_ENABLE in env."
+        "newer NCCL allows it, as an experiment, with NCCL_MULTI_RANK_GPU_ENABLE in env."
     ),
     waivable=True,
     example=Example(
@@ -59,7 +59,7 @@ MEMORY_TINY = Rule(
     WARNING,
     "A worker has too little memory to load a model onto its GPUs.",
     why=(
-        "A process of PyTorch or TensorFlow takes more than 1 GiB before it trains (CUDA context, libraries); the "
+        "A process of PyTorch or TensorFlow takes about 1 GiB before it trains (CUDA context, libraries); the "
         "kernel kills a worker that has less: OOMKilled. M is a million bytes, and m a thousandth of one."
     ),
     fix="Write what a fair share of the node is, as the help shows.",

@@ -8,9 +8,12 @@ import shlex
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from gangplan.model.fabric import Fabric, FabricAccess
-from gangplan.model.job import EnvVar
+from gangplan.model.job import Egress, EnvVar, Role
+from gangplan.plan.others import other_problems
 from gangplan.plan.problems import CommandProblem
 from tests import plain
 from tests.plan.asking import job_of, problems
@@ -56,7 +59,7 @@ pytorch    | bash -c 'NCCL_SOCKET_IFNAME=$(first) python t.py' |
 
 pytorch    | env NVIDIA_VISIBLE_DEVICES=all               | gpus-unasked
 pytorch    | env NVIDIA_VISIBLE_DEVICES=0,1               | gpus-unasked
-pytorch    | env NVIDIA_VISIBLE_DEVICES=void              |
+pytorch    | env NVIDIA_VISIBLE_DEVICES=void              | gpus-hidden
 pytorch    | env NVIDIA_DRIVER_CAPABILITIES=all           |
 pytorch    | bash -c 'NVIDIA_VISIBLE_DEVICES=all python t.py'  |
 
@@ -79,6 +82,10 @@ deepspeed  | env LOCAL_RANK=0                             | rank-constant
 deepspeed  | env WORLD_SIZE=1                             | rank-constant
 deepspeed  | env WORLD_SIZE=8                             |
 deepspeed  | env RANK=rank0                               |
+deepspeed  | env RANK=64                                  |
+deepspeed  | env RANK=0 WORLD_SIZE=1                      | rank-constant
+deepspeed  | bash -c 'RANK=0'                             | rank-constant
+pytorch    | env                                          |
 deepspeed  | env RANKS=1                                  |
 pytorch    | env RANK=0                                   |
 pytorch    | bash -c 'RANK=0 WORLD_SIZE=1 python t.py'    | rank-constant
@@ -108,6 +115,13 @@ openmpi    | bash -c 'wget -q http://example.com/x; python t.py'    | command-do
 openmpi    | bash -c 'uv sync && python t.py'                       | command-downloads
 openmpi    | bash -c 'pip install --no-deps -e . && python t.py'    |
 openmpi    | bash -c 'pip list && python t.py'                      |
+openmpi    | bash -c 'uv pip list && python t.py'                   |
+openmpi    | bash -c 'uv pip install x && python t.py'              | command-downloads
+openmpi    | bash -c 'conda env list && python t.py'                |
+openmpi    | bash -c 'conda env update -f e.yml && python t.py'     | command-downloads
+openmpi    | bash -c 'git clone /data/code && python t.py'          |
+openmpi    | bash -c 'git clone git@example.com:x && python t.py'   | command-downloads
+openmpi    | bash -c 'uv sync --offline && python t.py'             |
 openmpi    | bash -c 'git log; python t.py'                         |
 openmpi    | bash -c 'curl -s localhost:9090/metrics; python t.py'  |
 openmpi    | bash -c 'curl http://store.nlp.svc/x; python t.py'     |
@@ -119,7 +133,7 @@ CASES = [tuple(map(str.strip, line.split("|"))) for line in TABLE.splitlines() i
 def judged(root: Path, image: str, written: str) -> tuple[CommandProblem, ...]:
     """What is said of a line of the table."""
     words = shlex.split(written)
-    if words[0] == "env" and len(words) == 2:
+    if len(words) == 2 and words[0] == "env":
         name, _, value = words[1].partition("=")
         return problems(root, image, ["python", "t.py"], env=(EnvVar(name, value),))
     if words[0] == "flags":
@@ -177,15 +191,42 @@ def test_interfaces_are_those_of_the_fabric(fabric: Fabric, value: str, is_wrong
 
 @pytest.mark.parametrize(("name", "is_told"), [("internet", False), ("s3", True)])
 def test_what_is_reached_is_not_told(name: str, is_told: bool, root: Path) -> None:
-    from gangplan.model.job import Egress
-
     words = ["bash", "-c", "pip install wandb && python t.py"]
     found = problems(root, "openmpi", words, egress=(Egress(name, "0.0.0.0/0", (), (443,)),))
     assert bool([one for one in found if one.rule == "command-downloads"]) is is_told
 
 
 def test_one_rank_has_the_number_0(root: Path) -> None:
-    job = dataclasses.replace(job_of(root, "deepspeed"), workers=1, slots=1)
-    assert job.ranks == 1
     found = problems(root, "deepspeed", ["python", "t.py"], workers=1, slots=1, env=(EnvVar("RANK", "0"),))
     assert [one for one in found if one.rule == "rank-constant"] == []
+
+
+WORDS = st.sampled_from(
+    ["env", "RANK=0", "CUDA_VISIBLE_DEVICES=0", "A=1", "-u", "A", "timeout", "9", "bash", "-c", "python", "t.py",
+     "", "export RANK=0", "RANK=0", "export A=1 RANK=0; python t.py", "MASTER_ADDR=localhost", "mpirun", "-x"]
+)  # fmt: skip
+
+
+@given(image=st.sampled_from(["pytorch", "deepspeed"]), words=st.lists(WORDS, min_size=1, max_size=6))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_whatever_is_written_is_judged_and_proposals_are_better(
+    image: str, words: list[str], root: Path
+) -> None:
+    """No command ends it, and a command to paste has none of the settings that it is to take away."""
+    for one in problems(root, image, words):
+        found = re.search(r"Write command: (\[.*\])\.$", one.help)
+        if one.rule in ("rank-constant", "gpus-hidden") and found:
+            left = {str(each.rule) for each in problems(root, image, plain.load(found[1]))}
+            assert str(one.rule) not in left
+
+
+@pytest.mark.parametrize(("devices", "is_told"), [((), False), ((("nvidia.com/gpu", 2),), True)])
+def test_a_role_without_gpus_hides_none(
+    devices: tuple[tuple[str, int], ...], is_told: bool, root: Path
+) -> None:
+    job = job_of(root, "pytorch")
+    amounts = dataclasses.replace(job.resources, devices=devices)
+    argv = ("env", "CUDA_VISIBLE_DEVICES=0", "python", "load.py")
+    role = Role("loader", 1, job.image.name, argv, (), amounts, job.worker_pool)
+    found = other_problems(dataclasses.replace(job, roles=(role,)))
+    assert bool([one for one in found if one.rule == "gpus-hidden"]) is is_told

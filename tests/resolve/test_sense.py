@@ -72,3 +72,15 @@ def test_workers_without_gpus_see_none_of_their_node(image: str, root: Path) -> 
     workspaces.render(root)
     (text,) = [text for path, text in rendered(root).items() if "/runs/" in path]
     assert text.count(b"name: NVIDIA_VISIBLE_DEVICES") == 0
+
+
+def test_workers_with_nvidia_devices_of_another_kind_see_them(root: Path) -> None:
+    """The container's own value would win over that of the device plugin."""
+    pool = "labels: {pool: a100}, devices: {nvidia.com/gpu.shared: 4}}"
+    cluster = workspaces.CLUSTER.replace("labels: {pool: a100}}", pool)
+    fields = "gpus: 0\nslots: 1\nplacement: {nodePool: a100}\ndevices: {nvidia.com/gpu.shared: 1}"
+    files = {"specs/nlp/filings.yaml": written("pytorch", fields), "overlays/lab/cluster.yaml": cluster}
+    workspaces.render(workspaces.write(root, files))
+    (text,) = [text for path, text in rendered(root).items() if "/runs/" in path]
+    assert b"nvidia.com/gpu.shared" in text
+    assert b"NVIDIA_VISIBLE_DEVICES" not in text

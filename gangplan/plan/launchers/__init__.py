@@ -4,7 +4,15 @@
 follows from it (wrap, keep, refuse) is decided in gangplan.plan.command.
 """
 
-from gangplan.plan.launchers.find import SHELLS, FoundLauncher, Script, UnreadableError, find, script_at
+from gangplan.plan.launchers.find import (
+    SHELLS,
+    FoundLauncher,
+    Script,
+    UnreadableError,
+    find,
+    script_at,
+    script_in,
+)
 from gangplan.plan.launchers.foreign import OPAQUE
 from gangplan.plan.launchers.prefixes import peel
 from gangplan.plan.launchers.programs import FAMILIES, Mpi, base, is_python, start_at
@@ -29,5 +37,6 @@ __all__ = [
     "peel",
     "read",
     "script_at",
+    "script_in",
     "start_at",
 ]

@@ -116,6 +116,16 @@ def script_at(words: Sequence[str], at: int) -> int:
     return index if has_script and index < len(words) else -1
 
 
+def script_in(words: Sequence[str]) -> tuple[int, list[Command]]:
+    """The index of the script that a command hands to a shell, and its simple commands; -1 and none without one that
+    can be read, which `find` tells."""
+    at = script_at(words, peel(words).at)
+    try:
+        return (at, commands(words[at])) if at >= 0 else (-1, [])
+    except UnreadableError:
+        return -1, []
+
+
 def _in_script(text: str, at: int, family: Mpi | None, depth: int) -> Iterator[FoundLauncher]:
     sets: dict[str, str | None] = {}
     found = commands(text)
@@ -192,4 +202,4 @@ def _remember(words: Sequence[Word], sets: dict[str, str | None]) -> None:
             sets.setdefault(word.text, None)
 
 
-__all__ = ["SHELLS", "FoundLauncher", "Script", "UnreadableError", "find", "script_at"]
+__all__ = ["SHELLS", "FoundLauncher", "Script", "UnreadableError", "find", "script_at", "script_in"]
