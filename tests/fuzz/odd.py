@@ -6,6 +6,7 @@ import os
 import random
 import shutil
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -53,7 +54,7 @@ def tried(root: Path, folder: Path, program: str, way: str) -> workspaces.Outcom
         outcome = workspaces.gangplan(command, "-C", root, "--no-cache", "--engine", "serial")
         assert os.listdir(folder / "temporary") == [], f"{way}: files are left"
     assert outcome.code == 0 or workspaces.rendered(root) == before, f"{way}: something was written"
-    assert _alive(str(path)) == [], f"{way}: processes are left"
+    assert _left(str(path)) == [], f"{way}: processes are left"
     return outcome
 
 
@@ -87,6 +88,15 @@ def _impatient(temporary: Path, variable: str, path: Path) -> Iterator[None]:
         mock.patch.dict(os.environ, {variable: str(path), "TMPDIR": str(temporary)}),
     ):
         yield
+
+
+def _left(path: str) -> list[int]:
+    """Processes of this file that are still there after ten seconds: killing a group does not wait for its members."""
+    for _ in range(500):
+        if not (found := _alive(path)):
+            break
+        time.sleep(0.02)
+    return found
 
 
 def _alive(path: str) -> list[int]:
