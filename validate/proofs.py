@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from gangplan.validate import podsecurity
+from gangplan.validate import meshes, podsecurity
 from gangplan.validate.apiserver.forms import Body
 from gangplan.validate.kueue.contention import prove_resumable
 from gangplan.validate.kueue.proof import admission
@@ -26,6 +26,7 @@ PROOFS: dict[str, Proof] = {
     "contention": prove_resumable,
     "fit": find_nodes,
     "launching": launching.hosts,
+    "meshes": meshes.joined,
     "network": reachability,
     "plan": kept,
     "pod security": podsecurity.allowed,

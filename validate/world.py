@@ -13,7 +13,7 @@ from gangplan.plan import Unit
 from gangplan.records import dataclass
 from gangplan.spec.cluster import Cluster
 from gangplan.spec.manager import settings_of
-from gangplan.spec.nodes import NodePool, field_of
+from gangplan.spec.nodes import ARCH_LABEL, NodePool, field_of
 from gangplan.validate.apiserver.forms import Body, Path
 from gangplan.validate.apiserver.schema import SchemaVersions
 
@@ -44,6 +44,9 @@ class NodeGroup:
     taints: tuple[NodeGroupTaint, ...]
     free: Mapping[str, Fraction]
     domains: tuple[tuple[str, int], ...] = ()
+    numa: Mapping[str, int] = field(
+        default_factory=dict
+    )  # NUMA nodes, by resource that is taken from one of them
 
 
 def templates_of(body: Body) -> Iterator[tuple[Path, Body]]:
@@ -203,9 +206,18 @@ def node_group(name: str, pool: NodePool, levels: tuple[tuple[str, int], ...]) -
     if pool.local_disk is not None:
         free[local_disk(pool.local_disk.storage_class)] = _number(pool.local_disk.size)
     # Every node that runs may use is a Linux node.
-    labels = {**pool.labels, "kubernetes.io/os": "linux", "kubernetes.io/arch": pool.arch or "amd64"}
+    labels = {**pool.labels, "kubernetes.io/os": "linux", ARCH_LABEL: pool.processor}
     taints = tuple(NodeGroupTaint(taint.key, taint.value or "", taint.effect) for taint in pool.taints)
-    return NodeGroup(name, count, labels, taints, free, levels)
+    return NodeGroup(name, count, labels, taints, free, levels, _numa(pool))
+
+
+def _numa(pool: NodePool) -> dict[str, int]:
+    """Resources that the kubelet takes from one NUMA node, or refuses the pod; with the number of these."""
+    numa = pool.numa
+    if numa is None or numa.policy not in ("restricted", "single-numa-node"):
+        return {}
+    names = {"gpus": pool.gpu.resource if pool.gpu else "", "cpu": "cpu", "memory": "memory"}
+    return {names[one]: numa.nodes for one in numa.aligns if names[one]}
 
 
 def _number(amount: Quantity) -> Fraction:

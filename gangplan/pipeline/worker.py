@@ -24,6 +24,7 @@ from gangplan.pipeline.scope import EVERYTHING, Scope
 from gangplan.pipeline.shapes import KeptShapes
 from gangplan.plan import Unit
 from gangplan.policy.checks import PolicyChecker, checker_of, policy_findings
+from gangplan.policy.made import made_findings
 from gangplan.records import dataclass
 from gangplan.resolve import resolve_site, resolve_tenants
 from gangplan.resolve.platform import resolve_platform
@@ -226,7 +227,9 @@ def policies_say(
         worker.checker[cluster] = checker_of(worker.workspace, cluster, standing)
     checker = worker.checker[cluster]
     result.policies |= checker.names
-    return policy_findings(checker, bodies, tracer, others) if checker else []
+    if not checker:
+        return []
+    return [*policy_findings(checker, bodies, tracer, others), *made_findings(checker, bodies, tracer)]
 
 
 def build(

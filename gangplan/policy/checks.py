@@ -52,6 +52,9 @@ class PolicyChecker:
     pages: Mapping[str, ChosenPolicy] = field(default_factory=dict)
     cluster: Document | None = None
     rulebook: Rulebook = field(default_factory=Rulebook)
+    of_controllers: dict[str, PolicyEvaluator] = field(
+        default_factory=dict
+    )  # by the user of requests (made.py)
 
     def chosen(self, violation: Violation) -> ChosenPolicy | None:
         """What of the packs a violation is of, by its binding: a policy can have several."""
@@ -211,7 +214,7 @@ def _finding(
 ) -> Finding:
     name = violation.policy.name
     where, path = blamed_place(violation, tracer, page, checker.cluster)
-    home = _home(violation)
+    home = home_of(violation)
     help = page.page.fix if page else f"Follow the policy in {home}, or change it."
     if violation.is_undecided:
         help = f"Judge it in the cluster, or write policy '{name}' so that Git is enough."
@@ -220,15 +223,15 @@ def _finding(
     return Finding(
         POLICY_UNDECIDED if violation.is_undecided else checker.rulebook.policy(name),
         where,
-        _plain(violation.message),
+        plain(violation.message),
         help,
-        _plain(str(ref_of(body))),
+        plain(str(ref_of(body))),
         dotted(path),
         level=None if violation.is_undecided else violation.severity,
     )
 
 
-def _home(violation: Violation) -> Location:
+def home_of(violation: Violation) -> Location:
     """What to look at in a policy: the validation that says no, or its name."""
     policy = violation.policy
     if 0 <= violation.validation < len(policy.validations):
@@ -236,5 +239,6 @@ def _home(violation: Violation) -> Location:
     return policy.written.where(("metadata", "name"))
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
+    """A text without the place that a run's hash is put in later."""
     return text.replace(f"-{PLACEHOLDER}", "")

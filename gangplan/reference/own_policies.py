@@ -229,6 +229,18 @@ Write `operations: [CREATE, UPDATE]`, never DELETE, and no `/status` for what ru
 For updates, begin with a condition that something changed that the policy looks at, like `spec-changed` above. An audit
 annotation whose value fails refuses the request, even where the binding says Audit or Warn: ask `has()` first.
 
+## What controllers make
+
+Trainer makes a JobSet of a run, JobSet makes Jobs and a Service, Kubernetes makes pods, and none of them copies a
+TrainJob's labels. A policy that asks such an object for a label of the run, as Kueue's sample for JobSets does, lets
+the run be admitted, and then the run holds its quota and never starts. So `validate` judges these objects as well, as
+their controllers ask for them: with owners, with the labels of the runtime's templates, and with the controller's
+account as the user. What the template lacks is reported at the policy, what it says at its cause. A condition leaves
+such objects out: `matchConditions: [{name: not-made, expression: '!has(object.metadata.ownerReferences)'}]`.
+
+Of ConfigMaps, Secrets and Workloads only name and owner are known: where a policy refuses one, `policy-undecided` says
+so, once per policy.
+
 ## Kinds of your own
 
 Parameters can be of a kind of your own (`paramKind` of a policy outside packs), and Trainer, JobSet or Kueue of

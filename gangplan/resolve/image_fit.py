@@ -20,7 +20,7 @@ from gangplan.spec.nodes import NodePool
 # By the field that keeps a worker off a pool (misfit), the rule that tells so.
 RULES: dict[str, Rule] = {"architecture": ARCHITECTURE_MISMATCH, "driver": IMAGE_DRIVER}
 HELP = {
-    "architecture": "Choose an image that was built for these nodes, or run it on another cluster.",
+    "architecture": "If it was built for them too, list them in its architectures (images/catalog.yaml); else choose another image, or run it on another cluster.",
     "driver": "Use an image with an older CUDA or ROCm, have the driver updated, or run it on another cluster.",
 }
 
@@ -87,7 +87,7 @@ def _check_tier(context: JobResolution, image: PulledImage, entry: Image, pool: 
 
 def _check_others(context: JobResolution, name: str, pool: NodePool) -> None:
     """Images of setup and sidecars, which run on the node of the worker."""
-    has = pool.arch or "amd64"
+    has = pool.processor
     spec = context.spec.spec
     for kind, asked in (("setup", spec.setup), ("sidecars", spec.sidecars)):
         for index, one in enumerate(asked):

@@ -110,12 +110,34 @@ def misfit(pool: NodePool, shape: WorkerShape) -> tuple[str, str]:
                 if has
                 else f"its nodes state no {_NOUNS.get(resource, resource)}"
             )
-    for judge in (_no_scratch, _unfit_image):
+    for judge in (_off_numa, _no_scratch, _unfit_image):
         field, reason = judge(pool, shape)
         if reason:
             return field, reason
     if shape.capacity and shape.capacity != pool.capacity:
         return "placement", f"its nodes are {pool.capacity}, not {shape.capacity}"
+    return "", ""
+
+
+def _off_numa(pool: NodePool, shape: WorkerShape) -> tuple[str, str]:
+    """Why no NUMA node has what a worker needs, where the kubelet takes all of it from one.
+
+    The CPU manager pins whole cores alone (Kubernetes v1.34, pkg/kubelet/cm/cpumanager/policy_static.go).
+    """
+    numa = pool.numa
+    if numa is None or numa.policy != "single-numa-node":
+        return "", ""
+    begin = "single-numa-node gives a worker what one NUMA node has, which is"
+    gpus = -(-pool.gpu.count // numa.nodes) if pool.gpu else 0
+    if "gpus" in numa.aligns and shape.gpus > gpus:
+        return "gpus", f"{begin} {gpus} GPU{'' if gpus == 1 else 's'}, and a worker needs {shape.gpus}"
+    for field, of_node in (("cpu", pool.cpu), ("memory", pool.memory)):
+        has = Quantity(of_node.nano // numa.nodes, of_node.format)
+        if field in numa.aligns and getattr(shape, field) > has and shape.cpu.nano % 10**9 == 0:
+            return (
+                field,
+                f"{begin} {say(field, has)}, and a worker needs {bare(field, getattr(shape, field))}",
+            )
     return "", ""
 
 
@@ -135,7 +157,7 @@ def _no_scratch(pool: NodePool, shape: WorkerShape) -> tuple[str, str]:
 
 def _unfit_image(pool: NodePool, shape: WorkerShape) -> tuple[str, str]:
     """Why the image does not run on the nodes of the pool."""
-    has = pool.arch or "amd64"
+    has = pool.processor
     if has not in shape.architectures:
         return "architecture", f"its nodes are {has}, and the image is built for {shape.architectures[0]}"
     if shape.gpus and pool.gpu is not None and pool.gpu.driver is not None:

@@ -19,13 +19,12 @@ from gangplan.rules.specs import (
     TOPOLOGY_LEVEL_UNKNOWN,
     TOPOLOGY_MISSING,
 )
-from gangplan.spec.nodes import NodePool
+from gangplan.spec.nodes import ARCH_LABEL, NodePool
 from gangplan.spec.prices import PoolPrice
 
 # Every node that gangplan uses runs Linux.
 LINUX = ("kubernetes.io/os", "linux")
 # The kubelet's label for the processor architecture, in Go's words.
-ARCH = "kubernetes.io/arch"
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +132,7 @@ def _told_by(field: str, help: str) -> tuple[Rule, str]:
 def check_on_pool(context: JobResolution, image: PulledImage, chosen: ChosenPlacement, gpus: int) -> None:
     """What is to be known of the image on the pool, where catalog or cluster state anything about it."""
     pool, wanted = chosen.node_pool, context.catalog.requirements
-    is_stated = pool.arch or (pool.gpu and pool.gpu.driver) or (wanted and wanted.tier)
+    is_stated = pool.processor != "amd64" or (pool.gpu and pool.gpu.driver) or (wanted and wanted.tier)
     if is_stated or any(one.architectures != ("amd64",) for one in context.catalog.images.values()):
         from gangplan.resolve.image_fit import check_image
 
@@ -208,21 +207,25 @@ def _roomy(
 
 
 def _launcher_pool(pools: dict[str, NodePool], worker_pool: str, shape: WorkerShape) -> str:
-    """A dedicated launcher needs no GPU: the first on-demand pool without them, else where the workers are."""
+    """A dedicated launcher needs no GPU: the first on-demand pool without them, else where the workers are.
+
+    Its nodes have the processors of the workers' even where the image is built for several: mpirun starts
+    daemons there and hands them paths of its own (open-mpi/ompi#11781); MPICH cannot do without (pmodels/mpich#6008).
+    """
     return next(
         (
             name
             for name, pool in pools.items()
             if pool.gpu is None
             and pool.capacity == "on-demand"
-            and (pool.arch or "amd64") in shape.architectures
+            and pool.processor == pools[worker_pool].processor
         ),
         worker_pool,
     )
 
 
 def _pool(name: str, pool: NodePool) -> TargetPool:
-    arch = {ARCH: pool.arch} if pool.arch else {}
+    arch = {ARCH_LABEL: pool.arch} if pool.arch else {}
     selector = tuple(sorted({**pool.labels, **arch, LINUX[0]: LINUX[1]}.items()))
     tolerations = tuple(Toleration(taint.key, taint.effect, taint.value or "") for taint in pool.taints)
     price = pool.price or PoolPrice()

@@ -191,7 +191,7 @@ def _checks(spec: Cluster, flavors: Mapping[str, str], pools: Mapping[str, objec
     if spec.multi_kueue is not None:
         # For all flavors: Kueue refuses MultiKueue for some of them.
         return (QueueCheck(MULTIKUEUE),)
-    growing = [name for name, pool in spec.node_pools.items() if pool.autoscale and name in pools]
+    growing = [name for name, pool in spec.node_pools.items() if pool.is_asked_for and name in pools]
     return tuple(QueueCheck(f"provision-{name}", (flavors[name],)) for name in growing)
 
 
@@ -217,10 +217,10 @@ def _concurrent(queue: TeamQueue, flavors: Mapping[str, str]) -> Concurrent | No
 
 
 def _provisioning(spec: Cluster) -> tuple[Provisioning, ...]:
-    """The pools that grow. Their own devices, CPU and memory are what the autoscaler is asked for."""
+    """The pools that Kueue asks nodes for. Their own devices, CPU and memory are what the autoscaler is asked for."""
     found = []
     for name, pool in spec.node_pools.items():
-        if pool.autoscale:
+        if pool.autoscale and pool.autoscale.provisioning_class:
             devices = [pool.gpu.resource] if pool.gpu else []
             parameters = tuple(sorted(pool.autoscale.parameters.items()))
             found.append(

@@ -109,6 +109,32 @@ PROXY_ADDRESS_UNKNOWN = Rule(
     ),
 )
 
+DNS_OPENSHIFT = Rule(
+    "dns-openshift",
+    ERROR,
+    "The pods that dns names answer nobody on OpenShift.",
+    why=(
+        "OpenShift's DNS operator runs DNS in openshift-dns, in pods that listen on 5353; the Service in front "
+        "of them listens on 53 (openshift/cluster-dns-operator, assets/dns). A NetworkPolicy is compared with "
+        "the pods' own port, so one that allows 53 matches nothing, and no pod of a run can look up a name: the "
+        "launcher waits for its workers until it gives up."
+    ),
+    fix="Remove dns: gangplan knows where DNS is on OpenShift. Addresses of a cache on the nodes may stay.",
+    example=Example(
+        "overlays/lab/cluster.yaml",
+        before="region: eu-central\ndns: {namespace: openshift-dns, labels: {dns.operator.openshift.io/daemonset-dns: default}, ports: [53]}\n",
+        after="region: eu-central\ndns: {namespace: openshift-dns, labels: {dns.operator.openshift.io/daemonset-dns: default}, ports: [5353]}\n",
+        old="region: eu-central\n",
+        changes=(
+            (
+                "overlays/lab/cluster.yaml",
+                'kubernetes: "1.34.4"',
+                'kubernetes: "1.34.4", openshift: "4.21.0"',
+            ),
+        ),
+    ),
+)
+
 PROXY_CLOSED = Rule(
     "proxy-closed",
     WARNING,

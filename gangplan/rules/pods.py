@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gangplan.rules.model import ERROR, WARNING, Example, Rule
+from gangplan.rules.model import ERROR, WARNING, Echo, Example, Rule
 
 WORKDIR_UNUSABLE = Rule(
     "workdir-unusable",
@@ -202,5 +202,34 @@ ENV_FIELD_EMPTY = Rule(
         "specs/nlp/filings.yaml",
         before="env: {PLACE: {field: \"metadata.labels['training.kubeflow.org/replica-index']\"}}\n",
         after="env: {PLACE: {field: \"metadata.labels['gangplan.dev/run']\"}}\n",
+    ),
+)
+
+MESH_JOINED = Rule(
+    "mesh-joined",
+    ERROR,
+    "A service mesh or another injector takes the pods of a run in.",
+    why=(
+        "An injector adds a container that does not end with the program, so the pod never completes and the run "
+        "keeps its GPUs; or one that needs capabilities that the namespace refuses, so no pod is made. Istio's "
+        "ambient mode needs no container, but sends the kubelet's probes from an address that the NetworkPolicy "
+        "of the run does not let in. MPI and NCCL gain nothing from a mesh: their traffic stays inside the run."
+    ),
+    fix="Take the namespace out of the mesh, or let the pods stay out of it by their own label or annotation.",
+    waivable=True,
+    is_verdict=True,
+    echo=Echo.RUN,
+    example=Example(
+        "patch",
+        before=(
+            "- target: {kind: Namespace}\n"
+            "  patch: |-\n"
+            "    - {op: add, path: /metadata/labels/istio.io~1dataplane-mode, value: ambient}\n"
+        ),
+        after=(
+            "- target: {kind: Namespace}\n"
+            "  patch: |-\n"
+            "    - {op: add, path: /metadata/labels/istio.io~1dataplane-mode, value: none}\n"
+        ),
     ),
 )

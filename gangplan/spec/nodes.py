@@ -1,12 +1,16 @@
 """Node pools and the cluster's layout, as a cluster file describes them."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import Discriminator, Field, Tag
+from pydantic import Discriminator, Field, Tag, model_validator
 
 from gangplan.model.quantity import Quantity
-from gangplan.spec.base import Cpu, LabelKey, LabelValue, Memory, Name, Strict
+from gangplan.spec.base import Cpu, LabelKey, LabelValue, Memory, Name, Strict, helpful
+from gangplan.spec.node_parts import Autoscale, Daemons, LocalDisk, Numa
 from gangplan.spec.prices import PoolPrice
+
+# What every kubelet labels its node with (kubernetes v1.34, staging/src/k8s.io/api/core/v1/well_known_labels.go).
+ARCH_LABEL, OLD_ARCH_LABEL = "kubernetes.io/arch", "beta.kubernetes.io/arch"
 
 ResourceName = Annotated[
     str,
@@ -138,43 +142,6 @@ Rails = Annotated[
 ]
 
 
-class Daemons(Strict):
-    """What DaemonSets request on each node; it is no team's to use."""
-
-    cpu: Cpu = Field(description="CPU cores per node.", examples=[2])
-    memory: Memory = Field(description="Memory per node.", examples=["8Gi"])
-
-
-class Autoscale(Strict):
-    """A pool that grows: Kueue asks the autoscaler for nodes before it admits a run."""
-
-    most: int = Field(
-        ge=1, le=100_000, description="Maximum number of nodes; quotas are shares of these.", examples=[32]
-    )
-    provisioning_class: Annotated[str, Field(pattern=r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$", max_length=253)] = (
-        Field(
-            description="Provisioning class of the autoscaler.",
-            examples=["best-effort-atomic-scale-up.autoscaling.x-k8s.io"],
-        )
-    )
-    parameters: dict[str, Annotated[str, Field(max_length=255)]] = Field(
-        {},
-        max_length=100,
-        description="Parameters of the provisioning class.",
-        examples=[{"ValidUntilSeconds": "600"}],
-    )
-
-
-class LocalDisk(Strict):
-    """Disks inside the nodes that volumes are made of while a pod runs."""
-
-    storage_class: Annotated[str, Field(pattern=r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$", max_length=253)] = Field(
-        description="Storage class that makes volumes of them, on the node of the pod.",
-        examples=["topolvm-nvme"],
-    )
-    size: Memory = Field(description="What one node has for such volumes.", examples=["7Ti"])
-
-
 class NodePool(Strict):
     """Nodes of one shape."""
 
@@ -185,7 +152,9 @@ class NodePool(Strict):
         None, description="GPUs per node; omitted: none.", examples=[{"model": "a100-80gb", "count": 8}]
     )
     arch: Literal["amd64", "arm64"] | None = Field(
-        None, description="Processor architecture; omitted: amd64.", examples=["arm64"]
+        None,
+        description="Processor architecture; omitted: that of the label kubernetes.io/arch, or amd64.",
+        examples=["arm64"],
     )
     labels: dict[LabelKey, LabelValue] = Field(
         {},
@@ -250,6 +219,11 @@ class NodePool(Strict):
         description="What DaemonSets request on each node; omitted: nothing.",
         examples=[{"cpu": 2, "memory": "8Gi"}],
     )
+    numa: Numa | None = Field(
+        None,
+        description="NUMA nodes, where the kubelet aligns pods to them; omitted: it does not.",
+        examples=[{"nodes": 2, "policy": "single-numa-node"}],
+    )
     autoscale: Autoscale | None = Field(
         None,
         description="How far the pool can grow; omitted: its size is fixed.",
@@ -258,6 +232,28 @@ class NodePool(Strict):
     price: PoolPrice | None = Field(
         None, description="What it costs, for reports.", examples=[{"perGpuHour": "1.5625"}]
     )
+
+    @model_validator(mode="after")
+    def _one_architecture(self) -> Self:
+        said = {label: self.labels[label] for label in (ARCH_LABEL, OLD_ARCH_LABEL) if label in self.labels}
+        for label, value in said.items():
+            if value != self.processor:
+                raise helpful(
+                    "pool_arch",
+                    f"its processors are {self.processor}, and the label {label} says {value}",
+                    "Correct one of them: no node is both.",
+                )
+        return self
+
+    @property
+    def processor(self) -> str:
+        """The architecture of its nodes: as stated, as their label says, or amd64."""
+        return self.arch or self.labels.get(ARCH_LABEL) or self.labels.get(OLD_ARCH_LABEL) or "amd64"
+
+    @property
+    def is_asked_for(self) -> bool:
+        """Whether Kueue asks the autoscaler for nodes before it admits a run."""
+        return self.autoscale is not None and self.autoscale.provisioning_class is not None
 
     @property
     def rails(self) -> tuple[PoolRdma, ...]:

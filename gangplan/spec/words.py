@@ -60,6 +60,7 @@ SYNONYMS = _by_name(
         "placement.apart": "pod_anti_affinity podAntiAffinity anti_affinity",
         "placement.capacity": "spot use_spot preemptible interruptible",
         "placement.topology": "topology_request",
+        "numa.policy": "topologyManager topology_manager topologyManagerPolicy topology_manager_policy numaPolicy",
         "checkpoint": "checkpoints checkpointing checkpoint_config checkpoint_dir output_dir",
         "mpi.implementation": "mpi_implementation mpi_type mpi_family",
         "mpi.flags": "mpi_flags mpi_args mpi_options mpirun_args",

@@ -166,3 +166,48 @@ def test_what_our_own_tests_start_counts_without_gpus_alone(tmp_path: Path) -> N
     spec = workspaces.SPEC.replace("gpus: 2", "gpus: 0")
     done = check(tmp_path, catalog="requirements: {tier: tested}\n", specs__nlp__filings=spec)
     assert "image-tier" not in done.err
+
+
+ARM = "gpu: {model: a100-80gb, count: 8}, labels: {pool: a100, kubernetes.io/arch: arm64}"
+
+
+@pytest.mark.parametrize(
+    ("pool", "image", "reason"),
+    [
+        (ARM, "", "a100: its nodes are arm64, and the image is built for amd64"),
+        (ARM, "    architectures: [arm64]\n", ""),
+        (ARM, "    architectures: [amd64, arm64]\n", ""),
+        (ARM.replace("kubernetes", "beta.kubernetes"), "", "a100: its nodes are arm64"),
+        (ARM.replace("arm64", "ppc64le"), "", "a100: its nodes are ppc64le"),
+        (ARM.replace("arm64", "amd64"), "", ""),
+    ],
+)
+def test_the_label_of_a_pool_says_its_architecture(
+    pool: str, image: str, reason: str, tmp_path: Path
+) -> None:
+    done = check(tmp_path, image=image, pool=pool)
+    found = [one for one in done.findings if one.severity == "error"]
+    assert bool(found) == bool(reason), done.err
+    for one in found:
+        assert (one.rule, one.place) == ("architecture-mismatch", "specs/nlp/filings.yaml:3:8")
+        assert reason in one.message
+
+
+def test_a_launcher_has_the_processors_of_its_workers(tmp_path: Path) -> None:
+    """Though the image would start on the other nodes, and a launcher needs no GPU."""
+    both = "    architectures: [amd64, arm64]\n"
+    assert check(tmp_path, image=both, pool=ARM).code == 0
+    assert "launcher on a100" in gangplan("plan", "specs/nlp/filings.yaml", "-C", tmp_path).out
+    check(tmp_path, image=both, pool=ARM.replace("arm64", "amd64"))
+    assert "launcher on cpu" in gangplan("plan", "specs/nlp/filings.yaml", "-C", tmp_path).out
+
+
+@pytest.mark.parametrize("stated", ["arch: amd64, ", "arch: arm64, "])
+def test_a_pool_has_one_architecture(stated: str, tmp_path: Path) -> None:
+    done = check(tmp_path, pool=stated + ARM, image="    architectures: [arm64]\n")
+    wrong = [one for one in done.findings if one.rule == "spec-value"]
+    assert len(wrong) == ("amd64" in stated)
+    assert all(
+        "its processors are amd64, and the label kubernetes.io/arch says arm64" in one.message
+        for one in wrong
+    )

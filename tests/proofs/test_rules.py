@@ -26,6 +26,7 @@ PLACES = {
     "contention": ("kueue/contention.py",),
     "fit": ("scheduler",),
     "launching": ("trainer/launching.py",),
+    "meshes": ("meshes.py",),
     "network": ("network",),
     "plan": ("promise",),
     "pod security": ("podsecurity.py",),

@@ -189,6 +189,43 @@ def test_beside_the_check_of_a_pool_that_grows(root: Path) -> None:
     assert [one["name"] for one in asked] == ["provision-a100", "budget"]
 
 
+@pytest.mark.parametrize("autoscale", ["{most: 8}", "{most: 8, parameters: {}}"])
+def test_a_pool_whose_nodes_come_once_pods_wait(autoscale: str, root: Path) -> None:
+    """As with Karpenter: the quota is that of all nodes that may come, and nobody is asked for them."""
+    text = workspaces.CLUSTER.replace("a100: {", f"a100: {{autoscale: {autoscale}, ", 1)
+    workspaces.write(root, {CLUSTER: text})
+    assert objects(root, "AdmissionCheck") + objects(root, "ProvisioningRequestConfig") == []
+    (queue,) = objects(root, "ClusterQueue")
+    assert "admissionChecksStrategy" not in queue["spec"]
+    (a100,) = [one for one in queue["spec"]["resourceGroups"][0]["flavors"] if one["name"] == "a100"]
+    assert {"name": "nvidia.com/gpu", "nominalQuota": "64"} in a100["resources"]
+    assert gangplan("validate", "-C", root).findings == []
+
+
+@pytest.mark.parametrize(
+    ("autoscale", "help"),
+    [
+        (
+            "{most: 8, provisioningClass: karpenter.sh}",
+            "Remove provisioningClass: Karpenter adds nodes once Kueue has admitted a run and its pods wait.",
+        ),
+        (
+            "{most: 8, provisioningClass: karpenter.k8s.aws}",
+            "Remove provisioningClass: Karpenter adds nodes once Kueue has admitted a run and its pods wait.",
+        ),
+        (
+            '{most: 8, parameters: {ValidUntilSeconds: "60"}}',
+            "Remove parameters, or add provisioningClass.",
+        ),
+    ],
+)
+def test_what_no_autoscaler_answers(autoscale: str, help: str, root: Path) -> None:
+    text = workspaces.CLUSTER.replace("a100: {", f"a100: {{autoscale: {autoscale}, ", 1)
+    workspaces.write(root, {CLUSTER: text})
+    (found,) = gangplan("validate", "-C", root).findings
+    assert (found.rule, found.help) == ("spec-value", help)
+
+
 # What the cluster file says, the only rule that is broken, and where.
 CHECKS = {
     "of no controller": ("budget: {}", "admission-check-owner", "17:19"),

@@ -26,6 +26,7 @@ class NodeShape:
     room: tuple[int, ...]
     pods: int
     places: tuple[Place, ...]
+    cells: tuple[int, ...] = ()  # NUMA nodes among which each resource is divided; (): none is
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +63,7 @@ class Kind:
     friends: frozenset[int] = frozenset()
     apart: tuple[tuple[int, frozenset[int]], ...] = ()
     spreads: tuple[Spread, ...] = ()
+    is_pinned: tuple[bool, ...] = ()  # by resource: whether these pods have it from one NUMA node
 
 
 @dataclass(frozen=True, slots=True)

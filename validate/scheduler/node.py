@@ -47,12 +47,35 @@ def is_roomy(question: Question, pool: int) -> bool:
     return all(have >= amount for have, amount in zip(room, used, strict=True))
 
 
+def on_numa_nodes(question: Question, pool: int, kind: int, resource: int) -> int | None:
+    """How many pods of a kind a node takes, if each has a resource from one NUMA node; None: as many as fit.
+
+    One that is larger than a NUMA node is a matter of the pool's choice; `restricted` lets it have several.
+    """
+    node, one = question.pools[pool], question.kinds[kind]
+    if not node.cells or node.cells[resource] == 1 or not one.is_pinned[resource] or not one.needs[resource]:
+        return None
+    each = node.room[resource] // node.cells[resource] // one.needs[resource]
+    return each * node.cells[resource] if each else None
+
+
+def _most_by_numa(question: Question, pool: int, kind: int) -> int | None:
+    """The least of these numbers over all resources."""
+    if not question.pools[pool].cells:
+        return None
+    limits = [on_numa_nodes(question, pool, kind, i) for i in range(len(question.kinds[kind].needs))]
+    return min((limit for limit in limits if limit is not None), default=None)
+
+
 def has_room(question: Question, pool: int, content: Content, kind: int) -> bool:
     """Whether resources, pods per node and host ports let one more pod in."""
     node, one = question.pools[pool], question.kinds[kind]
     if sum(content) >= node.pods:
         return False
     if any(content[other] for other in one.clashes):
+        return False
+    limit = _most_by_numa(question, pool, kind)
+    if limit is not None and content[kind] >= limit:
         return False
     return all(
         need == 0
@@ -73,6 +96,9 @@ def capacity(question: Question, pool: int, kind: int, beside: Content | None = 
         if need:
             used = sum(n * question.kinds[at].needs[i] for at, n in enumerate(content) if n)
             most = min(most, (node.room[i] - used) // need)
+    limit = _most_by_numa(question, pool, kind)
+    if limit is not None:
+        most = min(most, limit - content[kind])
     if kind in apart:
         most = min(most, 1 - content[kind])
     return max(0, most)
@@ -87,3 +113,9 @@ def short_of(question: Question, pool: int, content: Content, kind: int) -> list
         if need
         and need + sum(n * question.kinds[at].needs[i] for at, n in enumerate(content) if n) > node.room[i]
     ]
+
+
+def short_of_numa(question: Question, pool: int, content: Content, kind: int) -> list[int]:
+    """The resources that a node has for one more pod, and none of its NUMA nodes has."""
+    limits = [on_numa_nodes(question, pool, kind, i) for i in range(len(question.kinds[kind].needs))]
+    return [i for i, limit in enumerate(limits) if limit is not None and content[kind] >= limit]

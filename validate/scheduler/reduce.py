@@ -35,6 +35,7 @@ class Reducer:
         self.keys = tuple(sorted({key for one in pods for key in _keys(one.spec) if not is_host(key)}))
         self._namespaces = world.once(namespaces)
         self._most_pods = world.pods_per_node
+        self._has_numa = any(group.numa for group in world.nodes)
 
     def question(self) -> Question:
         """The question. Equal pods and nodes give equal questions, whatever they are called."""
@@ -44,7 +45,8 @@ class Reducer:
         room = tuple(units_free(group.free, name) for name in self.resources)
         pods = group.free.get("pods")
         most = self._most_pods if pods is None else floor(pods)
-        return NodeShape(group.count, room, most, tuple(place(group, key) for key in self.keys))
+        cells = tuple(group.numa.get(name, 1) for name in self.resources) if group.numa else ()
+        return NodeShape(group.count, room, most, tuple(place(group, key) for key in self.keys), cells)
 
     def _kind(self, one: PodShape) -> Kind:
         affinity = one.spec.get("affinity") or {}
@@ -61,7 +63,16 @@ class Reducer:
             frozenset.intersection(*friends) if friends else frozenset(),
             tuple((self._key(term), self._matched(one, term)) for term in apart),
             tuple(self._spread(one, each) for each in hard_spreads(one.spec)),
+            self._pinned(one) if self._has_numa else (),
         )
+
+    def _pinned(self, one: PodShape) -> tuple[bool, ...]:
+        """By resource: devices always, CPU and memory of pods that are Guaranteed and have whole cores."""
+        is_guaranteed = one.requests.get("cpu", 0) % 1000 == 0 and all(
+            (each.get("resources") or {}).get("requests") == (each.get("resources") or {}).get("limits")
+            for each in one.spec["containers"]
+        )
+        return tuple(is_guaranteed or name not in ("cpu", "memory") for name in self.resources)
 
     def _key(self, constraint: Body) -> int:
         key = constraint["topologyKey"]

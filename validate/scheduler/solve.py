@@ -83,6 +83,7 @@ def _only(question: Question, part: list[int]) -> Question:
                 kept(one.friends),
                 tuple((key, kept(strangers)) for key, strangers in one.apart),
                 tuple(_spread(each, kept(each.matched)) for each in one.spreads),
+                one.is_pinned,
             )
         )
     return Question(question.pools, tuple(kinds))

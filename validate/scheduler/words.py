@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 
 from gangplan.validate.scheduler.model import HOST, Packing, Question
-from gangplan.validate.scheduler.node import Content, capacity, short_of
+from gangplan.validate.scheduler.node import Content, capacity, short_of, short_of_numa
 from gangplan.validate.scheduler.reduce import Reducer, why_not
 from gangplan.validate.world import World
 
@@ -47,6 +47,11 @@ def _full(
     content = _filled(question, answer, kind, pool)
     found = [MANY] if sum(content) >= node.pods else []
     found += [f"Insufficient {reducer.resources[i]}" for i in short_of(question, pool, content, kind)]
+    if not found and node.cells:
+        found = [
+            f"Insufficient {reducer.resources[i]} on one NUMA node"
+            for i in short_of_numa(question, pool, content, kind)
+        ]
     if any(content[other] for other in one.clashes):
         found = [PORTS]
     # Nodes that would take more of these pods, were it not for the others of a domain.

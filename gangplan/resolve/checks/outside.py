@@ -1,13 +1,42 @@
-"""What lies outside the cluster: can network policies name it?"""
+"""What lies outside of runs, in the cluster or beyond it: can network policies name it?"""
 
 from __future__ import annotations
 
 from gangplan.resolve.checks.notes import Notes
+from gangplan.resolve.platform import OPENSHIFT_DNS
 from gangplan.resolve.proxy import literal_address, proxy_egress
-from gangplan.rules.platform import PROXY_ADDRESS_UNKNOWN
+from gangplan.rules.platform import DNS_OPENSHIFT, PROXY_ADDRESS_UNKNOWN
 
 
 def check(notes: Notes) -> None:
+    """Findings about DNS and the proxy."""
+    _check_dns(notes)
+    _check_proxy(notes)
+
+
+def _check_dns(notes: Notes) -> None:
+    """On OpenShift, DNS is where its operator puts it."""
+    stated = notes.spec.dns
+    if stated is None or not notes.spec.versions.openshift:
+        return
+    known = OPENSHIFT_DNS
+    labels = ", ".join(f"{key}: {value}" for key, value in known.labels)
+    for field, is_there, right in (
+        ("namespace", stated.namespace == known.namespace, f"they are in namespace {known.namespace}"),
+        ("labels", stated.labels.items() <= dict(known.labels).items(), f"their label is {labels}"),
+        ("ports", set(known.ports) <= set(stated.ports), f"they listen on {known.ports[0]}"),
+    ):
+        if not is_there:
+            notes.report(
+                DNS_OPENSHIFT,
+                ("dns", field),
+                f"OpenShift's DNS pods are not found by this: {right}",
+                f"Remove dns, or write namespace: {known.namespace}, labels: {{{labels}}}, ports: {list(known.ports)}.",
+            )
+            return
+
+
+def _check_proxy(notes: Notes) -> None:
     """A proxy that is known by name only: policies open addresses."""
     proxy = notes.spec.proxy
     if proxy is None or proxy_egress(proxy):

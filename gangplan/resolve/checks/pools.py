@@ -63,7 +63,7 @@ def _check_size(notes: Notes, name: str, pool: NodePool) -> None:
             f"pool '{name}' may have {pool.autoscale.most} nodes at most, but has {pool.count} now",
             f"Write most: {pool.count} or more.",
         )
-    if pool.autoscale and len(name) > MOST_GROWING_NAME:
+    if pool.is_asked_for and len(name) > MOST_GROWING_NAME:
         notes.report(
             POOL_NAME_LONG,
             path,

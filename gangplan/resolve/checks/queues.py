@@ -113,7 +113,7 @@ def _check_admission(notes: Notes, name: str, check: AdmissionCheck) -> None:
     for index, team in enumerate(check.teams or ()):
         if team not in spec.teams:
             notes.unknown(ADMISSION_CHECK_NOBODY, (*path, "teams", index), "team", team, spec.teams)
-    own = {"multikueue", *(f"provision-{pool}" for pool, one in spec.node_pools.items() if one.autoscale)}
+    own = {"multikueue", *(f"provision-{pool}" for pool, one in spec.node_pools.items() if one.is_asked_for)}
     if check.external == bool(check.controller):
         said = "is both external and made here" if check.external else "names no controller"
         help = "Write controller: with the name that its controller answers to, or external: true."

@@ -21,12 +21,12 @@ def check(notes: Notes, workspace: Workspace) -> None:
     if spec.multi_kueue is None:
         return
     for name, pool in spec.node_pools.items():
-        if pool.autoscale:
+        if pool.is_asked_for:
             notes.report(
                 MULTIKUEUE_AUTOSCALE,
                 ("nodePools", name, "autoscale"),
                 "Kueue makes a queue inactive that both asks for nodes and hands runs to other clusters",
-                "Remove autoscale here and set it on the worker clusters, or remove multiKueue.",
+                "Remove provisioningClass here and set it on the worker clusters, or remove multiKueue.",
                 key=True,
             )
     for name in spec.multi_kueue.clusters:

@@ -1,0 +1,114 @@
+"""A workspace's own policies against what controllers make of its runs: JobSets, Jobs, pods, Services.
+
+A policy that refuses one of them lets the run be admitted, hold its quota, and never start. The policies of
+packs need no such look: they judge templates.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+from gangplan.findings import Finding, Location
+from gangplan.objects import Body, ref_of
+from gangplan.policy.checks import PolicyChecker, home_of, plain
+from gangplan.policy.places import blamed_place
+from gangplan.rules.model import Severity
+from gangplan.rules.policy import POLICY_UNDECIDED
+from gangplan.trace import Tracer
+from gangplan.validate.apiserver.policy.judge import PolicyEvaluator, Violation
+from gangplan.validate.apiserver.policy.matching import CREATE, may_match
+from gangplan.validate.apiserver.policy.model import Path, User
+from gangplan.validate.made import MadeObject, made_of
+from gangplan.validate.problems import dotted
+
+# (API version, kind) of all that `made_of` returns.
+KINDS = (
+    *(("jobset.x-k8s.io/v1alpha2", "JobSet"), ("batch/v1", "Job"), ("v1", "Pod"), ("v1", "Service")),
+    *(("v1", "ConfigMap"), ("v1", "Secret"), ("kueue.x-k8s.io/v1beta2", "Workload")),
+)
+_NOT_MADE = "matchConditions: [{name: not-made, expression: '!has(object.metadata.ownerReferences)'}]"
+
+
+def made_findings(checker: PolicyChecker, bodies: Sequence[Body], tracer: Tracer) -> list[Finding]:
+    """What the workspace's own policies say of what controllers make of these objects, each cause once."""
+    found: dict[object, Finding] = {}
+    if not _own(checker):
+        return []
+    for made in made_of(bodies):
+        for violation in _evaluator(checker, made.user).judge([made.body]):
+            name = violation.policy.name
+            if violation.is_undecided or not made.is_whole:
+                found.setdefault(name, _undecided(name, home_of(violation), made))
+                continue
+            one = _finding(checker, violation, made, bodies[made.index], tracer)
+            found.setdefault((one.rule, one.where, one.message), one)
+    return list(found.values())
+
+
+def _own(checker: PolicyChecker) -> bool:
+    """Whether any policy of the workspace is about such objects."""
+    return bool(_evaluator(checker, "").policies)
+
+
+def _evaluator(checker: PolicyChecker, user: str) -> PolicyEvaluator:
+    """What judges the requests of a controller; made once for each."""
+    if user not in checker.of_controllers:
+        whole = checker.evaluator
+        resources = [whole.kinds.find(*kind) for kind in KINDS]
+        own = [
+            one
+            for one in whole.policies
+            if not one.policy.written.is_shipped
+            and any(may_match(one.policy.match, resource, CREATE) for resource in resources)
+        ]
+        namespace = user.split(":")[2] if user else ""
+        groups = ("system:serviceaccounts", f"system:serviceaccounts:{namespace}", "system:authenticated")
+        checker.of_controllers[user] = dataclasses.replace(whole, policies=own, user=User(user, groups))
+    return checker.of_controllers[user]
+
+
+def _undecided(name: str, home: Location, made: MadeObject) -> Finding:
+    kinds = f"{made.body['kind']}s that {made.maker} makes"
+    return Finding(
+        POLICY_UNDECIDED,
+        home,
+        f"policy '{name}' is about {kinds} for runs, and only the cluster can tell what it says of them",
+        f"Judge it in the cluster, or leave them out: {_NOT_MADE}.",
+    )
+
+
+def _finding(
+    checker: PolicyChecker, violation: Violation, made: MadeObject, origin: Body, tracer: Tracer
+) -> Finding:
+    """At what the run's template says, or at the policy where the template says nothing of it."""
+    home = home_of(violation)
+    paths = tuple((*made.prefix, *path) for path in violation.paths)
+    placed = dataclasses.replace(violation, index=made.index, paths=paths)
+    where, path = blamed_place(placed, tracer, None, checker.cluster)
+    if not any(_has(origin, one) for one in paths):
+        where = home
+    so = ", and the run never starts" if violation.severity is Severity.ERROR else ""
+    return Finding(
+        checker.rulebook.policy(violation.policy.name),
+        where,
+        plain(violation.message),
+        f"{made.maker} makes this {made.body['kind']} of the run's template{so}. Patch the template, or leave"
+        f" what controllers make out of the policy ({home.file}): {_NOT_MADE}.",
+        plain(str(ref_of(made.body))),
+        dotted(path),
+        level=violation.severity,
+    )
+
+
+def _has(body: Any, path: Path) -> bool:
+    """Whether an object has a value at a path."""
+    for step in path:
+        is_there = (
+            step in body if isinstance(body, dict) else isinstance(body, list) and step in range(len(body))
+        )
+        if not is_there:
+            return False
+        body = body[step]
+    return True

@@ -1,0 +1,143 @@
+"""A workspace's own policies against what controllers make of runs: JobSets, Jobs, pods, Services."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gangplan.source import load_objects
+from gangplan.validate.made import made_of
+from tests import workspaces
+from tests.workspaces import gangplan
+
+POLICY = """\
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {{name: own}}
+spec:
+  matchConstraints:
+    resourceRules:
+    - {{apiGroups: [{group}], apiVersions: ["*"], operations: [CREATE], resources: [{resource}]}}
+{more}  validations:
+  - expression: {expression}
+    message: not like this
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {{name: own}}
+spec: {{policyName: own, validationActions: [{action}]{bound}}}
+"""
+QUEUED = "\"object.metadata.?labels['kueue.x-k8s.io/queue-name'].orValue('') != ''\""
+NOT_MADE = "  matchConditions: [{name: not-made, expression: '!has(object.metadata.ownerReferences)'}]\n"
+JOBSETS = ("jobset.x-k8s.io", "jobsets")
+
+
+def policy(
+    group: str, resource: str, expression: str = QUEUED, more: str = "", action: str = "Deny", bound: str = ""
+) -> str:
+    return POLICY.format(
+        group=group or '""', resource=resource, expression=expression, more=more, action=action, bound=bound
+    )
+
+
+def told(root: Path, text: str, **files: str) -> list[tuple[str, str, str]]:
+    """Severity, rule and message of what the policy says."""
+    workspaces.write(workspaces.stock(root), {"policies/own.yaml": text, **files})
+    outcome = gangplan("validate", "-C", root)
+    assert {one.rule for one in outcome.findings} <= {"own", "policy-undecided"}, outcome.err
+    return [(one.severity, one.rule, one.message) for one in outcome.findings]
+
+
+@pytest.mark.parametrize(
+    ("group", "resource", "made"),
+    [
+        (*JOBSETS, "JobSet/nlp/filings"),
+        ("batch", "jobs", "Job/nlp/filings-node-0"),
+        ("", "pods", "Pod/nlp/filings-node-0-0-aaaaa"),
+        ("", "services", "Service/nlp/filings"),
+    ],
+)
+def test_a_label_that_only_the_run_has(group: str, resource: str, made: str, tmp_path: Path) -> None:
+    """The sample of Kueue's own manual: Trainer copies none of a TrainJob's labels."""
+    assert told(tmp_path, policy(group, resource)) == [("error", "own", f"{made}: not like this")]
+
+
+@pytest.mark.parametrize("resource", ["configmaps", "secrets", "workloads"])
+def test_what_only_the_cluster_knows_is_said_once(resource: str, tmp_path: Path) -> None:
+    group = "kueue.x-k8s.io" if resource == "workloads" else ""
+    second = workspaces.SPEC.replace("train.py", "other.py")
+    found = told(tmp_path, policy(group, resource), **{"specs/nlp/second.yaml": second})
+    ((severity, rule, message),) = found
+    assert (severity, rule) == ("warning", "policy-undecided")
+    assert message.startswith("policy 'own' is about ")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        policy(*JOBSETS, more=NOT_MADE),
+        policy(*JOBSETS, bound=", matchResources: {namespaceSelector: {matchLabels: {team: other}}}"),
+        policy("", "pods", '"object.spec.containers.all(c, has(c.resources.limits))"'),
+        policy("", "pods", "\"object.metadata.ownerReferences[0].kind == 'Job'\""),
+        policy("batch", "jobs", "\"object.metadata.ownerReferences[0].kind == 'JobSet'\""),
+        policy(
+            "", "pods", "\"request.userInfo.username == 'system:serviceaccount:kube-system:job-controller'\""
+        ),
+        policy(
+            *JOBSETS,
+            "\"request.userInfo.username.endsWith(':kubeflow-trainer-controller-manager')\"",
+        ),
+        policy("apps", "deployments"),
+    ],
+    ids=["not made", "other namespaces", "limits", "owner", "owner's owner", "user", "Trainer", "others"],
+)
+def test_what_is_as_it_should_be_is_silent(text: str, tmp_path: Path) -> None:
+    assert told(tmp_path, text) == []
+
+
+def test_what_the_spec_decides_is_blamed_on_the_spec(tmp_path: Path) -> None:
+    workspaces.write(
+        workspaces.stock(tmp_path),
+        {
+            "policies/own.yaml": policy(
+                "", "pods", "\"object.spec.containers.all(c, c.image.startsWith('docker.io/'))\""
+            )
+        },
+    )
+    (found,) = gangplan("validate", "-C", tmp_path).findings
+    assert found.place == "specs/nlp/filings.yaml:3:8"
+    assert "Kubernetes makes this Pod of the run's template, and the run never starts." in found.help
+
+
+def test_a_warning_stays_one(tmp_path: Path) -> None:
+    assert told(tmp_path, policy(*JOBSETS, action="Warn")) == [
+        ("warning", "own", "JobSet/nlp/filings: not like this")
+    ]
+
+
+def test_a_patch_of_the_template_satisfies_it(tmp_path: Path) -> None:
+    label = "{labels: {kueue.x-k8s.io/queue-name: training}}"
+    operation = f"{{op: add, path: /spec/template/metadata, value: {label}}}"
+    patch = f"- target: {{kind: TrainingRuntime}}\n  patch: |-\n    - {operation}\n"
+    head = "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\npatches:\n"
+    assert told(tmp_path, policy(*JOBSETS), **{"overlays/lab/kustomization.yaml": head + patch}) == []
+
+
+def test_everything_of_the_sample_has_an_owner_and_a_place() -> None:
+    """Each field of what is made stands where the finding will look for it."""
+    seen = set()
+    for path in sorted((workspaces.REPOSITORY / "rendered").rglob("runs/**/*.yaml")):
+        bodies = load_objects(path.read_bytes())
+        for made in made_of(bodies):
+            seen.add(made.body["kind"])
+            (owner,) = made.body["metadata"]["ownerReferences"]
+            assert owner["controller"] is True
+            assert made.maker
+            if not made.is_whole or made.body["kind"] == "Service":
+                continue
+            there = bodies[made.index]
+            for step in made.prefix:
+                there = there[step]
+            assert there["spec"].keys() == made.body["spec"].keys()
+    assert {"JobSet", "Job", "Pod", "Service", "ConfigMap", "Secret", "Workload"} <= seen

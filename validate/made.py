@@ -1,0 +1,192 @@
+"""What controllers make of the objects of a run: one of each kind and role, as the API server first gets it.
+
+Policies judge these, too. What only a cluster knows is there with some value (uid, the end of a pod's name).
+Sources: Kubeflow Trainer v2.1 to v2.3 (pkg/runtime/framework/plugins/jobset), JobSet v0.12
+(pkg/controllers/jobset_controller.go: labelAndAnnotateObject, constructHeadlessSvc), Kubernetes v1.34
+(pkg/controller/job, cronjob), mpi-operator v0.8.2 (pkg/controller/mpi_job_controller.go).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from gangplan.records import dataclass
+from gangplan.validate.apiserver.forms import Body, Path
+from gangplan.validate.kueue.podsets import COUNTS
+from gangplan.validate.replicas import NAME_LABEL, OPERATOR, OPERATOR_LABEL, ROLE_LABEL, replicas_of
+
+TRAINER = "system:serviceaccount:kubeflow-system:kubeflow-trainer-controller-manager"
+JOBSET = "system:serviceaccount:jobset-system:jobset-controller-manager"
+MPI = "system:serviceaccount:mpi-operator:mpi-operator"
+KUEUE = "system:serviceaccount:kueue-system:kueue-controller-manager"
+CRON, JOB = (f"system:serviceaccount:kube-system:{name}-controller" for name in ("cronjob", "job"))
+NAMES = {
+    TRAINER: "Trainer",
+    JOBSET: "JobSet",
+    MPI: "the MPI operator",
+    KUEUE: "Kueue",
+    CRON: "Kubernetes",
+    JOB: "Kubernetes",
+}
+UID = "00000000-0000-4000-8000-000000000000"
+
+
+@dataclass(frozen=True, slots=True)
+class MadeObject:
+    """An object that a controller makes. `user` makes it; `index` and `prefix` say which of the bodies its
+    fields come from, and below which path."""
+
+    body: Body
+    user: str
+    index: int
+    prefix: Path
+    is_whole: bool = True  # False: only its name and owner are known
+
+    @property
+    def maker(self) -> str:
+        """The controller's name as people say it."""
+        return NAMES[self.user]
+
+
+def made_of(bodies: Sequence[Body]) -> list[MadeObject]:
+    """Everything that is made of these objects, an object before what is made of it in turn."""
+    found: list[MadeObject] = []
+    for index, body in enumerate(bodies):
+        if body["kind"] == "TrainJob":
+            found += _of_train_job(body, bodies)
+        else:
+            found += _of(body, index, ())
+        if body["kind"] in COUNTS:
+            found += _sketched(body, bodies, index)
+    return found
+
+
+def _sketched(body: Body, bodies: Sequence[Body], index: int) -> Iterator[MadeObject]:
+    """What is made of a run beside its pods, and filled with what nobody else needs to know."""
+    name, kind = body["metadata"]["name"], body["kind"]
+    config, secret = (f"{name}-config", f"{name}-ssh")
+    if kind == "TrainJob":
+        reference = body["spec"]["runtimeRef"]["name"]
+        policies = [
+            one["spec"].get("mlPolicy") or {} for one in bodies if one["metadata"]["name"] == reference
+        ]
+        is_mpi = any("mpi" in policy for policy in policies)
+        config = f"{name}-{'mpi-hostfile' if is_mpi else 'runtime-snapshot'}"
+        secret = f"{name}-mpi-ssh-auth" if is_mpi else ""
+    maker = TRAINER if kind == "TrainJob" else MPI
+    for user, version, of, own in (
+        (maker, "v1", "ConfigMap", config),
+        (maker, "v1", "Secret", secret),
+        (KUEUE, "kueue.x-k8s.io/v1beta2", "Workload", f"{kind.lower()}-{name}-aaaaa"),
+    ):
+        if own:
+            yield MadeObject(_made(version, of, own, body, {}, {}), user, index, (), is_whole=False)
+
+
+def _of(body: Body, index: int, prefix: Path) -> Iterator[MadeObject]:
+    """What is made of an object whose fields stand below `prefix`."""
+    match body["kind"]:
+        case "JobSet":
+            yield from _of_job_set(body, index, prefix)
+        case "MPIJob":
+            yield from _of_mpi_job(body, index)
+        case "CronJob":
+            name = f"{body['metadata']['name']}-29000000"
+            at: Path = (*prefix, "spec", "jobTemplate")
+            yield from _job(body["spec"]["jobTemplate"], name, body, CRON, index, at, {})
+        case "Job":
+            name = body["metadata"]["name"]
+            labels = {"batch.kubernetes.io/job-name": name, "job-name": name}
+            labels |= {"batch.kubernetes.io/controller-uid": UID, "controller-uid": UID}
+            labels["batch.kubernetes.io/job-completion-index"] = "0"
+            at = (*prefix, "spec", "template")
+            made = _made("v1", "Pod", f"{name}-0-aaaaa", body, body["spec"]["template"], labels)
+            yield MadeObject(made, JOB, index, at)
+
+
+def _of_train_job(job: Body, bodies: Sequence[Body]) -> Iterator[MadeObject]:
+    """The JobSet of a TrainJob: its runtime's template, and none of the TrainJob's own labels."""
+    name = job["spec"]["runtimeRef"]["name"]
+    for index, runtime in enumerate(bodies):
+        if runtime["kind"] == "TrainingRuntime" and runtime["metadata"]["name"] == name:
+            at: Path = ("spec", "template")
+            template = runtime["spec"]["template"]
+            made = _made("jobset.x-k8s.io/v1alpha2", "JobSet", job["metadata"]["name"], job, template, {})
+            yield MadeObject(made, TRAINER, index, at)
+            yield from _of(made, index, at)
+
+
+def _of_job_set(body: Body, index: int, prefix: Path) -> Iterator[MadeObject]:
+    name = body["metadata"]["name"]
+    subdomain = (body["spec"].get("network") or {}).get("subdomain") or name
+    service: Body = {
+        "spec": {
+            "clusterIP": "None",
+            "selector": {"jobset.sigs.k8s.io/jobset-name": name},
+            "publishNotReadyAddresses": True,
+        }
+    }
+    yield MadeObject(_made("v1", "Service", subdomain, body, service, {}), JOBSET, index, prefix)
+    for at, job in enumerate(body["spec"].get("replicatedJobs") or ()):
+        labels = {
+            "jobset.sigs.k8s.io/jobset-name": name,
+            "jobset.sigs.k8s.io/jobset-uid": UID,
+            "jobset.sigs.k8s.io/replicatedjob-name": job["name"],
+            "jobset.sigs.k8s.io/replicatedjob-replicas": str(job.get("replicas", 1)),
+            "jobset.sigs.k8s.io/job-index": "0",
+            "jobset.sigs.k8s.io/job-key": UID.replace("-", ""),
+            "jobset.sigs.k8s.io/restart-attempt": "0",
+        }
+        path: Path = (*prefix, "spec", "replicatedJobs", at, "template")
+        yield from _job(job["template"], f"{name}-{job['name']}-0", body, JOBSET, index, path, labels)
+
+
+def _job(
+    template: Body, name: str, owner: Body, user: str, index: int, prefix: Path, labels: Mapping[str, str]
+) -> Iterator[MadeObject]:
+    """A Job and its pod; `labels` are those that both get."""
+    spec = template["spec"]
+    pod = dict(spec.get("template") or {})
+    metadata = pod.get("metadata") or {}
+    pod["metadata"] = {**metadata, "labels": {**(metadata.get("labels") or {}), **labels}}
+    made = _made("batch/v1", "Job", name, owner, {**template, "spec": {**spec, "template": pod}}, labels)
+    yield MadeObject(made, user, index, prefix)
+    yield from _of(made, index, prefix)
+
+
+def _of_mpi_job(body: Body, index: int) -> Iterator[MadeObject]:
+    """Of the workers the operator makes pods, of the launcher a Job."""
+    name = body["metadata"]["name"]
+    shared = {OPERATOR_LABEL: OPERATOR, NAME_LABEL: name}
+    service: Body = {"spec": {"clusterIP": "None", "selector": shared}}
+    yield MadeObject(_made("v1", "Service", name, body, service, {}), MPI, index, ())
+    for one in replicas_of(body):
+        labels = {**shared, ROLE_LABEL: one.role}
+        if one.role == "launcher":
+            template = {"spec": {"template": one.template}}
+            for made in _job(template, f"{name}-launcher", body, MPI, index, (), labels):
+                yield made if made.body["kind"] == "Job" else MadeObject(made.body, made.user, index, one.at)
+        elif one.count:
+            pod = _made("v1", "Pod", f"{name}-worker-0", body, one.template, labels)
+            yield MadeObject(pod, MPI, index, one.at)
+
+
+def _made(version: str, kind: str, name: str, owner: Body, template: Body, labels: Mapping[str, str]) -> Body:
+    """An object of a template, with its owner, and labels beside the template's own."""
+    given = template.get("metadata") or {}
+    metadata: Body = {"name": name, "namespace": owner["metadata"].get("namespace", "default")}
+    metadata["ownerReferences"] = [
+        {
+            "apiVersion": owner["apiVersion"],
+            "kind": owner["kind"],
+            "name": owner["metadata"]["name"],
+            "uid": UID,
+            "controller": True,
+            "blockOwnerDeletion": True,
+        }
+    ]
+    if all_labels := {**(given.get("labels") or {}), **labels}:
+        metadata["labels"] = all_labels
+    if notes := given.get("annotations"):
+        metadata["annotations"] = dict(notes)
+    return {"apiVersion": version, "kind": kind, "metadata": metadata, "spec": template.get("spec") or {}}

@@ -1,0 +1,116 @@
+"""Service meshes and other injectors that a patch lets in: pods that never start, get ready, or complete.
+
+gangplan's pods stay out of Istio's sidecars by a label, and no spec can ask for an injector. A patch of the
+namespace, or of a pod template, can.
+
+Sources: the manuals of Linkerd 2 (Automatic Proxy Injection), Istio 1.24 (Installing the Sidecar; Ambient and
+Kubernetes NetworkPolicy), Kuma, Consul on Kubernetes, Dapr and the Vault Agent Injector (their annotations).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from gangplan.records import dataclass
+from gangplan.rules.pods import MESH_JOINED
+from gangplan.validate.apiserver.forms import Body, Path
+from gangplan.validate.podsecurity import WITH_PODS
+from gangplan.validate.problems import Problem
+from gangplan.validate.world import BuiltRun, World, templates_of
+
+_SIDECAR = (
+    "unless it is a native sidecar, its container outlives the program, so that the run never completes"
+)
+_PROXY = f"{_SIDECAR}, and the capabilities that it needs are refused where Pod Security is restricted"
+_PROBES = (
+    "the kubelet's probes then come from 169.254.7.127, which the run's NetworkPolicy does not let in, so"
+    " that no worker becomes ready"
+)
+_YES, _NO = frozenset({"enabled", "true", "yes"}), frozenset({"disabled", "false", "no"})
+
+
+@dataclass(frozen=True, slots=True)
+class Injector:
+    """Who reads a label or annotation. `on` are values that ask for it, `off` those by which a pod stays out;
+    `of_namespace` is the key on namespaces (none: it is asked for by pods alone), `out` how a pod says no.
+    An empty `on_namespace` means any value.
+    """
+
+    name: str
+    key: str
+    out: str
+    then: str
+    of_namespace: str = ""
+    on: frozenset[str] = _YES
+    off: frozenset[str] = _NO
+    on_namespace: frozenset[str] = _YES
+    where: str = "annotations"
+
+
+_ISTIO_OUT = "sidecar.istio.io/inject"
+INJECTORS = (
+    Injector("Linkerd", "linkerd.io/inject", "disabled", _PROXY, "linkerd.io/inject", on=_YES | {"ingress"}),
+    Injector("Istio", _ISTIO_OUT, '"false"', _PROXY, "istio-injection", where="labels"),
+    Injector(
+        "Istio", _ISTIO_OUT, '"false"', _PROXY, "istio.io/rev", on_namespace=frozenset(), where="labels"
+    ),
+    Injector(
+        "Istio's ambient mode",
+        *("istio.io/dataplane-mode", "none", _PROBES, "istio.io/dataplane-mode"),
+        on=frozenset({"ambient"}),
+        off=frozenset({"none"}),
+        on_namespace=frozenset({"ambient"}),
+        where="labels",
+    ),
+    Injector(
+        *("Kuma", "kuma.io/sidecar-injection", "disabled", _PROXY, "kuma.io/sidecar-injection"),
+        where="labels",
+    ),
+    Injector("Consul", "consul.hashicorp.com/connect-inject", '"false"', _PROXY),
+    Injector("Dapr", "dapr.io/enabled", '"false"', _SIDECAR),
+    Injector("Vault's agent", "vault.hashicorp.com/agent-inject", '"false"', _SIDECAR),
+)
+# With it the agent only runs before the program.
+_ONLY_BEFORE = "vault.hashicorp.com/agent-pre-populate-only"
+
+
+def joined(world: World, run: BuiltRun) -> Iterator[tuple[int, Problem]]:
+    """The templates of the run whose pods get a container or a network of somebody else."""
+    for index, body in enumerate(run.bodies):
+        if body["kind"] not in WITH_PODS:
+            continue
+        name = body["metadata"].get("namespace", "")
+        namespace = _marks((world.find("Namespace", name) or {}).get("metadata") or {})
+        for at, pod in templates_of(body):
+            own = _marks(pod.get("metadata") or {})
+            for one in INJECTORS:
+                if said := _asked(one, own, namespace, name):
+                    yield index, _problem(one, at, said)
+                    break
+
+
+def _marks(metadata: Body) -> dict[str, str]:
+    """Labels and annotations together: injectors moved from one to the other over time, and read both."""
+    return {**(metadata.get("annotations") or {}), **(metadata.get("labels") or {})}
+
+
+def _asked(one: Injector, own: Mapping[str, str], namespace: Mapping[str, str], name: str) -> str:
+    """What lets an injector in: the pod's own word, or the namespace's where the pod says nothing."""
+    stated = own.get(one.key, "")
+    if stated in one.off or own.get(_ONLY_BEFORE) == "true":
+        return ""
+    if stated in one.on:
+        return f"{one.key}: {stated} on the pods"
+    value = namespace.get(one.of_namespace) if one.of_namespace else None
+    if value is None or (one.on_namespace and value not in one.on_namespace):
+        return ""
+    return f"{one.of_namespace}: {value} on namespace '{name}'"
+
+
+def _problem(one: Injector, at: Path, said: str) -> Problem:
+    return Problem(
+        at,
+        f"{one.name} takes these pods in ({said}): {one.then}",
+        f"Remove that, or add {one.key}: {one.out} to the {one.where} of the pod templates by a patch.",
+        MESH_JOINED,
+    )
