@@ -286,11 +286,12 @@ def _check_references(
                 message = f"team '{name}' has no specs/{name}/team.yaml"
                 findings.append(Finding(TEAM_UNKNOWN, where, message, nearest(name, known_teams)))
     for team in teams.values():
-        for index, name in enumerate(team.spec.clusters or ()):
-            if name not in known_clusters:
-                where = team.document.where(("clusters", index))
-                message = f"cluster '{name}' is not declared in overlays/"
-                findings.append(Finding(CLUSTER_UNKNOWN, where, message, nearest(name, known_clusters)))
+        for path, listed in team.spec.named_clusters:
+            for index, name in enumerate(listed):
+                if name not in known_clusters:
+                    where = team.document.where((*path, index))
+                    message = f"cluster '{name}' is not declared in overlays/"
+                    findings.append(Finding(CLUSTER_UNKNOWN, where, message, nearest(name, known_clusters)))
         for name, connection in team.spec.connections.items():
             if connection.claim is not None and connection.claim not in team.spec.claims:
                 where = team.document.where(("connections", name, "claim"))

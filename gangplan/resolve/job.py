@@ -46,6 +46,7 @@ from gangplan.resolve.seldom import after_losses, endpoints_of, neighbours_of, o
 from gangplan.resolve.sense import check_sense
 from gangplan.resolve.slots import resolve_slots
 from gangplan.resolve.targets import target_clusters as target_clusters
+from gangplan.resolve.there import check_there
 from gangplan.resolve.zones import check_zones
 from gangplan.rules.specs import TEAM_NOT_ON_CLUSTER
 from gangplan.spec.job import Mpi
@@ -72,6 +73,7 @@ def resolve(workspace: Workspace, spec: Spec, cluster_name: str) -> tuple[Job | 
             f"Choose another cluster, or ask its owner to add {team.name} to teams.",
         )
         return None, context.findings
+    check_there(context)
     job = _resolve(context)
     if job is None:
         return None, context.findings

@@ -61,9 +61,9 @@ def resolve_tenants(workspace: Workspace, cluster_name: str) -> list[Tenant]:
                 forbidden_priorities=own.forbidden_priorities,
                 members=_members(team.spec),
                 debuggers=_debuggers(team.spec),
-                claims=_claims(cluster.spec, team.spec),
+                claims=_claims(cluster.spec, cluster_name, team.spec),
                 volumes=_volumes(cluster.spec, name, team.spec),
-                store=_store(cluster.spec, team.spec, name),
+                store=_store(cluster.spec, cluster_name, team.spec, name),
                 is_gitops_only=cluster.spec.gitops_only,
                 regimes=tuple(sorted({*team.spec.compliance, *queue.compliance})),
                 waived=marks(workspace.waivers, Subject(cluster_name, name)),
@@ -122,7 +122,7 @@ def _pod_security(queue: TeamQueue) -> PodSecurityLevel:
     return PodSecurityLevel(stated.level, " ".join(stated.reason.split()), stated.until)
 
 
-def _claims(cluster: Cluster, team: Team) -> tuple[ClaimToMake, ...]:
+def _claims(cluster: Cluster, cluster_name: str, team: Team) -> tuple[ClaimToMake, ...]:
     """The claims with a size. Whether a class makes them was found out by `check_tenants`."""
     return tuple(
         ClaimToMake(
@@ -132,7 +132,7 @@ def _claims(cluster: Cluster, team: Team) -> tuple[ClaimToMake, ...]:
             claim.storage_class or default_class(cluster) or "",
         )
         for name, claim in sorted(team.claims.items())
-        if claim.size is not None
+        if claim.size is not None and (claim.clusters is None or cluster_name in claim.clusters)
     )
 
 
@@ -149,20 +149,21 @@ def default_class(cluster: Cluster) -> str | None:
     return next((name for name, kind in cluster.storage_classes.items() if kind.default), None)
 
 
-def _store(cluster: Cluster, team: Team, name: str) -> Store | None:
+def _store(cluster: Cluster, cluster_name: str, team: Team, name: str) -> Store | None:
     """The team's secrets in the cluster's store: those declared, those of connections, those for pulling."""
     store = cluster.secret_store
     if store is None:
         return None
     namespace = namespace_of(cluster, name, team)
     plain = {*team.secrets, *(one.secret for one in team.connections.values() if one.secret)}
+    elsewhere = {secret for secret, listed in team.only_on.items() if cluster_name not in listed}
     stored = tuple(
         StoredSecret(
             secret,
             store.path.format(team=name, namespace=namespace, secret=secret),
             secret in team.pull_secrets,
         )
-        for secret in sorted({*plain, *team.pull_secrets})
+        for secret in sorted({*plain, *team.pull_secrets} - elsewhere)
     )
     version = cluster.versions.external_secrets
     return Store(store.name, store.kind, store.refresh, stored, parse_version(version) if version else None)

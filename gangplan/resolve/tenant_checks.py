@@ -10,6 +10,7 @@ from gangplan.findings import Finding
 from gangplan.resolve import cloud
 from gangplan.resolve.grants import check_namespaces, check_pins
 from gangplan.resolve.tenant import default_class
+from gangplan.resolve.there import undeclared
 from gangplan.rules.teams import (
     CLAIM_TWICE,
     CLAIM_WITHOUT_SIZE,
@@ -47,7 +48,7 @@ def check_tenants(workspace: Workspace) -> list[Finding]:
             findings += raised_levels(cluster)
     for team in workspace.teams.values():
         clusters = [one for one in workspace.clusters.values() if team.name in one.spec.teams]
-        findings += [*_claims(team, clusters), *_grants_in_prod(team, clusters)]
+        findings += [*_claims(team, clusters), *_grants_in_prod(team, clusters), *undeclared(team)]
         findings += [
             *cloud.check_team(team, clusters, workspace.unread),
             *_connections(team, clusters, workspace.unread),
@@ -158,7 +159,8 @@ def _claims(team: TeamFile, clusters: list[ClusterFile]) -> Iterator[Finding]:
             )
         made.setdefault(real, name)
         for cluster in clusters:
-            yield from _storage(team, name, claim, cluster)
+            if claim.clusters is None or cluster.name in claim.clusters:
+                yield from _storage(team, name, claim, cluster)
 
 
 _MOUNTS = {"gcs": "gcsfuse", "s3": "mountpoint-s3", "azure-blob": "blob"}

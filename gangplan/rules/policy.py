@@ -330,3 +330,21 @@ CRD_UNREADABLE = Rule(
         whole=True,
     ),
 )
+
+POLICIES_NONE = Rule(
+    "policies-none",
+    WARNING,
+    "A production cluster has no policies.",
+    why=(
+        "Without packs, nothing holds runs to what a production cluster asks: restricted pods, images by digest, "
+        "owners and deadlines. A pack that somebody takes away leaves the cluster like this without a word. "
+        "Only a cluster whose file states environment: prod is held to it."
+    ),
+    fix="Add the packs that should hold, or write environment: dev.",
+    example=Example(
+        "overlays/lab/cluster.yaml",
+        before="environment: prod\nregion: eu-central\n",
+        after="environment: prod\npolicies: {packs: [baseline]}\nregion: eu-central\n",
+        old="region: eu-central\n",
+    ),
+)

@@ -4,6 +4,19 @@ from __future__ import annotations
 
 from gangplan.rules.model import ERROR, WARNING, Example, Rule
 
+_FAR = """\
+apiVersion: gangplan.dev/v1
+kind: Cluster
+environment: dev
+versions: {kubernetes: "1.34.4", trainer: "2.3.0", kueue: "0.19.2", gpuOperator: "25.10.0"}
+region: eu-central
+location: on-prem
+nodePools:
+  a100: {count: 4, cpu: 124, memory: 1900Gi, gpu: {model: a100-80gb, count: 8}, labels: {pool: a100}}
+teams:
+  nlp: {queue: training}
+"""
+
 TEAM_UNKNOWN = Rule(
     "team-unknown",
     ERROR,
@@ -338,5 +351,25 @@ CONNECTION_INCOMPLETE = Rule(
         before="  scans: {bucket: example-scans}\n",
         after='  scans: {endpoint: "https://s3.example.com", secret: lidar-s3, bucket: example-scans}\n',
         old='  radar: {endpoint: "https://s3.example.com", bucket: radar, secret: lidar-s3, claim: lidar-files}\n',
+    ),
+)
+
+NOT_THERE = Rule(
+    "not-there",
+    ERROR,
+    "What the run uses is on other clusters only.",
+    why=(
+        "A pod that mounts a claim, or takes a secret or ConfigMap, that its cluster does not have stays Pending or in "
+        "CreateContainerConfigError, and the run holds its GPUs. gangplan believes the team's file: what states "
+        "no clusters is on all of them."
+    ),
+    fix="Run the job where it is, or add the cluster in team.yaml once it is there, too.",
+    example=Example(
+        "specs/nlp/team.yaml",
+        before="filings: {accessModes: [ReadWriteMany], clusters: [far]}",
+        after="filings: {accessModes: [ReadWriteMany], clusters: [far, lab]}",
+        old="filings: {accessModes: [ReadWriteMany]}",
+        files={"overlays/far/cluster.yaml": _FAR},
+        changes=(("specs/nlp/filings.yaml", "gpus: 2\n", "gpus: 2\ndata: {filings: /data}\n"),),
     ),
 )

@@ -1,5 +1,6 @@
 """Team: who owns a namespace, what it may use, and its defaults. Stands in specs/<team>/team.yaml."""
 
+from collections.abc import Iterator
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -54,6 +55,9 @@ class Defaults(Strict):
     )
 
 
+Clusters = Annotated[tuple[Name, ...], Field(min_length=1, max_length=32)] | None
+
+
 class Claim(Strict):
     """A PersistentVolumeClaim that exists in the team's namespace."""
 
@@ -80,6 +84,11 @@ class Claim(Strict):
         None,
         description="Storage class of a claim that gangplan creates; omitted: the cluster's default.",
         examples=["cephfs-encrypted"],
+    )
+    clusters: Clusters = Field(
+        None,
+        description="Clusters where it is; omitted: every cluster of the team.",
+        examples=[["onprem-a100"]],
     )
 
 
@@ -154,6 +163,11 @@ class Connection(Strict):
         None,
         description="Endpoint name of the cluster through which the store is reached; omitted: its type.",
         examples=["s3"],
+    )
+    clusters: Clusters = Field(
+        None,
+        description="Clusters whose runs may use it; omitted: every cluster of the team.",
+        examples=[["onprem-a100"]],
     )
 
     @property
@@ -231,6 +245,12 @@ class Team(Strict):
         description="ConfigMaps of the namespace that specs may refer to.",
         examples=[["deepspeed-config"]],
     )
+    only_on: dict[SecretName, Annotated[tuple[Name, ...], Field(min_length=1, max_length=32)]] = Field(
+        {},
+        max_length=128,
+        description="Secrets and ConfigMaps that are not on every cluster of the team, with those where they are.",
+        examples=[{"huggingface": ["us-cloud"]}],
+    )
     identity: Identity | None = Field(
         None,
         description="Whom the team's pods are in each cloud; a cluster's file may say otherwise.",
@@ -245,3 +265,13 @@ class Team(Strict):
     defaults: Defaults = Field(
         Defaults(), description="Values for fields that a spec leaves out.", examples=[{"priority": "normal"}]
     )
+
+    @property
+    def named_clusters(self) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
+        """Where the file names clusters, and which."""
+        yield ("clusters",), self.clusters or ()
+        for block, entries in (("claims", self.claims), ("connections", self.connections)):
+            for name, one in entries.items():
+                yield (block, name, "clusters"), one.clusters or ()
+        for name, listed in self.only_on.items():
+            yield ("onlyOn", name), listed

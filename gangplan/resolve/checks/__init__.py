@@ -20,6 +20,7 @@ from gangplan.resolve.checks import (
 )
 from gangplan.resolve.checks.notes import Notes
 from gangplan.rules.model import Severity
+from gangplan.rules.policy import POLICIES_NONE
 from gangplan.workspace import ClusterFile, Workspace
 
 
@@ -53,6 +54,7 @@ def check_site(workspace: Workspace, cluster: ClusterFile) -> list[Finding]:
 
         budgets.check(notes, workspace)
     devices.check(notes)
+    _check_policies(notes, workspace)
     teams.check(notes)
     outside.check(notes)
     quotas.check(notes)
@@ -67,3 +69,16 @@ def check_site(workspace: Workspace, cluster: ClusterFile) -> list[Finding]:
     if not any(finding.severity is Severity.ERROR for finding in notes.findings):
         sums.check(notes, workspace)
     return notes.findings
+
+
+def _check_policies(notes: Notes, workspace: Workspace) -> None:
+    """A cluster that says it is for production has policies; one that says nothing may be a trial."""
+    is_stated = "environment" in notes.spec.model_fields_set and notes.spec.environment == "prod"
+    if is_stated and not notes.spec.policies.packs and not workspace.policies.sources:
+        notes.report(
+            POLICIES_NONE,
+            ("environment",),
+            f"cluster {notes.cluster.name} is for production, and no policy holds there",
+            "Add policies: {packs: [baseline, restricted, images, labels, lifecycle, priorities, network, data]},"
+            " or write environment: dev.",
+        )

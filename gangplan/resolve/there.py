@@ -1,0 +1,95 @@
+"""Is what a run uses on the cluster that it goes to? The team's file says what is not on all of its clusters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gangplan.findings import Finding, Location
+from gangplan.resolve.context import JobResolution
+from gangplan.rules.teams import NOT_THERE
+from gangplan.spec.pods import EnvSource
+from gangplan.spec.team import Team
+from gangplan.workspace import TeamFile
+
+Path = tuple[str | int, ...]
+
+
+def is_limited(team: Team) -> bool:
+    """Whether anything of the team is on some of its clusters only."""
+    return bool(team.only_on) or any(
+        one.clusters for entries in (team.claims, team.connections) for one in entries.values()
+    )
+
+
+def check_there(context: JobResolution) -> None:
+    """Claims, connections, secrets and ConfigMaps that are on other clusters only, each where the spec names it."""
+    team, cluster = context.team.spec, context.cluster.name
+    if not is_limited(team):
+        return
+    told: set[tuple[Location, str]] = set()
+    for kind, name, where in _used(context):
+        for what, listed in _where(team, kind, name):
+            if listed is None or cluster in listed or (where, what) in told:
+                continue
+            told.add((where, what))
+            context.report(
+                NOT_THERE,
+                where,
+                f"{what} is on {' and '.join(listed)}, and this run goes to {cluster}",
+                f"Write clusters: [{', '.join(listed)}] in the spec, or add {cluster} where"
+                f" {context.team.document.file} lists its clusters, once it is there.",
+            )
+
+
+def _used(context: JobResolution) -> Iterator[tuple[str, str, Location]]:
+    """What the spec names: data or secret, the name, the place."""
+    spec, where = context.spec.spec, context.where
+    for name in spec.data:
+        yield "data", name, where("data", name, key=True)
+    if spec.checkpoint is not None:
+        yield "data", spec.checkpoint.to, where("checkpoint", "to")
+    for name, reference in spec.secrets.env.items():
+        yield "secret", reference.partition("/")[0], where("secrets", "env", name)
+    for name in spec.secrets.files:
+        yield "secret", name, where("secrets", "files", name, key=True)
+    for name in spec.files:
+        yield "ConfigMap", name, where("files", name, key=True)
+    for name, value in spec.env.items():
+        if isinstance(value, EnvSource) and value.config_map:
+            yield "ConfigMap", value.config_map.partition("/")[0], where("env", name, "configMap")
+    for index, step in enumerate(spec.steps):
+        if step.secret:
+            yield "secret", step.secret.partition("/")[0], where("steps", index, "secret")
+
+
+def _where(team: Team, kind: str, name: str) -> Iterator[tuple[str, tuple[str, ...] | None]]:
+    """What is meant by a name and what belongs to it, each with the clusters where it is (None: all)."""
+    if kind != "data":
+        yield f"{kind} '{name}'", team.only_on.get(name)
+        return
+    if name in team.claims:
+        yield f"claim '{name}'", team.claims[name].clusters
+    elif name in team.connections:
+        one = team.connections[name]
+        yield f"connection '{name}'", one.clusters
+        if one.secret:
+            yield f"secret '{one.secret}'", team.only_on.get(one.secret)
+        if one.claim in team.claims:
+            yield f"claim '{one.claim}'", team.claims[one.claim].clusters
+
+
+def undeclared(team: TeamFile) -> Iterator[Finding]:
+    """Names in onlyOn that the file declares nowhere else."""
+    spec = team.spec
+    of_stores = {one.secret for one in spec.connections.values() if one.secret}
+    known = {*spec.secrets, *spec.config_maps, *spec.pull_secrets, *of_stores}
+    for name in spec.only_on:
+        if name not in known:
+            yield Finding(
+                NOT_THERE,
+                team.document.where(("onlyOn", name), key=True),
+                f"'{name}' is neither a secret nor a ConfigMap of team {team.name}",
+                "Write clusters: in the claim or connection itself."
+                if name in spec.claims or name in spec.connections
+                else "Correct the name, or declare it under secrets or configMaps.",
+            )

@@ -1,0 +1,134 @@
+"""Claims, connections, secrets and ConfigMaps that are not on every cluster of the team."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gangplan.source import load_objects
+from tests import workspaces
+from tests.workspaces import gangplan
+
+TEAM, SPEC = "specs/nlp/team.yaml", "specs/nlp/filings.yaml"
+# Two clusters that differ in nothing but their names.
+FAR = {"overlays/far/cluster.yaml": workspaces.CLUSTER}
+BOTH = workspaces.SPEC + "clusters: [lab, far]\n"
+CLAIM = "filings: {accessModes: [ReadWriteMany]"
+LIDAR = "lidar: {"
+
+
+def check(root: Path, lines: str, *edits: tuple[str, str], spec: str = BOTH) -> list[tuple[str, str, str]]:
+    """Place, rule and message of what is found, with lines of the spec and edits of the team's file."""
+    team = workspaces.TEAM + "configMaps: [tuning]\n"
+    for old, new in edits:
+        assert old in team
+        team = team.replace(old, new, 1)
+    workspaces.write(workspaces.stock(root), {**FAR, TEAM: team, SPEC: spec + lines})
+    found = gangplan("validate", "-C", root).findings
+    return [(one.place, one.rule, one.message) for one in found if one.rule != "rdma-bypasses-policy"]
+
+
+def only(name: str, *clusters: str) -> tuple[str, str]:
+    return "secrets:", f"onlyOn: {{{name}: [{', '.join(clusters)}]}}\nsecrets:"
+
+
+NEAR = (CLAIM, CLAIM + ", clusters: [lab]")
+LINES = workspaces.SPEC.count("\n") + 2
+
+
+@pytest.mark.parametrize(
+    ("lines", "edits", "what", "column"),
+    [
+        ("data: {filings: /data}\n", [NEAR], "claim 'filings'", 8),
+        ("checkpoint: {to: filings}\n", [NEAR], "claim 'filings'", 18),
+        ("data: {lidar: env}\n", [(LIDAR, LIDAR + "clusters: [lab], ")], "connection 'lidar'", 8),
+        ("data: {lidar: env}\n", [only("lidar-s3", "lab")], "secret 'lidar-s3'", 8),
+        (
+            "secrets: {env: {HF: huggingface/token}}\n",
+            [only("huggingface", "lab")],
+            "secret 'huggingface'",
+            21,
+        ),
+        ("secrets: {files: {huggingface: /hf}}\n", [only("huggingface", "lab")], "secret 'huggingface'", 19),
+        ("files: {tuning: /etc/tuning}\n", [only("tuning", "lab")], "ConfigMap 'tuning'", 9),
+        ("env: {A: {configMap: tuning/a}}\n", [only("tuning", "lab")], "ConfigMap 'tuning'", 22),
+    ],
+)
+def test_what_is_elsewhere(
+    lines: str, edits: list[tuple[str, str]], what: str, column: int, tmp_path: Path
+) -> None:
+    told = [one for one in check(tmp_path / "a", lines, *edits) if one[1] == "not-there"]
+    assert told == [(f"{SPEC}:{LINES}:{column}", "not-there", f"{what} is on lab, and this run goes to far")]
+    near = workspaces.SPEC + "clusters: [lab]\n"
+    assert [one for one in check(tmp_path / "b", lines, *edits, spec=near) if one[1] == "not-there"] == []
+    everywhere = [(old, new.replace("[lab]", "[lab, far]")) for old, new in edits]
+    assert [one for one in check(tmp_path / "c", lines, *everywhere) if one[1] == "not-there"] == []
+
+
+def test_a_bucket_by_its_claim(tmp_path: Path) -> None:
+    claim = "lidar-files: {accessModes: [ReadOnlyMany]"
+    found = check(tmp_path, "data: {radar: /radar}\n", (claim, claim + ", clusters: [far]"))
+    assert [message for _, rule, message in found if rule == "not-there"] == [
+        "claim 'lidar-files' is on far, and this run goes to lab"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("edit", "rule", "help"),
+    [
+        (
+            only("huggingfaces", "lab"),
+            "not-there",
+            "Correct the name, or declare it under secrets or configMaps.",
+        ),
+        (only("filings", "lab"), "not-there", "Write clusters: in the claim or connection itself."),
+        (only("huggingface", "lib"), "cluster-unknown", "Did you mean 'lab'?"),
+        ((CLAIM, CLAIM + ", clusters: [lib]"), "cluster-unknown", "Did you mean 'lab'?"),
+    ],
+)
+def test_names_of_the_teams_file(edit: tuple[str, str], rule: str, help: str, tmp_path: Path) -> None:
+    workspaces.write(workspaces.stock(tmp_path), {**FAR, TEAM: workspaces.TEAM.replace(*edit, 1), SPEC: BOTH})
+    (found,) = [
+        one
+        for one in gangplan("validate", "-C", tmp_path).findings
+        if one.rule in ("not-there", "cluster-unknown")
+    ]
+    assert (found.rule, found.help) == (rule, help)
+    assert found.place.startswith(f"{TEAM}:")
+
+
+def test_a_claim_is_made_where_it_is(tmp_path: Path) -> None:
+    made = "filings: {accessModes: [ReadWriteMany], size: 2Ti, storageClass: files, clusters: [far]}"
+    team = workspaces.TEAM.replace(CLAIM + "}", made)
+    kind = "storageClasses: {files: {accessModes: [ReadWriteMany]}}\n"
+    cluster = workspaces.CLUSTER
+    files = {"overlays/far/cluster.yaml": cluster + kind, TEAM: team, SPEC: BOTH}
+    workspaces.write(workspaces.stock(tmp_path), files)
+    outcome = gangplan("render", "-C", tmp_path)
+    assert outcome.code == 0, outcome.err  # lab, which has no such class, need not have it
+    claims = {
+        path.relative_to(tmp_path / "rendered").parts[0]
+        for path in (tmp_path / "rendered").rglob("*.yaml")
+        for body in load_objects(path.read_bytes())
+        if body["kind"] == "PersistentVolumeClaim"
+    }
+    assert claims == {"far"}
+
+
+@pytest.mark.parametrize(
+    ("line", "is_told"),
+    [
+        ("environment: prod\n", True),
+        ("environment: prod\npolicies: {packs: [baseline]}\n", False),
+        ("environment: dev\n", False),
+        ("", False),
+    ],
+)
+def test_a_production_cluster_has_policies(line: str, is_told: bool, tmp_path: Path) -> None:
+    cluster = workspaces.CLUSTER.replace("region:", f"{line}region:", 1)
+    root = workspaces.write(workspaces.stock(tmp_path), {"overlays/lab/cluster.yaml": cluster})
+    found = [one for one in gangplan("validate", "-C", root).findings if one.rule == "policies-none"]
+    assert [(one.severity, one.place) for one in found] == (
+        [("warning", "overlays/lab/cluster.yaml:4:14")] if is_told else []
+    )
