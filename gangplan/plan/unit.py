@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import field
 
 from gangplan.findings import Finding, Location
-from gangplan.model.job import EnvVar, Job
+from gangplan.model.job import EnvVar, Job, origin_of
 from gangplan.plan.command import Final, final_command
 from gangplan.plan.environment import launcher_env, worker_env
 from gangplan.plan.layout import Layout, layout_of
@@ -61,7 +61,7 @@ def plan_unit(job: Job, spec: Spec, sources: Sources | None = None) -> tuple[Uni
     final = final_command(job)
     findings = [
         *_check_name(job, layout, spec),
-        *_problems(final, spec),
+        *_problems(final, job, spec),
         *_of_others(job, spec),
     ]
     if any(one.severity is Severity.ERROR for one in findings):
@@ -85,9 +85,9 @@ def _check_name(job: Job, layout: Layout, spec: Spec) -> list[Finding]:
     return [Finding(NAME_TOO_LONG, where, message, help)]
 
 
-def _problems(final: Final, spec: Spec) -> list[Finding]:
+def _problems(final: Final, job: Job, spec: Spec) -> list[Finding]:
     """What is wrong with the command and the MPI options, at the words of the spec."""
-    return [Finding(one.rule, _where(spec, one.path), one.message, one.help) for one in final.problems]
+    return [Finding(one.rule, _where(spec, one.path, job), one.message, one.help) for one in final.problems]
 
 
 def _of_others(job: Job, spec: Spec) -> list[Finding]:
@@ -100,8 +100,12 @@ def _of_others(job: Job, spec: Spec) -> list[Finding]:
     return [Finding(one.rule, _where(spec, one.path), one.message, one.help) for one in problems]
 
 
-def _where(spec: Spec, path: Path) -> Location:
-    """The place of a word; a command on one line has one place for all."""
+def _where(spec: Spec, path: Path, job: Job | None = None) -> Location:
+    """The place of a word; a command on one line has one place for all. A variable of the job may stand in the
+    team's or the cluster's file."""
+    if job is not None and path[:1] == ("env",) and path[1] not in spec.spec.env:
+        origin = job.origins.get(origin_of(str(path[1])))
+        return (origin.where if origin else None) or spec.document.where(path)
     if "command" not in path:
         return spec.document.where(path)
     end = path.index("command") + 1

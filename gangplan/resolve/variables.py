@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from gangplan.model.job import EnvVar
+from gangplan.model.job import EnvVar, Origin, origin_of
 from gangplan.resolve.context import JobResolution
 from gangplan.rules.pods import CONFIG_MAP_UNKNOWN
 from gangplan.source import Path
@@ -15,8 +15,14 @@ def plain_env(context: JobResolution) -> dict[str, EnvVar]:
     """Cluster, cluster defaults, team defaults, spec: the nearest to the spec wins, name by name."""
     cluster, team, spec = context.cluster.spec, context.team.spec, context.spec.spec
     found: dict[str, EnvVar] = {}
-    for layer in (cluster.env, cluster.defaults.env, team.defaults.env):
-        found |= {name: EnvVar(name, value) for name, value in layer.items()}
+    for who, document, layer, *path in (
+        ("cluster", context.cluster.document, cluster.env, "env"),
+        ("cluster", context.cluster.document, cluster.defaults.env, "defaults", "env"),
+        ("team", context.team.document, team.defaults.env, "defaults", "env"),
+    ):
+        for name, value in layer.items():
+            found[name] = EnvVar(name, value)
+            context.origins[origin_of(name)] = Origin(who, document.where((*path, name)))
     return found | own_env(context, spec.env, ("env",))
 
 
