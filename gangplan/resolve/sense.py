@@ -40,6 +40,7 @@ def check_sense(
         _check_ranks(context, shape, workers, slots, image)
         if placement is not None:  # else no node is large enough, which is told
             _check_amounts(context, shape, placement.node_pool)
+            _check_shared(context, placement, workers * slots, image)
 
 
 def _check_ranks(
@@ -67,6 +68,26 @@ def _check_ranks(
         share = "shares" if slots == 1 else "share"
         what = f"{slots} {'rank' if slots == 1 else 'ranks'} {share} {_gpus(gpus)} on each worker"
         context.report(SLOTS_NOT_GPUS, context.where("slots"), what, "Omit slots to run one rank per GPU.")
+
+
+def _check_shared(
+    context: JobResolution, placement: ChosenPlacement, ranks: int, image: PulledImage | None
+) -> None:
+    """Ranks on GPUs of which two can be the same card."""
+    gpu = placement.node_pool.gpu
+    if gpu is None or not gpu.is_shared or ranks == 1 or _SHARING in context.spec.spec.env:
+        return
+    if image is None or image.framework not in _BY_NCCL:
+        return
+    pools = context.cluster.spec.node_pools
+    whole = [name for name, pool in pools.items() if pool.gpu and not pool.gpu.is_shared and not pool.gpu.mig]
+    context.report(
+        RANKS_SHARE_GPUS,
+        context.where("gpus"),
+        f"the GPUs of pool '{placement.name}' are shared: two of the {ranks} ranks can get the same card, and NCCL ends"
+        " a run in which two share one",
+        f"Use a pool with whole GPUs{' (' + ', '.join(whole) + ')' if whole else ''}, or write workers: 1 and gpus: 1.",
+    )
 
 
 def _gpus(count: int) -> str:

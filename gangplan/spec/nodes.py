@@ -67,11 +67,22 @@ class PoolGpu(Strict):
     mig: Annotated[str, Field(pattern=r"^[1-7]g\.[0-9]+gb$")] | None = Field(
         None, description="MIG slice that the resource represents; omitted: whole GPUs.", examples=["1g.10gb"]
     )
+    shared: bool = Field(
+        False,
+        description="True: each card is offered several times, by time slicing or MPS; two of these GPUs can be the same card. Stated anyway by a resource whose name ends in .shared.",
+        examples=[True],
+    )
     driver: Annotated[str, Field(pattern=r"^[0-9]{1,4}(\.[0-9]{1,4}){1,3}$")] | None = Field(
         None,
         description="GPU driver on the nodes; omitted: not compared with images.",
         examples=["570.124.06"],
     )
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether two of them can be the same card; NVIDIA's device plugin can say so in the resource's name
+        (k8s-device-plugin, sharing.timeSlicing.renameByDefault)."""
+        return self.shared or self.resource.endswith(".shared")
 
 
 def _one_or_several(value: object) -> str:

@@ -84,3 +84,31 @@ def test_workers_with_nvidia_devices_of_another_kind_see_them(root: Path) -> Non
     (text,) = [text for path, text in rendered(root).items() if "/runs/" in path]
     assert b"nvidia.com/gpu.shared" in text
     assert b"NVIDIA_VISIBLE_DEVICES" not in text
+
+
+SHARED = "gpu: {model: slice, resource: nvidia.com/gpu.shared, count: 32}"
+STATED = "gpu: {model: slice, shared: true, count: 32}"
+
+
+@pytest.mark.parametrize(
+    ("pool", "image", "fields", "is_told"),
+    [
+        (SHARED, "pytorch", "gpus: 4", True),
+        (STATED, "pytorch", "gpus: 1", True),  # two workers of one node
+        (STATED, "horovod", "gpus: 2", True),
+        (STATED, "pytorch", "gpus: 1\nworkers: 1", False),
+        (STATED, "openmpi", "gpus: 2", False),
+        (STATED.replace("true", "false"), "pytorch", "gpus: 4", False),
+        (STATED, "pytorch", 'gpus: 4\nenv: {NCCL_MULTI_RANK_GPU_ENABLE: "1"}', False),
+    ],
+)
+def test_gpus_that_are_shared(pool: str, image: str, fields: str, is_told: bool, root: Path) -> None:
+    more = f"  slices: {{count: 4, cpu: 124, memory: 1900Gi, {pool}, labels: {{pool: slices}}}}\n"
+    cluster = workspaces.CLUSTER.replace("topology:\n", f"{more}topology:\n")
+    text = written(image, fields + "\ngpu: {model: slice}")
+    files = {"specs/nlp/filings.yaml": text, "overlays/lab/cluster.yaml": cluster}
+    outcome = gangplan("validate", "-C", workspaces.write(root, files))
+    found = [one for one in outcome.findings if one.rule == "ranks-share-gpus"]
+    assert len(found) == is_told, outcome.err
+    assert all("the GPUs of pool 'slices' are shared" in one.message for one in found)
+    assert all("Use a pool with whole GPUs (a100, a100-spot), or" in one.help for one in found)
