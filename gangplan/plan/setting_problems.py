@@ -26,12 +26,7 @@ def setting_problems(
     job: Job, found: Sequence[FoundLauncher], is_sound: Sound | None = None
 ) -> Iterator[CommandProblem]:
     """What is wrong with the settings of a job, each at the field that says so."""
-    wrong = [
-        (setting, problem)
-        for setting in settings_of(job, found)
-        for names, judge in _TABLE
-        if names.fullmatch(setting.name) and (problem := judge(job, setting)) is not None
-    ]
+    wrong = [(setting, problem) for setting in settings_of(job, found) for problem in judged(job, setting)]
     set_there = [setting for setting, _ in wrong if setting.path[0] == "command"]
     right = without(job.command, set_there) if set_there else ()
     is_proposed = (
@@ -41,6 +36,12 @@ def setting_problems(
         if setting.path[0] == "command" and is_proposed:
             problem = replace(problem, help=f"Remove it. Write command: {listed(right)}.")
         yield problem
+
+
+def judged(job: Job, setting: Setting) -> list[CommandProblem]:
+    """What is wrong with one setting, whoever made it."""
+    found = (judge(job, setting) for names, judge in _TABLE if names.fullmatch(setting.name))
+    return [problem for problem in found if problem is not None]
 
 
 def without(command: tuple[str, ...], settings: Sequence[Setting]) -> tuple[str, ...]:

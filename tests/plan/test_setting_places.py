@@ -41,3 +41,34 @@ def test_the_file_that_sets_it(lines: dict[str, str], place: str, tmp_path: Path
         one.place for one in gangplan("validate", "-C", root).findings if one.rule == "interface-unknown"
     ]
     assert found == ([place] if place else [])
+
+
+OVERLAY = "overlays/lab/kustomization.yaml"
+PATCH = """\
+apiVersion: kustomize.config.k8s.io/v1alpha1
+kind: Component
+patches:
+- target: {{kind: TrainingRuntime}}
+  patch: |-
+    - op: add
+      path: /spec/template/spec/replicatedJobs/0/template/spec/template/spec/containers/0/env/-
+      value: {{name: {name}, value: {value}}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "rule"),
+    [
+        ("NCCL_SOCKET_IFNAME", "eno1", "interface-unknown"),
+        ("GLOO_SOCKET_IFNAME", "ib0", "interface-unknown"),
+        ("CUDA_VISIBLE_DEVICES", '"0"', "gpus-hidden"),
+        ("NVIDIA_VISIBLE_DEVICES", "all", "gpus-unasked"),
+        ("NCCL_SOCKET_IFNAME", "eth0", ""),
+        ("NCCL_DEBUG", "INFO", ""),
+    ],
+)
+def test_a_patch_that_sets_it(name: str, value: str, rule: str, tmp_path: Path) -> None:
+    files = {OVERLAY: PATCH.format(name=name, value=value)}
+    root = workspaces.write(workspaces.stock(tmp_path), files)
+    found = [(one.rule, one.place) for one in gangplan("validate", "-C", root).findings]
+    assert found == ([(rule, f"{OVERLAY}:8:14")] if rule else [])

@@ -35,6 +35,7 @@ from gangplan.validate.promise import (
     order,
     others,
     pods,
+    settings,
     starts,
     users,
 )
@@ -118,6 +119,7 @@ CHECKS: tuple[Check, ...] = (
     fabric.given,
     containers.beside,
     files.given,
+    settings.patched,
     _elastic,
     others.given,
 )

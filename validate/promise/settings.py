@@ -1,0 +1,27 @@
+"""Variables that a patch gives to a run's pods, and that contradict the plan as those of a spec would."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gangplan.plan.setting_problems import judged
+from gangplan.plan.settings import Setting
+from gangplan.validate.problems import Problem
+from gangplan.validate.promise.roles import Laid
+
+
+def patched(laid: Laid) -> Iterator[tuple[int, Problem]]:
+    """Each variable with a value that is not the plan's, judged like one of the spec."""
+    launch = laid.unit.launch
+    planned = {
+        (one.name, one.value) for one in (*launch.launcher_env, *launch.worker_env, *laid.unit.job.env)
+    }
+    for role in laid.present:
+        index, path = role.place("env")
+        for at, one in enumerate((role.container or {}).get("env") or ()):
+            if "value" not in one or (one["name"], one["value"]) in planned:
+                continue
+            place = (*path, at) if "env" not in role.own else path
+            for problem in judged(laid.unit.job, Setting(one["name"], one["value"], ("env", one["name"]))):
+                message = f"{problem.message} ({role.title})"
+                yield index, Problem(place, message, "Take it out of the patch.", problem.rule)
