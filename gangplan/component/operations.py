@@ -54,13 +54,19 @@ class Operation:
     index: int
     text: Text
 
+    @property
+    def written(self) -> dict[str, Any]:
+        """The operation as it is written."""
+        written: dict[str, Any] = self.text.document.value[self.index]
+        return written
+
     def where(self) -> Location:
         """The place of its path."""
         return self.text.where((self.index, "path"))
 
     def where_written(self, pointer: str) -> Location:
         """The place of what it writes at a pointer at or below its path; its path if nothing is."""
-        operation = self.text.document.value[self.index]
+        operation = self.written
         if "value" not in operation:
             return self.where()
         steps = pointer[len(self.path.removesuffix("/-")) :].split("/")[1:]

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import field, replace
+from functools import partial
 
-from gangplan.component import Component
+from gangplan.component import Component, Undone
+from gangplan.component.undo import Key
 from gangplan.findings import Finding, Location, Waived
 from gangplan.objects import Body, Path, walk
 from gangplan.records import dataclass
@@ -15,12 +17,10 @@ from gangplan.validate.proofs import PROOFS, may_read
 from gangplan.validate.world import BuiltRun, World
 from gangplan.workspace import OVERLAYS
 
-Key = tuple[str, Path]
 
-
-def key_of(problem: Problem) -> Key:
-    """A problem by rule and path."""
-    return problem.rule, problem.path
+def key_of(index: int, problem: Problem) -> Key:
+    """A problem by object, rule and path."""
+    return (index, problem.rule), problem.path
 
 
 @dataclass(slots=True)
@@ -38,56 +38,68 @@ class Trial:
     plain: Callable[[], World] | None = None
     _own: set[Key] | None = None
     _bare: set[Key] | None = None
+    _undone: Undone | None = None
+    _standing: Undone | None = None
+    _near: list[int] = field(default_factory=list)
 
-    def is_of_patch(self, problem: Problem) -> bool:
+    def is_of_patch(self, key: Key) -> bool:
         """Whether the objects of the run as generated do not have the problem."""
         if not self.component.patches or self.run.bodies == self.run.generated:
             return False
         if self._own is None:
-            self._own = self._keys(self.world, self.run.generated)
-        return key_of(problem) not in self._own
+            self._own = set(self._keys(self.world, self.run.generated))
+        return key not in self._own
 
-    def is_of_cluster(self, problem: Problem) -> bool:
+    def is_of_cluster(self, key: Key) -> bool:
         """Whether they do not have it where nothing is patched; ask `is_of_patch` first."""
         if not self.component.patches or self.plain is None or (plain := self.plain()) is self.world:
             return False
         if self._bare is None:
-            self._bare = self._keys(plain, self.run.generated)
-        return key_of(problem) not in self._bare
+            self._bare = set(self._keys(plain, self.run.generated))
+        return key not in self._bare
 
-    def culprit(self, problem: Problem) -> tuple[Body, Path, Location] | None:
-        """The standing object without whose patch it would not be there, the field, and the patch."""
-        standing = self.world.standing
-        pairs = zip(standing, self.plain().standing if self.plain else (), strict=True)
-        home = self.run.unit.job.namespace
-        for index, (built, generated) in enumerate(pairs):
-            near = built["metadata"].get("namespace", home) == home
-            if not near or not may_read(self.proof, built, home) or built == generated:
-                continue
-            restored = replace(self.world, standing=(*standing[:index], generated, *standing[index + 1 :]))
-            if key_of(problem) not in self._keys(restored, self.run.generated):
-                path = _changed(generated, built)
-                return built, path, self.component.place_of(path, generated)
-        return None
+    def culprit(self, key: Key) -> tuple[Body, Path, Location] | None:
+        """The standing object whose patch brings the problem, the field, and the operation."""
+        standing, plain = self.world.standing, self.plain().standing if self.plain else ()
+        if self._standing is None:
+            home = self.run.unit.job.namespace
+            self._near = [
+                index
+                for index, (built, generated) in enumerate(zip(standing, plain, strict=True))
+                if built != generated
+                and built["metadata"].get("namespace", home) == home
+                and may_read(self.proof, built, home)
+            ]
+            near = [plain[index] for index in self._near]
+            self._standing = Undone(self.component, near, self._keys_of_standing)
+        undone = self._standing
+        if (number := undone.cause(key)) is None:
+            return None
+        before, after = undone.states[number : number + 2]
+        index = next(at for at, body in enumerate(after) if body is not before[at])
+        path = _changed(before[index], after[index])
+        return standing[self._near[index]], path, undone.place(number, index, path)
 
-    def patched_place(self, problem: Problem) -> Location:
-        """The patch of the run's own objects without which the problem would not be there; else the file."""
-        built = self.run.bodies
-        for index, generated in enumerate(self.run.generated):
-            if built[index] != generated:
-                restored = (*built[:index], generated, *built[index + 1 :])
-                if key_of(problem) not in self._keys(self.world, restored):
-                    return self.component.place_of(_changed(generated, built[index]), generated)
-        return Location(self.component.file, 1, 1)
+    def patched_place(self, key: Key) -> Location:
+        """The operation on the run's own objects without which the problem would not be there."""
+        if self._undone is None:
+            self._undone = Undone(self.component, self.run.generated, partial(self._keys, self.world))
+        return self._undone.blamed(key, self.run.bodies[key[0][0]])
 
-    def _keys(self, world: World, bodies: Sequence[Body]) -> set[Key]:
-        """What the proof finds of objects, by rule and path."""
+    def _keys_of_standing(self, near: Sequence[Body]) -> list[Key]:
+        standing = list(self.world.standing)
+        for index, body in zip(self._near, near, strict=True):
+            standing[index] = body
+        return self._keys(replace(self.world, standing=tuple(standing)), self.run.generated)
+
+    def _keys(self, world: World, bodies: Sequence[Body]) -> list[Key]:
+        """What the proof finds of objects."""
         run = BuiltRun(self.run.unit, tuple(bodies))
-        return {key_of(problem) for _, problem in PROOFS[self.proof](world, run)}
+        return [key_of(index, problem) for index, problem in PROOFS[self.proof](world, run)]
 
 
 def _changed(before: Body, built: Body) -> Path:
-    """The first field that a patch changed, added or took away."""
+    """The first field that an operation changed, added or took away."""
     old, new = dict(walk(before)), dict(walk(built))
     for path, value in new.items():
         if path not in old or old[path] != value:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from gangplan.component import Component
+from gangplan.component import Component, Undone
+from gangplan.component.undo import Key
 from gangplan.findings import Finding, Location
 from gangplan.model.amounts import bare, say
 from gangplan.model.job import Platform
 from gangplan.model.site import Site
 from gangplan.objects import Body, Path, ref_of
 from gangplan.overlay import OverlayBuilder
-from gangplan.pipeline.blame import Trial
+from gangplan.pipeline.blame import Trial, key_of
 from gangplan.plan.names import PLACEHOLDER
 from gangplan.resolve.counted import counted_amounts
 from gangplan.resolve.shares import capacity
@@ -48,14 +49,17 @@ def check_standing(
         flavor.name: counted_amounts(capacity(spec.node_pools[flavor.pool]), site.manager)
         for flavor in site.flavors
     }
-    judged = judge_standing(built, None if spec.overcommit else offered, levels, site.manager)
-    if not any(judged):
+
+    def judge(bodies: Sequence[Body]) -> list[list[Problem]]:
+        return judge_standing(bodies, None if spec.overcommit else offered, levels, site.manager)
+
+    if not any(judged := judge(built)):
         return []
-    own = judge_standing(before, None if spec.overcommit else offered, levels, site.manager)
+    own, undone = judge(before), _undone(component, before, judge)
     return [
         finding
         for index, (body, wrong, generated) in enumerate(zip(built, judged, own, strict=True))
-        for finding in _findings_of(index, body, wrong, generated, tracer, component)
+        for finding in _findings_of(index, body, wrong, generated, tracer, undone)
     ]
 
 
@@ -89,12 +93,11 @@ def _blamed(trial: Trial, proved: Sequence[tuple[int, Problem]]) -> list[Finding
     for index, problem in proved:
         traced = trace_field(unit, problem.field) or tracer(index, problem.path)
         where, about, path = traced.where, str(ref_of(bodies[index])), problem.path
-        if trial.is_of_patch(problem):
-            where = component.place_of(problem.path, bodies[index])
-            if where == Location(component.file, 1, 1):  # another object than the patched one suffers
-                where = trial.patched_place(problem)
-        elif trial.is_of_cluster(problem):
-            blamed = trial.culprit(problem)
+        key = key_of(index, problem)
+        if trial.is_of_patch(key):
+            where = trial.patched_place(key)
+        elif trial.is_of_cluster(key):
+            blamed = trial.culprit(key)
             if blamed is not None:
                 body, path, where = blamed
                 about = f"{body['kind']}/{body['metadata']['name']}"  # told once, not for every team
@@ -152,11 +155,23 @@ def check_objects(
     if not any(judged):
         return []
     own = judge_built(before, versions)
+    undone = _undone(builder.component, before, lambda state: judge_built(state, versions))
     return [
         finding
         for index, (built, wrong, generated) in enumerate(zip(bodies, judged, own, strict=True))
-        for finding in _findings_of(index, built, wrong, generated, tracer, builder.component)
+        for finding in _findings_of(index, built, wrong, generated, tracer, undone)
     ]
+
+
+def _undone(
+    component: Component, before: Sequence[Body], judge: Callable[[Sequence[Body]], list[list[Problem]]]
+) -> Undone:
+    """The operations of a component on objects that are judged by themselves, undone."""
+
+    def find(state: Sequence[Body]) -> Iterator[Key]:
+        return (key_of(index, one) for index, found in enumerate(judge(state)) for one in found)
+
+    return Undone(component, before, find)
 
 
 def _findings_of(
@@ -165,21 +180,15 @@ def _findings_of(
     wrong: list[Problem],
     generated: list[Problem],
     tracer: Tracer,
-    component: Component,
+    undone: Undone,
 ) -> list[Finding]:
-    """The problems of one object as findings: at the patch that made them, else at what the field is from."""
+    """The problems of one object as findings: at the operation that made them, else where it is from."""
     inherited = {problem.path for problem in generated}
-    return [
-        Finding(
-            problem.rule,
-            tracer(index, problem.path).where
-            if problem.path in inherited
-            else component.place_of(problem.path, built),
-            problem.message,
-            problem.help or ("" if problem.path in inherited else "Correct the patch."),
-            str(ref_of(built)).replace(f"-{PLACEHOLDER}", ""),
-            dotted(problem.path),
-            level=problem.level,
-        )
-        for problem in wrong
-    ]
+    about = str(ref_of(built)).replace(f"-{PLACEHOLDER}", "")
+    found: list[Finding] = []
+    for one in wrong:
+        is_own = one.path in inherited
+        where = tracer(index, one.path).where if is_own else undone.blamed(key_of(index, one), built)
+        help = one.help or ("" if is_own else "Correct the patch.")
+        found.append(Finding(one.rule, where, one.message, help, about, dotted(one.path), level=one.level))
+    return found

@@ -66,8 +66,8 @@ def expand_cluster(worker: WorkerState, cluster: str, teams: Sequence[str] = ())
     if not wrong:
         waived = [getattr(owner, "waived", ()) for _, owner, _ in parts]
         bare = [unmarked(body, own) for own, bodies in zip(waived, built, strict=True) for body in bodies]
-        tracer = joined(tracers)
-        result.findings += policies_say(worker, cluster, bare, tracer, result, result.findings)
+        tracer, plain = joined(tracers), [body for part in parts for body in part[2]]
+        result.findings += policies_say(worker, cluster, bare, tracer, result, result.findings, plain)
     owners = {one.namespace: one.team for one in resolve_tenants(worker.workspace, cluster)}
     findings = excuse_standing(result.findings, worker.workspace.waivers, cluster, owners)
     result.findings = about(cluster, findings)

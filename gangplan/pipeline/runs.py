@@ -209,7 +209,8 @@ def _police_run(draft: _Draft) -> None:
         others = [*(one for one in result.findings if one.where.file == job.source), *draft.findings]
         bare = [unmarked(body, job.waived) for body in draft.bodies]
         bare, tracer = with_creators(bare, draft.tracer) if job.is_dated else (bare, draft.tracer)
-        draft.findings += policies_say(draft.worker, draft.cluster, bare, tracer, result, others)
+        before = () if draft.generated is draft.bodies else draft.generated  # a kept run is as it was
+        draft.findings += policies_say(draft.worker, draft.cluster, bare, tracer, result, others, before)
 
 
 def _note_demand(draft: _Draft) -> None:
@@ -272,9 +273,8 @@ def _keep_run(draft: _Draft) -> None:
     fit = admitted_fit(draft.world, bodies) if verdict else None
     path = path_of(cluster, unit, draft.name)
     there = worker.earlier.names(path, unit.job.name)
-    again = (
-        draft.name not in there and worker.earlier.find(path, unit.job.name, unit.job.spec_hash) is not None
-    )
+    own = unit.job.spec_hash
+    again = draft.name not in there and worker.earlier.find(path, unit.job.name, own) is not None
     run = PlannedRun(cluster, draft.name, path, unit, verdict, between, fit, there, again)
     draft.result.runs.append(run)
 

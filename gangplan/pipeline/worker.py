@@ -25,6 +25,7 @@ from gangplan.pipeline.shapes import KeptShapes
 from gangplan.plan import Unit
 from gangplan.policy.checks import PolicyChecker, checker_of, policy_findings
 from gangplan.policy.made import made_findings
+from gangplan.policy.places import undone_by
 from gangplan.records import dataclass
 from gangplan.resolve import resolve_site, resolve_tenants
 from gangplan.resolve.platform import resolve_platform
@@ -220,8 +221,12 @@ def policies_say(
     tracer: Tracer,
     result: Expanded,
     others: Sequence[Finding],
+    before: Sequence[Body],
 ) -> list[Finding]:
-    """What the cluster's policies say of objects, beside what was found about them."""
+    """What the cluster's policies say of objects, beside what was found about them.
+
+    `before` are the objects without patches; none where they are not known.
+    """
     if cluster not in worker.checker:
         standing = world_on(worker, cluster).standing
         worker.checker[cluster] = checker_of(worker.workspace, cluster, standing)
@@ -229,7 +234,10 @@ def policies_say(
     result.policies |= checker.names
     if not checker:
         return []
-    return [*policy_findings(checker, bodies, tracer, others), *made_findings(checker, bodies, tracer)]
+    component = worker.builders[cluster].component
+    undone = undone_by(checker.evaluator, component, before) if before and component.patches else None
+    found = policy_findings(checker, bodies, tracer, others, undone)
+    return [*found, *made_findings(checker, bodies, tracer)]
 
 
 def build(

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 
+from gangplan.component import Undone
 from gangplan.findings import Finding, Location
 from gangplan.model.support import KUBERNETES
-from gangplan.objects import BINDING, POLICY, Body, Ref, ref_of
+from gangplan.objects import BINDING, POLICY, Body, Path, Ref, ref_of
 from gangplan.packs.checks import check_packs
 from gangplan.packs.files import check_files
 from gangplan.packs.read import PolicySource
@@ -182,11 +183,16 @@ def _once_each(bodies: Iterable[Body]) -> list[Body]:
 
 
 def policy_findings(
-    checker: PolicyChecker, bodies: Sequence[Body], tracer: Tracer, others: Iterable[Finding] = ()
+    checker: PolicyChecker,
+    bodies: Sequence[Body],
+    tracer: Tracer,
+    others: Iterable[Finding] = (),
+    undone: Undone | None = None,
 ) -> list[Finding]:
     """What the policies say of objects, each cause once; `others` are findings about the same objects.
 
-    Where a rule of gangplan has told a cause already (`told_by` of a pack), the policy keeps quiet.
+    Where a rule of gangplan has told a cause already (`told_by` of a pack), the policy keeps quiet. `undone`
+    are the operations of patches on the objects.
     """
     told = {finding.rule for finding in others}
     found: dict[tuple[str, Location, str], Finding] = {}
@@ -194,7 +200,8 @@ def policy_findings(
         page = checker.chosen(violation)
         if page is not None and told & set(page.page.told_by):
             continue
-        finding = _finding(violation, bodies[violation.index], tracer, page, checker)
+        place = blamed_place(violation, tracer, page, checker.cluster, undone)
+        finding = _finding(violation, bodies[violation.index], place, page, checker)
         found.setdefault((finding.rule, finding.where, finding.message), finding)
     return list(found.values())
 
@@ -210,11 +217,13 @@ def _once(violations: Sequence[Violation]) -> Iterator[Violation]:
 
 
 def _finding(
-    violation: Violation, body: Body, tracer: Tracer, page: ChosenPolicy | None, checker: PolicyChecker
+    violation: Violation,
+    body: Body,
+    place: tuple[Location, Path],
+    page: ChosenPolicy | None,
+    checker: PolicyChecker,
 ) -> Finding:
-    name = violation.policy.name
-    where, path = blamed_place(violation, tracer, page, checker.cluster)
-    home = home_of(violation)
+    name, (where, path), home = violation.policy.name, place, home_of(violation)
     help = page.page.fix if page else f"Follow the policy in {home}, or change it."
     if violation.is_undecided:
         help = f"Judge it in the cluster, or write policy '{name}' so that Git is enough."

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from gangplan.component import Component, Undone
+from gangplan.component.undo import Key
 from gangplan.findings import Location
+from gangplan.objects import Body
 from gangplan.packs.model import FactParam
 from gangplan.policy.choose import ChosenPolicy
 from gangplan.resolve.facts import STATED
@@ -12,7 +15,7 @@ from gangplan.source import Document
 from gangplan.trace import Cause, Trace, Tracer
 from gangplan.trace.cause import Path
 from gangplan.trace.context import IN_SPEC
-from gangplan.validate.apiserver.policy.judge import Violation
+from gangplan.validate.apiserver.policy.judge import PolicyEvaluator, Violation
 from gangplan.workspace import OVERLAYS, SPECS
 
 # Fields that tell which object it is: every expression may look at them, few are about them.
@@ -23,15 +26,24 @@ _IDENTITY: tuple[Path, ...] = (
 
 
 def blamed_place(
-    violation: Violation, tracer: Tracer, page: ChosenPolicy | None, cluster: Document | None
+    violation: Violation,
+    tracer: Tracer,
+    page: ChosenPolicy | None,
+    cluster: Document | None,
+    undone: Undone | None = None,
 ) -> tuple[Location, Path]:
     """The place to blame, and the field of the object that it is about.
 
-    A patch that wrote the field, then what the policy's page names (`blames`), then whatever decides one of
-    the fields that the expression looked at. Where none does, what the cluster's file says or could say.
+    The operation of a patch without which nothing is refused (`undone` has all of them, where they are
+    known), then what the policy's page names (`blames`), then whatever decides one of the fields that the
+    expression looked at. Where none does, what the cluster's file says or could say.
     """
+    if undone is not None and (found := _patched(violation, undone)):
+        return found
     paths = [path for path in violation.paths if path not in _IDENTITY]
     traces = [(path, tracer(violation.index, path)) for path in paths or violation.paths]
+    if undone is not None and undone.finds_before(_key_of(violation)):
+        traces = [one for one in traces if not any(map(_is_patch, one[1].causes))] or traces
     role, *field = page.page.blames.split(".") if page else [""]
     for is_meant in (_is_patch, lambda cause: _is_named(cause, role, tuple(field))):
         meant = [(cause, path) for path, trace in traces for cause in trace.causes if is_meant(cause)]
@@ -44,6 +56,25 @@ def blamed_place(
     if paths and (found := _decider(traces, violation.message)):
         return found
     return _stated(violation, page, cluster) or trace.where, path
+
+
+def undone_by(evaluator: PolicyEvaluator, component: Component, before: Sequence[Body]) -> Undone:
+    """The operations of a component on objects that policies judge, undone."""
+    return Undone(component, before, lambda state: map(_key_of, evaluator.judge(state)))
+
+
+def _key_of(violation: Violation) -> Key:
+    return (violation.index, violation.policy.name, violation.validation), ()
+
+
+def _patched(violation: Violation, undone: Undone) -> tuple[Location, Path] | None:
+    """The operation of a patch without which nothing is refused, and the field that it wrote."""
+    number = undone.cause(_key_of(violation))
+    if number is None or violation.index >= len(undone.states[0]):  # a pod of a schedule: nobody patches it
+        return None
+    places = [(undone.place(number, violation.index, path), path) for path in violation.paths]
+    plain = undone.place(number, violation.index, ())
+    return next((one for one in places if one[0] != plain), (plain, next(iter(violation.paths), ())))
 
 
 def _is_patch(cause: Cause) -> bool:

@@ -10,7 +10,7 @@ from fractions import Fraction
 
 from gangplan.kueue.units import CPU, exact
 from gangplan.model.amounts import bare, say
-from gangplan.rules.admission import NEVER_ADMITTED, NO_FLAVOR, NO_TOPOLOGY, NOT_QUEUED, OVER_QUOTA
+from gangplan.rules.admission import NO_FLAVOR, NO_TOPOLOGY, NOT_QUEUED, OVER_QUOTA
 from gangplan.validate.apiserver.forms import Body
 from gangplan.validate.apiserver.labels import has_all
 from gangplan.validate.kueue import queues
@@ -26,18 +26,12 @@ from gangplan.validate.kueue.model import (
     left_over,
 )
 from gangplan.validate.kueue.podsets import COUNTS, job_of, pod_sets, with_replicas
-from gangplan.validate.kueue.refusals import PRIORITY, QUEUE
+from gangplan.validate.kueue.refusals import QUEUE
+from gangplan.validate.kueue.refused import refused
 from gangplan.validate.kueue.solver import judge, verdict_of
 from gangplan.validate.kueue.standing import read
 from gangplan.validate.problems import Problem
 from gangplan.validate.world import BuiltRun, World, asked_by
-
-# The object that is to blame -> the field of the spec, and the place in the TrainJob, that name it.
-BLAMED: dict[str, tuple[str, tuple[str | int, ...]]] = {
-    "LocalQueue": ("queue", ("metadata", "labels", QUEUE)),
-    "ClusterQueue": ("queue", ("metadata", "labels", QUEUE)),
-    "WorkloadPriorityClass": ("priority", ("metadata", "labels", PRIORITY)),
-}
 
 
 def admission(world: World, run: BuiltRun) -> Iterator[tuple[int, Problem]]:
@@ -64,9 +58,7 @@ def admission(world: World, run: BuiltRun) -> Iterator[tuple[int, Problem]]:
     if verdict.cause not in (EXCEEDS, NO_MATCHING_FLAVOR, TOPOLOGY) or (
         verdict.cause == EXCEEDS and not verdict.shortages
     ):
-        field, path = BLAMED.get(verdict.about, (_named(world, run, verdict.cause_message), ()))
-        message = f"the run is never admitted: {verdict.cause_message}"
-        yield found[0], Problem(path, message, _help_of(verdict), NEVER_ADMITTED, field=field)
+        yield refused(world, run, found[0], verdict)
         return
     verdict = aimed(world, run.bodies, verdict)
     field, most = _most_workers(world, run, verdict)
@@ -84,19 +76,6 @@ def admission(world: World, run: BuiltRun) -> Iterator[tuple[int, Problem]]:
             field=field,
         ),
     )
-
-
-def _named(world: World, run: BuiltRun, message: str) -> str:
-    """The field of the spec behind the pods and the resource that Kueue's message names; empty for none."""
-    match = re.search(r'podSets\[([0-9]+)\].*\["?(cpu|memory)"?\]', message)
-    sets = pod_sets(run.bodies, world)
-    if match is None or int(match[1]) >= len(sets):
-        return ""
-    other = next((role for role in run.unit.job.others if role.name == sets[int(match[1])].name), None)
-    if other is not None:
-        return str(other.place[0])
-    is_launcher = sets[int(match[1])].name == "launcher" and not run.unit.job.launcher_runs_ranks
-    return f"launcher.{match[2]}" if is_launcher else match[2]
 
 
 def _sliced(world: World, run: BuiltRun, name: str, count: int, rest: int) -> Problem:
@@ -157,14 +136,6 @@ def aimed(world: World, bodies: Sequence[Body], verdict: Verdict) -> Verdict:
         cause = EXCEEDS if shortages else NO_MATCHING_FLAVOR
         return replace(verdict, cause=cause, shortages=shortages, mismatches=mismatches)
     return verdict
-
-
-def _help_of(verdict: Verdict) -> str:
-    if verdict.about in ("LocalQueue", "ClusterQueue"):
-        return "Ask the platform team: overlays/<cluster>/ and the team's file define the queue."
-    if verdict.about:
-        return f"Create the {verdict.about} on the cluster before the run, or name another."
-    return "Correct what the message names in the spec, or the patch of the overlay that put it there."
 
 
 def _sentence(world: World, run: BuiltRun, verdict: Verdict) -> str:

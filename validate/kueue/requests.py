@@ -102,7 +102,7 @@ class Ranges:
         self.items: dict[str, Body] = {}  # by type
         for body in sorted(bodies, key=lambda one: str(one["metadata"]["name"])):
             for item in body["spec"].get("limits") or ():
-                self._take(_defaulted(item))
+                self._take(defaulted(item))
 
     def _take(self, item: Body) -> None:
         known = self.items.setdefault(item["type"], {})
@@ -127,7 +127,7 @@ class Ranges:
         return _greater(least, amounts)
 
 
-def _defaulted(item: Body) -> Body:
+def defaulted(item: Body) -> Body:
     """A LimitRange item as the API server stores it."""
     if item["type"] != "Container":
         return item

@@ -1,0 +1,137 @@
+"""A component undone, operation by operation: the one with which a problem comes.
+
+Each state is what kustomize would build without the last operations; such a state always exists, which an
+object without one operation in the middle need not. Other steps than those of RFC 6902 are kustomize's to
+refuse: here they change nothing.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from copy import deepcopy
+from typing import Any
+
+from gangplan.component.operations import Operation
+from gangplan.component.read import Component
+from gangplan.findings import Location
+from gangplan.objects import Body, Path
+
+# What is found of objects: whose it is and by which rule, and where in it.
+Key = tuple[tuple[Any, ...], Path]
+
+
+class Undone:
+    """The states of objects from all operations of a component back to none, and what is found in each."""
+
+    def __init__(
+        self,
+        component: Component,
+        generated: Sequence[Body],
+        find: Callable[[Sequence[Body]], Iterable[Key]],
+    ) -> None:
+        """`find` says what is wrong with the objects in one of their states."""
+        self.operations: list[Operation] = []
+        self.states: list[list[Body]] = [list(generated)]
+        self._component = component
+        self._find = find
+        self._found: dict[int, Counter[Key]] = {}
+
+    def cause(self, key: Key) -> int | None:
+        """The number of the last operation without which there is less of the problem; None for none.
+
+        Operations can move entries of a list, and with them the place of a problem.
+        """
+        if not self.operations:
+            self._undo()
+        for number in reversed(range(len(self.operations))):
+            before, after = self._at(number), self._at(number + 1)
+            if key not in before and _alike(key, before) < _alike(key, after):
+                return number
+        return None
+
+    def finds_before(self, key: Key) -> bool:
+        """Whether the objects have a problem without any operation."""
+        return key in self._at(0)
+
+    def blamed(self, key: Key, built: Body) -> Location:
+        """The place of the operation that brings a problem of an object; else of one that wrote its field."""
+        (index, *_), path = key
+        number = self.cause(key)
+        return self._component.place_of(path, built) if number is None else self.place(number, index, path)
+
+    def place(self, number: int, index: int, path: Path) -> Location:
+        """Where an operation writes a path of an object, or else what it writes."""
+        operation = self.operations[number]
+        pointer = "".join(f"/{str(step).replace('~', '~0').replace('/', '~1')}" for step in path)
+        is_hit = self.states[number][index] is not self.states[number + 1][index]
+        is_around = f"{pointer}/".startswith(f"{operation.path.removesuffix('/-')}/")
+        return operation.where_written(pointer if is_hit and is_around else operation.path)
+
+    def _undo(self) -> None:
+        generated = self.states[0]
+        for patch in self._component.patches:
+            hit = [index for index, body in enumerate(generated) if patch.target.matches(body)]
+            for operation in patch.operations if hit else ():
+                state = list(self.states[-1])
+                for index in hit:
+                    state[index] = _applied(state[index], operation)
+                self.operations.append(operation)
+                self.states.append(state)
+
+    def _at(self, number: int) -> Counter[Key]:
+        if number not in self._found:
+            self._found[number] = Counter(self._find(self.states[number]))
+        return self._found[number]
+
+
+def _alike(key: Key, found: Counter[Key]) -> int:
+    """How many problems are the same but for the numbers of list entries."""
+    return sum(count for other, count in found.items() if _unnumbered(other) == _unnumbered(key))
+
+
+def _unnumbered(key: Key) -> tuple[Any, ...]:
+    return key[0], tuple(step for step in key[1] if isinstance(step, str))
+
+
+def _applied(body: Body, operation: Operation) -> Body:
+    """The object with one operation more; the same object where the operation does nothing."""
+    written = operation.written
+    found = deepcopy(body)
+    try:
+        if operation.op in ("move", "copy"):
+            value = deepcopy(_inside(found, _steps(written["from"])))
+            if operation.op == "move":
+                _remove(found, _steps(written["from"]))
+        else:
+            value = deepcopy(written.get("value"))
+        if operation.op in ("remove", "replace"):
+            _remove(found, _steps(operation.path))
+        if operation.op in ("add", "replace", "move", "copy"):
+            _add(found, _steps(operation.path), value)
+    except (LookupError, TypeError, ValueError):
+        return body
+    return body if found == body else found
+
+
+def _steps(pointer: str) -> list[str]:
+    return [step.replace("~1", "/").replace("~0", "~") for step in pointer.split("/")[1:]]
+
+
+def _inside(value: Any, steps: Sequence[str]) -> Any:
+    for step in steps:
+        value = value[int(step) if isinstance(value, list) else step]
+    return value
+
+
+def _remove(value: Any, steps: Sequence[str]) -> None:
+    inside = _inside(value, steps[:-1])
+    del inside[int(steps[-1]) if isinstance(inside, list) else steps[-1]]
+
+
+def _add(value: Any, steps: Sequence[str], new: Any) -> None:
+    inside = _inside(value, steps[:-1])
+    if not isinstance(inside, list):
+        inside[steps[-1]] = new
+    else:
+        inside.insert(len(inside) if steps[-1] == "-" else int(steps[-1]), new)
