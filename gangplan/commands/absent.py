@@ -1,14 +1,45 @@
-"""What is said of a cluster that a flag names and the workspace does not have."""
+"""What is said of a name that a flag gives and the workspace does not have, or has in a file with errors."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from gangplan.errors import UserError
-from gangplan.workspace import OVERLAYS, Workspace, nearest
+from gangplan.findings import Finding, in_order
+from gangplan.workspace import CATALOG, OVERLAYS, SPECS, Workspace, nearest
 
 
 def no_cluster(name: str, workspace: Workspace | None) -> UserError:
-    """Why there is no such cluster: nobody describes it, or what does so cannot be read."""
-    if workspace is not None and name in workspace.unread:
-        return UserError(f"{OVERLAYS}/{name}/cluster.yaml cannot be read", "`gangplan validate` says why.")
-    known = workspace.clusters if workspace is not None else {}
-    return UserError(f"there is no cluster '{name}'", nearest(name, known))
+    """Why there is no such cluster: nobody describes it, or what does so has errors."""
+    known = workspace.clusters if workspace is not None else ()
+    return _absent(f"there is no cluster '{name}'", f"{OVERLAYS}/{name}/cluster.yaml", known, name, workspace)
+
+
+def no_team(name: str, workspace: Workspace) -> UserError:
+    """Why there is no such team."""
+    return _absent(
+        f"there is no team '{name}'", f"{SPECS}/{name}/team.yaml", workspace.teams, name, workspace
+    )
+
+
+def no_image(name: str, workspace: Workspace | None) -> UserError:
+    """Why the catalog has no such image."""
+    catalog = workspace.catalog if workspace is not None else None
+    known = catalog.images if catalog is not None else ()
+    return _absent(f"the catalog has no image '{name}'", CATALOG, known, name, workspace)
+
+
+def _absent(
+    message: str, file: str, known: Iterable[str], name: str, workspace: Workspace | None
+) -> UserError:
+    every = workspace.findings if workspace is not None else ()
+    return absent(message, nearest(name, known), (one for one in every if one.where.file == file))
+
+
+def absent(message: str, help: str, findings: Iterable[Finding]) -> UserError:
+    """That a name is not there; or the first error of its file, where that has some."""
+    wrong = in_order(one for one in findings if one.is_error)
+    if not wrong:
+        return UserError(message, help)
+    more = f" ({len(wrong) - 1} more in this file: gangplan validate)" if wrong[1:] else ""
+    return UserError(f"{wrong[0].where}: {wrong[0].message}{more}", wrong[0].help)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from gangplan.commands.absent import no_cluster
 from gangplan.commands.common import print_findings
 from gangplan.commands.compared import compared
 from gangplan.commands.reports import repository_folder
@@ -23,7 +24,7 @@ from gangplan.resolve.inventory import inventory
 from gangplan.resolve.platform import resolve_platform
 from gangplan.resolve.upgrade import parse_versions, with_versions
 from gangplan.rules.model import Severity
-from gangplan.workspace import Workspace, load_workspace, nearest
+from gangplan.workspace import Workspace, load_workspace
 
 
 def check(request: Request, versions: str | None, format: str, snapshots: Sequence[Path] = ()) -> Exit:
@@ -90,7 +91,7 @@ def _loaded(request: Request) -> tuple[Workspace | None, list[Finding]]:
         return None, findings
     for name in request.clusters:
         if name not in workspace.clusters:
-            raise UserError(f"there is no cluster '{name}'", nearest(name, workspace.clusters))
+            raise no_cluster(name, workspace)
     return workspace, findings
 
 

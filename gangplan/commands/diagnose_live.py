@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from gangplan.commands.absent import no_team
 from gangplan.commands.common import request
 from gangplan.commands.connecting import Asked, connected
 from gangplan.commands.logs import run_named
 from gangplan.diagnose.evidence import Evidence, Thing
 from gangplan.diagnose.read import of_text
 from gangplan.diagnose.things import who_of
-from gangplan.errors import ToolError, UserError
+from gangplan.errors import ToolError
 from gangplan.live.whole import logs_of, objects_of, rights
 from gangplan.model.support import KUEUE
 from gangplan.resolve.platform import resolve_platform
 from gangplan.spec.namespaces import namespace_of
-from gangplan.workspace import load_workspace, nearest
+from gangplan.workspace import load_workspace
 
 
 def fetched(
@@ -29,7 +30,7 @@ def fetched(
     cluster = workspace.clusters[run.cluster]
     team = workspace.teams.get(run.team)
     if team is None:
-        raise UserError(f"there is no team '{run.team}'", nearest(run.team, workspace.teams))
+        raise no_team(run.team, workspace)
     namespace = namespace_of(cluster.spec, run.team, team.spec)
     platform = resolve_platform(cluster)
     made = platform.backends

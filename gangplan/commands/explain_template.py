@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from gangplan.commands.absent import absent
 from gangplan.errors import Exit, UserError
 from gangplan.report.escape import own_line
 from gangplan.report.template_page import template_page
@@ -25,9 +26,13 @@ def explain_template(word: str, label: str, workspace: Path | None) -> Exit:
     pages = (template_page(templates, owner, label) for owner in owners)
     text = next((page for page in pages if page), "")
     if not text:
-        known = sorted({name for owner in owners for name in templates.seen_by(owner)})
-        raise UserError(
-            f"there is no template '{label}' that can be used", nearest(label.partition("@")[0], known)
+        seen = [pair for owner in owners for pair in templates.seen_by(owner).items()]
+        name = label.partition("@")[0]
+        files = {one.file for known, ones in seen if known == name for one in ones}
+        raise absent(
+            f"there is no template '{label}' that can be used",
+            nearest(name, sorted({known for known, _ in seen})),
+            (one for one in templates.findings if one.where.file in files),
         )
     sys.stdout.write("".join(f"{own_line(line)}\n" for line in text.splitlines()))
     return Exit.CLEAN

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from gangplan.commands.absent import no_cluster
 from gangplan.commands.common import print_findings
 from gangplan.errors import Exit, UserError
 from gangplan.gitops.argocd import ArgoCluster, ArgoOptions, argocd_objects
@@ -23,7 +24,7 @@ from gangplan.rules.model import Severity
 from gangplan.spec.cluster import Cluster
 from gangplan.spec.namespaces import namespace_of
 from gangplan.tools.git import folder_inside
-from gangplan.workspace import RENDERED, Workspace, load_workspace, nearest
+from gangplan.workspace import RENDERED, Workspace, load_workspace
 
 PARTS = ("platform", "tenants", "runs")
 
@@ -134,7 +135,7 @@ def controllers(spec: Cluster) -> tuple[str, ...]:
 
 def _known(workspace: Workspace, name: str) -> None:
     if name not in workspace.clusters:
-        raise UserError(f"there is no cluster '{name}'", nearest(name, workspace.clusters))
+        raise no_cluster(name, workspace)
 
 
 def _rendered(workspace: Workspace, cluster: str) -> Sequence[str]:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from gangplan.commands.clusters_known import no_cluster
+from gangplan.commands.absent import no_cluster, no_image
 from gangplan.commands.common import exit_code, print_findings
 from gangplan.errors import Exit, UserError
 from gangplan.findings import Finding, in_order
@@ -25,7 +25,7 @@ from gangplan.resolve.image import reference
 from gangplan.rules.model import Severity
 from gangplan.spec.catalog import Image
 from gangplan.workspace import Workspace as World
-from gangplan.workspace import load_workspace, nearest
+from gangplan.workspace import load_workspace
 
 _LAYOUTS = ("oci:", "oci-archive:")
 
@@ -51,7 +51,7 @@ def inspect_image(asked: Asked, workspace: Path | None, format: str) -> Exit:
     root = workspace_of(workspace)
     world = load_workspace(root) if root is not None else None
     images = dict(world.catalog.images) if world is not None and world.catalog is not None else {}
-    name, entry = _entry(asked, images)
+    name, entry = _entry(asked, world, images)
     looked = _looked(asked, world, entry)
     document = world.catalog_document if world is not None else None
     findings: list[Finding] = []
@@ -73,7 +73,7 @@ def inspect_image(asked: Asked, workspace: Path | None, format: str) -> Exit:
     return exit_code(findings, Severity.ERROR)
 
 
-def _entry(asked: Asked, images: dict[str, Image]) -> tuple[str, Image | None]:
+def _entry(asked: Asked, world: World | None, images: dict[str, Image]) -> tuple[str, Image | None]:
     """The entry of the catalog that is meant: by name, else the only one with that repository."""
     name = asked.entry or (asked.image if asked.image in images else "")
     if not name and not asked.image.startswith(_LAYOUTS) and "/" in asked.image:
@@ -81,7 +81,7 @@ def _entry(asked: Asked, images: dict[str, Image]) -> tuple[str, Image | None]:
         fitting = [one for one, entry in images.items() if entry.repository == repository]
         name = fitting[0] if len(fitting) == 1 else ""
     if name and name not in images:
-        raise UserError(f"the catalog has no image '{name}'", nearest(name, images))
+        raise no_image(name, world)
     return name, images.get(name)
 
 
@@ -94,8 +94,7 @@ def _looked(asked: Asked, world: World | None, entry: Image | None) -> Looked:
     text = asked.image
     if "/" not in text:
         if entry is None or asked.entry not in (None, text):
-            known = world.catalog.images if world is not None and world.catalog is not None else {}
-            raise UserError(f"the catalog has no image '{text}'", nearest(text, known))
+            raise no_image(text, world)
         text = f"{entry.repository}@{entry.digest}"
         if asked.cluster is not None:
             if world is None or asked.cluster not in world.clusters:

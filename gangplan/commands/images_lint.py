@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+from gangplan.commands.absent import no_image
 from gangplan.commands.common import exit_code
 from gangplan.commands.reports import outputs, publish, repository_folder
 from gangplan.commands.validate import level_of
@@ -14,8 +15,7 @@ from gangplan.errors import Exit, UserError
 from gangplan.findings import Finding, in_order
 from gangplan.reference.one_policy import workspace_of
 from gangplan.report.model import Report
-from gangplan.spec.catalog import Image
-from gangplan.workspace import load_workspace, nearest
+from gangplan.workspace import load_workspace
 
 #: A Containerfile is written by hand; a file beside it is a configuration.
 MOST_BYTES = 2**20
@@ -33,9 +33,10 @@ def lint_files(
     root = workspace_of(workspace)
     at = root or Path.cwd()
     wanted, level = outputs(formats, at, is_quiet=is_quiet), level_of(fail_on)
-    images = _catalog(root)
+    world = load_workspace(root) if root is not None else None
+    images = world.catalog.images if world is not None and world.catalog is not None else {}
     if entry is not None and entry not in images:
-        raise UserError(f"the catalog has no image '{entry}'", nearest(entry, images))
+        raise no_image(entry, world)
     if not named and root is None:
         raise UserError("there is no workspace here", "Name Containerfiles, or the workspace with -C.")
     files = list(_files(named or [at / "images"]))
@@ -54,11 +55,6 @@ def lint_files(
     )
     publish(report, wanted, at)
     return exit_code(found, level)
-
-
-def _catalog(root: Path | None) -> dict[str, Image]:
-    catalog = load_workspace(root).catalog if root is not None else None
-    return dict(catalog.images) if catalog is not None else {}
 
 
 def _files(named: Sequence[Path]) -> Iterator[Path]:

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from gangplan.commands.clusters_known import no_cluster
+from gangplan.commands.absent import no_cluster, no_image
 from gangplan.commands.common import exit_code, plural
 from gangplan.commands.reports import outputs, publish, repository_folder
 from gangplan.errors import Exit, ToolError, UserError
@@ -49,7 +49,7 @@ def pin_images(
     wanted = outputs(formats, root, is_quiet=is_quiet)
     world = load_workspace(root)
     if world.catalog is None or world.catalog_document is None:
-        raise UserError(f"{CATALOG} cannot be read", "`gangplan validate` says why.")
+        raise no_image(next(iter(names), ""), world)
     found = _asked(world, world.catalog, world.catalog_document, names, clusters, via)
     fixed = _fixed(root, world.catalog_document, found)
     findings: Iterable[Finding] = found.findings

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from gangplan.commands.absent import no_team
 from gangplan.commands.common import exit_code, plural, print_findings
 from gangplan.commands.outfile import OutFile, out_file
 from gangplan.commands.teams_of import team_of
@@ -78,7 +79,7 @@ def _home(root: Path, options: ImportOptions) -> Home:
     if not team:
         raise UserError("nothing was imported: --team is missing", "Name the team that the jobs belong to.")
     if team not in workspace.teams:
-        raise UserError(f"there is no team '{team}'", nearest(team, workspace.teams))
+        raise no_team(team, workspace)
     if options.image and workspace.catalog and options.image not in workspace.catalog.images:
         raise UserError(
             f"image '{options.image}' is not in images/catalog.yaml",

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from gangplan.commands.absent import no_cluster
 from gangplan.commands.common import exit_code, print_findings
 from gangplan.errors import Exit, UserError
 from gangplan.findings import in_order
@@ -16,15 +17,15 @@ from gangplan.pipeline.render import preview
 from gangplan.pipeline.request import Request
 from gangplan.source import load_objects
 from gangplan.spec.root import root_of
-from gangplan.workspace import load_workspace, nearest
+from gangplan.workspace import load_workspace
 
 
 def import_overlay(named: Sequence[Path], workspace: Path | None, cluster: str, applies: bool) -> Exit:
     """Convert everything that is named. Raises UserError for flags and files that cannot be."""
     root = root_of(workspace)
-    known = load_workspace(root).clusters
-    if cluster not in known:
-        raise UserError(f"there is no cluster '{cluster}'", nearest(cluster, known))
+    loaded = load_workspace(root)
+    if cluster not in loaded.clusters:
+        raise no_cluster(cluster, loaded)
     patches, findings = read_patches(files_of(named))
     if not patches and not findings:
         raise UserError(

@@ -6,6 +6,7 @@ import os
 import sys
 from pathlib import Path
 
+from gangplan.commands.absent import no_team
 from gangplan.commands.connecting import Asked, connected
 from gangplan.commands.status import clusters_of
 from gangplan.errors import Exit, ToolError, UserError
@@ -29,7 +30,7 @@ def logs(request: Request, asked: Asked, name: str, which: Which, follow: bool, 
     cluster = workspace.clusters[run.cluster]
     team = workspace.teams.get(run.team)
     if team is None:
-        raise UserError(f"there is no team '{run.team}'", nearest(run.team, workspace.teams))
+        raise no_team(run.team, workspace)
     namespace = namespace_of(cluster.spec, run.team, team.spec)
     platform = resolve_platform(cluster)
     made = platform.backends

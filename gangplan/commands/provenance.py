@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from gangplan.commands.absent import no_cluster
 from gangplan.commands.common import exit_code, plural, print_findings
 from gangplan.commands.outfile import out_file
 from gangplan.errors import Exit, UserError
@@ -19,7 +20,7 @@ from gangplan.provenance.statement import RenderStatement, statements_in, writte
 from gangplan.report.escape import own_line, whole
 from gangplan.review.stale import stale_findings
 from gangplan.rules.model import Severity
-from gangplan.workspace import READ, RENDERED, nearest
+from gangplan.workspace import READ, RENDERED
 
 
 def provenance(request: Request, clusters: Sequence[str], output: str, builder: str) -> Exit:
@@ -113,5 +114,5 @@ def _chosen(result: Result, clusters: Sequence[str]) -> list[str]:
     known = result.workspace.clusters
     for name in clusters:
         if name not in known:
-            raise UserError(f"there is no cluster '{name}'", nearest(name, known))
+            raise no_cluster(name, result.workspace)
     return sorted(set(clusters) or known)

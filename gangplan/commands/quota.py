@@ -6,6 +6,7 @@ import json
 import sys
 from pathlib import Path
 
+from gangplan.commands.absent import no_cluster
 from gangplan.commands.common import print_findings
 from gangplan.errors import Exit, UserError
 from gangplan.findings import in_order
@@ -16,7 +17,7 @@ from gangplan.pipeline.request import Request
 from gangplan.report.quota import quota_document, quota_text
 from gangplan.resolve import resolve_site
 from gangplan.rules.model import Severity
-from gangplan.workspace import load_workspace, nearest
+from gangplan.workspace import load_workspace
 
 
 def quota(request: Request, usage_file: Path | None, format: str) -> Exit:
@@ -27,7 +28,7 @@ def quota(request: Request, usage_file: Path | None, format: str) -> Exit:
     findings = [*workspace.findings, *platform_findings(workspace)]
     for name in request.clusters:
         if name not in workspace.clusters and not findings:
-            raise UserError(f"there is no cluster '{name}'", nearest(name, workspace.clusters))
+            raise no_cluster(name, workspace)
     names = request.clusters or tuple(sorted(workspace.clusters))
     if any(finding.severity is Severity.ERROR for finding in findings):
         print_findings(in_order(findings))

@@ -105,6 +105,8 @@ def _job(workspace: Workspace, asked: Asked) -> tuple[Job | None, Spec | None, l
         return None, None, [*workspace.findings, *findings]
     clusters, findings = target_clusters(workspace, spec)
     if asked.cluster and asked.cluster not in clusters:
+        if asked.cluster in workspace.unread:
+            return None, None, [*workspace.findings, *findings]
         raise UserError(
             f"{asked.spec} is not for cluster '{asked.cluster}'", nearest(asked.cluster, clusters) or None
         )

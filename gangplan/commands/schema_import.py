@@ -6,21 +6,20 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from gangplan.errors import Exit, UserError
+from gangplan.commands.absent import no_cluster
+from gangplan.errors import Exit
 from gangplan.model.version import parse_version
 from gangplan.pipeline.crds import check_rules, crds_in, put_crd
 from gangplan.pipeline.request import Request
 from gangplan.spec.crd_files import SCHEMAS
-from gangplan.workspace import load_workspace, nearest
+from gangplan.workspace import load_workspace
 
 
 def import_crds(request: Request, files: Sequence[Path], cluster: str | None) -> Exit:
     """Take CRDs into the workspace, for all clusters or for one. UserError: a file holds none, or a bad one."""
     workspace = load_workspace(request.root)
-    if cluster in workspace.unread:
-        raise UserError(f"overlays/{cluster}/cluster.yaml cannot be read", "gangplan validate shows why.")
     if cluster is not None and cluster not in workspace.clusters:
-        raise UserError(f"there is no cluster '{cluster}'", nearest(cluster, workspace.clusters))
+        raise no_cluster(cluster, workspace)
     base = request.root / (f"overlays/{cluster}/{SCHEMAS}" if cluster else SCHEMAS)
     chosen = [cluster] if cluster else list(workspace.clusters)
     minors = [parse_version(workspace.clusters[name].spec.versions.kubernetes).minor for name in chosen]

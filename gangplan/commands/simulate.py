@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from gangplan.commands.absent import no_cluster
 from gangplan.commands.common import exit_code, print_findings
 from gangplan.errors import Exit, UserError
 from gangplan.kueue.model import Workload
@@ -34,7 +35,7 @@ from gangplan.simulate.outcome import SimulationOutcome, outcome_of
 from gangplan.source import load_objects
 from gangplan.validate.kueue.members import setup_of
 from gangplan.validate.world import World
-from gangplan.workspace import Workspace, load_workspace, nearest
+from gangplan.workspace import Workspace, load_workspace
 
 # Lines of a file: a job, or a pattern, to what is said about it.
 Lines = Mapping[str, Any]
@@ -94,7 +95,7 @@ def _cluster(workspace: Workspace, request: Request) -> str:
         )
     name = request.clusters[0]
     if name not in workspace.clusters:
-        raise UserError(f"there is no cluster '{name}'", nearest(name, workspace.clusters))
+        raise no_cluster(name, workspace)
     if resolve_platform(workspace.clusters[name]).kueue is None:
         raise UserError(f"nothing to simulate: Kueue does not run on {name}", "Name another cluster.")
     return name

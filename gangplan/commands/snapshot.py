@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from gangplan import clock
+from gangplan.commands.absent import no_cluster
 from gangplan.commands.common import exit_code, plural, print_findings
 from gangplan.commands.connecting import Asked, connected
 from gangplan.commands.outfile import out_file
@@ -20,7 +21,7 @@ from gangplan.live.snapshot import FOLDER, Snapshot, text_of
 from gangplan.pipeline.request import Request
 from gangplan.report.json import json_report
 from gangplan.rules.model import Severity
-from gangplan.workspace import load_workspace, nearest
+from gangplan.workspace import load_workspace
 
 _FORM = "%Y-%m-%dT%H:%M:%SZ"
 
@@ -44,7 +45,7 @@ def snapshot(request: Request, asked: Asked, observed: str | None, output: str |
         if wrong:
             print_findings(in_order(wrong))
             return Exit.INPUT
-        raise UserError(f"there is no cluster '{name}'", nearest(name, workspace.clusters))
+        raise no_cluster(name, workspace)
     file = workspace.clusters[name]
     access = connected(file, asked, "snapshot", RIGHTS)
     found = observe(access, name, file.spec, when)

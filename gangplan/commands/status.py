@@ -8,6 +8,7 @@ import sys
 from collections.abc import Sequence
 
 from gangplan import clock
+from gangplan.commands.absent import no_cluster, no_team
 from gangplan.commands.common import print_findings
 from gangplan.commands.connecting import Asked, connected
 from gangplan.commands.fatal import fatal
@@ -22,7 +23,7 @@ from gangplan.pipeline.request import Request
 from gangplan.resolve.platform import resolve_platform
 from gangplan.rules.model import Severity
 from gangplan.spec.namespaces import namespace_of
-from gangplan.workspace import ClusterFile, Workspace, load_workspace, nearest
+from gangplan.workspace import ClusterFile, Workspace, load_workspace
 
 _LONGEST_NAME = 63  # of a run, a team and a cluster: people copy them
 _FORMATS = ("table", "json")
@@ -68,10 +69,10 @@ def clusters_of(workspace: Workspace, request: Request) -> list[ClusterFile]:
     """The clusters asked for, or those of the teams asked for, or all. Raises UserError."""
     for name in request.clusters:
         if name not in workspace.clusters:
-            raise UserError(f"there is no cluster '{name}'", nearest(name, workspace.clusters))
+            raise no_cluster(name, workspace)
     for name in request.teams:
         if name not in workspace.teams:
-            raise UserError(f"there is no team '{name}'", nearest(name, workspace.teams))
+            raise no_team(name, workspace)
     names = request.clusters or tuple(workspace.clusters)
     found = [workspace.clusters[name] for name in names]
     return [one for one in found if request.clusters or set(_teams(workspace, one, request.teams))]

@@ -124,12 +124,12 @@ def select(
     on them, of folders, or patterns such as 'specs/nlp/*.yaml'.
     """
     for name in clusters:
-        if name not in workspace.clusters:
+        if name not in workspace.clusters and name not in workspace.unread:
             raise UserError(
                 f"nothing was checked: there is no cluster '{name}'", nearest(name, workspace.clusters)
             )
     for name in teams:
-        if name not in workspace.teams:
+        if name not in workspace.teams and not _is_unread(workspace, name):
             raise UserError(f"nothing was checked: there is no team '{name}'", nearest(name, workspace.teams))
     means = _Named()
     flags = Scope(clusters, teams)
@@ -154,9 +154,15 @@ def select(
     return scope, chosen
 
 
+def _is_unread(workspace: Workspace, team: str) -> bool:
+    """Whether there is a folder of a team without a file that says what the team is."""
+    return any(one.where.file == f"{SPECS}/{team}/team.yaml" for one in workspace.findings)
+
+
 def _has_more(workspace: Workspace, scope: Scope) -> bool:
     """Whether there is something to work on before the first job: a tenant, or a file that was not read."""
-    if scope.named_clusters & workspace.unread or scope.named_teams - workspace.teams.keys():
+    clusters, teams = {*scope.clusters, *scope.named_clusters}, {*scope.teams, *scope.named_teams}
+    if clusters & workspace.unread or teams - workspace.teams.keys():
         return True
     for name, cluster in workspace.clusters.items():
         tenants = scope.tenants(name)

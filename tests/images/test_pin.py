@@ -394,7 +394,7 @@ def test_a_cluster_that_cannot_be_read_is_not_called_unknown(tmp_path: Path, sto
         root = workspace(tmp_path, server.host, mirrors="[{source: a.example.com}]")
         done = pin(root, "--via", "lab")
         assert done.code == 2
-        assert "overlays/lab/cluster.yaml cannot be read" in done.err
+        assert "fatal: overlays/lab/cluster.yaml:" in done.err
         assert "there is no cluster 'lap'" in pin(root, "--via", "lap").err
 
 

@@ -38,6 +38,8 @@ def _check_clusters(notes: Notes, workspace: Workspace, team: str, budget: Budge
     for index, name in enumerate(budget.clusters):
         other = workspace.clusters.get(name)
         path = ("teams", team, "monthlyBudget", "clusters", index)
+        if name in workspace.unread:
+            continue  # its file says what is wrong
         if other is None or team not in other.spec.teams:
             why = f"there is no cluster '{name}'" if other is None else f"{team} is not on cluster {name}"
             help = f"Name clusters whose files have {team} in teams, or remove it."

@@ -1,0 +1,115 @@
+"""A name whose file is there but has errors: they are said, wherever it is given, not that it is unknown."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gangplan.errors import Exit
+from tests.workspaces import CATALOG, CLUSTER, SPEC, STOCK, TEAM, gangplan, stock, write
+
+LAB, NLP, IMAGES = "overlays/lab/cluster.yaml", "specs/nlp/team.yaml", "images/catalog.yaml"
+BASE = "jobtemplates/base.yaml"
+BROKEN = {
+    LAB: CLUSTER.replace("memory: 240Gi", "memory: 240GB"),
+    NLP: TEAM.replace("[ReadOnlyMany]", "[ROX]", 1),
+    IMAGES: CATALOG.replace("sha256:1b0f", "md5:1b0f"),
+    BASE: "apiVersion: gangplan.dev/v1\nkind: JobTemplate\njob: {wrkers: 2}\ntitel: x\n",
+}
+SAID = {
+    LAB: "nodePools.cpu.memory: '240GB' is not a valid amount",
+    NLP: "claims.archive.accessModes[0] is 'ROX'",
+    IMAGES: "images.openmpi.digest is 'md5:",
+    BASE: "unknown field",
+}
+CASES = {
+    "validate --cluster lab": LAB,
+    "render --cluster lab": LAB,
+    "render --check --cluster lab": LAB,
+    "plan --cluster lab": LAB,
+    "cost --cluster lab": LAB,
+    "validate specs/nlp/filings.yaml --cluster lab": LAB,
+    "validate --cluster lab --team nlp": LAB,
+    "simulate --cluster lab": LAB,
+    "status --cluster lab": LAB,
+    "logs filings-01234567 --cluster lab --team nlp": LAB,
+    "diagnose --server --run filings-01234567 --cluster lab --team nlp": LAB,
+    "cluster check --cluster lab": LAB,
+    "cluster quota --cluster lab": LAB,
+    "cluster snapshot lab": LAB,
+    "gitops argocd --repo https://git.example.com/ml/training.git --cluster lab": LAB,
+    "policy list --cluster lab": LAB,
+    "run specs/nlp/filings.yaml --cluster lab": LAB,
+    "verify --cluster lab": LAB,
+    "import overlay --cluster lab overlays": LAB,
+    "schema import x.yaml --cluster lab": LAB,
+    "images inspect openmpi --cluster lab": LAB,
+    "images pin openmpi --cluster lab": LAB,
+    "validate --team nlp": NLP,
+    "render --team nlp": NLP,
+    "plan --team nlp": NLP,
+    "status --team nlp": NLP,
+    "logs filings-01234567 --cluster lab --team nlp ": NLP,
+    "run specs/nlp/filings.yaml": NLP,
+    "import slurm --team nlp job.sh": NLP,
+    "new job more --team nlp --image openmpi --command python": NLP,
+    "images inspect openmpi": IMAGES,
+    "images inspect x --image openmpi": IMAGES,
+    "images pin openmpi": IMAGES,
+    "images lint --image openmpi": IMAGES,
+    "images check": IMAGES,
+    "new job more --team nlp --image openmpi --command python ": IMAGES,
+    "explain template base": BASE,
+    "new job more --team nlp --template base": BASE,
+}
+
+
+@pytest.mark.parametrize("command", CASES)
+def test_the_errors_of_its_file_are_said(command: str, tmp_path: Path) -> None:
+    file = CASES[command]
+    root = write(stock(tmp_path / "w"), {file: BROKEN[file]})
+    outcome = gangplan(*command.split(), "-C", root)
+    said = outcome.out + outcome.err
+    assert outcome.code == Exit.INPUT, said
+    assert file in said, said
+    assert SAID[file] in said
+    assert not any(words in said for words in ("there is no", "has no image", "cannot be read")), said
+
+
+@pytest.mark.parametrize(
+    ("command", "says"),
+    [
+        ("validate --cluster lap", "there is no cluster 'lap'\n  help: Did you mean 'lab'?"),
+        ("simulate --cluster lap", "there is no cluster 'lap'\n  help: Did you mean 'lab'?"),
+        ("validate --team nlq", "there is no team 'nlq'\n  help: Did you mean 'nlp'?"),
+        ("images inspect openmpj", "the catalog has no image 'openmpj'"),
+        ("explain template bas", "there is no template 'bas'"),
+    ],
+)
+def test_another_name_is_still_unknown(command: str, says: str, tmp_path: Path) -> None:
+    """The near miss, with and without a broken file of another name."""
+    for files in ({}, {"overlays/far/cluster.yaml": BROKEN[LAB]}):
+        outcome = gangplan(*command.split(), "-C", write(stock(tmp_path / "w"), files))
+        assert (outcome.code, says in outcome.err) == (Exit.INPUT, True), outcome.err
+
+
+def test_a_good_cluster_is_worked_on_beside_a_broken_one(tmp_path: Path) -> None:
+    files = {
+        **STOCK,
+        "overlays/far/cluster.yaml": BROKEN[LAB],
+        "specs/cv/team.yaml": BROKEN[NLP],
+        "specs/cv/a.yaml": SPEC,
+    }
+    outcome = gangplan("validate", "--cluster", "lab", "--team", "nlp", "-C", write(tmp_path / "w", files))
+    assert "checked 1 spec, 1 run" in outcome.out
+
+
+def test_a_budget_leaves_a_broken_cluster_to_its_file(tmp_path: Path) -> None:
+    budget = "  nlp: {queue: training, monthlyBudget: {amount: 10, clusters: [far]}}\n"
+    lab = CLUSTER.replace("  nlp: {queue: training}\n", budget) + "currency: EUR\n"
+    root = stock(tmp_path / "w")
+    write(root, {LAB: lab, "overlays/far/cluster.yaml": BROKEN[LAB]})
+    assert "budget-cluster" not in {one.rule for one in gangplan("validate", "-C", root).findings}
+    write(root, {"overlays/far/cluster.yaml": CLUSTER.replace("  nlp: {queue: training}", "  {}")})
+    assert "budget-cluster" in {one.rule for one in gangplan("validate", "-C", root).findings}
