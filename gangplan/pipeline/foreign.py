@@ -15,8 +15,8 @@ from pathlib import Path
 
 from gangplan.emit import conflict_line, source_of
 from gangplan.findings import Finding, Location
-from gangplan.model.backend import BY_KIND
 from gangplan.objects import Ref, ref_of
+from gangplan.pipeline.past import is_part, is_past_file, is_past_object
 from gangplan.records import dataclass
 from gangplan.rules.grants import RENDERED_FOREIGN
 from gangplan.rules.merges import MERGE_CONFLICT
@@ -26,8 +26,6 @@ from gangplan.workspace import RENDERED
 # For people; no engine applies them.
 HARMLESS = frozenset({"README.md", ".gitkeep", ".DS_Store"})
 _RUN = re.compile(r"(?P<cluster>[^/]+)/runs/(?P<team>[^/]+)/(?P<name>[^/]+-[0-9a-f]{8})\.yaml")
-# What a run is made of (generators/__init__.py).
-RUN_KINDS = frozenset({"NetworkPolicy", "PodDisruptionBudget", "TrainingRuntime", *BY_KIND})
 _HELP = "Remove it; put objects that gangplan does not render into another folder."
 
 
@@ -67,7 +65,7 @@ def foreign(
             found += _unmarked(tree, path)
             source = source_of(tree / path)
             if today is not None and source is not None and covers(path, source):
-                found += _ours(tree, today, path)
+                found += _ours(tree, today, path, source)
     return found
 
 
@@ -104,8 +102,8 @@ def _conflict(path: str, data: bytes) -> Iterator[Finding]:
         yield Finding(MERGE_CONFLICT, Location(f"{RENDERED}/{path}", line, 1), message, help)
 
 
-def _ours(tree: Path, today: Today, path: str) -> Iterator[Finding]:
-    """A file with our mark: one that is rendered now, or an earlier run; with no object more than that."""
+def _ours(tree: Path, today: Today, path: str, source: str) -> Iterator[Finding]:
+    """A file with our mark: one that is rendered now or was before, with no object more than that."""
     new = today.folder / path
     run = _RUN.fullmatch(path)
     try:
@@ -113,31 +111,33 @@ def _ours(tree: Path, today: Today, path: str) -> Iterator[Finding]:
             return  # told already
         if new.is_file() and (tree / path).read_bytes() == new.read_bytes():
             return
-        refs = _refs(tree / path)
-        wanted = _refs(new) if new.is_file() else Counter()
+        bodies = load_objects((tree / path).read_bytes())
+        refs = Counter(map(ref_of, bodies))
+        wanted = Counter(map(ref_of, load_objects(new.read_bytes()))) if new.is_file() else Counter()
     except (OSError, ManifestError):
         yield _error(path, "it is not YAML as gangplan writes it", "Run gangplan render.")
         return
     if new.is_file():
-        for ref in refs - wanted:
+        past = {ref_of(body) for body in bodies if is_past_object(path, body, wanted)}
+        for ref in (one for one in refs - wanted if one not in past or refs[one] > 1):
             help = "Run gangplan render, which removes it: nothing in specs/ and overlays/ asks for it."
             yield _error(path, f"it holds {ref}, which is not rendered now", help)
-    elif run is None:
-        yield _error(path, "nothing is rendered into this file now", "Run gangplan render.")
-    else:
-        yield from _earlier_run(refs, path, run["name"], today.homes.get((run["cluster"], run["team"])))
+    elif run is not None and (home := today.homes.get((run["cluster"], run["team"]))) is not None:
+        yield from _earlier_run(refs, path, run["name"], home)
+    elif not is_past_file(path, source, bodies, _taken(today, path)):
+        yield _error(path, "nothing is rendered into this file now", "Run gangplan render, which removes it.")
 
 
-def _earlier_run(refs: Counter[Ref], path: str, name: str, home: str | None) -> Iterator[Finding]:
+def _taken(today: Today, path: str) -> set[str]:
+    """The namespaces of teams that a cluster has now."""
+    return {home for (cluster, _), home in today.homes.items() if cluster == path.partition("/")[0]}
+
+
+def _earlier_run(refs: Counter[Ref], path: str, name: str, home: str) -> Iterator[Finding]:
     """A run that the next render removes: what may be in one, under its name, in its team's namespace."""
     for ref, count in refs.items():
-        is_part = ref.kind in RUN_KINDS and f"{ref.name}-".startswith(f"{name}-") and ref.namespace == home
-        if not is_part or count > 1:
+        if not is_part(ref, name) or ref.namespace != home or count > 1:
             yield _error(path, f"it holds {ref}, which is not part of run {name}", _HELP)
-
-
-def _refs(file: Path) -> Counter[Ref]:
-    return Counter(ref_of(body) for body in load_objects(file.read_bytes()))
 
 
 def _error(path: str, message: str, help: str) -> Finding:

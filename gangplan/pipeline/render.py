@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
-from gangplan.emit import Change, FileOutcome, Stage
+from gangplan.emit import Change, FileOutcome, Stage, conflict_line
 from gangplan.emit.lock import locked
 from gangplan.emit.tree import STATE, is_unfinished, recover
 from gangplan.errors import ToolError
@@ -94,6 +94,8 @@ def stale_files(request: Request, result: Result, folder: Path) -> list[Change]:
     for change in result.differences:
         old, new = tree / change.path, folder / change.path
         is_there = old.is_file() and not old.is_symlink()
+        if is_there and conflict_line(old.read_bytes()):
+            continue  # told as a conflict
         if not (is_there and old.read_bytes() == new.read_bytes()):
             found.append(Change(change.path, FileOutcome.CHANGED if is_there else FileOutcome.NEW))
     for change in result.changes if request.told is not None else ():  # shards leave out new files, too
@@ -102,7 +104,9 @@ def stale_files(request: Request, result: Result, folder: Path) -> list[Change]:
     stage = Stage(tree, folder, is_look=True)
     wanted = {change.path for change in result.changes}
     gone = stage.obsolete(wanted, result.scope.covers, _unsettled(result, request))
-    found += [Change(path, FileOutcome.REMOVED) for path in gone]
+    found += [
+        Change(path, FileOutcome.REMOVED) for path in gone if not conflict_line((tree / path).read_bytes())
+    ]
     if all(change.outcome is FileOutcome.NEW for change in found) and len(found) == len(result.changes) + len(
         result.wholes
     ):

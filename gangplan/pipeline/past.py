@@ -1,0 +1,82 @@
+"""What an earlier render may have written into rendered/, and the next one takes away: stale, not foreign.
+
+Nobody can tell it from a careful copy by its looks, so this is only about what would do little harm, and
+`render --check` refuses all of it: a file under a name that gangplan gives, from the file that it says it is
+from, with its label on each object, of the kinds that stand there, in a namespace of its own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Sequence
+
+from gangplan.gitops.argocd import PLATFORM_KINDS, POLICY_KINDS, TENANT_KINDS
+from gangplan.model.backend import BY_KIND
+from gangplan.objects import Body, Ref, ref_of
+from gangplan.spec.namespaces import RESERVED
+
+# What a run is made of (generators/__init__.py).
+RUN_KINDS = frozenset(
+    {"ConfigMap", "CronJob", "Job", "NetworkPolicy", "PodDisruptionBudget", "TrainingRuntime", *BY_KIND}
+)
+_TENANT = {"Namespace", *(kind for _, kind in TENANT_KINDS)}
+_KINDS = {
+    "platform": {"ConfigMap", "PrometheusRule", *(kind for _, kind in PLATFORM_KINDS)},
+    "policies": {"ConfigMap", "Namespace", *(kind for _, kind in POLICY_KINDS)},
+    "tenant": _TENANT,
+}
+# What grants rights is applied at once, and never little harm in a file that is rendered.
+_RIGHTS = ("ClusterRole", "RoleBinding", "ServiceAccount", "Namespace")
+_PLACE = re.compile(
+    r"(?P<cluster>[^/]+)/(?:platform/(?P<platform>platform|policies)|tenants/(?P<team>[^/]+)/(?P<tenant>tenant)"
+    r"|runs/(?P<owner>[^/]+)/(?P<run>[^/]+-[0-9a-f]{8}))\.yaml"
+)
+
+
+def is_past_file(path: str, source: str, bodies: Sequence[Body], taken: Collection[str]) -> bool:
+    """Whether a render may have written a file that is not rendered now; `taken` are namespaces of today."""
+    place = _PLACE.fullmatch(path)
+    if place is None or not _fits(place, source):
+        return False
+    refs = Counter(map(ref_of, bodies))
+    own = {ref.name for ref in refs if ref.kind == "Namespace"} or {ref.namespace for ref in refs} - {""}
+    is_own = all(ref.namespace in (*own, "") for ref in refs) and not (own & {*taken})
+    if not is_own or any(RESERVED.fullmatch(one) for one in own) or any(count > 1 for count in refs.values()):
+        return False
+    if place["run"]:
+        is_known = all(is_part(ref, place["run"]) for ref in refs) and len(own) == 1
+    else:
+        is_known = all(ref.kind in _KINDS[place["platform"] or place["tenant"]] for ref in refs)
+    return is_known and all(map(_is_marked, bodies))
+
+
+def is_part(ref: Ref, run: str) -> bool:
+    """Whether an object may be part of a run; what starts a schedule is called as the job, without a hash."""
+    is_named = f"{ref.name}-".startswith(f"{run}-") or (
+        ref.kind == "CronJob" and ref.name == run.rpartition("-")[0]
+    )
+    return ref.kind in RUN_KINDS and is_named
+
+
+def _fits(place: re.Match[str], source: str) -> bool:
+    """Whether a file comes from where files of its name come from."""
+    if place["run"]:
+        return source.startswith(f"specs/{place['owner']}/")
+    if place["team"]:
+        return source == f"specs/{place['team']}/team.yaml"
+    return source == f"overlays/{place['cluster']}/cluster.yaml"
+
+
+def is_past_object(path: str, body: Body, wanted: Collection[Ref]) -> bool:
+    """Whether an object more in a file that is rendered now may have been rendered before."""
+    place, ref = _PLACE.fullmatch(path), ref_of(body)
+    if place is None or place["run"] or ref in wanted or ref.kind in _RIGHTS or not _is_marked(body):
+        return False
+    is_near = ref.namespace in {"", *(one.namespace for one in wanted)} or ref.name.startswith("gangplan-")
+    return ref.kind in _KINDS[place["platform"] or place["tenant"]] and is_near
+
+
+def _is_marked(body: Body) -> bool:
+    labels = (body.get("metadata") or {}).get("labels")
+    return isinstance(labels, dict) and labels.get("app.kubernetes.io/managed-by") == "gangplan"

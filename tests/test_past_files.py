@@ -1,0 +1,256 @@
+"""What gangplan renders no more is stale, and said so once; what it cannot have written is foreign."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from gangplan.errors import Exit
+from tests.workspaces import CLUSTER, SPEC, STOCK, TEAM, gangplan, render, write
+
+CV = "  cv: {queue: training}\n"
+PACKS = "policies: {packs: [images]}\n"
+SEEN = "monitoring: {namespace: watch}\n"
+DISKS = "storageClasses: {fast: {accessModes: [ReadWriteOnce], default: true}}\n"
+CRON = "schedules: {client: pytorch, egress: [s3]}\n"
+CLAIM = "  made: {accessModes: [ReadWriteOnce], size: 1Gi}\n"
+FILES = {
+    **STOCK,
+    "overlays/lab/cluster.yaml": CLUSTER + CV + PACKS + SEEN + DISKS + CRON,
+    "overlays/far/cluster.yaml": CLUSTER,
+    "specs/nlp/team.yaml": TEAM,
+    "specs/nlp/mounts.yaml": f"{SPEC}files: {{./ds.json: /etc/job/ds.json}}\n",
+    "specs/nlp/ds.json": "{}\n",
+    "specs/nlp/nightly.yaml": f"{SPEC}schedule: {{cron: '0 2 * * *', timeZone: Europe/Berlin}}\n",
+    "specs/cv/team.yaml": TEAM.replace("claims:\n", f"claims:\n{CLAIM}"),
+    "specs/cv/first.yaml": SPEC,
+}
+PLATFORM, TENANT = "rendered/lab/platform/platform.yaml", "rendered/lab/tenants/cv/tenant.yaml"
+POLICIES = "rendered/lab/platform/policies.yaml"
+
+
+@pytest.fixture(scope="module")
+def rendered(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two teams on a cluster with policies and dashboards, one of them on another one too; all rendered."""
+    root = write(tmp_path_factory.mktemp("past") / "w", FILES)
+    render(root)
+    outcome = gangplan("validate", "-C", root)
+    assert outcome.errors() == [], outcome.err
+    return root
+
+
+@pytest.fixture
+def done(rendered: Path, tmp_path: Path) -> Path:
+    """A copy of it."""
+    return shutil.copytree(rendered, tmp_path / "w", symlinks=True)
+
+
+Change = Callable[[Path], object]
+
+
+def edit(file: str, old: str, new: str = "") -> Change:
+    """One text for another."""
+
+    def change(root: Path) -> None:
+        text = (root / file).read_text()
+        assert old in text
+        (root / file).write_text(text.replace(old, new))
+
+    return change
+
+
+def all_of(*changes: Change) -> Change:
+    return lambda root: [change(root) for change in changes]
+
+
+def gone(*paths: str) -> Change:
+    """Files and folders that are removed."""
+
+    def change(root: Path) -> None:
+        for path in paths:
+            (shutil.rmtree if (root / path).is_dir() else Path.unlink)(root / path)
+
+    return change
+
+
+OFF = all_of(edit("overlays/lab/cluster.yaml", CV), gone("specs/cv/first.yaml"))
+# The change, and how many files are not as rendered now and no longer rendered.
+STALE: dict[str, tuple[Change, str]] = {
+    "a spec": (gone("specs/cv/first.yaml"), "1 file (1 no longer rendered)"),
+    "a spec with files": (gone("specs/nlp/mounts.yaml"), "1 file (1 no longer rendered)"),
+    "a schedule": (gone("specs/nlp/nightly.yaml"), "1 file (1 no longer rendered)"),
+    "a spec renamed": (
+        lambda root: (root / "specs/cv/first.yaml").rename(root / "specs/cv/second.yaml"),
+        "2 files (1 missing, 1 no longer rendered)",
+    ),
+    "a team off a cluster": (OFF, "no longer rendered"),
+    "a team with its folder": (
+        all_of(edit("overlays/lab/cluster.yaml", CV), gone("specs/cv")),
+        "no longer rendered",
+    ),
+    "the last packs": (edit("overlays/lab/cluster.yaml", PACKS), "1 no longer rendered"),
+    "dashboards": (edit("overlays/lab/cluster.yaml", SEEN), "not as rendered now"),
+    "a claim": (
+        edit("specs/cv/team.yaml", CLAIM),
+        "not as rendered now",
+    ),
+    "a pool": (
+        edit(
+            "overlays/lab/cluster.yaml",
+            "  a100-spot: {count: 4, cpu: 124, memory: 1900Gi, gpu: {model: a100-80gb, count: 8},"
+            " labels: {pool: spot}, capacity: spot}\n",
+        ),
+        "not as rendered now",
+    ),
+    "a cluster": (gone("overlays/far"), "no longer rendered"),
+}
+
+
+@pytest.mark.parametrize("name", STALE)
+def test_what_is_rendered_no_more_is_stale_once(name: str, done: Path) -> None:
+    change, words = STALE[name]
+    change(done)
+    outcome = gangplan("validate", "-C", done)
+    told = [one for one in outcome.findings if one.place.startswith("rendered/")]
+    assert [(one.severity, one.rule) for one in told] == [("warning", "rendered-stale")], outcome.err
+    assert words in told[0].message
+    assert told[0].help == "Run gangplan render, and commit rendered/."
+    checked = gangplan("render", "--check", "-C", done)
+    assert (checked.code, {one.rule for one in checked.findings if one.severity == "error"}) == (
+        Exit.FINDINGS,
+        {"rendered-stale"},
+    )
+    render(done)
+    assert gangplan("render", "--check", "-C", done).code == Exit.CLEAN
+
+
+LABELS = "labels: {app.kubernetes.io/managed-by: gangplan}"
+MORE = "---\napiVersion: {api}\nkind: {kind}\nmetadata: {{name: more, {where}{labels}}}\n"
+
+
+def more(file: str, kind: str, api: str, namespace: str = "", labels: str = LABELS) -> Change:
+    """An object more at the end of a rendered file."""
+    where = f"namespace: {namespace}, " if namespace else ""
+
+    def change(root: Path) -> None:
+        text = MORE.format(api=api, kind=kind, where=where, labels=labels)
+        with (root / file).open("a") as out:
+            out.write(text)
+
+    return change
+
+
+def moved(file: str, to: str) -> Change:
+    """A rendered file under another name, and its own one removed."""
+
+    def change(root: Path) -> None:
+        (root / to).parent.mkdir(parents=True, exist_ok=True)
+        (root / file).rename(root / to)
+
+    return change
+
+
+def in_run(old: str, new: str) -> Change:
+    """A text for another in the run of the team that is off."""
+
+    def change(root: Path) -> None:
+        (path,) = (root / "rendered/lab/runs/cv").glob("*.yaml")
+        edit(path.relative_to(root).as_posix(), old, new)(root)
+
+    return change
+
+
+RBAC = "rbac.authorization.k8s.io/v1"
+FOREIGN: dict[str, tuple[Change, ...]] = {
+    "a binding in the platform": (more(PLATFORM, "ClusterRoleBinding", RBAC),),
+    "a role like ours": (more(PLATFORM, "ClusterRole", RBAC),),
+    "a pod with our label": (more(PLATFORM, "Pod", "v1", "watch"),),
+    "a queue without our label": (
+        more(PLATFORM, "ClusterQueue", "kueue.x-k8s.io/v1beta1", labels="labels: {}"),
+    ),
+    "a ConfigMap somewhere else": (more(PLATFORM, "ConfigMap", "v1", "kube-system"),),
+    "a binding in a tenant": (more(TENANT, "RoleBinding", RBAC, "cv"),),
+    "a claim in another tenant": (more(TENANT, "PersistentVolumeClaim", "v1", "nlp"),),
+    "of a team that is off, a binding elsewhere": (OFF, more(TENANT, "RoleBinding", RBAC, "nlp")),
+    "of a team that is off, a role of the cluster": (OFF, more(TENANT, "ClusterRole", RBAC)),
+    "of a team that is off, a binding without our label": (
+        OFF,
+        more(TENANT, "RoleBinding", RBAC, "cv", "labels: {}"),
+    ),
+    "of a team that is off, in the folder of nobody": (
+        OFF,
+        moved(TENANT, "rendered/lab/tenants/ghosts/tenant.yaml"),
+    ),
+    "of a team that is off, under another name": (OFF, moved(TENANT, "rendered/lab/tenants/cv/more.yaml")),
+    "of a team that is off, its run in another's namespace": (OFF, in_run("namespace: cv", "namespace: nlp")),
+    "of a team that is off, its run among the system's": (
+        OFF,
+        in_run("namespace: cv", "namespace: kube-system"),
+    ),
+    "of a team that is off, its run of another name": (OFF, in_run("name: first-", "name: other-")),
+    "policies of another cluster": (moved(POLICIES, "rendered/prod/platform/policies.yaml"),),
+}
+
+
+@pytest.mark.parametrize("name", FOREIGN)
+def test_what_no_render_wrote_is_foreign(name: str, done: Path) -> None:
+    all_of(*FOREIGN[name])(done)
+    outcome = gangplan("validate", "-C", done)
+    assert {rule for _, rule in outcome.errors()} == {"rendered-foreign"}, outcome.err
+    assert gangplan("render", "--check", "-C", done).code == Exit.FINDINGS
+
+
+def test_a_conflict_is_said_once(done: Path) -> None:
+    """Not as stale besides, in a file that is rendered and in one that is not."""
+    for change in (lambda _: None, gone("specs/cv/first.yaml")):
+        (path,) = (done / "rendered/lab/runs/cv").glob("*.yaml")
+        text = path.read_text()
+        if "<<<<<<<" not in text:
+            path.write_text(
+                text.replace(
+                    "kind: TrainJob", "<<<<<<< HEAD\nkind: TrainJob\n=======\nkind: Job\n>>>>>>> main"
+                )
+            )
+        change(done)
+        told = [one for one in gangplan("validate", "-C", done).findings if one.place.startswith("rendered/")]
+        assert [one.rule for one in told] == ["merge-conflict"]
+        assert told[0].message.startswith("an unresolved merge conflict")
+        assert "run gangplan render" in told[0].help
+
+
+@pytest.mark.parametrize(
+    "file",
+    [
+        "specs/nlp/filings.yaml",
+        "specs/nlp/team.yaml",
+        "overlays/lab/cluster.yaml",
+        "images/catalog.yaml",
+        "overlays/lab/kustomization.yaml",
+        "overlays/lab/patch.yaml",
+        "policies/waivers/w.yaml",
+        "policies/own.yaml",
+        "policies/site/pack.yaml",
+        "jobtemplates/base.yaml",
+    ],
+)
+@pytest.mark.parametrize("side", ["a: 1\n", "- a\n", "    - {op: add}\n", ""])
+def test_a_conflict_in_a_file_that_people_write_is_called_one(file: str, side: str, done: Path) -> None:
+    """Whatever stands on either side, as Git writes it, also with the version before both."""
+    head = "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\npatches:\n"
+    write(
+        done,
+        {"overlays/lab/kustomization.yaml": f"{head}- {{path: patch.yaml, target: {{kind: TrainJob}}}}\n"},
+    )
+    before = (done / file).read_text() if (done / file).is_file() else "apiVersion: v1\n"
+    write(done, {file: f"{before}<<<<<<< HEAD\n{side}||||||| 0a1b2c3\n=======\nb: 2\n>>>>>>> main\n"})
+    outcome = gangplan("validate", "-C", done)
+    (found,) = [one for one in outcome.findings if one.place.startswith(file)]
+    line = before.count("\n") + 1
+    assert (found.place, found.rule, found.message) == (
+        f"{file}:{line}:1",
+        "yaml-syntax",
+        "an unresolved merge conflict",
+    )
