@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from gangplan.rules.contention import PREEMPTIBLE_WITHOUT_CHECKPOINT
+from gangplan.rules.platform import ADMITTED_ELSEWHERE
 from gangplan.validate import meshes, podsecurity
 from gangplan.validate.apiserver.forms import Body
 from gangplan.validate.kueue.contention import prove_resumable
@@ -15,7 +17,7 @@ from gangplan.validate.kueue.proof import admission
 from gangplan.validate.network import reachability
 from gangplan.validate.problems import Problem
 from gangplan.validate.promise import kept
-from gangplan.validate.scheduler.proof import find_nodes
+from gangplan.validate.scheduler.proof import find_nodes, lacks_gpus
 from gangplan.validate.trainer import launching
 from gangplan.validate.world import BuiltRun, World
 
@@ -57,5 +59,13 @@ def may_read(proof: str, body: Body, namespace: str) -> bool:
 
 def prove(world: World, run: BuiltRun) -> dict[str, list[tuple[int, Problem]]]:
     """What each proof finds, in the order of the table; proofs that find nothing are not there."""
-    found = ((name, list(proof(world, run))) for name, proof in PROOFS.items())
-    return {name: problems for name, problems in found if problems}
+    found = {name: list(proof(world, run)) for name, proof in PROOFS.items()}
+    is_followed = found["fit"] and any(_follows(one) for each in found.values() for _, one in each)
+    if is_followed and lacks_gpus(world, run):
+        found = {name: [one for one in each if not _follows(one[1])] for name, each in found.items()}
+    return {name: problems for name, problems in found.items() if problems}
+
+
+def _follows(problem: Problem) -> bool:
+    """Whether a problem may follow from forgotten GPUs: another pool than what was meant, and its quota."""
+    return problem.rule in (ADMITTED_ELSEWHERE, PREEMPTIBLE_WITHOUT_CHECKPOINT)

@@ -46,7 +46,7 @@ class Part:
 
 
 def parts_of(job: Job) -> tuple[Part, ...] | None:
-    """What is paid for while a run has its pods; None when the pool of its workers has no price."""
+    """What is paid for while a run has its pods; None when what its workers take has no price."""
     most = most_seconds(job)
     workers = _part(job.worker_pod, job.worker_pool, job.workers, most)
     if workers is None:
@@ -65,7 +65,9 @@ def _part(
 ) -> Part | None:
     if pool.gpu:
         count, price = dict(resources.devices).get(pool.gpu, 0), pool.per_gpu_hour
-        return None if price is None else Part(Quantity.of(count * pods), "GPUs", price, seconds, is_step)
+        if price is None or not count:  # nobody states what such a node costs without its GPUs
+            return None
+        return Part(Quantity.of(count * pods), "GPUs", price, seconds, is_step)
     price = pool.per_cpu_hour
     return None if price is None else Part(resources.cpu * pods, "CPU", price, seconds, is_step)
 
@@ -76,6 +78,8 @@ def unpriced_pools(job: Job) -> tuple[str, ...]:
     if job.uses_mpi and not job.launcher_runs_ranks:
         pools.append(job.launcher_pool)
     without = {pool.name for pool in pools if (pool.per_gpu_hour if pool.gpu else pool.per_cpu_hour) is None}
+    if job.worker_pool.gpu and not dict(job.worker_pod.devices).get(job.worker_pool.gpu):
+        without.add(job.worker_pool.name)
     return tuple(sorted(without))
 
 

@@ -177,6 +177,33 @@ def test_forgotten_gpus_are_asked_for_where_the_memory_stands(root: Path) -> Non
     assert found.help == "Add gpus: 1 (or up to 8, a whole node of pool small), or write memory: 240Gi."
 
 
+@pytest.mark.parametrize(
+    ("extra", "wanted"),
+    [
+        ("", [("error", "no-node-fits")]),
+        ("cpu: 8\n", [("error", "no-node-fits")]),
+        ("checkpoint: {to: filings}\n", [("error", "no-node-fits")]),
+        ("priority: low\n", [("error", "no-node-fits")]),
+        ("gpus: 0\n", [("error", "no-node-fits"), ("warning", "admitted-elsewhere")]),
+        ("gpus: 1\n", []),
+    ],
+)
+def test_forgotten_gpus_are_one_finding(extra: str, wanted: list[tuple[str, str]], root: Path) -> None:
+    """Where Kueue admits such a run, on whose quota, follows. Who wants none needs a label of the pool."""
+    text = cluster(16, 16).replace("labels: {pool: small}", "labels: {product: small}")
+    text = text.replace("cpu: {cpu: 60}", "cpu: {cpu: 240}")
+    spec = FORGOT.replace("4", "2") + extra
+    write(root, {"overlays/lab/cluster.yaml": text, "specs/nlp/filings.yaml": spec})
+    found = told(root)
+    assert sorted((one.severity, one.rule) for one in found) == wanted
+    assert [one.place.split(":")[0] for one in found if one.severity == "error"] == [
+        "specs/nlp/filings.yaml"
+    ] * bool(wanted)
+    assert any("did you forget gpus?" in one.message for one in found) == (
+        bool(wanted) and extra != "gpus: 0\n"
+    )
+
+
 def test_forgotten_gpus_are_a_warning_where_the_run_would_start(root: Path) -> None:
     write(root, {"specs/nlp/filings.yaml": FORGOT})
     (found,) = told(root)

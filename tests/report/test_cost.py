@@ -62,6 +62,32 @@ def test_no_price_no_row(root: Path) -> None:
     assert plan(root, workspaces.SPEC, CPU) == "", "the workers' pool has none"
 
 
+IDLE = workspaces.SPEC.replace("gpus: 2\n", "placement: {nodePool: a100}\n")
+
+
+@pytest.mark.parametrize(
+    ("spec", "priced", "row"),
+    [
+        (IDLE, (GPU,), ""),
+        (IDLE, (GPU, CPU), ""),
+        (IDLE.replace("image: openmpi", "image: pytorch"), (GPU, CPU), ""),
+        (
+            IDLE.replace("nodePool: a100", "nodePool: cpu"),
+            (GPU, CPU),
+            "at most 31.68 EUR ((32 CPU x 0.04 + 1 CPU x 0.04) x 24h)",
+        ),
+        (IDLE + "gpus: 1\n", (GPU,), "at most 150.00 EUR (4 GPUs x 1.5625 x 24h)"),
+    ],
+    ids=["no GPUs there", "a launcher with a price", "no launcher", "cores with a price", "a GPU"],
+)
+def test_nodes_with_gpus_have_no_price_without_them(
+    spec: str, priced: tuple[tuple[str, str], ...], row: str, root: Path
+) -> None:
+    """0 GPUs cost nothing that is known, not 0.00."""
+    assert plan(root, spec, *priced) == row
+    assert "(0.00 EUR)" not in gangplan("plan", "-C", root).out
+
+
 def test_as_data(root: Path) -> None:
     plan(root, workspaces.SPEC, GPU, more="")
     (run,) = json.loads(gangplan("plan", "-C", root, "--format", "json").out)["runs"]

@@ -49,14 +49,15 @@ def forgotten(world: World, run: BuiltRun, pods: Sequence[PodShape]) -> Forgotte
     field = short[nearest.name][0]
     has, wants = (shown(field, units) for units in (units_free(nearest.free, field), workers.requests[field]))
     written = job.origins.get("gpus")
+    is_meant = written is not None and written.layer == "spec"
     less = f"{field}: {has}" if len(short[nearest.name]) == 1 else f"less per worker ({field}: {has})"
     return Forgotten(
         field,
-        f"a node of pool {nearest.name} has {has} {WORDS[field]}, a worker wants {wants};"
-        " did you forget gpus?",
+        f"a node of pool {nearest.name} has {has} {WORDS[field]}, a worker wants {wants}"
+        f"{'' if is_meant else '; did you forget gpus?'}",
         f"Add gpus: 1 (or up to {gpus}, a whole node of pool {group.name}), or write {less}",
         group.name,
-        written is not None and written.layer == "spec",
+        is_meant,
     )
 
 

@@ -18,7 +18,7 @@ from gangplan.validate.kueue.model import NeverError
 from gangplan.validate.kueue.podsets import COUNTS
 from gangplan.validate.kueue.request import request_of
 from gangplan.validate.problems import Problem, Step
-from gangplan.validate.scheduler.admitted import admitted
+from gangplan.validate.scheduler.admitted import AdmittedPods, admitted
 from gangplan.validate.scheduler.advice import fewer, less
 from gangplan.validate.scheduler.fits import fit_pods
 from gangplan.validate.scheduler.forgotten import Forgotten, forgotten
@@ -47,8 +47,7 @@ def find_nodes(world: World, run: BuiltRun) -> Iterator[tuple[int, Problem]]:
         return
     pods, fit = found.pods, found.fit
     case = UnfitRun(world, run, pods, fit)
-    no_gpus = forgotten(world, run, pods)
-    if no_gpus is not None and not (no_gpus.is_meant and fit.verdict != "no"):
+    if (no_gpus := _no_gpus(world, run, found)) is not None:
         yield case.without_gpus(no_gpus)
     elif fit.verdict == "no":
         labels = undeclared(world, pods)
@@ -57,6 +56,18 @@ def find_nodes(world: World, run: BuiltRun) -> Iterator[tuple[int, Problem]]:
         yield case.unjudged()
     elif fit.verdict == "possible" and fit.sure is not None and all(one.is_default for one in pods):
         yield case.tight()
+
+
+def _no_gpus(world: World, run: BuiltRun, found: AdmittedPods) -> Forgotten | None:
+    why = forgotten(world, run, found.pods)
+    return None if why is None or (why.is_meant and found.fit.verdict != "no") else why
+
+
+def lacks_gpus(world: World, run: BuiltRun) -> bool:
+    """Whether `find_nodes` says that GPUs were forgotten, of a spec that does not say that it wants none."""
+    found = admitted(world, run.once(request_of, world))
+    why = _no_gpus(world, run, found) if found is not None and found.pods else None
+    return why is not None and not why.is_meant
 
 
 @dataclass(frozen=True, slots=True)
