@@ -45,6 +45,7 @@ from gangplan.resolve.scratch import asked_scratch, check_scratch, on_pool
 from gangplan.resolve.seldom import after_losses, endpoints_of, neighbours_of, others_of, workers_of
 from gangplan.resolve.sense import check_sense
 from gangplan.resolve.slots import resolve_slots
+from gangplan.resolve.targets import entry
 from gangplan.resolve.targets import target_clusters as target_clusters
 from gangplan.resolve.there import check_there
 from gangplan.resolve.zones import check_zones
@@ -66,12 +67,11 @@ def resolve(workspace: Workspace, spec: Spec, cluster_name: str) -> tuple[Job | 
         context.jobs = frozenset(one.stem for one in team_files)
     if spec.source.team not in cluster.spec.teams:
         message = f"team {team.name} has no queue on cluster {cluster_name}"
-        context.report(
-            TEAM_NOT_ON_CLUSTER,
-            context.where("clusters"),
-            message,
-            f"Choose another cluster, or ask its owner to add {team.name} to teams.",
+        others = " or ".join(name for name, one in workspace.clusters.items() if team.name in one.spec.teams)
+        help = (
+            f"{entry(workspace, team.name, [cluster_name])}{f'; it has one on {others}' if others else ''}."
         )
+        context.report(TEAM_NOT_ON_CLUSTER, context.where("clusters"), message, help)
         return None, context.findings
     check_there(context)
     job = _resolve(context)

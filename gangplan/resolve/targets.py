@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
+
 from gangplan.findings import Finding
-from gangplan.rules.specs import CLUSTER_NOT_CHOSEN, CLUSTER_UNKNOWN
-from gangplan.workspace import Spec, Workspace, nearest
+from gangplan.rules.specs import CLUSTER_NOT_CHOSEN, CLUSTER_UNKNOWN, TEAM_NOT_ON_CLUSTER
+from gangplan.workspace import OVERLAYS, Spec, Workspace, nearest
 
 
 def target_clusters(workspace: Workspace, spec: Spec) -> tuple[tuple[str, ...], list[Finding]]:
@@ -21,10 +24,13 @@ def target_clusters(workspace: Workspace, spec: Spec) -> tuple[tuple[str, ...], 
             for index, name in enumerate(spec.spec.clusters)
             if name not in workspace.clusters and name not in workspace.unread
         ]
+        findings = findings or _nowhere(workspace, spec.source.team)
         named = tuple(name for name in dict.fromkeys(spec.spec.clusters) if name in workspace.clusters)
         return (() if findings else named), findings
     if team is None:
         return (), []
+    if nowhere := _nowhere(workspace, team.name):
+        return (), nowhere
     if team.spec.clusters is not None:
         return tuple(name for name in team.spec.clusters if name in workspace.clusters), []
     admitting = [name for name, cluster in workspace.clusters.items() if team.name in cluster.spec.teams]
@@ -32,8 +38,30 @@ def target_clusters(workspace: Workspace, spec: Spec) -> tuple[tuple[str, ...], 
         return (), []  # what an unreadable cluster file would have said is not known
     if len(admitting) == 1:
         return tuple(admitting), []
-    message = f"team {team.name} may run on {len(admitting)} clusters ({', '.join(admitting) or 'none'}), and neither the spec nor the team chooses one"
-    where = spec.document.where(())
-    return (), [
-        Finding(CLUSTER_NOT_CHOSEN, where, message, "Add clusters: [NAME] to the spec or to team.yaml.")
+    message = f"team {team.name} may run on {len(admitting)} clusters ({', '.join(admitting)}), and neither the spec nor the team chooses one"
+    choices = " or ".join(f"clusters: [{name}]" for name in admitting)
+    help = f"Add {choices} to the spec, or to team.yaml."
+    return (), [Finding(CLUSTER_NOT_CHOSEN, spec.document.where(()), message, help)]
+
+
+def _nowhere(workspace: Workspace, name: str) -> list[Finding]:
+    """That no cluster lists a team, at its file: once for all its specs."""
+    team = workspace.teams.get(name)
+    is_listed = any(name in cluster.spec.teams for cluster in workspace.clusters.values())
+    if team is None or is_listed or workspace.unread:  # what an unreadable file would have said is not known
+        return []
+    wanted = [one for one in team.spec.clusters or () if one in workspace.clusters] or [*workspace.clusters]
+    message = f"no cluster lists team {name}, so none of its jobs can run"
+    return [
+        Finding(TEAM_NOT_ON_CLUSTER, team.document.where(()), message, f"{entry(workspace, name, wanted)}.")
     ]
+
+
+def entry(workspace: Workspace, team: str, clusters: Sequence[str]) -> str:
+    """What the owner of a cluster adds for a team: with the queue that most of the cluster's teams have."""
+    queues = Counter(one.queue for one in workspace.clusters[clusters[0]].spec.teams.values())
+    queue = next((name for name, _ in queues.most_common(1)), "training")
+    place = clusters[0] if len(clusters) == 1 else "<cluster>"
+    named = "" if len(clusters) == 1 else f" ({', '.join(clusters)})"
+    line = f"{team}: {{queue: {queue}}} under teams: in {OVERLAYS}/{place}/cluster.yaml"
+    return f"Add {line}{named}, or ask {'its' if len(clusters) == 1 else 'the'} owner to"

@@ -784,7 +784,7 @@ CLUSTER_NOT_CHOSEN = Rule(
     ERROR,
     "Nothing says on which cluster the job runs.",
     why=(
-        "A team with several clusters (or none) has to say which one it means. A wrong guess would train "
+        "A team with several clusters has to say which one it means. A wrong guess would train "
         "on the wrong side of the world."
     ),
     fix="Add clusters: to the spec or to team.yaml.",
@@ -814,7 +814,7 @@ TEAM_NOT_ON_CLUSTER = Rule(
     why=(
         "Without a queue, none of the team's runs is ever admitted there; its namespace does not even exist."
     ),
-    fix="Choose another cluster, or ask its owner to add the team.",
+    fix="The cluster's owner adds the team under teams: in its file, or the spec names another cluster.",
     example=Example(
         "specs/nlp/filings.yaml",
         before="clusters: [other]\n",
