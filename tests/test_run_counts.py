@@ -59,6 +59,23 @@ def test_a_count_that_a_patch_adds_is_reported_there(root: Path) -> None:
     assert "may hold 2 trainingruntimes" in message
 
 
+@pytest.mark.parametrize(
+    ("path", "file"),
+    [
+        ("/spec/hard/pods", "overlays/lab/cluster.yaml"),
+        ("/metadata/annotations/site.example.com~1a", "overlays/lab/cluster.yaml"),
+        ("/spec/hard/count~1trainjobs.trainer.kubeflow.org", "overlays/lab/kustomization.yaml"),
+    ],
+)
+def test_a_patch_of_something_else_is_not_to_blame(path: str, file: str, root: Path) -> None:
+    patch = PATCH.replace("/spec/hard/count~1trainingruntimes.trainer.kubeflow.org", path).replace(
+        '"2"', '"1"'
+    )
+    limited = workspaces.CLUSTER + LIMIT.format(1)
+    write(root, {"overlays/lab/kustomization.yaml": patch, "overlays/lab/cluster.yaml": limited})
+    assert {place.split(":")[0] for _, place, _ in told(root)} == {file}
+
+
 def test_a_part_of_the_specs_shows_no_count(root: Path) -> None:
     write(root, {"overlays/lab/cluster.yaml": workspaces.CLUSTER + LIMIT.format(1)})
     assert told(root, str(root / "specs/nlp/filings.yaml")) == []

@@ -134,9 +134,9 @@ def _of_team(
 
 def _place(file: ClusterFile, component: Component, body: Body, key: str) -> Location:
     """The limit in the cluster's file, or the patch that sets it."""
-    if key in RUNS and not any(one.target.matches(body) for one in component.patches):
-        return file.document.where(("limits", "objects", "runs"))
-    return component.place_of(("spec", "hard", key), body)
+    where = component.place_of(("spec", "hard", key), body)
+    is_patched = where != Location(component.file, 1, 1)
+    return where if is_patched or key not in RUNS else file.document.where(("limits", "objects", "runs"))
 
 
 def _finding(
