@@ -139,7 +139,8 @@ def test_every_field_is_read(reads: set[tuple[str, str]], tmp_path: Path) -> Non
     accounts = "serviceAccounts: {sweeps: {token: true, reason: It reads runs.}}"
     own = f"nlp: {{{budget}, queue: training, {accounts}}}"
     wide = workspaces.CLUSTER.replace("nlp: {queue: training}", own).replace("egress:\n", GCS) + CLOUD
-    wide = wide.replace("cpu: {count: 4,", "cpu: {price: {perCpuHour: 1}, count: 4,")
+    pool = "cpu: {price: {perCpuHour: 1}, numa: {policy: restricted}, count: 4,"
+    wide = wide.replace("cpu: {count: 4,", pool)
     wide += "schedules: {client: intel, egress: [s3]}\npipelines: {engine: job}\n"
     write(
         rest,

@@ -80,18 +80,6 @@ def endings(laid: Laid) -> Found:
                 "Put it into initContainers with restartPolicy: Always; such a sidecar ends with the program."
             )
             yield laid.runtime, weakened((*role.pod, "containers", index), message, help)
-    yield from _injected(laid, role)
-
-
-def _injected(laid: Laid, role: LaidRole) -> Found:
-    """A mesh's sidecar outlives the program where it is a plain container (trainer#2794)."""
-    labels = (role.template.get("metadata") or {}).get("labels") or {}
-    if labels.get("sidecar.istio.io/inject") == "true":
-        message = (
-            f"a mesh's sidecar in {role.title} can outlive the program, and the run would never complete"
-        )
-        at = (*role.template_at, "metadata", "labels", "sidecar.istio.io/inject")
-        yield laid.runtime, weakened(at, message, 'Keep sidecar.istio.io/inject: "false".')
 
 
 def sync(laid: Laid) -> Found:
