@@ -51,11 +51,6 @@ class Origin:
     where: Location | None = None
 
 
-def origin_of(variable: str) -> str:
-    """The name of a variable's origin, where a file beside the spec sets it."""
-    return f"env.{variable}"
-
-
 @dataclass(frozen=True, slots=True)
 class DnsService:
     """The DNS pods of a cluster, as NetworkPolicy selects; `addresses` answer on port 53 without pods."""

@@ -15,6 +15,11 @@ RUN_NAME = "GANGPLAN_RUN"
 GRACE_MARGIN_S = 15
 
 
+def origin_of(variable: str) -> str:
+    """The name of a variable's origin (`Job.origins`), where a file beside the spec sets it."""
+    return f"env.{variable}"
+
+
 @dataclass(frozen=True, slots=True)
 class EnvVar:
     """One environment variable: a value, a key of a secret or ConfigMap, or a field or amount of the pod."""

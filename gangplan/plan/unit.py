@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import field
 
 from gangplan.findings import Finding, Location
-from gangplan.model.job import EnvVar, Job, origin_of
+from gangplan.model.job import EnvVar, Job
+from gangplan.model.pods import origin_of
 from gangplan.plan.command import Final, final_command
 from gangplan.plan.environment import launcher_env, worker_env
 from gangplan.plan.layout import Layout, layout_of

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from gangplan.model.job import EnvVar, Origin, origin_of
+from gangplan.model.job import EnvVar, Origin
+from gangplan.model.pods import origin_of
 from gangplan.resolve.context import JobResolution
 from gangplan.rules.pods import CONFIG_MAP_UNKNOWN
 from gangplan.source import Path
